@@ -1,0 +1,88 @@
+//! A recycled block of decoded events.
+
+use crate::{Event, Quality};
+
+/// Where a [`crate::What::SysEnter`]'s arguments are in its batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArgsRef(u32);
+
+impl ArgsRef {
+    /// The event came without arguments.
+    pub const NONE: ArgsRef = ArgsRef(u32::MAX);
+}
+
+/// Where an event's call chain is in its batch: innermost address first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackRef {
+    start: u32,
+    len: u16,
+}
+
+impl StackRef {
+    /// The event came without a call chain.
+    pub const NONE: StackRef = StackRef { start: 0, len: 0 };
+}
+
+/// A block of events of one run, in time order, with the payloads too large for [`Event`].
+///
+/// Batches are recycled: [`Batch::clear`] keeps their memory.
+#[derive(Default, Debug)]
+pub struct Batch {
+    /// The events, ascending in time.
+    pub events: Vec<Event>,
+    /// What went wrong while decoding this block; the merge adds it up.
+    pub quality: Quality,
+    args: Vec<[u64; 6]>,
+    stacks: Vec<u64>,
+}
+
+impl Batch {
+    /// How many events a decoder should aim for: enough to pay for the hand-over between threads,
+    /// few enough to stay in the second-level cache.
+    pub const TARGET: usize = 4096;
+
+    /// An empty batch.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// Forget the content, keep the memory.
+    pub fn clear(&mut self) {
+        self.events.clear();
+        self.args.clear();
+        self.stacks.clear();
+        self.quality.clear();
+    }
+
+    /// Whether the decoder has done its share.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.events.len() >= Self::TARGET
+    }
+
+    /// Keep the arguments of a syscall.
+    #[inline]
+    pub fn push_args(&mut self, args: [u64; 6]) -> ArgsRef {
+        self.args.push(args);
+        ArgsRef(self.args.len() as u32 - 1)
+    }
+
+    /// The arguments of a syscall, if the trace has them.
+    #[inline]
+    pub fn args(&self, r: ArgsRef) -> Option<&[u64; 6]> {
+        self.args.get(r.0 as usize)
+    }
+
+    /// Keep a call chain; what exceeds 65,535 frames is dropped.
+    pub fn push_stack(&mut self, frames: impl IntoIterator<Item = u64>) -> StackRef {
+        let start = self.stacks.len();
+        self.stacks.extend(frames.into_iter().take(u16::MAX as usize));
+        StackRef { start: start as u32, len: (self.stacks.len() - start) as u16 }
+    }
+
+    /// A call chain, innermost address first; empty if none was recorded.
+    pub fn stack(&self, r: StackRef) -> &[u64] {
+        let start = r.start as usize;
+        self.stacks.get(start..start + r.len as usize).unwrap_or(&[])
+    }
+}

@@ -1,0 +1,255 @@
+//! What a file is and what it can prove.
+
+use crate::{Cpu, NameId, Names, Nanos, Pid, Tid};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Everything known about a trace before its events are read.
+pub struct TraceInfo {
+    /// The file, `-` for standard input.
+    pub path: PathBuf,
+    /// Name of the format with its variant: `perf.data`, `perf.data (pipe)`, `trace.dat v7` …
+    pub format: String,
+    /// The events of the file; [`crate::EventId`] indexes it.
+    pub events: Vec<EventDesc>,
+    /// What the file can prove.
+    pub capabilities: Capabilities,
+    /// The clock of the time stamps.
+    pub clock: Clock,
+    /// Earliest and latest time stamp of a printed event; `None` in a trace without events.
+    pub span: Option<(Nanos, Nanos)>,
+    /// CPUs that existed when recording, where the file says so. CPUs with events but missing
+    /// here count too.
+    pub cpus_online: Option<u32>,
+    /// Recorded machine's architecture as `uname -m` spells it (`x86_64`, `aarch64`, `armv7l`).
+    pub arch: Option<String>,
+    /// Host name.
+    pub hostname: Option<String>,
+    /// Kernel release.
+    pub os_release: Option<String>,
+    /// Model of the CPU.
+    pub cpu_desc: Option<String>,
+    /// Memory, bytes.
+    pub total_mem: Option<u64>,
+    /// NUMA nodes and the CPUs of each, as the file spells them (`0-3,8`).
+    pub numa: Vec<(u32, String)>,
+    /// Command that made the recording.
+    pub cmdline: Option<String>,
+    /// Version of the recorder.
+    pub recorder: Option<String>,
+    /// Whether all CPUs were recorded; `None` if the file does not say.
+    pub system_wide: Option<bool>,
+    /// Threads known from the header or saved comms, valid from the start of the trace.
+    pub tasks: Vec<Task>,
+    /// Kernel symbols if the file carries them.
+    pub symbols: SymbolTable,
+    /// All names of this trace.
+    pub names: Arc<Names>,
+    /// Further facts worth showing in `info`, in order: (label, value).
+    pub extra: Vec<(String, String)>,
+}
+
+impl TraceInfo {
+    /// An info with nothing known but the path and format.
+    pub fn new(path: PathBuf, format: impl Into<String>) -> TraceInfo {
+        TraceInfo {
+            path,
+            format: format.into(),
+            events: Vec::new(),
+            capabilities: Capabilities::default(),
+            clock: Clock::default(),
+            span: None,
+            cpus_online: None,
+            arch: None,
+            hostname: None,
+            os_release: None,
+            cpu_desc: None,
+            total_mem: None,
+            numa: Vec::new(),
+            cmdline: None,
+            recorder: None,
+            system_wide: None,
+            tasks: Vec::new(),
+            symbols: SymbolTable::default(),
+            names: Names::new(),
+            extra: Vec::new(),
+        }
+    }
+}
+
+/// One kind of event in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventDesc {
+    /// Name as the peer tool prints it: `sched:sched_switch` (perf), `sched_switch` (trace-cmd),
+    /// `cycles:u`.
+    pub name: String,
+    /// Its system (`sched`), empty for counters.
+    pub system: String,
+}
+
+impl EventDesc {
+    /// The name without its system: `sched_switch`.
+    pub fn short_name(&self) -> &str {
+        self.name.strip_prefix(self.system.as_str()).and_then(|n| n.strip_prefix(':')).unwrap_or(&self.name)
+    }
+}
+
+/// A thread known to exist from the start.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// Thread.
+    pub tid: Tid,
+    /// Process, [`Pid::UNKNOWN`] if not said.
+    pub pid: Pid,
+    /// Parent thread's id, if known (2 marks kernel threads).
+    pub parent: Option<Tid>,
+    /// Name.
+    pub comm: NameId,
+}
+
+/// The clock of the time stamps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// Its name (`local`, `mono`, `CLOCK_MONOTONIC`, `x86-tsc` …); empty if not said.
+    pub name: String,
+    /// Nanoseconds per step of the printed time stamps: 1, or 1000 in text with microseconds.
+    pub resolution_ns: u64,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock { name: String::new(), resolution_ns: 1 }
+    }
+}
+
+macro_rules! capabilities {
+    ($($(#[doc = $doc:literal])+ $field:ident: $events:literal,)+) => {
+        /// What a file can prove, judged once from the events it was recorded with.
+        ///
+        /// An event that was enabled and never happened proves that it never happened; text
+        /// dumps cannot tell the two apart and set a flag only for events that occur.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Capabilities { $($(#[doc = $doc])+ pub $field: bool),+ }
+
+        impl Capabilities {
+            /// (name, present, events to record for it) of every capability, in a fixed order.
+            pub fn list(&self) -> Vec<(&'static str, bool, &'static str)> {
+                vec![$((stringify!($field), self.$field, $events)),+]
+            }
+        }
+    };
+}
+
+capabilities! {
+    /// Who ran where and when.
+    switches: "sched:sched_switch",
+    /// When a sleeping thread became runnable.
+    wakeups: "sched:sched_wakeup,sched:sched_wakeup_new",
+    /// Who woke it.
+    wakers: "sched:sched_waking",
+    /// Moves between CPUs.
+    migrations: "sched:sched_migrate_task",
+    /// Threads made, replaced and ended.
+    lifecycle: "sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit",
+    /// Run time as the scheduler charges it.
+    stat_runtime: "sched:sched_stat_runtime",
+    /// System calls, all of them.
+    syscalls: "raw_syscalls:sys_enter,raw_syscalls:sys_exit",
+    /// Interrupt handlers.
+    irqs: "irq:irq_handler_entry,irq:irq_handler_exit",
+    /// Softirqs.
+    softirqs: "irq:softirq_entry,irq:softirq_exit",
+    /// Work items of kernel workers.
+    workqueues: "workqueue:workqueue_execute_start,workqueue:workqueue_execute_end",
+    /// Page faults.
+    page_faults: "exceptions:page_fault_user,exceptions:page_fault_kernel",
+    /// Waits for kernel locks.
+    contention: "lock:contention_begin,lock:contention_end",
+    /// Acquisitions and hold times of kernel locks (lockdep kernels only).
+    lockdep: "lock:lock_acquire,lock:lock_acquired,lock:lock_contended,lock:lock_release",
+    /// Call chains.
+    stacks: "-g",
+    /// Hardware counters.
+    counters: "cycles,instructions",
+}
+
+impl Capabilities {
+    /// Set the flag that an event named `name` (without its system) in `system` proves.
+    pub fn note_event(&mut self, system: &str, name: &str) {
+        match (system, name) {
+            (_, "sched_switch") => self.switches = true,
+            (_, "sched_wakeup") => self.wakeups = true,
+            (_, "sched_waking") => self.wakers = true,
+            (_, "sched_migrate_task") => self.migrations = true,
+            (_, "sched_process_fork" | "sched_process_exit" | "sched_process_exec") => self.lifecycle = true,
+            (_, "sched_stat_runtime") => self.stat_runtime = true,
+            ("raw_syscalls" | "", "sys_enter" | "sys_exit") => self.syscalls = true,
+            ("syscalls", n) if n.starts_with("sys_enter_") || n.starts_with("sys_exit_") => self.syscalls = true,
+            (_, "irq_handler_entry") => self.irqs = true,
+            (_, "softirq_entry") => self.softirqs = true,
+            (_, "workqueue_execute_start") => self.workqueues = true,
+            (_, "page_fault_user" | "page_fault_kernel") => self.page_faults = true,
+            (_, "contention_begin") => self.contention = true,
+            (_, "lock_acquire") => self.lockdep = true,
+            _ => {}
+        }
+    }
+}
+
+/// Kernel symbols by address.
+#[derive(Clone, Debug, Default)]
+pub struct SymbolTable {
+    /// Ascending by address.
+    symbols: Vec<(u64, Box<str>)>,
+}
+
+impl SymbolTable {
+    /// From `/proc/kallsyms` text: `address type name [module]`. Lines that do not parse are
+    /// skipped; so are all-zero tables (read without privilege) and data symbols.
+    pub fn from_kallsyms(text: &[u8]) -> SymbolTable {
+        let mut symbols = Vec::new();
+        for line in text.split(|&b| b == b'\n') {
+            let Ok(line) = std::str::from_utf8(line) else { continue };
+            let mut words = line.split_ascii_whitespace();
+            let (Some(addr), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
+            let Ok(addr) = u64::from_str_radix(addr, 16) else { continue };
+            if addr != 0 && matches!(kind, "t" | "T" | "w" | "W") {
+                symbols.push((addr, name.into()));
+            }
+        }
+        symbols.sort();
+        SymbolTable { symbols }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// Name of the function `address` lies in, and the offset into it. Addresses more than 1 MiB
+    /// past a symbol belong to none.
+    pub fn lookup(&self, address: u64) -> Option<(&str, u64)> {
+        let i = self.symbols.partition_point(|s| s.0 <= address).checked_sub(1)?;
+        let (start, name) = &self.symbols[i];
+        (address - start < 1 << 20).then_some((&**name, address - start))
+    }
+}
+
+/// The CPU list syntax of the kernel and of perf's `-C`: `0-3,5`.
+impl Cpu {
+    /// Parse a CPU list; `None` if it is not one or is out of range.
+    pub fn parse_list(text: &str) -> Option<Vec<Cpu>> {
+        let mut cpus = Vec::new();
+        for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let (a, b) = part.split_once('-').unwrap_or((part, part));
+            let (a, b): (u16, u16) = (a.trim().parse().ok()?, b.trim().parse().ok()?);
+            if a > b || b == u16::MAX {
+                return None;
+            }
+            cpus.extend((a..=b).map(Cpu));
+        }
+        cpus.sort();
+        cpus.dedup();
+        (!cpus.is_empty()).then_some(cpus)
+    }
+}

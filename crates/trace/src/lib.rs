@@ -1,0 +1,32 @@
+//! The vocabulary every other crate speaks.
+//!
+//! A trace file, whatever its format, is opened by a [`Reader`]. The reader knows what the file
+//! is ([`TraceInfo`]) and cuts it into [`Run`]s: stretches whose events are already in time
+//! order (one CPU's ring buffer, one flush of it, a sorted piece of text). [`merge::drive`]
+//! decodes runs on worker threads into [`Batch`]es and hands the events to a sink in one global
+//! order: by time, and by position in the file where times are equal.
+//!
+//! ```text
+//!  Reader ── runs ──► RunDecoder::fill ──► Batch ──► merge::drive ──► Sink::events(&[Event], &Batch)
+//! ```
+//!
+//! Nothing in this crate knows a file format, and nothing in it prints.
+
+mod batch;
+mod error;
+mod event;
+mod info;
+pub mod merge;
+mod names;
+mod quality;
+mod reader;
+mod state;
+
+pub use batch::{ArgsRef, Batch, StackRef};
+pub use error::{ErrorKind, ReadError, Result};
+pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
+pub use info::{Capabilities, Clock, EventDesc, SymbolTable, Task, TraceInfo};
+pub use names::{LocalNames, NameId, Names};
+pub use quality::{Quality, QualityCode, QualityEntry, Severity};
+pub use reader::{Reader, Run, RunDecoder};
+pub use state::TaskState;

@@ -1,0 +1,146 @@
+//! Interned names: comms, lock classes, interrupt handlers.
+
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex};
+
+/// A name, interned in [`Names`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct NameId(pub u32);
+
+impl NameId {
+    /// No name given.
+    pub const NONE: NameId = NameId(0);
+}
+
+#[derive(Default)]
+struct Inner {
+    ids: FxHashMap<Arc<[u8]>, u32>,
+    names: Vec<Arc<[u8]>>,
+}
+
+/// Every name of one trace, shared by all decoders of it.
+///
+/// Ids depend on which decoder saw a name first, so they must never reach an output or decide an
+/// order; the text does.
+#[derive(Default)]
+pub struct Names(Mutex<Inner>);
+
+impl Names {
+    /// An empty table.
+    pub fn new() -> Arc<Names> {
+        Arc::default()
+    }
+
+    /// The id of `name`, up to its first NUL. Takes a lock: decoders go through [`LocalNames`].
+    pub fn intern(&self, name: &[u8]) -> NameId {
+        let name = until_nul(name);
+        if name.is_empty() {
+            return NameId::NONE;
+        }
+        let mut inner = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(&id) = inner.ids.get(name) {
+            return NameId(id);
+        }
+        let key: Arc<[u8]> = name.into();
+        inner.names.push(key.clone());
+        let id = inner.names.len() as u32;
+        inner.ids.insert(key, id);
+        NameId(id)
+    }
+
+    /// The text, lossily as UTF-8; empty for [`NameId::NONE`].
+    pub fn get(&self, id: NameId) -> String {
+        String::from_utf8_lossy(&self.bytes(id)).into_owned()
+    }
+
+    /// The bytes as recorded; empty for [`NameId::NONE`].
+    pub fn bytes(&self, id: NameId) -> Arc<[u8]> {
+        let inner = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        match (id.0 as usize).checked_sub(1).and_then(|i| inner.names.get(i)) {
+            Some(n) => n.clone(),
+            None => Arc::from(&[][..]),
+        }
+    }
+}
+
+fn until_nul(name: &[u8]) -> &[u8] {
+    match name.iter().position(|&b| b == 0) {
+        Some(n) => &name[..n],
+        None => name,
+    }
+}
+
+const SLOTS: usize = 1024;
+
+/// One decoder's view of [`Names`]: no lock and no hashing for a name seen lately.
+pub struct LocalNames {
+    shared: Arc<Names>,
+    /// Direct-mapped by a hint (the tid): a thread's comm rarely changes, so one 16-byte compare
+    /// answers nearly every look-up.
+    recent: Box<[(u128, NameId); SLOTS]>,
+    comms: FxHashMap<u128, NameId>,
+    long: FxHashMap<Box<[u8]>, NameId>,
+}
+
+impl LocalNames {
+    /// A view with empty caches.
+    pub fn new(shared: Arc<Names>) -> LocalNames {
+        LocalNames { shared, recent: Box::new([(0, NameId::NONE); SLOTS]), comms: FxHashMap::default(), long: FxHashMap::default() }
+    }
+
+    /// The id of a `char[16]` comm. `hint` is any small number that tends to go with it (its tid).
+    #[inline]
+    pub fn comm(&mut self, hint: u32, comm: [u8; 16]) -> NameId {
+        let key = u128::from_ne_bytes(comm);
+        let slot = &mut self.recent[hint as usize % SLOTS];
+        if slot.0 == key {
+            return slot.1;
+        }
+        let id = match self.comms.get(&key) {
+            Some(&id) => id,
+            None => {
+                let id = self.shared.intern(&comm);
+                self.comms.insert(key, id);
+                id
+            }
+        };
+        self.recent[hint as usize % SLOTS] = (key, id);
+        id
+    }
+
+    /// The id of a name of any length. Names up to 16 bytes share the comm cache.
+    pub fn name(&mut self, hint: u32, name: &[u8]) -> NameId {
+        let name = until_nul(name);
+        if name.len() <= 16 {
+            let mut comm = [0; 16];
+            comm[..name.len()].copy_from_slice(name);
+            return self.comm(hint, comm);
+        }
+        match self.long.get(name) {
+            Some(&id) => id,
+            None => {
+                let id = self.shared.intern(name);
+                self.long.insert(name.into(), id);
+                id
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_after_the_nul_do_not_make_another_name() {
+        let names = Names::new();
+        let mut local = LocalNames::new(names.clone());
+        let a = local.comm(7, *b"bash\0\0\0\0\0\0\0\0\0\0\0\0");
+        let b = local.comm(7, *b"bash\0leftovers\0\0");
+        assert_eq!(a, b);
+        assert_eq!(names.get(a), "bash");
+        assert_eq!(local.name(1, b"bash"), a);
+        assert_eq!(names.get(local.name(0, b"a name longer than sixteen bytes")), "a name longer than sixteen bytes");
+        assert_eq!(local.name(0, b""), NameId::NONE);
+    }
+}

@@ -1,0 +1,146 @@
+//! What went wrong while reading, as named counters: a trace never just fails.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How much a [`QualityCode`] harms the answer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Repaired or harmless; worth knowing.
+    Info,
+    /// Figures near it may be off.
+    Warning,
+    /// Part of the trace is missing.
+    Error,
+}
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = ($code:literal, $severity:ident, $message:literal),)+) => {
+        /// A named anomaly. The code is stable and appears in JSON as `quality[].code`.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum QualityCode { $($(#[doc = $doc])+ $name),+ }
+
+        impl QualityCode {
+            /// Every code there is.
+            pub const ALL: &'static [QualityCode] = &[$(QualityCode::$name),+];
+
+            /// The stable name.
+            pub fn code(self) -> &'static str {
+                match self { $(QualityCode::$name => $code),+ }
+            }
+
+            /// How bad it is.
+            pub fn severity(self) -> Severity {
+                match self { $(QualityCode::$name => Severity::$severity),+ }
+            }
+
+            /// What it means, in words a reader of the report understands.
+            pub fn message(self) -> &'static str {
+                match self { $(QualityCode::$name => $message),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// PERF_RECORD_LOST, LOST_SAMPLES, ring-buffer overruns: counts events.
+    LostEvents = ("lost-events", Error, "events the recorder itself lost; every figure is a lower bound"),
+    /// Chunks (not events) perf reported lost, when the number of events is unknown.
+    LostChunks = ("lost-chunks", Error, "places where the recorder lost an unknown number of events"),
+    /// PERF_RECORD_THROTTLE.
+    Throttled = ("throttled", Warning, "times the kernel throttled an event; its counts are too low"),
+    /// The file ends in the middle of something.
+    Truncated = ("truncated", Error, "the file ends before its header says; what precedes the end was read"),
+    /// Bytes skipped because they made no sense.
+    SkippedBytes = ("skipped-bytes", Error, "bytes skipped because no record could be read from them"),
+    /// Records that are too short for what they must hold, or carry an unknown id.
+    BadRecords = ("bad-records", Warning, "records that did not hold what their header promises; skipped"),
+    /// Record types the reader has never heard of.
+    UnknownRecords = ("unknown-records", Info, "records of a type not known; skipped by their length"),
+    /// Events recorded without time stamp.
+    Untimed = ("untimed-events", Warning, "events without time stamp; they cannot be placed and were skipped"),
+    /// Events the format did not keep in the order it promises; re-sorted.
+    Reordered = ("reordered", Info, "events stored out of the order the format promises; sorted"),
+    /// Time went backwards in a way that could not be repaired.
+    TimeBackwards = ("time-backwards", Warning, "events earlier than their predecessor; taken as simultaneous with it"),
+    /// Events whose format description is missing.
+    MissingFormat = ("missing-format", Warning, "events whose format description is missing from the file; counted, not understood"),
+    /// A known event lacks a field holdup needs.
+    MissingField = ("missing-field", Warning, "events that lack a field needed to understand them; counted only"),
+    /// The time stamps are coarser than a nanosecond (text dumps).
+    MicrosecondClock = ("microsecond-clock", Info, "time stamps have microsecond resolution; shorter spans read as 0 or 1 us"),
+    /// Current thread of a CPU changed without a switch event.
+    SwitchGap = ("switch-gap", Warning, "times a CPU's current thread changed without a switch event; the time in between is unaccounted"),
+    /// sys_exit without sys_enter, inside the trace.
+    OrphanSysExit = ("orphan-sys-exit", Info, "system calls that returned without having been seen to start"),
+    /// sys_enter while another call was open.
+    OrphanSysEnter = ("orphan-sys-enter", Info, "system calls that were never seen to return although the thread went on"),
+    /// Entry/exit pairs of interrupts that do not match.
+    UnmatchedIrq = ("unmatched-irq", Info, "interrupt, softirq or work events without their counterpart"),
+    /// A CPU without a single event.
+    SilentCpu = ("silent-cpu", Info, "CPUs without a single event: idle if interrupts were recorded, unaccounted otherwise"),
+    /// Recorded for some tasks, not for the whole system.
+    NotSystemWide = ("not-system-wide", Warning, "recorded for some tasks only: CPU time of the others is unaccounted"),
+    /// Thread switched in without wake-up although wake-ups are recorded.
+    MissingWakeup = ("missing-wakeup", Info, "threads that ran again without a wake-up event; the wait before is counted as blocked"),
+    /// Payload the reader skipped on purpose (AUX data).
+    SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace), skipped"),
+}
+
+/// Counters of everything that went wrong.
+#[derive(Clone, Default, Debug, PartialEq)]
+pub struct Quality(BTreeMap<QualityCode, u64>);
+
+/// One row of the `quality` list in reports.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct QualityEntry {
+    /// Stable name.
+    pub code: &'static str,
+    /// How bad.
+    pub severity: Severity,
+    /// How often, or how many events or bytes: see the message.
+    pub count: u64,
+    /// What it means.
+    pub message: &'static str,
+}
+
+impl Quality {
+    /// Count `n` of `code`. Adding 0 leaves no trace.
+    pub fn add(&mut self, code: QualityCode, n: u64) {
+        if n > 0 {
+            let c = self.0.entry(code).or_insert(0);
+            *c = c.saturating_add(n);
+        }
+    }
+
+    /// How many of `code`.
+    pub fn count(&self, code: QualityCode) -> u64 {
+        self.0.get(&code).copied().unwrap_or(0)
+    }
+
+    /// Add all of `other`.
+    pub fn absorb(&mut self, other: &Quality) {
+        for (&code, &n) in &other.0 {
+            self.add(code, n);
+        }
+    }
+
+    /// Nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Forget everything.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Rows for a report, worst first, then by code.
+    pub fn entries(&self) -> Vec<QualityEntry> {
+        let mut rows: Vec<QualityEntry> =
+            self.0.iter().map(|(c, &count)| QualityEntry { code: c.code(), severity: c.severity(), count, message: c.message() }).collect();
+        rows.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.code.cmp(b.code)));
+        rows
+    }
+}

@@ -1,0 +1,40 @@
+//! What a format's reader must offer.
+
+use crate::{Batch, Nanos, Quality, Result, TraceInfo};
+
+/// A stretch of a trace whose events are in time order.
+///
+/// The order of runs in [`Reader::runs`] is their order in the file: it decides between events
+/// with equal time stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Time of its first event; side-band records without a time count as 0. Must not exceed the
+    /// time of any event in the run: the merge opens a run when it gets there.
+    pub first_ts: Nanos,
+}
+
+/// An opened trace.
+pub trait Reader: Send + Sync {
+    /// What the file is.
+    fn info(&self) -> &TraceInfo;
+
+    /// What went wrong while opening. Losses met while decoding come with the batches.
+    fn quality(&self) -> &Quality;
+
+    /// The runs, in file order.
+    fn runs(&self) -> &[Run];
+
+    /// A decoder for run number `run` (an index into [`Reader::runs`]).
+    fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_>;
+}
+
+/// Decodes one run, block by block.
+pub trait RunDecoder: Send {
+    /// Append the next events to `batch` (empty when called) until it [`Batch::is_full`] or the
+    /// run ends. Events must ascend in time, across calls too. Returns false when the run has
+    /// ended; the batch may still hold its last events then.
+    ///
+    /// A damaged record is counted in `batch.quality` and skipped. An error ends the whole read:
+    /// it is for what makes the rest meaningless (the disk fails).
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool>;
+}
