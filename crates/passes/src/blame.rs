@@ -60,7 +60,7 @@ impl Cause {
 }
 
 /// Sums over the waits of one cause, in one call, ended by one thread.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitSum {
     /// Waits.
     pub waits: u64,
@@ -91,8 +91,6 @@ pub struct WaitKey {
     pub cause: Cause,
     /// The system call slept in, if any was seen.
     pub nr: Option<u32>,
-    /// The thread that slept.
-    pub waiter: Slot,
     /// The thread that ended it; `None` if an interrupt did or it has not ended.
     pub waker: Option<Slot>,
 }
@@ -187,7 +185,15 @@ impl Blame {
 
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.advance(now);
-        *self = Blame { now, idle: self.idle, runnable: self.runnable, waiting: self.waiting, integral: self.integral, running: self.running, ..Blame::default() };
+        *self = Blame {
+            now,
+            idle: self.idle,
+            runnable: self.runnable,
+            waiting: self.waiting,
+            integral: self.integral,
+            running: self.running,
+            ..Blame::default()
+        };
     }
 }
 

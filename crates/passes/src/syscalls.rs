@@ -17,7 +17,7 @@
 //! * lost events in between can only lengthen a call.
 
 use crate::hist::Histogram;
-use holdup_trace::{ArgsRef, Nanos};
+use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
 /// A call in progress, with the thread's sums when it began.
@@ -29,15 +29,12 @@ pub(crate) struct Call {
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
     pub(crate) blocked0: Nanos,
-    /// Arguments are kept by those who need them while the batch lives.
-    #[allow(dead_code, reason = "read by the waits pass")]
-    pub(crate) args: ArgsRef,
 }
 
 impl Call {
     /// The analysis starts at `now`: the call began before it.
     pub(crate) fn restart(&mut self, now: Nanos) {
-        *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0, args: self.args };
+        *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0 };
     }
 }
 

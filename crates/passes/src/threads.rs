@@ -308,6 +308,13 @@ impl Threads {
         }
     }
 
+    /// A thread changes its id (exec by one that is not the leader).
+    pub(crate) fn rename_tid(&mut self, slot: Slot, old: Tid, new: Tid) {
+        self.forget(old);
+        self.map(new, slot.0);
+        self[slot].tid = new;
+    }
+
     /// Every thread but the idle task, in order of appearance.
     pub fn iter(&self) -> impl Iterator<Item = (Slot, &Thread)> {
         self.threads.iter().enumerate().skip(1).map(|(i, t)| (Slot(i as u32), t))
