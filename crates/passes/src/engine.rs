@@ -10,9 +10,7 @@ use crate::irqs::{IrqKind, Irqs};
 use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use holdup_syscalls::{Arch, Direction, WaitKind};
-use holdup_trace::{
-    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, TaskState, Tid, TraceInfo, What,
-};
+use holdup_trace::{Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, TaskState, Tid, TraceInfo, What};
 use std::sync::Arc;
 
 /// What holdup counts of a system call, by its number.
