@@ -86,7 +86,7 @@ impl WaitSum {
 
 /// What a [`WaitSum`] is kept by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct WaitKey {
+pub(crate) struct WaitKey {
     /// What for.
     pub cause: Cause,
     /// The system call slept in, if any was seen.
@@ -97,7 +97,7 @@ pub struct WaitKey {
 
 /// The integral and the sums.
 #[derive(Debug, Default)]
-pub struct Blame {
+pub(crate) struct Blame {
     now: Nanos,
     /// CPUs whose current thread is the idle task, with no interrupt on top.
     idle: u32,

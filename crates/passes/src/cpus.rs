@@ -13,7 +13,7 @@
 //!
 //! Before its first event a CPU did what that event says it was doing: had it switched, there
 //! would have been an event. A current thread that changes without a switch event means lost
-//! events (or a recording of some tasks only): the span back to the CPU's last event is
+//! events (or a recording of some tasks only): the span back to the last time charged is
 //! unaccounted. A CPU without events is idle if interrupts were recorded (a busy CPU has at least
 //! its timer's) and unaccounted otherwise.
 
@@ -191,10 +191,6 @@ impl Cpus {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Cpu, &CpuState)> {
         self.cpus.iter().enumerate().map(|(i, c)| (Cpu(i as u16), c))
-    }
-
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Cpu, &mut CpuState)> {
-        self.cpus.iter_mut().enumerate().map(|(i, c)| (Cpu(i as u16), c))
     }
 
     pub(crate) fn restart(&mut self, now: Nanos) {

@@ -235,6 +235,7 @@ impl Engine {
             self.threads[slot].pid = pid;
         }
         let c = self.cpus.get_mut(cpu);
+        let known_to = c.charged_to;
         let first = !c.seen;
         c.seen = true;
         // The CPU did this all along if this is its first event, and the thread is not known to
@@ -255,7 +256,7 @@ impl Engine {
             // It left unseen: all that is known is that it is not here any more.
             let t = &mut self.threads[old];
             if t.state == State::Running(cpu) {
-                t.settle(now);
+                t.settle(known_to);
                 t.state = State::Unseen;
             }
         }

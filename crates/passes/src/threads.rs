@@ -41,7 +41,7 @@ impl Slot {
 
 /// What a thread is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
+pub(crate) enum State {
     /// Seen by name only; nothing proves yet what it does.
     Unseen,
     /// Forked, not yet woken for the first time.
@@ -60,7 +60,7 @@ pub enum State {
 
 /// What a running thread executes, as far as the trace tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// An application thread before its first system call event.
     Unknown,
     /// Application code.
@@ -252,7 +252,7 @@ const DENSE: u32 = 1 << 22;
 const NO_SLOT: u32 = u32::MAX;
 
 /// All threads, alive and gone.
-pub struct Threads {
+pub(crate) struct Threads {
     threads: Vec<Thread>,
     /// Slot of the living thread with an id, by pages of ids.
     pages: Vec<Option<Box<[u32; PAGE]>>>,
@@ -272,7 +272,7 @@ impl Default for Threads {
 impl Threads {
     /// The living thread with this id.
     #[inline]
-    pub fn get(&self, tid: Tid) -> Option<Slot> {
+    pub(crate) fn get(&self, tid: Tid) -> Option<Slot> {
         let slot = if tid.0 < DENSE {
             *self.pages.get(tid.0 as usize / PAGE)?.as_ref()?.get(tid.0 as usize % PAGE)?
         } else {
@@ -294,7 +294,7 @@ impl Threads {
     }
 
     /// Put a new thread in the table; an older one with its id is no longer found by id.
-    pub fn insert(&mut self, thread: Thread) -> Slot {
+    pub(crate) fn insert(&mut self, thread: Thread) -> Slot {
         let slot = self.threads.len() as u32;
         self.map(thread.tid, slot);
         self.threads.push(thread);
@@ -302,7 +302,7 @@ impl Threads {
     }
 
     /// The id is free again.
-    pub fn forget(&mut self, tid: Tid) {
+    pub(crate) fn forget(&mut self, tid: Tid) {
         if tid != Tid::IDLE && self.get(tid).is_some() {
             self.map(tid, NO_SLOT);
         }
@@ -316,12 +316,12 @@ impl Threads {
     }
 
     /// Every thread but the idle task, in order of appearance.
-    pub fn iter(&self) -> impl Iterator<Item = (Slot, &Thread)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Thread)> {
         self.threads.iter().enumerate().skip(1).map(|(i, t)| (Slot(i as u32), t))
     }
 
     /// Every thread but the idle task.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
         self.threads.iter_mut().skip(1)
     }
 }
