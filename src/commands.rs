@@ -18,17 +18,17 @@ pub(crate) fn run(command: &Command) -> Result<()> {
     match command {
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
-            table("syscalls", &args.table, |a| schema::syscalls(&a.syscalls(by), by))
+            table("syscalls", &args.table, schema::syscalls(&[], by), |a| schema::syscalls(&a.syscalls(by), by))
         }
         Command::Procs(args) => {
             let by = procs_group(args.by);
-            table("procs", &args.table, |a| schema::procs(&a.procs(by), by))
+            table("procs", &args.table, schema::procs(&[], by), |a| schema::procs(&a.procs(by), by))
         }
-        Command::Cpus(args) => table("cpus", &args.table, |a| schema::cpus(&a.cpu_rows())),
-        Command::Switches(args) => table("switches", &args.table, |a| schema::switches(&a.switches())),
+        Command::Cpus(args) => table("cpus", &args.table, schema::cpus(&[]), |a| schema::cpus(&a.cpu_rows())),
+        Command::Switches(args) => table("switches", &args.table, schema::switches(&[]), |a| schema::switches(&a.switches())),
         Command::Irqs(args) => {
             let per_cpu = args.by == IrqsBy::Cpu;
-            table("irqs", &args.table, |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
+            table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
         }
         Command::Ledger(args) => report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger()))),
         Command::Info(args) => report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
@@ -55,12 +55,12 @@ fn procs_group(by: ProcsBy) -> Group {
     }
 }
 
-/// A verb with one table.
-fn table(command: &'static str, args: &TableArgs, build: impl Fn(&Analysis) -> Table) -> Result<()> {
+/// A verb with one table; `empty` has its columns.
+fn table(command: &'static str, args: &TableArgs, mut empty: Table, build: impl FnOnce(&Analysis) -> Table) -> Result<()> {
     let sort = args.sort.sort.as_deref();
     if let Some(keys) = sort {
         // A wrong key shows before the trace is read.
-        build(&Analysis::default()).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
+        empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
     report(command, &args.common, |reader, analysis, config| {
         let mut table = build(analysis);

@@ -33,7 +33,7 @@ macro_rules! formats {
 }
 
 const FORMATS: &[Format] = formats![
-    // holdup_perfdata,
+    holdup_perfdata,
     // holdup_tracedat,
     // holdup_ftracetext,
 ];
