@@ -1,6 +1,8 @@
 //! What the integration tests share: the corpus, trace-cmd as an oracle, and its lines.
 #![allow(dead_code, reason = "each test uses its own part")]
 
+pub(crate) mod writer;
+
 use holdup_trace::{Batch, Event, Quality, Reader, TaskState, TraceInfo, What, merge};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -50,7 +52,9 @@ pub(crate) fn report(file: &Path) -> Vec<Line> {
 }
 
 fn parse(line: &str) -> Option<Line> {
-    if let Some(rest) = line.strip_prefix("CPU:") {
+    // Where a file has instances their names, or blanks for the top buffer, stand in front.
+    let marked = line.find("CPU:").filter(|&at| line[..at].trim_end().is_empty() || line[..at].ends_with(": "));
+    if let Some(rest) = marked.filter(|_| line.ends_with("DROPPED]")).map(|at| &line[at + 4..]) {
         let (cpu, what) = rest.split_once(" [")?;
         let count = what.split(' ').next()?.parse().unwrap_or(0);
         return what.contains("DROPPED").then(|| Line::Dropped { cpu: cpu.parse().unwrap(), count });
@@ -101,7 +105,8 @@ pub(crate) enum Field {
     State(&'static str, TaskState),
     /// An address; printed as the name of the function it lies in, if that is known.
     Code(&'static str, u64, Option<String>),
-    Bytes(&'static str, Vec<u8>),
+    /// An array of longs, printed as its bytes.
+    Longs(&'static str, Vec<u64>),
 }
 
 /// Whether the oracle's raw fields hold `field`.
@@ -126,16 +131,21 @@ pub(crate) fn shows(fields: &str, field: &Field) -> bool {
             Some(n) => n == *address as i128,
             None => value(key).map(str::to_owned) == *symbol,
         },
-        Field::Bytes(key, bytes) => {
-            let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
-            fields.contains(&format!(" {key}=ARRAY[{}] ", hex.join(", ")))
+        // The bytes do not tell width and order: any that fit will do.
+        Field::Longs(key, longs) => {
+            let wide = [u64::to_le_bytes, u64::to_be_bytes].map(|f| longs.iter().flat_map(|&v| f(v)).collect::<Vec<u8>>());
+            let narrow = [u32::to_le_bytes, u32::to_be_bytes].map(|f| longs.iter().flat_map(|&v| f(v as u32)).collect());
+            wide.iter().chain(&narrow).any(|bytes| {
+                let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+                fields.contains(&format!(" {key}=ARRAY[{}] ", hex.join(", ")))
+            })
         }
     }
 }
 
 /// What a decoded event must look like in the raw output.
 pub(crate) fn fields_of(info: &TraceInfo, batch: &Batch, what: &What) -> Vec<Field> {
-    use Field::{Bytes, Code, Number as N, State, Text};
+    use Field::{Code, Longs, Number as N, State, Text};
     let code = |key, at: u64| Code(key, at, info.symbols.lookup(at).map(|s| s.0.to_owned()));
     let name = |id| info.names.get(id);
     let n = |key, v: u32| N(key, v as i32 as i128);
@@ -162,7 +172,7 @@ pub(crate) fn fields_of(info: &TraceInfo, batch: &Batch, what: &What) -> Vec<Fie
         What::StatDelay { tid, delay, .. } => vec![n("pid", tid.0), N("delay", delay.into())],
         What::SysEnter { nr, args } => {
             let args = batch.args(args).expect("raw_syscalls carry arguments");
-            vec![n("id", nr), Bytes("args", args.iter().flat_map(|a| a.to_le_bytes()).collect())]
+            vec![n("id", nr), Longs("args", args.to_vec())]
         }
         What::SysExit { nr, ret } => vec![n("id", nr), N("ret", ret.into())],
         What::IrqEntry { irq, name: id } => vec![n("irq", irq), Text("name", name(id))],
