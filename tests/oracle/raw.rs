@@ -66,15 +66,30 @@ pub(crate) struct Runs {
     pub(crate) max: Nanos,
     pub(crate) max_start: Nanos,
     pub(crate) max_end: Nanos,
+    /// Others as long as the longest.
+    pub(crate) ties: u64,
 }
 
 impl Runs {
+    /// Add those of another work item of the same function.
+    pub(crate) fn join(&mut self, o: &Runs) {
+        self.count += o.count;
+        self.total += o.total;
+        if o.max > self.max {
+            (self.max, self.max_start, self.max_end, self.ties) = (o.max, o.max_start, o.max_end, o.ties);
+        } else if o.max == self.max {
+            self.ties += o.ties + 1;
+        }
+    }
+
     fn add(&mut self, start: Nanos, end: Nanos) {
         let ns = end - start;
         self.count += 1;
         self.total += ns;
         if ns > self.max {
-            (self.max, self.max_start, self.max_end) = (ns, start, end);
+            (self.max, self.max_start, self.max_end, self.ties) = (ns, start, end, 0);
+        } else if ns == self.max {
+            self.ties += 1;
         }
     }
 }
