@@ -141,6 +141,8 @@ pub(crate) struct HistRow {
     pub(crate) tid: i64,
     pub(crate) sched_in: u64,
     pub(crate) run_time: Printed,
+    /// 0 unless perf was told `-M`.
+    pub(crate) migrations: u64,
 }
 
 /// The threads and the idle times of `perf sched timehist -s`.
@@ -161,8 +163,14 @@ fn hist_row(line: &str) -> Option<HistRow> {
     let (comm, ids) = task.rsplit_once('[')?;
     let tid = ids.split('/').next()?.parse().ok()?;
     let words: Vec<&str> = figures.split_ascii_whitespace().collect();
-    let [_, sched_in, run_time, _, _, _, _, _] = words[..] else { return None };
-    Some(HistRow { comm: comm.trim_start().to_owned(), tid, sched_in: sched_in.parse().ok()?, run_time: Printed::parse(run_time)? })
+    let [_, sched_in, run_time, _, _, _, _, migrations] = words[..] else { return None };
+    Some(HistRow {
+        comm: comm.trim_start().to_owned(),
+        tid,
+        sched_in: sched_in.parse().ok()?,
+        run_time: Printed::parse(run_time)?,
+        migrations: migrations.parse().ok()?,
+    })
 }
 
 /// `    CPU  0 idle for   1666.057  msec  ( 84.69%)`

@@ -118,9 +118,8 @@ pub(crate) struct Raw {
     pub(crate) stays: BTreeMap<Id, Stays>,
     /// The stays that end with a record of thread -1, by the `prev_pid` the event names.
     pub(crate) stays_of_gone: BTreeMap<Id, Stays>,
-    /// `sched_migrate_task` events by the thread moved, and by the thread current when it was.
+    /// `sched_migrate_task` events by the thread moved (not the one that moves it).
     pub(crate) moved: BTreeMap<Id, u64>,
-    pub(crate) movers: BTreeMap<Id, u64>,
     /// Executions as perf pairs them.
     pub(crate) runs: BTreeMap<RunKey, Runs>,
     /// Function of each work item.
@@ -130,7 +129,6 @@ pub(crate) struct Raw {
     pub(crate) names: BTreeMap<Id, BTreeSet<String>>,
     /// PERF_RECORD_COMM names alone, the latest.
     pub(crate) last_comm: BTreeMap<Id, String>,
-    pub(crate) events: u64,
 }
 
 /// What is known of a CPU between two events.
@@ -202,9 +200,6 @@ impl Walk {
             }
             _ => {}
         }
-        if e.id != holdup_trace::EventId::SIDEBAND {
-            self.raw.events += 1;
-        }
         match e.what {
             What::SysEnter { nr, .. } if is_raw_call => {
                 self.entries.insert(me, e.ts);
@@ -212,10 +207,7 @@ impl Walk {
             }
             What::SysExit { nr, ret } if is_raw_call => self.sys_exit(me, e.ts, nr, ret),
             What::Switch { prev, next, .. } => self.switch(e, id(prev), id(next)),
-            What::Migrate { tid, .. } => {
-                *self.raw.moved.entry(id(tid)).or_default() += 1;
-                *self.raw.movers.entry(me).or_default() += 1;
-            }
+            What::Migrate { tid, .. } => *self.raw.moved.entry(id(tid)).or_default() += 1,
             What::IrqEntry { irq, .. } => self.enter(e, 'i', irq as u64),
             What::IrqExit { irq } => self.leave(e, 'i', irq as u64),
             What::SoftirqEntry { vec } => self.enter(e, 's', vec as u64),
