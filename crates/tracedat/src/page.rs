@@ -266,13 +266,23 @@ mod tests {
     #[test]
     fn every_kind_of_record() {
         let data = le(&[
-            1 | 5 << 5, 0xaaaa, // an event of 4 bytes
-            30 | 3 << 5, 1, // time extend: 2^27 + 3
-            10 << 5, 4 + 5, 0, 0, // an event of 5 bytes, rounded up
-            29 | 2 << 5, 8, 0, // discarded event: 12 bytes in all
-            1 | 1 << 5, 0xbbbb,
-            31 | 7 << 5, 2, // absolute: 2^28 + 7
-            1, 0xcccc,
+            1 | 5 << 5,
+            0xaaaa, // an event of 4 bytes
+            30 | 3 << 5,
+            1, // time extend: 2^27 + 3
+            10 << 5,
+            4 + 5,
+            0,
+            0, // an event of 5 bytes, rounded up
+            29 | 2 << 5,
+            8,
+            0, // discarded event: 12 bytes in all
+            1 | 1 << 5,
+            0xbbbb,
+            31 | 7 << 5,
+            2, // absolute: 2^28 + 7
+            1,
+            0xcccc,
         ]);
         let a = 1000 + 5;
         let b = a + (1 << 27) + 3 + 10;

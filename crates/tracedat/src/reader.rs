@@ -9,9 +9,7 @@ use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, scan};
 use crate::source::{Cursor, Source};
 use crate::{v6, v7};
-use holdup_trace::{
-    Cpu, ErrorKind, Nanos, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo,
-};
+use holdup_trace::{Cpu, ErrorKind, Nanos, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
 use std::sync::Arc;

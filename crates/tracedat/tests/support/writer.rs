@@ -81,11 +81,17 @@ impl FileSpec {
         [
             (
                 "sched",
-                format!("name: sched_wakeup\nID: {WAKEUP}\nformat:\n{common}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n"),
+                format!(
+                    "name: sched_wakeup\nID: {WAKEUP}\nformat:\n{common}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n"
+                ),
             ),
             (
                 "raw_syscalls",
-                format!("name: sys_enter\nID: {SYS_ENTER}\nformat:\n{common}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\tfield:unsigned long args[6];\toffset:{};\tsize:{};\tsigned:0;\n\nprint fmt: \"NR %ld\", REC->id\n", 8 + l, 6 * l),
+                format!(
+                    "name: sys_enter\nID: {SYS_ENTER}\nformat:\n{common}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\tfield:unsigned long args[6];\toffset:{};\tsize:{};\tsigned:0;\n\nprint fmt: \"NR %ld\", REC->id\n",
+                    8 + l,
+                    6 * l
+                ),
             ),
         ]
     }
