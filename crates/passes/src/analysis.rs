@@ -76,6 +76,11 @@ impl Analysis {
         if name.is_empty() { format!(":{}", t.tid) } else { name }
     }
 
+    /// A thread's process id, if known.
+    pub fn pid(&self, t: &Thread) -> Option<u32> {
+        pid_of(t)
+    }
+
     /// Name of a system call on the recorded machine.
     pub fn call_name(&self, nr: u32) -> String {
         holdup_syscalls::name(self.engine.arch, nr).map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)
