@@ -28,6 +28,8 @@ pub struct Facts<'a> {
     pub workers: Vec<(Slot, Nanos)>,
     /// Time application threads spent ready but not running.
     pub ready: Nanos,
+    /// Of it: behind another thread on the same CPU.
+    pub queued: Nanos,
     /// Mean number of threads running or ready.
     pub queue: f64,
 }
@@ -54,6 +56,7 @@ impl<'a> Facts<'a> {
             server: analysis.server(),
             workers,
             ready: applications().map(|(_, t)| t.woken_ns + t.preempted_ns).sum(),
+            queued: applications().map(|(_, t)| t.queued_ns).sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
         }
     }

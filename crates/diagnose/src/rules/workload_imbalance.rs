@@ -23,7 +23,7 @@ use holdup_syscalls::WaitKind;
 
 pub(super) const RULE: Rule = Rule { id: "workload-imbalance", class: Class::WorkloadImbalance, check };
 
-/// Part of the wall time a thread must run to be the one that everything hangs on, in per cent.
+/// Part of its life (at least half the wall time) a thread must run to be the one that everything hangs on, in per cent.
 const DOMINANT_PCT: f64 = 75.0;
 /// Idle CPUs beside ready threads are normal for a moment after each wake-up; below this part of
 /// capacity, in per cent, they say nothing about affinity.
@@ -33,14 +33,15 @@ fn check(facts: &Facts<'_>) -> Finding {
     let served = facts.ledger.ns("idle/one-server");
     let waiting_for_cpu = facts.ledger.ns("idle/scheduler");
     // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
-    let bound = if facts.pct(waiting_for_cpu) >= BOUND_PCT { waiting_for_cpu.min(facts.ready) } else { 0 };
+    let bound = if facts.pct(waiting_for_cpu.min(facts.queued)) >= BOUND_PCT { waiting_for_cpu.min(facts.queued) } else { 0 };
     let longest = facts.workers.first().copied();
-    let dominant = longest.filter(|w| w.1 as f64 * 100.0 >= DOMINANT_PCT * facts.wall as f64);
+    let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(facts.wall / 2);
+    let dominant = longest.filter(|w| w.1 as f64 * 100.0 >= DOMINANT_PCT * life(w.0) as f64);
     // More than one thread near 100 %: as many are needed to keep as many CPUs busy; the idle
     // rest still has nobody to run.
     let alone = if dominant.is_some() { facts.ledger.ns("idle/no-work") } else { 0 };
     // What the clients burn in the calls they wait in is part of the price of the one server.
-    let calls = if served > 0 { facts.cpu_in(SERVED_IN) } else { 0 };
+    let calls = if facts.pct(served) >= super::MATTERS_PCT { facts.cpu_in(SERVED_IN) } else { 0 };
     let lost = served + bound + alone + calls;
 
     let culprit = facts.server.map(|s| s.slot).or(dominant.map(|d| d.0));
@@ -49,13 +50,13 @@ fn check(facts: &Facts<'_>) -> Finding {
         (Some(slot), Some(server)) if served >= bound.max(alone) => format!(
             "{} is busy {:.0} % of the time on one CPU; others wait for it, and {:.1} of {cpus} CPUs have nothing to do",
             facts.name(slot),
-            server.busy_ns as f64 * 100.0 / facts.wall as f64,
+            server.busy_ns as f64 * 100.0 / server.life_ns.max(1) as f64,
             lost as f64 / facts.wall.max(1) as f64,
         ),
         (Some(slot), _) if alone >= bound => format!(
             "{} runs {:.0} % of the time and nothing else has work: {:.1} of {cpus} CPUs stay idle",
             facts.name(slot),
-            facts.thread(slot).running_ns as f64 * 100.0 / facts.wall as f64,
+            facts.thread(slot).running_ns as f64 * 100.0 / life(slot).max(1) as f64,
             alone as f64 / facts.wall.max(1) as f64,
         ),
         _ if bound > 0 => format!(
@@ -75,11 +76,17 @@ fn check(facts: &Facts<'_>) -> Finding {
             "ledger idle/scheduler",
         )
         .against(BOUND_PCT),
+        Evidence::of(
+            "threads queued behind others, on average",
+            facts.queued as f64 / facts.wall.max(1) as f64,
+            "threads",
+            "procs runnable",
+        ),
         Evidence::of("idle without any waiting thread", facts.node("idle/no-work"), "% of capacity", "ledger idle/no-work"),
     ];
     if let Some((slot, ns)) = longest {
         let metric = format!("longest running thread: {}", facts.name(slot));
-        f.evidence.push(Evidence::of(metric, ns as f64 * 100.0 / facts.wall.max(1) as f64, "% of one CPU", "procs").against(DOMINANT_PCT));
+        f.evidence.push(Evidence::of(metric, ns as f64 * 100.0 / life(slot).max(1) as f64, "% of its life", "procs").against(DOMINANT_PCT));
     }
     if let Some(server) = facts.server {
         let part = server.ended_wait_ns as f64 * 100.0 / server.all_wait_ns.max(1) as f64;
