@@ -34,7 +34,13 @@ impl CpuData {
     }
 
     /// Pages in compressed chunks; also returns whether chunks are missing.
-    pub(crate) fn chunked(source: Arc<Source>, offset: u64, big: bool, codec: Codec, page_size: usize) -> Result<(CpuData, bool), ErrorKind> {
+    pub(crate) fn chunked(
+        source: Arc<Source>,
+        offset: u64,
+        big: bool,
+        codec: Codec,
+        page_size: usize,
+    ) -> Result<(CpuData, bool), ErrorKind> {
         let (chunks, cut) = chunk_table(&source, offset, big)?;
         Ok((CpuData { source, page_size, storage: Storage::Chunks(chunks), codec }, cut))
     }

@@ -7,8 +7,12 @@ use std::io::{self, Read};
 
 /// No section and no chunk is believed to be larger than this, whatever its header says.
 /// kallsyms of a kernel with many modules is about 20 MiB; trace-cmd's chunks are ten pages.
-const LARGEST: usize = 1 << 30;
+const LARGEST: usize = 256 << 20;
 const LARGEST_CHUNK: usize = 64 << 20;
+/// Pages of a ring buffer do not shrink further than this, empty ones included; a chunk that
+/// claims to is damaged, unless it is small anyway.
+const BEST_RATIO: usize = 4096;
+const SMALL_CHUNK: usize = 1 << 20;
 
 /// The compression named in the file's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +109,7 @@ impl Inflater {
     pub(crate) fn chunk(&mut self, packed: &[u8], size: u32, out: &mut Vec<u8>) -> bool {
         out.clear();
         let size = size as usize;
-        if size > LARGEST_CHUNK {
+        if size > LARGEST_CHUNK || size > SMALL_CHUNK.max(packed.len() * BEST_RATIO) {
             return false;
         }
         out.reserve(size);

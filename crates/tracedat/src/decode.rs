@@ -4,9 +4,7 @@ use crate::blocks::{CpuData, Fetch};
 use crate::format::EventTable;
 use crate::page::{Loss, Page, PageLayout};
 use crate::time::TimeMap;
-use holdup_trace::{
-    Batch, Cpu, ErrorKind, Event, EventId, LocalNames, NameId, Names, Pid, QualityCode, Result, RunDecoder, Tid, What,
-};
+use holdup_trace::{Batch, Cpu, ErrorKind, Event, EventId, LocalNames, NameId, Names, Pid, QualityCode, Result, RunDecoder, Tid, What};
 use holdup_tracepoint::Endian;
 use std::marker::PhantomData;
 use std::path::Path;

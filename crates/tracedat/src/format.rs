@@ -7,8 +7,13 @@ use std::collections::BTreeSet;
 /// Events of every kernel of the last fifteen years, each of another system. A file that
 /// describes most of them describes all events of its machine; one that does not was recorded
 /// with `-e`, and then describes exactly the events asked for (trace-cmd-record(1)).
-const EVERYWHERE: [(&str, &str); 5] =
-    [("signal", "signal_generate"), ("timer", "timer_start"), ("task", "task_newtask"), ("irq", "softirq_entry"), ("sched", "sched_switch")];
+const EVERYWHERE: [(&str, &str); 5] = [
+    ("signal", "signal_generate"),
+    ("timer", "timer_start"),
+    ("task", "task_newtask"),
+    ("irq", "softirq_entry"),
+    ("sched", "sched_switch"),
+];
 
 /// Stands for an id without description in [`EventTable::ids`].
 const NONE: u16 = u16::MAX;
@@ -31,14 +36,7 @@ pub(crate) struct EventTable {
 impl EventTable {
     /// Compile the descriptions, pairs of system and `format` text.
     pub(crate) fn compile(texts: &[(String, String)], abi: Abi) -> EventTable {
-        let mut table = EventTable {
-            descs: Vec::new(),
-            plans: Vec::new(),
-            ids: Vec::new(),
-            pid_at: 4,
-            selected: false,
-            unreadable: 0,
-        };
+        let mut table = EventTable { descs: Vec::new(), plans: Vec::new(), ids: Vec::new(), pid_at: 4, selected: false, unreadable: 0 };
         let mut everywhere = BTreeSet::new();
         let mut pid_at = None;
         for (system, text) in texts {
@@ -103,7 +101,9 @@ mod tests {
     use super::*;
 
     fn text(name: &str, id: u16) -> String {
-        format!("name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n")
+        format!(
+            "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n"
+        )
     }
 
     fn table(events: &[(&str, &str)]) -> EventTable {
@@ -116,7 +116,8 @@ mod tests {
         let t = table(&[("ftrace", "function"), ("sched", "sched_switch"), ("lock", "contention_begin")]);
         assert!(t.selected);
         assert!(t.capabilities(&[2]).contention, "asked for and never seen: there was none");
-        let all = table(&[("ftrace", "function"), EVERYWHERE[0], EVERYWHERE[1], EVERYWHERE[2], EVERYWHERE[3], ("lock", "contention_begin")]);
+        let all =
+            table(&[("ftrace", "function"), EVERYWHERE[0], EVERYWHERE[1], EVERYWHERE[2], EVERYWHERE[3], ("lock", "contention_begin")]);
         assert!(!all.selected && !all.capabilities(&[1]).contention);
         assert!(!table(&[("ftrace", "function")]).selected);
     }

@@ -141,7 +141,8 @@ impl Meta {
         if !page.is_empty() {
             let text = String::from_utf8_lossy(&page);
             let layout = PageLayout::parse(&text);
-            self.layout = Some(layout.ok_or_else(|| c.error(at + 8, "fields timestamp, commit and data of a ring-buffer page", snippet(&text)))?);
+            self.layout =
+                Some(layout.ok_or_else(|| c.error(at + 8, "fields timestamp, commit and data of a ring-buffer page", snippet(&text)))?);
         }
         c.literal(b"header_event\0")?;
         sized(c, "header_event")?;

@@ -9,9 +9,7 @@ use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, scan};
 use crate::source::{Cursor, Source};
 use crate::{v6, v7};
-use holdup_trace::{
-    Cpu, ErrorKind, Nanos, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo,
-};
+use holdup_trace::{Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
 use std::sync::Arc;
@@ -115,9 +113,7 @@ impl TraceDat {
             if found.events == 0 && found.lost == 0 && found.lost_unknown == 0 {
                 continue;
             }
-            // A page that holds nothing but the mark of a loss has no event to take a time from.
-            let first_ts: Nanos = if found.events == 0 { 0 } else { found.first };
-            runs.push(Run { first_ts });
+            runs.push(Run { first_ts: found.start });
             cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data));
         }
         let shared = Shared { layout, time, table, names: info.names.clone() };

@@ -168,7 +168,9 @@ impl<'a> Cursor<'a> {
                 self.pos += N as u64;
                 Ok(*a)
             }
-            None => Err(self.error(self.pos, format!("{N} bytes of {what}"), format!("{} bytes before the end", self.left().min(N as u64)))),
+            None => {
+                Err(self.error(self.pos, format!("{N} bytes of {what}"), format!("{} bytes before the end", self.left().min(N as u64))))
+            }
         }
     }
 

@@ -48,7 +48,12 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
         return Err(crate::v6::latency());
     }
     if meta.buffers.is_empty() && meta.cut > 0 {
-        return Err(ErrorKind::malformed(source.len(), Some("options".into()), "a BUFFER option telling where the trace data is", "the end of the file"));
+        return Err(ErrorKind::malformed(
+            source.len(),
+            Some("options".into()),
+            "a BUFFER option telling where the trace data is",
+            "the end of the file",
+        ));
     }
     // In the order trace-cmd reports them: the top buffer, then the instances as stored.
     meta.buffers.sort_by_key(|b| !b.name.is_empty());
@@ -74,7 +79,11 @@ fn options(meta: &mut Meta, source: &Source, offset: u64, sections: &mut Vec<(u1
             Pointer::Nothing | Pointer::Instance(..) => {}
         }
         if meta.buffers.len() > buffers {
-            let at = if meta.big { data.first_chunk().map(|b| u64::from_be_bytes(*b)) } else { data.first_chunk().map(|b| u64::from_le_bytes(*b)) };
+            let at = if meta.big {
+                data.first_chunk().map(|b| u64::from_be_bytes(*b))
+            } else {
+                data.first_chunk().map(|b| u64::from_le_bytes(*b))
+            };
             let compressed = is_compressed(meta, source, at.unwrap_or(0));
             meta.buffers[buffers].compressed = compressed;
         }

@@ -3,8 +3,8 @@
 
 mod support;
 
-use holdup_tracedat::{TraceDat, open, open_stream};
 use holdup_trace::{ErrorKind, Event, QualityCode, Reader, What};
+use holdup_tracedat::{TraceDat, open, open_stream};
 use std::path::Path;
 use support::writer::{BufferSpec, FileSpec};
 
