@@ -1,6 +1,6 @@
 //! The ordered merge: runs in, one stream of events out.
 //!
-//! Runs are opened when the merge reaches their first time stamp and closed when they end, so
+//! A run is opened when the merge reaches its first time stamp and closed when it ends, so
 //! however many a file has, only those that overlap in time hold memory. Each open run has one
 //! batch being consumed here and one being filled by a worker thread:
 //!
@@ -14,11 +14,9 @@
 //! sort of the whole file by time.
 
 use crate::{Batch, Event, Nanos, Quality, QualityCode, Reader, Result, RunDecoder};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 
 /// Takes the ordered stream.
 pub trait Sink {
@@ -30,32 +28,6 @@ impl<F: FnMut(&[Event], &Batch) -> ControlFlow<()>> Sink for F {
     fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()> {
         self(events, batch)
     }
-}
-
-/// A decoder on its way to a worker, or back with a filled batch.
-struct Job<'a> {
-    decoder: Box<dyn RunDecoder + 'a>,
-    batch: Batch,
-    reply: Sender<Done<'a>>,
-}
-
-struct Done<'a> {
-    decoder: Box<dyn RunDecoder + 'a>,
-    batch: Batch,
-    more: Result<bool>,
-}
-
-/// An open run.
-struct Open<'a> {
-    batch: Batch,
-    /// First event of `batch` not yet handed on.
-    at: usize,
-    /// The run has no further batch.
-    ended: bool,
-    replies: Receiver<Done<'a>>,
-    reply: Sender<Done<'a>>,
-    /// Time of the last event handed on, to prove the decoder's promise.
-    last_ts: Nanos,
 }
 
 /// Decode `reader` and hand every event to `sink` in order. Returns what went wrong on the way
@@ -70,16 +42,30 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut dyn Sink) -> Result
         0 => std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1)).clamp(1, 8),
         n => n,
     };
+    // Declared before the scope so that workers may borrow it; `jobs` moves into the merge, which
+    // drops it at its end: that is what ends the workers.
+    let (jobs, queue) = channel::<Job<'_>>();
+    let queue = Mutex::new(queue);
     std::thread::scope(|scope| {
-        let (jobs, queue) = channel::<Job<'_>>();
-        let queue = Arc::new(Mutex::new(queue));
         for _ in 0..workers {
-            let queue = queue.clone();
-            scope.spawn(move || work(&queue));
+            scope.spawn(|| work(&queue));
         }
-        // `jobs` is dropped when `merge` returns; the workers then end.
-        merge(reader, jobs, sink)
+        Merge::new(reader, jobs).run(sink)
     })
+}
+
+/// A decoder on its way to a worker.
+struct Job<'a> {
+    decoder: Box<dyn RunDecoder + 'a>,
+    batch: Batch,
+    reply: Sender<Done<'a>>,
+}
+
+/// A decoder on its way back, with a filled batch.
+struct Done<'a> {
+    decoder: Box<dyn RunDecoder + 'a>,
+    batch: Batch,
+    more: Result<bool>,
 }
 
 fn work(queue: &Mutex<Receiver<Job<'_>>>) {
@@ -88,189 +74,288 @@ fn work(queue: &Mutex<Receiver<Job<'_>>>) {
             Ok(queue) => queue.recv(),
             Err(_) => return,
         };
-        let Ok(mut job) = job else { return };
-        job.batch.clear();
-        let more = job.decoder.fill(&mut job.batch);
+        let Ok(Job { mut decoder, mut batch, reply }) = job else { return };
+        batch.clear();
+        let more = decoder.fill(&mut batch);
         // The merge may have stopped listening; nothing to do about it.
-        let _ = job.reply.send(Done { decoder: job.decoder, batch: job.batch, more });
+        let _ = reply.send(Done { decoder, batch, more });
+    }
+}
+
+/// An open run.
+struct Open<'a> {
+    batch: Batch,
+    /// First event of `batch` not yet handed on.
+    at: usize,
+    /// Where the next batch arrives; `None` when there is none to come.
+    next: Option<(Sender<Done<'a>>, Receiver<Done<'a>>)>,
+    /// Time of the last event received, to hold the decoder to its promise.
+    last_ts: Nanos,
+}
+
+/// The earliest event of an open run.
+#[derive(Clone, Copy)]
+struct Head {
+    ts: Nanos,
+    run: u32,
+    slot: u32,
+}
+
+impl Head {
+    fn key(self) -> (Nanos, u32) {
+        (self.ts, self.run)
     }
 }
 
 struct Merge<'a> {
+    reader: &'a dyn Reader,
     jobs: Sender<Job<'a>>,
-    spare: Vec<Batch>,
     quality: Quality,
+    slots: Vec<Open<'a>>,
+    free: Vec<u32>,
+    spare: Vec<Batch>,
+    /// Descending, so that the earliest is popped from the end. A run that has just been served
+    /// usually comes next or next but one again: insertion from the end is short.
+    heads: Vec<Head>,
 }
 
 impl<'a> Merge<'a> {
-    fn open(&mut self, decoder: Box<dyn RunDecoder + 'a>) -> Open<'a> {
-        let (reply, replies) = channel();
-        let batch = self.spare.pop().unwrap_or_default();
-        let _ = self.jobs.send(Job { decoder, batch, reply: reply.clone() });
-        Open { batch: self.spare.pop().unwrap_or_default(), at: 0, ended: false, replies, reply, last_ts: 0 }
+    fn new(reader: &'a dyn Reader, jobs: Sender<Job<'a>>) -> Merge<'a> {
+        Merge { reader, jobs, quality: reader.quality().clone(), slots: Vec::new(), free: Vec::new(), spare: Vec::new(), heads: Vec::new() }
     }
 
-    /// Make sure `run` has an event at `at`; false if it has ended.
-    fn refill(&mut self, run: &mut Open<'a>) -> Result<bool> {
-        while run.at >= run.batch.events.len() {
-            if run.ended {
-                return Ok(false);
-            }
-            // A worker that panicked took the sender with it; treat the run as over rather than
-            // wait for ever. Decoders must not panic, so this is a bug worth a loud mark.
-            let Ok(done) = run.replies.recv() else {
-                self.quality.add(QualityCode::SkippedBytes, 1);
-                run.ended = true;
-                return Ok(false);
-            };
-            self.quality.absorb(&done.batch.quality);
-            let mut old = std::mem::replace(&mut run.batch, done.batch);
-            run.at = 0;
-            if done.more? {
-                old.clear();
-                let _ = self.jobs.send(Job { decoder: done.decoder, batch: old, reply: run.reply.clone() });
-            } else {
-                run.ended = true;
-                self.spare.push(old);
-            }
-            self.check_order(run);
-        }
-        Ok(true)
-    }
-
-    /// Decoders promise ascending times. A broken promise must not reach the passes, whose
-    /// arithmetic rests on it: a late event is moved up to its predecessor's time and counted.
-    fn check_order(&mut self, run: &mut Open<'a>) {
-        let mut last = run.last_ts;
-        for e in &mut run.batch.events {
-            if e.ts < last {
-                e.ts = last;
-                self.quality.add(QualityCode::TimeBackwards, 1);
-            }
-            last = e.ts;
-        }
-        run.last_ts = last;
-    }
-}
-
-fn merge<'a>(reader: &'a dyn Reader, jobs: Sender<Job<'a>>, sink: &mut dyn Sink) -> Result<Quality> {
-    let mut m = Merge { jobs, spare: Vec::new(), quality: reader.quality().clone() };
-    let runs = reader.runs();
-    // Runs not yet opened, in the order the merge will reach them.
-    let mut waiting: Vec<u32> = (0..runs.len() as u32).collect();
-    waiting.sort_by_key(|&r| (runs[r as usize].first_ts, r));
-    let mut waiting = waiting.into_iter().peekable();
-    let mut open: Vec<Option<Open<'a>>> = Vec::new();
-    open.resize_with(runs.len().min(1 << 16), || None);
-    let mut open_far: rustc_hash::FxHashMap<u32, Open<'a>> = rustc_hash::FxHashMap::default();
-    let mut heads: BinaryHeap<Reverse<(Nanos, u32)>> = BinaryHeap::new();
-
-    let mut current: Option<(u32, Open<'a>)> = None;
-    loop {
-        // Open every run that could hold the next event.
-        let mut opened = Vec::new();
+    fn run(mut self, sink: &mut dyn Sink) -> Result<Quality> {
+        let runs = self.reader.runs();
+        let mut order: Vec<u32> = (0..runs.len() as u32).collect();
+        order.sort_by_key(|&r| (runs[r as usize].first_ts, r));
+        let mut unopened = order.into_iter().peekable();
         loop {
-            let horizon = match (&current, heads.peek()) {
-                (Some((_, run)), Some(Reverse(h))) => Some(head(run).min(h.0)),
-                (Some((_, run)), None) => Some(head(run)),
-                (None, Some(Reverse(h))) => Some(h.0),
-                (None, None) => None,
-            };
-            match waiting.peek() {
-                Some(&r) if horizon.is_none_or(|h| runs[r as usize].first_ts <= h) || !opened.is_empty() && runs[r as usize].first_ts == 0 => {
-                    waiting.next();
-                    opened.push((r, m.open(reader.decoder(r as usize))));
-                    if horizon.is_none() {
-                        // Without any head there is no horizon yet: take this run's own start.
-                        let ts = runs[r as usize].first_ts;
-                        while let Some(&r) = waiting.peek()
-                            && runs[r as usize].first_ts <= ts
-                        {
-                            waiting.next();
-                            opened.push((r, m.open(reader.decoder(r as usize))));
-                        }
-                        break;
-                    }
+            // Open every run that may hold the next event.
+            let mut opening = Vec::new();
+            let mut horizon = self.heads.last().map(|h| h.ts);
+            while let Some(&r) = unopened.peek() {
+                let first = runs[r as usize].first_ts;
+                if *horizon.get_or_insert(first) < first {
+                    break;
                 }
-                _ => break,
+                unopened.next();
+                opening.push((r, self.open(r)));
             }
-        }
-        let opened_any = !opened.is_empty();
-        for (r, mut run) in opened {
-            if m.refill(&mut run)? {
-                heads.push(Reverse((head(&run), r)));
-                store(&mut open, &mut open_far, r, run);
-            }
-        }
-        if opened_any {
-            // The new heads may lie before the current run or reveal an earlier horizon.
-            if let Some((r, run)) = current.take() {
-                heads.push(Reverse((head(&run), r)));
-                store(&mut open, &mut open_far, r, run);
-            }
-            continue;
-        }
-
-        let (r, mut run) = match current.take() {
-            Some(c) => c,
-            None => match heads.pop() {
-                Some(Reverse((_, r))) => match take(&mut open, &mut open_far, r) {
-                    Some(run) => (r, run),
-                    None => continue,
-                },
-                None => return Ok(m.quality),
-            },
-        };
-        // Hand on everything before the runner-up and before the next run to be opened.
-        let limit = heads.peek().map(|h| h.0);
-        let next_open = waiting.peek().map_or(Nanos::MAX, |&w| runs[w as usize].first_ts);
-        let events = &run.batch.events[run.at..];
-        let n = match limit {
-            None if next_open == Nanos::MAX => events.len(),
-            None => events.iter().take_while(|e| e.ts < next_open).count(),
-            Some((ts, other)) => {
-                let wins_ties = r < other;
-                events.iter().take_while(|e| (e.ts < ts || e.ts == ts && wins_ties) && e.ts < next_open).count()
-            }
-        };
-        if n > 0 {
-            let slice = &run.batch.events[run.at..run.at + n];
-            if sink.events(slice, &run.batch).is_break() {
-                return Ok(m.quality);
-            }
-            run.at += n;
-            if !m.refill(&mut run)? {
-                m.spare.push(std::mem::take(&mut run.batch));
+            if !opening.is_empty() {
+                for (run, slot) in opening {
+                    self.refill(run, slot)?;
+                }
+                // The heads are known only now, and may lie past further runs' starts.
                 continue;
             }
-        }
-        let key = (head(&run), r);
-        match heads.peek() {
-            Some(Reverse(h)) if *h < key => {
-                heads.push(Reverse(key));
-                store(&mut open, &mut open_far, r, run);
+            let Some(head) = self.heads.pop() else { return Ok(self.quality) };
+            // Hand on what precedes the runner-up and the next run to be opened.
+            let barrier = unopened.peek().map_or(Nanos::MAX, |&r| runs[r as usize].first_ts);
+            let (rival_ts, wins_ties) = self.heads.last().map_or((Nanos::MAX, true), |h| (h.ts, head.run < h.run));
+            let open = &mut self.slots[head.slot as usize];
+            let ahead = &open.batch.events[open.at..];
+            let precedes = |ts: Nanos| (ts < rival_ts || ts == rival_ts && wins_ties) && (ts < barrier || barrier == Nanos::MAX);
+            // The head itself always goes: it is the earliest, and every run that starts no later is open.
+            let n = 1 + ahead[1..].iter().take_while(|e| precedes(e.ts)).count();
+            if sink.events(&ahead[..n], &open.batch).is_break() {
+                return Ok(self.quality);
             }
-            _ => current = Some((r, run)),
+            open.at += n;
+            match open.batch.events.get(open.at) {
+                Some(e) => {
+                    let ts = e.ts;
+                    self.insert(Head { ts, ..head });
+                }
+                None => self.refill(head.run, head.slot)?,
+            }
+        }
+    }
+
+    fn insert(&mut self, head: Head) {
+        let mut i = self.heads.len();
+        while i > 0 && self.heads[i - 1].key() < head.key() {
+            i -= 1;
+        }
+        self.heads.insert(i, head);
+    }
+
+    /// Start decoding run `r`; the first batch is fetched by [`Merge::refill`].
+    fn open(&mut self, r: u32) -> u32 {
+        let (reply, replies) = channel();
+        let batch = self.spare.pop().unwrap_or_default();
+        let _ = self.jobs.send(Job { decoder: self.reader.decoder(r as usize), batch, reply: reply.clone() });
+        let open = Open { batch: self.spare.pop().unwrap_or_default(), at: 0, next: Some((reply, replies)), last_ts: 0 };
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = open;
+                slot
+            }
+            None => {
+                self.slots.push(open);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Fetch the next batch of a run and order its decoder to fill another; close the run at its
+    /// end. Puts the run's new head in its place.
+    fn refill(&mut self, run: u32, slot: u32) -> Result<()> {
+        loop {
+            let open = &mut self.slots[slot as usize];
+            let Some((reply, replies)) = open.next.take() else {
+                self.spare.push(std::mem::take(&mut open.batch));
+                self.free.push(slot);
+                return Ok(());
+            };
+            // Its own `reply` keeps the channel open, so this waits for the worker and only for it.
+            let Ok(done) = replies.recv() else { continue };
+            let mut used = std::mem::replace(&mut open.batch, done.batch);
+            open.at = 0;
+            self.quality.absorb(&open.batch.quality);
+            let late = hold_to_order(&mut open.batch.events, &mut open.last_ts);
+            self.quality.add(QualityCode::TimeBackwards, late);
+            if done.more? {
+                used.clear();
+                let _ = self.jobs.send(Job { decoder: done.decoder, batch: used, reply: reply.clone() });
+                open.next = Some((reply, replies));
+            } else {
+                self.spare.push(used);
+            }
+            if let Some(e) = open.batch.events.first() {
+                let ts = e.ts;
+                self.insert(Head { ts, run, slot });
+                return Ok(());
+            }
         }
     }
 }
 
-fn head(run: &Open<'_>) -> Nanos {
-    run.batch.events.get(run.at).map_or(Nanos::MAX, |e| e.ts)
+/// Decoders promise ascending times. A broken promise must not reach the passes, whose arithmetic
+/// rests on it: a late event is moved up to its predecessor's time, and counted.
+fn hold_to_order(events: &mut [Event], last: &mut Nanos) -> u64 {
+    let mut late = 0;
+    for e in events {
+        if e.ts < *last {
+            e.ts = *last;
+            late += 1;
+        }
+        *last = e.ts;
+    }
+    late
 }
 
-fn store<'a>(near: &mut [Option<Open<'a>>], far: &mut rustc_hash::FxHashMap<u32, Open<'a>>, r: u32, run: Open<'a>) {
-    match near.get_mut(r as usize) {
-        Some(slot) => *slot = Some(run),
-        None => {
-            far.insert(r, run);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cpu, EventId, NameId, Pid, Run, Tid, TraceInfo, What};
+
+    /// Runs given as lists of times; the tid tells the run, the cpu the position in it.
+    struct Fake {
+        info: TraceInfo,
+        quality: Quality,
+        runs: Vec<Run>,
+        times: Vec<Vec<Nanos>>,
+        /// Events per batch.
+        step: usize,
+    }
+
+    impl Fake {
+        fn new(times: Vec<Vec<Nanos>>, step: usize) -> Fake {
+            let runs = times.iter().map(|t| Run { first_ts: t.iter().copied().min().unwrap_or(5) }).collect();
+            Fake { info: TraceInfo::new("fake".into(), "fake"), quality: Quality::default(), runs, times, step }
         }
     }
-}
 
-fn take<'a>(near: &mut [Option<Open<'a>>], far: &mut rustc_hash::FxHashMap<u32, Open<'a>>, r: u32) -> Option<Open<'a>> {
-    match near.get_mut(r as usize) {
-        Some(slot) => slot.take(),
-        None => far.remove(&r),
+    impl Reader for Fake {
+        fn info(&self) -> &TraceInfo {
+            &self.info
+        }
+        fn quality(&self) -> &Quality {
+            &self.quality
+        }
+        fn runs(&self) -> &[Run] {
+            &self.runs
+        }
+        fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+            Box::new(FakeDecoder { run, at: 0, fake: self })
+        }
+    }
+
+    struct FakeDecoder<'a> {
+        run: usize,
+        at: usize,
+        fake: &'a Fake,
+    }
+
+    impl RunDecoder for FakeDecoder<'_> {
+        fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+            let times = &self.fake.times[self.run];
+            for _ in 0..self.fake.step {
+                let Some(&ts) = times.get(self.at) else { return Ok(false) };
+                let (tid, pid, comm) = (Tid(self.run as u32), Pid(0), NameId::NONE);
+                batch.events.push(Event { ts, tid, pid, comm, cpu: Cpu(self.at as u16), id: EventId(0), what: What::Other });
+                self.at += 1;
+            }
+            Ok(true)
+        }
+    }
+
+    fn merged(fake: &Fake, workers: usize) -> (Vec<(Nanos, u32, u16)>, Quality) {
+        let mut out = Vec::new();
+        let quality = drive(fake, workers, &mut |events: &[Event], _: &Batch| {
+            out.extend(events.iter().map(|e| (e.ts, e.tid.0, e.cpu.0)));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        (out, quality)
+    }
+
+    #[test]
+    fn equals_a_stable_sort_of_the_whole_file() {
+        // A linear congruence is random enough to cover ties, overlaps, gaps and empty runs.
+        let mut x = 12345u64;
+        let mut rnd = |n: u64| {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (x >> 33) % n
+        };
+        for round in 0..200 {
+            let runs: Vec<Vec<Nanos>> = (0..rnd(9))
+                .map(|_| {
+                    let mut t = rnd(60);
+                    (0..rnd(40))
+                        .map(|_| {
+                            t += rnd(4);
+                            t
+                        })
+                        .collect()
+                })
+                .collect();
+            let mut expected: Vec<(Nanos, u32, u16)> =
+                runs.iter().enumerate().flat_map(|(r, ts)| ts.iter().enumerate().map(move |(i, &t)| (t, r as u32, i as u16))).collect();
+            expected.sort_by_key(|e| e.0);
+            let fake = Fake::new(runs, 1 + round % 7);
+            let (got, quality) = merged(&fake, 1 + round % 3);
+            assert_eq!(got, expected, "round {round}");
+            assert!(quality.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_decoder_that_goes_back_in_time_is_counted_and_held() {
+        let (got, quality) = merged(&Fake::new(vec![vec![10, 7, 20], vec![8, 9]], 2), 1);
+        assert_eq!(got.iter().map(|e| e.0).collect::<Vec<_>>(), [8, 9, 10, 10, 20]);
+        assert_eq!(quality.count(QualityCode::TimeBackwards), 1);
+    }
+
+    #[test]
+    fn a_sink_that_has_enough_stops_the_read() {
+        let fake = Fake::new(vec![(0..100_000).collect(), (0..100_000).collect()], 64);
+        let mut n = 0;
+        drive(&fake, 2, &mut |events: &[Event], _: &Batch| {
+            n += events.len();
+            if n > 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+        assert!(n < 1000);
     }
 }

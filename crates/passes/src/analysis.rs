@@ -1,0 +1,391 @@
+//! The result of the pass, and the tables drawn from it.
+
+use crate::blame::{Cause, WaitKey, WaitSum};
+use crate::engine::Engine;
+use crate::irqs::{IrqKind, IrqStats};
+use crate::options::Options;
+use crate::rows::*;
+use crate::syscalls::CallStats;
+use crate::threads::{Slot, Thread};
+use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything one pass found out about a trace.
+pub struct Analysis {
+    /// What went wrong on the way.
+    pub quality: Quality,
+    /// First and last time analysed.
+    pub start: Nanos,
+    /// See `start`.
+    pub end: Nanos,
+    /// Events as `perf script` or `trace-cmd report` would print them.
+    pub events: u64,
+    /// Events the recorder lost.
+    pub lost_events: u64,
+    /// CPUs in the ledger.
+    pub cpus: u32,
+    /// What the trace can prove.
+    pub capabilities: Capabilities,
+    pub(crate) engine: Engine,
+    pub(crate) options: Options,
+    /// CPUs that have a row.
+    pub(crate) cpu_list: Vec<Cpu>,
+    /// Names of work functions by address.
+    pub(crate) functions: BTreeMap<u64, String>,
+}
+
+/// Waits that one thread ended, in sum.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaitRow {
+    /// What for.
+    pub cause: Cause,
+    /// The call slept in.
+    pub nr: Option<u32>,
+    /// Its name.
+    pub call: Option<String>,
+    /// The thread that ended the waits.
+    pub waker: Option<Slot>,
+    /// Number, time and share.
+    pub sum: WaitSum,
+}
+
+impl Analysis {
+    /// Length of the part analysed.
+    pub fn wall_ns(&self) -> Nanos {
+        self.end - self.start
+    }
+
+    /// CPUs x wall time.
+    pub fn capacity_ns(&self) -> Nanos {
+        self.cpus as u64 * self.wall_ns()
+    }
+
+    /// One thread.
+    pub fn thread(&self, slot: Slot) -> &Thread {
+        &self.engine.threads[slot]
+    }
+
+    /// All threads that pass the filters, in order of appearance.
+    pub fn threads(&self) -> impl Iterator<Item = (Slot, &Thread)> {
+        self.engine.threads.iter().filter(|(_, t)| self.wanted(t))
+    }
+
+    /// A thread's name, `:TID` if it has none.
+    pub fn comm(&self, t: &Thread) -> String {
+        let name = self.engine.names.get(t.comm);
+        if name.is_empty() { format!(":{}", t.tid) } else { name }
+    }
+
+    /// Name of a system call on the recorded machine.
+    pub fn call_name(&self, nr: u32) -> String {
+        holdup_syscalls::name(self.engine.arch, nr).map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)
+    }
+
+    fn wanted(&self, t: &Thread) -> bool {
+        let o = &self.options;
+        (o.pids.is_empty() || o.pids.contains(&t.pid.0))
+            && (o.tids.is_empty() || o.tids.contains(&t.tid.0))
+            && (o.comms.is_empty() || o.comms.contains(&self.comm(t)))
+    }
+
+    fn sees_switches(&self) -> bool {
+        self.capabilities.switches
+    }
+
+    /// System calls.
+    pub fn syscalls(&self, by: Group) -> Vec<SyscallRow> {
+        let mut groups: BTreeMap<(GroupKey, u32), (CallStats, Option<Slot>)> = BTreeMap::new();
+        for (slot, t) in self.threads() {
+            let key = self.group_key(by, slot, t);
+            for (nr, stats) in t.calls.iter() {
+                let entry = groups.entry((key.clone(), nr)).or_default();
+                entry.0.merge(stats);
+                // A process is named after its leader, or the first thread seen.
+                if entry.1.is_none() || t.tid.0 == t.pid.0 {
+                    entry.1 = Some(slot);
+                }
+            }
+        }
+        let sched = self.sees_switches();
+        let capacity = self.capacity_ns();
+        groups
+            .into_iter()
+            .map(|((_, nr), (s, slot))| {
+                let t = slot.map(|s| self.thread(s));
+                SyscallRow {
+                    comm: t.filter(|_| by != Group::System).map(|t| self.comm(t)),
+                    pid: t.filter(|_| matches!(by, Group::Process | Group::Thread)).map(pid_of),
+                    tid: t.filter(|_| by == Group::Thread).map(|t| t.tid.0),
+                    name: self.call_name(nr),
+                    nr,
+                    count: s.count,
+                    errors: s.errors,
+                    total_ns: s.total,
+                    cpu_ns: sched.then_some(s.running),
+                    interrupted_ns: sched.then_some(s.interrupted),
+                    runnable_ns: sched.then_some(s.runnable),
+                    blocked_ns: sched.then_some(s.blocked),
+                    min_ns: s.min,
+                    avg_ns: s.total.checked_div(s.count).unwrap_or(0),
+                    max_ns: s.max,
+                    p50_ns: s.hist.percentile(50),
+                    p99_ns: s.hist.percentile(99),
+                    pending: s.pending,
+                    pending_ns: s.pending_ns,
+                    returned_only: s.returned_only,
+                    pct_capacity: sched.then(|| percent(s.running, capacity)),
+                    errnos: s
+                        .errnos
+                        .iter()
+                        .map(|&(e, n)| (holdup_syscalls::errno_name(e as u32).map_or_else(|| format!("errno_{e}"), str::to_owned), n))
+                        .collect(),
+                }
+            })
+            .collect()
+    }
+
+    /// CPU use.
+    pub fn procs(&self, by: Group) -> Vec<ProcRow> {
+        #[derive(Default)]
+        struct Sum {
+            row: ProcRow,
+            slot: Option<Slot>,
+            pids: BTreeSet<u32>,
+            threads: u64,
+        }
+        let caps = &self.capabilities;
+        let mut groups: BTreeMap<GroupKey, Sum> = BTreeMap::new();
+        for (slot, t) in self.threads() {
+            if t.running_ns == 0 && t.voluntary + t.involuntary == 0 && t.calls.iter().next().is_none() {
+                continue; // known by name only
+            }
+            let sum = groups.entry(self.group_key(by, slot, t)).or_default();
+            if sum.slot.is_none() || t.tid.0 == t.pid.0 {
+                sum.slot = Some(slot);
+            }
+            sum.threads += 1;
+            sum.pids.insert(pid_of(t).unwrap_or(t.tid.0));
+            let r = &mut sum.row;
+            r.combined_ns += t.user_ns + t.kernel_ns;
+            let split = caps.syscalls || t.is_kthread();
+            r.app_ns += t.user_ns;
+            r.kernel_ns = if split || r.kernel_ns.is_some() { Some(r.kernel_ns.unwrap_or(0) + t.kernel_ns) } else { None };
+            r.interrupted_ns += t.irq_ns;
+            r.runnable_ns = caps.wakeups.then(|| r.runnable_ns.unwrap_or(0) + t.woken_ns + t.preempted_ns);
+            r.blocked_ns += t.blocked_ns;
+            r.switches += t.voluntary + t.involuntary;
+            r.voluntary += t.voluntary;
+            r.involuntary += t.involuntary;
+            r.migrations = self.sees_switches().then(|| r.migrations.unwrap_or(0) + t.migrations);
+            r.kthread = t.is_kthread();
+        }
+        let capacity = self.capacity_ns();
+        groups
+            .into_values()
+            .filter_map(|sum| {
+                let t = self.thread(sum.slot?);
+                let by_command = by == Group::Command;
+                Some(ProcRow {
+                    comm: self.comm(t),
+                    pid: (!by_command).then(|| pid_of(t)),
+                    tid: (by == Group::Thread).then_some(t.tid.0),
+                    processes: by_command.then_some(sum.pids.len() as u64),
+                    threads: (by != Group::Thread).then_some(sum.threads),
+                    pct_capacity: percent(sum.row.combined_ns, capacity),
+                    switches_per_s: per_second(sum.row.switches, self.wall_ns()),
+                    ..sum.row
+                })
+            })
+            .collect()
+    }
+
+    /// Where each CPU's time went.
+    pub fn cpu_rows(&self) -> Vec<CpuRow> {
+        let caps = &self.capabilities;
+        self.cpu_list
+            .iter()
+            .filter_map(|&cpu| Some((cpu, self.engine.cpus.get(cpu)?)))
+            .map(|(cpu, c)| CpuRow {
+                cpu: cpu.0,
+                user_ns: c.user,
+                kernel_ns: caps.syscalls.then_some(c.kernel),
+                kthread_ns: c.kthread,
+                irq_ns: (caps.irqs || c.irq > 0).then_some(c.irq),
+                softirq_ns: (caps.softirqs || c.softirq > 0).then_some(c.softirq),
+                idle_ns: c.idle,
+                iowait_ns: c.iowait,
+                unaccounted_ns: c.unaccounted,
+                wall_ns: self.wall_ns(),
+                switches: c.switches,
+                switches_per_s: per_second(c.switches, self.wall_ns()),
+                irqs: c.irqs,
+            })
+            .collect()
+    }
+
+    /// Scheduling of every thread that left a CPU or waited for one.
+    pub fn switches(&self) -> Vec<SwitchRow> {
+        let caps = &self.capabilities;
+        self.threads()
+            .filter(|(_, t)| t.stays > 0 || t.latency.count > 0)
+            .map(|(_, t)| {
+                let l = &t.latency;
+                let woken = caps.wakeups || caps.wakers;
+                SwitchRow {
+                    comm: self.comm(t),
+                    pid: pid_of(t),
+                    tid: t.tid.0,
+                    runtime_ns: t.stays_ns,
+                    switches: t.stays,
+                    delay_count: woken.then_some(l.count),
+                    avg_delay_ns: woken.then(|| l.total_ns.checked_div(l.count).unwrap_or(0)),
+                    max_delay_ns: woken.then_some(l.max_ns),
+                    max_delay_start_ns: woken.then_some(l.max_start),
+                    max_delay_end_ns: woken.then_some(l.max_end),
+                    voluntary: t.voluntary,
+                    involuntary: t.involuntary,
+                    preempted_ns: t.preempted_ns,
+                    migrations: Some(t.migrations),
+                    stat_runtime_ns: caps.stat_runtime.then_some(l.stat_runtime_ns),
+                }
+            })
+            .collect()
+    }
+
+    /// Interrupts, softirqs, work functions; per CPU or over all of them.
+    pub fn irqs(&self, per_cpu: bool) -> Vec<IrqRow> {
+        let mut groups: BTreeMap<(IrqKind, u64, Option<Cpu>), IrqStats> = BTreeMap::new();
+        for (&(kind, id, cpu), stats) in &self.engine.irqs.rows {
+            if self.options.cpus.as_ref().is_none_or(|list| list.contains(&cpu)) {
+                groups.entry((kind, id, per_cpu.then_some(cpu))).or_default().merge(stats);
+            }
+        }
+        let mut rows: Vec<IrqRow> = groups
+            .into_iter()
+            .filter(|(_, s)| s.count > 0)
+            .map(|((kind, id, cpu), s)| {
+                let given = self.engine.names.get(s.name);
+                let (kind, name) = match kind {
+                    IrqKind::Irq => ("irq", given),
+                    IrqKind::Vector => ("irq", given),
+                    IrqKind::Softirq => ("softirq", softirq_name(id)),
+                    IrqKind::Work if given.is_empty() => {
+                        ("workqueue", self.functions.get(&id).cloned().unwrap_or_else(|| format!("{id:#x}")))
+                    }
+                    IrqKind::Work => ("workqueue", given),
+                };
+                IrqRow {
+                    kind,
+                    id,
+                    name,
+                    cpu: cpu.map(|c| c.0),
+                    count: s.count,
+                    total_ns: s.total,
+                    avg_ns: s.total / s.count,
+                    max_ns: s.max,
+                    max_start_ns: s.max_start,
+                }
+            })
+            .collect();
+        // Interned ids must not decide the order.
+        rows.sort_by(|a, b| (a.kind, &a.name, a.cpu, a.count, a.total_ns).cmp(&(b.kind, &b.name, b.cpu, b.count, b.total_ns)));
+        rows
+    }
+
+    /// sar's rates: the system first, then each CPU if asked for.
+    pub fn sar(&self, per_cpu: bool) -> Vec<SarRow> {
+        let wall = self.wall_ns();
+        let caps = &self.capabilities;
+        let rows = self.cpu_rows();
+        let row = |cpu: Option<u16>| {
+            let mine: Vec<&CpuRow> = rows.iter().filter(|r| cpu.is_none_or(|c| r.cpu == c)).collect();
+            let sum = |f: &dyn Fn(&CpuRow) -> u64| mine.iter().map(|r| f(r)).sum::<u64>();
+            let capacity = sum(&|r| r.wall_ns);
+            let sys = sum(&|r| r.kernel_ns.unwrap_or(0) + r.kthread_ns + r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0));
+            let wio = sum(&|r| r.iowait_ns);
+            let mut n = crate::cpus::Counts::default();
+            for r in &mine {
+                if let Some(c) = self.engine.cpus.get(Cpu(r.cpu)) {
+                    n.add(&c.counts);
+                }
+            }
+            let syscall_rate = |count: u64| caps.syscalls.then(|| per_second(count, wall));
+            let blame = &self.engine.blame;
+            let system = cpu.is_none() && self.sees_switches();
+            SarRow {
+                cpu,
+                pct_usr: percent(sum(&|r| r.user_ns), capacity),
+                pct_sys: caps.syscalls.then(|| percent(sys, capacity)),
+                pct_wio: percent(wio, capacity),
+                pct_idle: percent(sum(&|r| r.idle_ns) - wio, capacity),
+                pct_unaccounted: percent(sum(&|r| r.unaccounted_ns), capacity),
+                scall_per_s: syscall_rate(n.scalls),
+                sread_per_s: syscall_rate(n.sreads),
+                swrit_per_s: syscall_rate(n.swrites),
+                rchar_per_s: syscall_rate(n.rchars),
+                wchar_per_s: syscall_rate(n.wchars),
+                fork_per_s: caps.lifecycle.then(|| per_second(n.forks, wall)),
+                exec_per_s: caps.lifecycle.then(|| per_second(n.execs, wall)),
+                cswch_per_s: self.sees_switches().then(|| per_second(sum(&|r| r.switches), wall)),
+                runq_sz: (system && blame.occupied_ns > 0)
+                    .then(|| (blame.queue_ns as f64 * 1000.0 / blame.occupied_ns as f64).round() / 1000.0),
+                pct_runocc: system.then(|| percent(blame.occupied_ns, wall)),
+                sema_per_s: syscall_rate(n.semas),
+                msg_per_s: syscall_rate(n.msgs),
+                fault_per_s: (caps.page_faults || n.faults > 0).then(|| per_second(n.faults, wall)),
+            }
+        };
+        let mut out = vec![row(None)];
+        if per_cpu {
+            out.extend(rows.iter().map(|r| row(Some(r.cpu))));
+        }
+        out
+    }
+
+    /// Every wait that may explain idle CPUs, grouped by cause, call and waker.
+    pub fn wait_rows(&self) -> Vec<WaitRow> {
+        let mut rows: Vec<(WaitKey, WaitSum)> = self.engine.blame.waits.iter().map(|(k, s)| (*k, *s)).collect();
+        rows.sort_by_key(|r| r.0);
+        rows.into_iter()
+            .map(|(k, sum)| WaitRow { cause: k.cause, nr: k.nr, call: k.nr.map(|nr| self.call_name(nr)), waker: k.waker, sum })
+            .collect()
+    }
+
+    /// Idle CPU time while a runnable thread waited for another CPU.
+    pub fn scheduler_idle_ns(&self) -> Nanos {
+        self.engine.blame.scheduler_ns
+    }
+
+    /// Mean number of threads running or ready, over the whole trace, in thousandths.
+    pub fn mean_queue_milli(&self) -> u64 {
+        (self.engine.blame.queue_ns * 1000).checked_div(self.wall_ns() as u128).unwrap_or(0) as u64
+    }
+
+    fn group_key(&self, by: Group, slot: Slot, t: &Thread) -> GroupKey {
+        match by {
+            Group::System => GroupKey::All,
+            Group::Command => GroupKey::Comm(self.comm(t), t.is_kthread()),
+            // Without a process id the thread stands for its process.
+            Group::Process => GroupKey::Pid(pid_of(t).unwrap_or(t.tid.0)),
+            Group::Thread => GroupKey::Slot(slot),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum GroupKey {
+    All,
+    Comm(String, bool),
+    Pid(u32),
+    Slot(Slot),
+}
+
+fn pid_of(t: &Thread) -> Option<u32> {
+    (t.pid != Pid::UNKNOWN).then_some(t.pid.0)
+}
+
+/// `include/linux/interrupt.h`, `softirq_to_name`.
+fn softirq_name(vec: u64) -> String {
+    const NAMES: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    NAMES.get(vec as usize).map_or_else(|| format!("softirq_{vec}"), |n| (*n).to_owned())
+}

@@ -1,0 +1,226 @@
+//! Why idle CPUs had nothing to run.
+//!
+//! At every instant, with `i` CPUs idle:
+//!
+//! ```text
+//! r runnable threads wait elsewhere       min(i, r) of the idle CPUs       scheduler
+//! B application threads wait for cause    min(i - r, |B|) of them          shared equally over B
+//! the rest                                                                 no work
+//! ```
+//!
+//! A thread belongs to B while it sleeps in a call that stands for waiting on others or on
+//! devices; timers, children, and waiting for input do not count ([`holdup_syscalls::WaitKind`]).
+//! What a wait was for is judged when it ends, since who ended it decides: a `read` that another
+//! thread's `write` ends is a pipe, one that an interrupt ends is the outside world.
+//!
+//! Sharing without a loop over B: every member's share grows by `min(i - r, |B|) / |B|` per
+//! nanosecond, so one integral `G(t)` of that quantity serves all; a wait from t0 to t1 has the
+//! share `G(t1) - G(t0)`. `G` is kept in 2^-32 ns; what rounding leaves over (less than a
+//! nanosecond a wait) stays in `no work`, so that the parts add up to the idle time exactly.
+
+use crate::threads::Slot;
+use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
+
+/// Fraction bits of the integral.
+const FRACTION: u32 = 32;
+
+/// What a thread waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Cause {
+    /// A futex: mutex, rwlock, condition variable, barrier of the threads library.
+    ThreadSync,
+    /// A kernel service used to take turns or hand over work: semaphore, message queue, file lock,
+    /// pipe, local socket.
+    KernelService,
+    /// A contended lock of the kernel itself.
+    KernelLock,
+    /// Disk, swap, file system.
+    Io,
+    /// Something outside: terminal, network peer, a device's interrupt.
+    External,
+    /// Asleep for a reason the trace does not show (no system calls recorded).
+    Unknown,
+}
+
+impl Cause {
+    /// All of them.
+    pub const ALL: [Cause; 6] = [Cause::ThreadSync, Cause::KernelService, Cause::KernelLock, Cause::Io, Cause::External, Cause::Unknown];
+
+    /// Last part of its path in the ledger.
+    pub fn path(self) -> &'static str {
+        match self {
+            Cause::ThreadSync => "thread-sync",
+            Cause::KernelService => "kernel-services",
+            Cause::KernelLock => "kernel-locks",
+            Cause::Io => "io",
+            Cause::External | Cause::Unknown => "no-work",
+        }
+    }
+}
+
+/// Sums over the waits of one cause, in one call, ended by one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitSum {
+    /// Waits.
+    pub waits: u64,
+    /// Time asleep.
+    pub wait_ns: Nanos,
+    /// Share of idle CPU time, in 2^-32 ns.
+    pub share: u128,
+}
+
+impl WaitSum {
+    /// Share of idle CPU time.
+    pub fn share_ns(&self) -> Nanos {
+        (self.share >> FRACTION) as Nanos
+    }
+
+    /// Add all of `o`.
+    pub fn add(&mut self, o: &WaitSum) {
+        self.waits += o.waits;
+        self.wait_ns += o.wait_ns;
+        self.share += o.share;
+    }
+}
+
+/// What a [`WaitSum`] is kept by.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct WaitKey {
+    /// What for.
+    pub cause: Cause,
+    /// The system call slept in, if any was seen.
+    pub nr: Option<u32>,
+    /// The thread that ended it; `None` if an interrupt did or it has not ended.
+    pub waker: Option<Slot>,
+}
+
+/// The integral and the sums.
+#[derive(Debug, Default)]
+pub(crate) struct Blame {
+    now: Nanos,
+    /// CPUs whose current thread is the idle task, with no interrupt on top.
+    idle: u32,
+    /// Threads ready but not running.
+    runnable: u32,
+    /// Members of B.
+    waiting: u32,
+    /// The integral, 2^-32 ns.
+    integral: u128,
+    /// Idle CPU time with runnable threads elsewhere.
+    pub scheduler_ns: Nanos,
+    /// Idle CPU time shared out to B.
+    pub shared_ns: Nanos,
+    /// Time with at least one runnable or running thread, and the integral of their number.
+    pub occupied_ns: Nanos,
+    /// Integral of the number of runnable and running threads.
+    pub queue_ns: u128,
+    /// Running threads (CPUs not idle).
+    running: u32,
+    /// Sums.
+    pub waits: FxHashMap<WaitKey, WaitSum>,
+}
+
+impl Blame {
+    /// Account for the time up to `now`. Must precede every change of the four counts.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Nanos) {
+        let span = now.saturating_sub(self.now);
+        if span == 0 {
+            return;
+        }
+        self.now = now;
+        if self.idle > 0 {
+            let scheduler = self.idle.min(self.runnable);
+            self.scheduler_ns += scheduler as u64 * span;
+            let shared = (self.idle - scheduler).min(self.waiting);
+            if shared > 0 {
+                self.shared_ns += shared as u64 * span;
+                self.integral += ((shared as u128) << FRACTION) / self.waiting as u128 * span as u128;
+            }
+        }
+        let queue = self.runnable + self.running;
+        if queue > 0 {
+            self.occupied_ns += span;
+            self.queue_ns += queue as u128 * span as u128;
+        }
+    }
+
+    pub(crate) fn start_at(&mut self, now: Nanos) {
+        self.now = now;
+    }
+
+    pub(crate) fn cpu_idle(&mut self, now: Nanos, idle: bool) {
+        self.advance(now);
+        self.idle = step(self.idle, idle);
+    }
+
+    pub(crate) fn cpu_running(&mut self, now: Nanos, running: bool) {
+        self.advance(now);
+        self.running = step(self.running, running);
+    }
+
+    pub(crate) fn thread_runnable(&mut self, now: Nanos, runnable: bool) {
+        self.advance(now);
+        self.runnable = step(self.runnable, runnable);
+    }
+
+    /// A thread joins B. The value marks the start of its wait.
+    pub(crate) fn wait_begins(&mut self, now: Nanos) -> u128 {
+        self.advance(now);
+        self.waiting += 1;
+        self.integral
+    }
+
+    /// A thread leaves B: its share of idle time since `mark`, 2^-32 ns.
+    pub(crate) fn wait_ends(&mut self, now: Nanos, mark: u128) -> u128 {
+        self.advance(now);
+        self.waiting = self.waiting.saturating_sub(1);
+        self.integral - mark
+    }
+
+    pub(crate) fn attribute(&mut self, key: WaitKey, wait_ns: Nanos, share: u128) {
+        self.waits.entry(key).or_default().add(&WaitSum { waits: 1, wait_ns, share });
+    }
+
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        self.advance(now);
+        *self = Blame {
+            now,
+            idle: self.idle,
+            runnable: self.runnable,
+            waiting: self.waiting,
+            integral: self.integral,
+            running: self.running,
+            ..Blame::default()
+        };
+    }
+}
+
+fn step(count: u32, up: bool) -> u32 {
+    if up { count + 1 } else { count.saturating_sub(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_waiters_share_one_idle_cpu_and_the_rest_is_no_work() {
+        let mut b = Blame::default();
+        b.cpu_idle(0, true);
+        let m1 = b.wait_begins(0);
+        let m2 = b.wait_begins(0);
+        // 0..100: one idle CPU, two waiters: 50 each.
+        b.cpu_idle(100, true);
+        b.cpu_idle(100, true);
+        // 100..200: three idle CPUs, two waiters: 100 each, 100 no work.
+        let s1 = b.wait_ends(200, m1);
+        b.thread_runnable(200, true);
+        // 200..300: three idle, one runnable elsewhere, one waiter.
+        let s2 = b.wait_ends(300, m2);
+        let ns = |s: u128| (s >> FRACTION) as u64;
+        assert_eq!((ns(s1), ns(s2)), (150, 250));
+        assert_eq!((b.shared_ns, b.scheduler_ns), (400, 100));
+    }
+}

@@ -1,0 +1,202 @@
+//! Where each CPU's time went: accounting that closes.
+//!
+//! At every instant a CPU does exactly one thing, the innermost of what is stacked on it:
+//!
+//! ```text
+//!   interrupt handler        IrqEntry .. IrqExit          irq
+//!   softirq                  SoftirqEntry .. SoftirqExit  softirq
+//!   current thread           Switch                       user | kernel | kthread | idle
+//! ```
+//!
+//! Each event that changes the stack charges the span since the last change to what was on top.
+//! So per CPU: user + kernel + kthread + irq + softirq + idle + unaccounted = wall.
+//!
+//! Before its first event a CPU did what that event says it was doing: had it switched, there
+//! would have been an event. A current thread that changes without a switch event means lost
+//! events (or a recording of some tasks only): the span back to the last time charged is
+//! unaccounted. A CPU without events is idle if interrupts were recorded (a busy CPU has at least
+//! its timer's) and unaccounted otherwise.
+
+use crate::threads::Slot;
+use holdup_trace::{Cpu, Nanos, Tid};
+
+/// What sits on top of the current thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    Irq,
+    Softirq,
+}
+
+/// One interrupt or softirq in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) level: Level,
+    /// Line, vector.
+    pub(crate) id: u32,
+    pub(crate) start: Nanos,
+}
+
+/// Interrupts nest at most a few deep (hard irq on softirq on task; nested hard irqs are gone
+/// since 2.6.35): more means lost exits.
+const MAX_NESTING: usize = 8;
+
+/// One CPU.
+#[derive(Debug)]
+pub(crate) struct CpuState {
+    pub(crate) seen: bool,
+    /// The current thread, if known.
+    pub(crate) current: Option<(Tid, Slot)>,
+    /// Up to here the CPU's time has been charged.
+    pub(crate) charged_to: Nanos,
+    pub(crate) stack: Vec<Frame>,
+    /// Time of the last switch here; 0 before the first.
+    pub(crate) last_switch: Nanos,
+    /// Threads in uninterruptible wait for I/O that last ran here.
+    pub(crate) iowaiters: u32,
+    /// Counted as idle in the blame pass.
+    pub(crate) counted_idle: bool,
+
+    pub(crate) user: Nanos,
+    pub(crate) kernel: Nanos,
+    pub(crate) kthread: Nanos,
+    pub(crate) irq: Nanos,
+    pub(crate) softirq: Nanos,
+    pub(crate) idle: Nanos,
+    pub(crate) iowait: Nanos,
+    pub(crate) unaccounted: Nanos,
+    /// Charged to a thread whose mode is not known yet; moves to user or kernel when it is.
+    pub(crate) undecided: Nanos,
+
+    pub(crate) switches: u64,
+    pub(crate) irqs: u64,
+    pub(crate) counts: Counts,
+}
+
+/// Events sar counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) scalls: u64,
+    pub(crate) sreads: u64,
+    pub(crate) swrites: u64,
+    pub(crate) rchars: u64,
+    pub(crate) wchars: u64,
+    pub(crate) forks: u64,
+    pub(crate) execs: u64,
+    pub(crate) semas: u64,
+    pub(crate) msgs: u64,
+    pub(crate) faults: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(&mut self, o: &Counts) {
+        self.scalls += o.scalls;
+        self.sreads += o.sreads;
+        self.swrites += o.swrites;
+        self.rchars = self.rchars.saturating_add(o.rchars);
+        self.wchars = self.wchars.saturating_add(o.wchars);
+        self.forks += o.forks;
+        self.execs += o.execs;
+        self.semas += o.semas;
+        self.msgs += o.msgs;
+        self.faults += o.faults;
+    }
+}
+
+impl CpuState {
+    pub(crate) fn new(start: Nanos) -> CpuState {
+        CpuState {
+            seen: false,
+            current: None,
+            charged_to: start,
+            stack: Vec::new(),
+            last_switch: 0,
+            iowaiters: 0,
+            counted_idle: false,
+            user: 0,
+            kernel: 0,
+            kthread: 0,
+            irq: 0,
+            softirq: 0,
+            idle: 0,
+            iowait: 0,
+            unaccounted: 0,
+            undecided: 0,
+            switches: 0,
+            irqs: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Put a frame on the stack; false if it is unreasonably deep (exits were lost).
+    pub(crate) fn push(&mut self, frame: Frame) -> bool {
+        if self.stack.len() >= MAX_NESTING {
+            self.stack.clear();
+            self.stack.push(frame);
+            return false;
+        }
+        self.stack.push(frame);
+        true
+    }
+
+    /// Take the matching frame off, and whatever was left above it. `None` if there is no match.
+    pub(crate) fn pop(&mut self, level: Level, id: u32) -> Option<Frame> {
+        let i = self.stack.iter().rposition(|f| f.level == level && f.id == id)?;
+        let frame = self.stack[i];
+        self.stack.truncate(i);
+        Some(frame)
+    }
+
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        let fresh = CpuState::new(now);
+        *self = CpuState {
+            seen: self.seen,
+            current: self.current,
+            stack: std::mem::take(&mut self.stack),
+            last_switch: self.last_switch,
+            iowaiters: self.iowaiters,
+            counted_idle: self.counted_idle,
+            ..fresh
+        };
+    }
+}
+
+/// All CPUs by number.
+#[derive(Debug, Default)]
+pub(crate) struct Cpus {
+    start: Nanos,
+    cpus: Vec<CpuState>,
+}
+
+/// The kernel's largest `NR_CPUS`; a higher number is a damaged record.
+pub(crate) const MAX_CPUS: u16 = 8192;
+
+impl Cpus {
+    pub(crate) fn new(start: Nanos) -> Cpus {
+        Cpus { start, cpus: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, cpu: Cpu) -> &mut CpuState {
+        let i = cpu.0 as usize;
+        if i >= self.cpus.len() {
+            let start = self.start;
+            self.cpus.resize_with(i + 1, || CpuState::new(start));
+        }
+        &mut self.cpus[i]
+    }
+
+    pub(crate) fn get(&self, cpu: Cpu) -> Option<&CpuState> {
+        self.cpus.get(cpu.0 as usize)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cpu, &CpuState)> {
+        self.cpus.iter().enumerate().map(|(i, c)| (Cpu(i as u16), c))
+    }
+
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        self.start = now;
+        for c in &mut self.cpus {
+            c.restart(now);
+        }
+    }
+}

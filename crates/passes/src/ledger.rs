@@ -1,0 +1,108 @@
+//! The capacity ledger: CPUs x wall time, down to leaves that add up to it exactly.
+//!
+//! The busy side and the idle total come from the CPU accounting ([`crate::cpus`]), the division
+//! of the idle total from the waits ([`crate::blame`]). `no work` is what remains of the idle
+//! total, so the ledger closes by construction; that the parts never exceed the total is asserted
+//! by the tests over every trace.
+
+use crate::analysis::Analysis;
+use crate::blame::Cause;
+use crate::rows::{Ledger, LedgerNode, percent};
+use crate::threads::Slot;
+use holdup_trace::Nanos;
+use std::collections::BTreeMap;
+
+/// Share of the wall time a thread must have been running (or ready) to count as a server that
+/// others wait for because it is busy, in per cent. The server of AIX case 4 ran 95 % of one CPU;
+/// a lock's holder among N equal workers runs about 100/N %.
+const SERVER_BUSY_PCT: u64 = 75;
+/// Share of all waiting time it must have ended, in per cent. Two equal workers end half each.
+const SERVER_WAKES_PCT: u64 = 60;
+
+/// The thread everybody waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Server {
+    /// Who.
+    pub slot: Slot,
+    /// Its time running or ready to run.
+    pub busy_ns: Nanos,
+    /// Waiting time of others that it ended.
+    pub ended_wait_ns: Nanos,
+    /// All such waiting time.
+    pub all_wait_ns: Nanos,
+}
+
+impl Analysis {
+    /// The one thread that is busy nearly all the time and that most of the waiting is for.
+    pub fn server(&self) -> Option<Server> {
+        let mut ended: BTreeMap<Slot, Nanos> = BTreeMap::new();
+        let mut all = 0;
+        for r in self.wait_rows() {
+            if matches!(r.cause, Cause::ThreadSync | Cause::KernelService) {
+                all += r.sum.wait_ns;
+                if let Some(w) = r.waker {
+                    *ended.entry(w).or_default() += r.sum.wait_ns;
+                }
+            }
+        }
+        let (&slot, &most) = ended.iter().max_by_key(|&(&s, &ns)| (ns, std::cmp::Reverse(s)))?;
+        let t = self.thread(slot);
+        let busy = t.running_ns + t.woken_ns + t.preempted_ns;
+        let wall = self.wall_ns();
+        (busy as u128 * 100 >= wall as u128 * SERVER_BUSY_PCT as u128 && most as u128 * 100 >= all as u128 * SERVER_WAKES_PCT as u128)
+            .then_some(Server { slot, busy_ns: busy, ended_wait_ns: most, all_wait_ns: all })
+    }
+
+    /// Where every CPU-second went.
+    pub fn ledger(&self) -> Ledger {
+        let rows = self.cpu_rows();
+        let sum = |f: &dyn Fn(&crate::rows::CpuRow) -> u64| rows.iter().map(f).sum::<u64>();
+        let user = sum(&|r| r.user_ns);
+        let kernel = sum(&|r| r.kernel_ns.unwrap_or(0));
+        let kthreads = sum(&|r| r.kthread_ns);
+        let irq = sum(&|r| r.irq_ns.unwrap_or(0));
+        let softirq = sum(&|r| r.softirq_ns.unwrap_or(0));
+        let idle = sum(&|r| r.idle_ns);
+        let unaccounted = sum(&|r| r.unaccounted_ns);
+        let capacity = self.capacity_ns();
+
+        let mut shares: BTreeMap<&'static str, u128> = BTreeMap::new();
+        let server = self.server();
+        for r in self.wait_rows() {
+            let for_server = server.is_some_and(|s| r.waker == Some(s.slot)) && matches!(r.cause, Cause::ThreadSync | Cause::KernelService);
+            *shares.entry(if for_server { "one-server" } else { r.cause.path() }).or_default() += r.sum.share;
+        }
+        let share = |path: &str| (shares.get(path).copied().unwrap_or(0) >> 32) as u64;
+        // The waits' shares and the CPUs' idle time are measured by different machines; where
+        // events were lost they may differ, and the CPUs are right.
+        let mut left = idle;
+        let mut take = |ns: u64| {
+            let ns = ns.min(left);
+            left -= ns;
+            ns
+        };
+        let parts = [
+            ("idle/thread-sync", take(share("thread-sync"))),
+            ("idle/kernel-services", take(share("kernel-services"))),
+            ("idle/kernel-locks", take(share("kernel-locks"))),
+            ("idle/one-server", take(share("one-server"))),
+            ("idle/io", take(share("io"))),
+            ("idle/scheduler", take(self.scheduler_idle_ns())),
+        ];
+        let mut nodes = Vec::new();
+        let mut node = |path: &str, ns: u64| nodes.push(LedgerNode { path: path.to_owned(), ns, pct: percent(ns, capacity) });
+        node("busy", user + kernel + kthreads + irq + softirq);
+        node("busy/user", user);
+        node("busy/kernel", kernel);
+        node("busy/kthreads", kthreads);
+        node("busy/irq", irq);
+        node("busy/softirq", softirq);
+        node("idle", idle);
+        for (path, ns) in parts {
+            node(path, ns);
+        }
+        node("idle/no-work", left);
+        node("unaccounted", unaccounted);
+        Ledger { capacity_ns: capacity, nodes }
+    }
+}

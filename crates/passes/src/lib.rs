@@ -1,0 +1,125 @@
+//! One pass over the ordered events answers every question.
+//!
+//! ```text
+//!  events ──► engine ──┬─ cpus      what each CPU did          rows: cpus, sar
+//!                      ├─ threads   what each thread did       rows: procs, switches
+//!                      ├─ syscalls  what it did inside calls   rows: syscalls
+//!                      ├─ latency   run-queue delays           rows: switches
+//!                      ├─ irqs      interrupts, work items     rows: irqs
+//!                      └─ blame     why CPUs were idle         ledger
+//! ```
+//!
+//! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never
+//! with events. [`analyze`] runs them; [`Analysis`] draws the tables.
+
+mod analysis;
+mod blame;
+mod cpus;
+mod engine;
+mod hist;
+mod irqs;
+mod latency;
+mod ledger;
+mod options;
+mod rows;
+mod syscalls;
+mod threads;
+
+pub use analysis::{Analysis, WaitRow};
+pub use blame::{Cause, WaitSum};
+pub use hist::Histogram;
+pub use latency::Latency;
+pub use ledger::Server;
+pub use options::Options;
+pub use rows::*;
+pub use threads::{Slot, Thread};
+
+use engine::Engine;
+use holdup_trace::{Batch, Cpu, Event, EventId, QualityCode, Reader, Result, merge};
+use std::ops::ControlFlow;
+
+/// Read the whole trace once and answer everything.
+///
+/// # Errors
+/// Whatever makes the rest of the file unreadable; damage that can be stepped over is counted in
+/// [`Analysis::quality`].
+pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
+    let info = reader.info();
+    let (first, last) = info.span.unwrap_or((0, 0));
+    let start = options.from.unwrap_or(0).max(first);
+    let end = options.to.unwrap_or(u64::MAX).min(last).max(start);
+    let mut engine = Engine::new(info, first, end);
+    let mut restarted = start <= first;
+    let windowed = start > first || end < last;
+    let only = options.cpus.as_deref();
+
+    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], _: &Batch| {
+        // The common case carries no checks per event.
+        if !windowed && only.is_none() {
+            for e in events {
+                engine.event(e);
+            }
+            return ControlFlow::Continue(());
+        }
+        for e in events {
+            if windowed && e.ts > end {
+                return ControlFlow::Break(());
+            }
+            if !restarted && e.ts >= start {
+                engine.restart(start);
+                restarted = true;
+            }
+            if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
+                engine.event(e);
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    if !restarted {
+        engine.restart(start);
+    }
+
+    let cpu_list = cpu_list(&engine, info.cpus_online, options);
+    engine.finish(end, &cpu_list);
+    let mut quality = quality;
+    quality.absorb(&engine.quality);
+    if info.system_wide == Some(false) {
+        quality.add(QualityCode::NotSystemWide, 1);
+    }
+    let functions = engine.irqs.rows.keys().filter_map(|k| Some((k.1, info.symbols.lookup(k.1)?.0.to_owned()))).collect();
+    Ok(Analysis {
+        lost_events: quality.count(QualityCode::LostEvents),
+        quality,
+        start,
+        end,
+        events: engine.events,
+        cpus: cpu_list.len() as u32,
+        capabilities: engine.caps,
+        engine,
+        options: options.clone(),
+        cpu_list,
+        functions,
+    })
+}
+
+/// CPUs of the ledger: those with events, and those the file says were online.
+fn cpu_list(engine: &Engine, online: Option<u32>, options: &Options) -> Vec<Cpu> {
+    // A CPU count beyond what a kernel can have is damage; believe the events then.
+    let online = online.filter(|&n| n <= cpus::MAX_CPUS as u32).unwrap_or(0);
+    let seen: Vec<Cpu> = engine.cpus.iter().filter(|(_, c)| c.seen).map(|(cpu, _)| cpu).collect();
+    let mut list = seen.clone();
+    // Which CPUs were online is a number, not a list: the missing ones are taken from 0 up.
+    for cpu in (0..online as u16).map(Cpu) {
+        if list.len() >= online as usize {
+            break;
+        }
+        if !seen.contains(&cpu) {
+            list.push(cpu);
+        }
+    }
+    list.sort();
+    if let Some(only) = &options.cpus {
+        list.retain(|c| only.contains(c));
+    }
+    list
+}

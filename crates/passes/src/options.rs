@@ -1,0 +1,23 @@
+//! What part of a trace to look at.
+
+use holdup_trace::{Cpu, Nanos};
+
+/// Restricts an analysis.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Only rows of these processes; empty for all.
+    pub pids: Vec<u32>,
+    /// Only rows of these threads; empty for all.
+    pub tids: Vec<u32>,
+    /// Only rows of threads with these names; empty for all.
+    pub comms: Vec<String>,
+    /// Only these CPUs; `None` for all.
+    pub cpus: Option<Vec<Cpu>>,
+    /// Only from this time of the trace's clock on. What threads and CPUs were doing then is still
+    /// learnt from what precedes it.
+    pub from: Option<Nanos>,
+    /// Only up to this time.
+    pub to: Option<Nanos>,
+    /// Decoder threads; 0 for as many as there are spare cores.
+    pub workers: usize,
+}

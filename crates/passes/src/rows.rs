@@ -1,0 +1,307 @@
+//! The tables: what the passes found, as plain rows.
+//!
+//! Field names are the keys of the JSON output and the headers of the CSV output. Times are
+//! integer nanoseconds. `None` means that the trace cannot say; it prints as `n/a`, `null` or an
+//! empty CSV cell, never as 0.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Per cent, rounded to three decimals so that output is the same on every machine.
+pub fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { round3(part as f64 * 100.0 / whole as f64) }
+}
+
+/// Events per second, rounded to three decimals.
+pub fn per_second(count: u64, ns: u64) -> f64 {
+    if ns == 0 { 0.0 } else { round3(count as f64 * 1e9 / ns as f64) }
+}
+
+fn round3(x: f64) -> f64 {
+    (x * 1000.0).round() / 1000.0
+}
+
+/// What syscall and process tables are grouped by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Group {
+    /// The whole system (syscalls).
+    System,
+    /// Threads of one name (processes).
+    Command,
+    /// One process.
+    Process,
+    /// One thread.
+    Thread,
+}
+
+/// One system call of the system, a process or a thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SyscallRow {
+    /// Name of the thread or process; absent when grouped by system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<String>,
+    /// Process; absent when grouped by system, `null` if the trace does not carry process ids.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Option<u32>>,
+    /// Thread; only when grouped by thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u32>,
+    /// Name on the recorded machine's architecture, or `syscall_NR`.
+    pub name: String,
+    /// Its number there.
+    pub nr: u32,
+    /// Calls that returned in the trace.
+    pub count: u64,
+    /// Of these, calls that returned a negative errno.
+    pub errors: u64,
+    /// Elapsed time from entry to return, summed. Calls seen only to return count 0.
+    pub total_ns: u64,
+    /// Of `total_ns`: running on a CPU, interrupts excluded.
+    pub cpu_ns: Option<u64>,
+    /// Of `total_ns`: on a CPU, but interrupted by an interrupt or softirq.
+    pub interrupted_ns: Option<u64>,
+    /// Of `total_ns`: ready to run, waiting for a CPU.
+    pub runnable_ns: Option<u64>,
+    /// Of `total_ns`: asleep.
+    pub blocked_ns: Option<u64>,
+    /// Shortest call.
+    pub min_ns: u64,
+    /// Mean, rounded down.
+    pub avg_ns: u64,
+    /// Longest call.
+    pub max_ns: u64,
+    /// Median, within 1/16.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile, within 1/16.
+    pub p99_ns: Option<u64>,
+    /// Calls seen to start that had not returned when the trace or the thread ended.
+    pub pending: u64,
+    /// Elapsed time of those so far; not part of `total_ns`.
+    pub pending_ns: u64,
+    /// Calls seen only to return: begun before the trace, or a child returning from its clone.
+    pub returned_only: u64,
+    /// `cpu_ns` as per cent of the machine's capacity (CPUs x wall time).
+    pub pct_capacity: Option<f64>,
+    /// Errors by name.
+    pub errnos: BTreeMap<String, u64>,
+}
+
+/// CPU use of a command, process or thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProcRow {
+    /// Name.
+    pub comm: String,
+    /// Process; absent when grouped by command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<Option<u32>>,
+    /// Thread; only when grouped by thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u32>,
+    /// Processes in the group (by command).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+    /// Threads in the group (by command and process).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u64>,
+    /// A thread of the kernel itself.
+    pub kthread: bool,
+    /// On a CPU: `app_ns` + `kernel_ns`. Interrupts on top of it are not included.
+    pub combined_ns: u64,
+    /// Of it in application code; all of it if the trace has no system calls.
+    pub app_ns: u64,
+    /// Of it in system calls (kernel threads: all).
+    pub kernel_ns: Option<u64>,
+    /// Interrupts and softirqs that ran on top of it.
+    pub interrupted_ns: u64,
+    /// Ready to run, waiting for a CPU.
+    pub runnable_ns: Option<u64>,
+    /// Asleep.
+    pub blocked_ns: u64,
+    /// `combined_ns` as per cent of the machine's capacity.
+    pub pct_capacity: f64,
+    /// Times it left a CPU.
+    pub switches: u64,
+    /// Of these: because it went to sleep or ended.
+    pub voluntary: u64,
+    /// Of these: because another thread took the CPU.
+    pub involuntary: u64,
+    /// `switches` per second of wall time.
+    pub switches_per_s: f64,
+    /// Moves to another CPU.
+    pub migrations: Option<u64>,
+    /// Time in critical sections / execution time (Kaieda et al.).
+    pub lock_ratio: Option<f64>,
+    /// Time waiting for them / execution time (Kaieda et al.).
+    pub waiting_ratio: Option<f64>,
+}
+
+/// Where one CPU's time went. The parts add up to `wall_ns`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CpuRow {
+    /// CPU number.
+    pub cpu: u16,
+    /// Application code; system calls too if the trace has none recorded.
+    pub user_ns: u64,
+    /// System calls of applications.
+    pub kernel_ns: Option<u64>,
+    /// Kernel threads.
+    pub kthread_ns: u64,
+    /// Interrupt handlers.
+    pub irq_ns: Option<u64>,
+    /// Softirqs.
+    pub softirq_ns: Option<u64>,
+    /// The idle task.
+    pub idle_ns: u64,
+    /// Of `idle_ns`: while a thread that last ran here was in an uninterruptible wait for I/O.
+    pub iowait_ns: u64,
+    /// Lost events, gaps.
+    pub unaccounted_ns: u64,
+    /// The trace's wall time.
+    pub wall_ns: u64,
+    /// Switches on this CPU.
+    pub switches: u64,
+    /// Per second.
+    pub switches_per_s: f64,
+    /// Interrupts handled.
+    pub irqs: u64,
+}
+
+/// Scheduling of one thread, as `perf sched` reports it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SwitchRow {
+    /// Name.
+    pub comm: String,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Thread.
+    pub tid: u32,
+    /// CPU time of all stays on a CPU that ended in the trace (`perf sched timehist -s` run-time).
+    /// Stays that began before the CPU's first switch count from nothing, as perf has it; `procs`
+    /// accounts for them.
+    pub runtime_ns: u64,
+    /// Number of those stays (timehist's sched-in).
+    pub switches: u64,
+    /// Run-queue delays counted (`perf sched latency`'s Switches).
+    pub delay_count: Option<u64>,
+    /// Mean delay from wake-up to running, rounded down.
+    pub avg_delay_ns: Option<u64>,
+    /// Longest.
+    pub max_delay_ns: Option<u64>,
+    /// When it began.
+    pub max_delay_start_ns: Option<u64>,
+    /// When it ended.
+    pub max_delay_end_ns: Option<u64>,
+    /// Times it went to sleep or ended.
+    pub voluntary: u64,
+    /// Times another thread took the CPU.
+    pub involuntary: u64,
+    /// Time spent runnable after losing the CPU involuntarily (perf sched latency leaves it out).
+    pub preempted_ns: u64,
+    /// Moves to another CPU.
+    pub migrations: Option<u64>,
+    /// CPU time as the scheduler charged it (`sched_stat_runtime`; `perf sched latency`'s Runtime).
+    pub stat_runtime_ns: Option<u64>,
+}
+
+/// One interrupt, softirq or work function on one CPU (or all).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct IrqRow {
+    /// `irq`, `softirq` or `workqueue`.
+    pub kind: &'static str,
+    /// Line, vector or function address.
+    pub id: u64,
+    /// Handler, softirq or function name.
+    pub name: String,
+    /// CPU; absent when grouped over CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u16>,
+    /// Executions that ended in the trace.
+    pub count: u64,
+    /// Run time summed: from entry to exit, as `perf kwork report` counts it (nested interrupts included).
+    pub total_ns: u64,
+    /// Mean, rounded down.
+    pub avg_ns: u64,
+    /// Longest.
+    pub max_ns: u64,
+    /// When that one began.
+    pub max_start_ns: u64,
+}
+
+/// The first screen of sar: rates over the whole trace, for the system or one CPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct SarRow {
+    /// CPU; absent for the system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u16>,
+    /// Application code.
+    pub pct_usr: f64,
+    /// Kernel: system calls, kernel threads, interrupts. `None` without system calls.
+    pub pct_sys: Option<f64>,
+    /// Idle while a thread waited for I/O.
+    pub pct_wio: f64,
+    /// Idle otherwise.
+    pub pct_idle: f64,
+    /// Not known.
+    pub pct_unaccounted: f64,
+    /// System calls.
+    pub scall_per_s: Option<f64>,
+    /// read-like calls.
+    pub sread_per_s: Option<f64>,
+    /// write-like calls.
+    pub swrit_per_s: Option<f64>,
+    /// Characters read by them.
+    pub rchar_per_s: Option<f64>,
+    /// Characters written by them.
+    pub wchar_per_s: Option<f64>,
+    /// Threads and processes made.
+    pub fork_per_s: Option<f64>,
+    /// Programs started.
+    pub exec_per_s: Option<f64>,
+    /// Context switches.
+    pub cswch_per_s: Option<f64>,
+    /// Mean number of runnable threads (running ones included), over the time there was one.
+    pub runq_sz: Option<f64>,
+    /// Per cent of time with a runnable thread.
+    pub pct_runocc: Option<f64>,
+    /// SysV semaphore calls.
+    pub sema_per_s: Option<f64>,
+    /// Message queue calls.
+    pub msg_per_s: Option<f64>,
+    /// Page faults.
+    pub fault_per_s: Option<f64>,
+}
+
+/// One node of the capacity ledger.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LedgerNode {
+    /// `busy`, `busy/user`, `idle/thread-sync` …: a parent is the sum of its children.
+    pub path: String,
+    /// CPU time.
+    pub ns: u64,
+    /// Of capacity.
+    pub pct: f64,
+}
+
+/// Where every CPU-second went; the leaves add up to `capacity_ns` exactly.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Ledger {
+    /// CPUs x wall time.
+    pub capacity_ns: u64,
+    /// Pre-order: each parent before its children.
+    pub nodes: Vec<LedgerNode>,
+}
+
+impl Ledger {
+    /// Time at `path`, 0 if there is no such node.
+    pub fn ns(&self, path: &str) -> u64 {
+        self.nodes.iter().find(|n| n.path == path).map_or(0, |n| n.ns)
+    }
+
+    /// Nodes without children.
+    pub fn leaves(&self) -> impl Iterator<Item = &LedgerNode> {
+        self.nodes.iter().filter(|n| {
+            let prefix = format!("{}/", n.path);
+            !self.nodes.iter().any(|m| m.path.starts_with(&prefix))
+        })
+    }
+}

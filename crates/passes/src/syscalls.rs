@@ -1,0 +1,169 @@
+//! System calls: two clocks, as curt keeps them.
+//!
+//! A call runs from `sys_enter` to `sys_exit` of its thread. Its elapsed time is split by what the
+//! thread did in between, which the scheduler's events tell:
+//!
+//! ```text
+//! elapsed = cpu + interrupted + runnable + blocked
+//! ```
+//!
+//! What the kernel really emits:
+//! * a child returns from the clone it never entered, and a call begun before the trace returns
+//!   without having been entered: both count as calls of length 0, as perf trace has them, and as
+//!   `returned_only`;
+//! * `exit`, `exit_group`, and whatever a killed thread was doing never return: pending;
+//! * a thread that enters a call while another is open lost the return event: the older call is
+//!   dropped and counted in quality;
+//! * lost events in between can only lengthen a call.
+
+use crate::hist::Histogram;
+use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
+
+/// A call in progress, with the thread's sums when it began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) nr: u32,
+    pub(crate) start: Nanos,
+    pub(crate) running0: Nanos,
+    pub(crate) irq0: Nanos,
+    pub(crate) runnable0: Nanos,
+    pub(crate) blocked0: Nanos,
+}
+
+impl Call {
+    /// The analysis starts at `now`: the call began before it.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0 };
+    }
+}
+
+/// Sums over the calls of one number by one thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallStats {
+    pub(crate) count: u64,
+    pub(crate) errors: u64,
+    pub(crate) returned_only: u64,
+    pub(crate) total: Nanos,
+    pub(crate) running: Nanos,
+    pub(crate) interrupted: Nanos,
+    pub(crate) runnable: Nanos,
+    pub(crate) blocked: Nanos,
+    pub(crate) min: Nanos,
+    pub(crate) max: Nanos,
+    pub(crate) pending: u64,
+    pub(crate) pending_ns: Nanos,
+    /// Sum of positive results: characters, for the calls whose result is a length.
+    pub(crate) result_sum: u64,
+    pub(crate) errnos: Vec<(u16, u64)>,
+    pub(crate) hist: Histogram,
+}
+
+/// How one finished call's time divides.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Split {
+    pub(crate) elapsed: Nanos,
+    pub(crate) running: Nanos,
+    pub(crate) interrupted: Nanos,
+    pub(crate) runnable: Nanos,
+    pub(crate) blocked: Nanos,
+}
+
+impl CallStats {
+    #[inline]
+    pub(crate) fn returned(&mut self, split: Option<Split>, ret: i64) {
+        let s = split.unwrap_or_default();
+        self.min = if self.count == 0 { s.elapsed } else { self.min.min(s.elapsed) };
+        self.max = self.max.max(s.elapsed);
+        self.count += 1;
+        self.total += s.elapsed;
+        self.running += s.running;
+        self.interrupted += s.interrupted;
+        self.runnable += s.runnable;
+        self.blocked += s.blocked;
+        match split {
+            Some(_) => self.hist.add(s.elapsed),
+            None => self.returned_only += 1,
+        }
+        if ret >= 0 {
+            self.result_sum = self.result_sum.wrapping_add(ret as u64);
+        } else if ret >= -4095 {
+            self.failed((-ret) as u16);
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, errno: u16) {
+        self.errors += 1;
+        match self.errnos.iter_mut().find(|e| e.0 == errno) {
+            Some(e) => e.1 += 1,
+            None => self.errnos.push((errno, 1)),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, o: &CallStats) {
+        self.min = match (self.count, o.count) {
+            (0, _) => o.min,
+            (_, 0) => self.min,
+            _ => self.min.min(o.min),
+        };
+        self.max = self.max.max(o.max);
+        self.count += o.count;
+        self.errors += o.errors;
+        self.returned_only += o.returned_only;
+        self.total += o.total;
+        self.running += o.running;
+        self.interrupted += o.interrupted;
+        self.runnable += o.runnable;
+        self.blocked += o.blocked;
+        self.pending += o.pending;
+        self.pending_ns += o.pending_ns;
+        self.result_sum = self.result_sum.wrapping_add(o.result_sum);
+        self.hist.merge(&o.hist);
+        for &(errno, n) in &o.errnos {
+            match self.errnos.iter_mut().find(|e| e.0 == errno) {
+                Some(e) => e.1 += n,
+                None => self.errnos.push((errno, n)),
+            }
+        }
+    }
+}
+
+/// The calls of one thread by number.
+///
+/// Threads use few different calls, usually the same two or three in turn: the numbers are kept
+/// apart from the sums so that the search touches one cache line.
+#[derive(Debug, Default)]
+pub(crate) struct CallTable {
+    numbers: Vec<u32>,
+    stats: Vec<Box<CallStats>>,
+    /// A damaged trace may show any number; past this many the rest is hashed.
+    far: FxHashMap<u32, Box<CallStats>>,
+}
+
+const NEAR: usize = 64;
+
+impl CallTable {
+    #[inline]
+    pub(crate) fn entry(&mut self, nr: u32) -> &mut CallStats {
+        match self.numbers.iter().position(|&n| n == nr) {
+            Some(i) => &mut self.stats[i],
+            None => self.add(nr),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, nr: u32) -> &mut CallStats {
+        if self.numbers.len() < NEAR {
+            self.numbers.push(nr);
+            self.stats.push(Box::default());
+            return self.stats.last_mut().expect("just pushed");
+        }
+        self.far.entry(nr).or_default()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &CallStats)> {
+        let near = self.numbers.iter().copied().zip(self.stats.iter().map(|s| &**s));
+        near.chain(self.far.iter().map(|(&n, s)| (n, &**s)))
+    }
+}

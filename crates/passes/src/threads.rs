@@ -1,0 +1,342 @@
+//! Every thread of the trace, and where its time went.
+//!
+//! A thread is one slot from its first sign of life to its end; a thread id that is used again
+//! after an exit gets another slot. Between two events a thread is in exactly one [`State`], and
+//! each change of state adds the span to exactly one sum, so for every thread
+//!
+//! ```text
+//! running + runnable + blocked (+ unknown) = time it existed within the trace
+//! ```
+//!
+//! ```text
+//!            switch in                     wakeup
+//!   Running ◄───────── Runnable ◄───────────────── Blocked
+//!      │  ────────────►   ▲                           ▲
+//!      │  switch out, R   │ wakeup_new                │
+//!      │                 New ◄── fork                 │
+//!      └──────────────────────────────────────────────┘
+//!        switch out, S D T …          (X, Z: Dead)
+//! ```
+//!
+//! A thread that first shows up later than the trace starts was in the state that event proves it
+//! left: woken, so it was blocked; switched out, so it was running; switched in without a
+//! wake-up, so it was runnable.
+//!
+//! Lost events: a state that no longer fits is corrected by the next event that proves another
+//! one; the span goes to the state it was believed to be in.
+
+use crate::latency::Latency;
+use crate::syscalls::{Call, CallTable};
+use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
+use rustc_hash::FxHashMap;
+
+/// Index of a thread in [`Threads`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// The idle task: one slot for all CPUs, never in a table.
+    pub const IDLE: Slot = Slot(0);
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Seen by name only; nothing proves yet what it does.
+    Unseen,
+    /// Forked, not yet woken for the first time.
+    New,
+    /// On this CPU.
+    Running(Cpu),
+    /// Ready; since a wake-up.
+    Woken,
+    /// Ready; since it lost its CPU.
+    Preempted,
+    /// Asleep.
+    Blocked,
+    /// Ended.
+    Dead,
+}
+
+/// What a running thread executes, as far as the trace tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// An application thread before its first system call event.
+    Unknown,
+    /// Application code.
+    User,
+    /// A system call.
+    Kernel,
+    /// Kernel thread.
+    Kthread,
+}
+
+/// One thread.
+#[derive(Debug)]
+pub struct Thread {
+    /// Thread id.
+    pub tid: Tid,
+    /// Process id, as far as known.
+    pub pid: Pid,
+    /// Latest name.
+    pub comm: NameId,
+    /// Thread that made it.
+    pub parent: Option<Tid>,
+    /// When it came to be, or the start of the trace.
+    pub born: Nanos,
+    /// When it ended.
+    pub died: Option<Nanos>,
+
+    pub(crate) state: State,
+    /// Since when it is in `state`.
+    pub(crate) since: Nanos,
+    pub(crate) mode: Mode,
+    /// Last CPU it ran on.
+    pub(crate) last_cpu: Cpu,
+    /// It was woken while still running; the switch-out that follows does not mean sleep for long.
+    pub(crate) early_wake: bool,
+    /// `state` is [`State::Woken`] by `sched_waking` only; `sched_wakeup` will give the exact time.
+    pub(crate) wake_is_early: bool,
+    /// The block now in progress is uninterruptible (`D`).
+    pub(crate) uninterruptible: bool,
+    /// Kernel locks it is waiting for (contention_begin without end).
+    pub(crate) contending: u32,
+    /// Exited, switches out soon.
+    pub(crate) exiting: bool,
+    /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
+    pub(crate) blame_mark: Option<u128>,
+    /// Counted in a CPU's number of threads waiting for I/O.
+    pub(crate) iowait_cpu: Option<Cpu>,
+    /// Who woke it last: the thread, if one did, not an interrupt.
+    pub(crate) waker: Option<Slot>,
+
+    /// On a CPU, interrupts on top of it included.
+    pub running_ns: Nanos,
+    /// Of `running_ns`: taken by interrupts and softirqs.
+    pub irq_ns: Nanos,
+    /// Ready after a wake-up.
+    pub woken_ns: Nanos,
+    /// Ready after losing its CPU.
+    pub preempted_ns: Nanos,
+    /// Asleep.
+    pub blocked_ns: Nanos,
+    /// Of `running_ns - irq_ns`: application code.
+    pub user_ns: Nanos,
+    /// Of `running_ns - irq_ns`: kernel.
+    pub kernel_ns: Nanos,
+    /// Application or kernel, not known until the first system call shows: per CPU.
+    pub(crate) undecided: Vec<(Cpu, Nanos)>,
+
+    /// Left a CPU to sleep or end.
+    pub voluntary: u64,
+    /// Lost a CPU.
+    pub involuntary: u64,
+    /// Moves to another CPU.
+    pub migrations: u64,
+    /// Stays on a CPU as `perf sched timehist` counts them.
+    pub stays: u64,
+    /// Their time as perf counts it.
+    pub stays_ns: Nanos,
+    /// Run-queue delays as `perf sched latency` counts them.
+    pub latency: Latency,
+
+    /// System call in progress.
+    pub(crate) call: Option<Call>,
+    /// Finished ones.
+    pub(crate) calls: CallTable,
+
+    /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
+    pub(crate) ended_wait_ns: Nanos,
+    /// System calls seen, pending ones and returns included.
+    pub(crate) syscall_events: u64,
+    /// Page faults.
+    pub faults: u64,
+}
+
+impl Thread {
+    pub(crate) fn new(tid: Tid, born: Nanos, state: State) -> Thread {
+        Thread {
+            tid,
+            pid: Pid::UNKNOWN,
+            comm: NameId::NONE,
+            parent: None,
+            born,
+            died: None,
+            state,
+            since: born,
+            mode: Mode::Unknown,
+            last_cpu: Cpu::UNKNOWN,
+            early_wake: false,
+            wake_is_early: false,
+            uninterruptible: false,
+            contending: 0,
+            exiting: false,
+            blame_mark: None,
+            iowait_cpu: None,
+            waker: None,
+            running_ns: 0,
+            irq_ns: 0,
+            woken_ns: 0,
+            preempted_ns: 0,
+            blocked_ns: 0,
+            user_ns: 0,
+            kernel_ns: 0,
+            undecided: Vec::new(),
+            voluntary: 0,
+            involuntary: 0,
+            migrations: 0,
+            stays: 0,
+            stays_ns: 0,
+            latency: Latency::default(),
+            call: None,
+            calls: CallTable::default(),
+            ended_wait_ns: 0,
+            syscall_events: 0,
+            faults: 0,
+        }
+    }
+
+    /// Part of the kernel itself.
+    pub fn is_kthread(&self) -> bool {
+        self.mode == Mode::Kthread
+    }
+
+    /// Ready to run, not running.
+    pub(crate) fn is_runnable(&self) -> bool {
+        matches!(self.state, State::Woken | State::Preempted)
+    }
+
+    /// Add the span since the last change of state to the state's sum.
+    pub(crate) fn settle(&mut self, now: Nanos) {
+        let span = now.saturating_sub(self.since);
+        match self.state {
+            State::Running(_) => self.running_ns += span,
+            State::Woken => self.woken_ns += span,
+            State::Preempted => self.preempted_ns += span,
+            State::Blocked => self.blocked_ns += span,
+            State::Unseen | State::New | State::Dead => {}
+        }
+        self.since = now;
+    }
+
+    /// CPU time up to `now` while the thread may be running: (running, of it interrupted).
+    pub(crate) fn running_at(&self, now: Nanos) -> Nanos {
+        match self.state {
+            State::Running(_) => self.running_ns + now.saturating_sub(self.since),
+            _ => self.running_ns,
+        }
+    }
+
+    /// Forget all sums, keep the states: the analysis starts at `now`.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        self.settle(now);
+        self.born = self.born.max(now);
+        (self.running_ns, self.irq_ns, self.woken_ns, self.preempted_ns, self.blocked_ns) = (0, 0, 0, 0, 0);
+        (self.user_ns, self.kernel_ns) = (0, 0);
+        (self.voluntary, self.involuntary, self.migrations, self.stays, self.stays_ns) = (0, 0, 0, 0, 0);
+        self.undecided.clear();
+        self.latency.restart();
+        self.calls = CallTable::default();
+        if let Some(call) = &mut self.call {
+            call.restart(now);
+        }
+        self.ended_wait_ns = 0;
+        self.faults = 0;
+    }
+}
+
+const PAGE: usize = 4096;
+/// Thread ids below this (the kernel's `PID_MAX_LIMIT`) are looked up in pages, others by hash:
+/// a damaged file must not make us allocate for a thread id of two billion.
+const DENSE: u32 = 1 << 22;
+const NO_SLOT: u32 = u32::MAX;
+
+/// All threads, alive and gone.
+pub(crate) struct Threads {
+    threads: Vec<Thread>,
+    /// Slot of the living thread with an id, by pages of ids.
+    pages: Vec<Option<Box<[u32; PAGE]>>>,
+    far: FxHashMap<u32, u32>,
+}
+
+impl Default for Threads {
+    fn default() -> Threads {
+        let mut idle = Thread::new(Tid::IDLE, 0, State::Unseen);
+        idle.pid = Pid(0);
+        let mut t = Threads { threads: vec![idle], pages: Vec::new(), far: FxHashMap::default() };
+        t.map(Tid::IDLE, 0);
+        t
+    }
+}
+
+impl Threads {
+    /// The living thread with this id.
+    #[inline]
+    pub(crate) fn get(&self, tid: Tid) -> Option<Slot> {
+        let slot = if tid.0 < DENSE {
+            *self.pages.get(tid.0 as usize / PAGE)?.as_ref()?.get(tid.0 as usize % PAGE)?
+        } else {
+            *self.far.get(&tid.0)?
+        };
+        (slot != NO_SLOT).then_some(Slot(slot))
+    }
+
+    fn map(&mut self, tid: Tid, slot: u32) {
+        if tid.0 < DENSE {
+            let page = tid.0 as usize / PAGE;
+            if page >= self.pages.len() {
+                self.pages.resize_with(page + 1, || None);
+            }
+            self.pages[page].get_or_insert_with(|| Box::new([NO_SLOT; PAGE]))[tid.0 as usize % PAGE] = slot;
+        } else {
+            self.far.insert(tid.0, slot);
+        }
+    }
+
+    /// Put a new thread in the table; an older one with its id is no longer found by id.
+    pub(crate) fn insert(&mut self, thread: Thread) -> Slot {
+        let slot = self.threads.len() as u32;
+        self.map(thread.tid, slot);
+        self.threads.push(thread);
+        Slot(slot)
+    }
+
+    /// The id is free again.
+    pub(crate) fn forget(&mut self, tid: Tid) {
+        if tid != Tid::IDLE && self.get(tid).is_some() {
+            self.map(tid, NO_SLOT);
+        }
+    }
+
+    /// A thread changes its id (exec by one that is not the leader).
+    pub(crate) fn rename_tid(&mut self, slot: Slot, old: Tid, new: Tid) {
+        self.forget(old);
+        self.map(new, slot.0);
+        self[slot].tid = new;
+    }
+
+    /// Every thread but the idle task, in order of appearance.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Thread)> {
+        self.threads.iter().enumerate().skip(1).map(|(i, t)| (Slot(i as u32), t))
+    }
+
+    /// Every thread but the idle task.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
+        self.threads.iter_mut().skip(1)
+    }
+}
+
+impl std::ops::Index<Slot> for Threads {
+    type Output = Thread;
+    #[inline]
+    fn index(&self, slot: Slot) -> &Thread {
+        &self.threads[slot.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<Slot> for Threads {
+    #[inline]
+    fn index_mut(&mut self, slot: Slot) -> &mut Thread {
+        &mut self.threads[slot.0 as usize]
+    }
+}

@@ -1,0 +1,274 @@
+//! The state machines on traces built by hand, one case a test.
+
+use holdup_passes::{Analysis, CpuRow, Group, Options, SyscallRow, Thread, analyze};
+use holdup_testkit::{MemTrace, TraceBuilder};
+use holdup_trace::{Nanos, QualityCode};
+
+fn run(trace: &MemTrace) -> Analysis {
+    let a = analyze(trace, &Options::default()).unwrap();
+    assert_closes(&a);
+    a
+}
+
+/// Every sum that must close, does.
+fn assert_closes(a: &Analysis) {
+    for r in a.cpu_rows() {
+        let parts = r.user_ns
+            + r.kernel_ns.unwrap_or(0)
+            + r.kthread_ns
+            + r.irq_ns.unwrap_or(0)
+            + r.softirq_ns.unwrap_or(0)
+            + r.idle_ns
+            + r.unaccounted_ns;
+        assert_eq!(parts, r.wall_ns, "cpu {}: {r:?}", r.cpu);
+    }
+    let ledger = a.ledger();
+    assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns);
+    for r in a.syscalls(Group::System) {
+        let parts = r.cpu_ns.unwrap_or(0) + r.interrupted_ns.unwrap_or(0) + r.runnable_ns.unwrap_or(0) + r.blocked_ns.unwrap_or(0);
+        if r.cpu_ns.is_some() {
+            assert_eq!(parts, r.total_ns, "{r:?}");
+        }
+    }
+    for (_, t) in a.threads() {
+        assert_eq!(t.user_ns + t.kernel_ns + t.irq_ns, t.running_ns, "tid {}", t.tid);
+    }
+}
+
+fn thread(a: &Analysis, tid: u32) -> &Thread {
+    a.threads().map(|(_, t)| t).find(|t| t.tid.0 == tid).unwrap()
+}
+
+/// running, woken, preempted, blocked
+fn times(a: &Analysis, tid: u32) -> [Nanos; 4] {
+    let t = thread(a, tid);
+    [t.running_ns, t.woken_ns, t.preempted_ns, t.blocked_ns]
+}
+
+fn cpu(a: &Analysis, cpu: u16) -> CpuRow {
+    a.cpu_rows().into_iter().find(|r| r.cpu == cpu).unwrap()
+}
+
+fn call(a: &Analysis, name: &str) -> SyscallRow {
+    a.syscalls(Group::System).into_iter().find(|r| r.name == name).unwrap()
+}
+
+#[test]
+fn a_call_that_sleeps_is_split_by_what_the_thread_did() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(100, 0, 0, 42, "R")
+        .sys_enter(110, 0, 42, 0)
+        .irq(112, 115, 0, 42, 9)
+        .switch(120, 0, 42, 0, "S")
+        .wakeup(150, 0, 0, 42)
+        .switch(157, 0, 0, 42, "R")
+        .sys_exit(160, 0, 42, 0, 512)
+        .switch(170, 0, 42, 0, "S")
+        .build());
+    let read = call(&a, "read");
+    assert_eq!((read.count, read.errors, read.total_ns, read.cpu_ns), (1, 0, 50, Some(10)));
+    assert_eq!((read.interrupted_ns, read.runnable_ns, read.blocked_ns), (Some(3), Some(7), Some(30)));
+    assert_eq!(times(&a, 42), [33, 7, 0, 30]);
+    let c = cpu(&a, 0);
+    assert_eq!((c.user_ns, c.kernel_ns, c.irq_ns, c.idle_ns, c.unaccounted_ns), (20, Some(10), Some(3), 37, 0));
+    let sar = &a.sar(false)[0];
+    assert_eq!(sar.rchar_per_s, Some(512.0 * 1e9 / 70.0).map(|x| (x * 1000.0_f64).round() / 1000.0));
+}
+
+#[test]
+fn threads_older_than_the_trace_did_before_their_first_event_what_it_proves() {
+    let a = run(&TraceBuilder::new(2)
+        .switch(100, 0, 0, 7, "R") // CPU 0 starts the clock
+        .wakeup(140, 0, 7, 8) // 8 slept since the start
+        .switch(150, 1, 9, 8, "S") // 9 ran on CPU 1 since the start
+        .switch(160, 1, 8, 10, "S") // 10 was ready since the start: nobody woke it
+        .switch(200, 0, 7, 0, "S")
+        .build());
+    assert_eq!(times(&a, 8), [10, 10, 0, 40 + 40]);
+    assert_eq!(times(&a, 9), [50, 0, 0, 50]);
+    assert_eq!(times(&a, 10), [40, 60, 0, 0]);
+    assert_eq!(cpu(&a, 1).user_ns, 100);
+}
+
+#[test]
+fn a_wake_up_before_the_switch_out_is_not_a_sleep() {
+    let a = run(&TraceBuilder::new(2)
+        .switch(100, 0, 0, 7, "R")
+        .switch(100, 1, 0, 8, "R")
+        .wakeup(150, 1, 8, 7) // 7 still runs, on its way to sleep
+        .switch(160, 0, 7, 9, "S")
+        .switch(190, 0, 9, 7, "S")
+        .switch(200, 0, 7, 0, "S")
+        .build());
+    assert_eq!(times(&a, 7), [70, 30, 0, 0]);
+    assert_eq!(a.quality.count(QualityCode::MissingWakeup), 0);
+}
+
+#[test]
+fn preemption_inside_a_call_is_runnable_time_and_involuntary() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(100, 0, 0, 7, "R")
+        .sys_enter(110, 0, 7, 1)
+        .switch(120, 0, 7, 8, "R+")
+        .switch(150, 0, 8, 7, "S")
+        .sys_exit(155, 0, 7, 1, -32)
+        .switch(160, 0, 7, 0, "S")
+        .records("sched", "sched_wakeup")
+        .build());
+    let write = call(&a, "write");
+    assert_eq!((write.total_ns, write.cpu_ns, write.runnable_ns, write.blocked_ns), (45, Some(15), Some(30), Some(0)));
+    assert_eq!(write.errnos.get("EPIPE"), Some(&1));
+    let t = thread(&a, 7);
+    assert_eq!((t.voluntary, t.involuntary), (1, 1));
+    assert_eq!(times(&a, 7), [30, 0, 30, 0]);
+}
+
+#[test]
+fn a_child_returns_from_a_clone_it_never_entered() {
+    let a = run(&TraceBuilder::new(2)
+        .switch(100, 0, 0, 7, "R")
+        .sys_enter(105, 0, 7, 56)
+        .fork(110, 0, 7, 8)
+        .sys_exit(115, 0, 7, 56, 8)
+        .switch(120, 1, 0, 8, "R")
+        .sys_exit(125, 1, 8, 56, 0)
+        .exit(140, 1, 8)
+        .switch(150, 1, 8, 0, "Z")
+        .switch(160, 0, 7, 0, "S")
+        .build());
+    let clone = call(&a, "clone");
+    assert_eq!((clone.count, clone.total_ns, clone.returned_only, clone.min_ns), (2, 10, 1, 0));
+    let child = thread(&a, 8);
+    assert_eq!((child.born, child.died, child.kernel_ns, child.user_ns), (110, Some(150), 5, 25));
+    assert_eq!(times(&a, 8), [30, 10, 0, 0]);
+}
+
+#[test]
+fn a_call_that_never_returns_is_pending() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(100, 0, 0, 7, "R")
+        .sys_enter(110, 0, 7, 231)
+        .exit(120, 0, 7)
+        .switch(130, 0, 7, 8, "X")
+        .sys_enter(140, 0, 8, 202)
+        .switch(150, 0, 8, 0, "S")
+        .switch(200, 0, 0, 9, "R")
+        .build());
+    let exit = call(&a, "exit_group");
+    assert_eq!((exit.count, exit.pending, exit.pending_ns), (0, 1, 20));
+    let futex = call(&a, "futex");
+    assert_eq!((futex.count, futex.pending, futex.pending_ns), (0, 1, 60));
+}
+
+#[test]
+fn an_id_used_again_is_another_thread() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(100, 0, 0, 7, "R")
+        .exit(110, 0, 7)
+        .switch(120, 0, 7, 5, "X")
+        .fork(130, 0, 5, 7)
+        .switch(140, 0, 5, 7, "S")
+        .switch(150, 0, 7, 0, "S")
+        .build());
+    let lives: Vec<_> = a.threads().filter(|(_, t)| t.tid.0 == 7).map(|(_, t)| (t.born, t.died, t.running_ns)).collect();
+    assert_eq!(lives, [(100, Some(120), 20), (130, None, 10)]);
+}
+
+#[test]
+fn a_current_thread_that_changed_unseen_leaves_a_gap() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(100, 0, 0, 7, "R")
+        .sys_enter(120, 0, 7, 39)
+        .sys_exit(121, 0, 7, 39, 1)
+        .sys_enter(170, 0, 8, 39) // 7 left and 8 came: the switch is lost
+        .sys_exit(180, 0, 8, 39, 1)
+        .switch(200, 0, 8, 0, "S")
+        .build());
+    let c = cpu(&a, 0);
+    assert_eq!((c.unaccounted_ns, c.user_ns, c.kernel_ns), (49, 40, Some(11)));
+    assert_eq!(a.quality.count(QualityCode::SwitchGap), 1);
+}
+
+#[test]
+fn interrupts_nest_and_the_innermost_is_charged() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(100, 0, 7, 0, "S")
+        .softirq(110, 150, 0, 0, 3)
+        .irq(120, 130, 0, 0, 9)
+        .switch(200, 0, 0, 7, "R")
+        .build());
+    let c = cpu(&a, 0);
+    assert_eq!((c.softirq_ns, c.irq_ns, c.idle_ns), (Some(30), Some(10), 60));
+    let rows = a.irqs(false);
+    assert_eq!((rows[1].name.as_str(), rows[1].total_ns, rows[1].max_start_ns), ("NET_RX", 40, 110));
+    assert_eq!(rows[0].total_ns, 10);
+}
+
+#[test]
+fn a_silent_cpu_is_idle_only_if_interrupts_were_recorded() {
+    let trace = |b: TraceBuilder| b.switch(100, 0, 0, 7, "R").switch(200, 0, 7, 0, "S").build();
+    assert_eq!(cpu(&run(&trace(TraceBuilder::new(2))), 1).unaccounted_ns, 100);
+    assert_eq!(cpu(&run(&trace(TraceBuilder::new(2).records("irq", "softirq_entry"))), 1).idle_ns, 100);
+}
+
+#[test]
+fn kernel_threads_are_told_by_parent_name_state_or_habit() {
+    let a = run(&TraceBuilder::new(1)
+        .task(20, 20, Some(2), "whatever")
+        .task(21, 21, None, "kworker/0:1")
+        .switch(100, 0, 0, 20, "R")
+        .switch(110, 0, 20, 21, "S")
+        .switch(120, 0, 21, 22, "S")
+        .switch(130, 0, 22, 23, "I")
+        .switch(140, 0, 23, 24, "S") // slept without ever making a system call
+        .sys_enter(145, 0, 24, 39)
+        .sys_exit(146, 0, 24, 39, 0)
+        .switch(150, 0, 24, 0, "S")
+        .build());
+    assert_eq!((cpu(&a, 0).kthread_ns, cpu(&a, 0).user_ns, cpu(&a, 0).kernel_ns), (40, 9, Some(1)));
+}
+
+#[test]
+fn without_system_calls_user_and_kernel_are_not_told_apart() {
+    let a = run(&TraceBuilder::new(1).switch(100, 0, 0, 7, "R").switch(150, 0, 7, 0, "S").build());
+    assert_eq!((cpu(&a, 0).user_ns, cpu(&a, 0).kernel_ns), (50, None));
+    assert_eq!(a.sar(false)[0].scall_per_s, None);
+}
+
+#[test]
+fn a_window_keeps_what_came_before_it_as_state() {
+    let trace = TraceBuilder::new(1)
+        .switch(100, 0, 0, 7, "R")
+        .sys_enter(110, 0, 7, 0)
+        .switch(120, 0, 7, 0, "S")
+        .wakeup(180, 0, 0, 7)
+        .switch(185, 0, 0, 7, "R")
+        .sys_exit(190, 0, 7, 0, 1)
+        .switch(300, 0, 7, 0, "S")
+        .build();
+    let a = analyze(&trace, &Options { from: Some(150), to: Some(250), ..Options::default() }).unwrap();
+    assert_closes(&a);
+    assert_eq!((a.start, a.end, cpu(&a, 0).idle_ns, cpu(&a, 0).kernel_ns), (150, 250, 35, Some(5)));
+    let read = call(&a, "read");
+    assert_eq!((read.total_ns, read.blocked_ns, read.runnable_ns, read.cpu_ns), (40, Some(30), Some(5), Some(5)));
+}
+
+#[test]
+fn two_threads_taking_turns_at_a_futex_are_blamed_on_thread_sync() {
+    let mut b = TraceBuilder::new(2).records("raw_syscalls", "sys_enter");
+    // Each runs 100 while the other sleeps in futex and is woken by it at the end.
+    for i in 0..10u64 {
+        let t = 1000 + i * 100;
+        let (me, other) = if i % 2 == 0 { (7, 8) } else { (8, 7) };
+        let (my_cpu, other_cpu) = ((me - 7) as u16, (other - 7) as u16);
+        b = b.sys_enter(t, other_cpu, other, 202).switch(t + 1, other_cpu, other, 0, "S");
+        b = b.sys_enter(t + 90, my_cpu, me, 202).waking(t + 91, my_cpu, me, other).wakeup(t + 92, my_cpu, me, other);
+        b = b.sys_exit(t + 94, my_cpu, me, 202, 1).switch(t + 95, other_cpu, 0, other, "R").sys_exit(t + 96, other_cpu, other, 202, 0);
+    }
+    let a = run(&b.build());
+    let l = a.ledger();
+    assert_eq!(l.ns("idle"), 10 * 94);
+    assert_eq!(l.ns("idle/thread-sync"), 10 * 90);
+    assert_eq!(l.ns("idle/scheduler"), 10 * 4);
+    assert_eq!(l.ns("idle/no-work"), 0);
+}

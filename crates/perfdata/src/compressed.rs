@@ -1,0 +1,120 @@
+//! Files recorded with `perf record -z`: ring-buffer content arrives as zstd in COMPRESSED
+//! records. One stream runs through all of them, and a record may begin in one and end in the
+//! next; records perf wrote itself lie between them uncompressed.
+
+use crate::record;
+use crate::source::{Source, Spool};
+use holdup_tracepoint::Endian;
+use std::io;
+use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
+
+/// Inflated bytes kept in memory before they go to a temporary file.
+const IN_MEMORY: u64 = 64 << 20;
+
+/// What came out.
+pub(crate) struct Inflated {
+    pub(crate) source: Source,
+    /// The stream was damaged from this offset on, with zstd's reason.
+    pub(crate) damage: Option<(u64, String)>,
+    /// The data end inside a record.
+    pub(crate) truncated: bool,
+}
+
+/// Copy the records in `start..limit`, with compressed ones replaced by what they hold.
+pub(crate) fn inflate<E: Endian>(source: &Source, start: u64, limit: u64) -> io::Result<Inflated> {
+    let mut spool = Spool::new(IN_MEMORY);
+    let mut stream = Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
+    let mut result = Inflated { source: Source::Memory(Vec::new()), damage: None, truncated: false };
+    let mut buf = vec![0; crate::walk::WINDOW];
+    let mut at = start;
+    'read: while at < limit {
+        let want = buf.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
+        let got = source.read_at(&mut buf[..want], at)?;
+        let mut used = 0;
+        while let Some((kind, rec)) = crate::run::next_record::<E>(&buf[..got], used) {
+            // COMPRESSED2 says how much of it is data; the rest is padding to 8 bytes.
+            let data = match kind {
+                record::COMPRESSED => Some(&rec[record::HEADER..]),
+                record::COMPRESSED2 if rec.len() >= 16 => {
+                    let n = usize::try_from(E::u64(rec, 8)).unwrap_or(usize::MAX);
+                    Some(&rec[16..][..n.min(rec.len() - 16)])
+                }
+                _ => None,
+            };
+            match data {
+                Some(data) => {
+                    if result.damage.is_none()
+                        && let Err(e) = stream.push::<E>(data, &mut spool)?
+                    {
+                        result.damage = Some((at + used as u64, e));
+                    }
+                }
+                None => spool.push(rec)?,
+            }
+            used += rec.len();
+            let mut payload = crate::walk::payload::<E>(kind, rec);
+            if payload > 0 {
+                at = at.saturating_add(used as u64);
+                while payload > 0 && at < limit {
+                    let want = buf.len().min(usize::try_from(payload.min(limit - at)).unwrap_or(usize::MAX));
+                    let got = source.read_at(&mut buf[..want], at)?;
+                    if got == 0 {
+                        break;
+                    }
+                    spool.push(&buf[..got])?;
+                    at += got as u64;
+                    payload -= got as u64;
+                }
+                if payload > 0 {
+                    result.truncated = true;
+                    break 'read;
+                }
+                continue 'read;
+            }
+        }
+        if used == 0 {
+            result.truncated = true;
+            break;
+        }
+        at += used as u64;
+    }
+    result.truncated |= !stream.tail.is_empty();
+    result.source = spool.finish()?;
+    Ok(result)
+}
+
+struct Stream {
+    decoder: Decoder<'static>,
+    out: Vec<u8>,
+    /// The beginning of a record that the next chunk completes.
+    tail: Vec<u8>,
+}
+
+impl Stream {
+    /// Inflate one chunk. The inner error is zstd's.
+    fn push<E: Endian>(&mut self, data: &[u8], spool: &mut Spool) -> io::Result<Result<(), String>> {
+        let mut input = InBuffer::around(data);
+        loop {
+            let mut output = OutBuffer::around(&mut self.out[..]);
+            if let Err(e) = self.decoder.run(&mut input, &mut output) {
+                return Ok(Err(e.to_string()));
+            }
+            let n = output.pos();
+            self.tail.extend_from_slice(&self.out[..n]);
+            let mut used = 0;
+            while let Some((_, rec)) = crate::run::next_record::<E>(&self.tail, used) {
+                used += rec.len();
+            }
+            spool.push(&self.tail[..used])?;
+            self.tail.drain(..used);
+            if self.tail.len() > u16::MAX as usize {
+                // No record is that long: an impossible size. Leave it to the index to skip.
+                spool.push(&std::mem::take(&mut self.tail))?;
+            }
+            // zstd holds back no output when the buffer has room left.
+            if input.pos() >= data.len() && n < self.out.len() {
+                return Ok(Ok(()));
+            }
+        }
+    }
+}

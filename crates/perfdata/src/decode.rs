@@ -1,0 +1,193 @@
+//! From records to events.
+
+use crate::attr::sample;
+use crate::layout::Variable;
+use crate::reader::PerfData;
+use crate::record;
+use crate::schema::{Class, Decodable, Schema, When};
+use holdup_trace::{Batch, Cpu, Event, EventId, LocalNames, NameId, Pid, QualityCode, StackRef, Tid, What};
+use holdup_tracepoint::{Endian, Plan};
+
+/// Turns single records into events; knows nothing of runs.
+pub(crate) struct Decoder<'a> {
+    schema: &'a Schema,
+    names: LocalNames,
+    /// Time of the latest event, which those that do not say theirs share.
+    pub(crate) last: u64,
+}
+
+/// Call chains hold markers (`PERF_CONTEXT_KERNEL` …) between -4095 and -1, which are no addresses.
+const FIRST_MARKER: u64 = -4095i64 as u64;
+
+fn cpu(n: u32) -> Cpu {
+    Cpu(u16::try_from(n).unwrap_or(u16::MAX))
+}
+
+/// The frames of a chain, innermost first.
+fn frames<E: Endian>(chain: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    chain.chunks_exact(8).map(|f| E::u64(f, 0)).filter(|&f| f < FIRST_MARKER)
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(file: &'a PerfData, names: LocalNames) -> Decoder<'a> {
+        Decoder { schema: &file.schema, names, last: 0 }
+    }
+
+    pub(crate) fn into_names(self) -> LocalNames {
+        self.names
+    }
+
+    /// Append the event of one record, if it is one, to `batch`.
+    #[inline]
+    pub(crate) fn record<E: Endian>(&mut self, kind: u32, rec: &[u8], batch: &mut Batch) {
+        if kind == record::SAMPLE {
+            self.sample::<E>(rec, batch);
+        } else {
+            self.other::<E>(kind, rec, batch);
+        }
+    }
+
+    #[inline]
+    fn sample<E: Endian>(&mut self, rec: &[u8], batch: &mut Batch) {
+        let schema = self.schema;
+        let Some(d) = schema.of_sample::<E>(rec) else {
+            batch.quality.add(QualityCode::BadRecords, 1);
+            return;
+        };
+        let l = &d.layout;
+        if rec.len() < l.min as usize {
+            batch.quality.add(QualityCode::BadRecords, 1);
+            return;
+        }
+        let word = |at: u16| E::u32(rec, at as usize);
+        let ts = match l.time {
+            0 => self.untimed(batch),
+            at => match E::u64(rec, at as usize) {
+                u64::MAX => self.untimed(batch),
+                t => t,
+            },
+        };
+        let mut variable = Variable::default();
+        if l.raw != 0 {
+            let at = l.raw as usize + 4;
+            variable.raw = match rec.get(at..at + word(l.raw) as usize) {
+                Some(raw) => raw,
+                None => return batch.quality.add(QualityCode::BadRecords, 1),
+            };
+        } else if l.variable {
+            variable = match l.walk::<E>(rec) {
+                Some(v) => v,
+                None => return batch.quality.add(QualityCode::BadRecords, 1),
+            };
+        }
+        let what = match &d.class {
+            Class::Tracepoint(plan) => match plan.decode::<E>(variable.raw, &mut self.names, batch) {
+                Some(What::ContentionBegin { lock, flags, .. }) if !variable.chain.is_empty() => {
+                    What::ContentionBegin { lock, flags, stack: batch.push_stack(frames::<E>(variable.chain)) }
+                }
+                Some(What::Other) if matches!(plan, Plan::Incomplete(_)) => {
+                    batch.quality.add(QualityCode::MissingField, 1);
+                    What::Other
+                }
+                Some(what) => what,
+                None => {
+                    // perf prints such a sample too; only its content is unknown.
+                    batch.quality.add(QualityCode::BadRecords, 1);
+                    What::Other
+                }
+            },
+            Class::NoFormat => {
+                batch.quality.add(QualityCode::MissingFormat, 1);
+                What::Other
+            }
+            Class::Counter => counter::<E>(d, rec, variable, batch),
+        };
+        self.last = ts;
+        batch.events.push(Event {
+            ts,
+            tid: if l.tid == 0 { Tid::UNKNOWN } else { Tid(word(l.tid + 4)) },
+            pid: if l.tid == 0 { Pid::UNKNOWN } else { Pid(word(l.tid)) },
+            comm: NameId::NONE,
+            cpu: if l.cpu == 0 { Cpu::UNKNOWN } else { cpu(word(l.cpu)) },
+            id: d.event,
+            what,
+        });
+    }
+
+    fn untimed(&self, batch: &mut Batch) -> u64 {
+        batch.quality.add(QualityCode::Untimed, 1);
+        self.last
+    }
+
+    #[cold]
+    fn other<E: Endian>(&mut self, kind: u32, rec: &[u8], batch: &mut Batch) {
+        match kind {
+            record::LOST_SAMPLES if rec.len() >= 16 => return batch.quality.add(QualityCode::LostEvents, E::u64(rec, 8)),
+            record::THROTTLE => return batch.quality.add(QualityCode::Throttled, 1),
+            record::AUX if rec.len() >= 32 => {
+                // PERF_AUX_FLAG_TRUNCATED and _PARTIAL: hardware trace the kernel had no room for.
+                let lost = E::u64(rec, 24) & (1 | 4) != 0;
+                return batch.quality.add(QualityCode::LostChunks, lost as u64);
+            }
+            record::COMM | record::FORK | record::EXIT | record::LOST | record::SWITCH | record::SWITCH_CPU_WIDE => {}
+            _ => return,
+        }
+        let ts = match self.schema.when::<E>(kind, rec) {
+            When::At(t) => t,
+            When::Unsaid => self.last,
+            When::Never => return batch.quality.add(QualityCode::BadRecords, 1),
+        };
+        let misc = E::u16(rec, 4);
+        let word = |at: usize| E::u32(rec, at);
+        let trailer = self.schema.trailer_of::<E>(rec);
+        let back = |distance: u16| rec.len() - distance as usize;
+        let what = match kind {
+            record::COMM => {
+                let (pid, tid) = (word(8), word(12));
+                let comm = self.names.name(tid, &rec[16..back(trailer.len)]);
+                What::Comm { tid: Tid(tid), pid: Pid(pid), comm, exec: misc & record::MISC_COMM_EXEC != 0 }
+            }
+            record::FORK => What::TaskNew { pid: Pid(word(8)), parent_pid: Pid(word(12)), tid: Tid(word(16)), parent_tid: Tid(word(20)) },
+            record::EXIT => What::TaskEnd { pid: Pid(word(8)), tid: Tid(word(16)) },
+            record::LOST => {
+                let count = E::u64(rec, 16);
+                batch.quality.add(QualityCode::LostEvents, count);
+                What::Lost { count }
+            }
+            _ => What::ContextSwitch {
+                out: misc & record::MISC_SWITCH_OUT != 0,
+                preempt: misc & record::MISC_SWITCH_OUT_PREEMPT != 0,
+                other: if kind == record::SWITCH_CPU_WIDE { Tid(word(12)) } else { Tid::UNKNOWN },
+            },
+        };
+        self.last = ts;
+        batch.events.push(Event {
+            ts,
+            tid: if trailer.tid == 0 { Tid::UNKNOWN } else { Tid(word(back(trailer.tid) + 4)) },
+            pid: if trailer.tid == 0 { Pid::UNKNOWN } else { Pid(word(back(trailer.tid))) },
+            comm: NameId::NONE,
+            cpu: if trailer.cpu == 0 { Cpu::UNKNOWN } else { cpu(word(back(trailer.cpu))) },
+            id: EventId::SIDEBAND,
+            what,
+        });
+    }
+}
+
+fn counter<E: Endian>(d: &Decodable, rec: &[u8], variable: Variable<'_>, batch: &mut Batch) -> What {
+    let l = &d.layout;
+    let stack = if !variable.chain.is_empty() {
+        batch.push_stack(frames::<E>(variable.chain))
+    } else if l.ip != 0 {
+        batch.push_stack([E::u64(rec, l.ip as usize)])
+    } else {
+        StackRef::NONE
+    };
+    // An event opened with a fixed period does not repeat it in every sample.
+    let period = if l.period == 0 { d.period } else { E::u64(rec, l.period as usize) };
+    What::Sample { period, stack }
+}
+
+/// perf gives a sample without PERIOD the attr's period, unless that is a frequency.
+pub(crate) fn default_period(attr: &crate::attr::Attr) -> u64 {
+    if attr.sample_type & sample::PERIOD == 0 && !attr.has(crate::attr::flag::FREQ) { attr.sample_period } else { 0 }
+}

@@ -1,0 +1,152 @@
+//! The feature sections: what perf knew about the machine (kernel `tools/perf/util/header.c`,
+//! `tools/perf/Documentation/perf.data-file-format.txt`).
+
+use crate::attr::Attr;
+use crate::cursor::{Cursor, Order};
+use holdup_trace::TraceInfo;
+
+/// Numbers of the sections read; the others are skipped.
+mod number {
+    pub(super) const HOSTNAME: u32 = 3;
+    pub(super) const OSRELEASE: u32 = 4;
+    pub(super) const VERSION: u32 = 5;
+    pub(super) const ARCH: u32 = 6;
+    pub(super) const NRCPUS: u32 = 7;
+    pub(super) const CPUDESC: u32 = 8;
+    pub(super) const TOTAL_MEM: u32 = 10;
+    pub(super) const CMDLINE: u32 = 11;
+    pub(super) const EVENT_DESC: u32 = 12;
+    pub(super) const CPU_TOPOLOGY: u32 = 13;
+    pub(super) const NUMA_TOPOLOGY: u32 = 14;
+    pub(super) const SAMPLE_TIME: u32 = 21;
+    pub(super) const CLOCKID: u32 = 23;
+    pub(super) const COMPRESSED: u32 = 27;
+    pub(super) const CLOCK_DATA: u32 = 29;
+}
+
+/// The section that is parsed by [`crate::tracing_data`].
+pub(crate) const TRACING_DATA: u32 = 1;
+
+/// An event's name and ids, from EVENT_DESC.
+#[derive(Debug)]
+pub(crate) struct EventName {
+    pub(crate) name: String,
+    pub(crate) ids: Vec<u64>,
+}
+
+/// What the sections say beyond [`TraceInfo`].
+#[derive(Default, Debug)]
+pub(crate) struct Features {
+    pub(crate) names: Vec<EventName>,
+    pub(crate) clock: Option<String>,
+}
+
+impl Features {
+    /// Take in one section. Returns false if it does not hold what it should.
+    pub(crate) fn take(&mut self, number: u32, bytes: &[u8], order: Order, info: &mut TraceInfo) -> bool {
+        self.parse(number, bytes, order, info).is_some()
+    }
+
+    fn parse(&mut self, number: u32, bytes: &[u8], order: Order, info: &mut TraceInfo) -> Option<()> {
+        let mut c = Cursor::new(bytes, order);
+        match number {
+            number::HOSTNAME => info.hostname = Some(c.string()?),
+            number::OSRELEASE => info.os_release = Some(c.string()?),
+            number::VERSION => info.recorder = Some(format!("perf {}", c.string()?)),
+            number::ARCH => info.arch = Some(c.string()?),
+            number::CPUDESC => info.cpu_desc = Some(c.string()?),
+            number::NRCPUS => {
+                let (available, online) = (c.u32()?, c.u32()?);
+                info.cpus_online = Some(online);
+                if available != online {
+                    info.extra.push(("CPUs present".into(), available.to_string()));
+                }
+            }
+            number::TOTAL_MEM => info.total_mem = Some(c.u64()?.saturating_mul(1024)),
+            number::CMDLINE => {
+                let n = c.u32()?;
+                let words: Vec<String> = (0..n).map_while(|_| c.string()).collect();
+                info.cmdline = Some(words.join(" "));
+                (words.len() == n as usize).then_some(())?;
+            }
+            number::EVENT_DESC => self.event_desc(&mut c)?,
+            number::CPU_TOPOLOGY => {
+                let cores = strings(&mut c)?;
+                info.extra.push(("sibling cores".into(), cores.join(" ")));
+                let threads = strings(&mut c)?;
+                info.extra.push(("sibling threads".into(), threads.join(" ")));
+            }
+            number::NUMA_TOPOLOGY => {
+                for _ in 0..c.u32()? {
+                    let node = c.u32()?;
+                    c.bytes(16)?; // total and free memory
+                    info.numa.push((node, c.string()?));
+                }
+            }
+            number::SAMPLE_TIME => {
+                let (first, last) = (c.u64()?, c.u64()?);
+                info.extra.push(("perf's sample span (ns)".into(), format!("{first} to {last}")));
+            }
+            number::CLOCKID => info.extra.push(("clock resolution (ns)".into(), c.u64()?.to_string())),
+            number::CLOCK_DATA => {
+                c.u32()?; // version
+                let id = c.u32()?;
+                let (wall, clock) = (c.u64()?, c.u64()?);
+                self.clock = Some(clock_name(id as i32));
+                info.extra.push(("wall clock (ns since 1970) at trace time".into(), format!("{wall} at {clock}")));
+            }
+            number::COMPRESSED => {
+                let (_version, kind, level, ratio) = (c.u32()?, c.u32()?, c.u32()?, c.u32()?);
+                let kind = if kind == 1 { "zstd".to_owned() } else { format!("type {kind}") };
+                info.extra.push(("compression".into(), format!("{kind} level {level}, ratio {ratio}")));
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn event_desc(&mut self, c: &mut Cursor<'_>) -> Option<()> {
+        let (n, attr_size) = (c.u32()?, c.u32()? as usize);
+        for _ in 0..n {
+            c.bytes(attr_size)?;
+            let ids = c.u32()?;
+            let name = c.string()?;
+            let ids: Vec<u64> = (0..ids).map_while(|_| c.u64()).collect();
+            self.names.push(EventName { name, ids });
+        }
+        Some(())
+    }
+
+    /// Give `attrs` the names of EVENT_DESC: by id, and where there are no ids by position.
+    pub(crate) fn name(&self, attrs: &mut [Attr]) {
+        let by_id: rustc_hash::FxHashMap<u64, &str> = self.names.iter().flat_map(|n| n.ids.iter().map(|&id| (id, &*n.name))).collect();
+        for (i, attr) in attrs.iter_mut().enumerate().filter(|(_, a)| a.name.is_none()) {
+            let name = match attr.ids.first() {
+                Some(id) if !by_id.is_empty() => by_id.get(id).copied(),
+                _ => self.names.get(i).map(|n| &*n.name),
+            };
+            attr.name = name.filter(|n| !n.is_empty()).map(str::to_owned);
+        }
+    }
+}
+
+fn strings(c: &mut Cursor<'_>) -> Option<Vec<String>> {
+    let n = c.u32()?;
+    let all: Vec<String> = (0..n).map_while(|_| c.string()).collect();
+    (all.len() == n as usize).then_some(all)
+}
+
+/// Name of a POSIX clock (`include/uapi/linux/time.h`).
+pub(crate) fn clock_name(id: i32) -> String {
+    match id {
+        0 => "CLOCK_REALTIME",
+        1 => "CLOCK_MONOTONIC",
+        2 => "CLOCK_PROCESS_CPUTIME_ID",
+        3 => "CLOCK_THREAD_CPUTIME_ID",
+        4 => "CLOCK_MONOTONIC_RAW",
+        7 => "CLOCK_BOOTTIME",
+        11 => "CLOCK_TAI",
+        _ => return format!("clock {id}"),
+    }
+    .to_owned()
+}

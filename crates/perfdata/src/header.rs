@@ -1,0 +1,141 @@
+//! The file header (`struct perf_file_header`, kernel `tools/perf/util/header.h` and
+//! `tools/perf/Documentation/perf.data-file-format.txt`).
+
+use crate::cursor::Order;
+use holdup_trace::ErrorKind;
+
+/// First eight bytes of a file written by a little-endian and by a big-endian machine.
+const MAGIC2: [&[u8; 8]; 2] = [b"PERFILE2", b"2ELIFREP"];
+/// The same of the first version of the format (before Linux 2.6.36).
+const MAGIC1: [&[u8; 8]; 2] = [b"PERFFILE", b"ELIFFREP"];
+
+/// Whether `head`, the first bytes of an input, are those of a perf.data file. True for the
+/// obsolete version 1 too, which [`crate::open`] then refuses by name.
+pub fn sniff(head: &[u8]) -> bool {
+    MAGIC2.iter().chain(&MAGIC1).any(|m| head.starts_with(&m[..]))
+}
+
+/// A stretch of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Section {
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+impl Section {
+    pub(crate) fn end(self) -> u64 {
+        self.offset.saturating_add(self.size)
+    }
+}
+
+/// What the first bytes say.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub(crate) order: Order,
+    /// Bytes of the header itself: 16 in pipe mode.
+    pub(crate) size: u64,
+    /// `None` in pipe mode, where everything else comes as records.
+    pub(crate) file: Option<FileHeader>,
+}
+
+/// What follows in file mode.
+#[derive(Clone, Debug)]
+pub(crate) struct FileHeader {
+    /// Bytes per entry of `attrs`: the attr and the section with its ids.
+    pub(crate) attr_entry: u64,
+    pub(crate) attrs: Section,
+    pub(crate) data: Section,
+    /// Names of events, in files of Linux before 3.4.
+    pub(crate) event_types: Section,
+    /// One bit per feature section that follows the data.
+    pub(crate) features: [u64; 4],
+}
+
+/// Bytes of a header without and with the feature bitmap.
+const PIPE_SIZE: u64 = 16;
+const SIZE_WITHOUT_FEATURES: u64 = 72;
+pub(crate) const FULL_SIZE: u64 = 104;
+
+impl Header {
+    /// Parse the first [`FULL_SIZE`] bytes, or as many as there are.
+    pub(crate) fn parse(head: &[u8]) -> Result<Header, ErrorKind> {
+        let malformed = |at: u64, expected: &str, found: String| ErrorKind::malformed(at, "file header".to_owned(), expected, found);
+        let Some(magic) = head.first_chunk::<8>() else {
+            return Err(malformed(0, "the 8 bytes PERFILE2", format!("a file of {} bytes", head.len())));
+        };
+        if MAGIC1.contains(&magic) {
+            return Err(ErrorKind::Unsupported {
+                what: "perf.data version 1 (PERFFILE, written before Linux 2.6.36)".into(),
+                way_out: "record again with a newer perf".into(),
+            });
+        }
+        let order = match MAGIC2.iter().position(|m| *m == magic) {
+            Some(0) => Order::Little,
+            Some(_) => Order::Big,
+            None => return Err(malformed(0, "PERFILE2", format!("{:?}", String::from_utf8_lossy(magic)))),
+        };
+        if head.len() < PIPE_SIZE as usize {
+            return Err(malformed(8, "the size of the header", "the end of the file".into()));
+        }
+        let size = order.u64(head, 8);
+        if size == PIPE_SIZE {
+            return Ok(Header { order, size, file: None });
+        }
+        if size < SIZE_WITHOUT_FEATURES {
+            return Err(malformed(8, "a header size of 16 (pipe), 72 or 104", size.to_string()));
+        }
+        if (head.len() as u64) < size.min(FULL_SIZE) {
+            return Err(malformed(head.len() as u64, &format!("a header of {size} bytes"), "the end of the file".into()));
+        }
+        let section = |at| Section { offset: order.u64(head, at), size: order.u64(head, at + 8) };
+        let mut features = [0; 4];
+        if size >= FULL_SIZE {
+            features = std::array::from_fn(|i| order.u64(head, 72 + 8 * i));
+            // The bitmap is an array of longs. A 32-bit big-endian recorder therefore has its
+            // words the other way round; HOSTNAME, always set, tells.
+            const HOSTNAME: u64 = 1 << 3;
+            if order == Order::Big && features[0] & HOSTNAME == 0 && features[0].rotate_left(32) & HOSTNAME != 0 {
+                features = features.map(|w| w.rotate_left(32));
+            }
+        }
+        let file =
+            FileHeader { attr_entry: order.u64(head, 16), attrs: section(24), data: section(40), event_types: section(56), features };
+        Ok(Header { order, size, file: Some(file) })
+    }
+}
+
+impl FileHeader {
+    /// Numbers of the features present, in the order their sections are stored.
+    pub(crate) fn feature_numbers(&self) -> Vec<u32> {
+        (0..256).filter(|&bit| self.features[bit as usize / 64] >> (bit % 64) & 1 != 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_magic_is_recognised_and_version_1_refused() {
+        for m in MAGIC2.iter().chain(&MAGIC1) {
+            assert!(sniff(&m[..]));
+        }
+        assert!(!sniff(b"PERFILE") && !sniff(b"") && !sniff(b"tracing\0"));
+        assert!(matches!(Header::parse(b"PERFFILE"), Err(ErrorKind::Unsupported { .. })));
+    }
+
+    #[test]
+    fn cut_headers_are_errors_with_an_offset() {
+        let mut h = Vec::from(*b"2ELIFREP");
+        h.extend(104u64.to_be_bytes());
+        assert!(Header::parse(&h).unwrap_err().to_string().contains("0x10"));
+        h.resize(104, 0);
+        h[79] = 0;
+        h[75] = 1 << 3; // HOSTNAME in the first 32-bit word
+        let header = Header::parse(&h).unwrap();
+        assert_eq!(header.order, Order::Big);
+        assert_eq!(header.file.unwrap().feature_numbers(), [3]);
+        assert!(Header::parse(&h[..12]).is_err());
+        assert!(Header::parse(b"").is_err());
+    }
+}

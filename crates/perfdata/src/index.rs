@@ -1,0 +1,201 @@
+//! The index: from the record stream to runs in time order.
+//!
+//! The data are cut into segments that are walked in parallel. Where a segment's first record
+//! begins is a guess (records carry no marker): the walk starts at the first plausible chain of
+//! headers. The guess is proven when the walk of the segment before arrives exactly there; a
+//! segment whose guess was wrong is walked again from the right place. So the result never
+//! depends on the guesses, only the time it takes.
+
+use crate::record;
+use crate::schema::Schema;
+use crate::source::Source;
+use crate::walk::{Piece, Round, TaskFact, Walked, count_late, resync, walk};
+use holdup_trace::{Quality, QualityCode, Run};
+use holdup_tracepoint::Endian;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// The decoder sorts it; never more than a few hundred KiB.
+    pub(crate) unsorted: bool,
+}
+
+/// What the index knows.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(crate) runs: Vec<Run>,
+    /// One for each of `runs`.
+    pub(crate) spans: Vec<Span>,
+    pub(crate) census: [u64; 128],
+    pub(crate) span: Option<(u64, u64)>,
+    pub(crate) meta: Vec<u64>,
+    pub(crate) tasks: Vec<TaskFact>,
+    pub(crate) rounds: usize,
+    pub(crate) quality: Quality,
+}
+
+/// Bytes per segment: enough to make the guess cheap, few enough to keep all cores busy to the end.
+const SEGMENT: u64 = 4 << 20;
+
+/// Index the records in `start..limit`.
+pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, limit: u64) -> io::Result<Index> {
+    let count = usize::try_from(limit.saturating_sub(start).div_ceil(SEGMENT)).unwrap_or(usize::MAX);
+    let bounds = |i: usize| (start + i as u64 * SEGMENT, (start + (i as u64 + 1) * SEGMENT).min(limit));
+    let mut join = Join::new(start);
+    if count <= 2 {
+        let mut buf = Vec::new();
+        if start < limit {
+            join.add(walk::<E>(source, schema, start, limit, limit, &mut buf)?);
+        }
+        return join.finish::<E>(source, schema);
+    }
+
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
+    let next = AtomicUsize::new(0);
+    let walked: Mutex<Vec<Option<Walked>>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let worker = || -> io::Result<()> {
+            let mut buf = Vec::new();
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                if i >= count {
+                    return Ok(());
+                }
+                let (from, to) = bounds(i);
+                let guess = if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit, &mut buf)? };
+                let Some(guess) = guess.filter(|&g| g < to) else { continue };
+                let w = walk::<E>(source, schema, guess, to, limit, &mut buf)?;
+                let mut walked = walked.lock().unwrap_or_else(|e| e.into_inner());
+                if walked.len() <= i {
+                    walked.resize_with(i + 1, || None);
+                }
+                walked[i] = Some(w);
+            }
+        };
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        let mut result = worker();
+        for t in others {
+            // A worker that panicked left its segment unwalked, and the loop below walks it.
+            result = result.and(t.join().unwrap_or(Ok(())));
+        }
+        result
+    })?;
+
+    let mut walked = walked.into_inner().unwrap_or_else(|e| e.into_inner());
+    walked.resize_with(count, || None);
+    let mut buf = Vec::new();
+    for (i, w) in walked.into_iter().enumerate() {
+        let (_, to) = bounds(i);
+        if join.at >= to {
+            // A payload or a hole reaches over this segment.
+            continue;
+        }
+        match w {
+            Some(w) if w.start == join.at => join.add(w),
+            _ => join.add(walk::<E>(source, schema, join.at, to, limit, &mut buf)?),
+        }
+    }
+    join.finish::<E>(source, schema)
+}
+
+/// Puts the segments together.
+struct Join {
+    /// Where the next segment must begin.
+    at: u64,
+    pieces: Vec<Piece>,
+    rounds: Vec<Round>,
+    latest: u64,
+    index: Index,
+}
+
+impl Join {
+    fn new(at: u64) -> Join {
+        let index = Index {
+            runs: Vec::new(),
+            spans: Vec::new(),
+            census: [0; 128],
+            span: None,
+            meta: Vec::new(),
+            tasks: Vec::new(),
+            rounds: 0,
+            quality: Quality::default(),
+        };
+        Join { at, pieces: Vec::new(), rounds: Vec::new(), latest: 0, index }
+    }
+
+    fn add(&mut self, w: Walked) {
+        self.at = w.end;
+        let before = self.rounds.len() as u32;
+        for mut p in w.pieces {
+            p.rounds = (p.rounds.0 + before, p.rounds.1 + before);
+            match self.pieces.last_mut() {
+                // The segment's bound cut a piece in two.
+                Some(prev) if joins(prev, &p) => {
+                    prev.end = p.end;
+                    prev.rounds.1 = p.rounds.1;
+                    if !p.timeless {
+                        if prev.timeless {
+                            (prev.first, prev.timeless) = (p.first, false);
+                        }
+                        prev.last = p.last;
+                    }
+                }
+                _ => self.pieces.push(p),
+            }
+        }
+        for r in w.rounds {
+            self.rounds.push(Round { latest: r.latest.max(self.latest), next: r.next });
+        }
+        self.latest = self.latest.max(w.latest);
+        for (sum, n) in self.index.census.iter_mut().zip(w.census) {
+            *sum += n;
+        }
+        self.index.span = match (self.index.span, w.span) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        self.index.meta.extend(w.meta);
+        self.index.tasks.extend(w.tasks);
+        self.index.quality.add(QualityCode::SkippedBytes, w.skipped_bytes);
+        self.index.quality.add(QualityCode::Truncated, w.truncated as u64);
+    }
+
+    fn finish<E: Endian>(mut self, source: &Source, schema: &Schema) -> io::Result<Index> {
+        let index = &mut self.index;
+        index.rounds = self.rounds.len();
+        let rounds = &self.rounds;
+        let allowed = |round: u32| (round as usize).checked_sub(2).and_then(|i| rounds.get(i)).map_or(0, |r| r.latest);
+        let mut buf = Vec::new();
+        let mut late = 0;
+        for p in &self.pieces {
+            let suspect = match p.unsorted {
+                true => p.first < allowed(p.rounds.1),
+                false => {
+                    let inner = rounds.get(p.rounds.0 as usize..p.rounds.1 as usize).unwrap_or(&[]);
+                    p.first < allowed(p.rounds.0) || inner.iter().zip(p.rounds.0 + 1..).any(|(r, n)| r.next.is_some_and(|t| t < allowed(n)))
+                }
+            };
+            if suspect {
+                late += count_late::<E>(source, schema, p, allowed, &mut buf)?;
+            }
+        }
+        index.quality.add(QualityCode::Reordered, late);
+        let census = index.census.iter().enumerate();
+        let unknown: u64 = census.filter(|&(kind, _)| !record::is_known(kind as u32)).map(|(_, n)| n).sum();
+        index.quality.add(QualityCode::UnknownRecords, unknown);
+        index.quality.add(QualityCode::SkippedAux, index.census[record::AUXTRACE as usize]);
+        index.runs = self.pieces.iter().map(|p| Run { first_ts: p.first }).collect();
+        index.spans = self.pieces.iter().map(|p| Span { start: p.start, end: p.end, unsorted: p.unsorted }).collect();
+        Ok(self.index)
+    }
+}
+
+/// Whether `next` goes on where `prev` stops, in place and time.
+fn joins(prev: &Piece, next: &Piece) -> bool {
+    prev.end == next.start && !prev.unsorted && !next.unsorted && (prev.timeless || next.timeless || prev.last <= next.first)
+}

@@ -1,0 +1,185 @@
+//! Where the fields of a sample are, computed once per attr.
+//!
+//! A sample's fields follow each other in a fixed order, present or not by `sample_type`. Up to
+//! PERIOD all have a fixed width, so their offsets are constants of the attr; RAW is a constant
+//! too unless READ or CALLCHAIN, whose length varies, precede it. What comes after RAW
+//! (branch stack, registers, user stack …) is of no interest here.
+//!
+//! Records that are not samples end with a subset of these fields (`sample_id_all`), located from
+//! the end.
+
+use crate::attr::{Attr, flag, read, sample};
+use crate::record;
+use holdup_tracepoint::Endian;
+
+/// Offsets from the start of a record; 0 (which is inside the header) means absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Layout {
+    /// Shortest record that holds the fixed fields.
+    pub(crate) min: u16,
+    pub(crate) ip: u16,
+    pub(crate) tid: u16,
+    pub(crate) time: u16,
+    pub(crate) cpu: u16,
+    pub(crate) period: u16,
+    /// IDENTIFIER, else ID.
+    pub(crate) id: u16,
+    /// RAW's size word if nothing of variable length precedes it.
+    pub(crate) raw: u16,
+    /// READ or CALLCHAIN are present: [`Layout::walk`] finds what follows.
+    pub(crate) variable: bool,
+    sample_type: u64,
+    read_format: u64,
+}
+
+/// Distances from the end of a record; 0 means absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Trailer {
+    /// Bytes of the whole.
+    pub(crate) len: u16,
+    pub(crate) tid: u16,
+    pub(crate) time: u16,
+    pub(crate) cpu: u16,
+    pub(crate) id: u16,
+}
+
+/// The parts of variable length, as slices of the record.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(crate) struct Variable<'a> {
+    /// Call chain, 8 bytes each.
+    pub(crate) chain: &'a [u8],
+    /// Tracepoint payload.
+    pub(crate) raw: &'a [u8],
+}
+
+impl Layout {
+    pub(crate) fn new(attr: &Attr) -> Layout {
+        let mut l = Layout { sample_type: attr.sample_type, read_format: attr.read_format, ..Layout::default() };
+        let mut at = record::HEADER as u16;
+        let mut field = |bit: u64| {
+            let here = at;
+            let present = attr.sample_type & bit != 0;
+            at += 8 * present as u16;
+            if present { here } else { 0 }
+        };
+        let identifier = field(sample::IDENTIFIER);
+        l.ip = field(sample::IP);
+        l.tid = field(sample::TID);
+        l.time = field(sample::TIME);
+        field(sample::ADDR);
+        let id = field(sample::ID);
+        field(sample::STREAM_ID);
+        l.cpu = field(sample::CPU);
+        l.period = field(sample::PERIOD);
+        l.id = if identifier != 0 { identifier } else { id };
+        l.min = at;
+        l.variable = attr.sample_type & (sample::READ | sample::CALLCHAIN) != 0;
+        if attr.sample_type & sample::RAW != 0 && !l.variable {
+            l.raw = at;
+            l.min += 4;
+        }
+        l
+    }
+
+    /// Find call chain and payload behind fields of variable length. `None` if the record does
+    /// not hold what it promises.
+    pub(crate) fn walk<'a, E: Endian>(&self, rec: &'a [u8]) -> Option<Variable<'a>> {
+        let mut rest = rec.get(self.min as usize..)?;
+        let mut take = |n: u64| {
+            let (head, tail) = rest.split_at_checked(usize::try_from(n).ok()?)?;
+            rest = tail;
+            Some(head)
+        };
+        if self.sample_type & sample::READ != 0 {
+            let bit = |b: u64| (self.read_format & b != 0) as u64;
+            let times = bit(read::TOTAL_TIME_ENABLED) + bit(read::TOTAL_TIME_RUNNING);
+            let per_value = 1 + bit(read::ID) + bit(read::LOST);
+            let words = if self.read_format & read::GROUP != 0 {
+                let n = E::u64(take(8)?, 0);
+                per_value.checked_mul(n)?.checked_add(times)?
+            } else {
+                per_value + times
+            };
+            take(words.checked_mul(8)?)?;
+        }
+        let mut found = Variable::default();
+        if self.sample_type & sample::CALLCHAIN != 0 {
+            let n = E::u64(take(8)?, 0);
+            found.chain = take(n.checked_mul(8)?)?;
+        }
+        if self.sample_type & sample::RAW != 0 {
+            let n = E::u32(take(4)?, 0);
+            found.raw = take(n as u64)?;
+        }
+        Some(found)
+    }
+}
+
+impl Trailer {
+    /// All zero if the event was opened without `sample_id_all`.
+    pub(crate) fn new(attr: &Attr) -> Trailer {
+        let mut t = Trailer::default();
+        if !attr.has(flag::SAMPLE_ID_ALL) {
+            return t;
+        }
+        let mut back = 0;
+        let mut field = |bit: u64| {
+            let present = attr.sample_type & bit != 0;
+            back += 8 * present as u16;
+            if present { back } else { 0 }
+        };
+        let identifier = field(sample::IDENTIFIER);
+        t.cpu = field(sample::CPU);
+        field(sample::STREAM_ID);
+        let id = field(sample::ID);
+        t.time = field(sample::TIME);
+        t.tid = field(sample::TID);
+        t.id = if identifier != 0 { identifier } else { id };
+        t.len = back;
+        t
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_tracepoint::{Big, Little};
+
+    #[test]
+    fn the_layout_of_an_ordinary_tracepoint() {
+        let attr = Attr {
+            sample_type: sample::IP | sample::TID | sample::TIME | sample::CPU | sample::PERIOD | sample::RAW | sample::IDENTIFIER,
+            flags: flag::SAMPLE_ID_ALL,
+            ..Attr::default()
+        };
+        let l = Layout::new(&attr);
+        assert_eq!((l.id, l.ip, l.tid, l.time, l.cpu, l.period, l.raw, l.min), (8, 16, 24, 32, 40, 48, 56, 60));
+        let t = Trailer::new(&attr);
+        assert_eq!((t.id, t.cpu, t.time, t.tid, t.len), (8, 16, 24, 32, 32));
+        assert_eq!(Trailer::new(&Attr { flags: 0, ..attr }), Trailer::default());
+    }
+
+    #[test]
+    fn groups_chains_and_payloads_are_found_in_either_byte_order() {
+        let attr = Attr {
+            sample_type: sample::TIME | sample::READ | sample::CALLCHAIN | sample::RAW,
+            read_format: read::GROUP | read::ID | read::LOST | read::TOTAL_TIME_ENABLED,
+            ..Attr::default()
+        };
+        let l = Layout::new(&attr);
+        for big in [false, true] {
+            let word = |v: u64| if big { v.to_be_bytes() } else { v.to_le_bytes() };
+            let mut rec = vec![0; 16];
+            for v in [2, 99, 1, 2, 3, 4, 5, 6, /* chain */ 1, 0xabcd] {
+                rec.extend(word(v));
+            }
+            rec.extend(if big { 3u32.to_be_bytes() } else { 3u32.to_le_bytes() });
+            rec.extend(*b"rawx");
+            let v = if big { l.walk::<Big>(&rec) } else { l.walk::<Little>(&rec) }.unwrap();
+            assert_eq!((v.chain, v.raw), (&word(0xabcd)[..], &b"raw"[..]));
+            // A group that claims more members than the record holds.
+            rec[16..24].copy_from_slice(&word(u64::MAX));
+            assert_eq!(if big { l.walk::<Big>(&rec) } else { l.walk::<Little>(&rec) }, None);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Opening: header, attrs, features, and the records perf wrote about the recording itself.
+
+use crate::attr::Attr;
+use crate::cursor::{Cursor, Order, text};
+use crate::features::{self, Features};
+use crate::header::{FULL_SIZE, FileHeader, Header, Section};
+use crate::index::Index;
+use crate::reader::{PerfData, index_in};
+use crate::schema::Schema;
+use crate::source::{Source, Spool};
+use crate::tracing_data::{self, TracingData};
+use crate::{compressed, describe, record};
+use holdup_trace::{ErrorKind, Quality, QualityCode, Result, TraceInfo};
+use holdup_tracepoint::{Big, Little};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Bytes of standard input kept in memory before they go to a temporary file.
+const IN_MEMORY: u64 = 64 << 20;
+/// Longest metadata section read: a large kernel's event formats are a few MiB.
+const MAX_SECTION: u64 = 256 << 20;
+
+/// Open a perf.data file and index it.
+///
+/// # Errors
+/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is a variant that is
+/// not read (version 1, a `perf record --threads` directory). Damage further on is no error: what
+/// is sound is read, the rest counted in [`holdup_trace::Reader::quality`].
+pub fn open(path: &Path) -> Result<PerfData> {
+    open_file(path).map_err(|e| e.in_file(path))
+}
+
+/// Read perf.data from `input` to its end and index it. For pipes: the bytes are kept in memory up
+/// to 64 MiB, beyond that in an unlinked temporary file. `name` is for messages (`-`).
+///
+/// # Errors
+/// As [`open`].
+pub fn open_stream(name: &Path, input: impl Read) -> Result<PerfData> {
+    let spooled = || {
+        let mut spool = Spool::new(IN_MEMORY);
+        spool.push_all(input)?;
+        spool.finish()
+    };
+    spooled().map_err(ErrorKind::Io).and_then(|source| open_source(name, source)).map_err(|e| e.in_file(name))
+}
+
+fn open_file(path: &Path) -> Result<PerfData, ErrorKind> {
+    let file = File::open(path)?;
+    let meta = file.metadata()?;
+    if meta.is_dir() {
+        return Err(ErrorKind::Unsupported {
+            what: "a directory of data files (perf record --threads)".into(),
+            way_out: "record without --threads, or convert it: perf script -i DIR > FILE".into(),
+        });
+    }
+    if !meta.is_file() {
+        let mut spool = Spool::new(IN_MEMORY);
+        spool.push_all(file)?;
+        return open_source(path, spool.finish()?);
+    }
+    open_source(path, Source::file(file)?)
+}
+
+/// What opening finds, for [`PerfData`].
+pub(crate) struct Opened {
+    pub(crate) info: TraceInfo,
+    pub(crate) order: Order,
+    pub(crate) source: Source,
+    pub(crate) schema: Schema,
+}
+
+/// Facts as they are collected, from sections or from records.
+struct Facts {
+    order: Order,
+    info: TraceInfo,
+    attrs: Vec<Attr>,
+    features: Features,
+    tracing: Option<TracingData>,
+    /// Names of HEADER_EVENT_TYPE (perf before 3.4): config and name.
+    event_types: Vec<(u64, String)>,
+    quality: Quality,
+}
+
+fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
+    let header = Header::parse(&source.read_vec(0, FULL_SIZE)?)?;
+    let order = header.order;
+    let mut facts = Facts {
+        order,
+        info: TraceInfo::new(path.to_owned(), "perf.data"),
+        attrs: Vec::new(),
+        features: Features::default(),
+        tracing: None,
+        event_types: Vec::new(),
+        quality: Quality::default(),
+    };
+    let (start, limit) = match &header.file {
+        Some(file) => {
+            facts.attrs(&source, file)?;
+            facts.sections(&source, file)?;
+            data_bounds(&source, file, &mut facts.quality)
+        }
+        None => {
+            facts.info.format = "perf.data (pipe)".into();
+            facts.leading_records(&source, header.size)?;
+            (header.size, source.len())
+        }
+    };
+    let mut schema = facts.schema();
+    let mut found = index_in(order, &source, &schema, start, limit)?;
+    let mut source = source;
+    if found.census[record::COMPRESSED as usize] + found.census[record::COMPRESSED2 as usize] > 0 {
+        let inflated = match order {
+            Order::Little => compressed::inflate::<Little>(&source, start, limit)?,
+            Order::Big => compressed::inflate::<Big>(&source, start, limit)?,
+        };
+        facts.info.format += " (compressed)";
+        facts.quality.add(QualityCode::Truncated, inflated.truncated as u64);
+        if let Some((at, why)) = inflated.damage {
+            facts.quality.add(QualityCode::SkippedBytes, limit - at);
+            facts.info.extra.push(("damaged".into(), format!("compressed stream from byte {at:#x}: {why}")));
+        }
+        source = inflated.source;
+        found = index_in(order, &source, &schema, 0, source.len())?;
+    }
+    let known = facts.attrs.clone();
+    facts.records(&source, &found.meta)?;
+    if facts.attrs != known {
+        // Attrs that came after the data began: their samples could not be read so far.
+        schema = facts.schema();
+        let (start, limit) = if facts.info.format.ends_with("(compressed)") { (0, source.len()) } else { (start, limit) };
+        found = index_in(order, &source, &schema, start, limit)?;
+    } else {
+        schema = facts.schema();
+    }
+    Ok(facts.finish(source, schema, found))
+}
+
+/// Where the records are. A recorder that was killed leaves the size 0 or too large.
+fn data_bounds(source: &Source, file: &FileHeader, quality: &mut Quality) -> (u64, u64) {
+    let Section { offset, size } = file.data;
+    let limit = match size {
+        0 => {
+            quality.add(QualityCode::Truncated, 1);
+            source.len()
+        }
+        _ if file.data.end() > source.len() => {
+            quality.add(QualityCode::Truncated, 1);
+            source.len()
+        }
+        _ => file.data.end(),
+    };
+    (offset, limit)
+}
+
+impl Facts {
+    /// The attrs section: entries of an attr and the section of its ids.
+    fn attrs(&mut self, source: &Source, file: &FileHeader) -> Result<(), ErrorKind> {
+        let entry = file.attr_entry;
+        let malformed = |at, expected: &str, found: String| ErrorKind::malformed(at, "attrs section".to_owned(), expected, found);
+        if entry < 80 || entry > u16::MAX as u64 {
+            return Err(malformed(16, "the size of an attr with its ids, at least 80", entry.to_string()));
+        }
+        let bytes = source.read_vec(file.attrs.offset, file.attrs.size.min(MAX_SECTION))?;
+        if (bytes.len() as u64) < file.attrs.size {
+            let at = file.attrs.offset.saturating_add(bytes.len() as u64);
+            return Err(malformed(at, &format!("{} bytes of attrs", file.attrs.size), "the end of the file".into()));
+        }
+        for chunk in bytes.chunks_exact(entry as usize) {
+            let (attr, ids) = chunk.split_at(entry as usize - 16);
+            let Some(mut attr) = Attr::parse(attr, self.order) else { continue };
+            let ids = Section { offset: self.order.u64(ids, 0), size: self.order.u64(ids, 8) };
+            let ids = source.read_vec(ids.offset, ids.size.min(MAX_SECTION))?;
+            attr.ids = ids.chunks_exact(8).map(|id| self.order.u64(id, 0)).collect();
+            self.attrs.push(attr);
+        }
+        if self.attrs.is_empty() {
+            return Err(malformed(file.attrs.offset, "at least one attr", format!("{} bytes", file.attrs.size)));
+        }
+        let names = source.read_vec(file.event_types.offset, file.event_types.size.min(MAX_SECTION))?;
+        self.event_types.extend(names.chunks_exact(72).map(|t| (self.order.u64(t, 0), text(&t[8..]))));
+        Ok(())
+    }
+
+    /// The feature sections behind the data: a table of sections, then their content.
+    fn sections(&mut self, source: &Source, file: &FileHeader) -> Result<(), ErrorKind> {
+        let numbers = file.feature_numbers();
+        if file.data.size == 0 || numbers.is_empty() {
+            return Ok(());
+        }
+        let table = source.read_vec(file.data.end(), 16 * numbers.len() as u64)?;
+        for (i, number) in numbers.into_iter().enumerate() {
+            let section = Section { offset: self.order.u64(&table, 16 * i), size: self.order.u64(&table, 16 * i + 8) };
+            if section.size == 0 || section.size > MAX_SECTION {
+                continue;
+            }
+            let bytes = source.read_vec(section.offset, section.size)?;
+            self.feature(number, &bytes);
+        }
+        Ok(())
+    }
+
+    fn feature(&mut self, number: u32, bytes: &[u8]) {
+        if number == features::TRACING_DATA {
+            self.tracing_data(bytes);
+        } else if !self.features.take(number, bytes, self.order, &mut self.info) {
+            self.quality.add(QualityCode::BadRecords, 1);
+        }
+    }
+
+    fn tracing_data(&mut self, bytes: &[u8]) {
+        match tracing_data::parse(bytes) {
+            Some(data) => {
+                self.quality.add(QualityCode::Truncated, data.truncated as u64);
+                self.quality.add(QualityCode::BadRecords, data.bad_formats);
+                self.tracing = Some(data);
+            }
+            None => self.quality.add(QualityCode::BadRecords, 1),
+        }
+    }
+
+    /// Pipe mode: the attrs come as records before the first sample.
+    fn leading_records(&mut self, source: &Source, start: u64) -> Result<(), ErrorKind> {
+        let mut at = start;
+        while at < source.len() {
+            let head = source.read_vec(at, 16)?;
+            let (kind, size) = (self.order.u32(&head, 0), self.order.u16(&head, 6) as u64);
+            if size < 8 || kind < record::HEADER_ATTR {
+                return Ok(());
+            }
+            let trailing = match kind {
+                record::HEADER_TRACING_DATA => self.order.u32(&head, 8) as u64,
+                record::AUXTRACE => self.order.u64(&head, 8),
+                _ => 0,
+            };
+            if kind == record::HEADER_ATTR {
+                self.record(source, at)?;
+            }
+            at = at.saturating_add(size).saturating_add(trailing);
+        }
+        Ok(())
+    }
+
+    fn records(&mut self, source: &Source, offsets: &[u64]) -> Result<(), ErrorKind> {
+        offsets.iter().try_for_each(|&at| self.record(source, at))
+    }
+
+    /// One record about the recording. Taking the same twice does no harm.
+    fn record(&mut self, source: &Source, at: u64) -> Result<(), ErrorKind> {
+        let head = source.read_vec(at, 16)?;
+        let (kind, size) = (self.order.u32(&head, 0), self.order.u16(&head, 6) as u64);
+        let rec = source.read_vec(at, size)?;
+        let mut c = Cursor::new(rec.get(record::HEADER..).unwrap_or(&[]), self.order);
+        let sound = match kind {
+            record::HEADER_ATTR => self.attr_record(&rec[record::HEADER.min(rec.len())..]),
+            record::HEADER_EVENT_TYPE => c.u64().zip(c.bytes(64)).map(|(config, name)| self.event_types.push((config, text(name)))),
+            record::HEADER_TRACING_DATA => c.u32().map(|n| n as u64).and_then(|n| {
+                let bytes = source.read_vec(at + size, n.min(MAX_SECTION)).ok()?;
+                self.tracing_data(&bytes);
+                Some(())
+            }),
+            record::HEADER_FEATURE => c.u64().map(|number| self.feature(number as u32, &rec[16..])),
+            record::EVENT_UPDATE => self.event_update(&mut c),
+            record::ID_INDEX => self.id_index(&mut c),
+            record::THREAD_MAP => self.thread_map(&mut c),
+            _ => Some(()),
+        };
+        self.quality.add(QualityCode::BadRecords, sound.is_none() as u64);
+        Ok(())
+    }
+
+    fn attr_record(&mut self, body: &[u8]) -> Option<()> {
+        let mut attr = Attr::parse(body, self.order)?;
+        let ids = body.get(Attr::size(body, self.order)..)?;
+        attr.ids = ids.chunks_exact(8).map(|id| self.order.u64(id, 0)).collect();
+        let again = |a: &Attr| Attr { name: None, ..a.clone() } == attr;
+        if !self.attrs.iter().any(again) {
+            self.attrs.push(attr);
+        }
+        Some(())
+    }
+
+    fn event_update(&mut self, c: &mut Cursor<'_>) -> Option<()> {
+        const NAME: u64 = 2;
+        let (what, id) = (c.u64()?, c.u64()?);
+        if what == NAME {
+            let name = text(c.rest());
+            if let Some(attr) = self.attrs.iter_mut().find(|a| a.ids.contains(&id)) {
+                attr.name = Some(name);
+            }
+        }
+        Some(())
+    }
+
+    fn id_index(&mut self, c: &mut Cursor<'_>) -> Option<()> {
+        let n = c.u64()?;
+        let mut all_threads = n > 0;
+        for _ in 0..n {
+            c.bytes(24)?; // id, index, cpu
+            all_threads &= c.u64()? == u64::MAX;
+        }
+        self.info.system_wide.get_or_insert(all_threads);
+        Some(())
+    }
+
+    fn thread_map(&mut self, c: &mut Cursor<'_>) -> Option<()> {
+        let n = c.u64()?;
+        let mut pids = (0..n).map_while(|_| c.u64().zip(c.bytes(16)).map(|(pid, _)| pid));
+        let everything = pids.next()? as u32 == u32::MAX && pids.next().is_none();
+        self.info.system_wide = Some(everything);
+        Some(())
+    }
+
+    /// Plans for all attrs, as far as the facts go.
+    fn schema(&mut self) -> Schema {
+        self.features.name(&mut self.attrs);
+        Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref()))
+    }
+
+    fn finish(mut self, source: Source, schema: Schema, found: Index) -> PerfData {
+        self.info.span = found.span;
+        self.info.events = describe::events(&self.attrs, self.tracing.as_ref(), &self.event_types);
+        self.info.capabilities = describe::capabilities(&self.attrs, &schema, &self.info.events);
+        let from_attr = self.attrs.iter().find(|a| a.has(crate::attr::flag::USE_CLOCKID)).map(|a| features::clock_name(a.clockid));
+        self.info.clock.name = self.features.clock.take().or(from_attr).unwrap_or_else(|| "local".into());
+        describe::tasks(&mut self.info, self.tracing.as_ref(), &found.tasks);
+        describe::extra(&mut self.info, &found);
+        if let Some(t) = &self.tracing {
+            self.info.symbols = holdup_trace::SymbolTable::from_kallsyms(&t.kallsyms);
+        }
+        let opened = Opened { info: self.info, order: self.order, source, schema };
+        PerfData::new(opened, self.quality, found)
+    }
+}

@@ -1,0 +1,173 @@
+//! Decoders of runs.
+
+use crate::decode::Decoder;
+use crate::index::Span;
+use crate::reader::PerfData;
+use crate::record;
+use crate::schema::When;
+use holdup_trace::{Batch, LocalNames, QualityCode, Result, RunDecoder};
+use holdup_tracepoint::Endian;
+use std::marker::PhantomData;
+
+/// Bytes read at once: stays in the second-level cache, and is twice the longest record.
+const WINDOW: usize = 128 << 10;
+
+/// Memory of a decoder that has ended, for the next one.
+pub(crate) struct Scratch {
+    buf: Vec<u8>,
+    order: Vec<(u64, u32)>,
+    names: LocalNames,
+}
+
+impl Scratch {
+    pub(crate) fn new(names: LocalNames) -> Scratch {
+        Scratch { buf: Vec::new(), order: Vec::new(), names }
+    }
+}
+
+/// Decodes one run, in file order or, if the run is unsorted, all of it at once.
+pub(crate) struct RunReader<'a, E> {
+    file: &'a PerfData,
+    /// `None` only while being dropped.
+    decoder: Option<Decoder<'a>>,
+    buf: Vec<u8>,
+    /// Valid bytes in `buf`, and the next to decode.
+    have: usize,
+    at: usize,
+    /// Next offset to read, and where the run ends.
+    next: u64,
+    end: u64,
+    /// An unsorted run's records by time, and the next of them.
+    order: Option<(Vec<(u64, u32)>, usize)>,
+    spare_order: Vec<(u64, u32)>,
+    endian: PhantomData<E>,
+}
+
+impl<'a, E: Endian> RunReader<'a, E> {
+    pub(crate) fn new(file: &'a PerfData, span: Span, first_ts: u64, scratch: Scratch) -> Self {
+        let mut decoder = Decoder::new(file, scratch.names);
+        decoder.last = first_ts;
+        RunReader {
+            file,
+            decoder: Some(decoder),
+            buf: scratch.buf,
+            have: 0,
+            at: 0,
+            next: span.start,
+            end: span.end,
+            order: span.unsorted.then(Default::default),
+            spare_order: scratch.order,
+            endian: PhantomData,
+        }
+    }
+
+    /// Read on, keeping the bytes not yet decoded. Returns false if nothing came.
+    fn refill(&mut self, window: usize, batch: &mut Batch) -> Result<bool> {
+        self.buf.copy_within(self.at..self.have, 0);
+        self.have -= self.at;
+        self.at = 0;
+        if self.buf.len() < window {
+            self.buf.resize(window, 0);
+        }
+        let left = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
+        let room = &mut self.buf[self.have..window];
+        let want = room.len().min(left);
+        let got = self.file.source.read_at(&mut room[..want], self.next).map_err(|e| self.file.io_error(e))?;
+        self.have += got;
+        self.next += got as u64;
+        if got < want {
+            // The file shrank since it was indexed.
+            batch.quality.add(QualityCode::Truncated, 1);
+            self.end = self.next;
+        }
+        Ok(got > 0)
+    }
+
+    /// Read all of an unsorted run and find its order.
+    fn sort(&mut self, batch: &mut Batch) -> Result<()> {
+        let size = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
+        self.refill(size, batch)?;
+        let mut order = std::mem::take(&mut self.spare_order);
+        order.clear();
+        let (mut at, mut last) = (0, self.decoder.as_ref().map_or(0, |d| d.last));
+        while let Some((kind, rec)) = next_record::<E>(&self.buf[..self.have], at) {
+            let when = self.file.schema.when::<E>(kind, rec);
+            if let When::At(t) = when {
+                last = t;
+            }
+            // What yields no event stays with its predecessor: the decoder may count it.
+            order.push((last, at as u32));
+            at += rec.len();
+        }
+        // Equal times keep their order: the second component is the offset.
+        order.sort();
+        self.order = Some((order, 0));
+        Ok(())
+    }
+
+    fn fill_sorted(&mut self, batch: &mut Batch) -> Result<bool> {
+        if self.next < self.end {
+            self.sort(batch)?;
+        }
+        let (Some((order, next)), Some(decoder)) = (&mut self.order, &mut self.decoder) else { return Ok(false) };
+        while let Some(&(time, at)) = order.get(*next) {
+            if batch.is_full() {
+                return Ok(true);
+            }
+            if let Some((kind, rec)) = next_record::<E>(&self.buf[..self.have], at as usize) {
+                decoder.last = time;
+                decoder.record::<E>(kind, rec, batch);
+            }
+            *next += 1;
+        }
+        Ok(false)
+    }
+}
+
+/// The record at `at`, if all of it is there.
+#[inline(always)]
+pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8])> {
+    let rest = buf.get(at..)?;
+    if rest.len() < record::HEADER {
+        return None;
+    }
+    let size = E::u16(rest, 6) as usize;
+    if size < record::HEADER || size > rest.len() {
+        return None;
+    }
+    Some((E::u32(rest, 0), &rest[..size]))
+}
+
+impl<E: Endian> RunDecoder for RunReader<'_, E> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        if self.order.is_some() {
+            return self.fill_sorted(batch);
+        }
+        loop {
+            let Some(decoder) = &mut self.decoder else { return Ok(false) };
+            let buf = &self.buf[..self.have];
+            while let Some((kind, rec)) = next_record::<E>(buf, self.at) {
+                if batch.is_full() {
+                    return Ok(true);
+                }
+                self.at += rec.len();
+                decoder.record::<E>(kind, rec, batch);
+            }
+            if self.next >= self.end {
+                return Ok(false);
+            }
+            if !self.refill(WINDOW, batch)? {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl<E> Drop for RunReader<'_, E> {
+    fn drop(&mut self) {
+        if let Some(decoder) = self.decoder.take() {
+            let order = self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
+            self.file.recycle(Scratch { buf: std::mem::take(&mut self.buf), order, names: decoder.into_names() });
+        }
+    }
+}

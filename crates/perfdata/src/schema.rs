@@ -1,0 +1,233 @@
+//! From a record to the attr it belongs to, and to its time.
+
+use crate::attr::{Attr, kind};
+use crate::layout::{Layout, Trailer};
+use crate::record;
+use holdup_trace::EventId;
+use holdup_tracepoint::{Endian, Plan};
+use rustc_hash::FxHashMap;
+
+/// One event of the file, ready for decoding.
+#[derive(Debug)]
+pub(crate) struct Decodable {
+    pub(crate) event: EventId,
+    pub(crate) layout: Layout,
+    pub(crate) trailer: Trailer,
+    /// Period of samples that do not carry theirs.
+    pub(crate) period: u64,
+    pub(crate) class: Class,
+}
+
+/// What a sample of an event becomes.
+#[derive(Debug)]
+pub(crate) enum Class {
+    /// A tracepoint with its plan.
+    Tracepoint(Plan),
+    /// A tracepoint whose format the file does not describe.
+    NoFormat,
+    /// Anything else.
+    Counter,
+}
+
+/// How a sample finds its event.
+#[derive(Debug)]
+enum Lookup {
+    /// There is one event, or the file gives no means to tell several apart.
+    First,
+    /// By the id at this offset from the start of a sample.
+    Id(u16),
+    /// Old files with several tracepoints and no ids: by `common_type` in the payload.
+    CommonType(FxHashMap<u16, u16>),
+}
+
+/// Event ids to indices. Ids are counted from boot, so they are small and close together, and an
+/// array serves; a file that says otherwise gets a hash map.
+#[derive(Debug)]
+enum Ids {
+    Dense { base: u64, index: Vec<u16> },
+    Sparse(FxHashMap<u64, u16>),
+}
+
+/// Largest array of ids worth having: 512 KiB.
+const DENSE_SPAN: u64 = 1 << 18;
+
+impl Ids {
+    fn new(attrs: &[Attr]) -> Ids {
+        let all = || attrs.iter().enumerate().flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i as u16)));
+        let base = all().map(|(id, _)| id).min().unwrap_or(0);
+        let span = all().map(|(id, _)| id - base).max().unwrap_or(0);
+        if span < DENSE_SPAN {
+            let mut index = vec![u16::MAX; span as usize + 1];
+            for (id, i) in all() {
+                index[(id - base) as usize] = i;
+            }
+            Ids::Dense { base, index }
+        } else {
+            Ids::Sparse(all().collect())
+        }
+    }
+
+    #[inline]
+    fn get(&self, id: u64) -> Option<usize> {
+        match self {
+            Ids::Dense { base, index } => index.get(usize::try_from(id.wrapping_sub(*base)).ok()?).map(|&i| i as usize),
+            Ids::Sparse(map) => map.get(&id).map(|&i| i as usize),
+        }
+    }
+}
+
+/// When a record happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    At(u64),
+    /// It does not say; it counts as simultaneous with its predecessor in the file.
+    Unsaid,
+    /// It yields no event.
+    Never,
+}
+
+/// All events of a file and the ways to them.
+#[derive(Debug)]
+pub(crate) struct Schema {
+    pub(crate) events: Vec<Decodable>,
+    lookup: Lookup,
+    ids: Ids,
+    /// Offset of a sample's time if it is the same for all events.
+    pub(crate) sample_time: Option<u16>,
+    /// The trailer of other records if it is the same for all events.
+    trailer: Option<Trailer>,
+    /// Distance of the id from the end of other records if trailers differ.
+    trailer_id: u16,
+}
+
+impl Schema {
+    /// `classes[i]` belongs to `attrs[i]`. Only the first 65,534 events are kept: [`EventId`]
+    /// cannot name more.
+    pub(crate) fn new(attrs: &[Attr], classes: Vec<Class>) -> Schema {
+        let attrs = &attrs[..attrs.len().min(EventId::SIDEBAND.0 as usize)];
+        let events: Vec<Decodable> = attrs
+            .iter()
+            .zip(classes)
+            .enumerate()
+            .map(|(i, (a, class))| Decodable {
+                event: EventId(i as u16),
+                layout: Layout::new(a),
+                trailer: Trailer::new(a),
+                period: crate::decode::default_period(a),
+                class,
+            })
+            .collect();
+        let same = |f: &dyn Fn(&Decodable) -> u16| events.first().map(f).filter(|v| events.iter().all(|e| f(e) == *v));
+        let id = same(&|e| e.layout.id).unwrap_or(0);
+        let any_ids = attrs.iter().any(|a| !a.ids.is_empty());
+        let lookup = if events.len() > 1 && id != 0 && any_ids {
+            Lookup::Id(id)
+        } else if events.len() > 1 && attrs.iter().any(|a| a.kind == kind::TRACEPOINT) {
+            let tracepoints = attrs.iter().enumerate().filter(|(_, a)| a.kind == kind::TRACEPOINT);
+            Lookup::CommonType(tracepoints.map(|(i, a)| (a.config as u16, i as u16)).collect())
+        } else {
+            Lookup::First
+        };
+        let by_id = matches!(lookup, Lookup::Id(_));
+        let sample_time = if by_id { same(&|e| e.layout.time) } else { events.first().map(|e| e.layout.time) };
+        let first = events.first().map(|e| e.trailer);
+        let trailer = first.filter(|t| !by_id || events.iter().all(|e| e.trailer == *t));
+        let trailer_id = same(&|e| e.trailer.id).unwrap_or(0);
+        Schema { ids: Ids::new(attrs), events, lookup, sample_time, trailer, trailer_id }
+    }
+
+    /// The event a sample belongs to.
+    #[inline]
+    pub(crate) fn of_sample<E: Endian>(&self, rec: &[u8]) -> Option<&Decodable> {
+        match &self.lookup {
+            Lookup::Id(at) => match E::u64(rec, *at as usize) {
+                // perf takes a sample without an id for one of the first event.
+                0 => self.events.first(),
+                id => self.events.get(self.ids.get(id)?),
+            },
+            Lookup::First => self.events.first(),
+            Lookup::CommonType(map) => {
+                let first = self.events.first()?;
+                let raw = match first.layout.variable {
+                    true => first.layout.walk::<E>(rec)?.raw,
+                    false => rec.get(first.layout.raw as usize + 4..)?,
+                };
+                match map.get(&E::u16(raw, 0)) {
+                    Some(&i) => self.events.get(i as usize),
+                    None => Some(first),
+                }
+            }
+        }
+    }
+
+    /// Whether a sample's id is one of the file's; true where ids do not tell events apart.
+    pub(crate) fn knows<E: Endian>(&self, rec: &[u8]) -> bool {
+        match self.lookup {
+            Lookup::Id(at) => self.ids.get(E::u64(rec, at as usize)).is_some_and(|i| i < self.events.len()),
+            _ => true,
+        }
+    }
+
+    /// The trailer of a record that is not a sample.
+    #[inline]
+    pub(crate) fn trailer_of<E: Endian>(&self, rec: &[u8]) -> Trailer {
+        if let Some(t) = self.trailer {
+            return t;
+        }
+        let by_id = || {
+            let at = rec.len().checked_sub(self.trailer_id as usize)?;
+            let id = if self.trailer_id == 0 { 0 } else { E::u64(rec, at) };
+            self.events.get(self.ids.get(id)?)
+        };
+        by_id().or(self.events.first()).map_or(Trailer::default(), |e| e.trailer)
+    }
+
+    /// The time of a record of any type. Index and decoder both ask here, so that a run's events
+    /// are in the order the index found.
+    #[inline]
+    pub(crate) fn when<E: Endian>(&self, kind: u32, rec: &[u8]) -> When {
+        let stamp = |at: usize| match E::u64(rec, at) {
+            u64::MAX => When::Unsaid,
+            t => When::At(t),
+        };
+        match kind {
+            record::SAMPLE => {
+                let time = match self.sample_time {
+                    Some(t) => t,
+                    None => match self.of_sample::<E>(rec) {
+                        Some(e) => e.layout.time,
+                        None => return When::Never,
+                    },
+                };
+                match time as usize {
+                    0 => When::Unsaid,
+                    t if rec.len() < t + 8 => When::Never,
+                    t => stamp(t),
+                }
+            }
+            record::COMM | record::FORK | record::EXIT | record::LOST | record::SWITCH | record::SWITCH_CPU_WIDE => {
+                let t = self.trailer_of::<E>(rec);
+                if rec.len() < record::HEADER + side_band_body(kind) + t.len as usize {
+                    return When::Never;
+                }
+                match t.time as usize {
+                    // These two carry the time in their body as well.
+                    0 if matches!(kind, record::FORK | record::EXIT) && rec.len() >= 32 => stamp(24),
+                    0 => When::Unsaid,
+                    back => stamp(rec.len() - back),
+                }
+            }
+            _ => When::Never,
+        }
+    }
+}
+
+/// Least bytes between header and trailer of a record that becomes a side-band event.
+fn side_band_body(kind: u32) -> usize {
+    match kind {
+        record::FORK | record::EXIT => 24,
+        record::LOST => 16,
+        record::COMM | record::SWITCH_CPU_WIDE => 8,
+        _ => 0,
+    }
+}

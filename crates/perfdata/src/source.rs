@@ -1,0 +1,155 @@
+//! Where the bytes come from: positioned reads on a file, or memory.
+//!
+//! The file is not mapped. A mapped file that is truncated while being read kills the process
+//! with SIGBUS; a positioned read merely comes back short, and the reader counts the trace as
+//! truncated. Reading 128 KiB at a time into a recycled buffer also costs less than the page
+//! faults of a fresh mapping.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
+
+/// Bytes addressed by offset. Safe to read from many threads.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// A regular file (or an unlinked temporary one).
+    File { file: File, len: u64 },
+    /// Memory, in blocks of [`BLOCK`] bytes (the last may be shorter).
+    Memory(Vec<Vec<u8>>),
+}
+
+/// Size of a memory block: large enough to make the bookkeeping vanish, small enough that growing
+/// never copies much.
+const BLOCK: usize = 1 << 20;
+
+impl Source {
+    pub(crate) fn file(file: File) -> io::Result<Source> {
+        let len = file.metadata()?.len();
+        Ok(Source::File { file, len })
+    }
+
+    /// How many bytes there are (were, when a file was opened).
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Source::File { len, .. } => *len,
+            Source::Memory(blocks) => blocks.iter().map(|b| b.len() as u64).sum(),
+        }
+    }
+
+    /// Fill `buf` from `offset` as far as there are bytes; returns how many that were.
+    pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buf.len() {
+            let at = offset.saturating_add(done as u64);
+            let n = match self {
+                Source::File { file, .. } => match file.read_at(&mut buf[done..], at) {
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    n => n?,
+                },
+                Source::Memory(blocks) => {
+                    let block = usize::try_from(at / BLOCK as u64).ok().and_then(|i| blocks.get(i));
+                    let rest = block.and_then(|b| b.get((at % BLOCK as u64) as usize..)).unwrap_or(&[]);
+                    let n = rest.len().min(buf.len() - done);
+                    buf[done..done + n].copy_from_slice(&rest[..n]);
+                    n
+                }
+            };
+            if n == 0 {
+                break;
+            }
+            done += n;
+        }
+        Ok(done)
+    }
+
+    /// Up to `len` bytes from `offset`; fewer if the end comes first. Memory is bounded by what
+    /// is there, whatever `len` claims.
+    pub(crate) fn read_vec(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
+        let len = len.min(self.len().saturating_sub(offset));
+        let mut buf = vec![0; usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?];
+        let n = self.read_at(&mut buf, offset)?;
+        buf.truncate(n);
+        Ok(buf)
+    }
+}
+
+/// Collects bytes of unknown number: in memory up to a limit, then in an unlinked temporary file.
+#[derive(Default)]
+pub(crate) struct Spool {
+    blocks: Vec<Vec<u8>>,
+    file: Option<io::BufWriter<File>>,
+    len: u64,
+    limit: u64,
+}
+
+impl Spool {
+    /// A spool that keeps up to `limit` bytes in memory.
+    pub(crate) fn new(limit: u64) -> Spool {
+        Spool { limit, ..Spool::default() }
+    }
+
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.len += bytes.len() as u64;
+        if self.file.is_none() && self.len > self.limit {
+            let mut file = io::BufWriter::with_capacity(BLOCK, tempfile::tempfile()?);
+            for block in std::mem::take(&mut self.blocks) {
+                file.write_all(&block)?;
+            }
+            self.file = Some(file);
+        }
+        if let Some(file) = &mut self.file {
+            return file.write_all(bytes);
+        }
+        while !bytes.is_empty() {
+            match self.blocks.last_mut() {
+                Some(last) if last.len() < BLOCK => {
+                    let n = bytes.len().min(BLOCK - last.len());
+                    last.extend_from_slice(&bytes[..n]);
+                    bytes = &bytes[n..];
+                }
+                _ => self.blocks.push(Vec::new()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Read `input` to its end.
+    pub(crate) fn push_all(&mut self, mut input: impl Read) -> io::Result<()> {
+        let mut buf = vec![0; 128 << 10];
+        loop {
+            match input.read(&mut buf) {
+                Ok(0) => return Ok(()),
+                Ok(n) => self.push(&buf[..n])?,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> io::Result<Source> {
+        match self.file {
+            Some(file) => Source::file(file.into_inner().map_err(|e| e.into_error())?),
+            None => Ok(Source::Memory(self.blocks)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_and_file_read_alike_across_blocks() {
+        let bytes: Vec<u8> = (0..BLOCK as u32 * 2 + 77).map(|i| (i / 7) as u8).collect();
+        for limit in [u64::MAX, 1000] {
+            let mut spool = Spool::new(limit);
+            spool.push_all(&bytes[..]).unwrap();
+            let source = spool.finish().unwrap();
+            assert_eq!(matches!(source, Source::File { .. }), limit == 1000);
+            assert_eq!(source.len(), bytes.len() as u64);
+            assert!(source.read_vec(BLOCK as u64 - 5, 10).unwrap() == bytes[BLOCK - 5..BLOCK + 5]);
+            assert!(source.read_vec(0, u64::MAX).unwrap() == bytes);
+            assert!(source.read_vec(u64::MAX, 10).unwrap().is_empty());
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! One pass over the headers of all records of a segment.
+//!
+//! Finds the pieces: stretches of records that follow each other without a gap and, unless
+//! marked otherwise, without a step back in time. Most of a file is samples whose time is at the
+//! same offset, so the loop is a load of the header, a load of the time and a few compares.
+
+use crate::record;
+use crate::schema::{Schema, When};
+use crate::source::Source;
+use holdup_tracepoint::Endian;
+use std::io;
+
+/// A stretch of records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Earliest time, 0 for a piece without any.
+    pub(crate) first: u64,
+    /// Latest time.
+    pub(crate) last: u64,
+    /// FINISHED_ROUND records before its start and before its end, counted from the segment's start.
+    pub(crate) rounds: (u32, u32),
+    /// Short pieces put together: the decoder sorts them in memory.
+    pub(crate) unsorted: bool,
+    /// No record so far said its time.
+    pub(crate) timeless: bool,
+}
+
+/// A FINISHED_ROUND record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Round {
+    /// Latest time seen before it.
+    pub(crate) latest: u64,
+    /// Time of the first event after it, if that belongs to the same piece.
+    pub(crate) next: Option<u64>,
+}
+
+/// A task named before the trace begins (a record of time 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TaskFact {
+    pub(crate) tid: u32,
+    pub(crate) pid: u32,
+    pub(crate) parent: Option<u32>,
+    pub(crate) comm: Option<[u8; 16]>,
+}
+
+/// Everything one pass over a segment learns.
+#[derive(Debug)]
+pub(crate) struct Walked {
+    /// Where the first record began.
+    pub(crate) start: u64,
+    /// Behind the last record; in or behind the segment's end.
+    pub(crate) end: u64,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) rounds: Vec<Round>,
+    /// Latest time of all.
+    pub(crate) latest: u64,
+    /// Records by type; types beyond the table share its last slot.
+    pub(crate) census: [u64; 128],
+    /// Earliest and latest time of a sample.
+    pub(crate) span: Option<(u64, u64)>,
+    /// Records perf wrote about the recording itself.
+    pub(crate) meta: Vec<u64>,
+    pub(crate) tasks: Vec<TaskFact>,
+    pub(crate) skipped_bytes: u64,
+    /// The data end inside a record.
+    pub(crate) truncated: bool,
+}
+
+/// Pieces shorter than this are put together, up to [`GROUP`] bytes: opening a run costs more
+/// than sorting a few hundred records.
+const SHORT: u64 = 64 << 10;
+const GROUP: u64 = 256 << 10;
+/// Bytes read at once. Must exceed the longest record (65,535 bytes) several times.
+pub(crate) const WINDOW: usize = 256 << 10;
+/// Facts kept about the time before the trace, and records about the recording. A sound file has
+/// far fewer; a damaged one must not fill the memory.
+const MAX_TASKS: usize = 1 << 20;
+const MAX_META: usize = 1 << 16;
+
+/// A record's type and size, with one load.
+#[inline(always)]
+fn head<E: Endian>(buf: &[u8], at: usize) -> (u32, usize) {
+    let h = E::u64(buf, at);
+    if E::BIG { ((h >> 32) as u32, (h & 0xffff) as usize) } else { (h as u32, (h >> 48) as usize) }
+}
+
+/// Bytes that follow a record without being part of it.
+pub(crate) fn payload<E: Endian>(kind: u32, rec: &[u8]) -> u64 {
+    match kind {
+        record::HEADER_TRACING_DATA if rec.len() >= 12 => E::u32(rec, 8) as u64,
+        record::AUXTRACE if rec.len() >= 16 => E::u64(rec, 8),
+        _ => 0,
+    }
+}
+
+struct Walk<'a> {
+    schema: &'a Schema,
+    out: Walked,
+    /// The piece being built; its `end` is not kept up to date.
+    open: Option<Piece>,
+    /// No event followed the last FINISHED_ROUND yet.
+    fresh_round: bool,
+}
+
+/// Walk the records from `start` (which must be the start of one) until one begins at or behind
+/// `end`. The data as a whole end at `limit`.
+pub(crate) fn walk<E: Endian>(source: &Source, schema: &Schema, start: u64, end: u64, limit: u64, buf: &mut Vec<u8>) -> io::Result<Walked> {
+    let mut w = Walk {
+        schema,
+        out: Walked {
+            start,
+            end: start,
+            pieces: Vec::new(),
+            rounds: Vec::new(),
+            latest: 0,
+            census: [0; 128],
+            span: None,
+            meta: Vec::new(),
+            tasks: Vec::new(),
+            skipped_bytes: 0,
+            truncated: false,
+        },
+        open: None,
+        fresh_round: false,
+    };
+    buf.resize(WINDOW, 0);
+    let mut at = start;
+    while at < end {
+        let want = WINDOW.min(usize::try_from(limit.saturating_sub(at)).unwrap_or(WINDOW));
+        let got = source.read_at(&mut buf[..want], at)?;
+        let stop = usize::try_from(end - at).unwrap_or(usize::MAX);
+        let window = &buf[..got];
+        let used = w.window::<E>(window, at, stop);
+        if used > 0 {
+            at = at.saturating_add(used);
+            continue;
+        }
+        // No record could be taken: the data end within one, or its size is impossible.
+        w.close(at);
+        if got < 8 || head::<E>(window, 0).1 >= record::HEADER {
+            // A size that is too large is indistinguishable from a cut file.
+            w.out.truncated = got > 0 || at < limit;
+            at = limit;
+            break;
+        }
+        let from = at;
+        at = resync::<E>(source, schema, at + 8, limit, buf)?.unwrap_or(limit);
+        w.out.skipped_bytes += at - from;
+    }
+    w.close(at);
+    w.out.end = at;
+    Ok(w.out)
+}
+
+impl Walk<'_> {
+    /// Take records from `buf` (which is at offset `base`) while they are complete and start
+    /// before `stop`. Returns the bytes used, payloads behind the last record included.
+    fn window<E: Endian>(&mut self, buf: &[u8], base: u64, stop: usize) -> u64 {
+        // Without a common offset no type is the fast one.
+        let (fast, sample_time) = match self.schema.sample_time {
+            Some(t) if t != 0 => (record::SAMPLE, t as usize),
+            _ => (u32::MAX, 0),
+        };
+        let mut samples = 0;
+        // Earliest and latest time of the samples taken here; the open piece's latest.
+        let (mut lo, mut hi) = self.out.span.unwrap_or((u64::MAX, 0));
+        let mut last = self.open.filter(|p| !p.timeless).map_or(u64::MAX, |p| p.last);
+        let mut at = 0;
+        let used = loop {
+            if at >= stop || at + record::HEADER > buf.len() {
+                break at as u64;
+            }
+            let (kind, size) = head::<E>(buf, at);
+            if size < record::HEADER || size > buf.len() - at {
+                break at as u64;
+            }
+            let time = E::u64(buf, at + sample_time);
+            // `last` is u64::MAX while there is no piece to go on; 0 and u64::MAX are no times.
+            if kind == fast && time >= last && time.wrapping_sub(1) < u64::MAX - 1 && size >= sample_time + 8 && !self.fresh_round {
+                samples += 1;
+                last = time;
+                lo = lo.min(time);
+                hi = hi.max(time);
+                at += size;
+                continue;
+            }
+            if last != u64::MAX
+                && let Some(open) = &mut self.open
+            {
+                open.last = last;
+            }
+            let rec = &buf[at..at + size];
+            let offset = base + at as u64;
+            self.out.census[(kind as usize).min(127)] += 1;
+            if kind == record::SAMPLE {
+                let when = self.schema.when::<E>(kind, rec);
+                self.place(offset, when);
+                // An id of no known event is no event; perf prints none and so does the decoder.
+                if let When::At(t) = when
+                    && t != 0
+                    && self.schema.knows::<E>(rec)
+                {
+                    lo = lo.min(t);
+                    hi = hi.max(t);
+                }
+            } else {
+                self.other::<E>(kind, rec, offset);
+                let payload = payload::<E>(kind, rec);
+                if payload > 0 {
+                    self.close(offset + size as u64);
+                    break (at as u64 + size as u64).saturating_add(payload);
+                }
+            }
+            last = self.open.filter(|p| !p.timeless).map_or(u64::MAX, |p| p.last);
+            at += size;
+        };
+        if last != u64::MAX
+            && let Some(open) = &mut self.open
+        {
+            open.last = last;
+        }
+        self.out.latest = self.out.latest.max(hi);
+        self.out.census[record::SAMPLE as usize] += samples;
+        self.out.span = (lo <= hi).then_some((lo, hi));
+        used
+    }
+
+    /// Put an event's time into the open piece, or begin another.
+    fn place(&mut self, offset: u64, when: When) {
+        let When::At(time) = when else {
+            self.open_at(offset);
+            return;
+        };
+        if self.open.is_some_and(|p| !p.timeless && time < p.last) {
+            self.close(offset);
+        }
+        let fresh = std::mem::take(&mut self.fresh_round);
+        self.open_at(offset);
+        if let Some(open) = &mut self.open {
+            if open.timeless {
+                (open.first, open.timeless) = (time, false);
+            } else if fresh && let Some(round) = self.out.rounds.last_mut() {
+                round.next = Some(time);
+            }
+            open.last = time;
+        }
+        self.out.latest = self.out.latest.max(time);
+    }
+
+    fn open_at(&mut self, offset: u64) {
+        let rounds = self.out.rounds.len() as u32;
+        self.open.get_or_insert(Piece {
+            start: offset,
+            end: offset,
+            first: 0,
+            last: 0,
+            rounds: (rounds, rounds),
+            unsorted: false,
+            timeless: true,
+        });
+    }
+
+    /// End the open piece at `end`, joining it to its predecessor if both are short.
+    fn close(&mut self, end: u64) {
+        let Some(mut piece) = self.open.take() else { return };
+        piece.end = end;
+        piece.rounds.1 = self.out.rounds.len() as u32;
+        let short = |p: &Piece| p.unsorted || p.end - p.start < SHORT;
+        match self.out.pieces.last_mut() {
+            Some(prev) if prev.end == piece.start && short(prev) && short(&piece) && piece.end - prev.start <= GROUP => {
+                prev.unsorted = true;
+                prev.end = end;
+                if !piece.timeless {
+                    prev.first = if prev.timeless { piece.first } else { prev.first.min(piece.first) };
+                    prev.last = prev.last.max(piece.last);
+                    prev.timeless = false;
+                }
+                prev.rounds.1 = piece.rounds.1;
+            }
+            _ => self.out.pieces.push(piece),
+        }
+    }
+
+    fn other<E: Endian>(&mut self, kind: u32, rec: &[u8], offset: u64) {
+        match kind {
+            record::FINISHED_ROUND => {
+                self.out.rounds.push(Round { latest: self.out.latest.max(self.out.span.map_or(0, |s| s.1)), next: None });
+                self.fresh_round = true;
+                self.open_at(offset);
+            }
+            ..record::HEADER_ATTR => {
+                let when = self.schema.when::<E>(kind, rec);
+                match when {
+                    // No event, but the decoder counts some of these.
+                    When::Never => self.open_at(offset),
+                    _ => self.place(offset, when),
+                }
+                if when == When::At(0) && self.out.tasks.len() < MAX_TASKS {
+                    self.out.tasks.extend(task_fact::<E>(kind, rec, self.schema.trailer_of::<E>(rec).len as usize));
+                }
+            }
+            record::HEADER_ATTR
+            | record::HEADER_EVENT_TYPE
+            | record::HEADER_TRACING_DATA
+            | record::EVENT_UPDATE
+            | record::HEADER_FEATURE
+            | record::ID_INDEX
+            | record::THREAD_MAP
+                if self.out.meta.len() < MAX_META =>
+            {
+                self.out.meta.push(offset);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn task_fact<E: Endian>(kind: u32, rec: &[u8], trailer: usize) -> Option<TaskFact> {
+    match kind {
+        record::COMM => {
+            let mut comm = [0; 16];
+            let text = &rec[16..rec.len() - trailer];
+            let n = text.len().min(16);
+            comm[..n].copy_from_slice(&text[..n]);
+            Some(TaskFact { pid: E::u32(rec, 8), tid: E::u32(rec, 12), parent: None, comm: Some(comm) })
+        }
+        record::FORK => Some(TaskFact { pid: E::u32(rec, 8), tid: E::u32(rec, 16), parent: Some(E::u32(rec, 20)), comm: None }),
+        _ => None,
+    }
+}
+
+/// Find the next offset from `from` on where a chain of plausible records begins.
+pub(crate) fn resync<E: Endian>(source: &Source, schema: &Schema, from: u64, limit: u64, buf: &mut Vec<u8>) -> io::Result<Option<u64>> {
+    buf.resize(WINDOW, 0);
+    let mut base = from;
+    while base < limit {
+        let want = WINDOW.min(usize::try_from(limit - base).unwrap_or(WINDOW));
+        let got = source.read_at(&mut buf[..want], base)?;
+        let at_end = base + got as u64 >= limit || got < want;
+        // Candidates near the window's end are left to the next one, which sees more of them.
+        let candidates = if at_end { got } else { got / 2 };
+        for at in (0..candidates).step_by(8) {
+            if plausible::<E>(schema, &buf[at..got], at_end) {
+                return Ok(Some(base + at as u64));
+            }
+        }
+        if at_end {
+            break;
+        }
+        base += (candidates as u64).next_multiple_of(8);
+    }
+    Ok(None)
+}
+
+/// Whether records follow each other from the start of `buf`: sixteen of them, or all to the end.
+fn plausible<E: Endian>(schema: &Schema, mut buf: &[u8], at_end: bool) -> bool {
+    for n in 0..16 {
+        if buf.is_empty() && at_end {
+            return n > 0;
+        }
+        if buf.len() < record::HEADER {
+            return n >= 4;
+        }
+        let (kind, size) = head::<E>(buf, 0);
+        if size < record::HEADER || size % 8 != 0 || !record::is_known(kind) {
+            return false;
+        }
+        let Some((rec, rest)) = buf.split_at_checked(size) else { return n >= 4 };
+        if kind == record::SAMPLE && (size < 24 || !schema.knows::<E>(rec)) {
+            return false;
+        }
+        buf = rest;
+        // The chain goes on behind a payload that may be beyond what is here.
+        if payload::<E>(kind, rec) > 0 {
+            return n >= 4;
+        }
+    }
+    true
+}
+
+/// How many events of `piece` come later than perf's rounds permit: at each FINISHED_ROUND
+/// everything up to the latest time of the round before is handed on, so an event before that is
+/// late. `allowed(r)` is that time after `r` rounds.
+pub(crate) fn count_late<E: Endian>(
+    source: &Source,
+    schema: &Schema,
+    piece: &Piece,
+    allowed: impl Fn(u32) -> u64,
+    buf: &mut Vec<u8>,
+) -> io::Result<u64> {
+    buf.resize(WINDOW, 0);
+    let (mut at, mut round, mut late) = (piece.start, piece.rounds.0, 0);
+    while at < piece.end {
+        let want = WINDOW.min((piece.end - at) as usize);
+        let got = source.read_at(&mut buf[..want], at)?;
+        let mut rest = &buf[..got];
+        while rest.len() >= record::HEADER {
+            let (kind, size) = head::<E>(rest, 0);
+            if size < record::HEADER || size > rest.len() {
+                break;
+            }
+            let (rec, tail) = rest.split_at(size);
+            rest = tail;
+            match schema.when::<E>(kind, rec) {
+                _ if kind == record::FINISHED_ROUND => round += 1,
+                // Time 0 is handed on at once.
+                When::At(t) if t != 0 && t < allowed(round) => late += 1,
+                _ => {}
+            }
+        }
+        if rest.len() == got {
+            break;
+        }
+        at += (got - rest.len()) as u64;
+    }
+    Ok(late)
+}

@@ -1,0 +1,301 @@
+//! What a call is for: what its callers wait for, and which way it moves data.
+
+use crate::{Arch, name, table_len};
+
+/// What a thread asleep in a call most plausibly waits for, judged by the call alone.
+///
+/// It is a first guess. Which file descriptor, which address, who woke the thread and whether it
+/// slept interruptibly (`S`: somebody else's doing) or not (`D`: disk, or a lock in the kernel) say
+/// more, and a thread in `D` state in any call may just wait for a kernel lock.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum WaitKind {
+    /// A futex: pthread mutex, condition variable, rwlock, barrier, POSIX semaphore, `join`. Many
+    /// threads here while CPUs idle is serialization within the program; a worker pool with nothing
+    /// to do looks the same until one asks who wakes whom.
+    ThreadSync,
+    /// A System V semaphore: processes queue on each other, or on one server that posts. (`ipc`,
+    /// the old 32-bit multiplexer, counts as this; it carries message queues too.)
+    Semaphore,
+    /// A System V or POSIX message queue, empty for the reader or full for the writer.
+    MessageQueue,
+    /// A lock on a file (`flock`, `fcntl` `F_SETLKW`): processes queue on each other. Other uses of
+    /// `fcntl` do not sleep.
+    FileLock,
+    /// Bytes to or from a descriptor: disk, pipe, terminal or socket. The state of the sleep tells
+    /// disk (`D`) from the rest (`S`).
+    ReadWrite,
+    /// Data to reach the disk, or asynchronous I/O to complete. I/O-bound unless the completions
+    /// come from other threads (`io_uring` on sockets).
+    DiskSync,
+    /// Names and metadata: directory and inode locks, the journal, the disk beneath. Asleep here
+    /// with idle disks points at a lock in the kernel (one directory, one inode).
+    FileSystem,
+    /// The address space: its lock (`mmap_lock`), shared by all threads of a process, or memory to
+    /// be reclaimed.
+    Memory,
+    /// The network, or a peer on this machine: no data, no room, no connection yet. A server in
+    /// `accept` or `recv` is usually just idle.
+    Socket,
+    /// One of several descriptors to become ready: an event loop without events. Usually benign.
+    Poll,
+    /// Time to pass. The program chose to wait; benign, unless it polls by sleeping.
+    Timer,
+    /// A child process to end: the work, and the hold-up, is in the child.
+    Child,
+    /// A signal.
+    Signal,
+    /// Making or ending a thread or process: locks and memory for the copy; in `vfork`, the child's
+    /// `exec`.
+    Process,
+    /// Nothing: the thread gave its CPU away and stays runnable. Very many calls are a spin loop in
+    /// disguise.
+    Yield,
+    /// Nothing the call alone tells (`ioctl`, `restart_syscall`), or the call does not wait.
+    #[default]
+    Other,
+}
+
+/// What a thread asleep in the call named `name` most plausibly waits for. The spellings of the
+/// tables of all architectures are known, and those of the kernel's entry points where they have no
+/// table spelling of their own (`newfstat`, `futex_time32`).
+pub fn wait_kind(name: &str) -> WaitKind {
+    use WaitKind::*;
+    // One call each, in a 32-bit time, a 64-bit time, a 16-bit id or a 32-bit id edition.
+    let plain = ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+    match plain {
+        "futex" | "futex_wait" | "futex_waitv" | "futex_wake" | "futex_requeue" => ThreadSync,
+
+        "semop" | "semtimedop" | "ipc" => Semaphore,
+
+        "msgsnd" | "msgrcv" | "mq_timedsend" | "mq_timedreceive" => MessageQueue,
+
+        "flock" | "fcntl" | "fcntl64" => FileLock,
+
+        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev" | "preadv2" | "pwritev2" | "splice"
+        | "sendfile" | "sendfile64" | "copy_file_range" | "tee" | "vmsplice" => ReadWrite,
+
+        "fsync"
+        | "fdatasync"
+        | "sync"
+        | "syncfs"
+        | "msync"
+        | "sync_file_range"
+        | "sync_file_range2"
+        | "arm_sync_file_range"
+        | "io_getevents"
+        | "io_pgetevents"
+        | "io_submit"
+        | "io_uring_enter" => DiskSync,
+
+        // Opening, making, removing.
+        "open" | "openat" | "openat2" | "open_by_handle_at" | "name_to_handle_at" | "creat" | "close" | "close_range" | "unlink"
+        | "unlinkat" | "rename" | "renameat" | "renameat2" | "mkdir" | "mkdirat" | "rmdir" | "mknod" | "mknodat" | "link" | "linkat"
+        | "symlink" | "symlinkat" => FileSystem,
+        // Looking.
+        "stat" | "lstat" | "fstat" | "stat64" | "lstat64" | "fstat64" | "fstatat" | "fstatat64" | "newfstatat" | "newstat" | "newlstat"
+        | "newfstat" | "oldstat" | "oldlstat" | "oldfstat" | "statx" | "statfs" | "statfs64" | "fstatfs" | "fstatfs64" | "ustat"
+        | "cachestat" | "access" | "faccessat" | "faccessat2" | "readlink" | "readlinkat" | "getdents" | "getdents64" | "readdir"
+        | "old_readdir" | "getcwd" | "lseek" | "_llseek" | "llseek" | "readahead" | "fadvise64" | "fadvise64_64" | "arm_fadvise64_64"
+        | "inotify_add_watch" | "inotify_rm_watch" | "fanotify_mark" => FileSystem,
+        // Changing.
+        "truncate" | "truncate64" | "ftruncate" | "ftruncate64" | "fallocate" | "chmod" | "fchmod" | "fchmodat" | "fchmodat2" | "chown"
+        | "fchown" | "lchown" | "fchownat" | "chown32" | "fchown32" | "lchown32" | "chown16" | "fchown16" | "lchown16" | "utime"
+        | "utime32" | "utimes" | "utimensat" | "futimesat" | "file_getattr" | "file_setattr" => FileSystem,
+        "setxattr" | "lsetxattr" | "fsetxattr" | "setxattrat" | "getxattr" | "lgetxattr" | "fgetxattr" | "getxattrat" | "listxattr"
+        | "llistxattr" | "flistxattr" | "listxattrat" | "removexattr" | "lremovexattr" | "fremovexattr" | "removexattrat" => FileSystem,
+        // Programs and mounts.
+        "execve" | "execveat" | "uselib" | "chdir" | "fchdir" | "chroot" | "pivot_root" | "mount" | "umount" | "umount2" | "oldumount"
+        | "mount_setattr" | "move_mount" | "open_tree" | "open_tree_attr" | "fsopen" | "fsmount" | "fsconfig" | "fspick" | "statmount"
+        | "listmount" | "swapon" | "swapoff" | "quotactl" | "quotactl_fd" | "acct" | "bdflush" => FileSystem,
+
+        "mmap"
+        | "mmap2"
+        | "mmap_pgoff"
+        | "old_mmap"
+        | "munmap"
+        | "mprotect"
+        | "pkey_mprotect"
+        | "mremap"
+        | "remap_file_pages"
+        | "madvise"
+        | "process_madvise"
+        | "process_mrelease"
+        | "brk"
+        | "mlock"
+        | "mlock2"
+        | "mlockall"
+        | "munlock"
+        | "munlockall"
+        | "mincore"
+        | "mseal"
+        | "map_shadow_stack"
+        | "mbind"
+        | "get_mempolicy"
+        | "set_mempolicy"
+        | "set_mempolicy_home_node"
+        | "migrate_pages"
+        | "move_pages"
+        | "process_vm_readv"
+        | "process_vm_writev"
+        | "memfd_create"
+        | "memfd_secret"
+        | "shmat"
+        | "shmdt" => Memory,
+
+        "recvfrom" | "recvmsg" | "recvmmsg" | "recv" | "sendto" | "sendmsg" | "sendmmsg" | "send" | "connect" | "accept" | "accept4"
+        | "socketcall" | "socket" | "socketpair" | "bind" | "listen" | "shutdown" | "getsockopt" | "setsockopt" | "getsockname"
+        | "getpeername" => Socket,
+
+        "poll" | "ppoll" | "select" | "_newselect" | "old_select" | "pselect6" | "epoll_wait" | "epoll_wait_old" | "epoll_pwait"
+        | "epoll_pwait2" => Poll,
+
+        "nanosleep" | "clock_nanosleep" => Timer,
+
+        "wait4" | "waitid" | "waitpid" => Child,
+
+        "pause" | "rt_sigsuspend" | "sigsuspend" | "rt_sigtimedwait" => Signal,
+
+        "fork" | "vfork" | "clone" | "clone3" | "exit" | "exit_group" => Process,
+
+        "sched_yield" => Yield,
+
+        _ => Other,
+    }
+}
+
+/// [`wait_kind`] of every call of `arch`, indexed by number; numbers without a call are
+/// [`WaitKind::Other`]. Empty for [`Arch::Other`]; x32 and private Arm calls lie beyond its end.
+pub fn wait_kinds(arch: Arch) -> Vec<WaitKind> {
+    (0..table_len(arch) as u32).map(|nr| name(arch, nr).map_or(WaitKind::Other, wait_kind)).collect()
+}
+
+/// Which way a call moves bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// Into the program.
+    Read,
+    /// Out of the program.
+    Write,
+}
+
+/// For calls that return how many bytes they transferred, which way: `sar -c` adds these up as
+/// `rchar` and `wchar`. Socket calls (`recvfrom`, …) and copies within the kernel (`splice`,
+/// `sendfile`, …) do not count.
+pub fn io_direction(name: &str) -> Option<Direction> {
+    match name {
+        "read" | "readv" | "pread64" | "preadv" | "preadv2" => Some(Direction::Read),
+        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" => Some(Direction::Write),
+        _ => None,
+    }
+}
+
+/// An operation on a System V semaphore, what `sar -m` counts as `sema/s`. Not `ipc`, whose first
+/// argument decides.
+pub fn is_semaphore(name: &str) -> bool {
+    name != "ipc" && wait_kind(name) == WaitKind::Semaphore
+}
+
+/// A message sent or received through a System V or POSIX queue, what `sar -m` counts as `msg/s`.
+pub fn is_message(name: &str) -> bool {
+    wait_kind(name) == WaitKind::MessageQueue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{entry_number, number};
+    use WaitKind::*;
+
+    #[test]
+    fn one_of_each() {
+        for (call, kind) in [
+            ("futex", ThreadSync),
+            ("futex_time64", ThreadSync),
+            ("futex_time32", ThreadSync),
+            ("futex_waitv", ThreadSync),
+            ("futex_requeue", ThreadSync),
+            ("semop", Semaphore),
+            ("semtimedop_time64", Semaphore),
+            ("ipc", Semaphore),
+            ("mq_timedreceive_time64", MessageQueue),
+            ("fcntl64", FileLock),
+            ("pwritev2", ReadWrite),
+            ("copy_file_range", ReadWrite),
+            ("io_pgetevents_time64", DiskSync),
+            ("io_uring_enter", DiskSync),
+            ("newfstatat", FileSystem),
+            ("newfstat", FileSystem),
+            ("utimensat_time64", FileSystem),
+            ("munlockall", Memory),
+            ("recvmmsg_time64", Socket),
+            ("socketcall", Socket),
+            ("_newselect", Poll),
+            ("pselect6_time64", Poll),
+            ("clock_nanosleep_time64", Timer),
+            ("waitid", Child),
+            ("pause", Signal),
+            ("rt_sigtimedwait_time64", Signal),
+            ("vfork", Process),
+            ("sched_yield", Yield),
+            ("getpid", Other),
+            ("ioctl", Other),
+            ("restart_syscall", Other),
+            ("clock_gettime64", Other),
+            ("", Other),
+        ] {
+            assert_eq!(wait_kind(call), kind, "{call}");
+        }
+    }
+
+    #[test]
+    fn by_number() {
+        for arch in [Arch::X86_64, Arch::I386, Arch::Aarch64, Arch::Arm] {
+            let kinds = wait_kinds(arch);
+            assert_eq!(kinds.len(), table_len(arch));
+            for (nr, &kind) in kinds.iter().enumerate() {
+                assert_eq!(kind, name(arch, nr as u32).map_or(Other, wait_kind));
+            }
+            // Whichever reading of a tracepoint's spelling is right, it is the same wait.
+            for call in ["futex", "semtimedop", "ppoll", "clock_nanosleep", "fstat", "select", "mmap", "umount"] {
+                if let (Some(a), Some(b)) = (number(arch, call), entry_number(arch, call)) {
+                    assert_eq!(kinds[a as usize], kinds[b as usize], "{arch} {call}");
+                }
+            }
+            // Every kind occurs everywhere: no misspelt family.
+            for kind in [
+                ThreadSync,
+                Semaphore,
+                MessageQueue,
+                FileLock,
+                ReadWrite,
+                DiskSync,
+                FileSystem,
+                Memory,
+                Socket,
+                Poll,
+                Timer,
+                Child,
+                Signal,
+                Process,
+                Yield,
+                Other,
+            ] {
+                assert!(kinds.contains(&kind), "{arch} {kind:?}");
+            }
+        }
+        assert!(wait_kinds(Arch::Other).is_empty());
+    }
+
+    #[test]
+    fn counted_by_sar() {
+        assert_eq!(io_direction("preadv2"), Some(Direction::Read));
+        assert_eq!(io_direction("writev"), Some(Direction::Write));
+        for call in ["recvfrom", "sendto", "sendfile", "splice", "readlink", "readahead", "pread"] {
+            assert_eq!(io_direction(call), None, "{call}");
+        }
+        assert!(is_semaphore("semop") && is_semaphore("semtimedop") && is_semaphore("semtimedop_time64"));
+        assert!(!is_semaphore("semget") && !is_semaphore("ipc") && !is_semaphore("futex"));
+        assert!(is_message("msgsnd") && is_message("mq_timedreceive"));
+        assert!(!is_message("msgget") && !is_message("sendmsg"));
+    }
+}

@@ -1,0 +1,176 @@
+//! A trace in memory, written down event by event.
+
+use holdup_trace::{
+    ArgsRef, Batch, Cpu, Event, EventDesc, EventId, NameId, Nanos, Pid, Quality, Reader, Result, Run, RunDecoder, StackRef, Task,
+    TaskState, Tid, TraceInfo, What,
+};
+
+/// Collects events; times may come in any order.
+pub struct TraceBuilder {
+    info: TraceInfo,
+    events: Vec<Event>,
+}
+
+/// The finished trace.
+pub struct MemTrace {
+    info: TraceInfo,
+    quality: Quality,
+    runs: Vec<Run>,
+    events: Vec<Event>,
+}
+
+impl TraceBuilder {
+    /// A machine with this many CPUs. Capabilities follow from the events added.
+    pub fn new(cpus: u32) -> TraceBuilder {
+        let mut info = TraceInfo::new("built.trace".into(), "built");
+        info.cpus_online = Some(cpus);
+        info.arch = Some("x86_64".into());
+        TraceBuilder { info, events: Vec::new() }
+    }
+
+    fn id(&mut self, system: &str, name: &str) -> EventId {
+        let full = format!("{system}:{name}");
+        if let Some(i) = self.info.events.iter().position(|e| e.name == full) {
+            return EventId(i as u16);
+        }
+        self.info.capabilities.note_event(system, name);
+        self.info.events.push(EventDesc { name: full, system: system.to_owned() });
+        EventId(self.info.events.len() as u16 - 1)
+    }
+
+    fn push(mut self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
+        let id = self.id(event.0, event.1);
+        self.events.push(Event { ts, tid: Tid(tid), pid: Pid::UNKNOWN, comm: NameId::NONE, cpu: Cpu(cpu), id, what });
+        self
+    }
+
+    /// A name for a thread, valid from the start; `parent` 2 makes it a kernel thread.
+    pub fn task(mut self, tid: u32, pid: u32, parent: Option<u32>, comm: &str) -> Self {
+        let comm = self.info.names.intern(comm.as_bytes());
+        self.info.tasks.push(Task { tid: Tid(tid), pid: Pid(pid), parent: parent.map(Tid), comm });
+        self
+    }
+
+    /// Declare an event as recorded although it never happens.
+    pub fn records(mut self, system: &str, name: &str) -> Self {
+        self.id(system, name);
+        self
+    }
+
+    /// `sched_switch`; `state` as the kernel prints it.
+    pub fn switch(self, ts: Nanos, cpu: u16, prev: u32, next: u32, state: &str) -> Self {
+        let what = What::Switch {
+            prev: Tid(prev),
+            next: Tid(next),
+            prev_state: TaskState::from_text(state.as_bytes()),
+            prev_comm: NameId::NONE,
+            next_comm: NameId::NONE,
+            prev_prio: 120,
+            next_prio: 120,
+        };
+        self.push(ts, cpu, prev, ("sched", "sched_switch"), what)
+    }
+
+    /// `sched_wakeup` of `tid`, while `current` is on `cpu`.
+    pub fn wakeup(self, ts: Nanos, cpu: u16, current: u32, tid: u32) -> Self {
+        let what = What::Wakeup { tid: Tid(tid), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
+        self.push(ts, cpu, current, ("sched", "sched_wakeup"), what)
+    }
+
+    /// `sched_waking` of `tid`, by `current` on `cpu`.
+    pub fn waking(self, ts: Nanos, cpu: u16, current: u32, tid: u32) -> Self {
+        let what = What::Waking { tid: Tid(tid), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
+        self.push(ts, cpu, current, ("sched", "sched_waking"), what)
+    }
+
+    /// `sched_process_fork` and `sched_wakeup_new`.
+    pub fn fork(self, ts: Nanos, cpu: u16, parent: u32, child: u32) -> Self {
+        let fork = What::Fork { parent: Tid(parent), child: Tid(child), child_comm: NameId::NONE };
+        let new = What::WakeupNew { tid: Tid(child), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
+        self.push(ts, cpu, parent, ("sched", "sched_process_fork"), fork).push(ts, cpu, parent, ("sched", "sched_wakeup_new"), new)
+    }
+
+    /// `sched_process_exit`.
+    pub fn exit(self, ts: Nanos, cpu: u16, tid: u32) -> Self {
+        self.push(ts, cpu, tid, ("sched", "sched_process_exit"), What::Exit { tid: Tid(tid), comm: NameId::NONE })
+    }
+
+    /// `sys_enter`, without arguments.
+    pub fn sys_enter(self, ts: Nanos, cpu: u16, tid: u32, nr: u32) -> Self {
+        self.push(ts, cpu, tid, ("raw_syscalls", "sys_enter"), What::SysEnter { nr, args: ArgsRef::NONE })
+    }
+
+    /// `sys_exit`.
+    pub fn sys_exit(self, ts: Nanos, cpu: u16, tid: u32, nr: u32, ret: i64) -> Self {
+        self.push(ts, cpu, tid, ("raw_syscalls", "sys_exit"), What::SysExit { nr, ret })
+    }
+
+    /// `irq_handler_entry`, then `irq_handler_exit`.
+    pub fn irq(self, from: Nanos, to: Nanos, cpu: u16, current: u32, irq: u32) -> Self {
+        self.push(from, cpu, current, ("irq", "irq_handler_entry"), What::IrqEntry { irq, name: NameId::NONE }).push(
+            to,
+            cpu,
+            current,
+            ("irq", "irq_handler_exit"),
+            What::IrqExit { irq },
+        )
+    }
+
+    /// `softirq_entry`, then `softirq_exit`.
+    pub fn softirq(self, from: Nanos, to: Nanos, cpu: u16, current: u32, vec: u32) -> Self {
+        self.push(from, cpu, current, ("irq", "softirq_entry"), What::SoftirqEntry { vec }).push(
+            to,
+            cpu,
+            current,
+            ("irq", "softirq_exit"),
+            What::SoftirqExit { vec },
+        )
+    }
+
+    /// `contention_begin`.
+    pub fn contention_begin(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, flags: u32) -> Self {
+        self.push(ts, cpu, tid, ("lock", "contention_begin"), What::ContentionBegin { lock, flags, stack: StackRef::NONE })
+    }
+
+    /// `contention_end`.
+    pub fn contention_end(self, ts: Nanos, cpu: u16, tid: u32, lock: u64) -> Self {
+        self.push(ts, cpu, tid, ("lock", "contention_end"), What::ContentionEnd { lock, ret: 0 })
+    }
+
+    /// Any other event, for what has no method of its own.
+    pub fn event(self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
+        self.push(ts, cpu, tid, event, what)
+    }
+
+    /// Sort by time (stable) and finish.
+    pub fn build(mut self) -> MemTrace {
+        self.events.sort_by_key(|e| e.ts);
+        self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.ts, b.ts));
+        let runs = self.events.first().map(|e| Run { first_ts: e.ts }).into_iter().collect();
+        MemTrace { info: self.info, quality: Quality::default(), runs, events: self.events }
+    }
+}
+
+impl Reader for MemTrace {
+    fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+    fn quality(&self) -> &Quality {
+        &self.quality
+    }
+    fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+    fn decoder(&self, _: usize) -> Box<dyn RunDecoder + '_> {
+        Box::new(All(Some(&self.events)))
+    }
+}
+
+struct All<'a>(Option<&'a [Event]>);
+
+impl RunDecoder for All<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.events.extend_from_slice(self.0.take().unwrap_or(&[]));
+        Ok(false)
+    }
+}
