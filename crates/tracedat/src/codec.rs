@@ -66,17 +66,21 @@ pub(crate) struct Chunk {
 /// size in the BUFFER option was for a while written four bytes short. Returns the chunks that
 /// lie inside the file and whether some do not.
 pub(crate) fn chunk_table(source: &Source, offset: u64, big: bool) -> Result<(Vec<Chunk>, bool), ErrorKind> {
-    let mut at = offset;
-    let word = |at: u64| -> Result<Option<u32>, ErrorKind> {
-        let mut b = [0; 4];
-        let whole = source.read_at(at, &mut b)? == 4;
-        Ok(whole.then(|| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }))
-    };
-    let Some(count) = word(at)? else { return Ok((Vec::new(), true)) };
-    at += 4;
+    let words = |at: u64, out: &mut [u8]| -> Result<bool, ErrorKind> { Ok(source.read_at(at, out)? == out.len()) };
+    let word = |b: [u8; 4]| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
+    let mut count = [0; 4];
+    if !words(offset, &mut count)? {
+        return Ok((Vec::new(), true));
+    }
+    let mut at = offset.saturating_add(4);
     let mut chunks = Vec::new();
-    for _ in 0..count {
-        let (Some(packed), Some(size)) = (word(at)?, word(at + 4)?) else { return Ok((chunks, true)) };
+    for _ in 0..word(count) {
+        let mut sizes = [0; 8];
+        if !words(at, &mut sizes)? {
+            return Ok((chunks, true));
+        }
+        let [a, b, c, d, e, f, g, h] = sizes;
+        let (packed, size) = (word([a, b, c, d]), word([e, f, g, h]));
         at += 8;
         if at + packed as u64 > source.len() {
             return Ok((chunks, true));

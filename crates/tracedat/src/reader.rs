@@ -52,8 +52,11 @@ impl TraceDat {
         let layout = meta.layout.unwrap_or(PageLayout::default_for(meta.long_size as usize));
         let source = Arc::new(source);
         let mut lanes = Vec::new();
+        let mut budget = source.len();
         for buffer in &meta.buffers {
-            lanes.extend(lanes_of(&meta, buffer, &source, &layout)?);
+            let (more, whole) = lanes_of(&meta, buffer, &source, &layout, &mut budget)?;
+            lanes.extend(more);
+            meta.cut += !whole as u64;
         }
         TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)
     }
@@ -144,31 +147,44 @@ impl Reader for TraceDat {
     }
 }
 
-/// The CPUs of one buffer that have data.
-fn lanes_of(meta: &Meta, buffer: &Buffer, source: &Arc<Source>, layout: &PageLayout) -> Result<Vec<Lane>, ErrorKind> {
+/// The CPUs of one buffer that have data, and whether all could be taken.
+///
+/// Every byte of a file belongs to one CPU. Where the tables say otherwise they are damaged, and
+/// following them could mean to read the same data thousands of times: `budget` is what is left
+/// of the file.
+fn lanes_of(
+    meta: &Meta,
+    buffer: &Buffer,
+    source: &Arc<Source>,
+    layout: &PageLayout,
+    budget: &mut u64,
+) -> Result<(Vec<Lane>, bool), ErrorKind> {
     let stated = if buffer.page_size > 0 { buffer.page_size } else { meta.page_size } as usize;
     let codec = if buffer.compressed { meta.codec } else { Codec::None };
-    let build = |page_size: usize| -> Result<Vec<Lane>, ErrorKind> {
+    let build = |page_size: usize, budget: &mut u64| -> Result<(Vec<Lane>, bool), ErrorKind> {
         let mut lanes = Vec::new();
         for extent in buffer.cpus.iter().filter(|e| e.size > 0) {
             let (data, cut) = match codec {
                 Codec::None => CpuData::flat(source.clone(), extent.offset, extent.size, page_size),
                 codec => CpuData::chunked(source.clone(), extent.offset, meta.big, codec, page_size)?,
             };
+            let Some(left) = budget.checked_sub(data.stored()) else { return Ok((lanes, false)) };
+            *budget = left;
             lanes.push(Lane { cpu: extent.cpu, data, cut });
         }
-        Ok(lanes)
+        Ok((lanes, true))
     };
     let page_size = usable(stated, layout).unwrap_or(4096);
-    let lanes = build(page_size)?;
+    let before = *budget;
+    let (lanes, whole) = build(page_size, budget)?;
     // Since Linux 6.8 a buffer's pages can be larger than the machine's (buffer_subbuf_size_kb).
     // Then header_page is right, and writers that do not know of it write the machine's size.
     match usable(layout.page, layout) {
         Some(other) if other != page_size && !fits(meta.big, &lanes, layout) => {
-            let others = build(other)?;
-            Ok(if fits(meta.big, &others, layout) { others } else { lanes })
+            let (others, _) = build(other, &mut before.clone())?;
+            Ok((if fits(meta.big, &others, layout) { others } else { lanes }, whole))
         }
-        _ => Ok(lanes),
+        _ => Ok((lanes, whole)),
     }
 }
 
