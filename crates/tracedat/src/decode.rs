@@ -87,11 +87,19 @@ impl<'a, E: Endian> Decoder<'a, E> {
             let tid = Tid(E::u32(payload, table.pid_at));
             match table.lookup(E::u16(payload, 0)) {
                 Some((id, plan)) => {
-                    let what = plan.decode::<E>(payload, &mut self.names, batch);
-                    if what.is_none() {
-                        batch.quality.add(QualityCode::BadRecords, 1);
-                    }
-                    let what = what.unwrap_or(What::Other);
+                    let what = match plan.decode::<E>(payload, &mut self.names, batch) {
+                        Some(What::Other) => {
+                            if let Some(fault) = table.fault(id, plan) {
+                                batch.quality.add(fault, 1);
+                            }
+                            What::Other
+                        }
+                        Some(what) => what,
+                        None => {
+                            batch.quality.add(QualityCode::BadRecords, 1);
+                            What::Other
+                        }
+                    };
                     batch.events.push(Event { ts, tid, pid: Pid::UNKNOWN, comm: NameId::NONE, cpu, id, what });
                 }
                 None => batch.quality.add(QualityCode::BadRecords, 1),

@@ -93,7 +93,6 @@ impl TraceDat {
         for &id in &unknown {
             table.add_unknown(id);
         }
-        quality.add(QualityCode::MissingFormat, unknown.len() as u64);
         let mut total = Found::default();
         found.iter().for_each(|f| total.absorb(f));
         // Losses marked on pages are counted when these are decoded. The kernel's own counters
