@@ -264,4 +264,13 @@ mod tests {
             assert_eq!((source.read_at(3, &mut far).unwrap() > 0, far[0]), (true, b'l'));
         }
     }
+
+    #[test]
+    fn long_streams_go_to_a_file() {
+        let len = SPOOL_IN_MEMORY + 5;
+        let source = Source::spool(io::repeat(7).take(len)).unwrap();
+        assert!(matches!(source, Source::File(..)));
+        let mut end = [0; 8];
+        assert_eq!((source.len(), source.read_at(len - 3, &mut end).unwrap(), end[..3] == [7; 3]), (len, 3, true));
+    }
 }

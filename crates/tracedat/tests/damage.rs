@@ -79,6 +79,22 @@ fn a_header_cut_anywhere_names_the_place() {
     }
 }
 
+/// A file cut short between opening and decoding, as by a recorder that starts over.
+#[test]
+fn a_file_that_shrinks_is_read_as_far_as_it_goes() {
+    for file in &FILES[..3] {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(path.path(), file).unwrap();
+        let dat = holdup_tracedat::open(path.path()).unwrap();
+        let (whole, quality) = support::events(&dat, |_, _, _| ());
+        assert!(quality.is_empty());
+        path.as_file().set_len(5000).unwrap();
+        let (cut, quality) = support::events(&dat, |_, _, _| ());
+        assert!(cut.len() < whole.len());
+        assert!(quality.count(QualityCode::Truncated) > 0);
+    }
+}
+
 /// Tables that give every CPU the whole file would have it read once for each.
 #[test]
 fn overlapping_cpus_are_not_followed() {
