@@ -8,6 +8,7 @@ use crate::meta::{Buffer, Meta};
 use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, scan};
 use crate::source::{Cursor, Source};
+use crate::time::TimeMap;
 use crate::{v6, v7};
 use holdup_trace::{Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
 use holdup_tracepoint::{Abi, Big, Endian, Little};
@@ -23,7 +24,7 @@ pub struct TraceDat {
     info: TraceInfo,
     quality: Quality,
     runs: Vec<Run>,
-    cpus: Vec<(Cpu, CpuData)>,
+    cpus: Vec<(Cpu, CpuData, TimeMap)>,
     shared: Shared,
     big: bool,
 }
@@ -74,12 +75,15 @@ impl TraceDat {
         let (numbers, data): (Vec<u32>, Vec<CpuData>) = lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
         let formats = std::mem::take(&mut meta.formats);
         let kallsyms = std::mem::take(&mut meta.kallsyms);
-        let time = meta.options.time;
+        // Each CPU of a guest has its own way to the host's time.
+        let guests = std::mem::take(&mut meta.options.time_shift);
+        let time = |cpu: &u32| TimeMap { guest: guests.get(*cpu as usize).cloned(), ..meta.options.time.clone() };
+        let times: Vec<TimeMap> = numbers.iter().map(time).collect();
         // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
             let table = scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
-            let scanned = if meta.big { scan::<Big>(&data, &layout, &time) } else { scan::<Little>(&data, &layout, &time) };
+            let scanned = if meta.big { scan::<Big>(&data, &layout, &times) } else { scan::<Little>(&data, &layout, &times) };
             (scanned, symbols.join(), table.join())
         });
         let died = |_| ErrorKind::Io(std::io::Error::other("a thread of the reader ended early"));
@@ -108,17 +112,20 @@ impl TraceDat {
         info.span = (total.events > 0).then_some((total.first, total.last));
         info.symbols = symbols;
         describe(&mut info, &meta, &layout, &table, &total);
+        if !guests.is_empty() {
+            info.extra.push(("guest".into(), "times are shifted to the host's clock".into()));
+        }
 
         let mut runs = Vec::new();
         let mut cpus = Vec::new();
-        for ((number, data), found) in numbers.into_iter().zip(data).zip(&found) {
+        for (((number, data), time), found) in numbers.into_iter().zip(data).zip(times).zip(&found) {
             if found.events == 0 && found.lost == 0 && found.lost_unknown == 0 {
                 continue;
             }
             runs.push(Run { first_ts: found.start });
-            cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data));
+            cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data, time));
         }
-        let shared = Shared { layout, time, table, names: info.names.clone() };
+        let shared = Shared { layout, table, names: info.names.clone() };
         Ok(TraceDat { info, quality, runs, cpus, shared, big: meta.big })
     }
 }
@@ -137,11 +144,11 @@ impl Reader for TraceDat {
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        let (cpu, data) = &self.cpus[run];
+        let (cpu, data, time) = &self.cpus[run];
         if self.big {
-            Box::new(Decoder::<Big>::new(&self.info.path, &self.shared, data, *cpu))
+            Box::new(Decoder::<Big>::new(&self.info.path, &self.shared, data, time, *cpu))
         } else {
-            Box::new(Decoder::<Little>::new(&self.info.path, &self.shared, data, *cpu))
+            Box::new(Decoder::<Little>::new(&self.info.path, &self.shared, data, time, *cpu))
         }
     }
 }
@@ -254,9 +261,6 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
     }
     if let Some(id) = options.trace_id {
         info.extra.push(("trace id".into(), format!("{id:#x}")));
-    }
-    if options.time_shift {
-        info.extra.push(("guest".into(), "times are the guest's own, not shifted to the host's".into()));
     }
     for guest in &options.guests {
         info.extra.push(("traced guest".into(), guest.clone()));

@@ -73,8 +73,8 @@ impl Found {
     }
 }
 
-/// Scan all CPUs. The result has one [`Found`] per element of `cpus`.
-pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, time: &TimeMap) -> io::Result<(Vec<Found>, IdSet)> {
+/// Scan all CPUs, each with its own element of `times`. The result has one [`Found`] per CPU.
+pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, times: &[TimeMap]) -> io::Result<(Vec<Found>, IdSet)> {
     // (CPU, first block, end): small enough that one busy CPU does not keep one thread alone.
     let shares: Vec<(usize, usize, usize)> = cpus
         .iter()
@@ -86,7 +86,7 @@ pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, time: &Time
         let mut ids = IdSet::default();
         let mut found = Vec::new();
         while let Some(&(cpu, from, to)) = shares.get(next.fetch_add(1, Relaxed)) {
-            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, time, &mut ids)?));
+            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, &times[cpu], &mut ids)?));
         }
         Ok((found, ids))
     };
