@@ -42,6 +42,27 @@ pub(crate) struct Index {
 /// Bytes per segment: enough to make the guess cheap, few enough to keep all cores busy to the end.
 const SEGMENT: u64 = 4 << 20;
 
+impl Index {
+    /// Add the runs of another stretch of the same trace.
+    pub(crate) fn append(&mut self, other: Index) {
+        self.runs.extend(other.runs);
+        self.spans.extend(other.spans);
+        self.census.iter_mut().zip(other.census).for_each(|(sum, n)| *sum += n);
+        self.span = union(self.span, other.span);
+        self.meta.extend(other.meta);
+        self.tasks.extend(other.tasks);
+        self.rounds += other.rounds;
+        self.quality.absorb(&other.quality);
+    }
+}
+
+fn union(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
 /// Index the records in `start..limit`.
 pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, limit: u64) -> io::Result<Index> {
     let count = usize::try_from(limit.saturating_sub(start).div_ceil(SEGMENT)).unwrap_or(usize::MAX);
@@ -155,10 +176,7 @@ impl Join {
         for (sum, n) in self.index.census.iter_mut().zip(w.census) {
             *sum += n;
         }
-        self.index.span = match (self.index.span, w.span) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
+        self.index.span = union(self.index.span, w.span);
         self.index.meta.extend(w.meta);
         self.index.tasks.extend(w.tasks);
         self.index.quality.add(QualityCode::SkippedBytes, w.skipped_bytes);
