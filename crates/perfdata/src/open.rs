@@ -2,7 +2,7 @@
 
 use crate::attr::Attr;
 use crate::cursor::{Cursor, Order, text};
-use crate::features::{self, Features};
+use crate::features::{self, EventName, Features};
 use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in};
@@ -12,6 +12,7 @@ use crate::tracing_data::{self, TracingData};
 use crate::{compressed, describe, record};
 use holdup_trace::{ErrorKind, Quality, QualityCode, Result, TraceInfo};
 use holdup_tracepoint::{Big, Little};
+use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -93,6 +94,8 @@ struct Facts {
     order: Order,
     info: TraceInfo,
     attrs: Vec<Attr>,
+    /// Bodies of the HEADER_ATTR records taken.
+    attr_records: FxHashSet<Box<[u8]>>,
     features: Features,
     tracing: Option<TracingData>,
     /// Names of HEADER_EVENT_TYPE (perf before 3.4): config and name.
@@ -107,6 +110,7 @@ fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
         order,
         info: TraceInfo::new(path.to_owned(), "perf.data"),
         attrs: Vec::new(),
+        attr_records: FxHashSet::default(),
         features: Features::default(),
         tracing: None,
         event_types: Vec::new(),
@@ -182,11 +186,14 @@ impl Facts {
             let at = file.attrs.offset.saturating_add(bytes.len() as u64);
             return Err(malformed(at, &format!("{} bytes of attrs", file.attrs.size), "the end of the file".into()));
         }
+        let mut budget = source.len();
         for chunk in bytes.chunks_exact(entry as usize) {
             let (attr, ids) = chunk.split_at(entry as usize - 16);
             let Some(mut attr) = Attr::parse(attr, self.order) else { continue };
             let ids = Section { offset: self.order.u64(ids, 0), size: self.order.u64(ids, 8) };
-            let ids = source.read_vec(ids.offset, ids.size.min(MAX_SECTION))?;
+            // Sections of a damaged file may all claim the same bytes; sound ones fit in the file.
+            let ids = source.read_vec(ids.offset, ids.size.min(budget))?;
+            budget -= ids.len() as u64;
             attr.ids = ids.chunks_exact(8).map(|id| self.order.u64(id, 0)).collect();
             self.attrs.push(attr);
         }
@@ -289,8 +296,7 @@ impl Facts {
         let mut attr = Attr::parse(body, self.order)?;
         let ids = body.get(Attr::size(body, self.order)..)?;
         attr.ids = ids.chunks_exact(8).map(|id| self.order.u64(id, 0)).collect();
-        let again = |a: &Attr| Attr { name: None, ..a.clone() } == attr;
-        if !self.attrs.iter().any(again) {
+        if self.attr_records.insert(body.into()) {
             self.attrs.push(attr);
         }
         Some(())
@@ -300,10 +306,7 @@ impl Facts {
         const NAME: u64 = 2;
         let (what, id) = (c.u64()?, c.u64()?);
         if what == NAME {
-            let name = text(c.rest());
-            if let Some(attr) = self.attrs.iter_mut().find(|a| a.ids.contains(&id)) {
-                attr.name = Some(name);
-            }
+            self.features.names.push(EventName { name: text(c.rest()), ids: vec![id] });
         }
         Some(())
     }

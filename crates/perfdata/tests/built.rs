@@ -60,8 +60,7 @@ fn payload_and_call_chain_arrive() {
     let file = open_bytes(&b.build(Container::File)).unwrap();
     let mut batch = holdup_trace::Batch::new();
     file.decoder(0).fill(&mut batch).unwrap();
-    let Some(What::Switch { prev, next, next_comm, prev_prio, .. }) =
-        batch.events.iter().find(|e| e.id == EventId(0)).map(|e| e.what)
+    let Some(What::Switch { prev, next, next_comm, prev_prio, .. }) = batch.events.iter().find(|e| e.id == EventId(0)).map(|e| e.what)
     else {
         panic!("no switch")
     };
