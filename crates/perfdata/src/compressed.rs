@@ -41,7 +41,7 @@ impl Inflater {
     pub(crate) fn copy<E: Endian>(&mut self, source: &Source, start: u64, limit: u64) -> io::Result<()> {
         let mut stream = Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
         let mut broken = false;
-        let mut buf = vec![0; crate::walk::WINDOW];
+        let mut buf = vec![0; 256 << 10];
         let mut at = start;
         'read: while at < limit {
             let want = buf.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));

@@ -10,6 +10,7 @@ use crate::record;
 use crate::schema::Schema;
 use crate::source::Source;
 use crate::walk::{Piece, Round, TaskFact, Walked, count_late, resync, walk};
+use crate::window::Window;
 use holdup_trace::{Quality, QualityCode, Run};
 use holdup_tracepoint::Endian;
 use std::io;
@@ -69,9 +70,9 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
     let bounds = |i: usize| (start + i as u64 * SEGMENT, (start + (i as u64 + 1) * SEGMENT).min(limit));
     let mut join = Join::new(start);
     if count <= 2 {
-        let mut buf = Vec::new();
+        let mut window = Window::default();
         if start < limit {
-            join.add(walk::<E>(source, schema, start, limit, limit, &mut buf)?);
+            join.add(walk::<E>(source, schema, start, limit, limit, &mut window)?);
         }
         return join.finish::<E>(source, schema);
     }
@@ -81,16 +82,16 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
     let walked: Mutex<Vec<Option<Walked>>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let worker = || -> io::Result<()> {
-            let mut buf = Vec::new();
+            let mut window = Window::default();
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 if i >= count {
                     return Ok(());
                 }
                 let (from, to) = bounds(i);
-                let guess = if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit, &mut buf)? };
+                let guess = if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit)? };
                 let Some(guess) = guess.filter(|&g| g < to) else { continue };
-                let w = walk::<E>(source, schema, guess, to, limit, &mut buf)?;
+                let w = walk::<E>(source, schema, guess, to, limit, &mut window)?;
                 let mut walked = walked.lock().unwrap_or_else(|e| e.into_inner());
                 if walked.len() <= i {
                     walked.resize_with(i + 1, || None);
@@ -109,7 +110,7 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
 
     let mut walked = walked.into_inner().unwrap_or_else(|e| e.into_inner());
     walked.resize_with(count, || None);
-    let mut buf = Vec::new();
+    let mut window = Window::default();
     for (i, w) in walked.into_iter().enumerate() {
         let (_, to) = bounds(i);
         if join.at >= to {
@@ -118,7 +119,7 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
         }
         match w {
             Some(w) if w.start == join.at => join.add(w),
-            _ => join.add(walk::<E>(source, schema, join.at, to, limit, &mut buf)?),
+            _ => join.add(walk::<E>(source, schema, join.at, to, limit, &mut window)?),
         }
     }
     join.finish::<E>(source, schema)
@@ -188,7 +189,7 @@ impl Join {
         index.rounds = self.rounds.len();
         let rounds = &self.rounds;
         let allowed = |round: u32| (round as usize).checked_sub(2).and_then(|i| rounds.get(i)).map_or(0, |r| r.latest);
-        let mut buf = Vec::new();
+        let mut window = Window::default();
         let mut late = 0;
         for p in &self.pieces {
             let suspect = match p.unsorted {
@@ -199,7 +200,7 @@ impl Join {
                 }
             };
             if suspect {
-                late += count_late::<E>(source, schema, p, allowed, &mut buf)?;
+                late += count_late::<E>(source, schema, p, allowed, &mut window)?;
             }
         }
         index.quality.add(QualityCode::Reordered, late);
