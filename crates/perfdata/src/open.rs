@@ -10,7 +10,7 @@ use crate::schema::Schema;
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
 use crate::{compressed, describe, record};
-use holdup_trace::{ErrorKind, Quality, QualityCode, Result, TraceInfo};
+use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo};
 use holdup_tracepoint::{Big, Little};
 use rustc_hash::FxHashSet;
 use std::fs::File;
@@ -21,6 +21,9 @@ use std::path::Path;
 const IN_MEMORY: u64 = 64 << 20;
 /// Longest metadata section read: a large kernel's event formats are a few MiB.
 const MAX_SECTION: u64 = 256 << 20;
+
+/// More events than [`holdup_trace::EventId`] can name are not read.
+const MAX_ATTRS: usize = EventId::SIDEBAND.0 as usize;
 
 /// Open a perf.data file and index it.
 ///
@@ -143,11 +146,11 @@ fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
         stretches = vec![(0, source.len())];
         found = index_all(order, &source, &schema, &stretches)?;
     }
-    let known = facts.attrs.clone();
+    let known = facts.attrs.len();
     facts.records(&source, &found.meta)?;
     // Tracing data or names found among the records change the plans; attrs change the times.
     schema = facts.schema();
-    if facts.attrs.len() != known.len() {
+    if facts.attrs.len() != known {
         found = index_all(order, &source, &schema, &stretches)?;
     }
     Ok(facts.finish(source, schema, found))
@@ -187,7 +190,7 @@ impl Facts {
             return Err(malformed(at, &format!("{} bytes of attrs", file.attrs.size), "the end of the file".into()));
         }
         let mut budget = source.len();
-        for chunk in bytes.chunks_exact(entry as usize) {
+        for chunk in bytes.chunks_exact(entry as usize).take(MAX_ATTRS) {
             let (attr, ids) = chunk.split_at(entry as usize - 16);
             let Some(mut attr) = Attr::parse(attr, self.order) else { continue };
             let ids = Section { offset: self.order.u64(ids, 0), size: self.order.u64(ids, 8) };
@@ -296,7 +299,7 @@ impl Facts {
         let mut attr = Attr::parse(body, self.order)?;
         let ids = body.get(Attr::size(body, self.order)..)?;
         attr.ids = ids.chunks_exact(8).map(|id| self.order.u64(id, 0)).collect();
-        if self.attr_records.insert(body.into()) {
+        if self.attrs.len() < MAX_ATTRS && self.attr_records.insert(body.into()) {
             self.attrs.push(attr);
         }
         Some(())
