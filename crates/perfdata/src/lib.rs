@@ -33,6 +33,7 @@ mod schema;
 mod source;
 mod tracing_data;
 mod walk;
+mod window;
 
 pub use header::sniff;
 pub use open::{open, open_stream};
