@@ -41,13 +41,6 @@ fn main() {
             batch.clear();
             let more = decoder.fill(&mut batch).expect("readable");
             decoded += batch.events.len();
-            let mut last = 0;
-            for e in &batch.events {
-                if e.ts < last {
-                    println!("run {run}: {} after {last}", e.ts);
-                }
-                last = e.ts;
-            }
             if !more {
                 break;
             }
