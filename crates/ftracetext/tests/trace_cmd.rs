@@ -95,7 +95,9 @@ fn kernel_text_of_the_corpus() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    for (file, events, cpus) in [("debian61/thr_mutex_ftrace_c8.ftrace.txt.zst", 9645, 8), ("lockstat612/ls_kern_mmap_ftrace_c4.ftrace.txt.zst", 14572, 4)] {
+    for (file, events, cpus) in
+        [("debian61/thr_mutex_ftrace_c8.ftrace.txt.zst", 9645, 8), ("lockstat612/ls_kern_mmap_ftrace_c4.ftrace.txt.zst", 14572, 4)]
+    {
         let path = inflate(&corpus.join(file), dir.path());
         let trace = open(&path).unwrap();
         let (rows, quality) = all(&trace, &row);

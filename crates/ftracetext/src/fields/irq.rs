@@ -1,6 +1,6 @@
 //! `irq:*`, `workqueue:*`, `exceptions:*`.
 
-use super::Context;
+use super::{Context, without_address};
 use crate::scan::{Keys, int, pointer, trim_end, trim_start, word};
 use holdup_trace::{NameId, What};
 
@@ -9,7 +9,7 @@ pub(super) fn entry(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);
     let irq = k.int(b"irq=")? as u32;
     let name = k.rest(b"name=").or_else(|| k.rest(b"handler=")).unwrap_or(b"");
-    Some(What::IrqEntry { irq, name: cx.name(irq, trim_end(name)) })
+    Some(What::IrqEntry { irq, name: cx.name(irq, without_address(trim_end(name))) })
 }
 
 /// A work item and its function: an address, or a name where the text resolved it.
