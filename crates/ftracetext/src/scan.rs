@@ -187,17 +187,31 @@ impl<'a> Keys<'a> {
             if !self.s[from..].starts_with(next) {
                 continue;
             }
-            let number = from + next.len();
-            let sign = usize::from(self.s.get(number) == Some(&b'-'));
-            if let Some((_, digits)) = dec(&self.s[number + sign..])
-                && self.s[number + sign + digits..].get(1..).is_some_and(|s| s.starts_with(after))
-            {
+            if behind_number(&self.s[from + next.len()..]).is_some_and(|s| s.starts_with(after)) {
                 self.at = from;
                 return Some(trim_end(&self.s[start..from]));
             }
         }
         None
     }
+}
+
+/// What follows the number at the front of `s`, and the blank behind it. The kernel's `fields`
+/// option prints each number twice: `0x78 (120)`.
+#[inline]
+fn behind_number(s: &[u8]) -> Option<&[u8]> {
+    let digits = s.strip_prefix(b"-").unwrap_or(s);
+    let (_, n) = dec(digits)?;
+    let rest = &digits[n..];
+    if let Some(rest) = rest.strip_prefix(b"x") {
+        let (_, n) = hex(rest)?;
+        let rest = rest[n..].strip_prefix(b" ")?;
+        return match rest.strip_prefix(b"(") {
+            Some(inner) => inner[inner.iter().position(|&b| b == b')')? + 1..].strip_prefix(b" "),
+            None => Some(rest),
+        };
+    }
+    rest.strip_prefix(b" ")
 }
 
 /// Part of an identifier: a key behind one of these is the end of a longer key.

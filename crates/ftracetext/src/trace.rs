@@ -317,7 +317,8 @@ fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
     ErrorKind::malformed(
         at,
         "first line that is not a heading".to_owned(),
-        "an event line `comm-pid [cpu] flags time: event: …` or `comm pid [cpu] time: event: …`",
+        "an event line `comm-pid [cpu] flags time: event: …` or `comm pid [cpu] time: event: …` \
+         (kernel text with the options raw, hex, bin and verbose off)",
         format!("\"{line}\" ({} such lines, no readable one)", found.bad),
     )
 }

@@ -195,6 +195,7 @@ fn interrupts_and_work() {
     assert_eq!(work("workqueue_execute_start: work struct 0xff11: function ffffffff81234567"), "start ff11 ffffffff81234567 ");
     assert_eq!(work("workqueue_execute_end: work struct 00000000189c3687: function vmstat_update"), "end 189c3687");
     assert_eq!(work("workqueue_execute_end: work struct 00000000189c3687"), "end 189c3687");
+    assert_eq!(work("workqueue_execute_start: work=0xff (255) function=vmstat_update+0x0/0x50 (-21)"), "start ff 0 vmstat_update");
 }
 
 #[test]

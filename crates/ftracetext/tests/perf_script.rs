@@ -3,20 +3,53 @@
 mod common;
 
 use common::{all, assert_same, corpus, has, inflate, output, row};
-use holdup_ftracetext::{DialectKind, open_stream};
+use holdup_ftracetext::{DialectKind, TextOptions, TextTrace, open_stream};
+use holdup_syscalls::{Arch, entry_number};
 use holdup_trace::{Pid, Reader};
 use std::path::Path;
 
-/// Recordings with every event there is, with call chains, of a lockdep kernel, of one process.
+/// Recordings with every event there is, with call chains, with syscalls by name, of a lockdep
+/// kernel, of one process.
 const FILES: &[&str] = &[
     "debian61/kern_mmap_perfg_c8.perf.data.zst",
     "debian61/imb_server_c4.perf.data.zst",
+    "debian61/thr_mutex_perf_c8.perf.data.zst",
     "debian61/io_disk_perf_c4.perf.data.zst",
     "lockstat612/ls_kern_mmap_perf_c4.perf.data.zst",
     "funnel/fun_loop_cpu0_w512k_perf_c4.perf.data.zst",
     "host618/host_healthy_n1_proc.perf.data.zst",
     "host618/host_kern_mmap_n4_g.perf.data.zst",
 ];
+
+/// With the numbers of syscalls, which the text of `syscalls:*` leaves out.
+fn read(name: &Path, text: &[u8]) -> TextTrace {
+    let options = TextOptions {
+        syscall_nr: |machine, name| entry_number(machine.map_or(Arch::X86_64, Arch::from_uname), name),
+        ..TextOptions::default()
+    };
+    options.open_stream(name, text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn compare(file: &Path, dir: &Path) {
+    let data = inflate(file, dir);
+    let binary = holdup_perfdata::open(&data).unwrap_or_else(|e| panic!("{e}"));
+    let text = output("perf", &["script", "--ns", "-i", data.to_str().unwrap()]);
+    let text = read(file, &text);
+    let file = file.display().to_string();
+    assert_eq!(text.dialect().kind, DialectKind::PerfScript);
+    assert_eq!(text.info().clock.resolution_ns, 1);
+    let (a, quality) = all(&text, &row);
+    let (b, _) = all(&binary, &row);
+    assert!(quality.is_empty(), "{file}: {quality:?}");
+    assert_eq!(text.event_count(), a.len() as u64);
+    assert_same(&file, a, b);
+    // The same events occur, and with them the capabilities that text can know of.
+    let (t, b) = (text.info().capabilities, binary.info().capabilities);
+    for ((name, text, _), (_, binary, _)) in t.list().into_iter().zip(b.list()) {
+        assert!(!text || binary, "{file}: {name}");
+    }
+    std::fs::remove_file(data).unwrap();
+}
 
 #[test]
 fn text_and_binary_tell_the_same() {
@@ -26,24 +59,32 @@ fn text_and_binary_tell_the_same() {
     }
     let dir = tempfile::tempdir().unwrap();
     for file in FILES {
-        let data = inflate(&corpus.join(file), dir.path());
-        let binary = holdup_perfdata::open(&data).unwrap_or_else(|e| panic!("{e}"));
-        let text = output("perf", &["script", "--ns", "-i", data.to_str().unwrap()]);
-        let text = open_stream(Path::new(file), &text[..]).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(text.dialect().kind, DialectKind::PerfScript);
-        assert_eq!(text.info().clock.resolution_ns, 1);
-        let (a, quality) = all(&text, &row);
-        let (b, _) = all(&binary, &row);
-        assert!(quality.is_empty(), "{file}: {quality:?}");
-        assert_eq!(text.event_count(), a.len() as u64);
-        assert_same(file, a, b);
-        // The same events occur, and with them the capabilities that text can know of.
-        let (t, b) = (text.info().capabilities, binary.info().capabilities);
-        for ((name, text, _), (_, binary, _)) in t.list().into_iter().zip(b.list()) {
-            assert!(!text || binary, "{file}: {name}");
-        }
-        std::fs::remove_file(data).unwrap();
+        compare(&corpus.join(file), dir.path());
     }
+}
+
+#[test]
+#[ignore = "takes a while: all recordings of the corpus"]
+fn text_and_binary_tell_the_same_of_every_recording() {
+    let Some(corpus) = corpus("vm") else { return };
+    if !has("perf") || !has("zstd") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut files = 0;
+    for folder in std::fs::read_dir(corpus).unwrap() {
+        let folder = folder.unwrap().path();
+        for file in folder.is_dir().then(|| std::fs::read_dir(folder).unwrap()).into_iter().flatten() {
+            let file = file.unwrap().path();
+            let name = file.file_name().unwrap().to_string_lossy().into_owned();
+            if name.ends_with(".perf.data.zst") || name.ends_with(".perf.pipe.data.zst") {
+                compare(&file, dir.path());
+                files += 1;
+            }
+        }
+    }
+    eprintln!("{files} recordings compared");
+    assert!(files > 0);
 }
 
 #[test]

@@ -27,7 +27,11 @@ pub(super) fn work(body: &[u8], cx: &mut Context<'_>) -> Option<Work> {
     // A symbol may be all hex digits (`decade`); an address has at least eight.
     Some(match pointer(function) {
         Some((function, len)) if len >= 8 => Work { work, function, name: NameId::NONE },
-        _ => Work { work, function: 0, name: cx.name((work >> 4) as u32, function) },
+        _ => {
+            // Some options print `function+0x0/0x50`.
+            let end = function.iter().position(|&b| b == b'+').unwrap_or(function.len());
+            Work { work, function: 0, name: cx.name((work >> 4) as u32, &function[..end]) }
+        }
     })
 }
 
