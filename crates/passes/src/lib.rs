@@ -48,7 +48,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     let (first, last) = info.span.unwrap_or((0, 0));
     let start = options.from.unwrap_or(0).max(first);
     let end = options.to.unwrap_or(u64::MAX).min(last).max(start);
-    let mut engine = Engine::new(info, first);
+    let mut engine = Engine::new(info, first, end);
     let mut restarted = start <= first;
     let windowed = start > first || end < last;
     let only = options.cpus.as_deref();
@@ -94,7 +94,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
         end,
         events: engine.events,
         cpus: cpu_list.len() as u32,
-        capabilities: info.capabilities,
+        capabilities: engine.caps,
         engine,
         options: options.clone(),
         cpu_list,

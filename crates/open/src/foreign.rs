@@ -1,0 +1,150 @@
+//! Names what holdup does not read, and the way out.
+
+use holdup_trace::ErrorKind;
+
+fn unsupported(what: &str, way_out: &str) -> ErrorKind {
+    ErrorKind::Unsupported { what: what.to_owned(), way_out: way_out.to_owned() }
+}
+
+/// A trace of LTTng or barectf.
+pub(crate) fn ctf() -> ErrorKind {
+    unsupported("a CTF trace (LTTng)", "not read yet; record with perf record or trace-cmd record instead")
+}
+
+/// What the first bytes look like.
+pub(crate) fn name(head: &[u8]) -> ErrorKind {
+    let starts = |magic: &[u8]| head.starts_with(magic);
+    let contains = |text: &[u8]| head.windows(text.len()).any(|w| w == text);
+    if head.is_empty() {
+        return unsupported("an empty file", "the recording was not finished or went elsewhere; record again");
+    }
+    if head.iter().all(|&b| b == 0) {
+        return unsupported("nothing but zero bytes", "the recording was not finished, or the disk filled up; record again");
+    }
+    for (magic, what, way_out) in MAGIC {
+        if starts(magic) {
+            return unsupported(what, way_out);
+        }
+    }
+    if starts(b"/* CTF ") || starts(&[0xc1, 0x1f, 0xfc, 0xc1]) || starts(&[0xc1, 0xfc, 0x1f, 0xc1]) || is_ctf2(head) {
+        return ctf();
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return unsupported("a tar archive", "unpack it: tar xf FILE");
+    }
+    if is_etl(head) {
+        return unsupported("a Windows event trace (ETL)", "holdup reads traces of Linux");
+    }
+    let text = String::from_utf8_lossy(head);
+    let trimmed = text.trim_start_matches('\u{feff}').trim_start();
+    if is_text(head) {
+        if trimmed.starts_with(['{', '[']) {
+            if contains(b"traceEvents") || contains(b"\"ph\"") {
+                return unsupported("a Chrome JSON trace", "holdup reads what perf, trace-cmd or ftrace recorded");
+            }
+            return unsupported("JSON", "holdup reads what perf, trace-cmd or ftrace recorded, not what was made from it");
+        }
+        if trimmed.starts_with('<') {
+            return unsupported("HTML or XML", "holdup reads what perf, trace-cmd or ftrace recorded");
+        }
+        return unsupported("text of an unknown kind", "holdup reads perf.data files: perf record -a -e sched:* ...");
+    }
+    if is_perfetto(head) {
+        return unsupported("a Perfetto trace", "traceconv systrace FILE OUT makes ftrace text of it");
+    }
+    unsupported("a file of an unknown kind", "holdup reads what perf record, trace-cmd record or ftrace wrote")
+}
+
+/// First bytes that tell, what they tell, and the way out.
+const MAGIC: &[(&[u8], &str, &str)] = &[
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed data", "unpack it on the fly: zstd -dc FILE | holdup ... -"),
+    (b"\x1f\x8b", "gzip-compressed data", "unpack it on the fly: gzip -dc FILE | holdup ... -"),
+    (b"\xfd7zXZ\0", "xz-compressed data", "unpack it on the fly: xz -dc FILE | holdup ... -"),
+    (b"BZh", "bzip2-compressed data", "unpack it on the fly: bzip2 -dc FILE | holdup ... -"),
+    (b"\x04\x22\x4d\x18", "lz4-compressed data", "unpack it on the fly: lz4 -dc FILE | holdup ... -"),
+    (b"PK\x03\x04", "a zip archive", "unpack it: unzip FILE"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
+    (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
+    (b"PERFILE2", "a perf.data file", "this build cannot read it"),
+    (b"2ELIFREP", "a perf.data file of the other byte order", "this build cannot read it"),
+    (b"PERFFILE", "a perf.data file from before Linux 2.6.34", "record with a newer perf"),
+    (b"\x17\x08\x44tracing", "a trace.dat file", "this build cannot read it"),
+    (b"\xd4\xc3\xb2\xa1", "a packet capture (pcap)", "holdup reads what perf, trace-cmd or ftrace recorded"),
+    (b"\x0a\x0d\x0d\x0a", "a packet capture (pcapng)", "holdup reads what perf, trace-cmd or ftrace recorded"),
+    (b"SQLite format 3\0", "an SQLite database", "holdup reads the perf.data it was made from"),
+    (b"PAR1", "a Parquet file", "holdup reads the trace it was made from"),
+    (b"SIMPLEPERF", "a simpleperf report", "holdup reads the perf.data it was made from"),
+];
+
+/// CTF 2: a JSON text sequence.
+fn is_ctf2(head: &[u8]) -> bool {
+    head.first() == Some(&0x1e) && head.windows(9).any(|w| w == b"\"preamble")
+}
+
+/// A WMI buffer header (its size first) and, 72 bytes on, a system trace header.
+fn is_etl(head: &[u8]) -> bool {
+    let Some((size, event)) = head.get(0..4).zip(head.get(72..76)) else { return false };
+    let size = u32::from_le_bytes([size[0], size[1], size[2], size[3]]);
+    size % 1024 == 0 && (1024..=16 << 20).contains(&size) && matches!(event[2], 1 | 2 | 10 | 11) && event[3] == 0xc0
+}
+
+fn is_text(head: &[u8]) -> bool {
+    !head.iter().any(|&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
+}
+
+/// `Trace { repeated TracePacket packet = 1 }`: field 1, a length, and inside it a packet whose
+/// first field has a plausible tag.
+fn is_perfetto(head: &[u8]) -> bool {
+    let Some((0x0a, rest)) = head.split_first().map(|(b, rest)| (*b, rest)) else { return false };
+    let varint = |bytes: &[u8]| -> Option<(u64, usize)> {
+        let mut value = 0u64;
+        for (i, &b) in bytes.iter().enumerate().take(5) {
+            value |= u64::from(b & 0x7f) << (7 * i);
+            if b & 0x80 == 0 {
+                return Some((value, i + 1));
+            }
+        }
+        None
+    };
+    let Some((length, used)) = varint(rest) else { return false };
+    let Some((tag, _)) = varint(&rest[used..]) else { return false };
+    length > 0 && (1..1000).contains(&(tag >> 3)) && matches!(tag & 7, 0 | 1 | 2 | 5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stranger_is_called_by_its_name() {
+        let mut etl = vec![0u8; 128];
+        etl[..4].copy_from_slice(&0x1_0000u32.to_le_bytes());
+        etl[72..76].copy_from_slice(&[2, 0, 2, 0xc0]);
+        let mut tar = vec![b'a'; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (head, what) in [
+            (&b""[..], "an empty file"),
+            (&[0; 64], "zero bytes"),
+            (b"\x7fELF\x02\x01", "ELF"),
+            (b"/* CTF 1.8 */", "CTF"),
+            (b"\x1e{\"type\":\"preamble\"}", "CTF"),
+            (&[0xc1, 0x1f, 0xfc, 0xc1, 0], "CTF"),
+            (b"\x0a\x10\x32\x0e\x08\x01\0\0", "Perfetto"),
+            (&etl, "ETL"),
+            (b"\x1f\x8b\x08\0", "gzip"),
+            (b"\xfd7zXZ\0\0", "xz"),
+            (b"\x28\xb5\x2f\xfd\0", "zstd"),
+            (b"PK\x03\x04\0", "zip"),
+            (&tar, "tar"),
+            (b"{\"traceEvents\":[", "Chrome"),
+            (b"  {\"a\": 1}", "JSON"),
+            (b"<!DOCTYPE html>", "HTML"),
+            (b"hello, world\n", "text of an unknown kind"),
+            (b"\x01\x02\x03\x04", "unknown kind"),
+        ] {
+            let message = name(head).to_string();
+            assert!(message.contains(what), "{message}: {what}");
+            assert!(message.contains(": "), "no way out: {message}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a file is and what it can prove.
+
+use crate::report::TraceHead;
+use holdup_trace::TraceInfo;
+use serde::Serialize;
+
+/// What `holdup info` tells.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Info {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// Kernel release.
+    pub os_release: Option<String>,
+    /// Architecture.
+    pub arch: Option<String>,
+    /// Model of the CPU.
+    pub cpu_desc: Option<String>,
+    /// CPUs that existed.
+    pub cpus_online: Option<u32>,
+    /// NUMA nodes.
+    pub numa: Vec<Node>,
+    /// Memory.
+    pub total_mem_bytes: Option<u64>,
+    /// Version of the recorder.
+    pub recorder: Option<String>,
+    /// Command that made the recording.
+    pub cmdline: Option<String>,
+    /// Whether all CPUs were recorded.
+    pub system_wide: Option<bool>,
+    /// Nanoseconds per step of the time stamps.
+    pub clock_resolution_ns: u64,
+    /// Earliest time stamp in the file.
+    pub first_ns: Option<u64>,
+    /// Latest time stamp in the file.
+    pub last_ns: Option<u64>,
+    /// Threads the file names at its start.
+    pub tasks: u64,
+    /// Whether the file carries kernel symbols.
+    pub kernel_symbols: bool,
+    /// The kinds of events it was recorded with.
+    pub events: Vec<String>,
+    /// What it can prove.
+    pub capabilities: Vec<Capability>,
+    /// A command that records everything a diagnosis can use.
+    pub record_command: String,
+    /// Further facts, by label.
+    pub extra: Vec<Fact>,
+}
+
+/// A NUMA node.
+#[derive(Clone, Debug, Serialize)]
+pub struct Node {
+    /// Its number.
+    pub node: u32,
+    /// Its CPUs, as a list.
+    pub cpus: String,
+}
+
+/// Something a trace can prove or not.
+#[derive(Clone, Debug, Serialize)]
+pub struct Capability {
+    /// Stable name.
+    pub name: &'static str,
+    /// Whether this trace can.
+    pub present: bool,
+    /// Events that prove it.
+    pub events: &'static str,
+    /// What it is good for.
+    pub purpose: &'static str,
+}
+
+/// A labelled fact.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fact {
+    /// What.
+    pub label: String,
+    /// How much.
+    pub value: String,
+}
+
+/// What each capability is good for.
+fn purpose(name: &str) -> &'static str {
+    match name {
+        "switches" => "CPU time of every thread, idle time of every CPU",
+        "wakeups" => "waiting for a CPU, told apart from sleeping",
+        "wakers" => "who waits for whom",
+        "migrations" => "threads that move between CPUs",
+        "lifecycle" => "threads and programs that start and end",
+        "stat_runtime" => "run time as the scheduler charges it",
+        "syscalls" => "time in the kernel, by system call; what threads sleep in",
+        "irqs" => "time in interrupt handlers",
+        "softirqs" => "time in softirqs",
+        "workqueues" => "what kernel workers do",
+        "page_faults" => "page fault rates",
+        "contention" => "waits for kernel locks (Linux 5.19 or later)",
+        "lockdep" => "hold times of kernel locks (kernels built with lockdep)",
+        "stacks" => "callers of contended locks",
+        "counters" => "work told apart from stalls",
+        _ => "",
+    }
+}
+
+impl Info {
+    /// From what the reader knows.
+    pub fn new(info: &TraceInfo) -> Info {
+        let list = info.capabilities.list();
+        Info {
+            hostname: info.hostname.clone(),
+            os_release: info.os_release.clone(),
+            arch: info.arch.clone(),
+            cpu_desc: info.cpu_desc.clone(),
+            cpus_online: info.cpus_online,
+            numa: info.numa.iter().map(|(node, cpus)| Node { node: *node, cpus: cpus.clone() }).collect(),
+            total_mem_bytes: info.total_mem,
+            recorder: info.recorder.clone(),
+            cmdline: info.cmdline.clone(),
+            system_wide: info.system_wide,
+            clock_resolution_ns: info.clock.resolution_ns,
+            first_ns: info.span.map(|s| s.0),
+            last_ns: info.span.map(|s| s.1),
+            tasks: info.tasks.len() as u64,
+            kernel_symbols: !info.symbols.is_empty(),
+            events: info.events.iter().map(|e| e.name.clone()).collect(),
+            capabilities: list
+                .iter()
+                .map(|&(name, present, events)| Capability { name, present, events, purpose: purpose(name) })
+                .collect(),
+            record_command: holdup_diagnose::record_command(info),
+            extra: info.extra.iter().map(|(label, value)| Fact { label: label.clone(), value: value.clone() }).collect(),
+        }
+    }
+
+    /// Keys and values for CSV: everything that is one value, then one line per list entry.
+    pub(crate) fn pairs(&self, trace: &TraceHead) -> Vec<(String, String)> {
+        let mut pairs = Vec::new();
+        for value in [serde_json::to_value(trace), serde_json::to_value(self)].into_iter().flatten() {
+            flatten("", &value, &mut pairs);
+        }
+        pairs
+    }
+}
+
+fn flatten(path: &str, value: &serde_json::Value, out: &mut Vec<(String, String)>) {
+    use serde_json::Value;
+    let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| flatten(&join(key), value, out)),
+        Value::Array(list) => list.iter().enumerate().for_each(|(i, value)| flatten(&join(&i.to_string()), value, out)),
+        Value::Null => out.push((path.to_owned(), String::new())),
+        Value::String(text) => out.push((path.to_owned(), text.clone())),
+        other => out.push((path.to_owned(), other.to_string())),
+    }
+}

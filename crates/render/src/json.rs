@@ -1,0 +1,54 @@
+//! JSON: the envelope of schema `holdup/1`, pretty-printed, keys in a fixed order.
+
+use crate::report::{Body, Report, SCHEMA, Section};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use std::io::{self, Write};
+
+/// Write `report` as JSON, with a final newline.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report)?;
+    out.write_all(b"\n")
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        map.serialize_entry("schema", SCHEMA)?;
+        map.serialize_entry("command", self.command)?;
+        map.serialize_entry("trace", &self.trace)?;
+        map.serialize_entry("quality", &self.quality)?;
+        match &self.body {
+            Body::Table(table) => map.serialize_entry("rows", &table.json_rows())?,
+            Body::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
+            Body::Diagnosis(d) => {
+                map.serialize_entry("verdict", &d.verdict)?;
+                map.serialize_entry("ledger", &d.ledger)?;
+                map.serialize_entry("findings", &d.findings)?;
+                map.serialize_entry("next", &d.next)?;
+            }
+            Body::Info(info) => map.serialize_entry("info", info)?,
+            Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,
+        }
+        map.end()
+    }
+}
+
+struct Sections<'a>(&'a [Section]);
+
+impl Serialize for Sections<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Rows<T> {
+            rows: T,
+        }
+        let mut map = s.serialize_map(None)?;
+        for section in self.0 {
+            match section {
+                Section::Table(table) => map.serialize_entry(table.name, &Rows { rows: table.json_rows() })?,
+                Section::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
+            }
+        }
+        map.end()
+    }
+}

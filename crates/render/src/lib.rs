@@ -1,0 +1,43 @@
+//! The sinks: one [`Report`] as text, JSON or CSV.
+//!
+//! A report holds plain values. [`schema`] says once per row type which field is which column;
+//! from there on every renderer works on the same [`Table`]. Only text rounds and scales; JSON and
+//! CSV carry what the passes found, in integer nanoseconds.
+
+pub mod csv;
+mod info;
+pub mod json;
+mod report;
+pub mod schema;
+mod table;
+pub mod text;
+
+pub use info::{Capability, Fact, Info, Node};
+pub use report::{Body, Report, SCHEMA, Section, TraceHead};
+pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
+pub use text::{TextOptions, escape};
+
+use std::io::{self, Write};
+
+/// A form of output.
+#[derive(Clone, Debug)]
+pub enum Format {
+    /// For people.
+    Text(TextOptions),
+    /// Schema `holdup/1`.
+    Json,
+    /// Comma-separated, or separated by something else.
+    Csv {
+        /// What stands between the cells.
+        separator: String,
+    },
+}
+
+/// Write `report` in `format`.
+pub fn write(report: &Report, format: &Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Text(options) => text::write(report, options, out),
+        Format::Json => json::write(report, out),
+        Format::Csv { separator } => csv::write(report, separator, out),
+    }
+}

@@ -1,0 +1,92 @@
+//! One report: what every renderer gets.
+
+use crate::{Info, Table};
+use holdup_diagnose::Diagnosis;
+use holdup_passes::{Analysis, Ledger};
+use holdup_trace::{QualityEntry, TraceInfo};
+use serde::Serialize;
+
+/// Id of the JSON output's schema.
+pub const SCHEMA: &str = "holdup/1";
+
+/// The trace as the envelope shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceHead {
+    /// The file, `-` for standard input.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+    /// CPUs in the ledger.
+    pub cpus: u32,
+    /// First time analysed.
+    pub start_ns: u64,
+    /// Last time analysed.
+    pub end_ns: u64,
+    /// The time between.
+    pub wall_ns: u64,
+    /// Events as the recorder's own tool would print them.
+    pub events: u64,
+    /// Events the recorder lost.
+    pub lost_events: u64,
+    /// Name of the clock, if the file says.
+    pub clock: Option<String>,
+}
+
+impl TraceHead {
+    /// What the reader and the passes know.
+    pub fn new(info: &TraceInfo, analysis: &Analysis) -> TraceHead {
+        TraceHead {
+            path: info.path.to_string_lossy().into_owned(),
+            format: info.format.clone(),
+            cpus: analysis.cpus,
+            start_ns: analysis.start,
+            end_ns: analysis.end,
+            wall_ns: analysis.end.saturating_sub(analysis.start),
+            events: analysis.events,
+            lost_events: analysis.lost_events,
+            clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
+        }
+    }
+
+    /// CPUs x wall time.
+    pub fn capacity_ns(&self) -> u64 {
+        self.wall_ns.saturating_mul(self.cpus.into())
+    }
+}
+
+/// What a command found out.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// One table.
+    Table(Table),
+    /// The capacity ledger.
+    Ledger(Ledger),
+    /// The verdict.
+    Diagnosis(Box<Diagnosis>),
+    /// What the file is.
+    Info(Box<Info>),
+    /// Every table, in the order to show them.
+    Summary(Vec<Section>),
+}
+
+/// One part of a summary.
+#[derive(Clone, Debug)]
+pub enum Section {
+    /// A table.
+    Table(Table),
+    /// The capacity ledger.
+    Ledger(Ledger),
+}
+
+/// A command's answer about one trace.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The verb.
+    pub command: &'static str,
+    /// The trace.
+    pub trace: TraceHead,
+    /// What went wrong, worst first.
+    pub quality: Vec<QualityEntry>,
+    /// The answer.
+    pub body: Body,
+}

@@ -1,0 +1,270 @@
+//! A table as plain values: what every renderer works on.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// What the numbers of a column are; decides how text shows them and which way they sort.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Words.
+    Text,
+    /// How many.
+    Count,
+    /// A duration in nanoseconds.
+    Ns,
+    /// A point in time in nanoseconds of the trace's clock.
+    Time,
+    /// Per cent.
+    Percent,
+    /// Per second.
+    Rate,
+    /// A plain ratio or mean.
+    Ratio,
+    /// An address or number that only names something.
+    Address,
+    /// A CPU, process, thread or system call number.
+    Id,
+    /// Yes or no.
+    Flag,
+    /// Counts by name.
+    Map,
+}
+
+impl Unit {
+    /// Numbers that measure sort largest first; names and ids smallest first.
+    pub fn descends(self) -> bool {
+        !matches!(self, Unit::Text | Unit::Address | Unit::Id)
+    }
+
+    /// Text is left-aligned, all else right-aligned.
+    pub fn left_aligned(self) -> bool {
+        matches!(self, Unit::Text | Unit::Map)
+    }
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// The trace cannot say.
+    Null,
+    /// Yes or no.
+    Bool(bool),
+    /// Any whole number.
+    Int(u64),
+    /// Any other number.
+    Float(f64),
+    /// Words, unescaped.
+    Text(String),
+    /// Counts by name.
+    Map(Vec<(String, u64)>),
+}
+
+impl Cell {
+    /// The value of a whole number.
+    pub fn int(&self) -> Option<u64> {
+        if let Cell::Int(n) = self { Some(*n) } else { None }
+    }
+
+    /// The words, empty for anything else.
+    pub fn text(&self) -> &str {
+        if let Cell::Text(t) = self { t } else { "" }
+    }
+
+    /// Ascending order; [`Cell::Null`] handled by the caller.
+    fn cmp(&self, other: &Cell) -> Ordering {
+        match (self, other) {
+            (Cell::Int(a), Cell::Int(b)) => a.cmp(b),
+            (Cell::Float(a), Cell::Float(b)) => a.total_cmp(b),
+            (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
+            (Cell::Bool(a), Cell::Bool(b)) => a.cmp(b),
+            (Cell::Map(a), Cell::Map(b)) => a.iter().map(|e| e.1).sum::<u64>().cmp(&b.iter().map(|e| e.1).sum::<u64>()),
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+/// A field of a row as a cell.
+pub(crate) trait ToCell {
+    fn to_cell(&self) -> Cell;
+}
+
+macro_rules! cells {
+    ($($from:ty: |$v:ident| $cell:expr),+ $(,)?) => {
+        $(impl ToCell for $from {
+            fn to_cell(&self) -> Cell {
+                let $v = self;
+                $cell
+            }
+        })+
+    };
+}
+
+cells! {
+    bool: |v| Cell::Bool(*v),
+    u16: |v| Cell::Int((*v).into()),
+    u32: |v| Cell::Int((*v).into()),
+    u64: |v| Cell::Int(*v),
+    f64: |v| Cell::Float(*v),
+    String: |v| Cell::Text(v.clone()),
+    &'static str: |v| Cell::Text((*v).to_owned()),
+    BTreeMap<String, u64>: |v| Cell::Map(v.iter().map(|(k, n)| (k.clone(), *n)).collect()),
+}
+
+impl<T: ToCell> ToCell for Option<T> {
+    fn to_cell(&self) -> Cell {
+        self.as_ref().map_or(Cell::Null, T::to_cell)
+    }
+}
+
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Cell::Null => s.serialize_none(),
+            Cell::Bool(b) => s.serialize_bool(*b),
+            Cell::Int(n) => s.serialize_u64(*n),
+            Cell::Float(x) => s.serialize_f64(*x),
+            Cell::Text(t) => s.serialize_str(t),
+            Cell::Map(m) => s.collect_map(m.iter().map(|(k, n)| (k, n))),
+        }
+    }
+}
+
+/// A column: its key in JSON and CSV, and what its numbers are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// JSON key and CSV header.
+    pub key: &'static str,
+    /// What the numbers are.
+    pub unit: Unit,
+}
+
+/// Rows of one kind.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// `syscalls`, `procs` …: the verb that shows it, and its key in `summary`.
+    pub name: &'static str,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows; as many cells as columns in each.
+    pub rows: Vec<Vec<Cell>>,
+    /// Show only so many rows; `None` for all.
+    pub entries: Option<usize>,
+    /// The events that would have to be recorded to fill the table, if they were not.
+    pub missing: Option<&'static str>,
+}
+
+/// A sort key no column has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownKey {
+    /// What was asked for.
+    pub key: String,
+    /// What there is.
+    pub known: Vec<&'static str>,
+}
+
+impl std::fmt::Display for UnknownKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "unknown sort key '{}'; the keys are: {}", self.key.escape_default(), self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownKey {}
+
+impl Table {
+    /// Index of the column `key`.
+    pub fn column(&self, key: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.key == key)
+    }
+
+    /// The rows to show.
+    pub fn shown(&self) -> &[Vec<Cell>] {
+        &self.rows[..self.entries.unwrap_or(usize::MAX).min(self.rows.len())]
+    }
+
+    /// How many rows [`Table::shown`] leaves out.
+    pub fn left_out(&self) -> usize {
+        self.rows.len() - self.shown().len()
+    }
+
+    /// Sort by `keys` (comma-separated, a `_ns` at the end may be left off). Measures sort
+    /// descending, names and ids ascending, unknown values last. Rows that tie are ordered by all
+    /// names and ids from left to right, so that the order never depends on how rows were found.
+    pub fn sort(&mut self, keys: &str) -> Result<(), UnknownKey> {
+        let mut order = Vec::new();
+        for key in keys.split(',').map(str::trim).filter(|k| !k.is_empty()) {
+            let column = self.column(key).or_else(|| self.column(&format!("{key}_ns")));
+            order.push(column.ok_or_else(|| UnknownKey { key: key.into(), known: self.columns.iter().map(|c| c.key).collect() })?);
+        }
+        order.extend((0..self.columns.len()).filter(|&i| !self.columns[i].unit.descends()));
+        let columns = &self.columns;
+        self.rows.sort_by(|a, b| {
+            order
+                .iter()
+                .map(|&i| match (&a[i], &b[i]) {
+                    (Cell::Null, Cell::Null) => Ordering::Equal,
+                    (Cell::Null, _) => Ordering::Greater,
+                    (_, Cell::Null) => Ordering::Less,
+                    (x, y) if columns[i].unit.descends() => y.cmp(x),
+                    (x, y) => x.cmp(y),
+                })
+                .find(|o| o.is_ne())
+                .unwrap_or(Ordering::Equal)
+        });
+        Ok(())
+    }
+
+    /// A row by keys.
+    pub fn line<'a>(&'a self, row: &'a [Cell]) -> Line<'a> {
+        Line { table: self, row }
+    }
+
+    /// The rows to show, as a JSON array of objects.
+    pub fn json_rows(&self) -> JsonRows<'_> {
+        JsonRows(self)
+    }
+}
+
+/// One row, addressed by keys.
+#[derive(Clone, Copy)]
+pub struct Line<'a> {
+    table: &'a Table,
+    row: &'a [Cell],
+}
+
+impl<'a> Line<'a> {
+    /// The cell, `None` if there is no such column.
+    pub fn get(&self, key: &str) -> Option<&'a Cell> {
+        self.table.column(key).and_then(|i| self.row.get(i))
+    }
+
+    /// The words in a cell, empty if there are none.
+    pub fn text(&self, key: &str) -> &'a str {
+        self.get(key).map_or("", Cell::text)
+    }
+
+    /// The whole number in a cell.
+    pub fn int(&self, key: &str) -> Option<u64> {
+        self.get(key).and_then(Cell::int)
+    }
+}
+
+/// Serializes the shown rows of a [`Table`].
+pub struct JsonRows<'a>(&'a Table);
+
+impl Serialize for JsonRows<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        struct Row<'a>(&'a [Column], &'a [Cell]);
+        impl Serialize for Row<'_> {
+            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                let mut map = s.serialize_map(Some(self.0.len()))?;
+                for (column, cell) in self.0.iter().zip(self.1) {
+                    map.serialize_entry(column.key, cell)?;
+                }
+                map.end()
+            }
+        }
+        s.collect_seq(self.0.shown().iter().map(|row| Row(&self.0.columns, row)))
+    }
+}

@@ -1,0 +1,173 @@
+//! A table laid out as a block of text.
+
+use super::escape::escape;
+use super::grid::{Grid, Head};
+use super::layout::{Field, Layout, Show, When, layouts};
+use super::units::{Scale, count, timestamp};
+use super::{Page, TextOptions};
+use crate::table::{Cell, Line, Table, Unit};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+const NOT_KNOWN: &str = "n/a";
+
+/// Every block of `table`.
+pub(crate) fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    for layout in layouts(table) {
+        write_layout(table, layout, page, options, out)?;
+    }
+    Ok(())
+}
+
+fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    let rows: Vec<&Vec<Cell>> = table.rows.iter().filter(|row| (layout.filter)(table.line(row))).collect();
+    let shown = rows.len().min(table.entries.unwrap_or(usize::MAX));
+    let fields = visible(table, layout, &rows[..shown], options);
+    if fields.is_empty() || (layout.hide_empty && rows.is_empty()) {
+        return Ok(());
+    }
+    let paint = options.paint();
+    page.separate(out)?;
+    writeln!(out, "{}", paint.title(layout.title))?;
+    if rows.is_empty() {
+        let why = match table.missing {
+            Some(events) => format!("{NOT_KNOWN}: not recorded; needs {events} (see holdup info)"),
+            None => "none".to_owned(),
+        };
+        return writeln!(out, "  {}", paint.dim(why));
+    }
+    let total: Option<Vec<Cell>> = (layout.total && shown > 1).then(|| add_up(table, &rows[..shown]));
+    let mut values: Vec<&[Cell]> = rows[..shown].iter().map(|r| r.as_slice()).collect();
+    values.extend(total.as_deref());
+    let mut grid = lay_out(table, &fields, &values, page);
+    if total.is_some() {
+        // The sum has no number of its own; say so where its id would stand.
+        if let (Some(last), Some(at)) = (grid.rows.last_mut(), fields.iter().position(|f| matches!(f.show, Show::Key("cpu")))) {
+            last[at] = "all".to_owned();
+        }
+    }
+    let dropped = options.width.map(|w| grid.fit(w)).unwrap_or_default();
+    grid.write(paint, out)?;
+    if options.quiet {
+        return Ok(());
+    }
+    if shown < rows.len() {
+        let left = (rows.len() - shown) as u64;
+        writeln!(out, "{}", paint.dim(format!("{} not shown; -n 0 shows all", count(left, "more row", "more rows"))))?;
+    }
+    if !dropped.is_empty() {
+        writeln!(out, "{}", paint.dim(format!("no room for: {}; use a wider terminal or --format csv", dropped.join(", "))))?;
+    }
+    Ok(())
+}
+
+fn visible<'f>(table: &Table, layout: &'f Layout, rows: &[&Vec<Cell>], options: &TextOptions) -> Vec<&'f Field> {
+    let known = |show: Show| {
+        let keys = match show {
+            Show::Key(k) | Show::Share(k) | Show::OfWall(k) | Show::Mean(k, _) => k,
+            Show::Words(_) => return true,
+        };
+        table.column(keys).is_some_and(|i| rows.iter().any(|r| r[i] != Cell::Null))
+    };
+    let exists = |show: Show| match show {
+        Show::Key(k) | Show::Share(k) | Show::OfWall(k) | Show::Mean(k, _) => table.column(k).is_some(),
+        Show::Words(words) => rows.is_empty() || rows.iter().any(|r| !words(table.line(r)).is_empty()),
+    };
+    layout
+        .fields
+        .iter()
+        .filter(|f| exists(f.show))
+        .filter(|f| match f.when {
+            When::Always => true,
+            When::Known => known(f.show),
+            When::Verbose => options.verbose,
+        })
+        .collect()
+}
+
+/// What a field shows of a row, before it is made into words.
+enum Value {
+    Unknown,
+    Ns(u64),
+    Words(String),
+}
+
+fn value(field: &Field, line: Line<'_>, unit: Option<Unit>, page: &Page) -> Value {
+    let percent = |key: &str, whole: u64| match line.int(key) {
+        Some(ns) if whole > 0 => Value::Words(format!("{:.3}", ns as f64 * 100.0 / whole as f64)),
+        _ => Value::Unknown,
+    };
+    match field.show {
+        Show::Words(words) => Value::Words(words(line)),
+        // Rows that carry their own wall time are parts of one CPU, not of the machine.
+        Show::Share(key) => percent(key, line.int("wall_ns").unwrap_or(page.capacity_ns)),
+        Show::OfWall(key) => percent(key, page.wall_ns),
+        Show::Mean(sum, n) => match (line.int(sum), line.int(n)) {
+            (Some(sum), Some(n)) if n > 0 => Value::Ns(sum / n),
+            _ => Value::Unknown,
+        },
+        Show::Key(key) => match (line.get(key), unit) {
+            (None | Some(Cell::Null), _) => Value::Unknown,
+            (Some(Cell::Int(ns)), Some(Unit::Ns)) => Value::Ns(*ns),
+            (Some(Cell::Int(ns)), Some(Unit::Time)) => Value::Words(timestamp(*ns)),
+            (Some(Cell::Int(n)), Some(Unit::Address)) => Value::Words(format!("{n:#x}")),
+            (Some(Cell::Int(n)), _) => Value::Words(n.to_string()),
+            (Some(Cell::Float(x)), Some(Unit::Rate)) => Value::Words(format!("{x:.1}")),
+            (Some(Cell::Float(x)), _) => Value::Words(format!("{x:.3}")),
+            (Some(Cell::Bool(b)), _) => Value::Words(if *b { "yes" } else { "no" }.to_owned()),
+            (Some(Cell::Text(t)), _) => Value::Words(escape(t).into_owned()),
+            (Some(Cell::Map(m)), _) => Value::Words(m.iter().map(|(k, n)| format!("{} {n}", escape(k))).collect::<Vec<_>>().join(", ")),
+        },
+    }
+}
+
+/// Make words of `rows`, with one unit per column of durations, or per group whose heading has
+/// room for it.
+fn lay_out(table: &Table, fields: &[&Field], rows: &[&[Cell]], page: &Page) -> Grid {
+    let unit = |f: &Field| if let Show::Key(k) = f.show { table.column(k).map(|i| table.columns[i].unit) } else { None };
+    let columns: Vec<Vec<Value>> =
+        fields.iter().map(|f| rows.iter().map(|row| value(f, table.line(row), unit(f), page)).collect()).collect();
+    let max = |column: &Vec<Value>| column.iter().filter_map(|v| if let Value::Ns(ns) = v { Some(*ns) } else { None }).max();
+    let mut shared: HashMap<&str, u64> = HashMap::new();
+    for (f, column) in fields.iter().zip(&columns).filter(|(f, _)| f.group.contains("{}")) {
+        let most = shared.entry(f.group).or_default();
+        *most = max(column).unwrap_or(0).max(*most);
+    }
+    let mut grid = Grid { heads: Vec::new(), rows: vec![Vec::new(); rows.len()] };
+    for (f, column) in fields.iter().zip(&columns) {
+        let scale = shared.get(f.group).copied().or_else(|| max(column)).map(Scale::of);
+        let group = match (scale, shared.contains_key(f.group)) {
+            (Some(scale), true) => f.group.replace("{}", scale.name()),
+            _ => f.group.to_owned(),
+        };
+        let own = matches!((scale, shared.contains_key(f.group)), (Some(_), false));
+        let left = matches!(f.show, Show::Words(_)) || unit(f).is_some_and(Unit::left_aligned);
+        let unit = match (scale, unit(f)) {
+            (Some(scale), _) if own => scale.name(),
+            (_, Some(Unit::Time)) => "s",
+            _ => "",
+        };
+        grid.heads.push(Head { group, title: f.title.to_owned(), unit, left, rank: f.rank });
+        for (row, v) in grid.rows.iter_mut().zip(column) {
+            row.push(match v {
+                Value::Unknown => NOT_KNOWN.to_owned(),
+                Value::Words(words) => words.clone(),
+                Value::Ns(ns) => scale.unwrap_or(Scale::Ns).show(*ns),
+            });
+        }
+    }
+    grid
+}
+
+/// Sums of what can be added; unknown as soon as one part is.
+fn add_up(table: &Table, rows: &[&Vec<Cell>]) -> Vec<Cell> {
+    (0..table.columns.len())
+        .map(|i| match table.columns[i].unit {
+            Unit::Ns | Unit::Count => {
+                rows.iter().map(|r| r[i].int()).try_fold(0u64, |sum, n| n.map(|n| sum.saturating_add(n))).map_or(Cell::Null, Cell::Int)
+            }
+            Unit::Rate => Cell::Float(rows.iter().map(|r| if let Cell::Float(x) = r[i] { x } else { 0.0 }).sum()),
+            _ => Cell::Null,
+        })
+        .collect()
+}

@@ -1,0 +1,43 @@
+//! Names come from the traced machine and may hold anything; a terminal must see only text.
+
+use std::borrow::Cow;
+use unicode_width::UnicodeWidthStr;
+
+/// `text` with control characters, escape codes and characters that change the writing direction
+/// spelled out (`\n`, `\u{1b}`).
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_unsafe(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Columns `text` takes on a terminal.
+pub(crate) fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_the_terminal_that_could_steer_it() {
+        assert_eq!(escape("kworker/0:1-ev"), "kworker/0:1-ev");
+        assert_eq!(escape("a\nb\x1b[31m\u{202e}\u{9b}2J"), "a\\nb\\u{1b}[31m\\u{202e}\\u{9b}2J");
+        assert_eq!(escape("naïve 東京"), "naïve 東京");
+        assert_eq!(width("東京"), 4);
+    }
+}

@@ -1,0 +1,63 @@
+//! The capacity ledger as a tree with bars.
+
+use super::escape::{escape, width};
+use super::units::{Scale, duration};
+use super::{Page, TextOptions};
+use crate::report::TraceHead;
+use holdup_passes::{Ledger, LedgerNode};
+use std::io::{self, Write};
+
+const BAR: usize = 20;
+
+/// Write the tree.
+pub(crate) fn write(ledger: &Ledger, trace: &TraceHead, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    let paint = options.paint();
+    page.separate(out)?;
+    writeln!(out, "{}", paint.title("Capacity ledger: where every CPU-second went"))?;
+    let scale = Scale::of(ledger.capacity_ns);
+    let capacity = format!("capacity = {} x {}", super::units::count(trace.cpus.into(), "CPU", "CPUs"), duration(trace.wall_ns));
+    let mut lines = vec![(capacity, ledger.capacity_ns, if ledger.capacity_ns > 0 { 100.0 } else { 0.0 })];
+    for (i, node) in ledger.nodes.iter().enumerate() {
+        let name = node.path.rsplit('/').next().unwrap_or(&node.path);
+        lines.push((format!("{}{}", branches(&ledger.nodes, i), escape(name)), node.ns, node.pct));
+    }
+    let names = lines.iter().map(|l| width(&l.0)).max().unwrap_or(0);
+    let times = lines.iter().map(|l| scale.show(l.1).len()).max().unwrap_or(0);
+    let heading = format!("{:names$}  {:>times$}        %", "", scale.name());
+    writeln!(out, "{}", paint.dim(heading))?;
+    for (name, ns, pct) in lines {
+        let pad = names - width(&name);
+        let line = format!("{name}{:pad$}  {:>times$}  {pct:7.3}", "", scale.show(ns));
+        let bar = bar(pct);
+        if bar.is_empty() { writeln!(out, "{line}")? } else { writeln!(out, "{line}  {}", paint.bar(bar))? }
+    }
+    Ok(())
+}
+
+/// The lines that lead to node `i`: nodes are in pre-order, so a node has a later sibling if one
+/// with the same parent follows.
+fn branches(nodes: &[LedgerNode], i: usize) -> String {
+    let path = &nodes[i].path;
+    let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).collect();
+    let mut out = String::new();
+    for (depth, &end) in ends.iter().enumerate() {
+        let parent = if depth == 0 { "" } else { &path[..=ends[depth - 1]] };
+        let own = &path[..end];
+        let more = nodes[i + 1..].iter().any(|n| n.path.strip_prefix(parent).is_some_and(|rest| !rest.contains('/')) && n.path != own);
+        out.push_str(match (depth + 1 == ends.len(), more) {
+            (true, true) => "├─ ",
+            (true, false) => "└─ ",
+            (false, true) => "│  ",
+            (false, false) => "   ",
+        });
+    }
+    out
+}
+
+/// A bar of eighths.
+fn bar(pct: f64) -> String {
+    let eighths = ((pct / 100.0 * (BAR * 8) as f64).round().max(0.0) as usize).min(BAR * 8);
+    let mut bar = "█".repeat(eighths / 8);
+    bar.push_str(["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]);
+    bar
+}

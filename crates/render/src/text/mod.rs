@@ -1,0 +1,114 @@
+//! Text for a tired engineer at a terminal: what the trace is, what is wrong with it, the tables.
+
+mod block;
+mod diagnosis;
+mod escape;
+mod grid;
+mod info;
+mod layout;
+mod ledger;
+mod paint;
+mod sar;
+mod units;
+
+pub use escape::escape;
+
+use crate::report::{Body, Report, Section, TraceHead};
+use crate::table::Table;
+use holdup_trace::{QualityEntry, Severity};
+use paint::Paint;
+use std::cell::Cell as Once;
+use std::io::{self, Write};
+
+/// How text is written.
+#[derive(Clone, Debug, Default)]
+pub struct TextOptions {
+    /// Use ANSI colours.
+    pub color: bool,
+    /// Columns of the terminal; `None` if there is none, then nothing is dropped to fit.
+    pub width: Option<usize>,
+    /// More columns, harmless remarks on quality too.
+    pub verbose: bool,
+    /// The tables only: no head line, no warnings, no footers.
+    pub quiet: bool,
+}
+
+impl TextOptions {
+    fn paint(&self) -> Paint {
+        Paint::new(self.color)
+    }
+}
+
+/// What blocks need to know of the whole page.
+struct Page {
+    capacity_ns: u64,
+    wall_ns: u64,
+    begun: Once<bool>,
+}
+
+impl Page {
+    /// An empty line between blocks.
+    fn separate(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.begun.replace(true) { writeln!(out) } else { Ok(()) }
+    }
+}
+
+/// Write `report` as text.
+pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    let trace = &report.trace;
+    let page = Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
+    if !options.quiet {
+        page.separate(out)?;
+        writeln!(out, "{}", head_line(trace, options.paint()))?;
+        write_quality(&report.quality, options, out)?;
+    }
+    match &report.body {
+        Body::Table(table) => write_table(table, &page, options, out),
+        Body::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
+        Body::Diagnosis(d) => diagnosis::write(d, trace, &page, options, out),
+        Body::Info(info) => info::write(info, trace, &page, options, out),
+        Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
+            Section::Table(table) => write_table(table, &page, options, out),
+            Section::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
+        }),
+    }
+}
+
+fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    if table.name == "sar" { sar::write(table, page, options, out) } else { block::write_table(table, page, options, out) }
+}
+
+/// `perf.data (perf.data): 4 CPUs, 1.673 s, 3214 events, none lost`
+fn head_line(trace: &TraceHead, paint: Paint) -> String {
+    let lost = match trace.lost_events {
+        0 => "none lost".to_owned(),
+        n => paint.error(format!("{n} LOST")),
+    };
+    format!(
+        "{} ({}): {}, {}, {}, {lost}",
+        paint.title(escape(&trace.path)),
+        escape(&trace.format),
+        units::count(trace.cpus.into(), "CPU", "CPUs"),
+        units::duration(trace.wall_ns),
+        units::count(trace.events, "event", "events"),
+    )
+}
+
+fn write_quality(entries: &[QualityEntry], options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    for entry in entries {
+        let paint = options.paint();
+        let severity = match entry.severity {
+            Severity::Error => paint.error("ERROR"),
+            Severity::Warning => paint.warning("WARNING"),
+            Severity::Info if options.verbose => "note".to_owned(),
+            Severity::Info => continue,
+        };
+        writeln!(out, "{severity}: {}", quality_words(entry))?;
+    }
+    Ok(())
+}
+
+/// `12 events the recorder itself lost; … [lost-events]`: messages are written to follow a number.
+pub fn quality_words(entry: &QualityEntry) -> String {
+    format!("{} {} [{}]", entry.count, entry.message, entry.code)
+}

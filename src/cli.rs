@@ -1,0 +1,255 @@
+//! The command line as typed.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Names what holds a multiprocessor Linux system up, from a trace it already has.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    after_help = "TRACE is what perf record, trace-cmd record or ftrace wrote; - is standard input.\n\
+                  Start with: holdup diagnose TRACE\n\n\
+                  Exit codes: 0 ok, 1 --fail-on matched, 2 usage, 3 the input cannot be read,\n\
+                  4 not enough evidence to decide."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// What holds the system up: a verdict with its evidence, and what to do next
+    #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
+    Diagnose(DiagnoseArgs),
+    /// All tables on a page: sar's first screen, the ledger, the heaviest of each kind
+    #[command(after_help = "Example: holdup summary -n 5 perf.data")]
+    Summary(SummaryArgs),
+    /// What the file is, what it can prove, what is wrong with it
+    #[command(after_help = "Example: holdup info perf.data")]
+    Info(InfoArgs),
+    /// Where every CPU-second of the machine went, as a tree that adds up
+    #[command(after_help = "Example: holdup ledger --time 10%,90% perf.data")]
+    Ledger(LedgerArgs),
+    /// Time and errors of system calls
+    #[command(after_help = "Example: holdup syscalls --by process --comm postgres -s max_ns perf.data")]
+    Syscalls(SyscallsArgs),
+    /// CPU time of processes and threads
+    #[command(after_help = "Example: holdup procs --by command -n 10 perf.data")]
+    Procs(ProcsArgs),
+    /// Where each CPU's time went
+    #[command(after_help = "Example: holdup cpus -C 0-3 perf.data")]
+    Cpus(CpusArgs),
+    /// How long threads waited for a CPU, longest delay first
+    #[command(after_help = "Example: holdup switches -s avg_delay perf.data")]
+    Switches(SwitchesArgs),
+    /// Interrupts, softirqs and kernel work
+    #[command(after_help = "Example: holdup irqs --by total perf.data")]
+    Irqs(IrqsArgs),
+}
+
+/// Which trace.
+#[derive(Debug, Args)]
+pub(crate) struct TraceArg {
+    /// The trace, - for standard input [default: perf.data, then trace.dat, in the current directory]
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// The trace, as perf spells it
+    #[arg(short, long, value_name = "FILE", conflicts_with = "trace")]
+    pub(crate) input: Option<PathBuf>,
+}
+
+/// Which part of it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Selection")]
+pub(crate) struct SelectArgs {
+    /// Only rows of these processes
+    #[arg(short, long, value_name = "PID,..", value_delimiter = ',')]
+    pub(crate) pid: Vec<u32>,
+    /// Only rows of these threads
+    #[arg(long, value_name = "TID,..", value_delimiter = ',')]
+    pub(crate) tid: Vec<u32>,
+    /// Only rows of threads with these names
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub(crate) comm: Vec<String>,
+    /// Only these CPUs: 0-3,5
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub(crate) cpu: Option<String>,
+    /// Only this time: seconds as perf prints them (A,B with either left out) or 10%,20%
+    #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
+    pub(crate) time: Option<String>,
+}
+
+/// How the answer is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Form of the output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
+    pub(crate) format: FormatName,
+    /// JSON, as perf spells it
+    #[arg(short = 'j', long = "json", overrides_with = "json", conflicts_with_all = ["format", "separator"])]
+    pub(crate) json: bool,
+    /// CSV with this separator, as perf spells it
+    #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "format", allow_hyphen_values = true)]
+    pub(crate) separator: Option<String>,
+    /// Write to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
+    pub(crate) color: ColorName,
+    /// More columns and remarks
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// The tables only: no head line, no warnings
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+}
+
+/// How many rows.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct EntriesArgs {
+    /// Rows per table, 0 for all [default: text 20 (summary 10), else all]
+    #[arg(short = 'n', visible_short_alias = 'E', long, value_name = "N")]
+    pub(crate) entries: Option<usize>,
+}
+
+/// In which order.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct SortArgs {
+    /// Order by the column with this JSON key; several separated by commas
+    #[arg(short, long, visible_short_alias = 'k', visible_alias = "key", value_name = "KEY,..")]
+    pub(crate) sort: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    Text,
+    Json,
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorName {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SyscallsBy {
+    System,
+    Process,
+    Thread,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProcsBy {
+    Command,
+    Process,
+    Thread,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IrqsBy {
+    Total,
+    Cpu,
+}
+
+/// What every verb takes.
+#[derive(Debug, Args)]
+pub(crate) struct CommonArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArg,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What every verb with one table takes.
+#[derive(Debug, Args)]
+pub(crate) struct TableArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(flatten)]
+    pub(crate) entries: EntriesArgs,
+    #[command(flatten)]
+    pub(crate) sort: SortArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SummaryArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(flatten)]
+    pub(crate) entries: EntriesArgs,
+    /// sar's figures for every CPU too
+    #[arg(long)]
+    pub(crate) per_cpu: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Exit with 1 if the verdict is one of these classes
+    #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SyscallsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = SyscallsBy::System)]
+    pub(crate) by: SyscallsBy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProcsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = ProcsBy::Thread)]
+    pub(crate) by: ProcsBy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CpusArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SwitchesArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IrqsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = IrqsBy::Cpu)]
+    pub(crate) by: IrqsBy,
+}

@@ -1,0 +1,149 @@
+//! The verbs: each reads the trace once and says which tables it wants.
+
+use crate::cli::{Command, CommonArgs, DiagnoseArgs, IrqsBy, ProcsBy, SyscallsBy, TableArgs};
+use crate::config::Config;
+use crate::exit::{self, usage};
+use anyhow::Result;
+use holdup_diagnose::Class;
+use holdup_passes::{Analysis, Group, analyze};
+use holdup_render::{Body, Format, Info, Report, Section, Table, TraceHead, schema, text};
+use holdup_trace::{Capabilities, Reader, Severity};
+
+/// Rows per table of text.
+const ENTRIES: usize = 20;
+/// Rows per table of a summary's text: it should stay within two screens.
+const SUMMARY_ENTRIES: usize = 10;
+
+/// Run one verb.
+pub(crate) fn run(command: &Command) -> Result<u8> {
+    match command {
+        Command::Diagnose(args) => return diagnose(args),
+        Command::Syscalls(args) => {
+            let by = syscalls_group(args.by);
+            table("syscalls", &args.table, schema::syscalls(&[], by), |a| schema::syscalls(&a.syscalls(by), by))
+        }
+        Command::Procs(args) => {
+            let by = procs_group(args.by);
+            table("procs", &args.table, schema::procs(&[], by), |a| schema::procs(&a.procs(by), by))
+        }
+        Command::Cpus(args) => table("cpus", &args.table, schema::cpus(&[]), |a| schema::cpus(&a.cpu_rows())),
+        Command::Switches(args) => table("switches", &args.table, schema::switches(&[]), |a| schema::switches(&a.switches())),
+        Command::Irqs(args) => {
+            let per_cpu = args.by == IrqsBy::Cpu;
+            table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
+        }
+        Command::Ledger(args) => report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger()))),
+        Command::Info(args) => report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
+        Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
+            let entries = config.entries(args.entries.entries, SUMMARY_ENTRIES);
+            Ok(Body::Summary(summary(reader, analysis, args.per_cpu, entries)))
+        }),
+    }?;
+    Ok(exit::OK)
+}
+
+fn diagnose(args: &DiagnoseArgs) -> Result<u8> {
+    let fail_on = args
+        .fail_on
+        .iter()
+        .map(|id| Class::from_id(id).ok_or_else(|| usage(format!("--fail-on: no class {id}; there are {}", class_ids()))))
+        .collect::<Result<Vec<Class>>>()?;
+    let mut verdict = Class::NotEnoughEvidence;
+    report("diagnose", &args.common, |reader, analysis, _| {
+        let diagnosis = holdup_diagnose::diagnose(reader.info(), analysis);
+        verdict = diagnosis.verdict.class;
+        Ok(Body::Diagnosis(Box::new(diagnosis)))
+    })?;
+    Ok(match verdict {
+        class if fail_on.contains(&class) => exit::FAILED,
+        Class::NotEnoughEvidence => exit::INCONCLUSIVE,
+        _ => exit::OK,
+    })
+}
+
+fn class_ids() -> String {
+    Class::ALL.iter().map(|c| c.id()).collect::<Vec<_>>().join(", ")
+}
+
+fn syscalls_group(by: SyscallsBy) -> Group {
+    match by {
+        SyscallsBy::System => Group::System,
+        SyscallsBy::Process => Group::Process,
+        SyscallsBy::Thread => Group::Thread,
+    }
+}
+
+fn procs_group(by: ProcsBy) -> Group {
+    match by {
+        ProcsBy::Command => Group::Command,
+        ProcsBy::Process => Group::Process,
+        ProcsBy::Thread => Group::Thread,
+    }
+}
+
+/// A verb with one table; `empty` has its columns.
+fn table(command: &'static str, args: &TableArgs, mut empty: Table, build: impl FnOnce(&Analysis) -> Table) -> Result<()> {
+    let sort = args.sort.sort.as_deref();
+    if let Some(keys) = sort {
+        // A wrong key shows before the trace is read.
+        empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
+    }
+    report(command, &args.common, |reader, analysis, config| {
+        let mut table = build(analysis);
+        if let Some(keys) = sort {
+            table.sort(keys)?;
+        }
+        table.entries = config.entries(args.entries.entries, ENTRIES);
+        table.missing = missing(table.name, &reader.info().capabilities);
+        Ok(Body::Table(table))
+    })
+}
+
+fn summary(reader: &dyn Reader, analysis: &Analysis, per_cpu: bool, entries: Option<usize>) -> Vec<Section> {
+    let with = |mut table: Table, entries: Option<usize>| {
+        table.entries = entries;
+        table.missing = missing(table.name, &reader.info().capabilities);
+        Section::Table(table)
+    };
+    vec![
+        with(schema::sar(&analysis.sar(per_cpu), per_cpu), None),
+        Section::Ledger(analysis.ledger()),
+        with(schema::cpus(&analysis.cpu_rows()), None),
+        with(schema::procs(&analysis.procs(Group::Thread), Group::Thread), entries),
+        with(schema::syscalls(&analysis.syscalls(Group::System), Group::System), entries),
+        with(schema::switches(&analysis.switches()), entries),
+        with(schema::irqs(&analysis.irqs(true), true), entries),
+    ]
+}
+
+/// The events without which a table stays empty, if the trace lacks them.
+fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
+    let needs: &[&str] = match table {
+        "syscalls" => &["syscalls"],
+        "procs" | "switches" | "cpus" => &["switches"],
+        "irqs" => &["irqs", "softirqs", "workqueues"],
+        _ => &[],
+    };
+    let list: Vec<_> = capabilities.list().into_iter().filter(|(name, ..)| needs.contains(name)).collect();
+    if list.iter().any(|(_, present, _)| *present) { None } else { list.first().map(|(_, _, events)| *events) }
+}
+
+/// Open, analyse, and write what `build` makes of it.
+fn report(command: &'static str, args: &CommonArgs, build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>) -> Result<()> {
+    let config = Config::new(args)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let analysis = analyze(&*reader, &config.options(reader.info())?)?;
+    let report = Report {
+        command,
+        trace: TraceHead::new(reader.info(), &analysis),
+        quality: analysis.quality.entries(),
+        body: build(&*reader, &analysis, &config)?,
+    };
+    if matches!(config.format, Format::Csv { .. }) && !config.quiet {
+        // CSV has no place for them, and losses must not pass in silence.
+        for entry in report.quality.iter().filter(|e| e.severity > Severity::Info) {
+            eprintln!("holdup: {}: {}", text::escape(&report.trace.path), text::quality_words(entry));
+        }
+    }
+    config.output.write(&report, &config.format)
+}

@@ -1,0 +1,108 @@
+//! What the command line means: resolved before anything is read.
+
+use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs};
+use crate::exit::usage;
+use crate::output::Output;
+use crate::window::Window;
+use anyhow::Result;
+use holdup_passes::Options;
+use holdup_render::{Format, TextOptions};
+use holdup_trace::{Cpu, TraceInfo};
+use std::path::{Path, PathBuf};
+
+/// Everything a command needs besides its own arguments.
+pub(crate) struct Config {
+    pub(crate) trace: PathBuf,
+    pub(crate) format: Format,
+    pub(crate) output: Output,
+    pub(crate) quiet: bool,
+    select: Options,
+    window: Option<Window>,
+}
+
+impl Config {
+    /// Resolve `args` and open the output, so that a mistake there shows before a long read.
+    pub(crate) fn new(args: &CommonArgs) -> Result<Config> {
+        let (select, window) = selection(&args.select)?;
+        let trace = match args.trace.input.as_ref().or(args.trace.trace.as_ref()) {
+            Some(path) => path.clone(),
+            None => default_trace()?,
+        };
+        let output = Output::open(args.output.output.as_deref(), &trace)?;
+        let format = format(&args.output, &output)?;
+        Ok(Config { trace, format, output, quiet: args.output.quiet, select, window })
+    }
+
+    /// The selection, with the time window placed in this trace.
+    pub(crate) fn options(&self, info: &TraceInfo) -> Result<Options> {
+        let mut options = self.select.clone();
+        if let Some(window) = self.window {
+            (options.from, options.to) = window.resolve(info.span).map_err(|e| usage(format!("--time: {e}")))?;
+        }
+        Ok(options)
+    }
+
+    /// Rows to show where the user did not say: text is read by people.
+    pub(crate) fn entries(&self, asked: Option<usize>, text: usize) -> Option<usize> {
+        match asked {
+            Some(0) => None,
+            Some(n) => Some(n),
+            None => matches!(self.format, Format::Text(_)).then_some(text),
+        }
+    }
+}
+
+/// perf's habit, and trace-cmd's.
+fn default_trace() -> Result<PathBuf> {
+    ["perf.data", "trace.dat"]
+        .into_iter()
+        .map(PathBuf::from)
+        .find(|p| p.exists())
+        .ok_or_else(|| usage("no TRACE given, and neither perf.data nor trace.dat is in the current directory"))
+}
+
+fn selection(args: &SelectArgs) -> Result<(Options, Option<Window>)> {
+    let cpus = match &args.cpu {
+        Some(text) => Some(Cpu::parse_list(text).ok_or_else(|| usage(format!("--cpu: '{text}' is no list of CPUs; write 0-3,5")))?),
+        None => None,
+    };
+    let window = args.time.as_deref().map(Window::parse).transpose().map_err(|e| usage(format!("--time: {e}")))?;
+    let options = Options { pids: args.pid.clone(), tids: args.tid.clone(), comms: args.comm.clone(), cpus, ..Options::default() };
+    Ok((options, window))
+}
+
+fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
+    if args.json {
+        return Ok(Format::Json);
+    }
+    if let Some(separator) = &args.separator {
+        let separator = separator.replace("\\t", "\t");
+        if separator.is_empty() || separator.contains(['"', '\n', '\r']) {
+            return Err(usage("-x: the separator must not be empty, a quote or a line break"));
+        }
+        return Ok(Format::Csv { separator });
+    }
+    Ok(match args.format {
+        FormatName::Json => Format::Json,
+        FormatName::Csv => Format::Csv { separator: ",".to_owned() },
+        FormatName::Text => Format::Text(TextOptions {
+            color: match args.color {
+                ColorName::Always => true,
+                ColorName::Never => false,
+                ColorName::Auto => output.wants_color(),
+            },
+            width: output.width(),
+            verbose: args.verbose,
+            quiet: args.quiet,
+        }),
+    })
+}
+
+/// Whether two paths are one file.
+pub(crate) fn same_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => a.is_file() && a.dev() == b.dev() && a.ino() == b.ino(),
+        _ => false,
+    }
+}

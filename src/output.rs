@@ -1,0 +1,63 @@
+//! Where the answer goes.
+
+use crate::config::same_file;
+use crate::exit::usage;
+use anyhow::{Context, Result};
+use holdup_render::{Format, Report};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Standard output or a file, opened.
+pub(crate) enum Output {
+    Stdout,
+    File(PathBuf, File),
+}
+
+impl Output {
+    /// Open `path`, or standard output; never on top of the trace itself.
+    pub(crate) fn open(path: Option<&Path>, trace: &Path) -> Result<Output> {
+        let Some(path) = path.filter(|p| p.as_os_str() != "-") else { return Ok(Output::Stdout) };
+        if same_file(path, trace) {
+            return Err(usage(format!("{}: is the trace itself; it would be overwritten", path.display())));
+        }
+        let file = File::create(path).map_err(|e| usage(format!("{}: cannot be written: {e}", path.display())))?;
+        Ok(Output::File(path.to_owned(), file))
+    }
+
+    /// On a terminal, unless NO_COLOR or TERM=dumb speak against it; elsewhere if CLICOLOR_FORCE
+    /// asks for it.
+    pub(crate) fn wants_color(&self) -> bool {
+        let choice = match self {
+            Output::Stdout => anstream::AutoStream::choice(&io::stdout()),
+            Output::File(_, file) => anstream::AutoStream::choice(file),
+        };
+        !matches!(choice, anstream::ColorChoice::Never)
+    }
+
+    /// Columns, on a terminal.
+    pub(crate) fn width(&self) -> Option<usize> {
+        match self {
+            Output::Stdout if io::stdout().is_terminal() => terminal_size::terminal_size().map(|(w, _)| w.0.into()),
+            _ => None,
+        }
+    }
+
+    /// Write `report`.
+    pub(crate) fn write(self, report: &Report, format: &Format) -> Result<()> {
+        match self {
+            Output::Stdout => {
+                let mut out = BufWriter::new(io::stdout().lock());
+                holdup_render::write(report, format, &mut out)?;
+                out.flush()?;
+            }
+            Output::File(path, file) => {
+                let mut out = BufWriter::new(file);
+                holdup_render::write(report, format, &mut out)
+                    .and_then(|()| out.flush())
+                    .with_context(|| format!("{}: cannot be written", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+}
