@@ -300,7 +300,7 @@ impl<'a> Fields<'a> {
     }
 
     fn int(&mut self, names: &'static [&'static str]) -> Int {
-        match self.find(names).and_then(|f| int_of(f)) {
+        match self.find(names).and_then(int_of) {
             Some(int) => int,
             None => {
                 self.missing.get_or_insert(names[0]);
@@ -310,7 +310,7 @@ impl<'a> Fields<'a> {
     }
 
     fn optional_int(&mut self, names: &'static [&'static str]) -> Option<Int> {
-        self.find(names).and_then(|f| int_of(f))
+        self.find(names).and_then(int_of)
     }
 
     /// Strings are never worth refusing an event for.
