@@ -76,6 +76,16 @@ impl Analysis {
         if name.is_empty() { format!(":{}", t.tid) } else { name }
     }
 
+    /// How long a thread existed within the part analysed.
+    pub fn life_ns(&self, t: &Thread) -> Nanos {
+        t.died.unwrap_or(self.end).saturating_sub(t.born.max(self.start))
+    }
+
+    /// A thread's process id, if known.
+    pub fn pid(&self, t: &Thread) -> Option<u32> {
+        pid_of(t)
+    }
+
     /// Name of a system call on the recorded machine.
     pub fn call_name(&self, nr: u32) -> String {
         holdup_syscalls::name(self.engine.arch, nr).map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)

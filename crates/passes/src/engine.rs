@@ -392,7 +392,7 @@ impl Engine {
         let n = self.find_or_add(next);
         if n != Slot::IDLE {
             self.name(n, next_comm);
-            self.enters(now, cpu, n);
+            self.enters(now, cpu, n, p == Slot::IDLE);
             self.threads[n].latency.switch_in(now);
         }
         self.set_current(now, cpu, Some((next, n)));
@@ -455,12 +455,16 @@ impl Engine {
         }
     }
 
-    /// A thread gets a CPU.
-    fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot) {
+    /// A thread gets a CPU, which was idle (it waited for the CPU to wake up) or not (it queued).
+    fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from_idle: bool) {
         let trust_wakeups = self.caps.wakeups && !self.lost;
         match self.threads[slot].state {
             State::Woken | State::Preempted => {
-                self.threads[slot].settle(now);
+                let t = &mut self.threads[slot];
+                if !from_idle {
+                    t.queued_ns += now - t.since;
+                }
+                t.settle(now);
                 self.blame.thread_runnable(now, false);
             }
             State::Blocked => {
@@ -889,7 +893,7 @@ impl Engine {
             self.charge(now, cpu);
             let slot = self.find_or_add(e.tid);
             if slot != Slot::IDLE {
-                self.enters(now, cpu, slot);
+                self.enters(now, cpu, slot, false);
             }
             self.set_current(now, cpu, Some((e.tid, slot)));
         } else {

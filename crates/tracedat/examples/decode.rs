@@ -48,7 +48,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let info = dat.info();
     println!("{} clock={:?} cpus={:?} span={:?} runs={}", info.format, info.clock.name, info.cpus_online, info.span, dat.runs().len());
     println!("{:?} {:?} {:?} {:?} tasks={}", info.hostname, info.os_release, info.arch, info.recorder, info.tasks.len());
-    println!("events: {} described; can prove: {:?}", info.events.len(), info.capabilities.list().iter().filter(|c| c.1).map(|c| c.0).collect::<Vec<_>>());
+    println!(
+        "events: {} described; can prove: {:?}",
+        info.events.len(),
+        info.capabilities.list().iter().filter(|c| c.1).map(|c| c.0).collect::<Vec<_>>()
+    );
     for (label, value) in &info.extra {
         println!("  {label}: {value}");
     }

@@ -34,7 +34,13 @@ impl CpuData {
     }
 
     /// Pages in compressed chunks; also returns whether chunks are missing.
-    pub(crate) fn chunked(source: Arc<Source>, offset: u64, big: bool, codec: Codec, page_size: usize) -> Result<(CpuData, bool), ErrorKind> {
+    pub(crate) fn chunked(
+        source: Arc<Source>,
+        offset: u64,
+        big: bool,
+        codec: Codec,
+        page_size: usize,
+    ) -> Result<(CpuData, bool), ErrorKind> {
         let (chunks, cut) = chunk_table(&source, offset, big)?;
         Ok((CpuData { source, page_size, storage: Storage::Chunks(chunks), codec }, cut))
     }
@@ -44,6 +50,14 @@ impl CpuData {
         match &self.storage {
             Storage::Flat { len, .. } => len.div_ceil(self.block_len() as u64) as usize,
             Storage::Chunks(chunks) => chunks.len(),
+        }
+    }
+
+    /// Bytes of the input this takes up.
+    pub(crate) fn stored(&self) -> u64 {
+        match &self.storage {
+            Storage::Flat { len, .. } => *len,
+            Storage::Chunks(chunks) => chunks.iter().map(|c| c.packed as u64 + 8).sum(),
         }
     }
 

@@ -1,14 +1,19 @@
 //! The events a file describes, as tables indexed by their id.
 
-use holdup_trace::{Capabilities, EventDesc, EventId};
+use holdup_trace::{Capabilities, EventDesc, EventId, QualityCode};
 use holdup_tracepoint::{Abi, Format, Plan};
 use std::collections::BTreeSet;
 
 /// Events of every kernel of the last fifteen years, each of another system. A file that
 /// describes most of them describes all events of its machine; one that does not was recorded
 /// with `-e`, and then describes exactly the events asked for (trace-cmd-record(1)).
-const EVERYWHERE: [(&str, &str); 5] =
-    [("signal", "signal_generate"), ("timer", "timer_start"), ("task", "task_newtask"), ("irq", "softirq_entry"), ("sched", "sched_switch")];
+const EVERYWHERE: [(&str, &str); 5] = [
+    ("signal", "signal_generate"),
+    ("timer", "timer_start"),
+    ("task", "task_newtask"),
+    ("irq", "softirq_entry"),
+    ("sched", "sched_switch"),
+];
 
 /// Stands for an id without description in [`EventTable::ids`].
 const NONE: u16 = u16::MAX;
@@ -24,6 +29,8 @@ pub(crate) struct EventTable {
     pub(crate) pid_at: usize,
     /// The file was recorded with a list of events and describes these only.
     pub(crate) selected: bool,
+    /// Events from this index on occur without being described.
+    described: usize,
     /// Descriptions that could not be read.
     pub(crate) unreadable: usize,
 }
@@ -31,14 +38,8 @@ pub(crate) struct EventTable {
 impl EventTable {
     /// Compile the descriptions, pairs of system and `format` text.
     pub(crate) fn compile(texts: &[(String, String)], abi: Abi) -> EventTable {
-        let mut table = EventTable {
-            descs: Vec::new(),
-            plans: Vec::new(),
-            ids: Vec::new(),
-            pid_at: 4,
-            selected: false,
-            unreadable: 0,
-        };
+        let mut table =
+            EventTable { descs: Vec::new(), plans: Vec::new(), ids: Vec::new(), pid_at: 4, selected: false, described: 0, unreadable: 0 };
         let mut everywhere = BTreeSet::new();
         let mut pid_at = None;
         for (system, text) in texts {
@@ -55,6 +56,7 @@ impl EventTable {
             let plan = Plan::compile(&format, abi);
             table.add(format.id, EventDesc { name: format.name, system: format.system }, plan);
         }
+        table.described = table.descs.len();
         table.pid_at = pid_at.unwrap_or(4);
         table.selected = everywhere.len() < EVERYWHERE.len() - 1 && texts.iter().any(|(s, _)| s != "ftrace");
         table
@@ -84,6 +86,15 @@ impl EventTable {
         Some((EventId(event), plan))
     }
 
+    /// Why an event that decoded to nothing did so, if it is the file's fault.
+    pub(crate) fn fault(&self, event: EventId, plan: &Plan) -> Option<QualityCode> {
+        match plan {
+            Plan::Incomplete(_) => Some(QualityCode::MissingField),
+            _ if event.0 as usize >= self.described => Some(QualityCode::MissingFormat),
+            _ => None,
+        }
+    }
+
     /// What the file can prove, given the ids that occur in it.
     pub(crate) fn capabilities(&self, occurring: &[u16]) -> Capabilities {
         let mut caps = Capabilities::default();
@@ -103,7 +114,9 @@ mod tests {
     use super::*;
 
     fn text(name: &str, id: u16) -> String {
-        format!("name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n")
+        format!(
+            "name: {name}\nID: {id}\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n"
+        )
     }
 
     fn table(events: &[(&str, &str)]) -> EventTable {
@@ -116,7 +129,8 @@ mod tests {
         let t = table(&[("ftrace", "function"), ("sched", "sched_switch"), ("lock", "contention_begin")]);
         assert!(t.selected);
         assert!(t.capabilities(&[2]).contention, "asked for and never seen: there was none");
-        let all = table(&[("ftrace", "function"), EVERYWHERE[0], EVERYWHERE[1], EVERYWHERE[2], EVERYWHERE[3], ("lock", "contention_begin")]);
+        let all =
+            table(&[("ftrace", "function"), EVERYWHERE[0], EVERYWHERE[1], EVERYWHERE[2], EVERYWHERE[3], ("lock", "contention_begin")]);
         assert!(!all.selected && !all.capabilities(&[1]).contention);
         assert!(!table(&[("ftrace", "function")]).selected);
     }
@@ -128,6 +142,9 @@ mod tests {
         t.add_unknown(77);
         let (event, plan) = t.lookup(77).unwrap();
         assert_eq!((t.descs[event.0 as usize].name.as_str(), plan), ("unknown event 77", &Plan::Other));
+        assert_eq!(t.fault(event, plan), Some(QualityCode::MissingFormat));
+        let (event, plan) = t.lookup(1).unwrap();
+        assert_eq!(t.fault(event, plan), Some(QualityCode::MissingField), "a switch without fields");
         assert!(t.lookup(76).is_none() && t.lookup(u16::MAX).is_none());
     }
 }

@@ -40,9 +40,19 @@ pub(crate) fn files(dir: &Path, endings: &[&str]) -> Vec<PathBuf> {
 /// One line of `trace-cmd report -t -R`.
 #[derive(Debug, PartialEq, Eq, Clone)]
 pub(crate) enum Line {
-    Event { instance: String, ts: u64, cpu: u16, pid: i32, name: String, fields: String },
+    Event {
+        instance: String,
+        ts: u64,
+        cpu: u16,
+        pid: i32,
+        name: String,
+        fields: String,
+    },
     /// `CPU:5 [94 EVENTS DROPPED]`; 0 where no number is given.
-    Dropped { cpu: u16, count: u64 },
+    Dropped {
+        cpu: u16,
+        count: u64,
+    },
 }
 
 /// Run `trace-cmd report -t -R FILE`.
@@ -77,14 +87,7 @@ fn parse(line: &str) -> Option<Line> {
     };
     let (name, fields) = rest.split_once(':').unwrap_or((rest, ""));
     let instance = comm.trim_start().split_once(": ").map_or("", |(i, _)| i.trim()).to_owned();
-    Some(Line::Event {
-        instance,
-        ts,
-        cpu,
-        pid: pid.parse().ok()?,
-        name: name.trim().to_owned(),
-        fields: format!(" {} ", fields.trim()),
-    })
+    Some(Line::Event { instance, ts, cpu, pid: pid.parse().ok()?, name: name.trim().to_owned(), fields: format!(" {} ", fields.trim()) })
 }
 
 /// Every event in merged order, with the text `check` makes of it.
@@ -159,7 +162,9 @@ pub(crate) fn fields_of(info: &TraceInfo, batch: &Batch, what: &What) -> Vec<Fie
             N("prev_prio", prev_prio.into()),
             N("next_prio", next_prio.into()),
         ],
-        What::Waking { tid, comm, prio, target } | What::Wakeup { tid, comm, prio, target } | What::WakeupNew { tid, comm, prio, target } => {
+        What::Waking { tid, comm, prio, target }
+        | What::Wakeup { tid, comm, prio, target }
+        | What::WakeupNew { tid, comm, prio, target } => {
             vec![n("pid", tid.0), Text("comm", name(comm)), N("prio", prio.into()), N("target_cpu", target.0.into())]
         }
         What::Migrate { tid, from, to } => vec![n("pid", tid.0), N("orig_cpu", from.0.into()), N("dest_cpu", to.0.into())],
@@ -217,10 +222,9 @@ pub(crate) fn compare(reader: &dyn Reader, file: &Path) -> Result<(usize, usize)
     let mut compared = 0;
     for (i, (theirs, (line, fields))) in lines.iter().zip(&ours).enumerate() {
         let same = match (theirs, line) {
-            (
-                Line::Event { ts, cpu, pid, name, .. },
-                Line::Event { ts: ts2, cpu: cpu2, pid: pid2, name: name2, .. },
-            ) => (ts, cpu, pid, name) == (ts2, cpu2, pid2, name2),
+            (Line::Event { ts, cpu, pid, name, .. }, Line::Event { ts: ts2, cpu: cpu2, pid: pid2, name: name2, .. }) => {
+                (ts, cpu, pid, name) == (ts2, cpu2, pid2, name2)
+            }
             (a, b) => a == b,
         };
         if !same {

@@ -29,6 +29,8 @@ pub(crate) struct FileSpec {
     pub(crate) clock: &'static str,
     pub(crate) options: Vec<(u16, Vec<u8>)>,
     pub(crate) buffers: Vec<BufferSpec>,
+    /// (system, text) in place of the two built-in events.
+    pub(crate) formats: Option<Vec<(String, String)>>,
     /// Write sizes of compressed data four bytes short, as trace-cmd did for a while.
     pub(crate) short_sizes: bool,
 }
@@ -45,6 +47,7 @@ impl FileSpec {
             clock: "local",
             options: Vec::new(),
             buffers: Vec::new(),
+            formats: None,
             short_sizes: false,
         }
     }
@@ -75,19 +78,29 @@ impl FileSpec {
     }
 
     /// Size and offset of the two longs of `sys_enter`, and the description of the events.
-    fn formats(&self) -> [(&'static str, String); 2] {
+    fn formats(&self) -> Vec<(String, String)> {
+        if let Some(formats) = &self.formats {
+            return formats.clone();
+        }
         let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
         let l = self.long;
-        [
+        let builtin = [
             (
                 "sched",
-                format!("name: sched_wakeup\nID: {WAKEUP}\nformat:\n{common}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n"),
+                format!(
+                    "name: sched_wakeup\nID: {WAKEUP}\nformat:\n{common}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n"
+                ),
             ),
             (
                 "raw_syscalls",
-                format!("name: sys_enter\nID: {SYS_ENTER}\nformat:\n{common}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\tfield:unsigned long args[6];\toffset:{};\tsize:{};\tsigned:0;\n\nprint fmt: \"NR %ld\", REC->id\n", 8 + l, 6 * l),
+                format!(
+                    "name: sys_enter\nID: {SYS_ENTER}\nformat:\n{common}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\tfield:unsigned long args[6];\toffset:{};\tsize:{};\tsigned:0;\n\nprint fmt: \"NR %ld\", REC->id\n",
+                    8 + l,
+                    6 * l
+                ),
             ),
-        ]
+        ];
+        builtin.map(|(system, text)| (system.to_owned(), text)).into()
     }
 
     fn header_page(&self) -> String {
