@@ -3,7 +3,7 @@
 use holdup_passes::{Analysis, Options};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::{fs, io};
+use std::{fs, io, io::Read};
 
 /// One recording, unpacked.
 pub(crate) struct Recording {
@@ -14,6 +14,12 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
+    /// One of the labelled recordings: these are whole and of formats holdup reads.
+    pub(crate) fn is_labelled(&self) -> bool {
+        let ends = [".perf.data", ".perf.pipe.data", ".trace.dat", ".ftrace.txt"];
+        self.name.starts_with("vm/") && ends.iter().any(|end| self.name.ends_with(end))
+    }
+
     /// What holdup makes of it, whole.
     pub(crate) fn analyze(&self) -> Analysis {
         let reader = holdup_open::open(&self.path).unwrap_or_else(|e| panic!("{}: {e}", self.name));
@@ -23,8 +29,13 @@ impl Recording {
 
 /// Every perf.data of the fixtures and the corpus.
 pub(crate) fn perf_recordings() -> &'static [Recording] {
-    static FILES: LazyLock<Vec<Recording>> = LazyLock::new(|| find(|name| name.ends_with("perf.data") || name.ends_with(".perf.pipe.data")));
+    static FILES: LazyLock<Vec<Recording>> = LazyLock::new(|| all_files().into_iter().filter(|f| is_perf(&f.path)).collect());
     &FILES
+}
+
+fn is_perf(path: &Path) -> bool {
+    let mut magic = [0; 8];
+    fs::File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && matches!(&magic, b"PERFILE2" | b"2ELIFREP")
 }
 
 /// Every file of the fixtures and the corpus that may be a trace: for holdup to decide.

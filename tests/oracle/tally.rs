@@ -20,10 +20,6 @@ impl Tally {
         *self.counts.entry(what).or_default() += n;
     }
 
-    pub(crate) fn get(&self, what: &str) -> u64 {
-        self.counts.get(what).copied().unwrap_or(0)
-    }
-
     /// A row in which perf is wrong for this reason, as the raw events prove.
     pub(crate) fn exception(&mut self, reason: &'static str) {
         *self.exceptions.entry(reason).or_default() += 1;
