@@ -235,7 +235,8 @@ impl Walk {
             if let Some((entered, start)) = open {
                 let row = self.raw.calls.entry((me, entered)).or_default();
                 row.unnumbered += 1;
-                row.right.add(now - start, failed);
+                // What it returns is the interrupted code's register.
+                row.right.add(now - start, false);
             }
             return;
         }

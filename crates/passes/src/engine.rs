@@ -813,8 +813,9 @@ impl Engine {
         if split.is_none() && t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);
         }
-        // -1 while the kernel restarts a call: the number it was entered with is the true one.
-        let nr = if nr == u32::MAX { call.map_or(nr, |c| c.nr) } else { nr };
+        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
+        // the number it was entered with is the true one, and there is no result.
+        let (nr, ret) = if nr == u32::MAX { (call.map_or(nr, |c| c.nr), 0) } else { (nr, ret) };
         t.calls.entry(nr).returned(split, ret);
         let Some(traits) = self.traits.get(nr as usize) else { return };
         let counts = &mut self.cpus.get_mut(cpu).counts;
@@ -846,10 +847,13 @@ impl Engine {
     // ---- interrupts ------------------------------------------------------------------------
 
     fn enter_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32, name: NameId) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let c = self.cpus.get_mut(e.cpu);
         if level == Level::Irq {
@@ -865,10 +869,13 @@ impl Engine {
     }
 
     fn leave_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let frame = self.cpus.get_mut(e.cpu).pop(level, id);
         self.refresh_idle(now, e.cpu);

@@ -144,6 +144,17 @@ fn a_child_returns_from_a_clone_it_never_entered() {
 }
 
 #[test]
+fn a_return_from_a_signal_handler_has_no_result() {
+    let a = run(&TraceBuilder::new(1)
+        .sys_enter(10, 0, 42, 15)
+        // EINTR is what the call that the signal interrupted returned, not this one.
+        .sys_exit(12, 0, 42, u32::MAX, -4)
+        .build());
+    let call = call(&a, "rt_sigreturn");
+    assert_eq!((call.count, call.errors, call.total_ns), (1, 0, 2));
+}
+
+#[test]
 fn a_call_that_never_returns_is_pending() {
     let a = run(&TraceBuilder::new(1)
         .switch(100, 0, 0, 7, "R")
@@ -202,6 +213,19 @@ fn interrupts_nest_and_the_innermost_is_charged() {
     let rows = a.irqs(false);
     assert_eq!((rows[1].name.as_str(), rows[1].total_ns, rows[1].max_start_ns), ("NET_RX", 40, 110));
     assert_eq!(rows[0].total_ns, 10);
+}
+
+#[test]
+fn a_thread_without_an_id_is_interrupted_like_any_other() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(0, 0, 0, 42, "R")
+        .exit(10, 0, 42)
+        .irq(20, 25, 0, u32::MAX, 9)
+        .switch(30, 0, 42, 0, "X")
+        .build());
+    let c = cpu(&a, 0);
+    assert_eq!((c.irq_ns, c.unaccounted_ns), (Some(5), 0));
+    assert_eq!((thread(&a, 42).running_ns, thread(&a, 42).irq_ns), (30, 5));
 }
 
 #[test]
