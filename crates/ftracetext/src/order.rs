@@ -21,9 +21,9 @@ pub(crate) const RUN: usize = 1 << 16;
 pub(crate) type Place = (Nanos, u64);
 
 /// Whether the stretches are too many to be merged.
-pub(crate) fn is_needed(index: &Index, many: usize) -> bool {
+pub(crate) fn is_needed(index: &Index) -> bool {
     let n = index.stretches.len();
-    n > many.min(MANY) && index.stretches.iter().map(|s| s.events).sum::<u64>() / (n as u64) < SHORT
+    n > MANY && index.stretches.iter().map(|s| s.events).sum::<u64>() / (n as u64) < SHORT
 }
 
 /// The places of all events, by time and then by place. Also tells how many were out of order.

@@ -15,6 +15,10 @@ pub(crate) fn read(head: &[u8], info: &mut TraceInfo, quality: &mut Quality) {
             info.extra.push(("tracer".to_owned(), text(tracer)));
         } else if let Some(entries) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
             kernel_entries(trim(entries), info, quality);
+        } else if line.starts_with(b"# latency:")
+            && let Some(at) = memchr::memmem::find(line, b"#P:")
+        {
+            info.cpus_online = dec(&line[at + 3..]).and_then(|d| u32::try_from(d.0).ok());
         } else if let Some(fact) = line.strip_prefix(b"# ")
             && let Some(colon) = memchr::memchr(b':', fact)
         {

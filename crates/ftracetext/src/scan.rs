@@ -125,63 +125,104 @@ impl<'a> Keys<'a> {
     }
 
     /// Move past the next `key` that starts a word.
-    #[inline]
+    // Always inlined: with the key's length known, comparing it is one instruction, not a call.
+    #[inline(always)]
     fn seek(&mut self, key: &[u8]) -> Option<usize> {
-        let at = find_word(self.s, self.at, key).or_else(|| if self.at > 0 { find_word(self.s, 0, key) } else { None })?;
+        // Nearly always the key is the next word.
+        let mut at = self.at;
+        while self.s.get(at) == Some(&b' ') {
+            at += 1;
+        }
+        if !self.s.get(at..)?.starts_with(key) || at > 0 && is_name(self.s[at - 1]) {
+            at = find_word(self.s, self.at, key).or_else(|| if self.at > 0 { find_word(self.s, 0, key) } else { None })?;
+        }
         self.at = at + key.len();
         Some(self.at)
     }
 
     /// The text from behind `key` to the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest(&mut self, key: &[u8]) -> Option<&'a [u8]> {
         let at = self.seek(key)?;
         Some(&self.s[at..])
     }
 
     /// The integer behind `key`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn int(&mut self, key: &[u8]) -> Option<u64> {
-        int(self.rest(key)?)
+        let value = self.rest(key)?;
+        // Leave the cursor behind the value: the next key follows.
+        match dec(value) {
+            Some((n, len)) if value.get(len).is_none_or(|&b| b != b'x') => {
+                self.at += len;
+                Some(n)
+            }
+            _ => int(value),
+        }
     }
 
     /// The text between `key` and the last ` next` that starts a word; to the end if there is none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn text(&mut self, key: &[u8], next: &[u8]) -> Option<&'a [u8]> {
         let start = self.seek(key)?;
-        let mut end = None;
+        let mut end = self.s.len();
         let mut from = start;
-        while let Some(at) = find_word(self.s, from, next) {
-            end = Some(at);
-            from = at + next.len();
+        while let Some(n) = self.s.get(from..).and_then(|s| memchr::memchr(b' ', s)) {
+            from += n + 1;
+            if self.s[from..].starts_with(next) {
+                end = from;
+            }
         }
-        self.at = end.unwrap_or(self.s.len());
-        Some(trim_end(&self.s[start..self.at]))
+        self.at = end;
+        Some(trim_end(&self.s[start..end]))
     }
 
     /// The text between `key` and the first ` next` that is a number followed by ` after`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn text_before(&mut self, key: &[u8], next: &[u8], after: &[u8]) -> Option<&'a [u8]> {
         let start = self.seek(key)?;
         let mut from = start;
-        while let Some(at) = find_word(self.s, from, next) {
-            from = at + next.len();
-            let sign = usize::from(self.s.get(from) == Some(&b'-'));
-            if let Some((_, digits)) = dec(&self.s[from + sign..])
-                && self.s[from + sign + digits..].get(1..).is_some_and(|s| s.starts_with(after))
-            {
-                self.at = at;
-                return Some(trim_end(&self.s[start..at]));
+        while let Some(n) = self.s.get(from..).and_then(|s| s.iter().position(|&b| b == b' ')) {
+            from += n + 1;
+            if !self.s[from..].starts_with(next) {
+                continue;
+            }
+            if behind_number(&self.s[from + next.len()..]).is_some_and(|s| s.starts_with(after)) {
+                self.at = from;
+                return Some(trim_end(&self.s[start..from]));
             }
         }
         None
     }
 }
 
-/// Where `key` starts a word in `s`, from `from` on.
+/// What follows the number at the front of `s`, and the blank behind it. The kernel's `fields`
+/// option prints each number twice: `0x78 (120)`.
 #[inline]
+fn behind_number(s: &[u8]) -> Option<&[u8]> {
+    let digits = s.strip_prefix(b"-").unwrap_or(s);
+    let (_, n) = dec(digits)?;
+    let rest = &digits[n..];
+    if let Some(rest) = rest.strip_prefix(b"x") {
+        let (_, n) = hex(rest)?;
+        let rest = rest[n..].strip_prefix(b" ")?;
+        return match rest.strip_prefix(b"(") {
+            Some(inner) => inner[inner.iter().position(|&b| b == b')')? + 1..].strip_prefix(b" "),
+            None => Some(rest),
+        };
+    }
+    rest.strip_prefix(b" ")
+}
+
+/// Part of an identifier: a key behind one of these is the end of a longer key.
+#[inline(always)]
+fn is_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_'
+}
+
+/// Where `key` starts a word in `s`, from `from` on.
 pub(crate) fn find_word(s: &[u8], from: usize, key: &[u8]) -> Option<usize> {
-    if s.get(from..)?.starts_with(key) && (from == 0 || !s[from - 1].is_ascii_alphanumeric() && s[from - 1] != b'_') {
+    if s.get(from..)?.starts_with(key) && (from == 0 || !is_name(s[from - 1])) {
         return Some(from);
     }
     let mut at = from;

@@ -72,6 +72,9 @@ impl Source {
     pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         let left = self.len.saturating_sub(offset);
         let want = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        if want == 0 {
+            return Ok(0);
+        }
         let at = self.base + offset;
         match &self.bytes {
             Bytes::Memory(bytes) => {

@@ -144,7 +144,7 @@ impl TextTrace {
         }
         describe(&mut info, &mut quality, &dialect, &found, &events, source.base());
 
-        let order = if order::is_needed(&found, usize::MAX) {
+        let order = if order::is_needed(&found) {
             let (places, late) = order::sort(&source, syntax)?;
             quality.add(QualityCode::Reordered, late);
             Order::Sorted(places)
@@ -286,6 +286,12 @@ fn is_hardware(name: &[u8]) -> bool {
 }
 
 fn not_a_trace(head: &[u8]) -> ErrorKind {
+    if head.starts_with(b"SIMPLEPERF") {
+        return ErrorKind::Unsupported {
+            what: "simpleperf's own binary format".to_owned(),
+            way_out: "convert it to text: simpleperf report-sample, or its script report_sample.py, and give holdup that".to_owned(),
+        };
+    }
     let expected = "a text trace: lines `comm-pid [cpu] flags time: event: …` (kernel trace, trace-cmd report) or \
                     `comm pid [cpu] time: event: …` (perf script; with -F it must print time and event)";
     let first = head.split(|&b| b == b'\n').find(|l| !crate::scan::trim(l).is_empty());
@@ -311,7 +317,8 @@ fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
     ErrorKind::malformed(
         at,
         "first line that is not a heading".to_owned(),
-        "an event line `comm-pid [cpu] flags time: event: …` or `comm pid [cpu] time: event: …`",
+        "an event line `comm-pid [cpu] flags time: event: …` or `comm pid [cpu] time: event: …` \
+         (kernel text with the options raw, hex, bin and verbose off)",
         format!("\"{line}\" ({} such lines, no readable one)", found.bad),
     )
 }

@@ -1,6 +1,6 @@
 //! `irq:*`, `workqueue:*`, `exceptions:*`.
 
-use super::Context;
+use super::{Context, without_address};
 use crate::scan::{Keys, int, pointer, trim_end, trim_start, word};
 use holdup_trace::{NameId, What};
 
@@ -9,7 +9,7 @@ pub(super) fn entry(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);
     let irq = k.int(b"irq=")? as u32;
     let name = k.rest(b"name=").or_else(|| k.rest(b"handler=")).unwrap_or(b"");
-    Some(What::IrqEntry { irq, name: cx.name(irq, trim_end(name)) })
+    Some(What::IrqEntry { irq, name: cx.name(irq, without_address(trim_end(name))) })
 }
 
 /// A work item and its function: an address, or a name where the text resolved it.
@@ -27,7 +27,11 @@ pub(super) fn work(body: &[u8], cx: &mut Context<'_>) -> Option<Work> {
     // A symbol may be all hex digits (`decade`); an address has at least eight.
     Some(match pointer(function) {
         Some((function, len)) if len >= 8 => Work { work, function, name: NameId::NONE },
-        _ => Work { work, function: 0, name: cx.name((work >> 4) as u32, function) },
+        _ => {
+            // Some options print `function+0x0/0x50`.
+            let end = function.iter().position(|&b| b == b'+').unwrap_or(function.len());
+            Work { work, function: 0, name: cx.name((work >> 4) as u32, &function[..end]) }
+        }
     })
 }
 

@@ -1,7 +1,7 @@
 //! `lock:*`.
 
-use super::Context;
-use crate::scan::{Keys, blank, hex, int, pointer, trim, trim_end, trim_start};
+use super::{Context, without_address};
+use crate::scan::{Keys, blank, int, pointer, trim, trim_end, trim_start};
 use holdup_trace::{NameId, StackRef, What};
 
 /// `0xff… (flags=SPIN|MUTEX)`, numeric flags, or raw `lock_addr=0xff… flags=33`.
@@ -70,17 +70,6 @@ pub(super) fn lockdep(body: &[u8], acquire: bool, cx: &mut Context<'_>) -> Optio
         }
     }
     Some(Lockdep { lock, name: cx.name((lock >> 4) as u32, without_address(trim_end(name))), flags })
-}
-
-/// `perf script -F +ip,sym` adds the instruction's address and symbol behind the fields.
-#[inline]
-fn without_address(name: &[u8]) -> &[u8] {
-    let Some(space) = name.iter().position(|&b| blank(b)) else { return name };
-    let rest = trim_start(&name[space..]);
-    match hex(rest) {
-        Some((_, n)) if n >= 8 && rest.get(n).is_none_or(|&b| blank(b)) => &name[..space],
-        _ => name,
-    }
 }
 
 fn lockdep_raw(body: &[u8], cx: &mut Context<'_>) -> Option<Lockdep> {

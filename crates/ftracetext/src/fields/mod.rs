@@ -12,7 +12,7 @@ mod syscall;
 use crate::events::Entry;
 use crate::kind::Kind;
 use crate::line::Line;
-use crate::scan::{Keys, int};
+use crate::scan::{Keys, blank, hex, int, trim_start};
 use holdup_trace::{Batch, Cpu, LocalNames, NameId, StackRef, Tid, What};
 
 /// What the field readers need beside the text.
@@ -104,4 +104,15 @@ fn cpu(n: u64) -> Cpu {
 fn bracketed(s: &[u8]) -> Option<(u64, &[u8])> {
     let open = s.iter().rposition(|&b| b == b'[')?;
     Some((int(&s[open + 1..])?, &s[..open]))
+}
+
+/// `perf script -F +ip,sym` adds the instruction's address and symbol behind the fields.
+#[inline]
+fn without_address(name: &[u8]) -> &[u8] {
+    let Some(space) = name.iter().position(|&b| blank(b)) else { return name };
+    let rest = trim_start(&name[space..]);
+    match hex(rest) {
+        Some((_, n)) if n >= 8 && rest.get(n).is_none_or(|&b| blank(b)) => &name[..space],
+        _ => name,
+    }
 }

@@ -18,7 +18,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     // The kernel and trace-cmd right-align the comm to 16 columns. When the dash is where it must
     // be, whatever looks like a time stamp before it is part of the comm.
     let from = if line.get(16) == Some(&b'-') { 17 } else { 0 };
-    let (stamp, head, rest) = split(line, from, head).or_else(|| if from > 0 { split(line, 0, head) } else { None })?;
+    let (stamp, head, rest) = split(line, from, true, head).or_else(|| if from > 0 { split(line, 0, true, head) } else { None })?;
     let mut rest = trim(rest);
     // `trace-cmd report --ts-diff`.
     if let [b'(', b'+', after @ ..] = rest
@@ -37,6 +37,14 @@ fn event(rest: &[u8]) -> Option<(&[u8], Form, &[u8])> {
     let end = rest.iter().position(|b| matches!(b, b':' | b'(' | b' ' | b'\t')).unwrap_or(rest.len());
     if end == 0 {
         return None;
+    }
+    // The event before it was recorded with its stack; the functions follow line by line.
+    if rest[0] == b'<' {
+        return match rest {
+            b"<stack trace>" => Some((b"kernel_stack", Form::Colon, b"")),
+            b"<user stack trace>" => Some((b"user_stack", Form::Colon, b"")),
+            _ => None,
+        };
     }
     let (name, after) = rest.split_at(end);
     match after {
@@ -176,6 +184,9 @@ mod tests {
             ("            bash-1     [003]  1.000000: do_IRQ <-common", "bash|1|-1|3|1000000000|do_IRQ|Function|"),
             ("            bash-1     [003]  1.000000: (+12)   a: b\r", "bash|1|-1|3|1000000000|a|Colon|b"),
             ("            bash-1     [003]  1.000000: sched:a: b", "bash|1|-1|3|1000000000|sched:a|Colon|b"),
+            ("    bash-5210      1..... 17277us : sys_read -> 0x0", "bash|5210|-1|1|17277000|sys_read|Return|0x0"),
+            ("    bash-5210      1d.h2.    4us+: a: b", "bash|5210|-1|1|4000|a|Colon|b"),
+            ("            bash-1     [003] d....  1.000000: <stack trace>", "bash|1|-1|3|1000000000|kernel_stack|Colon|"),
             ("<4583>-4583  (-----) [000] ...1 2.000000: a: b", "|4583|-1|0|2000000000|a|Colon|b"),
         ];
         for (line, want) in cases {
@@ -188,7 +199,7 @@ mod tests {
         for comm in ["a b", "kworker/0:1-ev", "x-1 [0] 1.5: y", "[001]", "-", "a: b", "1.000000: x", "(12)", "é", "sh-12 (3) [1]"] {
             let line = format!("{comm:>16}-77    [003] d..2.   274.804075: sched_switch: body");
             let l = parse(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
-            let width = line.len() - format!("{comm}").len();
+            let width = line.len() - comm.len();
             assert!(width > 0);
             assert_eq!((String::from_utf8_lossy(l.comm), l.tid.0, l.cpu.0), (comm.into(), 77, 3), "{line}");
         }

@@ -76,13 +76,14 @@ pub(crate) fn parse(syntax: Syntax, line: &[u8]) -> Option<Line<'_>> {
 const COLONS: usize = 20;
 
 /// The first colon from `from` on that follows a time stamp and for which `head` accepts what
-/// precedes the stamp. Gives the stamp, what `head` made of the head, and the rest of the line.
+/// precedes the stamp. `counters` allows stamps without point. Gives the stamp, what `head` made of the head, and the rest of the line.
 #[inline]
-fn split<'a, T>(line: &'a [u8], from: usize, mut head: impl FnMut(&'a [u8]) -> Option<T>) -> Option<(Stamp, T, &'a [u8])> {
+fn split<'a, T>(line: &'a [u8], from: usize, counters: bool, mut head: impl FnMut(&'a [u8]) -> Option<T>) -> Option<(Stamp, T, &'a [u8])> {
     let mut at = from;
     for _ in 0..COLONS {
         at += memchr::memchr(b':', line.get(at..)?)?;
         if let Some((stamp, start)) = stamp_before(line, at)
+            && (counters || stamp.digits > 0)
             && line.get(at + 1).is_none_or(|&b| blank(b) || b == b'\r')
             && let Some(h) = head(&line[..start])
         {
@@ -107,7 +108,7 @@ fn stamp_before(line: &[u8], end: usize) -> Option<(Stamp, usize)> {
     }
     let digits = end - i;
     if digits == 0 {
-        return None;
+        return micros_before(line, end);
     }
     let point = i;
     if digits <= 9 && i > 0 && line[i - 1] == b'.' {
@@ -125,9 +126,19 @@ fn stamp_before(line: &[u8], end: usize) -> Option<(Stamp, usize)> {
             return Some((Stamp { ts, digits: digits as u8 }, i));
         }
     }
-    // A raw counter. One or two digits before a colon are more likely part of something else
-    // (`kworker/0:1`), and no counter that matters is that small.
-    (3..=18).contains(&digits).then_some((Stamp { ts: frac, digits: 0 }, point))
+    // A raw counter.
+    (digits <= 18).then_some((Stamp { ts: frac, digits: 0 }, point))
+}
+
+/// The kernel's latency format counts microseconds since the trace began: `17277us : `, with a
+/// mark in place of the blank behind a long delay.
+fn micros_before(line: &[u8], end: usize) -> Option<(Stamp, usize)> {
+    let (mark, s) = line[..end].split_last()?;
+    if !matches!(mark, b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$') {
+        return None;
+    }
+    let (micros, rest) = number_at_end(s.strip_suffix(b"us")?)?;
+    Some((Stamp { ts: micros.checked_mul(1000)?, digits: 6 }, rest.len()))
 }
 
 /// Split the decimal number off the end of `s`.
@@ -181,8 +192,7 @@ mod tests {
         assert_eq!(stamp("12.123456789"), Some((12_123_456_789, 9, 0)));
         assert_eq!(stamp("]770227493960"), Some((770227493960, 0, 1)));
         assert_eq!(stamp("1d.h1.770233360204"), Some((770233360204, 0, 6)));
-        assert_eq!(stamp(".5"), None);
-        assert_eq!(stamp("kworker/0"), None);
+        assert_eq!(stamp("  3"), Some((3, 0, 2)));
         assert_eq!(stamp("99999999999.000000"), None, "beyond 64 bits of nanoseconds");
         assert_eq!(stamp("9999999999999999999.000000"), None);
         assert_eq!(stamp("1234567890123456789012345"), None);

@@ -22,7 +22,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     // The comm is right-aligned to 16 columns unless call chains are printed. What looks like a
     // time stamp in an aligned comm is part of it.
     let from = if line.get(16) == Some(&b' ') && line[15] != b' ' { 17 } else { 0 };
-    let (stamp, head, rest) = split(line, from, |h| head(h, true)).or_else(|| split(line, 0, |h| head(h, false)))?;
+    let (stamp, head, rest) = split(line, from, false, |h| head(h, true)).or_else(|| split(line, 0, false, |h| head(h, false)))?;
     let rest = trim(rest);
     let (first, after) = token(rest);
     let (period, first, after) = match whole_dec(first) {
