@@ -7,7 +7,7 @@ use holdup_trace::{EventDesc, EventId};
 use rustc_hash::FxHashMap;
 
 /// More names than this are not events but a misunderstanding; the rest share one entry.
-const MAX_NAMES: usize = 4096;
+pub(crate) const MAX_NAMES: usize = 4096;
 
 /// One event of the file.
 #[derive(Clone, Debug)]
