@@ -136,9 +136,9 @@ impl CallStats {
 #[derive(Debug, Default)]
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
-    stats: Vec<Box<CallStats>>,
+    stats: Vec<CallStats>,
     /// A damaged trace may show any number; past this many the rest is hashed.
-    far: FxHashMap<u32, Box<CallStats>>,
+    far: FxHashMap<u32, CallStats>,
 }
 
 const NEAR: usize = 64;
@@ -156,14 +156,14 @@ impl CallTable {
     fn add(&mut self, nr: u32) -> &mut CallStats {
         if self.numbers.len() < NEAR {
             self.numbers.push(nr);
-            self.stats.push(Box::default());
+            self.stats.push(CallStats::default());
             return self.stats.last_mut().expect("just pushed");
         }
         self.far.entry(nr).or_default()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &CallStats)> {
-        let near = self.numbers.iter().copied().zip(self.stats.iter().map(|s| &**s));
-        near.chain(self.far.iter().map(|(&n, s)| (n, &**s)))
+        let near = self.numbers.iter().copied().zip(&self.stats);
+        near.chain(self.far.iter().map(|(&n, s)| (n, s)))
     }
 }

@@ -53,6 +53,14 @@ impl CpuData {
         }
     }
 
+    /// Bytes of the input this takes up.
+    pub(crate) fn stored(&self) -> u64 {
+        match &self.storage {
+            Storage::Flat { len, .. } => *len,
+            Storage::Chunks(chunks) => chunks.iter().map(|c| c.packed as u64 + 8).sum(),
+        }
+    }
+
     fn block_len(&self) -> usize {
         (BLOCK / self.page_size).max(1) * self.page_size
     }

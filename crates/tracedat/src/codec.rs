@@ -7,8 +7,12 @@ use std::io::{self, Read};
 
 /// No section and no chunk is believed to be larger than this, whatever its header says.
 /// kallsyms of a kernel with many modules is about 20 MiB; trace-cmd's chunks are ten pages.
-const LARGEST: usize = 1 << 30;
+const LARGEST: usize = 256 << 20;
 const LARGEST_CHUNK: usize = 64 << 20;
+/// Pages of a ring buffer do not shrink further than this, empty ones included; a chunk that
+/// claims to is damaged, unless it is small anyway.
+const BEST_RATIO: usize = 4096;
+const SMALL_CHUNK: usize = 1 << 20;
 
 /// The compression named in the file's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,17 +66,21 @@ pub(crate) struct Chunk {
 /// size in the BUFFER option was for a while written four bytes short. Returns the chunks that
 /// lie inside the file and whether some do not.
 pub(crate) fn chunk_table(source: &Source, offset: u64, big: bool) -> Result<(Vec<Chunk>, bool), ErrorKind> {
-    let mut at = offset;
-    let word = |at: u64| -> Result<Option<u32>, ErrorKind> {
-        let mut b = [0; 4];
-        let whole = source.read_at(at, &mut b)? == 4;
-        Ok(whole.then(|| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }))
-    };
-    let Some(count) = word(at)? else { return Ok((Vec::new(), true)) };
-    at += 4;
+    let words = |at: u64, out: &mut [u8]| -> Result<bool, ErrorKind> { Ok(source.read_at(at, out)? == out.len()) };
+    let word = |b: [u8; 4]| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
+    let mut count = [0; 4];
+    if !words(offset, &mut count)? {
+        return Ok((Vec::new(), true));
+    }
+    let mut at = offset.saturating_add(4);
     let mut chunks = Vec::new();
-    for _ in 0..count {
-        let (Some(packed), Some(size)) = (word(at)?, word(at + 4)?) else { return Ok((chunks, true)) };
+    for _ in 0..word(count) {
+        let mut sizes = [0; 8];
+        if !words(at, &mut sizes)? {
+            return Ok((chunks, true));
+        }
+        let [a, b, c, d, e, f, g, h] = sizes;
+        let (packed, size) = (word([a, b, c, d]), word([e, f, g, h]));
         at += 8;
         if at + packed as u64 > source.len() {
             return Ok((chunks, true));
@@ -105,7 +113,7 @@ impl Inflater {
     pub(crate) fn chunk(&mut self, packed: &[u8], size: u32, out: &mut Vec<u8>) -> bool {
         out.clear();
         let size = size as usize;
-        if size > LARGEST_CHUNK {
+        if size > LARGEST_CHUNK || size > SMALL_CHUNK.max(packed.len() * BEST_RATIO) {
             return false;
         }
         out.reserve(size);

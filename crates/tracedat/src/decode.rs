@@ -13,7 +13,6 @@ use std::sync::Arc;
 /// What all decoders of a file share.
 pub(crate) struct Shared {
     pub(crate) layout: PageLayout,
-    pub(crate) time: TimeMap,
     pub(crate) table: EventTable,
     pub(crate) names: Arc<Names>,
 }
@@ -23,6 +22,7 @@ pub(crate) struct Decoder<'a, E> {
     path: &'a Path,
     shared: &'a Shared,
     data: &'a CpuData,
+    time: &'a TimeMap,
     cpu: Cpu,
     fetch: Option<Fetch<'a>>,
     names: LocalNames,
@@ -33,9 +33,9 @@ pub(crate) struct Decoder<'a, E> {
 }
 
 impl<'a, E: Endian> Decoder<'a, E> {
-    pub(crate) fn new(path: &'a Path, shared: &'a Shared, data: &'a CpuData, cpu: Cpu) -> Decoder<'a, E> {
+    pub(crate) fn new(path: &'a Path, shared: &'a Shared, data: &'a CpuData, time: &'a TimeMap, cpu: Cpu) -> Decoder<'a, E> {
         let names = LocalNames::new(shared.names.clone());
-        Decoder { path, shared, data, cpu, fetch: None, names, block: 0, page: None, endian: PhantomData }
+        Decoder { path, shared, data, time, cpu, fetch: None, names, block: 0, page: None, endian: PhantomData }
     }
 
     fn try_fill(&mut self, batch: &mut Batch) -> std::io::Result<bool> {
@@ -74,7 +74,7 @@ impl<'a, E: Endian> Decoder<'a, E> {
             batch.quality.add(QualityCode::SkippedBytes, if whole { bytes.len() as u64 } else { 0 });
             return;
         };
-        let Shared { time, table, .. } = self.shared;
+        let (table, time) = (&self.shared.table, self.time);
         let mut records = page.records::<E>();
         let mut next = records.next_payload();
         if page.loss != Loss::None {
@@ -87,11 +87,19 @@ impl<'a, E: Endian> Decoder<'a, E> {
             let tid = Tid(E::u32(payload, table.pid_at));
             match table.lookup(E::u16(payload, 0)) {
                 Some((id, plan)) => {
-                    let what = plan.decode::<E>(payload, &mut self.names, batch);
-                    if what.is_none() {
-                        batch.quality.add(QualityCode::BadRecords, 1);
-                    }
-                    let what = what.unwrap_or(What::Other);
+                    let what = match plan.decode::<E>(payload, &mut self.names, batch) {
+                        Some(What::Other) => {
+                            if let Some(fault) = table.fault(id, plan) {
+                                batch.quality.add(fault, 1);
+                            }
+                            What::Other
+                        }
+                        Some(what) => what,
+                        None => {
+                            batch.quality.add(QualityCode::BadRecords, 1);
+                            What::Other
+                        }
+                    };
                     batch.events.push(Event { ts, tid, pid: Pid::UNKNOWN, comm: NameId::NONE, cpu, id, what });
                 }
                 None => batch.quality.add(QualityCode::BadRecords, 1),

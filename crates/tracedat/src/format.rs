@@ -1,6 +1,6 @@
 //! The events a file describes, as tables indexed by their id.
 
-use holdup_trace::{Capabilities, EventDesc, EventId};
+use holdup_trace::{Capabilities, EventDesc, EventId, QualityCode};
 use holdup_tracepoint::{Abi, Format, Plan};
 use std::collections::BTreeSet;
 
@@ -29,6 +29,8 @@ pub(crate) struct EventTable {
     pub(crate) pid_at: usize,
     /// The file was recorded with a list of events and describes these only.
     pub(crate) selected: bool,
+    /// Events from this index on occur without being described.
+    described: usize,
     /// Descriptions that could not be read.
     pub(crate) unreadable: usize,
 }
@@ -36,7 +38,8 @@ pub(crate) struct EventTable {
 impl EventTable {
     /// Compile the descriptions, pairs of system and `format` text.
     pub(crate) fn compile(texts: &[(String, String)], abi: Abi) -> EventTable {
-        let mut table = EventTable { descs: Vec::new(), plans: Vec::new(), ids: Vec::new(), pid_at: 4, selected: false, unreadable: 0 };
+        let mut table =
+            EventTable { descs: Vec::new(), plans: Vec::new(), ids: Vec::new(), pid_at: 4, selected: false, described: 0, unreadable: 0 };
         let mut everywhere = BTreeSet::new();
         let mut pid_at = None;
         for (system, text) in texts {
@@ -53,6 +56,7 @@ impl EventTable {
             let plan = Plan::compile(&format, abi);
             table.add(format.id, EventDesc { name: format.name, system: format.system }, plan);
         }
+        table.described = table.descs.len();
         table.pid_at = pid_at.unwrap_or(4);
         table.selected = everywhere.len() < EVERYWHERE.len() - 1 && texts.iter().any(|(s, _)| s != "ftrace");
         table
@@ -80,6 +84,15 @@ impl EventTable {
         let event = *self.ids.get(raw as usize)?;
         let plan = self.plans.get(event as usize)?;
         Some((EventId(event), plan))
+    }
+
+    /// Why an event that decoded to nothing did so, if it is the file's fault.
+    pub(crate) fn fault(&self, event: EventId, plan: &Plan) -> Option<QualityCode> {
+        match plan {
+            Plan::Incomplete(_) => Some(QualityCode::MissingField),
+            _ if event.0 as usize >= self.described => Some(QualityCode::MissingFormat),
+            _ => None,
+        }
     }
 
     /// What the file can prove, given the ids that occur in it.
@@ -129,6 +142,9 @@ mod tests {
         t.add_unknown(77);
         let (event, plan) = t.lookup(77).unwrap();
         assert_eq!((t.descs[event.0 as usize].name.as_str(), plan), ("unknown event 77", &Plan::Other));
+        assert_eq!(t.fault(event, plan), Some(QualityCode::MissingFormat));
+        let (event, plan) = t.lookup(1).unwrap();
+        assert_eq!(t.fault(event, plan), Some(QualityCode::MissingField), "a switch without fields");
         assert!(t.lookup(76).is_none() && t.lookup(u16::MAX).is_none());
     }
 }

@@ -16,6 +16,7 @@ mod blocks;
 mod codec;
 mod decode;
 mod format;
+mod guest;
 mod meta;
 mod page;
 mod rawdir;

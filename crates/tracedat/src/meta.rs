@@ -4,6 +4,7 @@
 //! the same and are read here. Source: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5).
 
 use crate::codec::Codec;
+use crate::guest::GuestClock;
 use crate::page::PageLayout;
 use crate::source::Cursor;
 use crate::time::TimeMap;
@@ -45,8 +46,8 @@ pub(crate) struct Options {
     pub(crate) version: Option<String>,
     pub(crate) trace_id: Option<u64>,
     pub(crate) time: TimeMap,
-    /// Guest file: times are corrected to the host's by trace-cmd, not here.
-    pub(crate) time_shift: bool,
+    /// Of a guest: its CPUs' clocks against the host's.
+    pub(crate) time_shift: Vec<GuestClock>,
     pub(crate) guests: Vec<String>,
     /// Events overwritten or dropped by the kernel, over all CPUs and buffers.
     pub(crate) overrun: u64,
@@ -244,7 +245,7 @@ impl Meta {
             option::VERSION => o.version = Some(text()),
             option::CPUCOUNT if data.len() <= 8 => self.cpus = u32_at(0).filter(|&n| n <= MANY).or(self.cpus),
             option::TRACEID => o.trace_id = u64_at(0),
-            option::TIME_SHIFT => o.time_shift = true,
+            option::TIME_SHIFT => o.time_shift = GuestClock::parse(data, big),
             option::GUEST => o.guests.push(String::from_utf8_lossy(data.split(|&b| b == 0).next().unwrap_or(&[])).into_owned()),
             option::HOOK | option::PROCMAPS => {}
             section::HEADER_INFO..=section::CMDLINES => {

@@ -8,8 +8,9 @@ use crate::meta::{Buffer, Meta};
 use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, scan};
 use crate::source::{Cursor, Source};
+use crate::time::TimeMap;
 use crate::{v6, v7};
-use holdup_trace::{Cpu, ErrorKind, Nanos, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
+use holdup_trace::{Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ pub struct TraceDat {
     info: TraceInfo,
     quality: Quality,
     runs: Vec<Run>,
-    cpus: Vec<(Cpu, CpuData)>,
+    cpus: Vec<(Cpu, CpuData, TimeMap)>,
     shared: Shared,
     big: bool,
 }
@@ -52,8 +53,11 @@ impl TraceDat {
         let layout = meta.layout.unwrap_or(PageLayout::default_for(meta.long_size as usize));
         let source = Arc::new(source);
         let mut lanes = Vec::new();
+        let mut budget = source.len();
         for buffer in &meta.buffers {
-            lanes.extend(lanes_of(&meta, buffer, &source, &layout)?);
+            let (more, whole) = lanes_of(&meta, buffer, &source, &layout, &mut budget)?;
+            lanes.extend(more);
+            meta.cut += !whole as u64;
         }
         TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)
     }
@@ -71,12 +75,15 @@ impl TraceDat {
         let (numbers, data): (Vec<u32>, Vec<CpuData>) = lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
         let formats = std::mem::take(&mut meta.formats);
         let kallsyms = std::mem::take(&mut meta.kallsyms);
-        let time = meta.options.time;
+        // Each CPU of a guest has its own way to the host's time.
+        let guests = std::mem::take(&mut meta.options.time_shift);
+        let time = |cpu: &u32| TimeMap { guest: guests.get(*cpu as usize).cloned(), ..meta.options.time.clone() };
+        let times: Vec<TimeMap> = numbers.iter().map(time).collect();
         // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
             let table = scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
-            let scanned = if meta.big { scan::<Big>(&data, &layout, &time) } else { scan::<Little>(&data, &layout, &time) };
+            let scanned = if meta.big { scan::<Big>(&data, &layout, &times) } else { scan::<Little>(&data, &layout, &times) };
             (scanned, symbols.join(), table.join())
         });
         let died = |_| ErrorKind::Io(std::io::Error::other("a thread of the reader ended early"));
@@ -90,7 +97,6 @@ impl TraceDat {
         for &id in &unknown {
             table.add_unknown(id);
         }
-        quality.add(QualityCode::MissingFormat, unknown.len() as u64);
         let mut total = Found::default();
         found.iter().for_each(|f| total.absorb(f));
         // Losses marked on pages are counted when these are decoded. The kernel's own counters
@@ -106,19 +112,20 @@ impl TraceDat {
         info.span = (total.events > 0).then_some((total.first, total.last));
         info.symbols = symbols;
         describe(&mut info, &meta, &layout, &table, &total);
+        if !guests.is_empty() {
+            info.extra.push(("guest".into(), "times are shifted to the host's clock".into()));
+        }
 
         let mut runs = Vec::new();
         let mut cpus = Vec::new();
-        for ((number, data), found) in numbers.into_iter().zip(data).zip(&found) {
+        for (((number, data), time), found) in numbers.into_iter().zip(data).zip(times).zip(&found) {
             if found.events == 0 && found.lost == 0 && found.lost_unknown == 0 {
                 continue;
             }
-            // A page that holds nothing but the mark of a loss has no event to take a time from.
-            let first_ts: Nanos = if found.events == 0 { 0 } else { found.first };
-            runs.push(Run { first_ts });
-            cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data));
+            runs.push(Run { first_ts: found.start });
+            cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data, time));
         }
-        let shared = Shared { layout, time, table, names: info.names.clone() };
+        let shared = Shared { layout, table, names: info.names.clone() };
         Ok(TraceDat { info, quality, runs, cpus, shared, big: meta.big })
     }
 }
@@ -137,40 +144,53 @@ impl Reader for TraceDat {
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        let (cpu, data) = &self.cpus[run];
+        let (cpu, data, time) = &self.cpus[run];
         if self.big {
-            Box::new(Decoder::<Big>::new(&self.info.path, &self.shared, data, *cpu))
+            Box::new(Decoder::<Big>::new(&self.info.path, &self.shared, data, time, *cpu))
         } else {
-            Box::new(Decoder::<Little>::new(&self.info.path, &self.shared, data, *cpu))
+            Box::new(Decoder::<Little>::new(&self.info.path, &self.shared, data, time, *cpu))
         }
     }
 }
 
-/// The CPUs of one buffer that have data.
-fn lanes_of(meta: &Meta, buffer: &Buffer, source: &Arc<Source>, layout: &PageLayout) -> Result<Vec<Lane>, ErrorKind> {
+/// The CPUs of one buffer that have data, and whether all could be taken.
+///
+/// Every byte of a file belongs to one CPU. Where the tables say otherwise they are damaged, and
+/// following them could mean to read the same data thousands of times: `budget` is what is left
+/// of the file.
+fn lanes_of(
+    meta: &Meta,
+    buffer: &Buffer,
+    source: &Arc<Source>,
+    layout: &PageLayout,
+    budget: &mut u64,
+) -> Result<(Vec<Lane>, bool), ErrorKind> {
     let stated = if buffer.page_size > 0 { buffer.page_size } else { meta.page_size } as usize;
     let codec = if buffer.compressed { meta.codec } else { Codec::None };
-    let build = |page_size: usize| -> Result<Vec<Lane>, ErrorKind> {
+    let build = |page_size: usize, budget: &mut u64| -> Result<(Vec<Lane>, bool), ErrorKind> {
         let mut lanes = Vec::new();
         for extent in buffer.cpus.iter().filter(|e| e.size > 0) {
             let (data, cut) = match codec {
                 Codec::None => CpuData::flat(source.clone(), extent.offset, extent.size, page_size),
                 codec => CpuData::chunked(source.clone(), extent.offset, meta.big, codec, page_size)?,
             };
+            let Some(left) = budget.checked_sub(data.stored()) else { return Ok((lanes, false)) };
+            *budget = left;
             lanes.push(Lane { cpu: extent.cpu, data, cut });
         }
-        Ok(lanes)
+        Ok((lanes, true))
     };
     let page_size = usable(stated, layout).unwrap_or(4096);
-    let lanes = build(page_size)?;
+    let before = *budget;
+    let (lanes, whole) = build(page_size, budget)?;
     // Since Linux 6.8 a buffer's pages can be larger than the machine's (buffer_subbuf_size_kb).
     // Then header_page is right, and writers that do not know of it write the machine's size.
     match usable(layout.page, layout) {
         Some(other) if other != page_size && !fits(meta.big, &lanes, layout) => {
-            let others = build(other)?;
-            Ok(if fits(meta.big, &others, layout) { others } else { lanes })
+            let (others, _) = build(other, &mut before.clone())?;
+            Ok((if fits(meta.big, &others, layout) { others } else { lanes }, whole))
         }
-        _ => Ok(lanes),
+        _ => Ok((lanes, whole)),
     }
 }
 
@@ -241,9 +261,6 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
     }
     if let Some(id) = options.trace_id {
         info.extra.push(("trace id".into(), format!("{id:#x}")));
-    }
-    if options.time_shift {
-        info.extra.push(("guest".into(), "times are the guest's own, not shifted to the host's".into()));
     }
     for guest in &options.guests {
         info.extra.push(("traced guest".into(), guest.clone()));

@@ -48,6 +48,8 @@ pub(crate) struct Found {
     /// Earliest and latest time of an event, in the printed clock; (MAX, 0) without events.
     pub(crate) first: u64,
     pub(crate) last: u64,
+    /// Earliest time of an event or the mark of a loss: where the run begins.
+    pub(crate) start: u64,
     /// Losses marked on the pages that could be counted, and that could not.
     pub(crate) lost: u64,
     pub(crate) lost_unknown: u64,
@@ -55,7 +57,7 @@ pub(crate) struct Found {
 
 impl Default for Found {
     fn default() -> Found {
-        Found { events: 0, first: u64::MAX, last: 0, lost: 0, lost_unknown: 0 }
+        Found { events: 0, first: u64::MAX, last: 0, start: u64::MAX, lost: 0, lost_unknown: 0 }
     }
 }
 
@@ -65,13 +67,14 @@ impl Found {
         self.events += other.events;
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
+        self.start = self.start.min(other.start);
         self.lost = self.lost.saturating_add(other.lost);
         self.lost_unknown += other.lost_unknown;
     }
 }
 
-/// Scan all CPUs. The result has one [`Found`] per element of `cpus`.
-pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, time: &TimeMap) -> io::Result<(Vec<Found>, IdSet)> {
+/// Scan all CPUs, each with its own element of `times`. The result has one [`Found`] per CPU.
+pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, times: &[TimeMap]) -> io::Result<(Vec<Found>, IdSet)> {
     // (CPU, first block, end): small enough that one busy CPU does not keep one thread alone.
     let shares: Vec<(usize, usize, usize)> = cpus
         .iter()
@@ -83,7 +86,7 @@ pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, time: &Time
         let mut ids = IdSet::default();
         let mut found = Vec::new();
         while let Some(&(cpu, from, to)) = shares.get(next.fetch_add(1, Relaxed)) {
-            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, time, &mut ids)?));
+            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, &times[cpu], &mut ids)?));
         }
         Ok((found, ids))
     };
@@ -122,20 +125,26 @@ fn share<E: Endian>(
         fetch.load(n, &mut quality)?;
         for bytes in fetch.block().chunks(cpu.page_size) {
             let Some(page) = Page::parse::<E>(layout, bytes, cpu.page_size) else { continue };
+            let mut records = page.records::<E>();
+            let mut next = records.next_payload();
             match page.loss {
                 Loss::None => {}
                 Loss::Count(n) => out.lost = out.lost.saturating_add(n),
                 Loss::Unknown => out.lost_unknown += 1,
             }
-            let mut records = page.records::<E>();
-            while let Some(payload) = records.next_payload() {
+            if page.loss != Loss::None {
+                out.start = out.start.min(time.apply(records.time));
+            }
+            while let Some(payload) = next {
                 let at = time.apply(records.time);
                 out.events += 1;
                 out.first = out.first.min(at);
                 out.last = out.last.max(at);
                 ids.insert(E::u16(payload, 0));
+                next = records.next_payload();
             }
         }
     }
+    out.start = out.start.min(out.first);
     Ok(out)
 }

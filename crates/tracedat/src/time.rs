@@ -1,22 +1,31 @@
 //! From the ring buffer's clock to the times trace-cmd prints.
 
+use crate::guest::GuestClock;
+
 /// Maps time stamps as the file's options ask for.
 ///
-/// Order and arithmetic are trace-cmd's: a TSC is scaled first, then the offsets of the DATE and
+/// Order and arithmetic are trace-cmd's: a guest's time becomes its host's, a TSC is
+/// scaled, then the offsets of the DATE and
 /// OFFSET options are added. The offset inside TSC2NSEC is not used, by trace-cmd neither.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TimeMap {
     /// Multiplier and shift of TSC2NSEC; multiplier 0 leaves the clock as it is.
     pub(crate) mult: u32,
     pub(crate) shift: u32,
     /// Nanoseconds added, modulo 2^64.
     pub(crate) offset: i64,
+    /// Set for a CPU of a guest.
+    pub(crate) guest: Option<GuestClock>,
 }
 
 impl TimeMap {
     /// One time stamp.
     #[inline(always)]
     pub(crate) fn apply(&self, raw: u64) -> u64 {
+        let raw = match &self.guest {
+            None => raw,
+            Some(guest) => guest.apply(raw),
+        };
         let scaled = if self.mult == 0 { raw } else { self.scale(raw) };
         scaled.wrapping_add_signed(self.offset)
     }
@@ -57,9 +66,9 @@ mod tests {
 
     #[test]
     fn scaling_does_not_overflow() {
-        let t = TimeMap { mult: 1 << 31, shift: 32, offset: -1 };
+        let t = TimeMap { mult: 1 << 31, shift: 32, offset: -1, guest: None };
         assert_eq!(t.apply(u64::MAX), u64::MAX / 2 - 1);
         assert_eq!(TimeMap::default().apply(5), 5);
-        assert_eq!(TimeMap { mult: 3, shift: 200, offset: 0 }.apply(9), 0);
+        assert_eq!(TimeMap { mult: 3, shift: 200, offset: 0, guest: None }.apply(9), 0);
     }
 }

@@ -4,6 +4,9 @@ use crate::meta::{Buffer, CpuExtent, MANY, Meta, Pointer, bracketed, sized};
 use crate::source::{Cursor, Source, printable};
 use holdup_trace::ErrorKind;
 
+/// A guard: more instances than this are damage.
+const MOST_INSTANCES: usize = 1024;
+
 /// Read everything after the initial format.
 pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Result<(), ErrorKind> {
     c.enter("header info");
@@ -32,7 +35,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
         // Its size was once not written; the clock is a detail not worth failing for.
         meta.options.clock = sized(c, "trace clock").ok().and_then(|t| bracketed(&String::from_utf8_lossy(&t)));
     }
-    for (name, offset) in instances {
+    for (name, offset) in instances.into_iter().take(MOST_INSTANCES) {
         let mut c = Cursor::new(source, offset, meta.big, format!("instance {name}"));
         match buffer(meta, &mut c, name) {
             Ok((b, _)) => meta.buffers.push(b),

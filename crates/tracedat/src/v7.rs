@@ -4,9 +4,11 @@ use crate::codec::Codec;
 use crate::meta::{Meta, Pointer, section};
 use crate::source::{Cursor, Source};
 use holdup_trace::ErrorKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const COMPRESSED: u16 = 1;
+/// trace-cmd writes two or three; a longer chain is damage.
+const MOST_OPTION_SECTIONS: usize = 4096;
 
 /// Read everything after the initial format.
 pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Result<(), ErrorKind> {
@@ -19,11 +21,12 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
     })?;
     let first = c.u64("offset of the options")?;
 
-    let mut sections = Vec::new();
+    // One of each kind, the last one named: as in trace-cmd.
+    let mut sections = BTreeMap::new();
     let mut next = first;
     let mut seen = BTreeSet::new();
     // A chain that returns to a section already read ends there.
-    while next != 0 && seen.insert(next) {
+    while next != 0 && seen.len() < MOST_OPTION_SECTIONS && seen.insert(next) {
         match options(meta, source, next, &mut sections) {
             Ok(n) => next = n,
             Err(e @ ErrorKind::Io(_)) => return Err(e),
@@ -35,7 +38,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
             }
         }
     }
-    for &(id, offset) in &sections {
+    for (&id, &offset) in &sections {
         match metadata(meta, source, id, offset) {
             Ok(()) => {}
             Err(e @ ErrorKind::Io(_)) => return Err(e),
@@ -65,7 +68,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
 }
 
 /// Read one options section. Returns where the next one is, 0 for none.
-fn options(meta: &mut Meta, source: &Source, offset: u64, sections: &mut Vec<(u16, u64)>) -> Result<u64, ErrorKind> {
+fn options(meta: &mut Meta, source: &Source, offset: u64, sections: &mut BTreeMap<u16, u64>) -> Result<u64, ErrorKind> {
     let body = open(meta, source, offset, "options", section::OPTIONS)?;
     let mut c = body.cursor(source, meta.big, "options");
     loop {
@@ -75,7 +78,9 @@ fn options(meta: &mut Meta, source: &Source, offset: u64, sections: &mut Vec<(u1
         let buffers = meta.buffers.len();
         match meta.option(id, &data) {
             Pointer::Next(next) => return Ok(next),
-            Pointer::Section(id, offset) => sections.push((id, offset)),
+            Pointer::Section(id, offset) => {
+                sections.insert(id, offset);
+            }
             Pointer::Nothing | Pointer::Instance(..) => {}
         }
         if meta.buffers.len() > buffers {

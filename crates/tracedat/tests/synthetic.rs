@@ -119,6 +119,28 @@ fn clocks_are_scaled_and_shifted() {
 }
 
 #[test]
+fn a_guest_tells_the_time_of_its_host() {
+    for (interpolate, samples) in [(0, 1), (0, 3), (1, 2), (1, 4)] {
+        let mut s = FileSpec::new(7);
+        let columns = |s: &FileSpec, cpu: u64| -> Vec<u8> {
+            let each = |f: &dyn Fn(u64) -> u64| (0..samples).flat_map(|n| s.u64(f(n))).collect::<Vec<u8>>();
+            // Offsets of both signs, and times so that events fall before, between and after.
+            let times = each(&|n| 5_000_000_050 + n * 700);
+            let offsets = each(&|n| (n * 1_000_003 + cpu).wrapping_sub(2_000_000));
+            [s.u32(samples as u32), times, offsets, each(&|_| 8)].concat()
+        };
+        let fractions: Vec<u8> = (0..2 * samples).flat_map(|_| s.u64(3)).collect();
+        let option = [s.u64(0x1234), s.u32(interpolate), s.u32(2), columns(&s, 0), columns(&s, 7), fractions].concat();
+        s.options.push((12, option));
+        let s = with_pages(s);
+        let (dat, events, _) = read(&s);
+        assert!(dat.info().extra.iter().any(|x| x.0 == "guest"));
+        assert!(events[0].ts < 5_000_000_000 || samples > 1);
+        oracle(&s);
+    }
+}
+
+#[test]
 fn large_pages_are_believed_only_if_they_are_there() {
     for (page, stated) in [(16384, 16384), (16384, 4096), (65536, 65536), (65536, 4096)] {
         let mut s = FileSpec { page, stated_page: stated, ..FileSpec::new(7) };

@@ -29,6 +29,8 @@ pub(crate) struct FileSpec {
     pub(crate) clock: &'static str,
     pub(crate) options: Vec<(u16, Vec<u8>)>,
     pub(crate) buffers: Vec<BufferSpec>,
+    /// (system, text) in place of the two built-in events.
+    pub(crate) formats: Option<Vec<(String, String)>>,
     /// Write sizes of compressed data four bytes short, as trace-cmd did for a while.
     pub(crate) short_sizes: bool,
 }
@@ -45,6 +47,7 @@ impl FileSpec {
             clock: "local",
             options: Vec::new(),
             buffers: Vec::new(),
+            formats: None,
             short_sizes: false,
         }
     }
@@ -75,10 +78,13 @@ impl FileSpec {
     }
 
     /// Size and offset of the two longs of `sys_enter`, and the description of the events.
-    fn formats(&self) -> [(&'static str, String); 2] {
+    fn formats(&self) -> Vec<(String, String)> {
+        if let Some(formats) = &self.formats {
+            return formats.clone();
+        }
         let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
         let l = self.long;
-        [
+        let builtin = [
             (
                 "sched",
                 format!(
@@ -93,7 +99,8 @@ impl FileSpec {
                     6 * l
                 ),
             ),
-        ]
+        ];
+        builtin.map(|(system, text)| (system.to_owned(), text)).into()
     }
 
     fn header_page(&self) -> String {
