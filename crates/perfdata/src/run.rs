@@ -141,17 +141,23 @@ pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8
 
 impl<E: Endian> RunDecoder for RunReader<'_, E> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        let more = self.fill_some(batch)?;
+        if !more && self.file.source.shrank() {
+            batch.quality.add(QualityCode::Truncated, 1);
+        }
+        Ok(more)
+    }
+}
+
+impl<E: Endian> RunReader<'_, E> {
+    fn fill_some(&mut self, batch: &mut Batch) -> Result<bool> {
         if self.order.is_some() {
             return self.fill_sorted(batch);
         }
         if let (Some(bytes), Some(decoder)) = (self.mapped, &mut self.decoder) {
             let at = decode::<E>(decoder, bytes, batch);
             self.mapped = Some(&bytes[at..]);
-            let more = batch.is_full();
-            if !more && at < bytes.len() && self.file.source.shrank() {
-                batch.quality.add(QualityCode::Truncated, 1);
-            }
-            return Ok(more);
+            return Ok(batch.is_full());
         }
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(false) };
