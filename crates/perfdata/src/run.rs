@@ -87,6 +87,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
             order.push((last, at as u32));
             at += rec.len();
         }
+        batch.quality.add(QualityCode::Truncated, (at < self.window.bytes().len()) as u64);
         // Equal times keep their order: the second component is the offset.
         order.sort();
         self.order = Some((order, 0));
@@ -141,23 +142,16 @@ pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8
 
 impl<E: Endian> RunDecoder for RunReader<'_, E> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let more = self.fill_some(batch)?;
-        if !more && self.file.source.shrank() {
-            batch.quality.add(QualityCode::Truncated, 1);
-        }
-        Ok(more)
-    }
-}
-
-impl<E: Endian> RunReader<'_, E> {
-    fn fill_some(&mut self, batch: &mut Batch) -> Result<bool> {
         if self.order.is_some() {
             return self.fill_sorted(batch);
         }
         if let (Some(bytes), Some(decoder)) = (self.mapped, &mut self.decoder) {
             let at = decode::<E>(decoder, bytes, batch);
+            let more = batch.is_full();
+            // The index saw records to the end: where there are none any more, the file has shrunk.
+            batch.quality.add(QualityCode::Truncated, (!more && at < bytes.len()) as u64);
             self.mapped = Some(&bytes[at..]);
-            return Ok(batch.is_full());
+            return Ok(more);
         }
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(false) };
