@@ -34,10 +34,12 @@ impl Calls {
 }
 
 /// The calls of one number by one thread, as perf counts them and as they were.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CallRow {
     pub(crate) perf: Calls,
     pub(crate) right: Calls,
+    /// Length of each call of `right` whose entry was seen.
+    pub(crate) lengths: Vec<Nanos>,
     /// Returns without an entry that perf measured from the entry of an earlier call.
     pub(crate) stale: u64,
     /// Returns with number -1, which perf leaves out.
@@ -113,6 +115,8 @@ pub(crate) type RunKey = (char, u64, u16);
 /// What the events of one file come to.
 #[derive(Default)]
 pub(crate) struct Raw {
+    /// Written to a pipe: perf's summaries cannot read it.
+    pub(crate) piped: bool,
     pub(crate) calls: BTreeMap<(Id, u32), CallRow>,
     /// By the thread id the record carries, as perf goes by.
     pub(crate) stays: BTreeMap<Id, Stays>,
@@ -151,7 +155,8 @@ impl Raw {
         // perf knows these events by their full names only.
         let raw_calls: Vec<bool> = info.events.iter().map(|e| e.system == "raw_syscalls").collect();
         let (start, end) = info.span.unwrap_or((0, 0));
-        let mut walk = Walk { raw: Raw::default(), open: BTreeMap::new(), entries: BTreeMap::new(), cpus: BTreeMap::new(), running: BTreeMap::new(), start, end };
+        let raw = Raw { piped: info.format.contains("pipe"), ..Raw::default() };
+        let mut walk = Walk { raw, open: BTreeMap::new(), entries: BTreeMap::new(), cpus: BTreeMap::new(), running: BTreeMap::new(), start, end };
         let name = |id| info.names.get(id);
         merge::drive(&*reader, 0, &mut |events: &[Event], _: &Batch| {
             for e in events {
@@ -237,6 +242,7 @@ impl Walk {
                 row.unnumbered += 1;
                 // What it returns is the interrupted code's register.
                 row.right.add(now - start, false);
+                row.lengths.push(now - start);
             }
             return;
         }
@@ -244,6 +250,7 @@ impl Walk {
         // perf keeps the time of the entry and never forgets it.
         row.perf.add(self.entries.get(&me).map_or(0, |start| now - start), failed);
         row.right.add(open.map_or(0, |(_, start)| now - start), failed);
+        row.lengths.extend(open.map(|(_, start)| now - start));
         row.stale += (open.is_none() && self.entries.contains_key(&me)) as u64;
     }
 

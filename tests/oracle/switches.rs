@@ -35,6 +35,17 @@ fn stays_on_cpus_are_what_perf_sched_timehist_prints() {
     tally.finish();
 }
 
+/// Whether perf has nothing to show, and rightly so.
+fn nothing(file: &Recording, empty: bool, raw: &Raw, tally: &mut Tally) -> bool {
+    if empty {
+        tally.check(raw.piped || raw.stays.is_empty(), || format!("{}: perf prints nothing", file.name));
+        tally.count("files without switches, or piped", 1);
+    } else {
+        tally.count("files", 1);
+    }
+    empty
+}
+
 /// Rows by thread id; an id that was used again has several.
 fn by_tid(rows: Vec<SwitchRow>, wanted: impl Fn(&SwitchRow) -> bool) -> BTreeMap<i64, Vec<SwitchRow>> {
     let mut map: BTreeMap<i64, Vec<SwitchRow>> = BTreeMap::new();
@@ -65,12 +76,10 @@ fn check_name(file: &Recording, tid: i64, perf: &str, row: &SwitchRow, raw: &Raw
 
 fn compare_latency(file: &Recording, tally: &mut Tally) {
     let rows = perf::sched_latency(&perf::run(&["sched", "latency", "-p", "-f"], file).out);
-    if rows.is_empty() {
-        tally.count("files without switches perf can show", 1);
+    let raw = Raw::read(file);
+    if nothing(file, rows.is_empty(), &raw, tally) {
         return;
     }
-    tally.count("files", 1);
-    let raw = Raw::read(file);
     let analysis = file.analyze();
     let mut mine = by_tid(analysis.switches(), |r| r.delay_count != Some(0));
     for p in &rows {
@@ -105,12 +114,10 @@ fn agrees(p: &LatencyRow, h: &SwitchRow) -> bool {
 /// gathers the last stays of all such threads in one row; holdup goes by the event's `prev_pid`.
 fn compare_timehist(file: &Recording, tally: &mut Tally) {
     let hist = perf::sched_timehist(&perf::run(&["sched", "timehist", "-s", "-f"], file).out);
-    if hist.rows.is_empty() {
-        tally.count("files without switches perf can show", 1);
+    let raw = Raw::read(file);
+    if nothing(file, hist.rows.is_empty(), &raw, tally) {
         return;
     }
-    tally.count("files", 1);
-    let raw = Raw::read(file);
     let analysis = file.analyze();
     let mut mine = by_tid(analysis.switches(), |r| r.switches > 0);
     let mut gone = Stays::default();
@@ -147,6 +154,32 @@ fn compare_timehist(file: &Recording, tally: &mut Tally) {
     // What perf put under -1 is all there, where it belongs.
     let all = raw.stays.get(&-1).copied().unwrap_or_default();
     tally.check(all == gone, || format!("{}: {all:?} under -1, {gone:?} found", file.name));
+}
+
+#[test]
+fn stays_on_cpus_are_what_the_events_come_to() {
+    let mut tally = Tally::new("stays on CPUs = the events");
+    for file in perf_recordings() {
+        let raw = Raw::read(file);
+        if raw.stays.is_empty() {
+            continue;
+        }
+        tally.count("files", 1);
+        let mut expected = raw.stays;
+        expected.remove(&-1);
+        for (tid, last) in raw.stays_of_gone {
+            let s = expected.entry(tid).or_default();
+            (s.count, s.total) = (s.count + last.count, s.total + last.total);
+        }
+        let mut found: BTreeMap<i64, Stays> = BTreeMap::new();
+        for h in file.analyze().switches().iter().filter(|h| h.switches > 0) {
+            let s = found.entry(h.tid as i64).or_default();
+            (s.count, s.total) = (s.count + h.switches, s.total + h.runtime_ns);
+        }
+        tally.count("threads", found.len() as u64);
+        tally.check(found == expected, || format!("{}: {found:?}, {expected:?}", file.name));
+    }
+    tally.finish();
 }
 
 /// perf cuts run-time at microseconds.
