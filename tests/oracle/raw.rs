@@ -179,7 +179,17 @@ impl Raw {
         let raw_calls: Vec<bool> = info.events.iter().map(|e| e.system == "raw_syscalls").collect();
         let (start, end) = info.span.unwrap_or((0, 0));
         let raw = Raw { piped: info.format.contains("pipe"), ..Raw::default() };
-        let mut walk = Walk { raw, open: BTreeMap::new(), entries: BTreeMap::new(), cpus: BTreeMap::new(), elsewhere: BTreeMap::new(), woken: BTreeMap::new(), running: BTreeMap::new(), start, end };
+        let mut walk = Walk {
+            raw,
+            open: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            cpus: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
+            woken: BTreeMap::new(),
+            running: BTreeMap::new(),
+            start,
+            end,
+        };
         let name = |id| info.names.get(id);
         merge::drive(&*reader, 0, &mut |events: &[Event], _: &Batch| {
             for e in events {
@@ -200,7 +210,15 @@ fn shows_who_runs(what: &What) -> bool {
     use What::*;
     matches!(
         what,
-        SysEnter { .. } | SysExit { .. } | Waking { .. } | Wakeup { .. } | WakeupNew { .. } | IrqEntry { .. } | IrqExit { .. } | SoftirqEntry { .. } | SoftirqExit { .. }
+        SysEnter { .. }
+            | SysExit { .. }
+            | Waking { .. }
+            | Wakeup { .. }
+            | WakeupNew { .. }
+            | IrqEntry { .. }
+            | IrqExit { .. }
+            | SoftirqEntry { .. }
+            | SoftirqExit { .. }
     )
 }
 

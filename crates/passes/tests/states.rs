@@ -233,12 +233,8 @@ fn interrupts_nest_and_the_innermost_is_charged() {
 
 #[test]
 fn a_thread_without_an_id_is_interrupted_like_any_other() {
-    let a = run(&TraceBuilder::new(1)
-        .switch(0, 0, 0, 42, "R")
-        .exit(10, 0, 42)
-        .irq(20, 25, 0, u32::MAX, 9)
-        .switch(30, 0, 42, 0, "X")
-        .build());
+    let a =
+        run(&TraceBuilder::new(1).switch(0, 0, 0, 42, "R").exit(10, 0, 42).irq(20, 25, 0, u32::MAX, 9).switch(30, 0, 42, 0, "X").build());
     let c = cpu(&a, 0);
     assert_eq!((c.irq_ns, c.unaccounted_ns), (Some(5), 0));
     assert_eq!((thread(&a, 42).running_ns, thread(&a, 42).irq_ns), (30, 5));
