@@ -10,8 +10,9 @@ use std::path::PathBuf;
     max_term_width = 100,
     disable_help_subcommand = true,
     after_help = "TRACE is what perf record, trace-cmd record or ftrace wrote; - is standard input.\n\
-                  Start with: holdup summary TRACE\n\n\
-                  Exit codes: 0 ok, 2 usage, 3 the input cannot be read."
+                  Start with: holdup diagnose TRACE\n\n\
+                  Exit codes: 0 ok, 1 --fail-on matched, 2 usage, 3 the input cannot be read,\n\
+                  4 not enough evidence to decide."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -20,6 +21,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// What holds the system up: a verdict with its evidence, and what to do next
+    #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
+    Diagnose(DiagnoseArgs),
     /// All tables on a page: sar's first screen, the ledger, the heaviest of each kind
     #[command(after_help = "Example: holdup summary -n 5 perf.data")]
     Summary(SummaryArgs),
@@ -188,6 +192,15 @@ pub(crate) struct SummaryArgs {
     /// sar's figures for every CPU too
     #[arg(long)]
     pub(crate) per_cpu: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiagnoseArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Exit with 1 if the verdict is one of these classes
+    #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,10 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
-use crate::cli::{Command, CommonArgs, IrqsBy, ProcsBy, SyscallsBy, TableArgs};
+use crate::cli::{Command, CommonArgs, DiagnoseArgs, IrqsBy, ProcsBy, SyscallsBy, TableArgs};
 use crate::config::Config;
-use crate::exit::usage;
+use crate::exit::{self, usage};
 use anyhow::Result;
+use holdup_diagnose::Class;
 use holdup_passes::{Analysis, Group, analyze};
 use holdup_render::{Body, Format, Info, Report, Section, Table, TraceHead, schema, text};
 use holdup_trace::{Capabilities, Reader, Severity};
@@ -14,8 +15,9 @@ const ENTRIES: usize = 20;
 const SUMMARY_ENTRIES: usize = 10;
 
 /// Run one verb.
-pub(crate) fn run(command: &Command) -> Result<()> {
+pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
+        Command::Diagnose(args) => return diagnose(args),
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
             table("syscalls", &args.table, schema::syscalls(&[], by), |a| schema::syscalls(&a.syscalls(by), by))
@@ -36,7 +38,31 @@ pub(crate) fn run(command: &Command) -> Result<()> {
             let entries = config.entries(args.entries.entries, SUMMARY_ENTRIES);
             Ok(Body::Summary(summary(reader, analysis, args.per_cpu, entries)))
         }),
-    }
+    }?;
+    Ok(exit::OK)
+}
+
+fn diagnose(args: &DiagnoseArgs) -> Result<u8> {
+    let fail_on = args
+        .fail_on
+        .iter()
+        .map(|id| Class::from_id(id).ok_or_else(|| usage(format!("--fail-on: no class {id}; there are {}", class_ids()))))
+        .collect::<Result<Vec<Class>>>()?;
+    let mut verdict = Class::NotEnoughEvidence;
+    report("diagnose", &args.common, |reader, analysis, _| {
+        let diagnosis = holdup_diagnose::diagnose(reader.info(), analysis);
+        verdict = diagnosis.verdict.class;
+        Ok(Body::Diagnosis(Box::new(diagnosis)))
+    })?;
+    Ok(match verdict {
+        class if fail_on.contains(&class) => exit::FAILED,
+        Class::NotEnoughEvidence => exit::INCONCLUSIVE,
+        _ => exit::OK,
+    })
+}
+
+fn class_ids() -> String {
+    Class::ALL.iter().map(|c| c.id()).collect::<Vec<_>>().join(", ")
 }
 
 fn syscalls_group(by: SyscallsBy) -> Group {

@@ -2,10 +2,15 @@
 
 /// All went well. A closed pipe is no failure: `holdup ... | head` had what it wanted.
 pub(crate) const OK: u8 = 0;
+/// `--fail-on` matched.
+pub(crate) const FAILED: u8 = 1;
 /// Wrong usage, or the output cannot be written.
 pub(crate) const USAGE: u8 = 2;
 /// The input cannot be read.
 pub(crate) const INPUT: u8 = 3;
+
+/// The trace cannot show what was asked.
+pub(crate) const INCONCLUSIVE: u8 = 4;
 
 /// An error of the user's, not of the trace's.
 #[derive(Debug)]

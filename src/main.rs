@@ -14,7 +14,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     let code = match commands::run(&cli.command) {
-        Ok(()) => exit::OK,
+        Ok(code) => code,
         Err(error) => {
             let code = exit::code(&error);
             if code != exit::OK {

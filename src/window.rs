@@ -49,11 +49,11 @@ impl Window {
             (Edge::Part(_), None) => None,
         };
         let (from, to) = (self.from.and_then(at), self.to.and_then(at));
-        if let Some((start, end)) = span {
-            if from.is_some_and(|f| f > end) || to.is_some_and(|t| t < start) {
-                let s = |ns: Nanos| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
-                return Err(format!("the time window misses the trace, which runs from {} to {}", s(start), s(end)));
-            }
+        if let Some((start, end)) = span
+            && (from.is_some_and(|f| f > end) || to.is_some_and(|t| t < start))
+        {
+            let s = |ns: Nanos| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
+            return Err(format!("the time window misses the trace, which runs from {} to {}", s(start), s(end)));
         }
         Ok((from, to))
     }

@@ -32,11 +32,32 @@ macro_rules! formats {
     };
 }
 
-const FORMATS: &[Format] = formats![
-    holdup_perfdata,
-    // holdup_tracedat,
-    // holdup_ftracetext,
-];
+const FORMATS: &[Format] = formats![holdup_perfdata, holdup_tracedat, text,];
+
+/// Text comes last: its sniffer is the least certain.
+mod text {
+    use holdup_ftracetext::TextOptions;
+    pub(super) use holdup_ftracetext::TextTrace;
+    use holdup_syscalls::{Arch, entry_number};
+    use holdup_trace::Result;
+    use std::io::Read;
+    use std::path::Path;
+
+    pub(super) fn sniff(head: &[u8]) -> bool {
+        holdup_ftracetext::sniff(head).is_some()
+    }
+    // Where the text does not say which machine it comes from, calls are numbered as on x86_64.
+    fn options() -> TextOptions {
+        let syscall_nr = |machine: Option<&str>, name: &str| entry_number(machine.map_or(Arch::X86_64, Arch::from_uname), name);
+        TextOptions { syscall_nr, ..TextOptions::default() }
+    }
+    pub(super) fn open(path: &Path) -> Result<TextTrace> {
+        options().open(path)
+    }
+    pub(super) fn open_stream(name: &Path, input: impl Read) -> Result<TextTrace> {
+        options().open_stream(name, input)
+    }
+}
 
 /// Open `path`; `-` is standard input. Pipes and devices are read as streams.
 pub fn open(path: &Path) -> Result<Box<dyn Reader>> {

@@ -6,6 +6,7 @@
 
 use crate::blame::{Blame, Cause, WaitKey};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
+use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
 use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
@@ -25,8 +26,13 @@ struct CallTraits {
 /// `NET_RX`: on the loopback it runs on top of the sender, who is then the true waker.
 const NET_RX: u32 = 3;
 
+/// So many different `syscalls:sys_enter_*` events mean that all calls were recorded, not a choice.
+const ALL_CALLS: usize = 20;
+
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
+    /// Not known to be a recording of some tasks only.
+    system_wide: bool,
     /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
     has_sched_switch: bool,
     pub(crate) names: Arc<Names>,
@@ -34,20 +40,25 @@ pub(crate) struct Engine {
     traits: Vec<CallTraits>,
     /// Events that are software page-fault samples.
     fault_ids: Vec<bool>,
+    /// `syscalls:*` events in a trace that has `raw_syscalls:*` too: the same calls a second time.
+    duplicate_ids: Vec<bool>,
 
     pub(crate) start: Nanos,
     pub(crate) now: Nanos,
+    /// End of the part analysed.
+    last: Nanos,
     pub(crate) threads: Threads,
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
+    pub(crate) crowding: Crowding,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
     lost: bool,
 }
 
 impl Engine {
-    pub(crate) fn new(info: &TraceInfo, start: Nanos) -> Engine {
+    pub(crate) fn new(info: &TraceInfo, start: Nanos, last: Nanos) -> Engine {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let traits = (0..holdup_syscalls::table_len(arch) as u32)
             .map(|nr| match holdup_syscalls::name(arch, nr) {
@@ -60,19 +71,28 @@ impl Engine {
                 None => CallTraits::default(),
             })
             .collect();
+        let raw = info.events.iter().any(|e| e.short_name() == "sys_enter");
+        let named = info.events.iter().filter(|e| e.system == "syscalls" && e.short_name().starts_with("sys_enter_")).count();
+        let mut caps = info.capabilities;
+        // A few chosen calls say nothing about the time outside of them.
+        caps.syscalls = raw || named >= ALL_CALLS;
         let mut engine = Engine {
-            caps: info.capabilities,
+            caps,
+            system_wide: info.system_wide != Some(false),
             has_sched_switch: info.events.iter().any(|e| e.short_name() == "sched_switch"),
             names: info.names.clone(),
             arch,
             traits,
             fault_ids: info.events.iter().map(|e| e.system.is_empty() && e.name.contains("faults")).collect(),
+            duplicate_ids: if raw && named > 0 { info.events.iter().map(|e| e.system == "syscalls").collect() } else { Vec::new() },
             start,
             now: start,
+            last,
             threads: Threads::default(),
             cpus: Cpus::new(start),
             irqs: Irqs::default(),
             blame: Blame::default(),
+            crowding: Crowding::default(),
             quality: Quality::default(),
             events: 0,
             lost: false,
@@ -90,7 +110,8 @@ impl Engine {
     /// Take one event in.
     #[inline]
     pub(crate) fn event(&mut self, e: &Event) {
-        let now = e.ts.max(self.now);
+        // Records of the recorder itself may come after the last event of the part analysed.
+        let now = e.ts.min(self.last).max(self.now);
         self.now = now;
         if e.id != EventId::SIDEBAND {
             self.events += 1;
@@ -98,12 +119,12 @@ impl Engine {
         let cpu = e.cpu;
         match e.what {
             What::SysEnter { nr, .. } => {
-                if self.valid(cpu, e.tid) {
+                if self.valid(cpu, e.tid) && !self.is_duplicate(e.id) {
                     self.sys_enter(now, cpu, e, nr);
                 }
             }
             What::SysExit { nr, ret } => {
-                if self.valid(cpu, e.tid) {
+                if self.valid(cpu, e.tid) && !self.is_duplicate(e.id) {
                     self.sys_exit(now, cpu, e, nr, ret);
                 }
             }
@@ -205,6 +226,11 @@ impl Engine {
         cpu.0 < MAX_CPUS && tid != Tid::UNKNOWN
     }
 
+    #[inline]
+    fn is_duplicate(&self, id: EventId) -> bool {
+        !self.duplicate_ids.is_empty() && self.duplicate_ids.get(id.0 as usize) == Some(&true)
+    }
+
     // ---- who is on a CPU -------------------------------------------------------------------
 
     /// The current thread of `cpu` as this event shows it, corrected if it was believed another.
@@ -234,6 +260,20 @@ impl Engine {
         if pid != Pid::UNKNOWN && slot != Slot::IDLE {
             self.threads[slot].pid = pid;
         }
+        if let Some(woken) = self.left_idle_unseen(now, cpu, slot) {
+            self.charge(woken, cpu);
+            if self.threads[slot].state == State::Blocked {
+                self.stop_waiting(now, slot, None);
+            } else {
+                self.blame.thread_runnable(now, false);
+            }
+            let t = &mut self.threads[slot];
+            t.settle(woken);
+            t.state = State::Running(cpu);
+            self.quality.add(QualityCode::InferredSwitch, 1);
+            self.set_current(now, cpu, Some((tid, slot)));
+            return slot;
+        }
         let c = self.cpus.get_mut(cpu);
         let known_to = c.charged_to;
         let first = !c.seen;
@@ -258,6 +298,11 @@ impl Engine {
             if t.state == State::Running(cpu) {
                 t.settle(known_to);
                 t.state = State::Unseen;
+                if let Some(call) = &mut t.call
+                    && let Some(mark) = call.crowd_mark.take()
+                {
+                    call.crowd += self.crowding.leave(now, mark);
+                }
             }
         }
         if slot != Slot::IDLE {
@@ -275,6 +320,22 @@ impl Engine {
         }
         self.set_current(now, cpu, Some((tid, slot)));
         slot
+    }
+
+    /// perf misses every event of some CPUs' idle tasks (seen on 6.18 guests), the switches out of
+    /// idle among them. The CPU was idle then until the thread now running was woken, or, where
+    /// that was missed too, until about now: who slept shows up first by returning from its call.
+    fn left_idle_unseen(&self, now: Nanos, cpu: Cpu, slot: Slot) -> Option<Nanos> {
+        let c = self.cpus.get(cpu)?;
+        if slot == Slot::IDLE || !self.system_wide || !matches!(c.current, Some((_, Slot::IDLE))) {
+            return None;
+        }
+        let t = &self.threads[slot];
+        match t.state {
+            State::Woken if t.since >= c.charged_to => Some(t.since),
+            State::Blocked => Some(now),
+            _ => None,
+        }
     }
 
     fn set_current(&mut self, now: Nanos, cpu: Cpu, current: Option<(Tid, Slot)>) {
@@ -339,7 +400,7 @@ impl Engine {
         let n = self.find_or_add(next);
         if n != Slot::IDLE {
             self.name(n, next_comm);
-            self.enters(now, cpu, n);
+            self.enters(now, cpu, n, p == Slot::IDLE);
             self.threads[n].latency.switch_in(now);
         }
         self.set_current(now, cpu, Some((next, n)));
@@ -350,6 +411,11 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.settle(now);
         t.last_cpu = cpu;
+        if let Some(call) = &mut t.call
+            && let Some(mark) = call.crowd_mark.take()
+        {
+            call.crowd += self.crowding.leave(now, mark);
+        }
         if state.is_runnable() {
             t.involuntary += 1;
             t.state = State::Preempted;
@@ -402,12 +468,16 @@ impl Engine {
         }
     }
 
-    /// A thread gets a CPU.
-    fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot) {
+    /// A thread gets a CPU, which was idle (it waited for the CPU to wake up) or not (it queued).
+    fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from_idle: bool) {
         let trust_wakeups = self.caps.wakeups && !self.lost;
         match self.threads[slot].state {
             State::Woken | State::Preempted => {
-                self.threads[slot].settle(now);
+                let t = &mut self.threads[slot];
+                if !from_idle {
+                    t.queued_ns += now - t.since;
+                }
+                t.settle(now);
                 self.blame.thread_runnable(now, false);
             }
             State::Blocked => {
@@ -448,6 +518,9 @@ impl Engine {
         t.early_wake = false;
         t.state = State::Running(cpu);
         t.since = now;
+        if let Some(call) = &mut t.call {
+            call.crowd_mark = Some(self.crowding.enter(now));
+        }
     }
 
     /// `sched_waking` (`early`) or `sched_wakeup`.
@@ -724,6 +797,8 @@ impl Engine {
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
             blocked0: t.blocked_ns,
+            crowd_mark: Some(self.crowding.enter(now)),
+            crowd: 0,
         });
         self.cpus.get_mut(cpu).counts.scalls += 1;
     }
@@ -743,6 +818,7 @@ impl Engine {
         t.contending = 0;
         t.syscall_events += 1;
         let call = t.call.take();
+        let crowd = call.map(|c| c.crowd + c.crowd_mark.map_or(0, |mark| self.crowding.leave(now, mark)));
         let split = call.map(|c| {
             let interrupted = t.irq_ns - c.irq0;
             Split {
@@ -756,9 +832,13 @@ impl Engine {
         if split.is_none() && t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);
         }
-        // -1 while the kernel restarts a call: the number it was entered with is the true one.
-        let nr = if nr == u32::MAX { call.map_or(nr, |c| c.nr) } else { nr };
+        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
+        // the number it was entered with is the true one, and there is no result.
+        let (nr, ret) = if nr == u32::MAX { (call.map_or(nr, |c| c.nr), 0) } else { (nr, ret) };
         t.calls.entry(nr).returned(split, ret);
+        if let (Some(s), Some(crowd)) = (split, crowd) {
+            self.crowding.call(nr, s.running + s.interrupted, crowd, s.running);
+        }
         let Some(traits) = self.traits.get(nr as usize) else { return };
         let counts = &mut self.cpus.get_mut(cpu).counts;
         match traits.direction {
@@ -789,10 +869,13 @@ impl Engine {
     // ---- interrupts ------------------------------------------------------------------------
 
     fn enter_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32, name: NameId) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let c = self.cpus.get_mut(e.cpu);
         if level == Level::Irq {
@@ -808,10 +891,13 @@ impl Engine {
     }
 
     fn leave_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let frame = self.cpus.get_mut(e.cpu).pop(level, id);
         self.refresh_idle(now, e.cpu);
@@ -836,7 +922,7 @@ impl Engine {
             self.charge(now, cpu);
             let slot = self.find_or_add(e.tid);
             if slot != Slot::IDLE {
-                self.enters(now, cpu, slot);
+                self.enters(now, cpu, slot, false);
             }
             self.set_current(now, cpu, Some((e.tid, slot)));
         } else {
@@ -856,6 +942,7 @@ impl Engine {
         self.cpus.restart(now);
         self.irqs.restart();
         self.blame.restart(now);
+        self.crowding.restart(now);
         self.quality = Quality::default();
         self.events = 0;
         let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();

@@ -12,7 +12,10 @@ use crate::threads::Slot;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Share of the wall time a thread must have been running (or ready) to count as a server that
+/// Part of the wall time a thread must exist to be judged by its life, in per cent: recordings
+/// start before the work does.
+const SERVER_LIFE_PCT: u64 = 40;
+/// Share of its life a thread must have been running (or ready) to count as a server that
 /// others wait for because it is busy, in per cent. The server of AIX case 4 ran 95 % of one CPU;
 /// a lock's holder among N equal workers runs about 100/N %.
 const SERVER_BUSY_PCT: u64 = 75;
@@ -26,6 +29,8 @@ pub struct Server {
     pub slot: Slot,
     /// Its time running or ready to run.
     pub busy_ns: Nanos,
+    /// Time it existed.
+    pub life_ns: Nanos,
     /// Waiting time of others that it ended.
     pub ended_wait_ns: Nanos,
     /// All such waiting time.
@@ -48,9 +53,12 @@ impl Analysis {
         let (&slot, &most) = ended.iter().max_by_key(|&(&s, &ns)| (ns, std::cmp::Reverse(s)))?;
         let t = self.thread(slot);
         let busy = t.running_ns + t.woken_ns + t.preempted_ns;
-        let wall = self.wall_ns();
-        (busy as u128 * 100 >= wall as u128 * SERVER_BUSY_PCT as u128 && most as u128 * 100 >= all as u128 * SERVER_WAKES_PCT as u128)
-            .then_some(Server { slot, busy_ns: busy, ended_wait_ns: most, all_wait_ns: all })
+        let life = self.life_ns(t);
+        let lives_long = life as u128 * 100 >= self.wall_ns() as u128 * SERVER_LIFE_PCT as u128;
+        (lives_long
+            && busy as u128 * 100 >= life as u128 * SERVER_BUSY_PCT as u128
+            && most as u128 * 100 >= all as u128 * SERVER_WAKES_PCT as u128)
+            .then_some(Server { slot, busy_ns: busy, life_ns: life, ended_wait_ns: most, all_wait_ns: all })
     }
 
     /// Where every CPU-second went.

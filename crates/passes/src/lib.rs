@@ -15,6 +15,7 @@
 mod analysis;
 mod blame;
 mod cpus;
+mod crowding;
 mod engine;
 mod hist;
 mod irqs;
@@ -27,6 +28,7 @@ mod threads;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
+pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use latency::Latency;
 pub use ledger::Server;
@@ -48,7 +50,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     let (first, last) = info.span.unwrap_or((0, 0));
     let start = options.from.unwrap_or(0).max(first);
     let end = options.to.unwrap_or(u64::MAX).min(last).max(start);
-    let mut engine = Engine::new(info, first);
+    let mut engine = Engine::new(info, first, end);
     let mut restarted = start <= first;
     let windowed = start > first || end < last;
     let only = options.cpus.as_deref();
@@ -94,7 +96,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
         end,
         events: engine.events,
         cpus: cpu_list.len() as u32,
-        capabilities: info.capabilities,
+        capabilities: engine.caps,
         engine,
         options: options.clone(),
         cpu_list,

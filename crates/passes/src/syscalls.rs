@@ -29,12 +29,15 @@ pub(crate) struct Call {
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
     pub(crate) blocked0: Nanos,
+    /// Mark of the present stay on a CPU ([`crate::crowding`]), and the crowd integral of earlier ones.
+    pub(crate) crowd_mark: Option<u64>,
+    pub(crate) crowd: u64,
 }
 
 impl Call {
     /// The analysis starts at `now`: the call began before it.
     pub(crate) fn restart(&mut self, now: Nanos) {
-        *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0 };
+        *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0, crowd: 0, ..*self };
     }
 }
 
@@ -136,9 +139,9 @@ impl CallStats {
 #[derive(Debug, Default)]
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
-    stats: Vec<Box<CallStats>>,
+    stats: Vec<CallStats>,
     /// A damaged trace may show any number; past this many the rest is hashed.
-    far: FxHashMap<u32, Box<CallStats>>,
+    far: FxHashMap<u32, CallStats>,
 }
 
 const NEAR: usize = 64;
@@ -156,14 +159,14 @@ impl CallTable {
     fn add(&mut self, nr: u32) -> &mut CallStats {
         if self.numbers.len() < NEAR {
             self.numbers.push(nr);
-            self.stats.push(Box::default());
+            self.stats.push(CallStats::default());
             return self.stats.last_mut().expect("just pushed");
         }
         self.far.entry(nr).or_default()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &CallStats)> {
-        let near = self.numbers.iter().copied().zip(self.stats.iter().map(|s| &**s));
-        near.chain(self.far.iter().map(|(&n, s)| (n, &**s)))
+        let near = self.numbers.iter().copied().zip(&self.stats);
+        near.chain(self.far.iter().map(|(&n, s)| (n, s)))
     }
 }

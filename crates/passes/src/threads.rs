@@ -118,6 +118,8 @@ pub struct Thread {
     pub woken_ns: Nanos,
     /// Ready after losing its CPU.
     pub preempted_ns: Nanos,
+    /// Of the two: behind another thread that had the CPU, not for an idle CPU to wake up.
+    pub queued_ns: Nanos,
     /// Asleep.
     pub blocked_ns: Nanos,
     /// Of `running_ns - irq_ns`: application code.
@@ -178,6 +180,7 @@ impl Thread {
             irq_ns: 0,
             woken_ns: 0,
             preempted_ns: 0,
+            queued_ns: 0,
             blocked_ns: 0,
             user_ns: 0,
             kernel_ns: 0,
@@ -232,7 +235,7 @@ impl Thread {
         self.settle(now);
         self.born = self.born.max(now);
         (self.running_ns, self.irq_ns, self.woken_ns, self.preempted_ns, self.blocked_ns) = (0, 0, 0, 0, 0);
-        (self.user_ns, self.kernel_ns) = (0, 0);
+        (self.user_ns, self.kernel_ns, self.queued_ns) = (0, 0, 0);
         (self.voluntary, self.involuntary, self.migrations, self.stays, self.stays_ns) = (0, 0, 0, 0, 0);
         self.undecided.clear();
         self.latency.restart();

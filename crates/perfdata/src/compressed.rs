@@ -11,76 +11,96 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 /// Inflated bytes kept in memory before they go to a temporary file.
 const IN_MEMORY: u64 = 64 << 20;
 
-/// What came out.
-pub(crate) struct Inflated {
-    pub(crate) source: Source,
-    /// The stream was damaged from this offset on, with zstd's reason.
+/// What zstd makes of traces is below 50. A file that claims more would fill the disk.
+const MAX_RATIO: u64 = 1000;
+
+/// Copies records, with the compressed ones replaced by what they hold.
+pub(crate) struct Inflater {
+    spool: Spool,
+    /// Where a stream was first found damaged, and how.
     pub(crate) damage: Option<(u64, String)>,
+    /// Compressed bytes lost to damage.
+    pub(crate) lost: u64,
+    /// Compressed bytes read.
+    compressed: u64,
     /// The data end inside a record.
     pub(crate) truncated: bool,
 }
 
-/// Copy the records in `start..limit`, with compressed ones replaced by what they hold.
-pub(crate) fn inflate<E: Endian>(source: &Source, start: u64, limit: u64) -> io::Result<Inflated> {
-    let mut spool = Spool::new(IN_MEMORY);
-    let mut stream = Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
-    let mut result = Inflated { source: Source::Memory(Vec::new()), damage: None, truncated: false };
-    let mut buf = vec![0; crate::walk::WINDOW];
-    let mut at = start;
-    'read: while at < limit {
-        let want = buf.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
-        let got = source.read_at(&mut buf[..want], at)?;
-        let mut used = 0;
-        while let Some((kind, rec)) = crate::run::next_record::<E>(&buf[..got], used) {
-            // COMPRESSED2 says how much of it is data; the rest is padding to 8 bytes.
-            let data = match kind {
-                record::COMPRESSED => Some(&rec[record::HEADER..]),
-                record::COMPRESSED2 if rec.len() >= 16 => {
-                    let n = usize::try_from(E::u64(rec, 8)).unwrap_or(usize::MAX);
-                    Some(&rec[16..][..n.min(rec.len() - 16)])
-                }
-                _ => None,
-            };
-            match data {
-                Some(data) => {
-                    if result.damage.is_none()
-                        && let Err(e) = stream.push::<E>(data, &mut spool)?
-                    {
-                        result.damage = Some((at + used as u64, e));
-                    }
-                }
-                None => spool.push(rec)?,
-            }
-            used += rec.len();
-            let mut payload = crate::walk::payload::<E>(kind, rec);
-            if payload > 0 {
-                at = at.saturating_add(used as u64);
-                while payload > 0 && at < limit {
-                    let want = buf.len().min(usize::try_from(payload.min(limit - at)).unwrap_or(usize::MAX));
-                    let got = source.read_at(&mut buf[..want], at)?;
-                    if got == 0 {
-                        break;
-                    }
-                    spool.push(&buf[..got])?;
-                    at += got as u64;
-                    payload -= got as u64;
-                }
-                if payload > 0 {
-                    result.truncated = true;
-                    break 'read;
-                }
-                continue 'read;
-            }
-        }
-        if used == 0 {
-            result.truncated = true;
-            break;
-        }
-        at += used as u64;
+impl Inflater {
+    pub(crate) fn new() -> Inflater {
+        Inflater { spool: Spool::new(IN_MEMORY), damage: None, lost: 0, compressed: 0, truncated: false }
     }
-    result.truncated |= !stream.tail.is_empty();
-    result.source = spool.finish()?;
-    Ok(result)
+
+    /// What came out.
+    pub(crate) fn finish(self) -> io::Result<Source> {
+        self.spool.finish()
+    }
+
+    /// Copy the records in `start..limit`, which are one stream.
+    pub(crate) fn copy<E: Endian>(&mut self, source: &Source, start: u64, limit: u64) -> io::Result<()> {
+        let mut stream = Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
+        let mut broken = false;
+        let mut buf = vec![0; 256 << 10];
+        let mut at = start;
+        'read: while at < limit {
+            let want = buf.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
+            let got = source.read_at(&mut buf[..want], at)?;
+            let mut used = 0;
+            while let Some((kind, rec)) = crate::run::next_record::<E>(&buf[..got], used) {
+                // COMPRESSED2 says how much of it is data; the rest is padding to 8 bytes.
+                let data = match kind {
+                    record::COMPRESSED => Some(&rec[record::HEADER..]),
+                    record::COMPRESSED2 if rec.len() >= 16 => {
+                        let n = usize::try_from(E::u64(rec, 8)).unwrap_or(usize::MAX);
+                        Some(&rec[16..][..n.min(rec.len() - 16)])
+                    }
+                    _ => None,
+                };
+                match data {
+                    // Nothing behind damage can be read: the stream refers back to it.
+                    Some(data) if broken => self.lost += data.len() as u64,
+                    Some(data) => {
+                        self.compressed += data.len() as u64;
+                        let room = (self.compressed.saturating_mul(MAX_RATIO) + IN_MEMORY).saturating_sub(self.spool.len());
+                        if let Err(why) = stream.push::<E>(data, room, &mut self.spool)? {
+                            broken = true;
+                            self.lost += data.len() as u64;
+                            self.damage.get_or_insert((at + used as u64, why));
+                        }
+                    }
+                    None => self.spool.push(rec)?,
+                }
+                used += rec.len();
+                let mut payload = crate::walk::payload::<E>(kind, rec);
+                if payload > 0 {
+                    at = at.saturating_add(used as u64);
+                    while payload > 0 && at < limit {
+                        let want = buf.len().min(usize::try_from(payload.min(limit - at)).unwrap_or(usize::MAX));
+                        let got = source.read_at(&mut buf[..want], at)?;
+                        if got == 0 {
+                            break;
+                        }
+                        self.spool.push(&buf[..got])?;
+                        at += got as u64;
+                        payload -= got as u64;
+                    }
+                    if payload > 0 {
+                        self.truncated = true;
+                        break 'read;
+                    }
+                    continue 'read;
+                }
+            }
+            if used == 0 {
+                self.truncated = true;
+                break;
+            }
+            at += used as u64;
+        }
+        self.truncated |= !stream.tail.is_empty();
+        Ok(())
+    }
 }
 
 struct Stream {
@@ -91,8 +111,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// Inflate one chunk. The inner error is zstd's.
-    fn push<E: Endian>(&mut self, data: &[u8], spool: &mut Spool) -> io::Result<Result<(), String>> {
+    /// Inflate one chunk to at most `room` bytes. The inner error says why that failed.
+    fn push<E: Endian>(&mut self, data: &[u8], mut room: u64, spool: &mut Spool) -> io::Result<Result<(), String>> {
         let mut input = InBuffer::around(data);
         loop {
             let mut output = OutBuffer::around(&mut self.out[..]);
@@ -100,6 +120,10 @@ impl Stream {
                 return Ok(Err(e.to_string()));
             }
             let n = output.pos();
+            room = match room.checked_sub(n as u64) {
+                Some(room) => room,
+                None => return Ok(Err(format!("it expands more than {MAX_RATIO} times"))),
+            };
             self.tail.extend_from_slice(&self.out[..n]);
             let mut used = 0;
             while let Some((_, rec)) = crate::run::next_record::<E>(&self.tail, used) {

@@ -103,15 +103,23 @@ impl<'a> Decoder<'a> {
             Class::Counter => counter::<E>(d, rec, variable, batch),
         };
         self.last = ts;
-        batch.events.push(Event {
+        let mut event = Event {
             ts,
             tid: if l.tid == 0 { Tid::UNKNOWN } else { Tid(word(l.tid + 4)) },
             pid: if l.tid == 0 { Pid::UNKNOWN } else { Pid(word(l.tid)) },
             comm: NameId::NONE,
             cpu: if l.cpu == 0 { Cpu::UNKNOWN } else { cpu(word(l.cpu)) },
             id: d.event,
-            what,
-        });
+            what: What::Other,
+        };
+        // The general copy of `what` loads in 16 bytes what was just stored in smaller pieces, and
+        // the processor waits for the stores. The bulk of a trace is copied field by field.
+        match what {
+            What::SysEnter { nr, args } => event.what = What::SysEnter { nr, args },
+            What::SysExit { nr, ret } => event.what = What::SysExit { nr, ret },
+            _ => event.what = what,
+        }
+        batch.events.push(event);
     }
 
     fn untimed(&self, batch: &mut Batch) -> u64 {

@@ -28,6 +28,7 @@ pub(crate) fn classes(attrs: &[Attr], tracing: Option<&TracingData>) -> Vec<Clas
 /// Name and system of each attr: the recorder's own name, else the format's, else the numbers'.
 pub(crate) fn events(attrs: &[Attr], tracing: Option<&TracingData>, event_types: &[(u64, String)]) -> Vec<EventDesc> {
     let formats = formats(tracing);
+    let event_types: FxHashMap<u64, &String> = event_types.iter().map(|(config, name)| (*config, name)).collect();
     let describe = |a: &Attr| {
         let format = (a.kind == kind::TRACEPOINT).then(|| formats.get(&a.config)).flatten();
         let name = a
@@ -35,7 +36,7 @@ pub(crate) fn events(attrs: &[Attr], tracing: Option<&TracingData>, event_types:
             .clone()
             .or_else(|| format.map(|f| format!("{}:{}", f.system, f.name)))
             .or_else(|| a.counter_name())
-            .or_else(|| event_types.iter().find(|t| t.0 == a.config).map(|t| t.1.clone()))
+            .or_else(|| event_types.get(&a.config).map(|&n| n.clone()))
             .unwrap_or_else(|| match a.kind {
                 kind::TRACEPOINT => format!("tracepoint:{:#x}", a.config),
                 _ => format!("unknown attr type: {}", a.kind),

@@ -85,7 +85,10 @@ impl Features {
             }
             number::SAMPLE_TIME => {
                 let (first, last) = (c.u64()?, c.u64()?);
-                info.extra.push(("perf's sample span (ns)".into(), format!("{first} to {last}")));
+                // In pipe mode perf writes it before it knows.
+                if last > 0 {
+                    info.extra.push(("perf's sample span (ns)".into(), format!("{first} to {last}")));
+                }
             }
             number::CLOCKID => info.extra.push(("clock resolution (ns)".into(), c.u64()?.to_string())),
             number::CLOCK_DATA => {

@@ -10,6 +10,7 @@ use crate::record;
 use crate::schema::Schema;
 use crate::source::Source;
 use crate::walk::{Piece, Round, TaskFact, Walked, count_late, resync, walk};
+use crate::window::Window;
 use holdup_trace::{Quality, QualityCode, Run};
 use holdup_tracepoint::Endian;
 use std::io;
@@ -42,15 +43,36 @@ pub(crate) struct Index {
 /// Bytes per segment: enough to make the guess cheap, few enough to keep all cores busy to the end.
 const SEGMENT: u64 = 4 << 20;
 
+impl Index {
+    /// Add the runs of another stretch of the same trace.
+    pub(crate) fn append(&mut self, other: Index) {
+        self.runs.extend(other.runs);
+        self.spans.extend(other.spans);
+        self.census.iter_mut().zip(other.census).for_each(|(sum, n)| *sum += n);
+        self.span = union(self.span, other.span);
+        self.meta.extend(other.meta);
+        self.tasks.extend(other.tasks);
+        self.rounds += other.rounds;
+        self.quality.absorb(&other.quality);
+    }
+}
+
+fn union(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
 /// Index the records in `start..limit`.
 pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, limit: u64) -> io::Result<Index> {
     let count = usize::try_from(limit.saturating_sub(start).div_ceil(SEGMENT)).unwrap_or(usize::MAX);
     let bounds = |i: usize| (start + i as u64 * SEGMENT, (start + (i as u64 + 1) * SEGMENT).min(limit));
     let mut join = Join::new(start);
     if count <= 2 {
-        let mut buf = Vec::new();
+        let mut window = Window::default();
         if start < limit {
-            join.add(walk::<E>(source, schema, start, limit, limit, &mut buf)?);
+            join.add(walk::<E>(source, schema, start, limit, limit, &mut window)?);
         }
         return join.finish::<E>(source, schema);
     }
@@ -60,16 +82,16 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
     let walked: Mutex<Vec<Option<Walked>>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         let worker = || -> io::Result<()> {
-            let mut buf = Vec::new();
+            let mut window = Window::default();
             loop {
                 let i = next.fetch_add(1, Ordering::Relaxed);
                 if i >= count {
                     return Ok(());
                 }
                 let (from, to) = bounds(i);
-                let guess = if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit, &mut buf)? };
+                let guess = if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit)? };
                 let Some(guess) = guess.filter(|&g| g < to) else { continue };
-                let w = walk::<E>(source, schema, guess, to, limit, &mut buf)?;
+                let w = walk::<E>(source, schema, guess, to, limit, &mut window)?;
                 let mut walked = walked.lock().unwrap_or_else(|e| e.into_inner());
                 if walked.len() <= i {
                     walked.resize_with(i + 1, || None);
@@ -88,7 +110,7 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
 
     let mut walked = walked.into_inner().unwrap_or_else(|e| e.into_inner());
     walked.resize_with(count, || None);
-    let mut buf = Vec::new();
+    let mut window = Window::default();
     for (i, w) in walked.into_iter().enumerate() {
         let (_, to) = bounds(i);
         if join.at >= to {
@@ -97,7 +119,7 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
         }
         match w {
             Some(w) if w.start == join.at => join.add(w),
-            _ => join.add(walk::<E>(source, schema, join.at, to, limit, &mut buf)?),
+            _ => join.add(walk::<E>(source, schema, join.at, to, limit, &mut window)?),
         }
     }
     join.finish::<E>(source, schema)
@@ -155,10 +177,7 @@ impl Join {
         for (sum, n) in self.index.census.iter_mut().zip(w.census) {
             *sum += n;
         }
-        self.index.span = match (self.index.span, w.span) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
+        self.index.span = union(self.index.span, w.span);
         self.index.meta.extend(w.meta);
         self.index.tasks.extend(w.tasks);
         self.index.quality.add(QualityCode::SkippedBytes, w.skipped_bytes);
@@ -170,7 +189,7 @@ impl Join {
         index.rounds = self.rounds.len();
         let rounds = &self.rounds;
         let allowed = |round: u32| (round as usize).checked_sub(2).and_then(|i| rounds.get(i)).map_or(0, |r| r.latest);
-        let mut buf = Vec::new();
+        let mut window = Window::default();
         let mut late = 0;
         for p in &self.pieces {
             let suspect = match p.unsorted {
@@ -181,7 +200,7 @@ impl Join {
                 }
             };
             if suspect {
-                late += count_late::<E>(source, schema, p, allowed, &mut buf)?;
+                late += count_late::<E>(source, schema, p, allowed, &mut window)?;
             }
         }
         index.quality.add(QualityCode::Reordered, late);

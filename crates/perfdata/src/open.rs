@@ -2,7 +2,7 @@
 
 use crate::attr::Attr;
 use crate::cursor::{Cursor, Order, text};
-use crate::features::{self, Features};
+use crate::features::{self, EventName, Features};
 use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in};
@@ -10,8 +10,9 @@ use crate::schema::Schema;
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
 use crate::{compressed, describe, record};
-use holdup_trace::{ErrorKind, Quality, QualityCode, Result, TraceInfo};
+use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo};
 use holdup_tracepoint::{Big, Little};
+use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -20,6 +21,9 @@ use std::path::Path;
 const IN_MEMORY: u64 = 64 << 20;
 /// Longest metadata section read: a large kernel's event formats are a few MiB.
 const MAX_SECTION: u64 = 256 << 20;
+
+/// More events than [`holdup_trace::EventId`] can name are not read.
+const MAX_ATTRS: usize = EventId::SIDEBAND.0 as usize;
 
 /// Open a perf.data file and index it.
 ///
@@ -49,10 +53,7 @@ fn open_file(path: &Path) -> Result<PerfData, ErrorKind> {
     let file = File::open(path)?;
     let meta = file.metadata()?;
     if meta.is_dir() {
-        return Err(ErrorKind::Unsupported {
-            what: "a directory of data files (perf record --threads)".into(),
-            way_out: "record without --threads, or convert it: perf script -i DIR > FILE".into(),
-        });
+        return open_source(path, directory(path)?);
     }
     if !meta.is_file() {
         let mut spool = Spool::new(IN_MEMORY);
@@ -60,6 +61,27 @@ fn open_file(path: &Path) -> Result<PerfData, ErrorKind> {
         return open_source(path, spool.finish()?);
     }
     open_source(path, Source::file(file)?)
+}
+
+/// `perf record --threads` makes a directory: `data` is an ordinary file with header and features,
+/// `data.0`, `data.1` … hold nothing but records.
+fn directory(path: &Path) -> Result<Source, ErrorKind> {
+    let head = path.join("data");
+    if !head.is_file() {
+        return Err(ErrorKind::Unsupported {
+            what: "a directory without a file called data".into(),
+            way_out: "name a trace file, or a directory made by perf record --threads".into(),
+        });
+    }
+    let mut numbered = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        let name = entry?.file_name();
+        numbered.extend(name.to_str().and_then(|n| n.strip_prefix("data.")).and_then(|n| n.parse::<u32>().ok()));
+    }
+    numbered.sort_unstable();
+    let files = numbered.into_iter().map(|n| path.join(format!("data.{n}")));
+    let sources = std::iter::once(head).chain(files).map(|f| Source::file(File::open(f)?));
+    Ok(Source::join(sources.collect::<std::io::Result<_>>()?))
 }
 
 /// What opening finds, for [`PerfData`].
@@ -75,6 +97,8 @@ struct Facts {
     order: Order,
     info: TraceInfo,
     attrs: Vec<Attr>,
+    /// Bodies of the HEADER_ATTR records taken.
+    attr_records: FxHashSet<Box<[u8]>>,
     features: Features,
     tracing: Option<TracingData>,
     /// Names of HEADER_EVENT_TYPE (perf before 3.4): config and name.
@@ -89,68 +113,67 @@ fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
         order,
         info: TraceInfo::new(path.to_owned(), "perf.data"),
         attrs: Vec::new(),
+        attr_records: FxHashSet::default(),
         features: Features::default(),
         tracing: None,
         event_types: Vec::new(),
         quality: Quality::default(),
     };
-    let (start, limit) = match &header.file {
+    let parts = source.parts();
+    let end = parts[0].1;
+    let first = match &header.file {
         Some(file) => {
             facts.attrs(&source, file)?;
             facts.sections(&source, file)?;
-            data_bounds(&source, file, &mut facts.quality)
+            data_bounds(end, file, &mut facts.quality)
         }
         None => {
             facts.info.format = "perf.data (pipe)".into();
             facts.leading_records(&source, header.size)?;
-            (header.size, source.len())
+            (header.size, end)
         }
     };
-    let mut schema = facts.schema();
-    let mut found = index_in(order, &source, &schema, start, limit)?;
-    let mut source = source;
-    if found.census[record::COMPRESSED as usize] + found.census[record::COMPRESSED2 as usize] > 0 {
-        let inflated = match order {
-            Order::Little => compressed::inflate::<Little>(&source, start, limit)?,
-            Order::Big => compressed::inflate::<Big>(&source, start, limit)?,
-        };
-        facts.info.format += " (compressed)";
-        facts.quality.add(QualityCode::Truncated, inflated.truncated as u64);
-        if let Some((at, why)) = inflated.damage {
-            facts.quality.add(QualityCode::SkippedBytes, limit - at);
-            facts.info.extra.push(("damaged".into(), format!("compressed stream from byte {at:#x}: {why}")));
-        }
-        source = inflated.source;
-        found = index_in(order, &source, &schema, 0, source.len())?;
+    let mut stretches = vec![first];
+    if parts.len() > 1 {
+        facts.info.format += " (directory)";
+        stretches.extend(&parts[1..]);
     }
-    let known = facts.attrs.clone();
+    let mut source = source;
+    let mut schema = facts.schema();
+    let mut found = index_all(order, &source, &schema, &stretches)?;
+    if found.census[record::COMPRESSED as usize] + found.census[record::COMPRESSED2 as usize] > 0 {
+        source = facts.inflate(&source, &stretches)?;
+        stretches = vec![(0, source.len())];
+        found = index_all(order, &source, &schema, &stretches)?;
+    }
+    let known = facts.attrs.len();
     facts.records(&source, &found.meta)?;
-    if facts.attrs != known {
-        // Attrs that came after the data began: their samples could not be read so far.
-        schema = facts.schema();
-        let (start, limit) = if facts.info.format.ends_with("(compressed)") { (0, source.len()) } else { (start, limit) };
-        found = index_in(order, &source, &schema, start, limit)?;
-    } else {
-        schema = facts.schema();
+    // Tracing data or names found among the records change the plans; attrs change the times.
+    schema = facts.schema();
+    if facts.attrs.len() != known {
+        found = index_all(order, &source, &schema, &stretches)?;
     }
     Ok(facts.finish(source, schema, found))
 }
 
-/// Where the records are. A recorder that was killed leaves the size 0 or too large.
-fn data_bounds(source: &Source, file: &FileHeader, quality: &mut Quality) -> (u64, u64) {
-    let Section { offset, size } = file.data;
-    let limit = match size {
-        0 => {
-            quality.add(QualityCode::Truncated, 1);
-            source.len()
+/// Where the records of a file of `len` bytes are. A recorder that was killed leaves the size 0 or
+/// too large.
+fn data_bounds(len: u64, file: &FileHeader, quality: &mut Quality) -> (u64, u64) {
+    let cut = file.data.size == 0 || file.data.end() > len;
+    quality.add(QualityCode::Truncated, cut as u64);
+    (file.data.offset, if cut { len } else { file.data.end() })
+}
+
+fn index_all(order: Order, source: &Source, schema: &Schema, stretches: &[(u64, u64)]) -> std::io::Result<Index> {
+    let mut all: Option<Index> = None;
+    for &(start, limit) in stretches {
+        let index = index_in(order, source, schema, start, limit)?;
+        match &mut all {
+            Some(all) => all.append(index),
+            None => all = Some(index),
         }
-        _ if file.data.end() > source.len() => {
-            quality.add(QualityCode::Truncated, 1);
-            source.len()
-        }
-        _ => file.data.end(),
-    };
-    (offset, limit)
+    }
+    all.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
 }
 
 impl Facts {
@@ -166,11 +189,14 @@ impl Facts {
             let at = file.attrs.offset.saturating_add(bytes.len() as u64);
             return Err(malformed(at, &format!("{} bytes of attrs", file.attrs.size), "the end of the file".into()));
         }
-        for chunk in bytes.chunks_exact(entry as usize) {
+        let mut budget = source.len();
+        for chunk in bytes.chunks_exact(entry as usize).take(MAX_ATTRS) {
             let (attr, ids) = chunk.split_at(entry as usize - 16);
             let Some(mut attr) = Attr::parse(attr, self.order) else { continue };
             let ids = Section { offset: self.order.u64(ids, 0), size: self.order.u64(ids, 8) };
-            let ids = source.read_vec(ids.offset, ids.size.min(MAX_SECTION))?;
+            // Sections of a damaged file may all claim the same bytes; sound ones fit in the file.
+            let ids = source.read_vec(ids.offset, ids.size.min(budget))?;
+            budget -= ids.len() as u64;
             attr.ids = ids.chunks_exact(8).map(|id| self.order.u64(id, 0)).collect();
             self.attrs.push(attr);
         }
@@ -273,8 +299,7 @@ impl Facts {
         let mut attr = Attr::parse(body, self.order)?;
         let ids = body.get(Attr::size(body, self.order)..)?;
         attr.ids = ids.chunks_exact(8).map(|id| self.order.u64(id, 0)).collect();
-        let again = |a: &Attr| Attr { name: None, ..a.clone() } == attr;
-        if !self.attrs.iter().any(again) {
+        if self.attrs.len() < MAX_ATTRS && self.attr_records.insert(body.into()) {
             self.attrs.push(attr);
         }
         Some(())
@@ -284,10 +309,7 @@ impl Facts {
         const NAME: u64 = 2;
         let (what, id) = (c.u64()?, c.u64()?);
         if what == NAME {
-            let name = text(c.rest());
-            if let Some(attr) = self.attrs.iter_mut().find(|a| a.ids.contains(&id)) {
-                attr.name = Some(name);
-            }
+            self.features.names.push(EventName { name: text(c.rest()), ids: vec![id] });
         }
         Some(())
     }
@@ -309,6 +331,24 @@ impl Facts {
         let everything = pids.next()? as u32 == u32::MAX && pids.next().is_none();
         self.info.system_wide = Some(everything);
         Some(())
+    }
+
+    /// Replace compressed records by what they hold.
+    fn inflate(&mut self, source: &Source, stretches: &[(u64, u64)]) -> std::io::Result<Source> {
+        let mut inflater = compressed::Inflater::new();
+        for &(start, limit) in stretches {
+            match self.order {
+                Order::Little => inflater.copy::<Little>(source, start, limit)?,
+                Order::Big => inflater.copy::<Big>(source, start, limit)?,
+            }
+        }
+        self.info.format += " (compressed)";
+        self.quality.add(QualityCode::Truncated, inflater.truncated as u64);
+        self.quality.add(QualityCode::SkippedBytes, inflater.lost);
+        if let Some((at, why)) = inflater.damage.take() {
+            self.info.extra.push(("damaged".into(), format!("compressed stream from byte {at:#x}: {why}")));
+        }
+        inflater.finish()
     }
 
     /// Plans for all attrs, as far as the facts go.

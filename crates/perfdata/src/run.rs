@@ -5,23 +5,21 @@ use crate::index::Span;
 use crate::reader::PerfData;
 use crate::record;
 use crate::schema::When;
+use crate::window::{READ, Window};
 use holdup_trace::{Batch, LocalNames, QualityCode, Result, RunDecoder};
 use holdup_tracepoint::Endian;
 use std::marker::PhantomData;
 
-/// Bytes read at once: stays in the second-level cache, and is twice the longest record.
-const WINDOW: usize = 128 << 10;
-
 /// Memory of a decoder that has ended, for the next one.
 pub(crate) struct Scratch {
-    buf: Vec<u8>,
+    window: Window,
     order: Vec<(u64, u32)>,
     names: LocalNames,
 }
 
 impl Scratch {
     pub(crate) fn new(names: LocalNames) -> Scratch {
-        Scratch { buf: Vec::new(), order: Vec::new(), names }
+        Scratch { window: Window::default(), order: Vec::new(), names }
     }
 }
 
@@ -30,10 +28,7 @@ pub(crate) struct RunReader<'a, E> {
     file: &'a PerfData,
     /// `None` only while being dropped.
     decoder: Option<Decoder<'a>>,
-    buf: Vec<u8>,
-    /// Valid bytes in `buf`, and the next to decode.
-    have: usize,
-    at: usize,
+    window: Window,
     /// Next offset to read, and where the run ends.
     next: u64,
     end: u64,
@@ -47,12 +42,12 @@ impl<'a, E: Endian> RunReader<'a, E> {
     pub(crate) fn new(file: &'a PerfData, span: Span, first_ts: u64, scratch: Scratch) -> Self {
         let mut decoder = Decoder::new(file, scratch.names);
         decoder.last = first_ts;
+        let mut window = scratch.window;
+        window.clear();
         RunReader {
             file,
             decoder: Some(decoder),
-            buf: scratch.buf,
-            have: 0,
-            at: 0,
+            window,
             next: span.start,
             end: span.end,
             order: span.unsorted.then(Default::default),
@@ -61,19 +56,10 @@ impl<'a, E: Endian> RunReader<'a, E> {
         }
     }
 
-    /// Read on, keeping the bytes not yet decoded. Returns false if nothing came.
-    fn refill(&mut self, window: usize, batch: &mut Batch) -> Result<bool> {
-        self.buf.copy_within(self.at..self.have, 0);
-        self.have -= self.at;
-        self.at = 0;
-        if self.buf.len() < window {
-            self.buf.resize(window, 0);
-        }
-        let left = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
-        let room = &mut self.buf[self.have..window];
-        let want = room.len().min(left);
-        let got = self.file.source.read_at(&mut room[..want], self.next).map_err(|e| self.file.io_error(e))?;
-        self.have += got;
+    /// Read on, at most `want` bytes. Returns false if nothing came.
+    fn refill(&mut self, want: usize, batch: &mut Batch) -> Result<bool> {
+        let want = want.min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
+        let got = self.window.fill(&self.file.source, self.next, want).map_err(|e| self.file.io_error(e))?;
         self.next += got as u64;
         if got < want {
             // The file shrank since it was indexed.
@@ -85,12 +71,11 @@ impl<'a, E: Endian> RunReader<'a, E> {
 
     /// Read all of an unsorted run and find its order.
     fn sort(&mut self, batch: &mut Batch) -> Result<()> {
-        let size = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
-        self.refill(size, batch)?;
+        self.refill(usize::MAX, batch)?;
         let mut order = std::mem::take(&mut self.spare_order);
         order.clear();
         let (mut at, mut last) = (0, self.decoder.as_ref().map_or(0, |d| d.last));
-        while let Some((kind, rec)) = next_record::<E>(&self.buf[..self.have], at) {
+        while let Some((kind, rec)) = next_record::<E>(self.window.bytes(), at) {
             let when = self.file.schema.when::<E>(kind, rec);
             if let When::At(t) = when {
                 last = t;
@@ -114,7 +99,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
             if batch.is_full() {
                 return Ok(true);
             }
-            if let Some((kind, rec)) = next_record::<E>(&self.buf[..self.have], at as usize) {
+            if let Some((kind, rec)) = next_record::<E>(self.window.bytes(), at as usize) {
                 decoder.last = time;
                 decoder.record::<E>(kind, rec, batch);
             }
@@ -145,18 +130,22 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
         }
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(false) };
-            let buf = &self.buf[..self.have];
-            while let Some((kind, rec)) = next_record::<E>(buf, self.at) {
-                if batch.is_full() {
-                    return Ok(true);
-                }
-                self.at += rec.len();
+            let bytes = self.window.bytes();
+            let mut at = 0;
+            while !batch.is_full()
+                && let Some((kind, rec)) = next_record::<E>(bytes, at)
+            {
+                at += rec.len();
                 decoder.record::<E>(kind, rec, batch);
+            }
+            self.window.consume(at);
+            if batch.is_full() {
+                return Ok(true);
             }
             if self.next >= self.end {
                 return Ok(false);
             }
-            if !self.refill(WINDOW, batch)? {
+            if !self.refill(READ, batch)? {
                 return Ok(false);
             }
         }
@@ -167,7 +156,7 @@ impl<E> Drop for RunReader<'_, E> {
     fn drop(&mut self) {
         if let Some(decoder) = self.decoder.take() {
             let order = self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
-            self.file.recycle(Scratch { buf: std::mem::take(&mut self.buf), order, names: decoder.into_names() });
+            self.file.recycle(Scratch { window: std::mem::take(&mut self.window), order, names: decoder.into_names() });
         }
     }
 }

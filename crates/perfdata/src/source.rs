@@ -16,6 +16,8 @@ pub(crate) enum Source {
     File { file: File, len: u64 },
     /// Memory, in blocks of [`BLOCK`] bytes (the last may be shorter).
     Memory(Vec<Vec<u8>>),
+    /// Files one behind the other, each with its offset.
+    Parts(Vec<(u64, Source)>),
 }
 
 /// Size of a memory block: large enough to make the bookkeeping vanish, small enough that growing
@@ -33,7 +35,28 @@ impl Source {
         match self {
             Source::File { len, .. } => *len,
             Source::Memory(blocks) => blocks.iter().map(|b| b.len() as u64).sum(),
+            Source::Parts(parts) => parts.last().map_or(0, |(offset, part)| offset + part.len()),
         }
+    }
+
+    /// The stretch each file of a directory takes; all of it for other sources.
+    pub(crate) fn parts(&self) -> Vec<(u64, u64)> {
+        match self {
+            Source::Parts(parts) => parts.iter().map(|(offset, part)| (*offset, offset + part.len())).collect(),
+            _ => vec![(0, self.len())],
+        }
+    }
+
+    /// Put sources one behind the other.
+    pub(crate) fn join(sources: Vec<Source>) -> Source {
+        let mut offset = 0;
+        let place = |s: Source| {
+            let at = offset;
+            // Records are found at multiples of 8 from the start of their file.
+            offset = (at + s.len()).next_multiple_of(8);
+            (at, s)
+        };
+        Source::Parts(sources.into_iter().map(place).collect())
     }
 
     /// Fill `buf` from `offset` as far as there are bytes; returns how many that were.
@@ -52,6 +75,11 @@ impl Source {
                     let n = rest.len().min(buf.len() - done);
                     buf[done..done + n].copy_from_slice(&rest[..n]);
                     n
+                }
+                Source::Parts(parts) => {
+                    let i = parts.partition_point(|(offset, _)| *offset <= at);
+                    let Some((offset, part)) = i.checked_sub(1).and_then(|i| parts.get(i)) else { break };
+                    part.read_at(&mut buf[done..], at - offset)?
                 }
             };
             if n == 0 {
@@ -86,6 +114,11 @@ impl Spool {
     /// A spool that keeps up to `limit` bytes in memory.
     pub(crate) fn new(limit: u64) -> Spool {
         Spool { limit, ..Spool::default() }
+    }
+
+    /// Bytes collected so far.
+    pub(crate) fn len(&self) -> u64 {
+        self.len
     }
 
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {

@@ -5,8 +5,10 @@
 //! same offset, so the loop is a load of the header, a load of the time and a few compares.
 
 use crate::record;
+use crate::run::next_record;
 use crate::schema::{Schema, When};
 use crate::source::Source;
+use crate::window::{READ, Window};
 use holdup_tracepoint::Endian;
 use std::io;
 
@@ -72,8 +74,6 @@ pub(crate) struct Walked {
 /// than sorting a few hundred records.
 const SHORT: u64 = 64 << 10;
 const GROUP: u64 = 256 << 10;
-/// Bytes read at once. Must exceed the longest record (65,535 bytes) several times.
-pub(crate) const WINDOW: usize = 256 << 10;
 /// Facts kept about the time before the trace, and records about the recording. A sound file has
 /// far fewer; a damaged one must not fill the memory.
 const MAX_TASKS: usize = 1 << 20;
@@ -106,7 +106,14 @@ struct Walk<'a> {
 
 /// Walk the records from `start` (which must be the start of one) until one begins at or behind
 /// `end`. The data as a whole end at `limit`.
-pub(crate) fn walk<E: Endian>(source: &Source, schema: &Schema, start: u64, end: u64, limit: u64, buf: &mut Vec<u8>) -> io::Result<Walked> {
+pub(crate) fn walk<E: Endian>(
+    source: &Source,
+    schema: &Schema,
+    start: u64,
+    end: u64,
+    limit: u64,
+    window: &mut Window,
+) -> io::Result<Walked> {
     let mut w = Walk {
         schema,
         out: Walked {
@@ -125,29 +132,35 @@ pub(crate) fn walk<E: Endian>(source: &Source, schema: &Schema, start: u64, end:
         open: None,
         fresh_round: false,
     };
-    buf.resize(WINDOW, 0);
     let mut at = start;
+    window.clear();
     while at < end {
-        let want = WINDOW.min(usize::try_from(limit.saturating_sub(at)).unwrap_or(WINDOW));
-        let got = source.read_at(&mut buf[..want], at)?;
+        let next = at.saturating_add(window.bytes().len() as u64);
+        let want = READ.min(usize::try_from(limit.saturating_sub(next)).unwrap_or(READ));
+        let got = window.fill(source, next, want)?;
         let stop = usize::try_from(end - at).unwrap_or(usize::MAX);
-        let window = &buf[..got];
-        let used = w.window::<E>(window, at, stop);
+        let used = w.window::<E>(window.bytes(), at, stop);
         if used > 0 {
+            window.consume(usize::try_from(used).unwrap_or(usize::MAX));
             at = at.saturating_add(used);
+            continue;
+        }
+        if got > 0 {
             continue;
         }
         // No record could be taken: the data end within one, or its size is impossible.
         w.close(at);
-        if got < 8 || head::<E>(window, 0).1 >= record::HEADER {
+        let rest = window.bytes();
+        if rest.len() < record::HEADER || head::<E>(rest, 0).1 >= record::HEADER {
             // A size that is too large is indistinguishable from a cut file.
-            w.out.truncated = got > 0 || at < limit;
+            w.out.truncated = true;
             at = limit;
             break;
         }
         let from = at;
-        at = resync::<E>(source, schema, at + 8, limit, buf)?.unwrap_or(limit);
+        at = resync::<E>(source, schema, at + 8, limit)?.unwrap_or(limit);
         w.out.skipped_bytes += at - from;
+        window.clear();
     }
     w.close(at);
     w.out.end = at;
@@ -332,17 +345,18 @@ fn task_fact<E: Endian>(kind: u32, rec: &[u8], trailer: usize) -> Option<TaskFac
 }
 
 /// Find the next offset from `from` on where a chain of plausible records begins.
-pub(crate) fn resync<E: Endian>(source: &Source, schema: &Schema, from: u64, limit: u64, buf: &mut Vec<u8>) -> io::Result<Option<u64>> {
-    buf.resize(WINDOW, 0);
+pub(crate) fn resync<E: Endian>(source: &Source, schema: &Schema, from: u64, limit: u64) -> io::Result<Option<u64>> {
+    // As a rule the next record is near.
+    let mut want = 8 << 10;
     let mut base = from;
     while base < limit {
-        let want = WINDOW.min(usize::try_from(limit - base).unwrap_or(WINDOW));
-        let got = source.read_at(&mut buf[..want], base)?;
-        let at_end = base + got as u64 >= limit || got < want;
-        // Candidates near the window's end are left to the next one, which sees more of them.
-        let candidates = if at_end { got } else { got / 2 };
+        let buf = source.read_vec(base, want.min(limit - base))?;
+        let at_end = base + buf.len() as u64 >= limit || (buf.len() as u64) < want;
+        // Candidates near the end of what was read are left to the next read, which sees more of
+        // them.
+        let candidates = if at_end { buf.len() } else { buf.len() / 2 };
         for at in (0..candidates).step_by(8) {
-            if plausible::<E>(schema, &buf[at..got], at_end) {
+            if plausible::<E>(schema, &buf[at..], at_end) {
                 return Ok(Some(base + at as u64));
             }
         }
@@ -350,6 +364,7 @@ pub(crate) fn resync<E: Endian>(source: &Source, schema: &Schema, from: u64, lim
             break;
         }
         base += (candidates as u64).next_multiple_of(8);
+        want = 256 << 10;
     }
     Ok(None)
 }
@@ -388,21 +403,19 @@ pub(crate) fn count_late<E: Endian>(
     schema: &Schema,
     piece: &Piece,
     allowed: impl Fn(u32) -> u64,
-    buf: &mut Vec<u8>,
+    window: &mut Window,
 ) -> io::Result<u64> {
-    buf.resize(WINDOW, 0);
-    let (mut at, mut round, mut late) = (piece.start, piece.rounds.0, 0);
-    while at < piece.end {
-        let want = WINDOW.min((piece.end - at) as usize);
-        let got = source.read_at(&mut buf[..want], at)?;
-        let mut rest = &buf[..got];
-        while rest.len() >= record::HEADER {
-            let (kind, size) = head::<E>(rest, 0);
-            if size < record::HEADER || size > rest.len() {
-                break;
-            }
-            let (rec, tail) = rest.split_at(size);
-            rest = tail;
+    let (mut next, mut round, mut late) = (piece.start, piece.rounds.0, 0);
+    window.clear();
+    loop {
+        let got = window.fill(source, next, READ.min((piece.end - next) as usize))?;
+        if got == 0 {
+            return Ok(late);
+        }
+        next += got as u64;
+        let mut used = 0;
+        while let Some((kind, rec)) = next_record::<E>(window.bytes(), used) {
+            used += rec.len();
             match schema.when::<E>(kind, rec) {
                 _ if kind == record::FINISHED_ROUND => round += 1,
                 // Time 0 is handed on at once.
@@ -410,10 +423,6 @@ pub(crate) fn count_late<E: Endian>(
                 _ => {}
             }
         }
-        if rest.len() == got {
-            break;
-        }
-        at += (got - rest.len()) as u64;
+        window.consume(used);
     }
-    Ok(late)
 }

@@ -15,6 +15,16 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
     match &report.body {
         Body::Table(table) => write_table(table, separator, out),
         Body::Ledger(ledger) => write_table(&schema::nodes(&ledger.nodes), separator, out),
+        Body::Diagnosis(d) => {
+            write_line(["class", "rule", "share", "lost_cpu_ns", "verdict", "summary", "ruled_out"].into_iter(), separator, out)?;
+            for f in &d.findings {
+                let verdict = (f.class == d.verdict.class).to_string();
+                let (share, lost) = (f.share.to_string(), f.lost_cpu_ns.to_string());
+                let ruled_out = f.ruled_out.as_deref().unwrap_or("");
+                write_line([f.class.id(), f.rule, &share, &lost, &verdict, &f.summary, ruled_out].into_iter(), separator, out)?;
+            }
+            Ok(())
+        }
         Body::Info(info) => {
             write_line(["key", "value"].into_iter(), separator, out)?;
             for (key, value) in info.pairs(&report.trace) {

@@ -100,10 +100,6 @@ fn purpose(name: &str) -> &'static str {
     }
 }
 
-/// Events a recording for diagnosis leaves out: lockdep kernels are rare, and on others perf
-/// refuses a command that names these.
-const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters"];
-
 impl Info {
     /// From what the reader knows.
     pub fn new(info: &TraceInfo) -> Info {
@@ -129,7 +125,7 @@ impl Info {
                 .iter()
                 .map(|&(name, present, events)| Capability { name, present, events, purpose: purpose(name) })
                 .collect(),
-            record_command: record_command(info),
+            record_command: holdup_diagnose::record_command(info),
             extra: info.extra.iter().map(|(label, value)| Fact { label: label.clone(), value: value.clone() }).collect(),
         }
     }
@@ -154,30 +150,4 @@ fn flatten(path: &str, value: &serde_json::Value, out: &mut Vec<(String, String)
         Value::String(text) => out.push((path.to_owned(), text.clone())),
         other => out.push((path.to_owned(), other.to_string())),
     }
-}
-
-/// A complete command that records what a diagnosis can use, on the machine of the trace.
-fn record_command(info: &TraceInfo) -> String {
-    let x86 = info.arch.as_deref().is_none_or(|a| a.contains("86"));
-    let old = info.os_release.as_deref().and_then(kernel_version).is_some_and(|v| v < (5, 19));
-    let events: Vec<&str> = info
-        .capabilities
-        .list()
-        .into_iter()
-        .filter(|(name, _, _)| !NOT_ASKED_FOR.contains(name))
-        .filter(|(name, _, _)| (x86 || *name != "page_faults") && (!old || *name != "contention"))
-        .map(|(_, _, events)| events)
-        .collect();
-    if info.format.starts_with("trace.dat") {
-        let each: Vec<&str> = events.iter().flat_map(|e| e.split(',')).collect();
-        format!("trace-cmd record -e {} -- sleep 10", each.join(" -e "))
-    } else {
-        format!("perf record -a -m 8M -e {} -- sleep 10", events.join(" -e "))
-    }
-}
-
-/// `6.1.0-56-amd64` is (6, 1).
-fn kernel_version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }

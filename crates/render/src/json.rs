@@ -21,6 +21,12 @@ impl Serialize for Report {
         match &self.body {
             Body::Table(table) => map.serialize_entry("rows", &table.json_rows())?,
             Body::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
+            Body::Diagnosis(d) => {
+                map.serialize_entry("verdict", &d.verdict)?;
+                map.serialize_entry("ledger", &d.ledger)?;
+                map.serialize_entry("findings", &d.findings)?;
+                map.serialize_entry("next", &d.next)?;
+            }
             Body::Info(info) => map.serialize_entry("info", info)?,
             Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,
         }

@@ -1,6 +1,7 @@
 //! One report: what every renderer gets.
 
 use crate::{Info, Table};
+use holdup_diagnose::Diagnosis;
 use holdup_passes::{Analysis, Ledger};
 use holdup_trace::{QualityEntry, TraceInfo};
 use serde::Serialize;
@@ -60,6 +61,8 @@ pub enum Body {
     Table(Table),
     /// The capacity ledger.
     Ledger(Ledger),
+    /// The verdict.
+    Diagnosis(Box<Diagnosis>),
     /// What the file is.
     Info(Box<Info>),
     /// Every table, in the order to show them.

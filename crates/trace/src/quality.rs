@@ -58,8 +58,8 @@ codes! {
     BadRecords = ("bad-records", Warning, "records that did not hold what their header promises; skipped"),
     /// Record types the reader has never heard of.
     UnknownRecords = ("unknown-records", Info, "records of a type not known; skipped by their length"),
-    /// Events recorded without time stamp.
-    Untimed = ("untimed-events", Warning, "events without time stamp; they cannot be placed and were skipped"),
+    /// Events recorded without time stamp of their own.
+    Untimed = ("untimed-events", Warning, "events without time stamp; placed beside their predecessor in the file"),
     /// Events the format did not keep in the order it promises; re-sorted.
     Reordered = ("reordered", Info, "events stored out of the order the format promises; sorted"),
     /// Time went backwards in a way that could not be repaired.
@@ -71,7 +71,9 @@ codes! {
     /// The time stamps are coarser than a nanosecond (text dumps).
     MicrosecondClock = ("microsecond-clock", Info, "time stamps have microsecond resolution; shorter spans read as 0 or 1 us"),
     /// Current thread of a CPU changed without a switch event.
-    SwitchGap = ("switch-gap", Warning, "times a CPU's current thread changed without a switch event; the time in between is unaccounted"),
+    SwitchGap = ("switch-gap", Info, "times a CPU's current thread changed without a switch event; the time in between is unaccounted"),
+    /// A switch from the idle task that was not recorded, put where the thread was woken.
+    InferredSwitch = ("inferred-switch", Info, "switches out of idle that were not recorded; placed at the wake-up of the thread that ran next"),
     /// sys_exit without sys_enter, inside the trace.
     OrphanSysExit = ("orphan-sys-exit", Info, "system calls that returned without having been seen to start"),
     /// sys_enter while another call was open.

@@ -109,7 +109,7 @@ impl Format {
     }
 }
 
-/// `field:unsigned long args[6];	offset:16;	size:48;	signed:0;`
+/// `field:unsigned long args[6]; offset:16; size:48; signed:0;`
 fn parse_field(line: &str) -> Option<Field> {
     let (_, rest) = line.split_once(':')?;
     let mut parts = rest.split(';').map(str::trim);
@@ -126,7 +126,7 @@ fn parse_field(line: &str) -> Option<Field> {
     let (offset, size): (u32, u32) = (offset?, size?);
     let data_loc = decl.starts_with("__data_loc");
     let rel_loc = decl.starts_with("__rel_loc");
-    let (mut ty, mut name) = decl.rsplit_once(|c: char| c == ' ' || c == '*').map(|(t, n)| (&decl[..t.len() + 1], n))?;
+    let (mut ty, mut name) = decl.rsplit_once([' ', '*']).map(|(t, n)| (&decl[..t.len() + 1], n))?;
     let mut array = None;
     if let Some((base, dim)) = name.split_once('[') {
         name = base;

@@ -1,6 +1,7 @@
 //! Text for a tired engineer at a terminal: what the trace is, what is wrong with it, the tables.
 
 mod block;
+mod diagnosis;
 mod escape;
 mod grid;
 mod info;
@@ -65,6 +66,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
     match &report.body {
         Body::Table(table) => write_table(table, &page, options, out),
         Body::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
+        Body::Diagnosis(d) => diagnosis::write(d, trace, &page, options, out),
         Body::Info(info) => info::write(info, trace, &page, options, out),
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
             Section::Table(table) => write_table(table, &page, options, out),

@@ -1,0 +1,182 @@
+//! The figures that rules look at, drawn once from the tables.
+
+use holdup_passes::{Analysis, Cause, Group, Ledger, Server, Slot, SyscallRow, Thread, WaitRow};
+use holdup_syscalls::WaitKind;
+use holdup_trace::{Capabilities, Nanos, TraceInfo};
+
+/// What company in the kernel costs a system call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crowded {
+    /// The call.
+    pub name: String,
+    /// Its number.
+    pub nr: u32,
+    /// CPU time of its calls beyond what they cost in little company.
+    pub excess_ns: Nanos,
+    /// CPU time of one call in little company.
+    pub alone_ns: Nanos,
+    /// CPU time of one call on average.
+    pub mean_ns: Nanos,
+}
+
+/// A mean over fewer calls says nothing.
+const FEW_CALLS: u64 = 5;
+
+/// Everything a rule may look at.
+pub struct Facts<'a> {
+    /// The tables.
+    pub analysis: &'a Analysis,
+    /// What the file is.
+    pub info: &'a TraceInfo,
+    /// What it can prove.
+    pub caps: Capabilities,
+    /// CPUs x wall.
+    pub capacity: Nanos,
+    /// Length of the trace.
+    pub wall: Nanos,
+    /// Where it went.
+    pub ledger: Ledger,
+    /// System calls of the whole system, most elapsed time first.
+    pub calls: Vec<SyscallRow>,
+    /// Waits that may explain idle CPUs.
+    pub waits: Vec<WaitRow>,
+    /// The one thread all wait for, if there is one.
+    pub server: Option<Server>,
+    /// Application threads that ran for at least 1 % of the wall time, longest first.
+    pub workers: Vec<(Slot, Nanos)>,
+    /// System calls that cost more in company, most excess first.
+    pub crowded: Vec<Crowded>,
+    /// Time application threads spent ready but not running.
+    pub ready: Nanos,
+    /// Of it: behind another thread on the same CPU.
+    pub queued: Nanos,
+    /// Mean number of threads running or ready.
+    pub queue: f64,
+}
+
+impl<'a> Facts<'a> {
+    /// Draw them.
+    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis) -> Facts<'a> {
+        let wall = analysis.wall_ns();
+        let mut calls = analysis.syscalls(Group::System);
+        calls.sort_by(|a, b| (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr)));
+        let applications = || analysis.threads().filter(|(_, t)| !t.is_kthread());
+        let mut workers: Vec<(Slot, Nanos)> =
+            applications().map(|(s, t)| (s, t.running_ns)).filter(|&(_, ns)| ns > 0 && ns * 100 >= wall).collect();
+        workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
+        Facts {
+            analysis,
+            info,
+            caps: analysis.capabilities,
+            capacity: analysis.capacity_ns(),
+            wall,
+            crowded: crowded(analysis, &calls),
+            ledger: analysis.ledger(),
+            calls,
+            waits: analysis.wait_rows(),
+            server: analysis.server(),
+            workers,
+            ready: applications().map(|(_, t)| t.woken_ns + t.preempted_ns).sum(),
+            queued: applications().map(|(_, t)| t.queued_ns).sum(),
+            queue: analysis.mean_queue_milli() as f64 / 1000.0,
+        }
+    }
+
+    /// Part of capacity in per cent.
+    pub fn pct(&self, ns: Nanos) -> f64 {
+        if self.capacity == 0 { 0.0 } else { ns as f64 * 100.0 / self.capacity as f64 }
+    }
+
+    /// A node of the ledger in per cent of capacity.
+    pub fn node(&self, path: &str) -> f64 {
+        self.pct(self.ledger.ns(path))
+    }
+
+    /// Per cent of the accounted capacity in which CPUs were busy.
+    pub fn busy(&self) -> f64 {
+        let known = self.capacity - self.ledger.ns("unaccounted");
+        if known == 0 { 0.0 } else { self.ledger.ns("busy") as f64 * 100.0 / known as f64 }
+    }
+
+    /// CPU time spent inside calls of these kinds.
+    pub fn cpu_in(&self, kinds: &[WaitKind]) -> Nanos {
+        self.calls_of(kinds).filter_map(|c| c.cpu_ns).sum()
+    }
+
+    /// Calls of these kinds, most elapsed time first.
+    pub fn calls_of(&self, kinds: &[WaitKind]) -> impl Iterator<Item = &SyscallRow> {
+        self.calls.iter().filter(move |c| kinds.contains(&holdup_syscalls::wait_kind(&c.name)))
+    }
+
+    /// Waiting time for this cause: all, and by system call, largest first.
+    pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
+        let mut by_call: Vec<(String, Nanos)> = Vec::new();
+        for w in self.waits.iter().filter(|w| w.cause == cause) {
+            let name = w.call.clone().unwrap_or_else(|| "no system call (page fault)".to_owned());
+            match by_call.iter_mut().find(|c| c.0 == name) {
+                Some(c) => c.1 += w.sum.wait_ns,
+                None => by_call.push((name, w.sum.wait_ns)),
+            }
+        }
+        by_call.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        (by_call.iter().map(|c| c.1).sum(), by_call)
+    }
+
+    /// Different threads that ended waits for this cause, and the largest one's part in per cent.
+    pub fn wakers(&self, cause: Cause) -> (usize, f64) {
+        let mut by: Vec<(Slot, Nanos)> = Vec::new();
+        for w in self.waits.iter().filter(|w| w.cause == cause) {
+            let Some(waker) = w.waker else { continue };
+            match by.iter_mut().find(|b| b.0 == waker) {
+                Some(b) => b.1 += w.sum.wait_ns,
+                None => by.push((waker, w.sum.wait_ns)),
+            }
+        }
+        let all: Nanos = by.iter().map(|b| b.1).sum();
+        let most = by.iter().map(|b| b.1).max().unwrap_or(0);
+        (by.len(), if all == 0 { 0.0 } else { most as f64 * 100.0 / all as f64 })
+    }
+
+    /// `server-0 (tid 295)`.
+    pub fn name(&self, slot: Slot) -> String {
+        let t = self.thread(slot);
+        format!("{} (tid {})", self.analysis.comm(t), t.tid)
+    }
+
+    /// One thread.
+    pub fn thread(&self, slot: Slot) -> &Thread {
+        self.analysis.thread(slot)
+    }
+}
+
+/// The cheapest of the levels with at most half the company there ever was is what a call costs
+/// by itself; more than that is the price of company: waiting for locks, caches, memory.
+fn crowded(analysis: &Analysis, calls: &[SyscallRow]) -> Vec<Crowded> {
+    let mut out: Vec<Crowded> = calls
+        .iter()
+        .filter_map(|call| {
+            let levels = &analysis.crowding(call.nr)?.levels;
+            let highest = levels.iter().rposition(|l| l.count >= FEW_CALLS)?;
+            let low = &levels[..=(highest.saturating_sub(1)) / 2];
+            let alone_ns = low.iter().filter(|l| l.count >= FEW_CALLS).map(|l| l.cpu_ns / l.count).min()?;
+            let excess_ns = levels[..=highest].iter().map(|l| l.cpu_ns.saturating_sub(l.count * alone_ns)).sum();
+            let total = analysis.crowding(call.nr)?.total();
+            Some(Crowded { name: call.name.clone(), nr: call.nr, excess_ns, alone_ns, mean_ns: total.cpu_ns / total.count.max(1) })
+        })
+        .collect();
+    out.sort_by(|a, b| b.excess_ns.cmp(&a.excess_ns).then(a.nr.cmp(&b.nr)));
+    out
+}
+
+impl Facts<'_> {
+    /// Excess CPU time of calls for which `wanted` holds.
+    pub fn excess(&self, wanted: impl Fn(WaitKind) -> bool) -> Nanos {
+        self.crowded.iter().filter(|c| wanted(holdup_syscalls::wait_kind(&c.name))).map(|c| c.excess_ns).sum()
+    }
+
+    /// Whether the futex calls' excess belongs to the kernel's own locks: the hash buckets that
+    /// futexes share are spinlocks, and contend without any thread waiting for another's mutex.
+    pub fn futex_hash_contends(&self) -> bool {
+        self.excess(|k| k == WaitKind::ThreadSync) > self.ledger.ns("idle/thread-sync") + self.ledger.ns("idle/one-server")
+    }
+}

@@ -1,0 +1,34 @@
+//! From the tables to a verdict.
+//!
+//! ```text
+//!  Analysis ──► Facts ──► every rule ──► findings, largest loss first ──► verdict
+//! ```
+//!
+//! Every rule ([`rules`]) looks at the same [`Facts`] and answers with a [`Finding`]: how much CPU
+//! capacity its pathology costs and why one should believe it, or why it is ruled out. Losses are
+//! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
+//! that matters ([`verdict`]).
+
+mod facts;
+mod record;
+mod report;
+pub mod rules;
+mod verdict;
+
+pub use facts::Facts;
+pub use record::record_command;
+pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Verdict};
+
+use holdup_passes::Analysis;
+use holdup_trace::TraceInfo;
+
+/// Judge a trace.
+pub fn diagnose(info: &TraceInfo, analysis: &Analysis) -> Diagnosis {
+    let facts = Facts::new(info, analysis);
+    let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(&facts)).collect();
+    // Stable: rules of equal loss stay in the order of the list.
+    findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
+    let verdict = verdict::decide(&facts, &findings);
+    let next = verdict::next_commands(&facts, verdict.class);
+    Diagnosis { verdict, ledger: analysis.ledger(), findings, next }
+}

@@ -1,0 +1,34 @@
+//! The command that records what a diagnosis needs.
+
+use holdup_trace::TraceInfo;
+
+/// Events a recording for diagnosis leaves out: lockdep kernels are rare, and on others perf
+/// refuses a command that names these; stacks and counters cost more than a first look is worth.
+const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters"];
+
+/// A complete command that records what a diagnosis can use, on the machine of the trace.
+pub fn record_command(info: &TraceInfo) -> String {
+    let x86 = info.arch.as_deref().is_none_or(|a| a.contains("86"));
+    let old = info.os_release.as_deref().and_then(kernel_version).is_some_and(|v| v < (5, 19));
+    let events: Vec<&str> = info
+        .capabilities
+        .list()
+        .into_iter()
+        .filter(|(name, _, _)| !NOT_ASKED_FOR.contains(name))
+        .filter(|(name, _, _)| (x86 || *name != "page_faults") && (!old || *name != "contention"))
+        .map(|(_, _, events)| events)
+        .collect();
+    // One -e per group, so that text can break the command between them.
+    if info.format.starts_with("trace.dat") {
+        let each: Vec<&str> = events.iter().flat_map(|e| e.split(',')).collect();
+        format!("trace-cmd record -e {} -- sleep 10", each.join(" -e "))
+    } else {
+        format!("perf record -a -m 8M -e {} -- sleep 10", events.join(" -e "))
+    }
+}
+
+/// `6.1.0-56-amd64` is (6, 1).
+fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}

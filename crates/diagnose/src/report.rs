@@ -1,0 +1,147 @@
+//! What a diagnosis is made of. Field names are the JSON keys.
+
+use holdup_passes::Ledger;
+use serde::{Serialize, Serializer};
+
+macro_rules! classes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $id:literal,)+) => {
+        /// What may be wrong with a multiprocessor system; ids are stable.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Class { $($(#[doc = $doc])+ $name),+ }
+
+        impl Class {
+            /// Every class.
+            pub const ALL: &'static [Class] = &[$(Class::$name),+];
+
+            /// The stable id.
+            pub fn id(self) -> &'static str {
+                match self { $(Class::$name => $id),+ }
+            }
+
+            /// The class with this id.
+            pub fn from_id(id: &str) -> Option<Class> {
+                Self::ALL.iter().copied().find(|c| c.id() == id)
+            }
+        }
+    };
+}
+
+classes! {
+    /// Too little parallelism: one server, one long worker, one CPU's worth of threads.
+    WorkloadImbalance = "workload-imbalance",
+    /// Threads queue on kernel services: semaphores, file locks, message queues, pipes.
+    ApplicationSerialization = "application-serialization",
+    /// Threads queue on objects of the threads library: futexes.
+    ThreadSerialization = "thread-serialization",
+    /// One or few locks of the kernel itself are hot.
+    KernelLockConflict = "kernel-lock-conflict",
+    /// The disks, not the processors.
+    IoBound = "io-bound",
+    /// More work than processors.
+    CpuOverload = "cpu-overload",
+    /// Nothing holds it up.
+    Healthy = "healthy",
+    /// The trace cannot show it.
+    NotEnoughEvidence = "not-enough-evidence",
+}
+
+impl Serialize for Class {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(self.id())
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// The class, how sure, and the sentence.
+    pub verdict: Verdict,
+    /// Where every CPU-second went.
+    pub ledger: Ledger,
+    /// One per rule: those that hold first, largest loss first; then those ruled out.
+    pub findings: Vec<Finding>,
+    /// Commands that lead on.
+    pub next: Vec<String>,
+}
+
+/// The class that explains most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Which.
+    pub class: Class,
+    /// 0 to 1, in hundredths.
+    pub confidence: f64,
+    /// One sentence with names and numbers.
+    pub summary: String,
+    /// The second largest finding, if one holds.
+    pub runner_up: Option<Class>,
+    /// What lowers the confidence.
+    pub reservations: Vec<String>,
+}
+
+/// What one rule found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What it is about.
+    pub class: Class,
+    /// The rule's id.
+    pub rule: &'static str,
+    /// `lost_cpu_ns` as per cent of capacity.
+    pub share: f64,
+    /// CPU time lost to it.
+    pub lost_cpu_ns: u64,
+    /// The claim in one sentence.
+    pub summary: String,
+    /// Who or what.
+    pub culprits: Vec<Culprit>,
+    /// The figures, each beside the threshold it is held against.
+    pub evidence: Vec<Evidence>,
+    /// Why it does not hold; `null` if it does.
+    pub ruled_out: Option<String>,
+    /// What to do.
+    pub advice: Vec<String>,
+}
+
+/// Who or what holds things up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Culprit {
+    /// `thread`, `syscall` …
+    pub kind: &'static str,
+    /// Thread id, syscall number.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Thread, if it is one.
+    pub tid: Option<u32>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// CPU time it stands for.
+    pub ns: u64,
+}
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What was measured.
+    pub metric: String,
+    /// How much.
+    pub value: f64,
+    /// Of what: `%`, `threads`, `1/s`.
+    pub unit: &'static str,
+    /// What it is held against, if anything.
+    pub threshold: Option<f64>,
+    /// Where the figure, or its threshold, comes from.
+    pub source: &'static str,
+}
+
+impl Evidence {
+    /// A figure without threshold.
+    pub(crate) fn of(metric: impl Into<String>, value: f64, unit: &'static str, source: &'static str) -> Evidence {
+        Evidence { metric: metric.into(), value: (value * 1000.0).round() / 1000.0, unit, threshold: None, source }
+    }
+
+    /// Held against this.
+    pub(crate) fn against(self, threshold: f64) -> Evidence {
+        Evidence { threshold: Some(threshold), ..self }
+    }
+}

@@ -1,0 +1,66 @@
+//! Threads take turns at a kernel service.
+//!
+//! # What it does
+//! Adds the idle CPU time while threads slept in semaphore, message queue and file lock calls, or
+//! in reads and writes that another thread ended (pipes, local sockets), to the CPU time spent
+//! inside the semaphore, queue and lock calls.
+//!
+//! # Why it holds a system up
+//! The service protects one shared resource; one thread at a time passes. The signature is a
+//! large part of the kernel's time in few such calls and a high switch rate. Which thread holds
+//! the object changes all the time: that tells it from one busy server (workload-imbalance).
+//!
+//! # What to do
+//! Finer granularity: several semaphores or files instead of one, shorter critical sections.
+//!
+//! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
+//! case 3 (one semaphore: 63 % of processing time in semop).
+
+use super::{Rule, finding};
+use crate::facts::Facts;
+use crate::report::{Class, Culprit, Evidence, Finding};
+use holdup_passes::Cause;
+use holdup_syscalls::WaitKind;
+
+pub(super) const RULE: Rule = Rule { id: "application-serialization", class: Class::ApplicationSerialization, check };
+
+const SERVICES: &[WaitKind] = &[WaitKind::Semaphore, WaitKind::MessageQueue, WaitKind::FileLock];
+
+fn check(facts: &Facts<'_>) -> Finding {
+    let idle = facts.ledger.ns("idle/kernel-services");
+    let (waited, by_call) = facts.waiting_for(Cause::KernelService);
+    // Behind a server the calls are its clients' way of waiting, not the hold-up.
+    let cpu = if facts.ledger.ns("idle/one-server") > idle { 0 } else { facts.cpu_in(SERVICES) };
+    let lost = idle + cpu;
+    let top = by_call.first().map(|c| c.0.clone()).or_else(|| facts.calls_of(SERVICES).next().map(|c| c.name.clone()));
+    let summary = match &top {
+        Some(call) => format!(
+            "threads take turns in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+            lost as f64 / facts.wall.max(1) as f64,
+            facts.analysis.cpus,
+            idle as f64 / facts.wall.max(1) as f64,
+        ),
+        None => "no thread waits in a kernel service".to_owned(),
+    };
+    let mut f = finding(facts, &RULE, lost, summary);
+    let (wakers, most) = facts.wakers(Cause::KernelService);
+    f.evidence = vec![
+        Evidence::of("idle while threads waited in kernel services", facts.pct(idle), "% of capacity", "ledger idle/kernel-services")
+            .against(super::MATTERS_PCT),
+        Evidence::of("CPU time inside semaphore, queue and file lock calls", facts.pct(cpu), "% of capacity", "syscalls"),
+        Evidence::of("threads asleep in them, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
+        Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
+        Evidence::of("largest part ended by one of them", most, "%", "wake-ups").against(60.0),
+    ];
+    f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
+    f.advice = vec![
+        "protect less with one object: several semaphores, files or queues instead of one".to_owned(),
+        "shorten the critical section".to_owned(),
+    ];
+    f
+}
+
+pub(super) fn syscall(facts: &Facts<'_>, name: &str, ns: u64) -> Culprit {
+    let id = facts.calls.iter().find(|c| c.name == name).map_or_else(String::new, |c| c.nr.to_string());
+    Culprit { kind: "syscall", id, name: name.to_owned(), ns, ..Culprit::default() }
+}

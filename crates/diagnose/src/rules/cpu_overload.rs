@@ -1,0 +1,61 @@
+//! More work than processors.
+//!
+//! # What it does
+//! Asks whether the CPUs are busy while threads queue for them. It costs no capacity, so its loss
+//! is not comparable with the others': it is the CPU time that queueing threads lacked, at most
+//! the capacity itself, and it counts only where CPUs have no idle time left to give.
+//!
+//! # What to do
+//! Nothing is wrong with the multiprocessor: more CPUs, or less work at a time.
+//!
+//! Source: PARbench on the p690, loads above 100 %.
+
+use super::{Rule, finding};
+use crate::facts::Facts;
+use crate::report::{Class, Culprit, Evidence, Finding};
+
+pub(super) const RULE: Rule = Rule { id: "cpu-overload", class: Class::CpuOverload, check };
+
+/// CPUs must be this busy, in per cent.
+const BUSY_PCT: f64 = 85.0;
+/// And this many threads per CPU must run or want to.
+const QUEUE_PER_CPU: f64 = 1.25;
+
+fn check(facts: &Facts<'_>) -> Finding {
+    let cpus = facts.analysis.cpus.max(1) as f64;
+    let busy = facts.busy();
+    let queue = facts.queue / cpus;
+    let lost = facts.ready.min(facts.capacity);
+    let summary = format!("{:.1} threads want {cpus} CPUs, which are {busy:.0} % busy", facts.queue);
+    let mut f = finding(facts, &RULE, lost, summary);
+    f.evidence = vec![
+        Evidence::of("CPUs busy", busy, "% of accounted time", "ledger busy").against(BUSY_PCT),
+        Evidence::of("threads running or ready, per CPU", queue, "threads", "run queue").against(QUEUE_PER_CPU),
+        Evidence::of("CPU time that ready threads lacked", facts.pct(facts.ready), "% of capacity", "procs runnable"),
+    ];
+    f.ruled_out = if busy < BUSY_PCT {
+        Some(format!("CPUs are only {busy:.0} % busy"))
+    } else if queue < QUEUE_PER_CPU {
+        Some(format!("only {queue:.2} threads per CPU run or want to"))
+    } else {
+        None
+    };
+    f.culprits = facts
+        .workers
+        .iter()
+        .take(3)
+        .map(|&(slot, ns)| {
+            let t = facts.thread(slot);
+            Culprit {
+                kind: "thread",
+                id: t.tid.to_string(),
+                name: facts.analysis.comm(t),
+                tid: Some(t.tid.0),
+                pid: facts.analysis.pid(t),
+                ns,
+            }
+        })
+        .collect();
+    f.advice = vec!["run fewer threads at a time, or add CPUs: the CPUs do useful work all the time".to_owned()];
+    f
+}

@@ -1,0 +1,40 @@
+//! The disks hold it up, not the processors.
+//!
+//! # What it does
+//! Takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
+//! syncs, file system calls and page faults until an interrupt or a kernel thread woke them.
+//!
+//! # Why it is checked
+//! It is no SMP problem: "it is good practice to examine the system for obvious problems such as
+//! I/O bottlenecks … before assuming that an SMP system problem exists".
+//!
+//! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
+
+use super::application_serialization::syscall;
+use super::{Rule, finding};
+use crate::facts::Facts;
+use crate::report::{Class, Evidence, Finding};
+use holdup_passes::Cause;
+
+pub(super) const RULE: Rule = Rule { id: "io-bound", class: Class::IoBound, check };
+
+fn check(facts: &Facts<'_>) -> Finding {
+    let idle = facts.ledger.ns("idle/io");
+    let (waited, by_call) = facts.waiting_for(Cause::Io);
+    let summary = match by_call.first() {
+        Some((call, _)) => format!(
+            "threads wait for the disk in {call}: {:.1} of {} CPUs are idle for it",
+            idle as f64 / facts.wall.max(1) as f64,
+            facts.analysis.cpus
+        ),
+        None => "no thread waits for a disk".to_owned(),
+    };
+    let mut f = finding(facts, &RULE, idle, summary);
+    f.evidence = vec![
+        Evidence::of("idle while threads waited for I/O", facts.pct(idle), "% of capacity", "ledger idle/io").against(super::MATTERS_PCT),
+        Evidence::of("threads asleep for it, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
+    ];
+    f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
+    f.advice = vec!["look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned()];
+    f
+}

@@ -1,0 +1,117 @@
+//! Too little parallelism.
+//!
+//! # What it does
+//! Adds up the idle CPU time that more threads with work would have used:
+//! * **one server**: others sleep until one thread, itself busy nearly all the time, has served
+//!   them (AIX case 4), or until the longest worker reaches the barrier;
+//! * **one thread**: a single application thread runs nearly all the time while no other has work;
+//! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
+//!
+//! # Why it holds a system up
+//! A thread runs on one CPU at a time. When the work goes through one of them, the other CPUs
+//! can only watch. The signature is a CPU use near 1/N with one thread near 100 % of one CPU.
+//!
+//! # What to do
+//! Split the server into several processes or threads; divide the work evenly; widen the affinity.
+//!
+//! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
+
+use super::{Rule, finding};
+use crate::facts::Facts;
+use crate::report::{Class, Culprit, Evidence, Finding};
+use holdup_syscalls::WaitKind;
+
+pub(super) const RULE: Rule = Rule { id: "workload-imbalance", class: Class::WorkloadImbalance, check };
+
+/// Part of its life (at least half the wall time) a thread must run to be the one that everything hangs on, in per cent.
+const DOMINANT_PCT: f64 = 75.0;
+/// Idle CPUs beside ready threads are normal for a moment after each wake-up; below this part of
+/// capacity, in per cent, they say nothing about affinity.
+const BOUND_PCT: f64 = 20.0;
+
+fn check(facts: &Facts<'_>) -> Finding {
+    let served = facts.ledger.ns("idle/one-server");
+    let waiting_for_cpu = facts.ledger.ns("idle/scheduler");
+    // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
+    let bound = if facts.pct(waiting_for_cpu.min(facts.queued)) >= BOUND_PCT { waiting_for_cpu.min(facts.queued) } else { 0 };
+    let longest = facts.workers.first().copied();
+    let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(facts.wall / 2);
+    let dominant = longest.filter(|w| w.1 as f64 * 100.0 >= DOMINANT_PCT * life(w.0) as f64);
+    // More than one thread near 100 %: as many are needed to keep as many CPUs busy; the idle
+    // rest still has nobody to run.
+    let alone = if dominant.is_some() { facts.ledger.ns("idle/no-work") } else { 0 };
+    // What the clients burn in the calls they wait in is part of the price of the one server.
+    let calls = if facts.pct(served) >= super::MATTERS_PCT { facts.cpu_in(SERVED_IN) } else { 0 };
+    let lost = served + bound + alone + calls;
+
+    let culprit = facts.server.map(|s| s.slot).or(dominant.map(|d| d.0));
+    let cpus = facts.analysis.cpus;
+    let summary = match (culprit, facts.server) {
+        (Some(slot), Some(server)) if served >= bound.max(alone) => format!(
+            "{} is busy {:.0} % of the time on one CPU; others wait for it, and {:.1} of {cpus} CPUs have nothing to do",
+            facts.name(slot),
+            server.busy_ns as f64 * 100.0 / server.life_ns.max(1) as f64,
+            lost as f64 / facts.wall.max(1) as f64,
+        ),
+        (Some(slot), _) if alone >= bound => format!(
+            "{} runs {:.0} % of the time and nothing else has work: {:.1} of {cpus} CPUs stay idle",
+            facts.name(slot),
+            facts.thread(slot).running_ns as f64 * 100.0 / life(slot).max(1) as f64,
+            alone as f64 / facts.wall.max(1) as f64,
+        ),
+        _ if bound > 0 => format!(
+            "threads are ready to run while {:.1} of {cpus} CPUs are idle: they are bound to other CPUs",
+            bound as f64 / facts.wall.max(1) as f64
+        ),
+        _ => "the work is spread over the CPUs".to_owned(),
+    };
+    let mut f = finding(facts, &RULE, lost, summary);
+    f.evidence = vec![
+        Evidence::of("idle while others waited for one busy thread", facts.pct(served), "% of capacity", "ledger idle/one-server")
+            .against(super::MATTERS_PCT),
+        Evidence::of(
+            "idle while ready threads waited for other CPUs",
+            facts.node("idle/scheduler"),
+            "% of capacity",
+            "ledger idle/scheduler",
+        )
+        .against(BOUND_PCT),
+        Evidence::of(
+            "threads queued behind others, on average",
+            facts.queued as f64 / facts.wall.max(1) as f64,
+            "threads",
+            "procs runnable",
+        ),
+        Evidence::of("idle without any waiting thread", facts.node("idle/no-work"), "% of capacity", "ledger idle/no-work"),
+    ];
+    if let Some((slot, ns)) = longest {
+        let metric = format!("longest running thread: {}", facts.name(slot));
+        f.evidence.push(Evidence::of(metric, ns as f64 * 100.0 / life(slot).max(1) as f64, "% of its life", "procs").against(DOMINANT_PCT));
+    }
+    if let Some(server) = facts.server {
+        let part = server.ended_wait_ns as f64 * 100.0 / server.all_wait_ns.max(1) as f64;
+        f.evidence.push(Evidence::of(format!("waiting time ended by {}", facts.name(server.slot)), part, "%", "wake-ups").against(60.0));
+    }
+    if let Some(slot) = culprit {
+        let t = facts.thread(slot);
+        f.culprits.push(Culprit {
+            kind: "thread",
+            id: t.tid.to_string(),
+            name: facts.analysis.comm(t),
+            tid: Some(t.tid.0),
+            pid: facts.analysis.pid(t),
+            ns: t.running_ns,
+        });
+    }
+    f.advice = if served >= bound.max(alone) {
+        vec!["split the server into independent processes or threads, so that more than one CPU can serve".to_owned()]
+    } else if alone >= bound {
+        vec!["divide the work among threads: only one of them has any".to_owned()]
+    } else {
+        vec!["widen the CPU affinity of the waiting threads (taskset -p, cpusets)".to_owned()]
+    };
+    f
+}
+
+/// Calls in which clients wait for a server, or workers for each other.
+const SERVED_IN: &[WaitKind] = &[WaitKind::Semaphore, WaitKind::MessageQueue, WaitKind::FileLock, WaitKind::ThreadSync];

@@ -1,0 +1,145 @@
+//! From findings to one verdict and how sure it is.
+
+use crate::facts::Facts;
+use crate::record::record_command;
+use crate::report::{Class, Finding, Verdict};
+use crate::rules::MATTERS_PCT;
+use holdup_trace::QualityCode;
+
+/// Kernel time of applications outside synchronisation calls, in per cent of capacity, that no
+/// rule explains and that is too much to call a system healthy: it may be spinning on locks.
+const UNEXPLAINED_KERNEL_PCT: f64 = 40.0;
+/// Capacity that is not accounted for, in per cent, beyond which nothing can be said.
+const UNACCOUNTED_PCT: f64 = 30.0;
+/// Shorter traces show a moment, not a behaviour.
+const SHORT_NS: u64 = 200_000_000;
+
+/// Decide. `findings` are sorted: those that hold first, largest loss first.
+pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
+    if let Some(missing) = no_evidence(facts) {
+        return verdict(facts, Class::NotEnoughEvidence, 0.0, missing, None);
+    }
+    let holding = || findings.iter().filter(|f| f.ruled_out.is_none());
+    // Queueing for busy CPUs costs no capacity: it is the verdict only if nothing else holds.
+    let best = holding().find(|f| f.class != Class::CpuOverload).or_else(|| holding().next());
+    let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
+    // Whether a call costs more in company shows only where it was made in different company.
+    let judged = facts.analysis.cpus == 1 || facts.crowded.iter().any(|c| c.mean_ns > 0);
+    let kernel = if judged { 0.0 } else { facts.node("busy/kernel") - explained_kernel(facts) };
+    let best_share = best.filter(|b| b.class != Class::CpuOverload).map_or(0.0, |b| b.share);
+    if kernel >= UNEXPLAINED_KERNEL_PCT && kernel > best_share {
+        let calls: Vec<String> = heaviest_calls(facts);
+        let what = format!(
+            "{kernel:.0} % of capacity goes into system calls ({}) and this trace does not show why: they may be long, or spin on locks",
+            calls.join(", ")
+        );
+        return verdict(facts, Class::NotEnoughEvidence, 0.0, what, best.map(|b| b.class));
+    }
+    match best {
+        Some(best) => {
+            let rival = runner_up.filter(|r| r.class != Class::CpuOverload).map_or(0.0, |r| r.share);
+            let clear = if best.class == Class::CpuOverload { 0.3 } else { ((best.share - rival) / 100.0).clamp(0.0, 0.4) };
+            verdict(facts, best.class, 0.55 + clear, best.summary.clone(), runner_up.map(|r| r.class))
+        }
+        None => {
+            let busy = facts.busy();
+            let largest = findings.iter().filter(|f| f.class != Class::CpuOverload).map(|f| f.share).fold(0.0, f64::max);
+            let what = if busy >= 50.0 {
+                format!("CPUs are {busy:.0} % busy and nothing holds them up: no cause costs more than {largest:.0} % of capacity")
+            } else {
+                format!("CPUs are {busy:.0} % busy because there is no more work: no cause costs more than {largest:.0} % of capacity")
+            };
+            verdict(facts, Class::Healthy, 0.95 - largest / MATTERS_PCT * 0.35, what, None)
+        }
+    }
+}
+
+/// What makes any verdict impossible.
+fn no_evidence(facts: &Facts<'_>) -> Option<String> {
+    if facts.capacity == 0 {
+        return Some("the trace holds no events".to_owned());
+    }
+    if !facts.caps.switches {
+        return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
+    }
+    let unaccounted = facts.node("unaccounted");
+    if unaccounted >= UNACCOUNTED_PCT {
+        let why = if facts.info.system_wide == Some(false) { "it was recorded for some tasks only" } else { "too many events are missing" };
+        return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
+    }
+    let idle = facts.node("idle");
+    if !facts.caps.syscalls && idle >= 50.0 && !facts.workers.iter().any(|w| w.1 * 4 >= facts.wall * 3) {
+        return Some(format!("CPUs are {idle:.0} % idle, and without system calls nobody can tell what threads waited for"));
+    }
+    None
+}
+
+/// Kernel time inside the calls that the serialization rules account for, in per cent.
+fn explained_kernel(facts: &Facts<'_>) -> f64 {
+    use holdup_syscalls::WaitKind::{FileLock, MessageQueue, Semaphore, ThreadSync};
+    facts.pct(facts.cpu_in(&[FileLock, MessageQueue, Semaphore, ThreadSync]))
+}
+
+fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {
+    let mut calls: Vec<_> = facts.calls.iter().filter(|c| c.cpu_ns.unwrap_or(0) > 0).collect();
+    calls.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.nr.cmp(&b.nr)));
+    calls.iter().take(3).map(|c| format!("{} {:.0} %", c.name, facts.pct(c.cpu_ns.unwrap_or(0)))).collect()
+}
+
+/// Lower the confidence by what is wrong with the trace, and say so.
+fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, runner_up: Option<Class>) -> Verdict {
+    let mut confidence = confidence;
+    let mut reservations = Vec::new();
+    let mut doubt = |factor: f64, why: String| {
+        confidence *= factor;
+        reservations.push(why);
+    };
+    let q = &facts.analysis.quality;
+    let lost = q.count(QualityCode::LostEvents);
+    if lost > 0 {
+        let part = lost as f64 / (lost + facts.analysis.events) as f64;
+        doubt(1.0 - part.min(0.5), format!("the recorder lost {lost} events ({:.1} %)", part * 100.0));
+    } else if q.count(QualityCode::LostChunks) > 0 {
+        doubt(0.8, "the recorder lost an unknown number of events".to_owned());
+    }
+    if q.count(QualityCode::Truncated) > 0 {
+        doubt(0.9, "the file is cut off".to_owned());
+    }
+    let unaccounted = facts.node("unaccounted");
+    if unaccounted >= 5.0 {
+        doubt(1.0 - unaccounted / 100.0, format!("{unaccounted:.0} % of capacity is unaccounted for"));
+    }
+    if facts.wall < SHORT_NS {
+        doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
+    }
+    let lacking: Vec<&str> = facts
+        .caps
+        .list()
+        .into_iter()
+        .filter(|(name, present, _)| !present && matches!(*name, "wakeups" | "wakers" | "syscalls" | "contention"))
+        .map(|(_, _, events)| events)
+        .collect();
+    // Only the first three decide between the classes; contention adds certainty about kernel locks.
+    if !(facts.caps.syscalls && (facts.caps.wakeups || facts.caps.wakers)) {
+        doubt(0.7, format!("not recorded: {}", lacking.join(", ")));
+    }
+    Verdict { class, confidence: (confidence.clamp(0.0, 0.99) * 100.0).round() / 100.0, summary, runner_up, reservations }
+}
+
+/// Commands that lead on from a verdict; `TRACE` stands for the file.
+pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
+    let trace = facts.info.path.display();
+    let verbs: &[&str] = match class {
+        Class::WorkloadImbalance => &["procs", "syscalls --by thread"],
+        Class::ApplicationSerialization | Class::ThreadSerialization | Class::KernelLockConflict => &["syscalls --by thread", "switches"],
+        Class::IoBound => &["syscalls", "irqs"],
+        Class::CpuOverload => &["switches", "procs"],
+        Class::Healthy => &["summary"],
+        Class::NotEnoughEvidence => &["info", "summary"],
+    };
+    let mut next: Vec<String> = verbs.iter().map(|v| format!("holdup {v} {trace}")).collect();
+    if class == Class::NotEnoughEvidence {
+        next.insert(0, record_command(facts.info));
+    }
+    next
+}

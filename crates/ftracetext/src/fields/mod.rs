@@ -1,0 +1,118 @@
+//! The fields of the events holdup interprets, one family a file.
+//!
+//! Each function reads the text after the event's name and gives the very [`What`] the binary
+//! readers give. `None` means that a field is missing that the event is worthless without.
+
+mod irq;
+mod lock;
+mod record;
+pub(crate) mod sched;
+mod syscall;
+
+use crate::events::Entry;
+use crate::kind::Kind;
+use crate::line::Line;
+use crate::scan::{Keys, blank, hex, int, trim_start};
+use holdup_trace::{Batch, Cpu, LocalNames, NameId, StackRef, Tid, What};
+
+/// What the field readers need beside the text.
+pub(crate) struct Context<'a> {
+    pub(crate) names: &'a mut LocalNames,
+    pub(crate) batch: &'a mut Batch,
+    /// The sched_switch letters are those of old trace-cmd; see [`sched`].
+    pub(crate) old_states: bool,
+}
+
+impl Context<'_> {
+    #[inline]
+    fn name(&mut self, hint: u32, name: &[u8]) -> NameId {
+        self.names.name(hint, name)
+    }
+}
+
+/// Read the fields of `line`, which is an `entry`.
+#[inline]
+pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Option<What> {
+    let body = line.body;
+    match entry.kind {
+        Kind::Other => Some(What::Other),
+        Kind::Switch => sched::switch(body, cx),
+        Kind::Waking => sched::wake(body, cx).map(|w| What::Waking { tid: w.tid, comm: w.comm, prio: w.prio, target: w.target }),
+        Kind::Wakeup => sched::wake(body, cx).map(|w| What::Wakeup { tid: w.tid, comm: w.comm, prio: w.prio, target: w.target }),
+        Kind::WakeupNew => sched::wake(body, cx).map(|w| What::WakeupNew { tid: w.tid, comm: w.comm, prio: w.prio, target: w.target }),
+        Kind::Migrate => sched::migrate(body),
+        Kind::Fork => sched::fork(body, cx),
+        Kind::Exec => sched::exec(body, cx),
+        Kind::Exit => sched::exit(body, cx),
+        Kind::StatRuntime => sched::stat(body, b"runtime=").map(|(tid, runtime)| What::StatRuntime { tid, runtime }),
+        Kind::StatDelay(kind) => sched::stat(body, b"delay=").map(|(tid, delay)| What::StatDelay { kind, tid, delay }),
+        Kind::PiSetPrio => sched::pi_setprio(body),
+        Kind::SysEnter => syscall::enter(body, cx),
+        Kind::SysExit => syscall::exit(body),
+        Kind::SysEnterNamed => syscall::enter_named(body, entry.nr, cx),
+        Kind::SysExitNamed => syscall::exit_named(body, entry.nr),
+        Kind::IrqEntry => irq::entry(body, cx),
+        Kind::IrqExit => Some(What::IrqExit { irq: u32_of(body, b"irq=")? }),
+        Kind::VectorEntry => {
+            let vector = u32_of(body, b"vector=")?;
+            Some(What::VectorEntry { vector, name: cx.name(vector, entry.detail.as_bytes()) })
+        }
+        Kind::VectorExit => Some(What::VectorExit { vector: u32_of(body, b"vector=")? }),
+        Kind::SoftirqRaise => Some(What::SoftirqRaise { vec: u32_of(body, b"vec=")? }),
+        Kind::SoftirqEntry => Some(What::SoftirqEntry { vec: u32_of(body, b"vec=")? }),
+        Kind::SoftirqExit => Some(What::SoftirqExit { vec: u32_of(body, b"vec=")? }),
+        Kind::WorkQueue => irq::work(body, cx).map(|w| What::WorkQueue { work: w.work, function: w.function, name: w.name }),
+        Kind::WorkStart => irq::work(body, cx).map(|w| What::WorkStart { work: w.work, function: w.function, name: w.name }),
+        Kind::WorkEnd => irq::work_address(body).map(|work| What::WorkEnd { work }),
+        Kind::PageFaultUser => irq::page_fault(body, true),
+        Kind::PageFaultKernel => irq::page_fault(body, false),
+        Kind::ContentionBegin => lock::contention_begin(body),
+        Kind::ContentionEnd => lock::contention_end(body),
+        Kind::LockAcquire => lock::lockdep(body, true, cx).map(|l| What::LockAcquire { lock: l.lock, name: l.name, flags: l.flags }),
+        Kind::LockContended => lock::lockdep(body, false, cx).map(|l| What::LockContended { lock: l.lock, name: l.name }),
+        Kind::LockAcquired => lock::lockdep(body, false, cx).map(|l| What::LockAcquired { lock: l.lock, name: l.name }),
+        Kind::LockRelease => lock::lockdep(body, false, cx).map(|l| What::LockRelease { lock: l.lock, name: l.name }),
+        Kind::CpuIdle => {
+            let mut k = Keys::new(body);
+            let state = k.int(b"state=")? as u32;
+            Some(What::CpuIdle { state, cpu: cpu(k.int(b"cpu_id=")?) })
+        }
+        // The address on the same line, if there is one, is the caller's to keep.
+        Kind::Sample => Some(What::Sample { period: line.period.unwrap_or(1), stack: StackRef::NONE }),
+        Kind::RecordComm => record::comm(body, cx),
+        Kind::RecordFork => record::fork(body),
+        Kind::RecordExit => record::exit(body),
+        Kind::RecordSwitch => record::switch(body),
+        Kind::RecordLost => record::lost(body),
+        Kind::RecordOther => None,
+    }
+}
+
+fn u32_of(body: &[u8], key: &[u8]) -> Option<u32> {
+    Keys::new(body).int(key).map(|n| n as u32)
+}
+
+fn tid(n: u64) -> Tid {
+    Tid(n as u32)
+}
+
+fn cpu(n: u64) -> Cpu {
+    Cpu(u16::try_from(n as u32).unwrap_or(u16::MAX))
+}
+
+/// `[120]`: the number in the last brackets of `s`, and what is before them.
+fn bracketed(s: &[u8]) -> Option<(u64, &[u8])> {
+    let open = s.iter().rposition(|&b| b == b'[')?;
+    Some((int(&s[open + 1..])?, &s[..open]))
+}
+
+/// `perf script -F +ip,sym` adds the instruction's address and symbol behind the fields.
+#[inline]
+fn without_address(name: &[u8]) -> &[u8] {
+    let Some(space) = name.iter().position(|&b| blank(b)) else { return name };
+    let rest = trim_start(&name[space..]);
+    match hex(rest) {
+        Some((_, n)) if n >= 8 && rest.get(n).is_none_or(|&b| blank(b)) => &name[..space],
+        _ => name,
+    }
+}

@@ -1,0 +1,347 @@
+//! The index: one fast pass over the file when it is opened.
+//!
+//! The file is cut into chunks of equal size, scanned in parallel. A line belongs to the chunk
+//! its first byte lies in. Inside a chunk each event's time is read, and wherever it decreases a
+//! new *stretch* begins; every chunk begins one too, so that even a sorted file has many and
+//! decodes in parallel. Stretches in file order cover the file: what stands between an event and
+//! the next one (stack frames, blank lines) belongs to the stretch of the former.
+//!
+//! The pass also collects the names of events, the span, and the lines nobody can read.
+
+use crate::fields::sched::idle_letters;
+use crate::line::{Form, Line, Other, Syntax, other, parse};
+use crate::scan::{hex, lossy};
+use crate::source::Source;
+use holdup_trace::Nanos;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A line longer than this is not one of a trace.
+pub(crate) const MAX_LINE: usize = 1 << 20;
+/// More names than this are not events but a misunderstanding.
+const NAMES: usize = crate::events::MAX_NAMES + 1;
+/// Unreadable lines kept as examples.
+const EXAMPLES: usize = 3;
+
+/// Part of the file whose events are in time order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub(crate) start: u64,
+    pub(crate) first: Nanos,
+    pub(crate) events: u64,
+}
+
+/// What the index found.
+#[derive(Default, Debug)]
+pub(crate) struct Index {
+    pub(crate) stretches: Vec<Stretch>,
+    /// Names by first appearance.
+    pub(crate) names: Vec<(Form, Box<[u8]>)>,
+    /// Events, without sideband records.
+    pub(crate) events: u64,
+    pub(crate) span: Option<(Nanos, Nanos)>,
+    pub(crate) bad: u64,
+    /// Where the first unreadable lines are, and what they look like.
+    pub(crate) examples: Vec<(u64, String)>,
+    /// Bit n: a time stamp with n digits behind the point.
+    pub(crate) digits: u16,
+    /// trace-cmd printed an idle kernel thread as `W`, or as `I`; see [`idle_letters`].
+    pub(crate) idle_letters: (bool, bool),
+    /// There are stack frames.
+    pub(crate) frames: bool,
+    /// Kernel functions seen in stack frames: start and name.
+    pub(crate) symbols: FxHashMap<u64, Box<str>>,
+}
+
+/// Index `source` in chunks of `chunk` bytes.
+pub(crate) fn index(source: &Source, syntax: Syntax, chunk: u64) -> io::Result<Index> {
+    let chunk = chunk.max(1);
+    let chunks = usize::try_from(source.len().div_ceil(chunk)).unwrap_or(usize::MAX);
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(chunks);
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, io::Result<Index>)>> = Mutex::new(Vec::new());
+    let work = || {
+        let mut buf = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= chunks {
+                return;
+            }
+            let start = i as u64 * chunk;
+            let mut scan = Scan::new(syntax);
+            let result = lines(source, start, (start + chunk).min(source.len()), &mut buf, |at, line| scan.line(at, line));
+            let mut part = scan.index;
+            part.bad += result.as_ref().copied().unwrap_or(0);
+            done.lock().unwrap_or_else(|e| e.into_inner()).push((i, result.map(|_| part)));
+        }
+    };
+    if threads <= 1 {
+        work();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(work);
+            }
+        });
+    }
+    let mut parts = done.into_inner().unwrap_or_else(|e| e.into_inner());
+    parts.sort_by_key(|p| p.0);
+    let mut all = Index::default();
+    let mut known = FxHashSet::default();
+    for (_, part) in parts {
+        all.absorb(part?, &mut known);
+    }
+    Ok(all)
+}
+
+impl Index {
+    fn absorb(&mut self, other: Index, known: &mut FxHashSet<(Form, Box<[u8]>)>) {
+        self.stretches.extend(other.stretches);
+        for name in other.names {
+            if self.names.len() < NAMES && !known.contains(&name) {
+                known.insert(name.clone());
+                self.names.push(name);
+            }
+        }
+        self.events += other.events;
+        self.span = match (self.span, other.span) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        self.bad += other.bad;
+        let room = EXAMPLES.saturating_sub(self.examples.len());
+        self.examples.extend(other.examples.into_iter().take(room));
+        self.digits |= other.digits;
+        self.idle_letters.0 |= other.idle_letters.0;
+        self.idle_letters.1 |= other.idle_letters.1;
+        self.frames |= other.frames;
+        self.symbols.extend(other.symbols);
+    }
+}
+
+/// Call `each` with offset and bytes of every line that starts in `start..end`. Gives the number
+/// of lines given up for their length.
+pub(crate) fn lines(source: &Source, start: u64, end: u64, buf: &mut Vec<u8>, mut each: impl FnMut(u64, &[u8])) -> io::Result<u64> {
+    // One byte more at the front tells whether a line starts right at `start`.
+    let from = start.saturating_sub(1);
+    let want = usize::try_from(end - from).unwrap_or(usize::MAX);
+    buf.resize(want, 0);
+    let got = source.read_at(from, buf)?;
+    buf.truncate(got);
+    let mut at = if start == 0 { 0 } else { memchr::memchr(b'\n', buf).map_or(buf.len(), |i| i + 1) };
+    let last = buf.len();
+    while at < last {
+        let Some(n) = memchr::memchr(b'\n', &buf[at..]) else {
+            // The last line goes on into the next chunk.
+            let mut n = buf.len() - at;
+            loop {
+                let have = buf.len();
+                if have - at > MAX_LINE {
+                    return Ok(1);
+                }
+                buf.resize(have + (64 << 10), 0);
+                let got = source.read_at(from + have as u64, &mut buf[have..])?;
+                buf.truncate(have + got);
+                if let Some(i) = memchr::memchr(b'\n', &buf[have..]) {
+                    n += i;
+                    break;
+                }
+                n += got;
+                if got == 0 {
+                    break;
+                }
+            }
+            each(from + at as u64, &buf[at..at + n]);
+            break;
+        };
+        each(from + at as u64, &buf[at..at + n]);
+        at += n + 1;
+    }
+    Ok(0)
+}
+
+const SLOTS: usize = 256;
+
+/// The state of scanning one chunk.
+struct Scan {
+    syntax: Syntax,
+    index: Index,
+    last: Nanos,
+    /// A loss or banner just before the line in hand: it belongs to the event that follows.
+    lead: Option<u64>,
+    /// Where names seen lately are.
+    recent: [u32; SLOTS],
+    /// Where all others are, by the hash of the name.
+    by_hash: FxHashMap<u64, u32>,
+    records: Vec<bool>,
+    seen_symbols: Vec<u64>,
+}
+
+impl Scan {
+    fn new(syntax: Syntax) -> Scan {
+        Scan {
+            syntax,
+            index: Index::default(),
+            last: 0,
+            lead: None,
+            recent: [u32::MAX; SLOTS],
+            by_hash: FxHashMap::default(),
+            records: Vec::new(),
+            seen_symbols: vec![0; SLOTS],
+        }
+    }
+
+    #[inline]
+    fn line(&mut self, at: u64, line: &[u8]) {
+        if line.first() == Some(&b'\t') && self.syntax == Syntax::Perf {
+            return self.frame(line);
+        }
+        match parse(self.syntax, line) {
+            Some(l) => self.event(at, &l),
+            None => self.not_event(at, line),
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, at: u64, l: &Line<'_>) {
+        let ts = l.stamp.ts;
+        let start = self.lead.take().unwrap_or(at);
+        match self.index.stretches.last_mut() {
+            Some(s) if ts >= self.last => s.events += 1,
+            _ => self.index.stretches.push(Stretch { start, first: ts, events: 1 }),
+        }
+        self.last = ts;
+        let place = self.name(l.name, l.form);
+        if self.records[place] {
+            return;
+        }
+        if self.index.idle_letters == (false, false) && l.name == b"sched_switch" {
+            self.index.idle_letters = idle_letters(l.body);
+        }
+        self.index.digits |= 1 << l.stamp.digits;
+        self.index.events += 1;
+        self.index.span = Some(match self.index.span {
+            Some((a, b)) => (a.min(ts), b.max(ts)),
+            None => (ts, ts),
+        });
+    }
+
+    /// Note a name; its place among this chunk's.
+    #[inline]
+    fn name(&mut self, name: &[u8], form: Form) -> usize {
+        let name = if form == Form::Function { b"" } else { name };
+        let slot = crate::events::slot(name, form);
+        if let Some(known) = self.index.names.get(self.recent[slot] as usize)
+            && known.0 == form
+            && *known.1 == *name
+        {
+            return self.recent[slot] as usize;
+        }
+        let mut hasher = FxHasher::default();
+        (name, form).hash(&mut hasher);
+        let names = &mut self.index.names;
+        let place = match self.by_hash.get(&hasher.finish()) {
+            Some(&place) if names[place as usize].0 == form && *names[place as usize].1 == *name => place,
+            // The last name stands for all that are too many.
+            _ if names.len() >= NAMES => NAMES as u32 - 1,
+            // A hash that two names share makes one of them appear twice, which does no harm.
+            _ => {
+                names.push((form, name.into()));
+                self.records.push(form == Form::Record);
+                let place = names.len() as u32 - 1;
+                self.by_hash.insert(hasher.finish(), place);
+                place
+            }
+        };
+        self.recent[slot] = place;
+        place as usize
+    }
+
+    fn not_event(&mut self, at: u64, line: &[u8]) {
+        match other(self.syntax, line) {
+            Other::Silent | Other::Frame(None) => {}
+            Other::Frame(Some(_)) => self.frame(line),
+            Other::Lost(..) | Other::Started(_) => {
+                self.lead.get_or_insert(at);
+            }
+            Other::Bad => {
+                self.index.bad += 1;
+                if self.index.examples.len() < EXAMPLES {
+                    self.index.examples.push((at, lossy(line, 120)));
+                }
+            }
+        }
+    }
+
+    /// Learn the function's name from `ffffffff81… name+0x2d ([kernel.kallsyms])`: nothing else
+    /// in the text tells where kernel functions are.
+    #[inline]
+    fn frame(&mut self, line: &[u8]) {
+        self.index.frames = true;
+        let text = crate::scan::trim_start(line);
+        if !text.starts_with(b"ffff") {
+            return;
+        }
+        let Some((addr, n)) = hex(text) else { return };
+        let slot = (addr as usize >> 2 ^ addr as usize >> 12) % SLOTS;
+        if self.seen_symbols[slot] == addr {
+            return;
+        }
+        self.seen_symbols[slot] = addr;
+        let name = crate::scan::word(crate::scan::trim_start(&text[n..]));
+        let (name, offset) = match memchr::memmem::rfind(name, b"+0x") {
+            Some(plus) => (&name[..plus], hex(&name[plus + 3..]).map_or(0, |h| h.0)),
+            None => (name, 0),
+        };
+        if name.is_empty() || name.starts_with(b"[") {
+            return;
+        }
+        let start = addr.wrapping_sub(offset);
+        self.index.symbols.entry(start).or_insert_with(|| String::from_utf8_lossy(name).into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(stamps: &[u64]) -> Vec<u8> {
+        stamps.iter().flat_map(|t| format!("              sh-196     [003] d..2. {t:>4}.000000: ev{}: x\n", t % 3).into_bytes()).collect()
+    }
+
+    #[test]
+    fn stretches_begin_where_time_decreases_and_at_chunks() {
+        let bytes = text(&[1, 2, 2, 5, 3, 4, 1]);
+        let line = bytes.len() as u64 / 7;
+        let one = index(&Source::memory(bytes.clone()), Syntax::Kernel, 1 << 20).unwrap();
+        let starts: Vec<_> = one.stretches.iter().map(|s| (s.start / line, s.first / 1_000_000_000, s.events)).collect();
+        assert_eq!(starts, [(0, 1, 4), (4, 3, 2), (6, 1, 1)]);
+        assert_eq!((one.events, one.span, one.bad), (7, Some((1_000_000_000, 5_000_000_000)), 0));
+        assert_eq!(one.names.len(), 3);
+        // Whatever the chunk size, every event is in exactly one stretch.
+        for chunk in [1, 7, line, line + 1, 2 * line, 3 * line - 1] {
+            let many = index(&Source::memory(bytes.clone()), Syntax::Kernel, chunk).unwrap();
+            assert_eq!(many.stretches.iter().map(|s| s.events).sum::<u64>(), 7, "{chunk}");
+            assert!(many.stretches.windows(2).all(|w| w[0].start < w[1].start));
+        }
+    }
+
+    #[test]
+    fn unreadable_lines_are_counted_and_shown() {
+        let i = index(&Source::memory(b"what\nis\n# this\nnow\nhere\n".to_vec()), Syntax::Kernel, 6).unwrap();
+        assert_eq!((i.bad, i.events), (4, 0));
+        assert_eq!(i.examples.iter().map(|e| e.1.as_str()).collect::<Vec<_>>(), ["what", "is", "now"]);
+    }
+
+    #[test]
+    fn an_endless_line_does_not_fill_the_memory() {
+        let mut bytes = vec![b'x'; 3 * MAX_LINE];
+        bytes.extend(b"\n");
+        bytes.extend(text(&[1, 2]));
+        let i = index(&Source::memory(bytes), Syntax::Kernel, 64 << 10).unwrap();
+        assert_eq!((i.bad, i.events), (1, 2));
+    }
+}

@@ -1,0 +1,253 @@
+//! Which event a name means. Asked once per name of a file, not once per line.
+
+use crate::line::Form;
+use holdup_trace::StatKind;
+
+/// How the fields of an event are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Not an event holdup interprets.
+    Other,
+    Switch,
+    Waking,
+    Wakeup,
+    WakeupNew,
+    Migrate,
+    Fork,
+    Exec,
+    Exit,
+    StatRuntime,
+    StatDelay(StatKind),
+    PiSetPrio,
+    /// `raw_syscalls:sys_enter`.
+    SysEnter,
+    SysExit,
+    /// `syscalls:sys_enter_NAME`, whose number is in the name.
+    SysEnterNamed,
+    SysExitNamed,
+    IrqEntry,
+    IrqExit,
+    VectorEntry,
+    VectorExit,
+    SoftirqRaise,
+    SoftirqEntry,
+    SoftirqExit,
+    WorkQueue,
+    WorkStart,
+    WorkEnd,
+    PageFaultUser,
+    PageFaultKernel,
+    ContentionBegin,
+    ContentionEnd,
+    LockAcquire,
+    LockContended,
+    LockAcquired,
+    LockRelease,
+    CpuIdle,
+    /// A counter or software event of perf.
+    Sample,
+    /// perf's sideband records.
+    RecordComm,
+    RecordFork,
+    RecordExit,
+    RecordSwitch,
+    RecordLost,
+    /// A sideband record that says nothing of use here.
+    RecordOther,
+}
+
+impl Kind {
+    /// A sideband record: not an event the peers count.
+    pub(crate) fn is_record(self) -> bool {
+        matches!(self, Kind::RecordComm | Kind::RecordFork | Kind::RecordExit | Kind::RecordSwitch | Kind::RecordLost | Kind::RecordOther)
+    }
+
+    /// Whether a call chain printed below the event is wanted.
+    pub(crate) fn wants_stack(self) -> bool {
+        matches!(self, Kind::ContentionBegin | Kind::Sample)
+    }
+}
+
+/// What a name in the text stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    pub(crate) kind: Kind,
+    /// As the peer prints the event; `sys_enter_read` for the kernel's `sys_read(`.
+    pub(crate) name: String,
+    /// Empty for counters and for names not known.
+    pub(crate) system: String,
+    /// NAME of `sys_enter_NAME`, of a vector, else empty.
+    pub(crate) detail: String,
+}
+
+/// The meaning of `name` (with system if the text has it), written in `form`. `perf` says that
+/// names without system are counters.
+pub(crate) fn meaning(name: &[u8], form: Form, perf: bool) -> Meaning {
+    let text = String::from_utf8_lossy(name).into_owned();
+    let plain =
+        |kind, name: String, system: &str, detail: &str| Meaning { kind, name, system: system.to_owned(), detail: detail.to_owned() };
+    match form {
+        Form::Function => return plain(Kind::Other, "function".to_owned(), "ftrace", ""),
+        Form::Call | Form::Return => {
+            if let Some(call) = text.strip_prefix("sys_") {
+                let (kind, way) = if form == Form::Call { (Kind::SysEnterNamed, "enter") } else { (Kind::SysExitNamed, "exit") };
+                return plain(kind, format!("sys_{way}_{call}"), "syscalls", call);
+            }
+            return plain(Kind::Other, text, "", "");
+        }
+        Form::Record => {
+            let kind = match text.as_str() {
+                "PERF_RECORD_COMM" => Kind::RecordComm,
+                "PERF_RECORD_FORK" => Kind::RecordFork,
+                "PERF_RECORD_EXIT" => Kind::RecordExit,
+                "PERF_RECORD_SWITCH" | "PERF_RECORD_SWITCH_CPU_WIDE" => Kind::RecordSwitch,
+                "PERF_RECORD_LOST" | "PERF_RECORD_LOST_SAMPLES" => Kind::RecordLost,
+                _ => Kind::RecordOther,
+            };
+            return plain(kind, text, "", "");
+        }
+        Form::Colon => {}
+    }
+    let (system, short) = match text.split_once(':') {
+        Some((_, modifiers)) if perf && is_modifiers(modifiers) => return plain(Kind::Sample, text, "", ""),
+        Some((system, short)) if !system.contains('/') => (system, short),
+        _ if perf => return plain(Kind::Sample, text, "", ""),
+        _ => (system_of(&text), text.as_str()),
+    };
+    let kind = kind_of(system, short);
+    let detail = match kind {
+        Kind::SysEnterNamed => &short["sys_enter_".len()..],
+        Kind::SysExitNamed => &short["sys_exit_".len()..],
+        Kind::VectorEntry => &short[..short.len() - "_entry".len()],
+        _ => "",
+    };
+    let (system, detail) = (system.to_owned(), detail.to_owned());
+    Meaning { kind, name: text, system, detail }
+}
+
+/// `cycles:u`, `cycles:ppp`: what follows the colon are modifiers, not an event's name.
+fn is_modifiers(s: &str) -> bool {
+    s.bytes().all(|b| b"ukhGHpPSDWeIb".contains(&b))
+}
+
+fn kind_of(system: &str, name: &str) -> Kind {
+    match (system, name) {
+        ("sched", "sched_switch") => Kind::Switch,
+        ("sched", "sched_waking") => Kind::Waking,
+        ("sched", "sched_wakeup") => Kind::Wakeup,
+        ("sched", "sched_wakeup_new") => Kind::WakeupNew,
+        ("sched", "sched_migrate_task") => Kind::Migrate,
+        ("sched", "sched_process_fork") => Kind::Fork,
+        ("sched", "sched_process_exec") => Kind::Exec,
+        ("sched", "sched_process_exit") => Kind::Exit,
+        ("sched", "sched_stat_runtime") => Kind::StatRuntime,
+        ("sched", "sched_stat_wait") => Kind::StatDelay(StatKind::Wait),
+        ("sched", "sched_stat_sleep") => Kind::StatDelay(StatKind::Sleep),
+        ("sched", "sched_stat_iowait") => Kind::StatDelay(StatKind::IoWait),
+        ("sched", "sched_stat_blocked") => Kind::StatDelay(StatKind::Blocked),
+        ("sched", "sched_pi_setprio") => Kind::PiSetPrio,
+        ("raw_syscalls", "sys_enter") => Kind::SysEnter,
+        ("raw_syscalls", "sys_exit") => Kind::SysExit,
+        ("syscalls", n) if n.starts_with("sys_enter_") => Kind::SysEnterNamed,
+        ("syscalls", n) if n.starts_with("sys_exit_") => Kind::SysExitNamed,
+        ("irq", "irq_handler_entry") => Kind::IrqEntry,
+        ("irq", "irq_handler_exit") => Kind::IrqExit,
+        ("irq", "softirq_raise") => Kind::SoftirqRaise,
+        ("irq", "softirq_entry") => Kind::SoftirqEntry,
+        ("irq", "softirq_exit") => Kind::SoftirqExit,
+        ("irq_vectors", n) if n.ends_with("_entry") => Kind::VectorEntry,
+        ("irq_vectors", n) if n.ends_with("_exit") => Kind::VectorExit,
+        ("workqueue", "workqueue_queue_work") => Kind::WorkQueue,
+        ("workqueue", "workqueue_execute_start") => Kind::WorkStart,
+        ("workqueue", "workqueue_execute_end") => Kind::WorkEnd,
+        ("exceptions", "page_fault_user") => Kind::PageFaultUser,
+        ("exceptions", "page_fault_kernel") => Kind::PageFaultKernel,
+        ("lock", "contention_begin") => Kind::ContentionBegin,
+        ("lock", "contention_end") => Kind::ContentionEnd,
+        ("lock", "lock_acquire") => Kind::LockAcquire,
+        ("lock", "lock_contended") => Kind::LockContended,
+        ("lock", "lock_acquired") => Kind::LockAcquired,
+        ("lock", "lock_release") => Kind::LockRelease,
+        ("power", "cpu_idle") => Kind::CpuIdle,
+        _ => Kind::Other,
+    }
+}
+
+/// The vectors of x86, whose events end in `_entry` and `_exit` like many others do.
+const VECTORS: &[&str] = &[
+    "local_timer",
+    "spurious_apic",
+    "error_apic",
+    "x86_platform_ipi",
+    "irq_work",
+    "reschedule",
+    "call_function",
+    "call_function_single",
+    "threshold_apic",
+    "deferred_error_apic",
+    "thermal_apic",
+];
+
+/// The system of a well-known event, for text that leaves it out.
+fn system_of(name: &str) -> &'static str {
+    if name.starts_with("sched_") {
+        return "sched";
+    }
+    if let Some(vector) = name.strip_suffix("_entry").or_else(|| name.strip_suffix("_exit"))
+        && VECTORS.contains(&vector)
+    {
+        return "irq_vectors";
+    }
+    match name {
+        "sys_enter" | "sys_exit" => "raw_syscalls",
+        "irq_handler_entry" | "irq_handler_exit" | "softirq_raise" | "softirq_entry" | "softirq_exit" => "irq",
+        "tasklet_entry" | "tasklet_exit" => "irq",
+        "page_fault_user" | "page_fault_kernel" => "exceptions",
+        "contention_begin" | "contention_end" | "lock_acquire" | "lock_contended" | "lock_acquired" | "lock_release" => "lock",
+        "cpu_idle" | "cpu_frequency" | "cpu_frequency_limits" | "clock_set_rate" | "clock_enable" | "clock_disable" => "power",
+        "task_newtask" | "task_rename" => "task",
+        "print" | "bprint" | "bputs" | "function" | "funcgraph_entry" | "funcgraph_exit" | "kernel_stack" | "user_stack" => "ftrace",
+        n if n.starts_with("sys_enter_") || n.starts_with("sys_exit_") => "syscalls",
+        n if n.starts_with("workqueue_") => "workqueue",
+        n if n.starts_with("hrtimer_") || n.starts_with("timer_") || n.starts_with("tick_") => "timer",
+        n if n.starts_with("block_") => "block",
+        n if n.starts_with("ext4_") => "ext4",
+        n if n.starts_with("thermal_") || n == "cdev_update" => "thermal",
+        n if n.starts_with("ipi_") => "ipi",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn m(name: &str, perf: bool) -> (Kind, String, String, String) {
+        let m = meaning(name.as_bytes(), Form::Colon, perf);
+        (m.kind, m.name, m.system, m.detail)
+    }
+
+    #[test]
+    fn names_with_and_without_system() {
+        assert_eq!(m("sched:sched_switch", true), (Kind::Switch, "sched:sched_switch".into(), "sched".into(), "".into()));
+        assert_eq!(m("sched_switch", false), (Kind::Switch, "sched_switch".into(), "sched".into(), "".into()));
+        assert_eq!(m("synthetic:sched_switch", true).0, Kind::Other);
+        assert_eq!(m("cycles:uppp", true).0, Kind::Sample);
+        assert_eq!(m("cpu/event=0x3c/u", true).0, Kind::Sample);
+        assert_eq!(m("cpu-clock", true).0, Kind::Sample);
+        assert_eq!(m("irq_vectors:local_timer_entry", true).3, "local_timer");
+        assert_eq!(m("reschedule_exit", false).0, Kind::VectorExit);
+        assert_eq!(m("funcgraph_entry", false).0, Kind::Other);
+        assert_eq!(m("syscalls:sys_enter_read", true).3, "read");
+    }
+
+    #[test]
+    fn the_kernels_own_syscall_rendering() {
+        let e = meaning(b"sys_read", Form::Call, false);
+        assert_eq!(
+            (e.kind, e.name.as_str(), e.system.as_str(), e.detail.as_str()),
+            (Kind::SysEnterNamed, "sys_enter_read", "syscalls", "read")
+        );
+        assert_eq!(meaning(b"sys_read", Form::Return, false).name, "sys_exit_read");
+    }
+}

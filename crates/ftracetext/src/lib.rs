@@ -1,0 +1,36 @@
+//! Reads traces in text form.
+//!
+//! | dialect | written by |
+//! |---|---|
+//! | kernel text | `cat /sys/kernel/tracing/trace`, atrace; with or without header, TGID, flags |
+//! | trace_pipe | `cat /sys/kernel/tracing/trace_pipe` |
+//! | trace-cmd report | `trace-cmd report`, also `-l`, `-R`, `-N`, `-t`, several inputs |
+//! | perf script | `perf script`, also `--ns`, `-F …` as long as time and event are printed, `-G` |
+//! | systrace | Android's HTML with a trace embedded |
+//!
+//! Opening reads the file once to index it: where its lines are in order, which events it has,
+//! when it starts and ends. Decoding then reads each stretch by itself, so stretches decode in
+//! parallel, and yields the very same [`holdup_trace::What`] the binary readers yield.
+//!
+//! ```text
+//!  sniff ──► html (cut the trace out) ──► preamble (headings) ──► index (runs, names) ──► decode
+//!                                                                    │                      │
+//!                                                                    └──── line ────────────┴── fields
+//! ```
+
+mod decode;
+mod events;
+mod fields;
+mod html;
+mod index;
+mod kind;
+mod line;
+mod order;
+mod preamble;
+mod scan;
+mod sniff;
+mod source;
+mod trace;
+
+pub use sniff::{Dialect, DialectKind, sniff};
+pub use trace::{SyscallNumber, TextOptions, TextTrace, UNNUMBERED_SYSCALL, open, open_stream};

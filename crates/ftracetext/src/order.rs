@@ -1,0 +1,48 @@
+//! The fallback for text in no order at all: the place of every line, sorted by time.
+//!
+//! Stretches are merged; when there are thousands of them and each has but a few lines, as in a
+//! dump sorted by anything but time, that costs more than sorting. Sixteen bytes per event then.
+
+use crate::index::{Index, lines};
+use crate::line::{Syntax, parse};
+use crate::source::Source;
+use holdup_trace::Nanos;
+use std::io;
+
+/// From this many stretches on …
+const MANY: usize = 4096;
+/// … with fewer events each than this, sorting is better than merging.
+const SHORT: u64 = 64;
+
+/// Events per run of a sorted order.
+pub(crate) const RUN: usize = 1 << 16;
+
+/// Time and place of an event line.
+pub(crate) type Place = (Nanos, u64);
+
+/// Whether the stretches are too many to be merged.
+pub(crate) fn is_needed(index: &Index) -> bool {
+    let n = index.stretches.len();
+    n > MANY && index.stretches.iter().map(|s| s.events).sum::<u64>() / (n as u64) < SHORT
+}
+
+/// The places of all events, by time and then by place. Also tells how many were out of order.
+pub(crate) fn sort(source: &Source, syntax: Syntax) -> io::Result<(Vec<Place>, u64)> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut late = 0;
+    let mut buf = Vec::new();
+    let chunk = 4 << 20;
+    let mut start = 0;
+    while start < source.len() {
+        let end = (start + chunk).min(source.len());
+        lines(source, start, end, &mut buf, |at, line| {
+            if let Some(l) = parse(syntax, line) {
+                late += u64::from(places.last().is_some_and(|p| p.0 > l.stamp.ts));
+                places.push((l.stamp.ts, at));
+            }
+        })?;
+        start = end;
+    }
+    places.sort_unstable();
+    Ok((places, late))
+}

@@ -1,0 +1,323 @@
+//! An opened text trace.
+
+use crate::decode::{Picked, Stretch};
+use crate::events::{Events, Rules};
+use crate::index::{Index, index};
+use crate::line::Syntax;
+use crate::order::{self, Place};
+use crate::scan::lossy;
+use crate::sniff::{Dialect, DialectKind, sniff};
+use crate::source::Source;
+use crate::{html, preamble};
+use holdup_trace::{Clock, ErrorKind, Names, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, TraceInfo};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Finds the number of a syscall by its name. The first argument is the machine (`uname -m`) if
+/// the text says, which only perf's header does.
+pub type SyscallNumber = fn(machine: Option<&str>, name: &str) -> Option<u32>;
+
+/// Text may name a syscall without its number (`sys_read(fd: 3, …)`). The k-th such name for which
+/// [`TextOptions::syscall_nr`] knows no number gets this plus k, far above any real number, so
+/// that entry and exit still match; [`TextTrace::unnumbered_syscall`] gives the name back.
+pub const UNNUMBERED_SYSCALL: u32 = 0xF000_0000;
+
+/// What the caller can tell the reader.
+#[derive(Clone, Copy, Debug)]
+pub struct TextOptions {
+    /// Numbers of syscalls the text only names. The default knows none.
+    pub syscall_nr: SyscallNumber,
+    /// Bytes per run: small enough to keep several decoders busy, large enough to be worth one.
+    pub run_bytes: u64,
+}
+
+impl Default for TextOptions {
+    fn default() -> TextOptions {
+        TextOptions { syscall_nr: |_, _| None, run_bytes: 4 << 20 }
+    }
+}
+
+impl TextOptions {
+    /// Open a file; see [`open`].
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no text trace.
+    pub fn open(&self, path: &Path) -> Result<TextTrace> {
+        let fail = |e: std::io::Error| ErrorKind::from(e).in_file(path);
+        let mut file = File::open(path).map_err(fail)?;
+        let meta = file.metadata().map_err(fail)?;
+        // A pipe or a device cannot be read by position, and tracefs files report no length.
+        let regular = meta.is_file() && meta.len() > 0;
+        let source = if regular { Source::file(file) } else { Source::spool(&mut file) };
+        self.build(path, source.map_err(fail)?)
+    }
+
+    /// Read a stream to its end; see [`open_stream`].
+    ///
+    /// # Errors
+    /// The stream cannot be read, or holds no text trace.
+    pub fn open_stream(&self, name: &Path, mut input: impl Read) -> Result<TextTrace> {
+        let source = Source::spool(&mut input).map_err(|e| ErrorKind::from(e).in_file(name))?;
+        self.build(name, source)
+    }
+
+    fn build(&self, path: &Path, source: Source) -> Result<TextTrace> {
+        TextTrace::new(path.to_owned(), source, self).map_err(|kind| kind.in_file(path))
+    }
+}
+
+/// Open a text trace. Numbers of syscalls that are only named stay unknown; [`TextOptions`] can
+/// bring them.
+///
+/// # Errors
+/// The file cannot be read, or holds no text trace.
+pub fn open(path: &Path) -> Result<TextTrace> {
+    TextOptions::default().open(path)
+}
+
+/// Read a text trace from a stream, to its end: up to 64 MiB are kept in memory, more goes to an
+/// anonymous temporary file. `name` is for messages.
+///
+/// # Errors
+/// The stream cannot be read, or holds no text trace.
+pub fn open_stream(name: &Path, input: impl Read) -> Result<TextTrace> {
+    TextOptions::default().open_stream(name, input)
+}
+
+/// How the runs are cut.
+enum Order {
+    /// Run k is the bytes from `starts[k]` to `starts[k + 1]`.
+    Stretches(Vec<u64>),
+    /// Run k is [`order::RUN`] places.
+    Sorted(Vec<Place>),
+}
+
+/// An opened text trace.
+pub struct TextTrace {
+    info: TraceInfo,
+    quality: Quality,
+    dialect: Dialect,
+    source: Source,
+    syntax: Syntax,
+    old_states: bool,
+    events: Events,
+    runs: Vec<Run>,
+    order: Order,
+    event_count: u64,
+}
+
+/// Bytes looked at for headings.
+const HEAD: usize = 1 << 20;
+
+impl TextTrace {
+    fn new(path: PathBuf, mut source: Source, options: &TextOptions) -> std::result::Result<TextTrace, ErrorKind> {
+        let mut head = source.head(HEAD)?;
+        let Some(dialect) = sniff(&head) else { return Err(not_a_trace(&head)) };
+        if dialect.kind == DialectKind::Html {
+            source = html::cut_out(source)?;
+            head = source.head(HEAD)?;
+        } else if head.starts_with(b"\xef\xbb\xbf") {
+            let len = source.len();
+            source.narrow(3, len);
+            head.drain(..3);
+        }
+        let syntax = dialect.kind.syntax();
+        let mut info = TraceInfo::new(path, dialect.kind.name());
+        let mut quality = Quality::default();
+        preamble::read(&head, &mut info, &mut quality);
+
+        let found = index(&source, syntax, options.run_bytes)?;
+        if found.events == 0 && found.bad > 0 {
+            return Err(nothing_readable(&head, &found));
+        }
+        let rules = Rules { syntax, arch: info.arch.clone(), syscall_nr: options.syscall_nr };
+        let mut events = Events::default();
+        for (form, name) in &found.names {
+            let at = events.intern(name, *form, &rules, &mut info.events);
+            let entry = events.at(at);
+            if entry.kind == crate::kind::Kind::Sample && is_hardware(name) {
+                info.capabilities.counters = true;
+            }
+        }
+        describe(&mut info, &mut quality, &dialect, &found, &events, source.base());
+
+        let order = if order::is_needed(&found) {
+            let (places, late) = order::sort(&source, syntax)?;
+            quality.add(QualityCode::Reordered, late);
+            Order::Sorted(places)
+        } else {
+            Order::Stretches(found.stretches.iter().map(|s| s.start).chain([source.len()]).collect())
+        };
+        let runs = match &order {
+            Order::Stretches(_) => found.stretches.iter().map(|s| Run { first_ts: s.first }).collect(),
+            Order::Sorted(places) => places.chunks(order::RUN).map(|c| Run { first_ts: c[0].0 }).collect(),
+        };
+        let old_states = found.idle_letters == (true, false);
+        Ok(TextTrace { info, quality, dialect, source, syntax, old_states, events, runs, order, event_count: found.events })
+    }
+
+    /// The dialect, and what gave it away.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// How many events there are, as the peers count them.
+    pub fn event_count(&self) -> u64 {
+        self.event_count
+    }
+
+    /// The name of a syscall numbered from [`UNNUMBERED_SYSCALL`] on.
+    pub fn unnumbered_syscall(&self, nr: u32) -> Option<&str> {
+        let at = nr.checked_sub(UNNUMBERED_SYSCALL)? as usize;
+        self.events.unnumbered.get(at).map(String::as_str)
+    }
+
+    pub(crate) fn names(&self) -> Arc<Names> {
+        self.info.names.clone()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.info.path
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(crate) fn syntax(&self) -> Syntax {
+        self.syntax
+    }
+
+    pub(crate) fn old_states(&self) -> bool {
+        self.old_states
+    }
+
+    pub(crate) fn events(&self) -> &Events {
+        &self.events
+    }
+}
+
+impl Reader for TextTrace {
+    fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    fn quality(&self) -> &Quality {
+        &self.quality
+    }
+
+    fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        match &self.order {
+            Order::Stretches(starts) => Box::new(Stretch::new(self, starts[run], starts[run + 1])),
+            Order::Sorted(places) => {
+                let from = run * order::RUN;
+                Box::new(Picked::new(self, &places[from..places.len().min(from + order::RUN)]))
+            }
+        }
+    }
+}
+
+/// Fill in what the index found.
+fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, found: &Index, events: &Events, base: u64) {
+    info.span = found.span;
+    for i in 0..info.events.len() {
+        let desc = &info.events[i];
+        let (system, name) = (desc.system.clone(), desc.short_name().to_owned());
+        info.capabilities.note_event(&system, &name);
+    }
+    info.capabilities.stacks = found.frames;
+    let symbols: String = found.symbols.iter().map(|(start, name)| format!("{start:x} t {name}\n")).collect();
+    info.symbols = SymbolTable::from_kallsyms(symbols.as_bytes());
+
+    info.extra.insert(0, ("recognised by".to_owned(), dialect.why.to_owned()));
+    let finest = 15 - (found.digits | 1).leading_zeros();
+    info.clock = Clock { name: std::mem::take(&mut info.clock.name), resolution_ns: 1 };
+    match finest {
+        0 if found.digits != 0 => {
+            info.extra.push((
+                "time stamps".to_owned(),
+                "ticks of a counter whose rate the text does not say; shown as if nanoseconds".to_owned(),
+            ));
+        }
+        1..=8 => {
+            info.clock.resolution_ns = 10u64.pow(9 - finest);
+            quality.add(QualityCode::MicrosecondClock, 1);
+        }
+        _ => {}
+    }
+    quality.add(QualityCode::BadRecords, found.bad);
+    for (at, line) in &found.examples {
+        let at = at + base;
+        info.extra.push((format!("unreadable line at byte {at}"), line.clone()));
+    }
+    if !events.unnumbered.is_empty() {
+        info.extra.push(("syscalls named but not numbered".to_owned(), events.unnumbered.join(" ")));
+    }
+}
+
+/// Whether a counter counts something the hardware does.
+fn is_hardware(name: &[u8]) -> bool {
+    const SOFTWARE: &[&[u8]] = &[
+        b"cpu-clock",
+        b"task-clock",
+        b"page-faults",
+        b"faults",
+        b"minor-faults",
+        b"major-faults",
+        b"context-switches",
+        b"cs",
+        b"cpu-migrations",
+        b"migrations",
+        b"alignment-faults",
+        b"emulation-faults",
+        b"dummy",
+        b"bpf-output",
+        b"cgroup-switches",
+    ];
+    let base = name.split(|&b| b == b':').next().unwrap_or(name);
+    !SOFTWARE.contains(&base)
+}
+
+fn not_a_trace(head: &[u8]) -> ErrorKind {
+    if head.starts_with(b"SIMPLEPERF") {
+        return ErrorKind::Unsupported {
+            what: "simpleperf's own binary format".to_owned(),
+            way_out: "convert it to text: simpleperf report-sample, or its script report_sample.py, and give holdup that".to_owned(),
+        };
+    }
+    let expected = "a text trace: lines `comm-pid [cpu] flags time: event: …` (kernel trace, trace-cmd report) or \
+                    `comm pid [cpu] time: event: …` (perf script; with -F it must print time and event)";
+    let first = head.split(|&b| b == b'\n').find(|l| !crate::scan::trim(l).is_empty());
+    let found = match first {
+        None => "an empty file".to_owned(),
+        Some(_) if head.iter().take(4096).any(|&b| b == 0) => "binary data".to_owned(),
+        Some(line) => format!("\"{}\"", lossy(line, 80)),
+    };
+    ErrorKind::malformed(0, None, expected, found)
+}
+
+/// Headings of a trace, and not one line that is an event.
+fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
+    let has = |what: &[u8]| memchr::memmem::find(head, what).is_some();
+    if has(b"# tracer: function_graph") || has(b"DURATION") && has(b"FUNCTION CALLS") {
+        return ErrorKind::Unsupported {
+            what: "output of the function_graph tracer, which has no scheduling events".to_owned(),
+            way_out: "record events instead: echo nop > current_tracer, and enable events/sched/sched_switch and the others `holdup doctor` names"
+                .to_owned(),
+        };
+    }
+    let (at, line) = found.examples.first().cloned().unwrap_or_default();
+    ErrorKind::malformed(
+        at,
+        "first line that is not a heading".to_owned(),
+        "an event line `comm-pid [cpu] flags time: event: …` or `comm pid [cpu] time: event: …` \
+         (kernel text with the options raw, hex, bin and verbose off)",
+        format!("\"{line}\" ({} such lines, no readable one)", found.bad),
+    )
+}

@@ -1,0 +1,100 @@
+//! The verdict on one screen: what, how sure, where the time went, why, why not the rest, what next.
+
+use super::escape::escape;
+use super::units::duration;
+use super::{Page, TextOptions, ledger};
+use crate::report::TraceHead;
+use holdup_diagnose::{Class, Diagnosis, Evidence, Finding};
+use holdup_passes::Ledger;
+use std::io::{self, Write};
+
+/// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows them.
+const SHOWN_PCT: f64 = 0.5;
+/// Columns if the output is no terminal.
+const WIDTH: usize = 100;
+
+/// Write the diagnosis.
+pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    let paint = options.paint();
+    let width = options.width.unwrap_or(WIDTH).clamp(60, 140);
+    page.separate(out)?;
+    let class = d.verdict.class.id();
+    let class = match d.verdict.class {
+        Class::Healthy => paint.title(class),
+        Class::NotEnoughEvidence => paint.warning(class),
+        _ => paint.error(class),
+    };
+    let sure =
+        if d.verdict.class == Class::NotEnoughEvidence { String::new() } else { format!(", confidence {:.2}", d.verdict.confidence) };
+    writeln!(out, "VERDICT: {class}{sure}")?;
+    wrapped(&d.verdict.summary, "  ", "  ", width, out)?;
+    for r in &d.verdict.reservations {
+        wrapped(&format!("less sure because {r}"), "  ", "    ", width, out)?;
+    }
+
+    let big: Vec<_> = d.ledger.nodes.iter().filter(|n| n.pct >= SHOWN_PCT).cloned().collect();
+    ledger::write(&Ledger { capacity_ns: d.ledger.capacity_ns, nodes: big }, trace, page, options, out)?;
+
+    for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
+        write_finding(f, d.verdict.class, page, options, width, out)?;
+    }
+
+    page.separate(out)?;
+    writeln!(out, "{}", paint.title("Ruled out"))?;
+    let ruled_out = || d.findings.iter().filter_map(|f| Some((f.class.id(), f.ruled_out.as_deref()?)));
+    let names = ruled_out().map(|r| r.0.len()).max().unwrap_or(0);
+    for (class, why) in ruled_out() {
+        wrapped(why, &format!("  {class:names$}  "), &" ".repeat(names + 4), width, out)?;
+    }
+
+    page.separate(out)?;
+    writeln!(out, "{}", paint.title("Next"))?;
+    // Commands are for copying: never broken.
+    d.next.iter().try_for_each(|command| writeln!(out, "  {}", escape(command)))
+}
+
+fn write_finding(f: &Finding, verdict: Class, page: &Page, options: &TextOptions, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let paint = options.paint();
+    page.separate(out)?;
+    let what = if f.class == verdict { "Evidence" } else { "Also" };
+    let title = format!("{what}: {}, {:.1} % of capacity ({})", f.class.id(), f.share, duration(f.lost_cpu_ns));
+    writeln!(out, "{}", paint.title(title))?;
+    if f.class != verdict {
+        wrapped(&f.summary, "  ", "  ", width, out)?;
+    }
+    let names = f.evidence.iter().map(|e| super::escape::width(&escape(&e.metric))).max().unwrap_or(0);
+    for e in &f.evidence {
+        let metric = escape(&e.metric);
+        let pad = names.saturating_sub(super::escape::width(&metric));
+        writeln!(out, "  {metric}{:pad$}  {}", "", figure(e))?;
+    }
+    for c in &f.culprits {
+        let tid = c.tid.map_or(String::new(), |t| format!(" tid {t}"));
+        writeln!(out, "  {} {}{tid}: {}", c.kind, escape(&c.name), duration(c.ns))?;
+    }
+    f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))
+}
+
+fn figure(e: &Evidence) -> String {
+    let against = e.threshold.map_or(String::new(), |t| format!("  (threshold {t})"));
+    format!("{:>8.2} {}{against}", e.value, e.unit)
+}
+
+/// Break at blanks. Names come from the trace: escape them.
+fn wrapped(text: &str, first: &str, rest: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in escape(text).split(' ') {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            writeln!(out, "{line}")?;
+            line = rest.to_owned();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    writeln!(out, "{line}")
+}

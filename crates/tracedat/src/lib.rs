@@ -1,0 +1,66 @@
+//! trace-cmd's trace.dat, versions 6 and 7, and folders of raw ring-buffer dumps.
+//!
+//! ```text
+//!  file ─ meta (v6 | v7) ─ formats ─► plans
+//!              └ buffers ─ CPUs ─ blocks of pages ─► scan at open (ids, span, losses)
+//!                                      └──────────► decode, one run per CPU and buffer
+//! ```
+//!
+//! Nothing is mapped and nothing is believed: lengths are checked against what is there, damage is
+//! counted, and what can be read is read.
+//!
+//! Sources: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5), the kernel's `include/linux/ring_buffer.h`
+//! and `kernel/trace/ring_buffer.c`.
+
+mod blocks;
+mod codec;
+mod decode;
+mod format;
+mod guest;
+mod meta;
+mod page;
+mod rawdir;
+mod reader;
+mod scan;
+mod source;
+mod time;
+mod v6;
+mod v7;
+
+pub use rawdir::open_raw_dir;
+pub use reader::TraceDat;
+
+use holdup_trace::{ErrorKind, Result};
+use source::Source;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Whether a file that starts with these bytes is a trace.dat of any version.
+pub fn sniff(head: &[u8]) -> bool {
+    head.starts_with(meta::MAGIC)
+}
+
+/// Open a trace.dat.
+///
+/// Reads the metadata and takes a first look at all trace data, so that [`TraceDat`] can tell
+/// which events occur and when.
+///
+/// # Errors
+/// The file cannot be read, its metadata is cut or damaged, or it is of a kind that is not read
+/// (another version, another compression, the text of a latency tracer). Damaged or missing trace
+/// data is no error; it is counted in the reader's quality.
+pub fn open(path: &Path) -> Result<TraceDat> {
+    let source = File::open(path).and_then(Source::file).map_err(|e| ErrorKind::from(e).in_file(path))?;
+    TraceDat::from_source(path, source)
+}
+
+/// Read a trace.dat from a stream. It is kept in memory up to 64 MiB, in a temporary file beyond:
+/// the format needs random access. `name` stands for the file in errors and reports.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_stream(name: &Path, input: impl Read) -> Result<TraceDat> {
+    let source = Source::spool(input).map_err(|e| ErrorKind::from(e).in_file(name))?;
+    TraceDat::from_source(name, source)
+}

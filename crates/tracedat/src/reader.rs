@@ -1,0 +1,271 @@
+//! The opened trace.
+
+use crate::blocks::CpuData;
+use crate::codec::Codec;
+use crate::decode::{Decoder, Shared};
+use crate::format::EventTable;
+use crate::meta::{Buffer, Meta};
+use crate::page::PageLayout;
+use crate::scan::{Found, IdSet, scan};
+use crate::source::{Cursor, Source};
+use crate::time::TimeMap;
+use crate::{v6, v7};
+use holdup_trace::{Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
+use holdup_tracepoint::{Abi, Big, Endian, Little};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An opened trace.dat, or folder of raw ring-buffer dumps.
+///
+/// Every buffer of the file is read: the top one and the instances. One [`Run`] is one CPU of
+/// one buffer, in the order top buffer first, CPUs ascending; so events with equal times come
+/// in the order `trace-cmd report` prints them.
+pub struct TraceDat {
+    info: TraceInfo,
+    quality: Quality,
+    runs: Vec<Run>,
+    cpus: Vec<(Cpu, CpuData, TimeMap)>,
+    shared: Shared,
+    big: bool,
+}
+
+/// The pages of one CPU, before they are known to hold events.
+pub(crate) struct Lane {
+    pub(crate) cpu: u32,
+    pub(crate) data: CpuData,
+    pub(crate) cut: bool,
+}
+
+impl TraceDat {
+    /// Open `source`, which holds a whole trace.dat.
+    pub(crate) fn from_source(path: &Path, source: Source) -> Result<TraceDat> {
+        TraceDat::parse(path, source).map_err(|kind| kind.in_file(path))
+    }
+
+    fn parse(path: &Path, source: Source) -> Result<TraceDat, ErrorKind> {
+        let mut c = Cursor::new(&source, 0, false, "initial format");
+        let mut meta = Meta::initial(&mut c)?;
+        match meta.version {
+            6 => v6::read(&mut meta, &source, &mut c)?,
+            _ => v7::read(&mut meta, &source, &mut c)?,
+        }
+        drop(c);
+        let layout = meta.layout.unwrap_or(PageLayout::default_for(meta.long_size as usize));
+        let source = Arc::new(source);
+        let mut lanes = Vec::new();
+        let mut budget = source.len();
+        for buffer in &meta.buffers {
+            let (more, whole) = lanes_of(&meta, buffer, &source, &layout, &mut budget)?;
+            lanes.extend(more);
+            meta.cut += !whole as u64;
+        }
+        TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)
+    }
+
+    /// Put together what was read, and scan the trace data.
+    pub(crate) fn assemble(
+        path: &Path,
+        format: String,
+        mut meta: Meta,
+        layout: PageLayout,
+        lanes: Vec<Lane>,
+    ) -> Result<TraceDat, ErrorKind> {
+        let mut quality = Quality::default();
+        quality.add(QualityCode::Truncated, meta.cut + lanes.iter().filter(|l| l.cut).count() as u64);
+        let (numbers, data): (Vec<u32>, Vec<CpuData>) = lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
+        let formats = std::mem::take(&mut meta.formats);
+        let kallsyms = std::mem::take(&mut meta.kallsyms);
+        // Each CPU of a guest has its own way to the host's time.
+        let guests = std::mem::take(&mut meta.options.time_shift);
+        let time = |cpu: &u32| TimeMap { guest: guests.get(*cpu as usize).cloned(), ..meta.options.time.clone() };
+        let times: Vec<TimeMap> = numbers.iter().map(time).collect();
+        // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
+        let (scanned, symbols, table) = std::thread::scope(|scope| {
+            let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
+            let table = scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
+            let scanned = if meta.big { scan::<Big>(&data, &layout, &times) } else { scan::<Little>(&data, &layout, &times) };
+            (scanned, symbols.join(), table.join())
+        });
+        let died = |_| ErrorKind::Io(std::io::Error::other("a thread of the reader ended early"));
+        let symbols = symbols.map_err(died)?;
+        let mut table = table.map_err(died)?;
+        let (found, ids): (Vec<Found>, IdSet) = scanned?;
+
+        let ids = ids.ids();
+        let unknown: Vec<u16> = ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
+        let capabilities = table.capabilities(&ids);
+        for &id in &unknown {
+            table.add_unknown(id);
+        }
+        let mut total = Found::default();
+        found.iter().for_each(|f| total.absorb(f));
+        // Losses marked on pages are counted when these are decoded. The kernel's own counters
+        // may know of more: of those after the last page, and of events dropped from a full
+        // buffer, which leave no mark.
+        if total.lost_unknown == 0 {
+            quality.add(QualityCode::LostEvents, meta.options.overrun.saturating_sub(total.lost));
+        }
+
+        let mut info = TraceInfo::new(path.to_owned(), format);
+        info.capabilities = capabilities;
+        info.events = table.descs.clone();
+        info.span = (total.events > 0).then_some((total.first, total.last));
+        info.symbols = symbols;
+        describe(&mut info, &meta, &layout, &table, &total);
+        if !guests.is_empty() {
+            info.extra.push(("guest".into(), "times are shifted to the host's clock".into()));
+        }
+
+        let mut runs = Vec::new();
+        let mut cpus = Vec::new();
+        for (((number, data), time), found) in numbers.into_iter().zip(data).zip(times).zip(&found) {
+            if found.events == 0 && found.lost == 0 && found.lost_unknown == 0 {
+                continue;
+            }
+            runs.push(Run { first_ts: found.start });
+            cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data, time));
+        }
+        let shared = Shared { layout, table, names: info.names.clone() };
+        Ok(TraceDat { info, quality, runs, cpus, shared, big: meta.big })
+    }
+}
+
+impl Reader for TraceDat {
+    fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    fn quality(&self) -> &Quality {
+        &self.quality
+    }
+
+    fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        let (cpu, data, time) = &self.cpus[run];
+        if self.big {
+            Box::new(Decoder::<Big>::new(&self.info.path, &self.shared, data, time, *cpu))
+        } else {
+            Box::new(Decoder::<Little>::new(&self.info.path, &self.shared, data, time, *cpu))
+        }
+    }
+}
+
+/// The CPUs of one buffer that have data, and whether all could be taken.
+///
+/// Every byte of a file belongs to one CPU. Where the tables say otherwise they are damaged, and
+/// following them could mean to read the same data thousands of times: `budget` is what is left
+/// of the file.
+fn lanes_of(
+    meta: &Meta,
+    buffer: &Buffer,
+    source: &Arc<Source>,
+    layout: &PageLayout,
+    budget: &mut u64,
+) -> Result<(Vec<Lane>, bool), ErrorKind> {
+    let stated = if buffer.page_size > 0 { buffer.page_size } else { meta.page_size } as usize;
+    let codec = if buffer.compressed { meta.codec } else { Codec::None };
+    let build = |page_size: usize, budget: &mut u64| -> Result<(Vec<Lane>, bool), ErrorKind> {
+        let mut lanes = Vec::new();
+        for extent in buffer.cpus.iter().filter(|e| e.size > 0) {
+            let (data, cut) = match codec {
+                Codec::None => CpuData::flat(source.clone(), extent.offset, extent.size, page_size),
+                codec => CpuData::chunked(source.clone(), extent.offset, meta.big, codec, page_size)?,
+            };
+            let Some(left) = budget.checked_sub(data.stored()) else { return Ok((lanes, false)) };
+            *budget = left;
+            lanes.push(Lane { cpu: extent.cpu, data, cut });
+        }
+        Ok((lanes, true))
+    };
+    let page_size = usable(stated, layout).unwrap_or(4096);
+    let before = *budget;
+    let (lanes, whole) = build(page_size, budget)?;
+    // Since Linux 6.8 a buffer's pages can be larger than the machine's (buffer_subbuf_size_kb).
+    // Then header_page is right, and writers that do not know of it write the machine's size.
+    match usable(layout.page, layout) {
+        Some(other) if other != page_size && !fits(meta.big, &lanes, layout) => {
+            let (others, _) = build(other, &mut before.clone())?;
+            Ok((if fits(meta.big, &others, layout) { others } else { lanes }, whole))
+        }
+        _ => Ok((lanes, whole)),
+    }
+}
+
+fn usable(size: usize, layout: &PageLayout) -> Option<usize> {
+    (size > layout.header() && size <= 1 << 30).then_some(size)
+}
+
+/// Whether the first pages of every CPU look like pages of this size.
+fn fits(big: bool, lanes: &[Lane], layout: &PageLayout) -> bool {
+    if big { fits_in::<Big>(lanes, layout) } else { fits_in::<Little>(lanes, layout) }
+}
+
+fn fits_in<E: Endian>(lanes: &[Lane], layout: &PageLayout) -> bool {
+    lanes.iter().all(|lane| {
+        let Ok(mut fetch) = crate::blocks::Fetch::new(&lane.data) else { return true };
+        if lane.data.blocks() == 0 || fetch.load(0, &mut Quality::default()).is_err() {
+            return true;
+        }
+        let mut before = 0;
+        fetch.block().chunks_exact(lane.data.page_size).take(16).all(|page| {
+            let time = layout.plausible::<E>(page, lane.data.page_size).filter(|&t| t >= before || t == 0);
+            before = time.unwrap_or(0);
+            time.is_some()
+        })
+    })
+}
+
+/// Facts about the machine, the recorder and the buffers.
+fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &EventTable, total: &Found) {
+    let options = &meta.options;
+    let top = meta.buffers.iter().find(|b| b.name.is_empty());
+    info.clock.name = options.clock.clone().or(top.map(|b| b.clock.clone())).unwrap_or_default();
+    info.cpus_online = meta.cpus.filter(|&n| n > 0);
+    if let Some(uname) = &options.uname {
+        // `uname -srm` with the node name second; the machine is always last.
+        let words: Vec<&str> = uname.split_whitespace().collect();
+        let word = |n: usize| words.get(n).map(|w| w.to_string());
+        (info.hostname, info.os_release) = (word(1), word(2));
+        info.arch = words.get(3..).and_then(|w| w.last()).map(|w| w.to_string());
+    }
+    info.recorder = options.version.as_ref().map(|v| format!("trace-cmd {}", v.trim()));
+    for (pid, name) in &meta.cmdlines {
+        let comm = info.names.intern(name.as_bytes());
+        info.tasks.push(Task { tid: Tid(*pid), pid: Pid::UNKNOWN, parent: None, comm });
+    }
+    let mut note = |label: &str, value: String| info.extra.push((label.to_owned(), value));
+    note("byte order", if meta.big { "big endian" } else { "little endian" }.into());
+    note("kernel long", format!("{} bits", layout.long * 8));
+    if meta.codec != Codec::None {
+        note("compression", format!("{:?}", meta.codec).to_lowercase());
+    }
+    for b in meta.buffers.iter().filter(|b| !b.name.is_empty()) {
+        note("instance", if b.clock.is_empty() { b.name.clone() } else { format!("{} (clock {})", b.name, b.clock) });
+    }
+    note("events recorded", total.events.to_string());
+    if table.selected {
+        note("events enabled", table.descs.iter().filter(|d| d.system != "ftrace" && !d.system.is_empty()).count().to_string());
+    }
+    if options.overrun > 0 {
+        note("events overwritten or dropped", options.overrun.to_string());
+    }
+    if table.unreadable > 0 {
+        note("event formats not understood", table.unreadable.to_string());
+    }
+    let ns = ["local", "global", "uptime", "perf", "tai", "boot", "tsc2nsec", ""];
+    if options.time.mult == 0 && !ns.contains(&info.clock.name.as_str()) && !info.clock.name.starts_with("mono") {
+        info.extra.push(("unit of time".into(), "ticks of the clock, not nanoseconds".into()));
+    }
+    if let Some(id) = options.trace_id {
+        info.extra.push(("trace id".into(), format!("{id:#x}")));
+    }
+    for guest in &options.guests {
+        info.extra.push(("traced guest".into(), guest.clone()));
+    }
+    if options.text_buffers > 0 {
+        info.extra.push(("buffers of text, not read".into(), options.text_buffers.to_string()));
+    }
+}

@@ -1,0 +1,150 @@
+//! The first look at the trace data, made when a file is opened.
+//!
+//! A trace.dat describes events that were never recorded, so what occurs in it is known only
+//! from the pages themselves. The scan walks every record header and reads the two bytes of the
+//! event's id, on all processors, and finds the span of time and the losses on the way.
+
+use crate::blocks::{CpuData, Fetch};
+use crate::page::{Loss, Page, PageLayout};
+use crate::time::TimeMap;
+use holdup_trace::Quality;
+use holdup_tracepoint::Endian;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Blocks one thread takes at a time: about 4 MiB of pages.
+const SHARE: usize = 16;
+
+/// One bit per event id.
+#[derive(Clone)]
+pub(crate) struct IdSet(Box<[u64; 1024]>);
+
+impl Default for IdSet {
+    fn default() -> IdSet {
+        IdSet(Box::new([0; 1024]))
+    }
+}
+
+impl IdSet {
+    #[inline(always)]
+    fn insert(&mut self, id: u16) {
+        self.0[id as usize >> 6] |= 1 << (id & 63);
+    }
+
+    fn absorb(&mut self, other: &IdSet) {
+        self.0.iter_mut().zip(other.0.iter()).for_each(|(a, b)| *a |= b);
+    }
+
+    /// The ids, ascending.
+    pub(crate) fn ids(&self) -> Vec<u16> {
+        (0..=u16::MAX).filter(|&id| self.0[id as usize >> 6] >> (id & 63) & 1 != 0).collect()
+    }
+}
+
+/// What a CPU's pages hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) events: u64,
+    /// Earliest and latest time of an event, in the printed clock; (MAX, 0) without events.
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// Earliest time of an event or the mark of a loss: where the run begins.
+    pub(crate) start: u64,
+    /// Losses marked on the pages that could be counted, and that could not.
+    pub(crate) lost: u64,
+    pub(crate) lost_unknown: u64,
+}
+
+impl Default for Found {
+    fn default() -> Found {
+        Found { events: 0, first: u64::MAX, last: 0, start: u64::MAX, lost: 0, lost_unknown: 0 }
+    }
+}
+
+impl Found {
+    /// Take both as one.
+    pub(crate) fn absorb(&mut self, other: &Found) {
+        self.events += other.events;
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        self.start = self.start.min(other.start);
+        self.lost = self.lost.saturating_add(other.lost);
+        self.lost_unknown += other.lost_unknown;
+    }
+}
+
+/// Scan all CPUs, each with its own element of `times`. The result has one [`Found`] per CPU.
+pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, times: &[TimeMap]) -> io::Result<(Vec<Found>, IdSet)> {
+    // (CPU, first block, end): small enough that one busy CPU does not keep one thread alone.
+    let shares: Vec<(usize, usize, usize)> = cpus
+        .iter()
+        .enumerate()
+        .flat_map(|(i, c)| (0..c.blocks()).step_by(SHARE).map(move |b| (i, b, (b + SHARE).min(c.blocks()))))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || -> io::Result<(Vec<(usize, Found)>, IdSet)> {
+        let mut ids = IdSet::default();
+        let mut found = Vec::new();
+        while let Some(&(cpu, from, to)) = shares.get(next.fetch_add(1, Relaxed)) {
+            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, &times[cpu], &mut ids)?));
+        }
+        Ok((found, ids))
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(shares.len());
+    let results: Vec<_> = if threads <= 1 {
+        vec![work()]
+    } else {
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let lost = || Err(io::Error::other("a thread of the scan ended early"));
+            workers.into_iter().map(|w| w.join().unwrap_or_else(|_| lost())).collect()
+        })
+    };
+    let mut all = vec![Found::default(); cpus.len()];
+    let mut ids = IdSet::default();
+    for result in results {
+        let (found, seen) = result?;
+        ids.absorb(&seen);
+        found.iter().for_each(|(cpu, f)| all[*cpu].absorb(f));
+    }
+    Ok((all, ids))
+}
+
+fn share<E: Endian>(
+    cpu: &CpuData,
+    blocks: std::ops::Range<usize>,
+    layout: &PageLayout,
+    time: &TimeMap,
+    ids: &mut IdSet,
+) -> io::Result<Found> {
+    let mut out = Found::default();
+    let mut fetch = Fetch::new(cpu)?;
+    // Damage is counted when the events are decoded, not here.
+    let mut quality = Quality::default();
+    for n in blocks {
+        fetch.load(n, &mut quality)?;
+        for bytes in fetch.block().chunks(cpu.page_size) {
+            let Some(page) = Page::parse::<E>(layout, bytes, cpu.page_size) else { continue };
+            let mut records = page.records::<E>();
+            let mut next = records.next_payload();
+            match page.loss {
+                Loss::None => {}
+                Loss::Count(n) => out.lost = out.lost.saturating_add(n),
+                Loss::Unknown => out.lost_unknown += 1,
+            }
+            if page.loss != Loss::None {
+                out.start = out.start.min(time.apply(records.time));
+            }
+            while let Some(payload) = next {
+                let at = time.apply(records.time);
+                out.events += 1;
+                out.first = out.first.min(at);
+                out.last = out.last.max(at);
+                ids.insert(E::u16(payload, 0));
+                next = records.next_payload();
+            }
+        }
+    }
+    out.start = out.start.min(out.first);
+    Ok(out)
+}

@@ -1,0 +1,230 @@
+//! Files the corpus does not hold, written here, read here, and where trace-cmd is at hand read by
+//! it too.
+
+mod support;
+
+use holdup_trace::{ErrorKind, Event, QualityCode, Reader, What};
+use holdup_tracedat::{TraceDat, open, open_stream};
+use std::path::Path;
+use support::writer::{BufferSpec, FileSpec};
+
+/// The file as read, its events, and what went wrong.
+fn read(spec: &FileSpec) -> (TraceDat, Vec<Event>, holdup_trace::Quality) {
+    let bytes = spec.build();
+    let dat = open_stream(Path::new("-"), bytes.as_slice()).expect("a sound file opens");
+    let (events, quality) = support::events(&dat, |_, e, _| *e);
+    (dat, events, quality)
+}
+
+/// trace-cmd must print the same. Skipped without trace-cmd.
+fn oracle(spec: &FileSpec) {
+    if !support::have_trace_cmd() {
+        eprintln!("SKIPPED: no trace-cmd in PATH");
+        return;
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), spec.build()).unwrap();
+    let dat = open(file.path()).unwrap();
+    let (lines, _) = support::compare(&dat, file.path()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(lines > 0);
+}
+
+/// Two CPUs, a few events each, one loss, equal times on both.
+fn pages(s: &FileSpec, shift: u64) -> Vec<(u32, Vec<u8>)> {
+    let t = 5_000_000_000 + shift;
+    let a = [
+        s.page(t).wakeup(0, 7, 8).sys_enter(100, 8, 202).build(),
+        s.page(t + 1000).after_loss(Some(33)).wakeup(2, 7, 8).record(30, 5, &[1]).wakeup(7, 7, 8).build(),
+    ];
+    let b = [s.page(t).wakeup(0, 0, 9).record(29, 50, &[8, 0]).wakeup(50, 9, 10).build()];
+    vec![(0, a.concat()), (1, b.concat())]
+}
+
+fn with_pages(mut s: FileSpec) -> FileSpec {
+    s.buffers.push(BufferSpec { name: "", cpus: pages(&s, 0) });
+    s
+}
+
+fn times(events: &[Event]) -> Vec<(u64, u16, u32)> {
+    events.iter().filter(|e| !matches!(e.what, What::Lost { .. })).map(|e| (e.ts - 5_000_000_000, e.cpu.0, e.tid.0)).collect()
+}
+
+const EXPECTED: [(u64, u16, u32); 6] = [(0, 0, 7), (0, 1, 0), (100, 0, 8), (100, 1, 9), (1002, 0, 7), (1002 + 5 + (1 << 27) + 7, 0, 7)];
+
+#[test]
+fn every_machine_and_version_reads_the_same() {
+    for version in [6, 7] {
+        for big in [false, true] {
+            for long in [4, 8] {
+                for (codec, short_sizes) in [("none", false), ("zstd", false), ("zlib", false), ("zstd", true), ("zlib", true)] {
+                    if version == 6 && codec != "none" {
+                        continue;
+                    }
+                    let s = with_pages(FileSpec { big, long, codec, short_sizes, ..FileSpec::new(version) });
+                    let (dat, events, quality) = read(&s);
+                    let which = format!("v{version} big={big} long={long} {codec} short={short_sizes}");
+                    assert_eq!(times(&events), EXPECTED, "{which}");
+                    assert_eq!(quality.count(QualityCode::LostEvents), 33, "{which}");
+                    assert_eq!(quality.entries().len(), 1, "{which}: {:?}", quality.entries());
+                    let lost = events.iter().position(|e| e.what == What::Lost { count: 33 }).unwrap();
+                    assert_eq!(events[lost].ts, events[lost + 1].ts);
+                    assert!(matches!(events[2].what, What::SysEnter { nr: 202, .. }), "{which}");
+                    let info = dat.info();
+                    assert_eq!(info.clock.name, "local");
+                    assert_eq!(info.cpus_online, Some(2));
+                    assert_eq!(info.span, Some((5_000_000_000, 5_000_000_000 + EXPECTED[5].0)));
+                    assert!(info.capabilities.wakeups && info.capabilities.syscalls && !info.capabilities.switches);
+                    assert_eq!(info.names.get(info.tasks[0].comm), "a task");
+                    // Debian's trace-cmd is built without zlib.
+                    if codec != "zlib" {
+                        oracle(&s);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn instances_are_read_after_the_top_buffer() {
+    for (version, codec) in [(6, "none"), (7, "none"), (7, "zstd")] {
+        let mut s = with_pages(FileSpec { codec, ..FileSpec::new(version) });
+        s.buffers.push(BufferSpec { name: "foo", cpus: pages(&s, 0) });
+        s.buffers.push(BufferSpec { name: "bar", cpus: pages(&s, 1) });
+        let (dat, events, _) = read(&s);
+        assert_eq!(dat.runs().len(), 6);
+        assert_eq!(events.len(), 3 * 7);
+        let instances: Vec<_> = dat.info().extra.iter().filter(|x| x.0 == "instance").map(|x| x.1.as_str()).collect();
+        assert!(instances[0].starts_with("foo") && instances[1].starts_with("bar"), "{instances:?}");
+        oracle(&s);
+    }
+}
+
+#[test]
+fn clocks_are_scaled_and_shifted() {
+    for version in [6, 7] {
+        let mut s = FileSpec { clock: "x86-tsc", ..FileSpec::new(version) };
+        s.options = vec![(14, [s.u32(3 << 20), s.u32(21), s.u64(77)].concat()), (7, b"-500\0".to_vec()), (1, b"0x10\0".to_vec())];
+        let s = with_pages(s);
+        let (dat, events, _) = read(&s);
+        assert_eq!(events[0].ts, 5_000_000_000 * 3 / 2 - 500 + 16_000);
+        assert!(!dat.info().extra.iter().any(|x| x.0 == "unit of time"));
+        oracle(&s);
+        let ticks = with_pages(FileSpec { clock: "x86-tsc", ..FileSpec::new(version) });
+        let (dat, events, _) = read(&ticks);
+        assert_eq!((dat.info().clock.name.as_str(), events[0].ts), ("x86-tsc", 5_000_000_000));
+        assert!(dat.info().extra.iter().any(|x| x.0 == "unit of time"));
+        oracle(&ticks);
+    }
+}
+
+#[test]
+fn a_guest_tells_the_time_of_its_host() {
+    for (interpolate, samples) in [(0, 1), (0, 3), (1, 2), (1, 4)] {
+        let mut s = FileSpec::new(7);
+        let columns = |s: &FileSpec, cpu: u64| -> Vec<u8> {
+            let each = |f: &dyn Fn(u64) -> u64| (0..samples).flat_map(|n| s.u64(f(n))).collect::<Vec<u8>>();
+            // Offsets of both signs, and times so that events fall before, between and after.
+            let times = each(&|n| 5_000_000_050 + n * 700);
+            let offsets = each(&|n| (n * 1_000_003 + cpu).wrapping_sub(2_000_000));
+            [s.u32(samples as u32), times, offsets, each(&|_| 8)].concat()
+        };
+        let fractions: Vec<u8> = (0..2 * samples).flat_map(|_| s.u64(3)).collect();
+        let option = [s.u64(0x1234), s.u32(interpolate), s.u32(2), columns(&s, 0), columns(&s, 7), fractions].concat();
+        s.options.push((12, option));
+        let s = with_pages(s);
+        let (dat, events, _) = read(&s);
+        assert!(dat.info().extra.iter().any(|x| x.0 == "guest"));
+        assert!(events[0].ts < 5_000_000_000 || samples > 1);
+        oracle(&s);
+    }
+}
+
+#[test]
+fn large_pages_are_believed_only_if_they_are_there() {
+    for (page, stated) in [(16384, 16384), (16384, 4096), (65536, 65536), (65536, 4096)] {
+        let mut s = FileSpec { page, stated_page: stated, ..FileSpec::new(7) };
+        let full = |t| (0..300).fold(s.page(t), |p, n| p.wakeup(1, 5, n)).build();
+        let cpus = vec![(0, [full(1000), full(2000), full(3000)].concat())];
+        s.buffers.push(BufferSpec { name: "", cpus });
+        let (_, events, quality) = read(&s);
+        assert_eq!(events.len(), 900, "{page} stated as {stated}");
+        assert!(quality.is_empty(), "{:?}", quality.entries());
+    }
+}
+
+#[test]
+fn losses_of_unknown_size_and_losses_only_the_kernel_counted() {
+    let mut s = FileSpec::new(7);
+    s.options.push((2, b"CPU: 0\nentries: 0\noverrun: 40\ncommit overrun: 0\ndropped events: 5\n\0".to_vec()));
+    let s = with_pages(s);
+    let (dat, _, quality) = read(&s);
+    assert_eq!(dat.quality().count(QualityCode::LostEvents), 12, "45 counted, 33 marked on pages");
+    assert_eq!(quality.count(QualityCode::LostEvents), 45);
+
+    let mut s = FileSpec::new(7);
+    s.buffers.push(BufferSpec { name: "", cpus: vec![(3, s.page(9).after_loss(None).wakeup(1, 2, 3).build())] });
+    let (dat, events, quality) = read(&s);
+    assert_eq!(quality.count(QualityCode::LostChunks), 1);
+    assert_eq!((events[0].what, events[0].ts, events[0].cpu.0), (What::Lost { count: 0 }, 10, 3));
+    assert_eq!(dat.info().span, Some((10, 10)));
+    oracle(&s);
+}
+
+/// trace-cmd 3.1.6 tells of a loss only if the page after it starts with an event. One that starts
+/// with a time extend has lost as much.
+#[test]
+fn a_loss_before_a_time_extend_counts() {
+    let mut s = FileSpec::new(7);
+    let page = s.page(9).after_loss(Some(4)).record(30, 5, &[1]).wakeup(1, 2, 3).build();
+    s.buffers.push(BufferSpec { name: "", cpus: vec![(0, page)] });
+    let (_, events, quality) = read(&s);
+    assert_eq!(quality.count(QualityCode::LostEvents), 4);
+    assert_eq!(events[0].ts, 9 + 5 + (1 << 27) + 1);
+}
+
+#[test]
+fn strangers_and_broken_records_are_counted() {
+    let mut s = FileSpec::new(7);
+    let good = s.page(10).stranger(1, 4, 999).wakeup(1, 2, 3).build();
+    let cut = s.page(20).wakeup(1, 2, 3).record(20, 1, &[0; 3]).build();
+    let mut absurd = s.page(30).wakeup(1, 2, 3).build();
+    absurd[8..12].copy_from_slice(&5000u32.to_le_bytes());
+    let after = s.page(40).wakeup(1, 2, 3).build();
+    s.buffers.push(BufferSpec { name: "", cpus: vec![(0, [good, cut, absurd, after].concat())] });
+    let (dat, events, quality) = read(&s);
+    assert_eq!(events.iter().map(|e| e.ts).collect::<Vec<_>>(), [11, 12, 21, 41]);
+    assert_eq!(dat.info().events[events[0].id.0 as usize].name, "unknown event 999");
+    assert_eq!(quality.count(QualityCode::MissingFormat), 1);
+    assert_eq!(quality.count(QualityCode::BadRecords), 1);
+    assert_eq!(quality.count(QualityCode::SkippedBytes), 4096);
+}
+
+#[test]
+fn absolute_time_stamps() {
+    let mut s = FileSpec::new(7);
+    let abs = 3u64 << 30;
+    let page = s.page(1000).wakeup(1, 2, 3).record(31, (abs & 0x7ff_ffff) as u32, &[(abs >> 27) as u32]).wakeup(4, 2, 3).build();
+    s.buffers.push(BufferSpec { name: "", cpus: vec![(0, page)] });
+    let (_, events, _) = read(&s);
+    assert_eq!(events.iter().map(|e| e.ts).collect::<Vec<_>>(), [1001, abs + 4]);
+    oracle(&s);
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    let error = |bytes: &[u8]| match open_stream(Path::new("x"), bytes) {
+        Ok(_) => panic!("opened"),
+        Err(e) => (e.to_string(), e.kind),
+    };
+    assert!(error(b"not a trace").0.starts_with("x: byte 0x0 (initial format): expected \"\\x17\\x08Dtracing\""));
+    assert!(matches!(error(b"\x17\x08\x44tracing8\0\0\x08").1, ErrorKind::Unsupported { .. }));
+    let mut latency = with_pages(FileSpec::new(6)).build();
+    let at = latency.windows(10).position(|w| w == b"flyrecord\0").unwrap();
+    latency[at..at + 10].copy_from_slice(b"latency  \0");
+    assert!(error(&latency).0.contains("trace-cmd report"));
+    let mut lzma = with_pages(FileSpec::new(7)).build();
+    lzma[18..22].copy_from_slice(b"lzma");
+    assert!(error(&lzma).0.contains("lzma"), "{}", error(&lzma).0);
+    assert!(holdup_tracedat::sniff(&latency) && !holdup_tracedat::sniff(b"PERFILE2"));
+}

@@ -1,0 +1,50 @@
+//! Every trace.dat of the corpus must read as `trace-cmd report -t -R` prints it: the sequence of
+//! (time, CPU, pid, event) with the losses in between, and the fields of every event holdup
+//! understands.
+
+mod support;
+
+use std::path::Path;
+
+/// A trace.dat on disk, decompressed if it has to be.
+fn unpacked(path: &Path, dir: &Path) -> std::path::PathBuf {
+    if path.extension().is_none_or(|e| e != "zst") {
+        return path.to_owned();
+    }
+    let out = dir.join("trace.dat");
+    let mut file = std::fs::File::create(&out).unwrap();
+    zstd::stream::copy_decode(std::fs::File::open(path).unwrap(), &mut file).unwrap();
+    out
+}
+
+#[test]
+fn every_trace_of_the_corpus_reads_as_trace_cmd_reads_it() {
+    let Some(corpus) = support::corpus() else {
+        eprintln!("SKIPPED: no corpus at ../shared/corpus");
+        return;
+    };
+    if !support::have_trace_cmd() {
+        eprintln!("SKIPPED: no trace-cmd in PATH");
+        return;
+    }
+    let files = support::files(&corpus, &["trace.dat.zst", "trace.dat"]);
+    assert!(files.len() >= 70, "the corpus has {} trace.dat", files.len());
+    let dir = tempfile::tempdir().unwrap();
+    let mut failed = Vec::new();
+    for path in &files {
+        let name = path.strip_prefix(&corpus).unwrap().display();
+        let file = unpacked(path, dir.path());
+        let result = match holdup_tracedat::open(&file) {
+            Ok(dat) => support::compare(&dat, &file),
+            Err(e) => Err(e.to_string()),
+        };
+        match result {
+            Ok((events, fields)) => println!("ok    {name}: {events} lines, {fields} with fields"),
+            Err(e) => {
+                println!("DIFF  {name}: {e}");
+                failed.push(name.to_string());
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{} of {} differ: {failed:?}", failed.len(), files.len());
+}
