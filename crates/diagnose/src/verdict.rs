@@ -23,7 +23,9 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     // Queueing for busy CPUs costs no capacity: it is the verdict only if nothing else holds.
     let best = holding().find(|f| f.class != Class::CpuOverload).or_else(|| holding().next());
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
-    let kernel = facts.node("busy/kernel") - explained_kernel(facts);
+    // Whether a call costs more in company shows only where it was made in different company.
+    let judged = facts.analysis.cpus == 1 || facts.crowded.iter().any(|c| c.mean_ns > 0);
+    let kernel = if judged { 0.0 } else { facts.node("busy/kernel") - explained_kernel(facts) };
     let best_share = best.filter(|b| b.class != Class::CpuOverload).map_or(0.0, |b| b.share);
     if kernel >= UNEXPLAINED_KERNEL_PCT && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);

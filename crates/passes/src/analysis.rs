@@ -1,6 +1,7 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
+use crate::crowding::CrowdedCall;
 use crate::engine::Engine;
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
@@ -359,6 +360,11 @@ impl Analysis {
         rows.into_iter()
             .map(|(k, sum)| WaitRow { cause: k.cause, nr: k.nr, call: k.nr.map(|nr| self.call_name(nr)), waker: k.waker, sum })
             .collect()
+    }
+
+    /// What a system call costs by the number of threads in system calls meanwhile.
+    pub fn crowding(&self, nr: u32) -> Option<&CrowdedCall> {
+        self.engine.crowding.get(nr)
     }
 
     /// Idle CPU time while a runnable thread waited for another CPU.

@@ -6,6 +6,7 @@
 
 use crate::blame::{Blame, Cause, WaitKey};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
+use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
 use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
@@ -50,6 +51,7 @@ pub(crate) struct Engine {
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
+    pub(crate) crowding: Crowding,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
     lost: bool,
@@ -90,6 +92,7 @@ impl Engine {
             cpus: Cpus::new(start),
             irqs: Irqs::default(),
             blame: Blame::default(),
+            crowding: Crowding::default(),
             quality: Quality::default(),
             events: 0,
             lost: false,
@@ -295,6 +298,11 @@ impl Engine {
             if t.state == State::Running(cpu) {
                 t.settle(known_to);
                 t.state = State::Unseen;
+                if let Some(call) = &mut t.call
+                    && let Some(mark) = call.crowd_mark.take()
+                {
+                    call.crowd += self.crowding.leave(now, mark);
+                }
             }
         }
         if slot != Slot::IDLE {
@@ -403,6 +411,11 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.settle(now);
         t.last_cpu = cpu;
+        if let Some(call) = &mut t.call
+            && let Some(mark) = call.crowd_mark.take()
+        {
+            call.crowd += self.crowding.leave(now, mark);
+        }
         if state.is_runnable() {
             t.involuntary += 1;
             t.state = State::Preempted;
@@ -505,6 +518,9 @@ impl Engine {
         t.early_wake = false;
         t.state = State::Running(cpu);
         t.since = now;
+        if let Some(call) = &mut t.call {
+            call.crowd_mark = Some(self.crowding.enter(now));
+        }
     }
 
     /// `sched_waking` (`early`) or `sched_wakeup`.
@@ -781,6 +797,8 @@ impl Engine {
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
             blocked0: t.blocked_ns,
+            crowd_mark: Some(self.crowding.enter(now)),
+            crowd: 0,
         });
         self.cpus.get_mut(cpu).counts.scalls += 1;
     }
@@ -800,6 +818,7 @@ impl Engine {
         t.contending = 0;
         t.syscall_events += 1;
         let call = t.call.take();
+        let crowd = call.map(|c| c.crowd + c.crowd_mark.map_or(0, |mark| self.crowding.leave(now, mark)));
         let split = call.map(|c| {
             let interrupted = t.irq_ns - c.irq0;
             Split {
@@ -813,9 +832,13 @@ impl Engine {
         if split.is_none() && t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);
         }
-        // -1 while the kernel restarts a call: the number it was entered with is the true one.
-        let nr = if nr == u32::MAX { call.map_or(nr, |c| c.nr) } else { nr };
+        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
+        // the number it was entered with is the true one, and there is no result.
+        let (nr, ret) = if nr == u32::MAX { (call.map_or(nr, |c| c.nr), 0) } else { (nr, ret) };
         t.calls.entry(nr).returned(split, ret);
+        if let (Some(s), Some(crowd)) = (split, crowd) {
+            self.crowding.call(nr, s.running + s.interrupted, crowd, s.running);
+        }
         let Some(traits) = self.traits.get(nr as usize) else { return };
         let counts = &mut self.cpus.get_mut(cpu).counts;
         match traits.direction {
@@ -846,10 +869,13 @@ impl Engine {
     // ---- interrupts ------------------------------------------------------------------------
 
     fn enter_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32, name: NameId) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let c = self.cpus.get_mut(e.cpu);
         if level == Level::Irq {
@@ -865,10 +891,13 @@ impl Engine {
     }
 
     fn leave_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let frame = self.cpus.get_mut(e.cpu).pop(level, id);
         self.refresh_idle(now, e.cpu);
@@ -913,6 +942,7 @@ impl Engine {
         self.cpus.restart(now);
         self.irqs.restart();
         self.blame.restart(now);
+        self.crowding.restart(now);
         self.quality = Quality::default();
         self.events = 0;
         let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();

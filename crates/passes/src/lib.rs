@@ -15,6 +15,7 @@
 mod analysis;
 mod blame;
 mod cpus;
+mod crowding;
 mod engine;
 mod hist;
 mod irqs;
@@ -27,6 +28,7 @@ mod threads;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
+pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use latency::Latency;
 pub use ledger::Server;
