@@ -13,22 +13,29 @@ mod facts;
 mod record;
 mod report;
 pub mod rules;
+mod thresholds;
 mod verdict;
 
 pub use facts::Facts;
 pub use record::record_command;
 pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Verdict};
+pub use thresholds::{Setting, Threshold, ThresholdError, Thresholds};
 
 use holdup_passes::Analysis;
 use holdup_trace::TraceInfo;
 
-/// Judge a trace.
+/// Judge a trace by the default thresholds.
 pub fn diagnose(info: &TraceInfo, analysis: &Analysis) -> Diagnosis {
-    let facts = Facts::new(info, analysis);
+    diagnose_with(info, analysis, Thresholds::default())
+}
+
+/// Judge a trace by other thresholds than the default ones.
+pub fn diagnose_with(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Diagnosis {
+    let facts = Facts::with(info, analysis, thresholds);
     let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(&facts)).collect();
     // Stable: rules of equal loss stay in the order of the list.
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
     let verdict = verdict::decide(&facts, &findings);
     let next = verdict::next_commands(&facts, verdict.class);
-    Diagnosis { verdict, ledger: analysis.ledger(), findings, next }
+    Diagnosis { verdict, ledger: analysis.ledger(), findings, next, thresholds: facts.thresholds.settings() }
 }

@@ -1,5 +1,6 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
+use crate::thresholds::Setting;
 use holdup_passes::Ledger;
 use serde::{Serialize, Serializer};
 
@@ -62,6 +63,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Commands that lead on.
     pub next: Vec<String>,
+    /// Thresholds that are not at their defaults.
+    pub thresholds: Vec<Setting>,
 }
 
 /// The class that explains most.

@@ -26,6 +26,7 @@ impl Serialize for Report {
                 map.serialize_entry("ledger", &d.ledger)?;
                 map.serialize_entry("findings", &d.findings)?;
                 map.serialize_entry("next", &d.next)?;
+                map.serialize_entry("thresholds", &d.thresholds)?;
             }
             Body::Info(info) => map.serialize_entry("info", info)?,
             Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,
