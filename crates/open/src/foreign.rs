@@ -45,9 +45,9 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
             return unsupported("JSON", "holdup reads what perf, trace-cmd or ftrace recorded, not what was made from it");
         }
         if trimmed.starts_with('<') {
-            return unsupported("HTML or XML", "holdup reads what perf, trace-cmd or ftrace recorded");
+            return unsupported("HTML or XML without an ftrace in it", "holdup reads what perf, trace-cmd or ftrace recorded");
         }
-        return unsupported("text of an unknown kind", "holdup reads perf.data files: perf record -a -e sched:* ...");
+        return unsupported("text of an unknown kind", "of text holdup reads ftrace's trace file, trace-cmd report and perf script");
     }
     if is_perfetto(head) {
         return unsupported("a Perfetto trace", "traceconv systrace FILE OUT makes ftrace text of it");
@@ -65,10 +65,7 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"PK\x03\x04", "a zip archive", "unpack it: unzip FILE"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
     (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
-    (b"PERFILE2", "a perf.data file", "this build cannot read it"),
-    (b"2ELIFREP", "a perf.data file of the other byte order", "this build cannot read it"),
     (b"PERFFILE", "a perf.data file from before Linux 2.6.34", "record with a newer perf"),
-    (b"\x17\x08\x44tracing", "a trace.dat file", "this build cannot read it"),
     (b"\xd4\xc3\xb2\xa1", "a packet capture (pcap)", "holdup reads what perf, trace-cmd or ftrace recorded"),
     (b"\x0a\x0d\x0d\x0a", "a packet capture (pcapng)", "holdup reads what perf, trace-cmd or ftrace recorded"),
     (b"SQLite format 3\0", "an SQLite database", "holdup reads the perf.data it was made from"),

@@ -88,6 +88,9 @@ fn open_directory(path: &Path) -> Result<Box<dyn Reader>> {
     if path.join("metadata").exists() {
         return Err(foreign::ctf().in_file(path));
     }
+    if path.join("data").exists() || path.join("data.0").exists() {
+        return Ok(Box::new(holdup_perfdata::open(path)?));
+    }
     Err(ErrorKind::Unsupported { what: "a directory".to_owned(), way_out: "name the trace file in it".to_owned() }.in_file(path))
 }
 
@@ -115,6 +118,9 @@ mod tests {
         let empty = dir.path().join("empty");
         std::fs::write(&empty, "").unwrap();
         assert!(message(&empty).contains("an empty file"));
+        std::fs::create_dir(dir.path().join("threads")).unwrap();
+        std::fs::write(dir.path().join("threads/data"), "").unwrap();
+        assert!(message(&dir.path().join("threads")).contains("--threads"));
         std::fs::create_dir(dir.path().join("lttng")).unwrap();
         std::fs::write(dir.path().join("lttng/metadata"), "").unwrap();
         assert!(message(&dir.path().join("lttng")).contains("CTF"));
