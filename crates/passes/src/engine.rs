@@ -271,6 +271,7 @@ impl Engine {
             t.settle(woken);
             t.state = State::Running(cpu);
             self.quality.add(QualityCode::InferredSwitch, 1);
+            self.cpus.get_mut(cpu).switched_unseen(woken);
             self.set_current(now, cpu, Some((tid, slot)));
             return slot;
         }
@@ -285,6 +286,7 @@ impl Engine {
             c.unaccounted += now.saturating_sub(c.charged_to);
             c.charged_to = now;
             c.stack.clear();
+            c.switched_unseen(now);
             if !first {
                 self.quality.add(QualityCode::SwitchGap, 1);
             }
