@@ -18,6 +18,7 @@ const SUMMARY_ENTRIES: usize = 10;
 pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
         Command::Diagnose(args) => return diagnose(args),
+        Command::Events(args) => return crate::events::run(args),
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
             table("syscalls", &args.table, schema::syscalls(&[], by), |a| schema::syscalls(&a.syscalls(by), by))
