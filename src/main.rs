@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod config;
+mod events;
 mod exit;
 mod output;
 mod window;

@@ -9,13 +9,8 @@ use std::collections::BTreeMap;
 
 /// Every trace there is, opened and analysed once; `check` tells what does not close.
 fn over_all_traces(claim: &'static str, check: impl Fn(&Analysis, &mut Tally) -> Vec<String>) {
-    let files = corpus::all_files();
-    if files.is_empty() {
-        eprintln!("SKIPPED: {claim}: there are no recordings");
-        return;
-    }
     let mut tally = Tally::new(claim);
-    for file in &files {
+    for file in &corpus::all_files() {
         match analysis(file) {
             Some(a) => {
                 tally.count("traces", 1);

@@ -37,6 +37,9 @@ impl Tally {
 
     /// Print the counts, and fail if anything differed.
     pub(crate) fn finish(self) {
+        if self.counts.is_empty() {
+            eprintln!("SKIPPED: {}: there are no recordings", self.claim);
+        }
         let list = |m: &BTreeMap<&'static str, u64>| m.iter().map(|(k, n)| format!("{n} {k}")).collect::<Vec<_>>().join(", ");
         eprintln!(
             "{}: {}; exceptions: {}",

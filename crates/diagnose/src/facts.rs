@@ -31,6 +31,8 @@ pub struct Facts<'a> {
     pub analysis: &'a Analysis,
     /// What the file is.
     pub info: &'a TraceInfo,
+    /// The same work elsewhere, to compare with.
+    pub baseline: Option<&'a Analysis>,
     /// What it can prove.
     pub caps: Capabilities,
     /// CPUs x wall.
@@ -59,12 +61,12 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// Draw them; every threshold has its default.
-    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis) -> Facts<'a> {
-        Facts::with(info, analysis, Thresholds::default())
+    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>) -> Facts<'a> {
+        Facts::with(info, analysis, baseline, Thresholds::default())
     }
 
     /// Draw them.
-    pub fn with(info: &'a TraceInfo, analysis: &'a Analysis, thresholds: Thresholds) -> Facts<'a> {
+    pub fn with(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>, thresholds: Thresholds) -> Facts<'a> {
         let wall = analysis.wall_ns();
         let mut calls = analysis.syscalls(Group::System);
         calls.sort_by(|a, b| (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr)));
@@ -76,6 +78,7 @@ impl<'a> Facts<'a> {
             thresholds,
             analysis,
             info,
+            baseline,
             caps: analysis.capabilities,
             capacity: analysis.capacity_ns(),
             wall,

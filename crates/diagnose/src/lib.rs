@@ -24,14 +24,14 @@ pub use thresholds::{Setting, Threshold, ThresholdError, Thresholds};
 use holdup_passes::Analysis;
 use holdup_trace::TraceInfo;
 
-/// Judge a trace by the default thresholds.
-pub fn diagnose(info: &TraceInfo, analysis: &Analysis) -> Diagnosis {
-    diagnose_with(info, analysis, Thresholds::default())
+/// Judge a trace by the default thresholds, beside another of the same work if there is one.
+pub fn diagnose(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>) -> Diagnosis {
+    diagnose_with(info, analysis, baseline, Thresholds::default())
 }
 
 /// Judge a trace by other thresholds than the default ones.
-pub fn diagnose_with(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Diagnosis {
-    let facts = Facts::with(info, analysis, thresholds);
+pub fn diagnose_with(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>, thresholds: Thresholds) -> Diagnosis {
+    let facts = Facts::with(info, analysis, baseline, thresholds);
     let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(&facts)).collect();
     // Stable: rules of equal loss stay in the order of the list.
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));

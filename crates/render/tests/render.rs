@@ -8,7 +8,7 @@ use std::path::PathBuf;
 fn report(command: &'static str, body: Body) -> Report {
     let mut quality = Quality::default();
     quality.add(QualityCode::LostEvents, 12);
-    quality.add(QualityCode::SwitchGap, 3);
+    quality.add(QualityCode::Throttled, 3);
     quality.add(QualityCode::Reordered, 7);
     Report {
         command,

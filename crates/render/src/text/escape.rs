@@ -48,6 +48,12 @@ pub(crate) fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
     out
 }
 
+/// A shell command on several lines, still fit for copying.
+pub(crate) fn shell(command: &str, indent: &str) -> String {
+    let next = format!(" \\\n{indent}  ");
+    format!("{indent}{}", escape(command).replace(" -e ", &format!("{next}-e ")).replace(" -- ", &format!("{next}-- ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! What the file is, what it can prove, and how to record what is missing.
 
-use super::escape::{escape, width, wrap};
+use super::escape::{escape, shell, width, wrap};
 use super::units::{count, duration, timestamp};
 use super::{Page, TextOptions};
 use crate::info::Info;
@@ -41,7 +41,7 @@ pub(crate) fn write(info: &Info, trace: &TraceHead, page: &Page, options: &TextO
     if info.capabilities.iter().any(|c| !c.present) {
         page.separate(out)?;
         writeln!(out, "{}", paint.title("To record all that a diagnosis can use"))?;
-        writeln!(out, "  {}", info.record_command.replace(" -e ", " \\\n    -e ").replace(" -- ", " \\\n    -- "))?;
+        writeln!(out, "{}", shell(&info.record_command, "  "))?;
     }
     Ok(())
 }
