@@ -10,6 +10,7 @@
 //! that matters ([`verdict`]).
 
 mod facts;
+pub mod metrics;
 mod record;
 mod report;
 pub mod rules;
@@ -37,5 +38,5 @@ pub fn diagnose_with(info: &TraceInfo, analysis: &Analysis, baseline: Option<&An
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
     let verdict = verdict::decide(&facts, &findings);
     let next = verdict::next_commands(&facts, verdict.class);
-    Diagnosis { verdict, ledger: analysis.ledger(), findings, next, thresholds: facts.thresholds.settings() }
+    Diagnosis { verdict, ledger: analysis.ledger(), findings, next, thresholds: facts.thresholds.settings(), source: None }
 }

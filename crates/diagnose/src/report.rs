@@ -69,6 +69,9 @@ pub struct Diagnosis {
     pub next: Vec<String>,
     /// Thresholds that are not at their defaults.
     pub thresholds: Vec<Setting>,
+    /// Where figures come from that are no trace's; absent for a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// The class that explains most.
@@ -86,8 +89,9 @@ pub struct Verdict {
     pub reservations: Vec<String>,
 }
 
-/// What one rule found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// What one rule found. A `share` that is no number is one that cannot be known: it and
+/// `lost_cpu_ns` are `null` in JSON.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// What it is about.
     pub class: Class,
@@ -107,6 +111,30 @@ pub struct Finding {
     pub ruled_out: Option<String>,
     /// What to do.
     pub advice: Vec<String>,
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut out = s.serialize_struct("Finding", 9)?;
+        out.serialize_field("class", &self.class)?;
+        out.serialize_field("rule", self.rule)?;
+        out.serialize_field("share", &self.priced().map(|_| self.share))?;
+        out.serialize_field("lost_cpu_ns", &self.priced())?;
+        out.serialize_field("summary", &self.summary)?;
+        out.serialize_field("culprits", &self.culprits)?;
+        out.serialize_field("evidence", &self.evidence)?;
+        out.serialize_field("ruled_out", &self.ruled_out)?;
+        out.serialize_field("advice", &self.advice)?;
+        out.end()
+    }
+}
+
+impl Finding {
+    /// The CPU time lost, where it can be known.
+    pub fn priced(&self) -> Option<u64> {
+        (!self.share.is_nan()).then_some(self.lost_cpu_ns)
+    }
 }
 
 /// Who or what holds things up.

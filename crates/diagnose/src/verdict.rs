@@ -10,7 +10,7 @@ use holdup_trace::QualityCode;
 /// What the verdict itself holds figures against.
 pub(crate) const THRESHOLDS: &[Threshold] = &[UNEXPLAINED_KERNEL, UNACCOUNTED, SHORT];
 
-const UNEXPLAINED_KERNEL: Threshold = Threshold {
+pub(crate) const UNEXPLAINED_KERNEL: Threshold = Threshold {
     key: "verdict.unexplained_kernel_pct",
     default: 40.0,
     unit: "% of capacity",

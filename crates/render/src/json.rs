@@ -27,6 +27,9 @@ impl Serialize for Report {
                 map.serialize_entry("findings", &d.findings)?;
                 map.serialize_entry("next", &d.next)?;
                 map.serialize_entry("thresholds", &d.thresholds)?;
+                if let Some(source) = &d.source {
+                    map.serialize_entry("source", source)?;
+                }
             }
             Body::Info(info) => map.serialize_entry("info", info)?,
             Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,

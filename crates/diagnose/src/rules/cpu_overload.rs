@@ -25,14 +25,16 @@ pub(super) const RULE: Rule = Rule {
     fixtures: Fixtures { positive: "over_cpu_x3_c2/perf.data", negative: "healthy_cpu_threads_c4/perf.data" },
 };
 
-const BUSY: Threshold = Threshold {
+/// Also that of [`crate::metrics`].
+pub(crate) const BUSY: Threshold = Threshold {
     key: "cpu-overload.busy_pct",
     default: 85.0,
     unit: "% of accounted time",
     meaning: "CPUs less busy than this are not overloaded",
     source: "PARbench on the p690: overload is load beyond 100 %; start and end of a short recording leave CPUs idle",
 };
-const QUEUE: Threshold = Threshold {
+/// Also that of [`crate::metrics`].
+pub(crate) const QUEUE: Threshold = Threshold {
     key: "cpu-overload.queue_per_cpu",
     default: 1.25,
     unit: "threads",

@@ -12,6 +12,10 @@ mod mp_up_overhead;
 mod thread_serialization;
 mod workload_imbalance;
 
+pub(crate) use cpu_overload::{BUSY, QUEUE};
+pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
+pub(crate) use workload_imbalance::DOMINANT;
+
 use crate::facts::Facts;
 use crate::report::{Class, Finding};
 use crate::thresholds::Threshold;
@@ -61,6 +65,7 @@ impl Rule {
 pub fn thresholds() -> Vec<Threshold> {
     let mut all: Vec<Threshold> = vec![MATTERS];
     all.extend(crate::verdict::THRESHOLDS);
+    all.extend(crate::metrics::THRESHOLDS);
     for t in ALL.iter().flat_map(|r| r.thresholds) {
         if all.iter().all(|a| a.key != t.key) {
             all.push(*t);

@@ -32,7 +32,8 @@ pub(super) const RULE: Rule = Rule {
     fixtures: Fixtures { positive: "imb_server_c4/perf.data", negative: "ser_semop_perf_c8/perf.data" },
 };
 
-const DOMINANT: Threshold = Threshold {
+/// Also that of [`crate::metrics`].
+pub(crate) const DOMINANT: Threshold = Threshold {
     key: "workload-imbalance.dominant_pct",
     default: 75.0,
     unit: "% of its life",
