@@ -71,7 +71,7 @@ fn selection(args: &SelectArgs) -> Result<(Options, Option<Window>)> {
     Ok((options, window))
 }
 
-fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
+pub(crate) fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
     if args.json {
         return Ok(Format::Json);
     }
@@ -85,6 +85,7 @@ fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
     Ok(match args.format {
         FormatName::Json => Format::Json,
         FormatName::Csv => Format::Csv { separator: ",".to_owned() },
+        FormatName::Md => Format::Markdown,
         FormatName::Text => Format::Text(TextOptions {
             color: match args.color {
                 ColorName::Always => true,

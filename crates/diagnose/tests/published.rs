@@ -93,7 +93,10 @@ fn bier_and_vernons_table_1() {
         close("effective processors, measured", measured, 0.0101);
         close("effective processors, predicted", predicted, 0.0101);
         assert_eq!(d.verdict.class, if conflict { Class::KernelLockConflict } else { Class::Healthy }, "{case}");
-        assert_eq!(d.findings.iter().find(|f| f.class == Class::KernelLockConflict).unwrap().culprits[0].name, "operating system semaphore");
+        assert_eq!(
+            d.findings.iter().find(|f| f.class == Class::KernelLockConflict).unwrap().culprits[0].name,
+            "operating system semaphore"
+        );
     }
 }
 
@@ -135,7 +138,11 @@ fn constructed_mp_up_overhead() {
 
 #[test]
 fn too_few_figures_are_not_enough() {
-    for text in ["cpus = 4", "cpus = 4\n[sar]\npct_usr = 20\npct_sys = 5\npct_idle = 75", "cpus = 4\n[sar]\npct_usr = 20\npct_sys = 70\npct_idle = 10"] {
+    for text in [
+        "cpus = 4",
+        "cpus = 4\n[sar]\npct_usr = 20\npct_sys = 5\npct_idle = 75",
+        "cpus = 4\n[sar]\npct_usr = 20\npct_sys = 70\npct_idle = 10",
+    ] {
         let d = judge("x", &Figures::parse(text, None).unwrap(), Thresholds::default());
         assert_eq!(d.verdict.class, Class::NotEnoughEvidence, "{text}: {}", d.verdict.summary);
     }
