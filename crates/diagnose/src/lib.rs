@@ -10,6 +10,7 @@
 //! that matters ([`verdict`]).
 
 mod facts;
+pub mod guide;
 pub mod metrics;
 mod record;
 mod report;
@@ -19,7 +20,7 @@ mod verdict;
 
 pub use facts::Facts;
 pub use record::record_command;
-pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Verdict};
+pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Step, Verdict};
 pub use thresholds::{Setting, Threshold, ThresholdError, Thresholds};
 
 use holdup_passes::Analysis;
@@ -32,11 +33,15 @@ pub fn diagnose(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysi
 
 /// Judge a trace by other thresholds than the default ones.
 pub fn diagnose_with(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>, thresholds: Thresholds) -> Diagnosis {
-    let facts = Facts::with(info, analysis, baseline, thresholds);
-    let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(&facts)).collect();
+    judge(&Facts::with(info, analysis, baseline, thresholds))
+}
+
+/// Judge the facts.
+pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
+    let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(facts)).collect();
     // Stable: rules of equal loss stay in the order of the list.
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
-    let verdict = verdict::decide(&facts, &findings);
-    let next = verdict::next_commands(&facts, verdict.class);
-    Diagnosis { verdict, ledger: analysis.ledger(), findings, next, thresholds: facts.thresholds.settings(), source: None }
+    let verdict = verdict::decide(facts, &findings);
+    let next = verdict::next_commands(facts, verdict.class);
+    Diagnosis { verdict, ledger: facts.ledger.clone(), findings, next, thresholds: facts.thresholds.settings(), source: None }
 }

@@ -87,6 +87,24 @@ pub struct Verdict {
     pub runner_up: Option<Class>,
     /// What lowers the confidence.
     pub reservations: Vec<String>,
+    /// The factors that make the confidence, first the one that the figures alone give.
+    pub steps: Vec<Step>,
+}
+
+/// A factor of the confidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// What it is for.
+    pub what: String,
+    /// 0 to 1.
+    pub factor: f64,
+}
+
+impl Step {
+    /// Rounded to three decimals.
+    pub(crate) fn of(what: &str, factor: f64) -> Step {
+        Step { what: what.to_owned(), factor: (factor * 1000.0).round() / 1000.0 }
+    }
 }
 
 /// What one rule found. A `share` that is no number is one that cannot be known: it and

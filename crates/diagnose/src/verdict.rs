@@ -2,7 +2,7 @@
 
 use crate::facts::Facts;
 use crate::record::record_command;
-use crate::report::{Class, Finding, Verdict};
+use crate::report::{Class, Finding, Step, Verdict};
 use crate::rules::MATTERS;
 use crate::thresholds::Threshold;
 use holdup_trace::QualityCode;
@@ -110,8 +110,10 @@ fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {
 fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, runner_up: Option<Class>) -> Verdict {
     let mut confidence = confidence;
     let mut reservations = Vec::new();
+    let mut steps = vec![Step::of("by how far the largest finding leads, in a perfect trace", confidence)];
     let mut doubt = |factor: f64, why: String| {
         confidence *= factor;
+        steps.push(Step::of(&why, factor));
         reservations.push(why);
     };
     let q = &facts.analysis.quality;
@@ -143,7 +145,7 @@ fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, ru
     if !(facts.caps.syscalls && (facts.caps.wakeups || facts.caps.wakers)) {
         doubt(0.7, format!("not recorded: {}", lacking.join(", ")));
     }
-    Verdict { class, confidence: (confidence.clamp(0.0, 0.99) * 100.0).round() / 100.0, summary, runner_up, reservations }
+    Verdict { class, confidence: (confidence.clamp(0.0, 0.99) * 100.0).round() / 100.0, summary, runner_up, reservations, steps }
 }
 
 /// Commands that lead on from a verdict; `TRACE` stands for the file.

@@ -18,7 +18,7 @@ mod serialization;
 
 pub use figures::{Command, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar, Semaphore, SystemCall};
 
-use crate::report::{Class, Diagnosis, Evidence, Finding, Verdict};
+use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
 use crate::rules::MATTERS;
 use crate::thresholds::{Threshold, Thresholds};
 use holdup_passes::{Ledger, LedgerNode};
@@ -150,11 +150,15 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         reservations.push("no sar figures: how busy the CPUs were is not known".to_owned());
     }
     let verdict = |class, confidence: f64, summary, runner_up, reservations: Vec<String>| {
+        let mut steps = vec![Step::of("the figures as they are", confidence)];
+        steps.extend(reservations.iter().map(|r| Step::of(r, 0.85)));
         let confidence = confidence * 0.85_f64.powi(reservations.len() as i32);
-        Verdict { class, confidence: (confidence.clamp(0.0, 0.95) * 100.0).round() / 100.0, summary, runner_up, reservations }
+        Verdict { class, confidence: (confidence.clamp(0.0, 0.95) * 100.0).round() / 100.0, summary, runner_up, reservations, steps }
     };
     let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
-    if let Some(best) = holding.clone().find(|f| f.class != Class::CpuOverload).or_else(|| holding.clone().next()) {
+    // As for traces: these two are the verdict only if nothing else holds.
+    let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
+    if let Some(best) = holding.clone().find(|f| !mild(f)).or_else(|| holding.clone().next()) {
         let runner_up = holding.find(|f| f.class != best.class);
         let clear =
             if best.share.is_nan() { 0.2 } else { (best.share - runner_up.map_or(0.0, |r| r.share.max(0.0))).clamp(0.0, 40.0) / 100.0 };

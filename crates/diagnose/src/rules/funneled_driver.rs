@@ -34,14 +34,16 @@ pub(super) const RULE: Rule = Rule {
     fixtures: Fixtures { positive: "fun_raid6_write_perf_c8/perf.data", negative: "io_disk_perf_c4/perf.data" },
 };
 
-const SATURATED: Threshold = Threshold {
+/// Also that of [`crate::guide`].
+pub(crate) const SATURATED: Threshold = Threshold {
     key: "funneled-driver.saturated_pct",
     default: 60.0,
     unit: "% of its time",
     meaning: "the CPU must spend this part of its time on driver work",
     source: "the funnels of the labelled corpus spend 66 to 97 %, their controls at most 30 %",
 };
-const CONCENTRATED: Threshold = Threshold {
+/// Also that of [`crate::guide`].
+pub(crate) const CONCENTRATED: Threshold = Threshold {
     key: "funneled-driver.concentrated_pct",
     default: 55.0,
     unit: "%",

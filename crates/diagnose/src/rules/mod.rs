@@ -13,6 +13,7 @@ mod thread_serialization;
 mod workload_imbalance;
 
 pub(crate) use cpu_overload::{BUSY, QUEUE};
+pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
 pub(crate) use workload_imbalance::DOMINANT;
 
