@@ -1,11 +1,10 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
-use crate::cli::{Command, CommonArgs, DiagnoseArgs, IrqsBy, ProcsBy, SyscallsBy, TableArgs};
-use crate::config::Config;
+use crate::cli::{Command, CommonArgs, IrqsBy, ProcsBy, SyscallsBy, TableArgs};
+use crate::config::{Config, explained};
 use crate::exit::{self, usage};
 use anyhow::Result;
-use holdup_diagnose::Class;
-use holdup_passes::{Analysis, Group, Options, analyze};
+use holdup_passes::{Analysis, Group, analyze};
 use holdup_render::{Body, Format, Info, Report, Section, Table, TraceHead, schema, text};
 use holdup_trace::{Capabilities, Reader, Severity};
 
@@ -17,7 +16,9 @@ const SUMMARY_ENTRIES: usize = 10;
 /// Run one verb.
 pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
-        Command::Diagnose(args) => return diagnose(args),
+        Command::Diagnose(args) => return crate::diagnose::run(args),
+        Command::Guide(args) => return crate::guide::run(args),
+        Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
@@ -33,44 +34,14 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
             let per_cpu = args.by == IrqsBy::Cpu;
             table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
         }
-        Command::Ledger(args) => report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger()))),
-        Command::Info(args) => report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
-        Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
+        Command::Ledger(args) => report("ledger", &args.common, false, |_, a, _| Ok(Body::Ledger(a.ledger()))),
+        Command::Info(args) => report("info", &args.common, false, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
+        Command::Summary(args) => report("summary", &args.common, false, |reader, analysis, config| {
             let entries = config.entries(args.entries.entries, SUMMARY_ENTRIES);
             Ok(Body::Summary(summary(reader, analysis, args.per_cpu, entries)))
         }),
     }?;
     Ok(exit::OK)
-}
-
-fn diagnose(args: &DiagnoseArgs) -> Result<u8> {
-    let fail_on = args
-        .fail_on
-        .iter()
-        .map(|id| Class::from_id(id).ok_or_else(|| usage(format!("--fail-on: no class {id}; there are {}", class_ids()))))
-        .collect::<Result<Vec<Class>>>()?;
-    let baseline = match &args.baseline {
-        Some(path) => {
-            let reader = holdup_open::open(path)?;
-            Some(analyze(&*reader, &Options::default())?)
-        }
-        None => None,
-    };
-    let mut verdict = Class::NotEnoughEvidence;
-    report("diagnose", &args.common, |reader, analysis, _| {
-        let diagnosis = holdup_diagnose::diagnose(reader.info(), analysis, baseline.as_ref());
-        verdict = diagnosis.verdict.class;
-        Ok(Body::Diagnosis(Box::new(diagnosis)))
-    })?;
-    Ok(match verdict {
-        class if fail_on.contains(&class) => exit::FAILED,
-        Class::NotEnoughEvidence => exit::INCONCLUSIVE,
-        _ => exit::OK,
-    })
-}
-
-fn class_ids() -> String {
-    Class::ALL.iter().map(|c| c.id()).collect::<Vec<_>>().join(", ")
 }
 
 fn syscalls_group(by: SyscallsBy) -> Group {
@@ -96,7 +67,7 @@ fn table(command: &'static str, args: &TableArgs, mut empty: Table, build: impl 
         // A wrong key shows before the trace is read.
         empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    report(command, &args.common, |reader, analysis, config| {
+    report(command, &args.common, false, |reader, analysis, config| {
         let mut table = build(analysis);
         if let Some(keys) = sort {
             table.sort(keys)?;
@@ -136,8 +107,32 @@ fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
     if list.iter().any(|(_, present, _)| *present) { None } else { list.first().map(|(_, _, events)| *events) }
 }
 
+/// The verbs of one table each, in a fixed order.
+pub(crate) fn table_names() -> Vec<&'static str> {
+    vec!["cpus", "procs", "syscalls", "switches", "irqs"]
+}
+
+/// The table of the verb `name`, as it is without options.
+pub(crate) fn any_table(name: &str, analysis: &Analysis, capabilities: &Capabilities) -> Option<Table> {
+    let mut table = match name {
+        "cpus" => schema::cpus(&analysis.cpu_rows()),
+        "procs" => schema::procs(&analysis.procs(Group::Thread), Group::Thread),
+        "syscalls" => schema::syscalls(&analysis.syscalls(Group::System), Group::System),
+        "switches" => schema::switches(&analysis.switches()),
+        "irqs" => schema::irqs(&analysis.irqs(true), true),
+        _ => return None,
+    };
+    table.missing = missing(table.name, capabilities);
+    Some(table)
+}
+
 /// Open, analyse, and write what `build` makes of it.
-fn report(command: &'static str, args: &CommonArgs, build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>) -> Result<()> {
+pub(crate) fn report(
+    command: &'static str,
+    args: &CommonArgs,
+    explain: bool,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
     let config = Config::new(args)?;
     let reader = holdup_open::open(&config.trace)?;
     let analysis = analyze(&*reader, &config.options(reader.info())?)?;
@@ -153,5 +148,5 @@ fn report(command: &'static str, args: &CommonArgs, build: impl FnOnce(&dyn Read
             eprintln!("holdup: {}: {}", text::escape(&report.trace.path), text::quality_words(entry));
         }
     }
-    config.output.write(&report, &config.format)
+    config.output.write(&report, &explained(config.format, explain))
 }

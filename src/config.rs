@@ -71,6 +71,15 @@ fn selection(args: &SelectArgs) -> Result<(Options, Option<Window>)> {
     Ok((options, window))
 }
 
+/// Text with all reasons, if asked for; the other forms have them anyway.
+pub(crate) fn explained(format: Format, explain: bool) -> Format {
+    match format {
+        Format::Text(options) => Format::Text(TextOptions { explain, ..options }),
+        other => other,
+    }
+}
+
+/// The form of output asked for.
 pub(crate) fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
     if args.json {
         return Ok(Format::Json);
@@ -95,6 +104,7 @@ pub(crate) fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
             width: output.width(),
             verbose: args.verbose,
             quiet: args.quiet,
+            explain: false,
         }),
     })
 }

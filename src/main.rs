@@ -3,9 +3,12 @@
 mod cli;
 mod commands;
 mod config;
+mod diagnose;
 mod events;
 mod exit;
+mod guide;
 mod output;
+mod rules;
 mod window;
 
 use clap::Parser;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A limit that a rule holds a figure against.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Threshold {
     /// `rule-id.name`; the rule id is the table in the file. `all` and `verdict` belong to no single rule.
     pub key: &'static str,

@@ -1,6 +1,7 @@
 //! JSON: the envelope of schema `holdup/1`, pretty-printed, keys in a fixed order.
 
 use crate::report::{Body, Report, SCHEMA, Section};
+use holdup_diagnose::Diagnosis;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
@@ -21,20 +22,30 @@ impl Serialize for Report {
         match &self.body {
             Body::Table(table) => map.serialize_entry("rows", &table.json_rows())?,
             Body::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
-            Body::Diagnosis(d) => {
-                map.serialize_entry("verdict", &d.verdict)?;
-                map.serialize_entry("ledger", &d.ledger)?;
-                map.serialize_entry("findings", &d.findings)?;
-                map.serialize_entry("next", &d.next)?;
-                map.serialize_entry("thresholds", &d.thresholds)?;
-                if let Some(source) = &d.source {
-                    map.serialize_entry("source", source)?;
-                }
+            Body::Diagnosis(d) => diagnosis(d, &mut map)?,
+            Body::Guide(walk) => {
+                map.serialize_entry("questions", &walk.questions)?;
+                let (way, class) = walk.recommended();
+                map.serialize_entry("way", &way.iter().map(|q| q.id).collect::<Vec<_>>())?;
+                map.serialize_entry("ends_at", &class)?;
+                diagnosis(&walk.diagnosis, &mut map)?;
             }
             Body::Info(info) => map.serialize_entry("info", info)?,
             Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,
         }
         map.end()
+    }
+}
+
+fn diagnosis<M: SerializeMap>(d: &Diagnosis, map: &mut M) -> Result<(), M::Error> {
+    map.serialize_entry("verdict", &d.verdict)?;
+    map.serialize_entry("ledger", &d.ledger)?;
+    map.serialize_entry("findings", &d.findings)?;
+    map.serialize_entry("next", &d.next)?;
+    map.serialize_entry("thresholds", &d.thresholds)?;
+    match &d.source {
+        Some(source) => map.serialize_entry("source", source),
+        None => Ok(()),
     }
 }
 

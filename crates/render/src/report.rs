@@ -2,12 +2,16 @@
 
 use crate::{Info, Table};
 use holdup_diagnose::Diagnosis;
+use holdup_diagnose::guide::Walk;
 use holdup_passes::{Analysis, Ledger};
 use holdup_trace::{QualityEntry, TraceInfo};
 use serde::Serialize;
 
 /// Id of the JSON output's schema.
 pub const SCHEMA: &str = "holdup/1";
+
+/// The format of a head that stands for figures instead of a trace.
+pub const FIGURES: &str = "figures";
 
 /// The trace as the envelope shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -48,6 +52,11 @@ impl TraceHead {
         }
     }
 
+    /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
+    pub fn of_figures(path: String, cpus: u32, wall_ns: u64) -> TraceHead {
+        TraceHead { path, format: FIGURES.to_owned(), cpus, start_ns: 0, end_ns: wall_ns, wall_ns, events: 0, lost_events: 0, clock: None }
+    }
+
     /// CPUs x wall time.
     pub fn capacity_ns(&self) -> u64 {
         self.wall_ns.saturating_mul(self.cpus.into())
@@ -63,6 +72,8 @@ pub enum Body {
     Ledger(Ledger),
     /// The verdict.
     Diagnosis(Box<Diagnosis>),
+    /// The verdict, reached step by step.
+    Guide(Box<Walk>),
     /// What the file is.
     Info(Box<Info>),
     /// Every table, in the order to show them.

@@ -21,6 +21,7 @@ use crate::facts::Facts;
 use crate::report::{Class, Finding};
 use crate::thresholds::Threshold;
 use holdup_passes::percent;
+use serde::Serialize;
 
 /// A rule.
 pub struct Rule {
@@ -41,7 +42,7 @@ pub struct Rule {
 }
 
 /// Recordings under `fixtures/` that show a rule at work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fixtures {
     /// Its class is the verdict.
     pub positive: &'static str,
@@ -62,11 +63,51 @@ impl Rule {
     }
 }
 
-/// Every threshold there is: of all rules, of the verdict, of each rule.
-pub fn thresholds() -> Vec<Threshold> {
-    let mut all: Vec<Threshold> = vec![MATTERS];
+/// A manual page as JSON shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Page {
+    /// Stable id.
+    pub id: &'static str,
+    /// What it is about.
+    pub class: Class,
+    /// In one sentence.
+    pub title: String,
+    /// The manual page, Markdown.
+    pub manual: String,
+    /// Capabilities without which it cannot hold.
+    pub needs: Vec<&'static str>,
+    /// What it holds figures against.
+    pub thresholds: Vec<Threshold>,
+    /// Recordings that show it at work.
+    pub fixtures: Fixtures,
+}
+
+impl Page {
+    /// Of this rule.
+    pub fn of(rule: &Rule) -> Page {
+        Page {
+            id: rule.id,
+            class: rule.class,
+            title: rule.title(),
+            manual: rule.manual(),
+            needs: rule.needs.to_vec(),
+            thresholds: rule.thresholds.to_vec(),
+            fixtures: rule.fixtures,
+        }
+    }
+}
+
+/// Thresholds that belong to no single rule.
+pub fn shared_thresholds() -> Vec<Threshold> {
+    let mut all = vec![MATTERS];
     all.extend(crate::verdict::THRESHOLDS);
     all.extend(crate::metrics::THRESHOLDS);
+    all
+}
+
+/// Every threshold there is: of all rules, of the verdict, of each rule.
+pub fn thresholds() -> Vec<Threshold> {
+    let mut all = shared_thresholds();
     for t in ALL.iter().flat_map(|r| r.thresholds) {
         if all.iter().all(|a| a.key != t.key) {
             all.push(*t);

@@ -4,16 +4,20 @@ mod block;
 mod diagnosis;
 mod escape;
 mod grid;
+mod guide;
 mod info;
 mod layout;
 mod ledger;
 mod paint;
+mod rules;
 mod sar;
 mod units;
 
 pub use escape::escape;
+pub use guide::{write_end, write_question};
+pub use rules::{write_list, write_page};
 
-use crate::report::{Body, Report, Section, TraceHead};
+use crate::report::{Body, FIGURES, Report, Section, TraceHead};
 use crate::table::Table;
 use escape::wrap;
 use holdup_trace::{QualityEntry, Severity};
@@ -32,6 +36,8 @@ pub struct TextOptions {
     pub verbose: bool,
     /// The tables only: no head line, no warnings, no footers.
     pub quiet: bool,
+    /// A diagnosis with all evidence, of the rules that do not hold too.
+    pub explain: bool,
 }
 
 impl TextOptions {
@@ -67,6 +73,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Table(table) => write_table(table, &page, options, out),
         Body::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
         Body::Diagnosis(d) => diagnosis::write(d, trace, &page, options, out),
+        Body::Guide(walk) => guide::write(walk, trace, &page, options, out),
         Body::Info(info) => info::write(info, trace, &page, options, out),
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
             Section::Table(table) => write_table(table, &page, options, out),
@@ -85,6 +92,9 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
         0 => "none lost".to_owned(),
         n => paint.error(format!("{n} LOST")),
     };
+    if trace.events == 0 && trace.format == FIGURES {
+        return format!("{} ({FIGURES}): {}", paint.title(escape(&trace.path)), units::count(trace.cpus.into(), "CPU", "CPUs"));
+    }
     format!(
         "{} ({}): {}, {}, {}, {lost}",
         paint.title(escape(&trace.path)),
