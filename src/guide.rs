@@ -1,11 +1,12 @@
 //! `holdup guide`: the walk, asked on a terminal, or written down as recommended.
 
-use crate::cli::GuideArgs;
+use crate::cli::{FormatName, GuideArgs};
 use crate::commands::{any_table, report, table_names};
 use crate::config::Config;
 use crate::diagnose::thresholds;
 use crate::exit::{self, usage};
 use anyhow::Result;
+use holdup_diagnose::Class;
 use holdup_diagnose::guide::{To, Walk, walk};
 use holdup_passes::{Analysis, analyze};
 use holdup_render::{Body, Format, Report, TextOptions, TraceHead, text};
@@ -19,7 +20,8 @@ const ENTRIES: usize = 12;
 pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
     let limits = thresholds(args.thresholds.as_deref())?;
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    let text_to_stdout = args.common.output.output.is_none() && !args.common.output.json;
+    let output = &args.common.output;
+    let text_to_stdout = output.output.is_none() && !output.json && output.separator.is_none() && output.format == FormatName::Text;
     if args.ask || (terminal && !args.yes && text_to_stdout) {
         let config = Config::new(&args.common)?;
         let Format::Text(options) = config.format.clone() else {
@@ -34,8 +36,13 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         return Asking { walk: &walk, reader: &*reader, analysis: &analysis, options }
             .run(&mut io::stdin().lock(), &mut io::stdout().lock());
     }
-    report("guide", &args.common, false, |reader, analysis, _| Ok(Body::Guide(Box::new(walk(reader.info(), analysis, limits)))))?;
-    Ok(exit::OK)
+    let mut class = Class::Healthy;
+    report("guide", &args.common, false, |reader, analysis, _| {
+        let walk = walk(reader.info(), analysis, limits);
+        class = walk.diagnosis.verdict.class;
+        Ok(Body::Guide(Box::new(walk)))
+    })?;
+    Ok(if class == Class::NotEnoughEvidence { exit::INCONCLUSIVE } else { exit::OK })
 }
 
 struct Asking<'a> {

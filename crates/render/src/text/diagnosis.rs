@@ -99,7 +99,7 @@ pub(super) fn write_finding(
     let cost = f.priced().map_or("cost not known".to_owned(), |ns| format!("{:.1} % of capacity ({})", f.share, duration(ns)));
     let title = format!("{what}: {}, {cost}", f.class.id());
     writeln!(out, "{}", paint.title(title))?;
-    if f.class != verdict {
+    if f.class != verdict && f.ruled_out.as_ref() != Some(&f.summary) {
         wrapped(&f.summary, "  ", "  ", width, out)?;
     }
     if let Some(why) = &f.ruled_out {
@@ -113,7 +113,8 @@ pub(super) fn write_finding(
     }
     for c in &f.culprits {
         let tid = c.tid.map_or(String::new(), |t| format!(" tid {t}"));
-        writeln!(out, "  {} {}{tid}: {}", c.kind, escape(&c.name), duration(c.ns))?;
+        let cost = if c.ns == 0 { String::new() } else { format!(": {}", duration(c.ns)) };
+        writeln!(out, "  {} {}{tid}{cost}", c.kind, escape(&c.name))?;
     }
     f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))
 }

@@ -65,9 +65,11 @@ pub fn write_end(walk: &Walk, class: Class, options: &TextOptions, out: &mut dyn
         }
         Some(f) => wrapped(&f.summary, "  ", "  ", columns, out)?,
         None if class == verdict => wrapped(&walk.diagnosis.verdict.summary, "  ", "  ", columns, out)?,
-        None => writeln!(out, "  The figures do not say so.")?,
+        None => writeln!(out, "  No single figure says so.")?,
     }
-    if class != verdict {
+    if verdict == Class::NotEnoughEvidence && class != verdict {
+        wrapped(&format!("But the trace cannot carry a verdict: {}.", walk.diagnosis.verdict.summary), "  ", "  ", columns, out)?;
+    } else if class != verdict {
         writeln!(out, "  The verdict is another: {}.", verdict.id())?;
     }
     Ok(())
