@@ -6,6 +6,7 @@
 //!                      ├─ syscalls  what it did inside calls   rows: syscalls
 //!                      ├─ latency   run-queue delays           rows: switches
 //!                      ├─ irqs      interrupts, work items     rows: irqs
+//!                      ├─ waits     what threads waited for     rows: waits, path, graph
 //!                      └─ blame     why CPUs were idle         ledger
 //! ```
 //!
@@ -25,6 +26,7 @@ mod options;
 mod rows;
 mod syscalls;
 mod threads;
+mod waits;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
@@ -32,9 +34,10 @@ pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use latency::Latency;
 pub use ledger::Server;
-pub use options::Options;
+pub use options::{Detail, Options};
 pub use rows::*;
 pub use threads::{Slot, Thread};
+pub use waits::{Edge, Graph, Holder, Node, Object, Path, PathRow, Root, WaitsBy, WaitsRow};
 
 use engine::Engine;
 use holdup_trace::{Batch, Cpu, Event, EventId, QualityCode, Reader, Result, merge};
@@ -50,16 +53,16 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     let (first, last) = info.span.unwrap_or((0, 0));
     let start = options.from.unwrap_or(0).max(first);
     let end = options.to.unwrap_or(u64::MAX).min(last).max(start);
-    let mut engine = Engine::new(info, first, end);
+    let mut engine = Engine::new(info, first, end, options.detail);
     let mut restarted = start <= first;
     let windowed = start > first || end < last;
     let only = options.cpus.as_deref();
 
-    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], _: &Batch| {
+    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], batch: &Batch| {
         // The common case carries no checks per event.
         if !windowed && only.is_none() {
             for e in events {
-                engine.event(e);
+                engine.event(e, batch);
             }
             return ControlFlow::Continue(());
         }
@@ -72,7 +75,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
                 restarted = true;
             }
             if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
-                engine.event(e);
+                engine.event(e, batch);
             }
         }
         ControlFlow::Continue(())
