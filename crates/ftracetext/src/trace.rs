@@ -208,6 +208,10 @@ impl Reader for TextTrace {
         &self.quality
     }
 
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        (&mut self.info, &mut self.quality)
+    }
+
     fn runs(&self) -> &[Run] {
         &self.runs
     }
