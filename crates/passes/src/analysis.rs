@@ -374,7 +374,14 @@ impl Analysis {
         let mut rows: Vec<(WaitKey, WaitSum)> = self.engine.blame.waits.iter().map(|(k, s)| (*k, *s)).collect();
         rows.sort_by_key(|r| r.0);
         rows.into_iter()
-            .map(|(k, sum)| WaitRow { cause: k.cause, nr: k.nr, call: k.nr.map(|nr| self.call_name(nr)), waker: k.waker, object: k.object, sum })
+            .map(|(k, sum)| WaitRow {
+                cause: k.cause,
+                nr: k.nr,
+                call: k.nr.map(|nr| self.call_name(nr)),
+                waker: k.waker,
+                object: k.object,
+                sum,
+            })
             .collect()
     }
 

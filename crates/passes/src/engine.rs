@@ -8,12 +8,14 @@ use crate::blame::{Blame, Cause};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
-use crate::syscalls::{Call, Split};
 use crate::options::Detail;
+use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use crate::waits::{Class, End, Object, Waits};
 use holdup_syscalls::{Arch, Direction, WaitKind};
-use holdup_trace::{ArgsRef, Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, TaskState, Tid, TraceInfo, What};
+use holdup_trace::{
+    ArgsRef, Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, TaskState, Tid, TraceInfo, What,
+};
 use std::sync::Arc;
 
 /// What holdup counts of a system call, by its number.
@@ -471,7 +473,6 @@ impl Engine {
             self.threads[slot].iowait_cpu = Some(cpu);
             self.cpus.get_mut(cpu).iowaiters += 1;
         }
-        let t = &self.threads[slot];
         let object = {
             let threads = &self.threads;
             let t = &threads[slot];

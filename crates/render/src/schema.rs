@@ -1,9 +1,7 @@
 //! One place per row type: which field is which column.
 
 use crate::table::{Cell, Column, Table, ToCell, Unit};
-use holdup_passes::{
-    CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, PathRow, ProcRow, SarRow, SwitchRow, SyscallRow, WaitsBy, WaitsRow,
-};
+use holdup_passes::{CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, PathRow, ProcRow, SarRow, SwitchRow, SyscallRow, WaitsBy, WaitsRow};
 
 impl ToCell for Vec<Holder> {
     fn to_cell(&self) -> Cell {
@@ -67,7 +65,7 @@ const SAR: &[Def<SarRow>] = columns! { SarRow:
 
 const WAITS: &[Def<WaitsRow>] = columns! { WaitsRow:
     kind Text, usage Text, object Text, objects Count, pid Id, tid Id, comm Text, waits Count, waiters Count, wait_total_ns Ns,
-    wait_avg_ns Ns, wait_p99_ns Ns, wait_max_ns Ns, wake_delay_ns Ns, retries Count, holders List, pct_explained Percent,
+    wait_avg_ns Ns, wait_p99_ns Ns, wait_max_ns Ns, elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, pct_explained Percent,
     top_waker Id, harmful Flag, rule Text, idle_blamed_ns Ns, pct_idle_blamed Percent,
 };
 
@@ -147,7 +145,7 @@ pub fn waits(rows: &[WaitsRow], by: WaitsBy) -> Table {
     let absent: &[&str] = match by {
         WaitsBy::Object => &["objects", "tid"],
         WaitsBy::Kind => &["tid"],
-        WaitsBy::Thread => &["holders", "pct_explained", "wait_p99_ns", "wait_max_ns", "waiters", "wake_delay_ns", "retries"],
+        WaitsBy::Thread => &["holders", "pct_explained", "wait_p99_ns", "wait_max_ns", "elapsed_ns", "waiters", "wake_delay_ns", "retries"],
     };
     build("waits", WAITS, rows, absent, "")
 }
@@ -191,7 +189,17 @@ mod tests {
         let waits = WaitsRow { objects: Some(1), tid: Some(1), ..Default::default() };
         same_keys(waits, WAITS);
         same_keys(PathRow::default(), PATH);
-        same_keys(ProcRow { pid: Some(None), pid_inferred: Some(false), tid: Some(1), processes: Some(1), threads: Some(1), ..Default::default() }, PROCS);
+        same_keys(
+            ProcRow {
+                pid: Some(None),
+                pid_inferred: Some(false),
+                tid: Some(1),
+                processes: Some(1),
+                threads: Some(1),
+                ..Default::default()
+            },
+            PROCS,
+        );
         same_keys(CpuRow::default(), CPUS);
         same_keys(SwitchRow::default(), SWITCHES);
         same_keys(IrqRow { cpu: Some(0), ..Default::default() }, IRQS);

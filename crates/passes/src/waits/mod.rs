@@ -96,6 +96,8 @@ struct Hold {
     since: Nanos,
     /// The object's integral of waiting threads then.
     integral: Nanos,
+    /// That it was taken is certain; else a call on it returned at once, which may have been giving it back.
+    certain: bool,
 }
 
 /// What is known of one thread.
@@ -442,7 +444,11 @@ impl Waits {
                 }
                 if let Some(o) = self.known_futex(slot, pid, &f, f.addr) {
                     let ops = &mut self.thing(o).futex;
-                    if f.val >= i32::MAX as u32 { ops.wake_all += 1 } else { ops.wake_one += 1 }
+                    if f.val >= i32::MAX as u32 {
+                        ops.wake_all += 1
+                    } else {
+                        ops.wake_one += 1
+                    }
                     self.release(now, slot, o);
                 }
             }
@@ -474,16 +480,22 @@ impl Waits {
                     FutexOp::LockPi if ret == 0 => {
                         let (key, group) = self.futex_key(slot, pid, f.private, f.addr);
                         let o = self.intern(key, Kind::Futex, group, None);
-                        self.acquire(now, slot, o);
+                        self.acquire(now, slot, o, true);
+                        if slept {
+                            self.thing(o).elapsed += now - start;
+                        }
                     }
                     FutexOp::Wait | FutexOp::WaitBitset => {
                         if let Some(o) = self.known_futex(slot, pid, &f, f.addr) {
+                            if slept {
+                                self.thing(o).elapsed += now - start;
+                            }
                             if ret == EAGAIN {
                                 self.thing(o).retries += 1;
                             }
                             // Woken, or just too late to sleep: now it tries to take the lock.
                             if f.val == 2 && (ret == 0 || ret == EAGAIN) {
-                                self.acquire(now, slot, o);
+                                self.acquire(now, slot, o, true);
                             }
                         }
                     }
@@ -496,11 +508,14 @@ impl Waits {
                     self.groups[group].files.dup(args[0], ret, &mut self.ids);
                     return;
                 }
+                let Some(o) = self.called_on(slot, pid, class, &args) else { return };
+                if slept {
+                    self.thing(o).elapsed += now - start;
+                }
                 if ret < 0 || woke {
                     // Who woke another gave it back, which was noted then.
                     return;
                 }
-                let Some(o) = self.called_on(slot, pid, class, &args) else { return };
                 let held = self.threads[slot.0 as usize].held.iter().any(|h| h.object == o);
                 let gives_back = match class {
                     Class::MsgSend | Class::MqSend => true,
@@ -511,7 +526,8 @@ impl Waits {
                 if gives_back {
                     self.release(start, slot, o);
                 } else {
-                    self.acquire(now, slot, o);
+                    let certain = slept || matches!(class, Class::MsgReceive | Class::MqReceive | Class::Flock);
+                    self.acquire(now, slot, o, certain);
                 }
             }
             _ => self.descriptor_call(slot, pid, class, &args, ret),
@@ -556,7 +572,15 @@ impl Waits {
                 let kind = if class == Class::Flock { Kind::Flock } else { Kind::PosixLock };
                 (Key::Descriptor { id: d.id, lock: true }, kind, Some(args[0] as u32))
             }
-            Class::Read | Class::Write | Class::Receive | Class::Send | Class::Accept | Class::Connect | Class::Epoll | Class::MqReceive | Class::MqSend => {
+            Class::Read
+            | Class::Write
+            | Class::Receive
+            | Class::Send
+            | Class::Accept
+            | Class::Connect
+            | Class::Epoll
+            | Class::MqReceive
+            | Class::MqSend => {
                 let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
                 let kind = match (class, d.kind) {
                     (Class::Accept, _) => Kind::Accept,
@@ -613,6 +637,29 @@ impl Waits {
             _ => Kind::Other,
         };
         self.intern(Key::Call { group, nr: call.nr }, sort, group, None)
+    }
+
+    /// What a futex word is used for. Condition variables of glibc keep two more words, on which
+    /// signallers wait for slow waiters to leave, 24 bytes below those that waiters sleep on.
+    pub(crate) fn usage(&self, object: Object) -> FutexUse {
+        let thing = &self.things[object.0 as usize];
+        let usage = thing.futex.usage();
+        match self.keys[object.0 as usize] {
+            Key::Futex { .. } if usage == FutexUse::Barrier && self.condvar_of(object).is_some() => FutexUse::Condvar,
+            _ => usage,
+        }
+    }
+
+    /// The condition variable that a word with the operations of a barrier is part of.
+    pub(crate) fn condvar_of(&self, object: Object) -> Option<u64> {
+        const BELOW: u64 = 24;
+        let Key::Futex { space, shared, addr } = self.keys[object.0 as usize] else { return None };
+        let base = (addr & !7).checked_add(BELOW)?;
+        let is_condvar = |addr| {
+            let o = self.index.get(&Key::Futex { space, shared, addr })?;
+            (self.things[self.find(*o).0 as usize].futex.usage() == FutexUse::Condvar).then_some(base)
+        };
+        is_condvar(base).or_else(|| is_condvar(base + 4))
     }
 
     /// Waiting for the end of a thread, as for a child.
@@ -838,27 +885,28 @@ impl Waits {
 
     fn forget_hold(&mut self, slot: Slot, object: Object) {
         let w = self.waiter(slot);
-        let before = w.held.len();
-        w.held.retain(|h| h.object != object);
-        if w.held.len() != before {
+        let Some(i) = w.held.iter().position(|h| h.object == object) else { return };
+        if w.held.swap_remove(i).certain {
             let thing = self.thing(object);
             thing.holding = thing.holding.saturating_sub(1);
         }
     }
 
-    fn acquire(&mut self, now: Nanos, slot: Slot, object: Object) {
+    fn acquire(&mut self, now: Nanos, slot: Slot, object: Object, certain: bool) {
         if object == Object::OTHER {
             return;
         }
         self.forget_hold(slot, object);
         let thing = self.thing(object);
         let integral = thing.advance(now);
-        thing.acquired += 1;
-        thing.overlaps += (thing.holding > 0) as u64;
-        thing.holding += 1;
+        if certain {
+            thing.acquired += 1;
+            thing.overlaps += (thing.holding > 0) as u64;
+            thing.holding += 1;
+        }
         let w = self.waiter(slot);
         if w.held.len() < MAX_HELD {
-            w.held.push(Hold { object, since: now, integral });
+            w.held.push(Hold { object, since: now, integral, certain });
         }
     }
 
@@ -873,7 +921,7 @@ impl Waits {
         let last = std::mem::replace(&mut thing.last_release, now);
         let (hold_ns, inferred_ns, explained_ns) = match held {
             Some(h) => {
-                thing.holding = thing.holding.saturating_sub(1);
+                thing.holding -= (h.certain && thing.holding > 0) as u32;
                 (now.saturating_sub(h.since), 0, integral.saturating_sub(h.integral))
             }
             // It must have had it; since when, only the others' waiting tells.

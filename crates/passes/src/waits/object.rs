@@ -262,6 +262,8 @@ pub(crate) struct Thing {
     pub(crate) device_wait: Nanos,
     /// Of the waiting time: uninterruptible, ended by another application thread.
     pub(crate) lock_wait: Nanos,
+    /// Elapsed time, from entry to return, of the calls that slept for it.
+    pub(crate) elapsed: Nanos,
     /// From wake-up to running on a CPU that was idle.
     pub(crate) wake_delay: Nanos,
     /// Calls that returned without sleeping because the word had changed: one more turn of a loop.
@@ -277,7 +279,7 @@ pub(crate) struct Thing {
     pub(crate) integral_at: Nanos,
     /// Latest release known.
     pub(crate) last_release: Nanos,
-    /// Threads believed to hold it now.
+    /// Threads that took it for certain and have not given it back.
     pub(crate) holding: u32,
     pub(crate) acquired: u64,
     /// Acquisitions while another thread held it: then it is no lock.
@@ -315,10 +317,6 @@ impl Thing {
         }
     }
 
-    pub(crate) fn is_barrier(&self) -> bool {
-        self.kind == Kind::Futex && self.futex.usage() == FutexUse::Barrier
-    }
-
     /// All of `o` was this one all along.
     pub(crate) fn merge(&mut self, o: &Thing) {
         if self.kind == Kind::Descriptor || self.kind == Kind::Other {
@@ -330,6 +328,7 @@ impl Thing {
         self.followed_idle += o.followed_idle;
         self.device_wait += o.device_wait;
         self.lock_wait += o.lock_wait;
+        self.elapsed += o.elapsed;
         self.wake_delay += o.wake_delay;
         self.retries += o.retries;
         self.piped += o.piped;

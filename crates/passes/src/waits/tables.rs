@@ -67,6 +67,9 @@ pub struct WaitsRow {
     pub wait_p99_ns: Option<u64>,
     /// Longest.
     pub wait_max_ns: Option<u64>,
+    /// Elapsed time of the calls that slept, from entry to return: what the program itself would
+    /// measure. `null` for calls that are not followed to their return (`read`, `poll` …).
+    pub elapsed_ns: Option<u64>,
     /// From wake-up to running, on CPUs that were idle; not part of `wait_total_ns`.
     pub wake_delay_ns: u64,
     /// Calls that found the object changed and returned at once: spinning in retries.
@@ -146,7 +149,7 @@ impl Analysis {
                     Kind::File | Kind::Descriptor if mostly(thing.lock_wait) => Kind::KernelLock,
                     kind => kind,
                 };
-                let usage = (kind == Kind::Futex).then(|| thing.futex.usage());
+                let usage = (kind == Kind::Futex).then(|| waits.usage(object));
                 View { object, thing, kind, usage }
             })
             .collect()
@@ -186,12 +189,15 @@ impl Analysis {
                 continue;
             }
             let woken_by = wakes.get(&v.object).unwrap_or(&none);
-            let (holders, pct_explained) = self.holders(&v, woken_by, holds.get(&v.object).unwrap_or(&no_holds));
             let top = woken_by.iter().max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s))).map(|(&s, p)| (s, p.wait_ns));
             let (harmful, rule) = self.rule(&v, top, server);
+            // Nobody holds a disk, a timer or the outside world.
+            let held = harmful && !matches!(v.kind, Kind::Disk | Kind::PageFault);
+            let (holders, pct_explained) =
+                if !held { (Vec::new(), None) } else { self.holders(&v, woken_by, holds.get(&v.object).unwrap_or(&no_holds)) };
             let (pid, comm) = self.owner(who, v.thing.first);
             let spans = &v.thing.spans;
-            rows.push(WaitsRow {
+            let row = WaitsRow {
                 kind: v.kind.name(),
                 usage: v.usage.map(FutexUse::name),
                 object: self.label(&v),
@@ -205,6 +211,7 @@ impl Analysis {
                 wait_avg_ns: spans.total.checked_div(spans.count).unwrap_or(0),
                 wait_p99_ns: spans.p99(),
                 wait_max_ns: Some(spans.max),
+                elapsed_ns: (v.thing.elapsed > 0).then_some(v.thing.elapsed),
                 wake_delay_ns: v.thing.wake_delay,
                 retries: v.thing.retries,
                 holders,
@@ -214,18 +221,25 @@ impl Analysis {
                 rule,
                 idle_blamed_ns: share,
                 pct_idle_blamed: percent(share, idle),
-            });
+            };
+            rows.push((v.object, row));
         }
         self.join_condvars(rows)
     }
 
     /// A condition variable of glibc sleeps on two words in turn, four bytes apart: one row.
-    fn join_condvars(&self, rows: Vec<WaitsRow>) -> Vec<WaitsRow> {
-        let address = |r: &WaitsRow| u64::from_str_radix(r.object.strip_prefix("0x")?, 16).ok();
+    fn join_condvars(&self, rows: Vec<(Object, WaitsRow)>) -> Vec<WaitsRow> {
+        let machine = &self.engine.waits;
         let mut out: Vec<WaitsRow> = Vec::new();
-        let mut words: BTreeMap<(u64, Option<u32>), usize> = BTreeMap::new();
-        for row in rows {
-            let word = address(&row).filter(|_| row.usage == Some("condvar")).map(|a| (a & !7, row.pid));
+        let mut words: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+        for (object, row) in rows {
+            let word = match machine.keys[object.0 as usize] {
+                Key::Futex { space, addr, .. } if row.usage == Some("condvar") => {
+                    let inner = machine.things[object.0 as usize].futex.usage() == FutexUse::Barrier;
+                    Some((space, machine.condvar_of(object).filter(|_| inner).unwrap_or(addr & !7)))
+                }
+                _ => None,
+            };
             if let Some(&at) = word.and_then(|w| words.get(&w)) {
                 absorb(&mut out[at], row);
                 continue;
@@ -312,7 +326,7 @@ impl Analysis {
             _ if v.usage == Some(FutexUse::Join) => (false, "idle-join"),
             _ if idle && v.thing.is_lock() => (false, "idle-timeout"),
             _ if idle => (false, "idle-no-work"),
-            _ if v.thing.is_barrier() => (true, "barrier-imbalance"),
+            _ if v.usage == Some(FutexUse::Barrier) => (true, "barrier-imbalance"),
             _ if v.thing.is_lock() => (true, "lock-turns"),
             _ if server.is_some() && top.map(|t| t.0) == server => (true, "one-server"),
             // Nearly all the wakers' own time went into waiting for input: they had nothing to give.
@@ -388,7 +402,9 @@ impl Analysis {
 
     /// Threads at a barrier wait for the slowest of them, which is imbalance.
     pub(crate) fn is_barrier(&self, object: Object) -> bool {
-        self.engine.waits.things[self.engine.waits.find(object).0 as usize].is_barrier()
+        let waits = &self.engine.waits;
+        let object = waits.find(object);
+        waits.things[object.0 as usize].kind == Kind::Futex && waits.usage(object) == FutexUse::Barrier
     }
 
     /// Per thread: (time holding locks, waiting for them, execution time); `None` where the trace
@@ -470,13 +486,15 @@ fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
     }
     a.holders.sort_by(|x, y| y.pct_explained.total_cmp(&x.pct_explained).then(x.tid.cmp(&y.tid)));
     a.holders.truncate(HOLDERS);
-    a.pct_explained = Some(round(weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns) + weigh(b.pct_explained.unwrap_or(0.0), b.wait_total_ns)));
+    a.pct_explained =
+        Some(round(weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns) + weigh(b.pct_explained.unwrap_or(0.0), b.wait_total_ns)));
     a.waits += b.waits;
     a.waiters = a.waiters.max(b.waiters);
     a.wait_total_ns = total;
     a.wait_avg_ns = total.checked_div(a.waits).unwrap_or(0);
     a.wait_p99_ns = a.wait_p99_ns.max(b.wait_p99_ns);
     a.wait_max_ns = a.wait_max_ns.max(b.wait_max_ns);
+    a.elapsed_ns = if a.elapsed_ns.is_none() { b.elapsed_ns } else { a.elapsed_ns.map(|e| e + b.elapsed_ns.unwrap_or(0)) };
     a.wake_delay_ns += b.wake_delay_ns;
     a.retries += b.retries;
     a.harmful |= b.harmful;

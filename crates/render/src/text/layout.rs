@@ -231,6 +231,7 @@ const WAITS: &[Layout] = &[block(
         field("asleep", "avg", Key("wait_avg_ns"), 0),
         field("asleep", "p99", Key("wait_p99_ns"), 6),
         field("asleep", "max", Key("wait_max_ns"), 2),
+        only(Verbose, field("", "in calls", Key("elapsed_ns"), 9)),
         only(Verbose, field("", "wake delay", Key("wake_delay_ns"), 9)),
         field("", "retries", Key("retries"), 8),
         field("", "rule", Key("rule"), 1),
