@@ -878,7 +878,13 @@ impl Waits {
     pub(crate) fn resumes(&mut self, slot: Slot, delay: Nanos) -> Option<WaitKey> {
         let key = self.threads.get_mut(slot.0 as usize)?.last.take()?;
         self.thing(key.object).wake_delay += delay;
-        matches!(key.cause, Cause::ThreadSync | Cause::KernelService | Cause::KernelLock | Cause::Io).then_some(key)
+        // A request over a socket is answered when it is answered; only taking turns costs by waking up.
+        let turns = match key.cause {
+            Cause::ThreadSync | Cause::KernelLock => true,
+            Cause::KernelService => self.things[key.object.0 as usize].kind != Kind::Socket,
+            _ => false,
+        };
+        turns.then_some(key)
     }
 
     // ---- holders ---------------------------------------------------------------------------

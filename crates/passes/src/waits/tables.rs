@@ -194,7 +194,7 @@ impl Analysis {
             // Nobody holds a disk, a timer or the outside world.
             let held = harmful && !matches!(v.kind, Kind::Disk | Kind::PageFault);
             let (holders, pct_explained) =
-                if !held { (Vec::new(), None) } else { self.holders(&v, woken_by, holds.get(&v.object).unwrap_or(&no_holds)) };
+                if !held { (Vec::new(), None) } else { self.holders(&v, rule, woken_by, holds.get(&v.object).unwrap_or(&no_holds)) };
             let (pid, comm) = self.owner(who, v.thing.first);
             let spans = &v.thing.spans;
             let row = WaitsRow {
@@ -252,9 +252,9 @@ impl Analysis {
         out
     }
 
-    fn holders(&self, v: &View<'_>, woken_by: &BTreeMap<Slot, PairSum>, held_by: &BTreeMap<Slot, HoldSum>) -> (Vec<Holder>, Option<f64>) {
+    fn holders(&self, v: &View<'_>, rule: &str, woken_by: &BTreeMap<Slot, PairSum>, held_by: &BTreeMap<Slot, HoldSum>) -> (Vec<Holder>, Option<f64>) {
         let total = v.thing.spans.total;
-        let by_holds = v.thing.is_lock() && !held_by.is_empty();
+        let by_holds = v.thing.is_lock() && !held_by.is_empty() && rule != "one-server";
         // hold, explained, inferred
         let mut list: Vec<(Slot, Nanos, Nanos, bool)> = if by_holds {
             held_by.iter().map(|(&s, h)| (s, h.hold_ns, h.explained_ns, h.inferred_ns * 2 > h.hold_ns)).collect()
@@ -327,8 +327,8 @@ impl Analysis {
             _ if idle && v.thing.is_lock() => (false, "idle-timeout"),
             _ if idle => (false, "idle-no-work"),
             _ if v.usage == Some(FutexUse::Barrier) => (true, "barrier-imbalance"),
-            _ if v.thing.is_lock() => (true, "lock-turns"),
             _ if server.is_some() && top.map(|t| t.0) == server => (true, "one-server"),
+            _ if v.thing.is_lock() => (true, "lock-turns"),
             // Nearly all the wakers' own time went into waiting for input: they had nothing to give.
             _ if self.follows_idle(v) => (false, "idle-no-work"),
             Kind::Other => (false, "idle-unknown"),
