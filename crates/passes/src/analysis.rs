@@ -390,6 +390,14 @@ impl Analysis {
         self.engine.crowding.get(nr)
     }
 
+    /// The blame's books, for tests: the parts shared out, with what divisions left over, and the
+    /// whole, in 2^-32 ns. They are equal.
+    pub fn blame_check(&self) -> (u128, u128) {
+        let blame = &self.engine.blame;
+        let shares: u128 = blame.waits.values().map(|s| s.share).sum();
+        (shares + blame.rounding, ((blame.shared_ns as u128) << 32) + blame.moved)
+    }
+
     /// Idle CPU time while a runnable thread waited for another CPU.
     pub fn scheduler_idle_ns(&self) -> Nanos {
         self.engine.blame.scheduler_left_ns()

@@ -1104,8 +1104,11 @@ impl Engine {
                 stats.pending += 1;
                 stats.pending_ns += end - call.start;
             }
-            let mode = self.mode_without_calls(slot);
-            self.decide(slot, mode);
+            // Whoever showed a call is decided.
+            if self.threads[slot].mode == Mode::Unknown {
+                let mode = self.mode_without_calls(slot);
+                self.decide(slot, mode);
+            }
         }
         self.blame.advance(end);
     }

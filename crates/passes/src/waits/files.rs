@@ -17,7 +17,11 @@ pub(crate) struct Descriptor {
 
 /// The descriptors of one process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Table(FxHashMap<u32, Descriptor>);
+pub(crate) struct Table {
+    open: FxHashMap<u32, Descriptor>,
+    /// Changes with every change of what a number means.
+    version: u32,
+}
 
 /// Numbers beyond this are damage, not descriptors.
 const MAX_FD: u64 = 1 << 30;
@@ -36,10 +40,16 @@ impl Ids {
 }
 
 impl Table {
+    /// Differs whenever a number may mean something else than before.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
     /// A call made `fd`.
     pub(crate) fn open(&mut self, fd: i64, kind: Kind, ids: &mut Ids) {
-        if (0..MAX_FD as i64).contains(&fd) && self.0.len() < MAX_OPEN {
-            self.0.insert(fd as u32, Descriptor { id: ids.next(), kind });
+        if (0..MAX_FD as i64).contains(&fd) && self.open.len() < MAX_OPEN {
+            self.version = self.version.wrapping_add(1);
+            self.open.insert(fd as u32, Descriptor { id: ids.next(), kind });
         }
     }
 
@@ -47,20 +57,23 @@ impl Table {
     pub(crate) fn dup(&mut self, old: u64, new: i64, ids: &mut Ids) {
         let Some(d) = self.get(old, ids) else { return };
         if (0..MAX_FD as i64).contains(&new) {
-            self.0.insert(new as u32, d);
+            self.version = self.version.wrapping_add(1);
+            self.open.insert(new as u32, d);
         }
     }
 
     /// Gone.
     pub(crate) fn close(&mut self, fd: u64) {
         if fd < MAX_FD {
-            self.0.remove(&(fd as u32));
+            self.version = self.version.wrapping_add(1);
+            self.open.remove(&(fd as u32));
         }
     }
 
     /// All of a range.
     pub(crate) fn close_range(&mut self, first: u64, last: u64) {
-        self.0.retain(|&fd, _| !(first..=last).contains(&u64::from(fd)));
+        self.version = self.version.wrapping_add(1);
+        self.open.retain(|&fd, _| !(first..=last).contains(&u64::from(fd)));
     }
 
     /// What `fd` is; unknown ones are noted now.
@@ -68,8 +81,8 @@ impl Table {
         if fd >= MAX_FD {
             return None;
         }
-        let full = self.0.len() >= MAX_OPEN;
-        match self.0.entry(fd as u32) {
+        let full = self.open.len() >= MAX_OPEN;
+        match self.open.entry(fd as u32) {
             std::collections::hash_map::Entry::Occupied(e) => Some(*e.get()),
             std::collections::hash_map::Entry::Vacant(_) if full => None,
             std::collections::hash_map::Entry::Vacant(e) => Some(*e.insert(Descriptor { id: ids.next(), kind: Kind::Descriptor })),

@@ -100,16 +100,32 @@ struct Hold {
     certain: bool,
 }
 
-/// What is known of one thread.
-#[derive(Debug)]
-struct Waiter {
+/// The call a thread is in: written at every call of interest, so it has a cache line of its own.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Called {
     args: [u64; 5],
-    class: Class,
     /// Start of the call that `args` belong to.
     at: Nanos,
+    class: Class,
     /// It slept, or woke another thread, in that call.
     slept: bool,
     woke: bool,
+}
+
+/// The object that a descriptor was the last time: threads read and write the same few.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cached {
+    fd: u64,
+    class: Class,
+    version: u32,
+    object: Option<Object>,
+}
+
+/// What is known of one thread.
+#[derive(Debug)]
+struct Waiter {
+    cached: [Cached; 2],
     group: u32,
     /// The process id `group` was found by.
     group_pid: Pid,
@@ -127,11 +143,7 @@ struct Waiter {
 impl Default for Waiter {
     fn default() -> Waiter {
         Waiter {
-            args: [0; 5],
-            class: Class::None,
-            at: 0,
-            slept: false,
-            woke: false,
+            cached: [Cached::default(); 2],
             group: NO_GROUP,
             group_pid: Pid::UNKNOWN,
             wait: None,
@@ -202,6 +214,7 @@ pub(crate) struct Waits {
     pub(crate) keys: Vec<Key>,
     parents: Vec<Object>,
     index: FxHashMap<Key, Object>,
+    calls: Vec<Called>,
     threads: Vec<Waiter>,
     groups: Vec<Group>,
     by_pid: FxHashMap<Pid, u32>,
@@ -222,6 +235,7 @@ impl Waits {
             keys: vec![Key::Other],
             parents: vec![Object::OTHER],
             index: FxHashMap::default(),
+            calls: Vec::new(),
             threads: Vec::new(),
             groups: Vec::new(),
             by_pid: FxHashMap::default(),
@@ -245,8 +259,18 @@ impl Waits {
         &mut self.threads[i]
     }
 
+    #[inline]
+    fn called(&mut self, slot: Slot) -> &mut Called {
+        let i = slot.0 as usize;
+        if i >= self.calls.len() {
+            self.grow(i);
+        }
+        &mut self.calls[i]
+    }
+
     #[cold]
     fn grow(&mut self, i: usize) {
+        self.calls.resize((i + 1).next_power_of_two(), Called::default());
         self.threads.resize_with((i + 1).next_power_of_two(), Waiter::default);
     }
 
@@ -324,7 +348,7 @@ impl Waits {
             }
         };
         let w = self.waiter(slot);
-        (w.group, w.group_pid) = (group, pid);
+        (w.group, w.group_pid, w.cached) = (group, pid, Default::default());
         group
     }
 
@@ -332,7 +356,7 @@ impl Waits {
     /// not in one: (makes a thread, the trace says so).
     pub(crate) fn cloning(&self, slot: Slot, call_start: Nanos) -> Option<(bool, bool)> {
         const CLONE_THREAD: u64 = 0x1_0000;
-        let w = self.threads.get(slot.0 as usize).filter(|w| w.at == call_start)?;
+        let w = self.calls.get(slot.0 as usize).filter(|w| w.at == call_start)?;
         match w.class {
             Class::Clone => Some((w.args[0] & CLONE_THREAD != 0, true)),
             // Its flags are in memory; the threads library uses it for threads (fork is clone).
@@ -361,7 +385,7 @@ impl Waits {
             new
         };
         let w = self.waiter(child.0);
-        (w.group, w.group_pid) = (group, child.1);
+        (w.group, w.group_pid, w.cached) = (group, child.1, Default::default());
     }
 
     /// A new program: a new address space, the same descriptors. A thread believed to be part of
@@ -373,7 +397,7 @@ impl Waits {
             let new = self.new_group(None, files);
             self.by_pid.insert(pid, new);
             let w = self.waiter(slot);
-            (w.group, w.group_pid) = (new, pid);
+            (w.group, w.group_pid, w.cached) = (new, pid, Default::default());
             return;
         }
         self.spaces += 1;
@@ -387,7 +411,7 @@ impl Waits {
     /// A call of interest begins.
     #[inline]
     pub(crate) fn call_begins(&mut self, now: Nanos, slot: Slot, pid: Pid, class: Class, args: &[u64; 6]) {
-        let w = self.waiter(slot);
+        let w = self.called(slot);
         w.args = [args[0], args[1], args[2], args[3], args[4]];
         w.class = class;
         w.at = now;
@@ -412,7 +436,7 @@ impl Waits {
     }
 
     fn futex_begins(&mut self, now: Nanos, slot: Slot, pid: Pid) {
-        let w = self.waiter(slot);
+        let w = self.called(slot);
         let f = futex(w.class, &w.args);
         match f.op {
             FutexOp::Wait | FutexOp::WaitBitset | FutexOp::LockPi => {
@@ -467,7 +491,7 @@ impl Waits {
 
     /// A call of a class that [`Class::returns`] returns.
     pub(crate) fn call_returns(&mut self, now: Nanos, slot: Slot, pid: Pid, class: Class, start: Nanos, ret: i64) {
-        let w = self.waiter(slot);
+        let w = self.called(slot);
         if w.class != class || w.at != start {
             return;
         }
@@ -581,6 +605,14 @@ impl Waits {
             | Class::Epoll
             | Class::MqReceive
             | Class::MqSend => {
+                let version = self.groups[group as usize].files.version();
+                let place = matches!(class, Class::Write | Class::Send | Class::MqSend) as usize;
+                let c = self.waiter(slot).cached[place];
+                if let Some(o) = c.object
+                    && (c.fd, c.class, c.version) == (args[0], class, version)
+                {
+                    return Some(self.find(o));
+                }
                 let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
                 let kind = match (class, d.kind) {
                     (Class::Accept, _) => Kind::Accept,
@@ -589,7 +621,10 @@ impl Waits {
                     (Class::Receive | Class::Send | Class::Connect, _) => Kind::Socket,
                     (_, kind) => kind,
                 };
-                (Key::Descriptor { id: d.id, lock: false }, kind, Some(args[0] as u32))
+                let object = self.intern(Key::Descriptor { id: d.id, lock: false }, kind, group, Some(args[0] as u32));
+                let version = self.groups[group as usize].files.version();
+                self.waiter(slot).cached[place] = Cached { fd: args[0], class, version, object: Some(object) };
+                return Some(object);
             }
             _ => return None,
         };
@@ -611,7 +646,7 @@ impl Waits {
         if t.contending > 0 {
             return self.intern(Key::KernelLock { addr: lock, nr: 0 }, Kind::KernelLock, group, None);
         }
-        let w = self.waiter(slot);
+        let w = self.called(slot);
         if w.at == call.start && w.class != Class::None {
             w.slept = true;
             let (class, args) = (w.class, w.args);
@@ -755,7 +790,7 @@ impl Waits {
     /// What the call of the waker tells about the object.
     fn woken_by(&mut self, now: Nanos, mut object: Object, end: End, w: Slot, thread: &Thread) -> Object {
         let Some(call) = &thread.call else { return object };
-        let state = self.waiter(w);
+        let state = self.called(w);
         if state.at != call.start || state.class == Class::None {
             return object;
         }
@@ -799,7 +834,7 @@ impl Waits {
             }
             _ => object = self.unite(object, theirs),
         }
-        self.waiter(w).woke = true;
+        self.called(w).woke = true;
         self.release(now, w, object);
         object
     }

@@ -252,7 +252,13 @@ impl Analysis {
         out
     }
 
-    fn holders(&self, v: &View<'_>, rule: &str, woken_by: &BTreeMap<Slot, PairSum>, held_by: &BTreeMap<Slot, HoldSum>) -> (Vec<Holder>, Option<f64>) {
+    fn holders(
+        &self,
+        v: &View<'_>,
+        rule: &str,
+        woken_by: &BTreeMap<Slot, PairSum>,
+        held_by: &BTreeMap<Slot, HoldSum>,
+    ) -> (Vec<Holder>, Option<f64>) {
         let total = v.thing.spans.total;
         let by_holds = v.thing.is_lock() && !held_by.is_empty() && rule != "one-server";
         // hold, explained, inferred
