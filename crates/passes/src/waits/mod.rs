@@ -66,6 +66,8 @@ struct Group {
     /// Processes forked from one another share memory mapped before.
     family: u32,
     files: Table,
+    /// Its process id is known: it is not part of another one seen.
+    known: bool,
 }
 
 /// Part of a thread's past asleep, with its root cause.
@@ -326,7 +328,7 @@ impl Waits {
     fn new_group(&mut self, family: Option<u32>, files: Table) -> u32 {
         let id = self.groups.len() as u32;
         self.spaces += 1;
-        self.groups.push(Group { space: self.spaces, family: family.unwrap_or(self.spaces), files });
+        self.groups.push(Group { space: self.spaces, family: family.unwrap_or(self.spaces), files, known: false });
         id
     }
 
@@ -347,6 +349,7 @@ impl Waits {
                 g
             }
         };
+        self.groups[group as usize].known |= pid != Pid::UNKNOWN;
         let w = self.waiter(slot);
         (w.group, w.group_pid, w.cached) = (group, pid, Default::default());
         group
@@ -815,7 +818,15 @@ impl Waits {
             Kind::Futex => {
                 let space = |key: &Key| if let Key::Futex { space, shared, .. } = key { Some((*space, *shared)) } else { None };
                 let (mine, other) = (space(&self.keys[object.0 as usize]), space(&self.keys[theirs.0 as usize]));
-                if mine != other {
+                // Private words of two processes are two; while it is not known who belongs to
+                // which process, the wake-up proves that these two do to the same.
+                let known = |o: Object| self.groups[self.things[o.0 as usize].group as usize].known;
+                let may = match (mine, other) {
+                    (Some((_, true)), Some((_, true))) => true,
+                    (Some((_, false)), Some((_, false))) => !(known(object) && known(theirs)),
+                    _ => false,
+                };
+                if mine != other && may {
                     object = self.unite(object, theirs);
                 }
                 return object;
