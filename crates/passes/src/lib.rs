@@ -90,7 +90,8 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     }
     let functions = engine.irqs.rows.keys().filter_map(|k| Some((k.1, info.symbols.lookup(k.1)?.0.to_owned()))).collect();
     Ok(Analysis {
-        lost_events: quality.count(QualityCode::LostEvents),
+        // Two counts of the same losses.
+        lost_events: quality.count(QualityCode::LostEvents).max(quality.count(QualityCode::LostSamples)),
         quality,
         start,
         end,
