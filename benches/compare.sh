@@ -35,7 +35,7 @@ command -v perf >/dev/null || { echo "compare.sh: perf not found" >&2; exit 1; }
 
 if [ -z "${HOLDUP:-}" ]; then
     cargo build --release --quiet
-    HOLDUP=target/release/holdup
+    HOLDUP=${CARGO_TARGET_DIR:-target}/release/holdup
 fi
 
 # ---- the recording --------------------------------------------------------------------------------------

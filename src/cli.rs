@@ -208,6 +208,9 @@ pub(crate) struct SummaryArgs {
 pub(crate) struct DiagnoseArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+    /// A trace of the same work on one CPU (or on another kernel) to compare with
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) baseline: Option<PathBuf>,
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,

@@ -45,8 +45,25 @@ pub(crate) fn all_files() -> Vec<Recording> {
 
 /// What lies beside the traces in the corpus: notes, tables, what other tools printed about them.
 const NOT_TRACES: &[&str] = &[
-    ".md", ".tsv", ".json", ".log", ".env.txt", ".before.txt", ".after.txt", "-report.txt", "-stat.txt", "-stats.txt", "-header.txt",
-    "-sched.txt", "-contention.txt", "-head.txt", "-trace.txt", ".rs", ".c", ".sh", ".toml",
+    ".md",
+    ".tsv",
+    ".json",
+    ".log",
+    ".env.txt",
+    ".before.txt",
+    ".after.txt",
+    "-report.txt",
+    "-stat.txt",
+    "-stats.txt",
+    "-header.txt",
+    "-sched.txt",
+    "-contention.txt",
+    "-head.txt",
+    "-trace.txt",
+    ".rs",
+    ".c",
+    ".sh",
+    ".toml",
 ];
 
 /// The corpus beside the repository.

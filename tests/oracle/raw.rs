@@ -34,10 +34,12 @@ impl Calls {
 }
 
 /// The calls of one number by one thread, as perf counts them and as they were.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CallRow {
     pub(crate) perf: Calls,
     pub(crate) right: Calls,
+    /// Length of each call of `right` whose entry was seen.
+    pub(crate) lengths: Vec<Nanos>,
     /// Returns without an entry that perf measured from the entry of an earlier call.
     pub(crate) stale: u64,
     /// Returns with number -1, which perf leaves out.
@@ -48,13 +50,34 @@ pub(crate) struct CallRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Stays {
     pub(crate) count: u64,
+    /// From the CPU's last recorded switch to the one away from the thread, as perf has it.
     pub(crate) total: Nanos,
+    /// Stays that began with a switch that was not recorded: the CPU's last one was to another.
+    pub(crate) unseen: u64,
+    /// Of `total`: before the thread can have been there, because it was woken later, or already
+    /// ran elsewhere.
+    pub(crate) too_early: Nanos,
+    /// Of `total`: before an event shows the thread on that CPU, `too_early` included.
+    pub(crate) unproven: Nanos,
 }
 
 impl Stays {
     fn add(&mut self, ns: Nanos) {
         self.count += 1;
         self.total += ns;
+    }
+
+    pub(crate) fn join(&mut self, o: &Stays) {
+        self.count += o.count;
+        self.total += o.total;
+        self.unseen += o.unseen;
+        self.too_early += o.too_early;
+        self.unproven += o.unproven;
+    }
+
+    /// Whether `count` stays of `total` in sum are possible, given the events.
+    pub(crate) fn admit(&self, count: u64, total: Nanos) -> bool {
+        count == self.count && (self.total - self.unproven..=self.total - self.too_early).contains(&total)
     }
 }
 
@@ -113,6 +136,8 @@ pub(crate) type RunKey = (char, u64, u16);
 /// What the events of one file come to.
 #[derive(Default)]
 pub(crate) struct Raw {
+    /// Written to a pipe: perf's summaries cannot read it.
+    pub(crate) piped: bool,
     pub(crate) calls: BTreeMap<(Id, u32), CallRow>,
     /// By the thread id the record carries, as perf goes by.
     pub(crate) stays: BTreeMap<Id, Stays>,
@@ -135,6 +160,8 @@ pub(crate) struct Raw {
 #[derive(Default)]
 struct CpuNow {
     last_switch: Option<(Nanos, Id)>,
+    /// The thread that showed up last, and its first event since then or the last switch.
+    since: Option<(Id, Nanos)>,
     /// Interrupts and softirqs in progress, and until when time has been charged.
     depth: Vec<(char, u64)>,
     charged: Nanos,
@@ -151,7 +178,18 @@ impl Raw {
         // perf knows these events by their full names only.
         let raw_calls: Vec<bool> = info.events.iter().map(|e| e.system == "raw_syscalls").collect();
         let (start, end) = info.span.unwrap_or((0, 0));
-        let mut walk = Walk { raw: Raw::default(), open: BTreeMap::new(), entries: BTreeMap::new(), cpus: BTreeMap::new(), running: BTreeMap::new(), start, end };
+        let raw = Raw { piped: info.format.contains("pipe"), ..Raw::default() };
+        let mut walk = Walk {
+            raw,
+            open: BTreeMap::new(),
+            entries: BTreeMap::new(),
+            cpus: BTreeMap::new(),
+            elsewhere: BTreeMap::new(),
+            woken: BTreeMap::new(),
+            running: BTreeMap::new(),
+            start,
+            end,
+        };
         let name = |id| info.names.get(id);
         merge::drive(&*reader, 0, &mut |events: &[Event], _: &Batch| {
             for e in events {
@@ -166,6 +204,24 @@ impl Raw {
     }
 }
 
+/// Whether the thread in the record's head certainly has the CPU. Others may come from the middle
+/// of a switch, when the thread that leaves is still the current one.
+fn shows_who_runs(what: &What) -> bool {
+    use What::*;
+    matches!(
+        what,
+        SysEnter { .. }
+            | SysExit { .. }
+            | Waking { .. }
+            | Wakeup { .. }
+            | WakeupNew { .. }
+            | IrqEntry { .. }
+            | IrqExit { .. }
+            | SoftirqEntry { .. }
+            | SoftirqExit { .. }
+    )
+}
+
 struct Walk {
     raw: Raw,
     /// The call each thread is in: number and start.
@@ -173,6 +229,10 @@ struct Walk {
     /// perf's: when each thread last entered any call.
     entries: BTreeMap<Id, Nanos>,
     cpus: BTreeMap<u16, CpuNow>,
+    /// When each thread last left a CPU.
+    elsewhere: BTreeMap<Id, Nanos>,
+    /// When it was first woken after that.
+    woken: BTreeMap<Id, Nanos>,
     /// perf's: executions entered and not left.
     running: BTreeMap<RunKey, Vec<Nanos>>,
     start: Nanos,
@@ -208,6 +268,9 @@ impl Walk {
             What::SysExit { nr, ret } if is_raw_call => self.sys_exit(me, e.ts, nr, ret),
             What::Switch { prev, next, .. } => self.switch(e, id(prev), id(next)),
             What::Migrate { tid, .. } => *self.raw.moved.entry(id(tid)).or_default() += 1,
+            What::Waking { tid, .. } | What::Wakeup { tid, .. } | What::WakeupNew { tid, .. } => {
+                self.woken.entry(id(tid)).or_insert(e.ts);
+            }
             What::IrqEntry { irq, .. } => self.enter(e, 'i', irq as u64),
             What::IrqExit { irq } => self.leave(e, 'i', irq as u64),
             What::SoftirqEntry { vec } => self.enter(e, 's', vec as u64),
@@ -221,6 +284,9 @@ impl Walk {
         }
         if e.cpu != Cpu::UNKNOWN && e.id != holdup_trace::EventId::SIDEBAND {
             let c = self.cpus.entry(e.cpu.0).or_default();
+            if shows_who_runs(&e.what) && me != -1 && c.since.is_none_or(|(who, _)| who != me) {
+                c.since = Some((me, e.ts));
+            }
             if !c.seen {
                 (c.seen, c.idle_first) = (true, me == 0 && !matches!(e.what, What::Switch { .. }));
             }
@@ -237,6 +303,7 @@ impl Walk {
                 row.unnumbered += 1;
                 // What it returns is the interrupted code's register.
                 row.right.add(now - start, false);
+                row.lengths.push(now - start);
             }
             return;
         }
@@ -244,6 +311,7 @@ impl Walk {
         // perf keeps the time of the entry and never forgets it.
         row.perf.add(self.entries.get(&me).map_or(0, |start| now - start), failed);
         row.right.add(open.map_or(0, |(_, start)| now - start), failed);
+        row.lengths.extend(open.map(|(_, start)| now - start));
         row.stale += (open.is_none() && self.entries.contains_key(&me)) as u64;
     }
 
@@ -256,6 +324,8 @@ impl Walk {
         let gap = c.last_switch.is_some_and(|(_, last)| last != prev);
         let interrupted = std::mem::take(&mut c.interrupted);
         let first = c.last_switch.is_none();
+        let began = c.last_switch.map_or(e.ts, |(t, _)| t);
+        let shown = c.since.take().map_or(e.ts, |(_, t)| t).max(began);
         c.depth.clear();
         c.last_switch = Some((e.ts, next));
         let idle = self.raw.idle.entry(e.cpu.0).or_default();
@@ -269,11 +339,20 @@ impl Walk {
             }
             return;
         }
-        let me = id(e.tid);
-        self.raw.stays.entry(me).or_default().add(stay);
-        if me == -1 {
-            self.raw.stays_of_gone.entry(prev).or_default().add(stay);
+        let mut s = Stays::default();
+        s.add(stay);
+        if gap {
+            let left = self.elsewhere.get(&prev).copied().unwrap_or(0).max(self.woken.get(&prev).copied().unwrap_or(0));
+            let possible = left.clamp(began, shown);
+            (s.unseen, s.too_early, s.unproven) = (1, possible - began, shown - began);
         }
+        let me = id(e.tid);
+        self.raw.stays.entry(me).or_default().join(&s);
+        if me == -1 {
+            self.raw.stays_of_gone.entry(prev).or_default().join(&s);
+        }
+        self.elsewhere.insert(prev, e.ts);
+        self.woken.remove(&prev);
     }
 
     fn enter(&mut self, e: &Event, kind: char, id: u64) {

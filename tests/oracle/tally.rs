@@ -37,8 +37,16 @@ impl Tally {
 
     /// Print the counts, and fail if anything differed.
     pub(crate) fn finish(self) {
+        if self.counts.is_empty() {
+            eprintln!("SKIPPED: {}: there are no recordings", self.claim);
+        }
         let list = |m: &BTreeMap<&'static str, u64>| m.iter().map(|(k, n)| format!("{n} {k}")).collect::<Vec<_>>().join(", ");
-        eprintln!("{}: {}; exceptions: {}", self.claim, list(&self.counts), if self.exceptions.is_empty() { "none".to_owned() } else { list(&self.exceptions) });
+        eprintln!(
+            "{}: {}; exceptions: {}",
+            self.claim,
+            list(&self.counts),
+            if self.exceptions.is_empty() { "none".to_owned() } else { list(&self.exceptions) }
+        );
         let shown: Vec<&String> = self.failures.iter().take(40).collect();
         assert!(self.failures.is_empty(), "{}: {} differences, the first:\n{shown:#?}", self.claim, self.failures.len());
     }

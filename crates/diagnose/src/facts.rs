@@ -28,6 +28,8 @@ pub struct Facts<'a> {
     pub analysis: &'a Analysis,
     /// What the file is.
     pub info: &'a TraceInfo,
+    /// The same work elsewhere, to compare with.
+    pub baseline: Option<&'a Analysis>,
     /// What it can prove.
     pub caps: Capabilities,
     /// CPUs x wall.
@@ -56,7 +58,7 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// Draw them.
-    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis) -> Facts<'a> {
+    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>) -> Facts<'a> {
         let wall = analysis.wall_ns();
         let mut calls = analysis.syscalls(Group::System);
         calls.sort_by(|a, b| (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr)));
@@ -67,6 +69,7 @@ impl<'a> Facts<'a> {
         Facts {
             analysis,
             info,
+            baseline,
             caps: analysis.capabilities,
             capacity: analysis.capacity_ns(),
             wall,

@@ -139,8 +139,9 @@ impl Analysis {
                     min_ns: s.min,
                     avg_ns: s.total.checked_div(s.count).unwrap_or(0),
                     max_ns: s.max,
-                    p50_ns: s.hist.percentile(50),
-                    p99_ns: s.hist.percentile(99),
+                    // The middle of a bucket may lie beyond the longest call.
+                    p50_ns: s.hist.percentile(50).map(|p| p.clamp(s.min, s.max)),
+                    p99_ns: s.hist.percentile(99).map(|p| p.clamp(s.min, s.max)),
                     pending: s.pending,
                     pending_ns: s.pending_ns,
                     returned_only: s.returned_only,

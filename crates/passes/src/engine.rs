@@ -31,8 +31,6 @@ const ALL_CALLS: usize = 20;
 
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
-    /// Not known to be a recording of some tasks only.
-    system_wide: bool,
     /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
     has_sched_switch: bool,
     pub(crate) names: Arc<Names>,
@@ -78,7 +76,6 @@ impl Engine {
         caps.syscalls = raw || named >= ALL_CALLS;
         let mut engine = Engine {
             caps,
-            system_wide: info.system_wide != Some(false),
             has_sched_switch: info.events.iter().any(|e| e.short_name() == "sched_switch"),
             names: info.names.clone(),
             arch,
@@ -271,6 +268,7 @@ impl Engine {
             t.settle(woken);
             t.state = State::Running(cpu);
             self.quality.add(QualityCode::InferredSwitch, 1);
+            self.cpus.get_mut(cpu).switched_unseen(woken);
             self.set_current(now, cpu, Some((tid, slot)));
             return slot;
         }
@@ -285,6 +283,7 @@ impl Engine {
             c.unaccounted += now.saturating_sub(c.charged_to);
             c.charged_to = now;
             c.stack.clear();
+            c.switched_unseen(now);
             if !first {
                 self.quality.add(QualityCode::SwitchGap, 1);
             }
@@ -323,11 +322,11 @@ impl Engine {
     }
 
     /// perf misses every event of some CPUs' idle tasks (seen on 6.18 guests), the switches out of
-    /// idle among them. The CPU was idle then until the thread now running was woken, or, where
+    /// idle among them; recordings of some tasks never have them. The CPU was idle then until the thread now running was woken, or, where
     /// that was missed too, until about now: who slept shows up first by returning from its call.
     fn left_idle_unseen(&self, now: Nanos, cpu: Cpu, slot: Slot) -> Option<Nanos> {
         let c = self.cpus.get(cpu)?;
-        if slot == Slot::IDLE || !self.system_wide || !matches!(c.current, Some((_, Slot::IDLE))) {
+        if slot == Slot::IDLE || !matches!(c.current, Some((_, Slot::IDLE))) {
             return None;
         }
         let t = &self.threads[slot];

@@ -201,6 +201,22 @@ fn a_current_thread_that_changed_unseen_leaves_a_gap() {
 }
 
 #[test]
+fn a_stay_that_began_unseen_begins_with_the_wake_up() {
+    let a = run(&TraceBuilder::new(2)
+        .sys_enter(90, 0, 42, 0)
+        .switch(100, 0, 42, 0, "S")
+        .sys_enter(140, 1, 7, 1)
+        .wakeup(150, 1, 7, 42)
+        // The switch from the idle task to 42 is missing.
+        .sys_exit(155, 0, 42, 0, 1)
+        .switch(160, 0, 42, 0, "S")
+        .build());
+    let row = a.switches().into_iter().find(|r| r.tid == 42).unwrap();
+    assert_eq!((row.switches, row.runtime_ns), (2, 10));
+    assert_eq!(a.quality.count(QualityCode::InferredSwitch), 1);
+}
+
+#[test]
 fn interrupts_nest_and_the_innermost_is_charged() {
     let a = run(&TraceBuilder::new(1)
         .switch(100, 0, 7, 0, "S")

@@ -87,6 +87,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
             order.push((last, at as u32));
             at += rec.len();
         }
+        batch.quality.add(QualityCode::Truncated, (at < self.window.bytes().len()) as u64);
         // Equal times keep their order: the second component is the offset.
         order.sort();
         self.order = Some((order, 0));
@@ -146,11 +147,10 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
         }
         if let (Some(bytes), Some(decoder)) = (self.mapped, &mut self.decoder) {
             let at = decode::<E>(decoder, bytes, batch);
-            self.mapped = Some(&bytes[at..]);
             let more = batch.is_full();
-            if !more && at < bytes.len() && self.file.source.shrank() {
-                batch.quality.add(QualityCode::Truncated, 1);
-            }
+            // The index saw records to the end: where there are none any more, the file has shrunk.
+            batch.quality.add(QualityCode::Truncated, (!more && at < bytes.len()) as u64);
+            self.mapped = Some(&bytes[at..]);
             return Ok(more);
         }
         loop {

@@ -76,11 +76,6 @@ impl Source {
         }
     }
 
-    /// The file has lost bytes since it was opened.
-    pub(crate) fn shrank(&self) -> bool {
-        matches!(self, Source::Mapped(map) if map.shrank())
-    }
-
     /// Fill `buf` from `offset` as far as there are bytes; returns how many that were.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
