@@ -49,14 +49,12 @@ pub(crate) enum Command {
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),
     /// Every event in order, in the column of the context it happens in
-    #[command(
-        after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
+    #[command(after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
                       system call (SYSCALL), the scheduler, a kernel thread or the idle task (KERNEL), an interrupt\n\
                       or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the trace, DELTA_US from the\n\
                       line above. --pid, --tid and --comm show what these threads do and what switches to or wakes\n\
                       them. --format json writes one object per line.\n\n\
-                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
-    )]
+                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data")]
     Events(EventsArgs),
 }
 
