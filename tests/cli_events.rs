@@ -32,7 +32,7 @@ fn json(name: &str, args: &[&str]) -> Vec<Value> {
 #[test]
 fn nesting_shows() {
     // A worker sleeps on the semaphore, another runs, posts and wakes it.
-    insta::assert_snapshot!("semop", stdout(SEMOP, &["--time", "14.5,14.515", "--comm", "semop-1,semop-2", "-n", "60"]));
+    insta::assert_snapshot!("semop", stdout(SEMOP, &["--time", "14.6,14.62", "--comm", "semop-1,semop-2", "-n", "60"]));
 }
 
 #[test]
