@@ -185,6 +185,12 @@ impl Analysis {
         self.locks_from(by, self.lock_source(by))
     }
 
+    /// Whether the trace was recorded with events of kernel locks.
+    pub fn sees_locks(&self) -> bool {
+        let locks = &self.engine.locks;
+        self.capabilities.contention || self.capabilities.lockdep || !locks.contention.sums.is_empty() || !locks.lockdep.sums.is_empty()
+    }
+
     /// Which events [`Analysis::locks`] takes.
     pub fn lock_source(&self, by: LockBy) -> LockSource {
         let lockdep = !self.engine.locks.lockdep.sums.is_empty();
@@ -241,7 +247,11 @@ impl Analysis {
 
     fn lock_wanted(&self, lock: u64, kind: Option<LockKind>, waiter: Waiter) -> bool {
         let o = &self.options;
-        (o.lock_addresses.is_empty() || o.lock_addresses.contains(&lock))
+        let named = || {
+            let name = self.class(lock).or_else(|| self.lock_name(lock));
+            name.is_some_and(|n| o.lock_names.iter().any(|wanted| *wanted == n))
+        };
+        (o.lock_addresses.is_empty() && o.lock_names.is_empty() || o.lock_addresses.contains(&lock) || named())
             && (o.lock_kinds.is_empty() || kind.is_some_and(|k| o.lock_kinds.contains(&k)))
             && match waiter.slot() {
                 Some(slot) => self.wanted(self.thread(slot)),
