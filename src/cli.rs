@@ -53,6 +53,16 @@ pub(crate) enum Command {
     /// Interrupts, softirqs and kernel work
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),
+    /// Every event in order, in the column of the context it happens in
+    #[command(
+        after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
+                      system call (SYSCALL), the scheduler, a kernel thread or the idle task (KERNEL), an interrupt\n\
+                      or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the trace, DELTA_US from the\n\
+                      line above. --pid, --tid and --comm show what these threads do and what switches to or wakes\n\
+                      them. --format json writes one object per line.\n\n\
+                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
+    )]
+    Events(EventsArgs),
 }
 
 /// Which trace.
@@ -203,6 +213,9 @@ pub(crate) struct SummaryArgs {
 pub(crate) struct DiagnoseArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+    /// A trace of the same work on one CPU (or on another kernel) to compare with
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) baseline: Option<PathBuf>,
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
@@ -314,6 +327,18 @@ pub(crate) struct LocksArgs {
     /// With a dump of /proc/lock_stat: the dump taken before it
     #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Only events of this name, with or without system; * and ? stand for any characters
+    #[arg(short, long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Selection")]
+    pub(crate) event: Vec<String>,
+    /// Stop after N lines, 0 for all [default: all]
+    #[arg(short = 'n', visible_short_alias = 'E', long, value_name = "N", help_heading = "Output")]
+    pub(crate) entries: Option<u64>,
 }
 
 #[derive(Debug, Args)]

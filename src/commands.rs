@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::exit::{self, usage};
 use anyhow::Result;
 use holdup_diagnose::Class;
-use holdup_passes::{Analysis, Group, analyze};
+use holdup_passes::{Analysis, Group, Options, analyze};
 use holdup_render::{Body, Format, Info, Report, Section, Table, TraceHead, schema, text};
 use holdup_trace::{Capabilities, Reader, Severity};
 
@@ -18,6 +18,7 @@ const SUMMARY_ENTRIES: usize = 10;
 pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
         Command::Diagnose(args) => return diagnose(args),
+        Command::Events(args) => return crate::events::run(args),
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
             table("syscalls", &args.table, schema::syscalls(&[], by), |a| schema::syscalls(&a.syscalls(by), by))
@@ -49,9 +50,16 @@ fn diagnose(args: &DiagnoseArgs) -> Result<u8> {
         .iter()
         .map(|id| Class::from_id(id).ok_or_else(|| usage(format!("--fail-on: no class {id}; there are {}", class_ids()))))
         .collect::<Result<Vec<Class>>>()?;
+    let baseline = match &args.baseline {
+        Some(path) => {
+            let reader = holdup_open::open(path)?;
+            Some(analyze(&*reader, &Options::default())?)
+        }
+        None => None,
+    };
     let mut verdict = Class::NotEnoughEvidence;
     report("diagnose", &args.common, |reader, analysis, _| {
-        let diagnosis = holdup_diagnose::diagnose(reader.info(), analysis);
+        let diagnosis = holdup_diagnose::diagnose(reader.info(), analysis, baseline.as_ref());
         verdict = diagnosis.verdict.class;
         Ok(Body::Diagnosis(Box::new(diagnosis)))
     })?;

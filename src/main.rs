@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod config;
+mod events;
 mod exit;
 mod locks;
 mod output;
@@ -19,8 +20,9 @@ fn main() -> ExitCode {
         Err(error) => {
             let code = exit::code(&error);
             if code != exit::OK {
-                // Messages quote the trace, which may hold anything.
-                let _ = writeln!(std::io::stderr(), "holdup: {}", holdup_render::escape(&format!("{error:#}")));
+                // A ReadError tells its cause itself. Messages quote the trace, which may hold anything.
+                let message = if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
+                let _ = writeln!(std::io::stderr(), "holdup: {}", holdup_render::escape(&message));
             }
             code
         }

@@ -43,6 +43,22 @@ impl Output {
         }
     }
 
+    /// The file, for messages.
+    pub(crate) fn name(&self) -> Option<String> {
+        match self {
+            Output::Stdout => None,
+            Output::File(path, _) => Some(path.display().to_string()),
+        }
+    }
+
+    /// Hand the output to `write`, which buffers by itself.
+    pub(crate) fn stream<T>(self, write: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
+        match self {
+            Output::Stdout => write(&mut io::stdout().lock()),
+            Output::File(_, mut file) => write(&mut file),
+        }
+    }
+
     /// Write `report`.
     pub(crate) fn write(self, report: &Report, format: &Format) -> Result<()> {
         match self {

@@ -4,12 +4,32 @@ use holdup_passes::{Analysis, Cause, Group, Ledger, Server, Slot, SyscallRow, Th
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
 
+/// What company in the kernel costs a system call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crowded {
+    /// The call.
+    pub name: String,
+    /// Its number.
+    pub nr: u32,
+    /// CPU time of its calls beyond what they cost in little company.
+    pub excess_ns: Nanos,
+    /// CPU time of one call in little company.
+    pub alone_ns: Nanos,
+    /// CPU time of one call on average.
+    pub mean_ns: Nanos,
+}
+
+/// A mean over fewer calls says nothing.
+const FEW_CALLS: u64 = 5;
+
 /// Everything a rule may look at.
 pub struct Facts<'a> {
     /// The tables.
     pub analysis: &'a Analysis,
     /// What the file is.
     pub info: &'a TraceInfo,
+    /// The same work elsewhere, to compare with.
+    pub baseline: Option<&'a Analysis>,
     /// What it can prove.
     pub caps: Capabilities,
     /// CPUs x wall.
@@ -26,6 +46,8 @@ pub struct Facts<'a> {
     pub server: Option<Server>,
     /// Application threads that ran for at least 1 % of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
+    /// System calls that cost more in company, most excess first.
+    pub crowded: Vec<Crowded>,
     /// Time application threads spent ready but not running.
     pub ready: Nanos,
     /// Of it: behind another thread on the same CPU.
@@ -36,7 +58,7 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// Draw them.
-    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis) -> Facts<'a> {
+    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>) -> Facts<'a> {
         let wall = analysis.wall_ns();
         let mut calls = analysis.syscalls(Group::System);
         calls.sort_by(|a, b| (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr)));
@@ -47,9 +69,11 @@ impl<'a> Facts<'a> {
         Facts {
             analysis,
             info,
+            baseline,
             caps: analysis.capabilities,
             capacity: analysis.capacity_ns(),
             wall,
+            crowded: crowded(analysis, &calls),
             ledger: analysis.ledger(),
             calls,
             waits: analysis.wait_rows(),
@@ -125,5 +149,37 @@ impl<'a> Facts<'a> {
     /// One thread.
     pub fn thread(&self, slot: Slot) -> &Thread {
         self.analysis.thread(slot)
+    }
+}
+
+/// The cheapest of the levels with at most half the company there ever was is what a call costs
+/// by itself; more than that is the price of company: waiting for locks, caches, memory.
+fn crowded(analysis: &Analysis, calls: &[SyscallRow]) -> Vec<Crowded> {
+    let mut out: Vec<Crowded> = calls
+        .iter()
+        .filter_map(|call| {
+            let levels = &analysis.crowding(call.nr)?.levels;
+            let highest = levels.iter().rposition(|l| l.count >= FEW_CALLS)?;
+            let low = &levels[..=(highest.saturating_sub(1)) / 2];
+            let alone_ns = low.iter().filter(|l| l.count >= FEW_CALLS).map(|l| l.cpu_ns / l.count).min()?;
+            let excess_ns = levels[..=highest].iter().map(|l| l.cpu_ns.saturating_sub(l.count * alone_ns)).sum();
+            let total = analysis.crowding(call.nr)?.total();
+            Some(Crowded { name: call.name.clone(), nr: call.nr, excess_ns, alone_ns, mean_ns: total.cpu_ns / total.count.max(1) })
+        })
+        .collect();
+    out.sort_by(|a, b| b.excess_ns.cmp(&a.excess_ns).then(a.nr.cmp(&b.nr)));
+    out
+}
+
+impl Facts<'_> {
+    /// Excess CPU time of calls for which `wanted` holds.
+    pub fn excess(&self, wanted: impl Fn(WaitKind) -> bool) -> Nanos {
+        self.crowded.iter().filter(|c| wanted(holdup_syscalls::wait_kind(&c.name))).map(|c| c.excess_ns).sum()
+    }
+
+    /// Whether the futex calls' excess belongs to the kernel's own locks: the hash buckets that
+    /// futexes share are spinlocks, and contend without any thread waiting for another's mutex.
+    pub fn futex_hash_contends(&self) -> bool {
+        self.excess(|k| k == WaitKind::ThreadSync) > self.ledger.ns("idle/thread-sync") + self.ledger.ns("idle/one-server")
     }
 }

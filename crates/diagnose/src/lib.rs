@@ -22,9 +22,9 @@ pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Verdict};
 use holdup_passes::Analysis;
 use holdup_trace::TraceInfo;
 
-/// Judge a trace.
-pub fn diagnose(info: &TraceInfo, analysis: &Analysis) -> Diagnosis {
-    let facts = Facts::new(info, analysis);
+/// Judge a trace, beside another of the same work if there is one.
+pub fn diagnose(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>) -> Diagnosis {
+    let facts = Facts::new(info, analysis, baseline);
     let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(&facts)).collect();
     // Stable: rules of equal loss stay in the order of the list.
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));

@@ -18,11 +18,12 @@ pub fn record_command(info: &TraceInfo) -> String {
         .filter(|(name, _, _)| (x86 || *name != "page_faults") && (!old || *name != "contention"))
         .map(|(_, _, events)| events)
         .collect();
+    // One -e per group, so that text can break the command between them.
     if info.format.starts_with("trace.dat") {
-        let each: Vec<String> = events.iter().flat_map(|e| e.split(',')).map(|e| format!("-e {e}")).collect();
-        format!("trace-cmd record {} sleep 10", each.join(" "))
+        let each: Vec<&str> = events.iter().flat_map(|e| e.split(',')).collect();
+        format!("trace-cmd record -e {} -- sleep 10", each.join(" -e "))
     } else {
-        format!("perf record -a -m 8M -e {} -- sleep 10", events.join(","))
+        format!("perf record -a -m 8M -e {} -- sleep 10", events.join(" -e "))
     }
 }
 

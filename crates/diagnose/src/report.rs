@@ -35,6 +35,10 @@ classes! {
     ThreadSerialization = "thread-serialization",
     /// One or few locks of the kernel itself are hot.
     KernelLockConflict = "kernel-lock-conflict",
+    /// Driver work confined to one CPU that others wait for.
+    FunneledDriver = "funneled-driver",
+    /// The same work takes a longer kernel path than on one CPU.
+    MpUpOverhead = "mp-up-overhead",
     /// The disks, not the processors.
     IoBound = "io-bound",
     /// More work than processors.

@@ -20,10 +20,14 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         return verdict(facts, Class::NotEnoughEvidence, 0.0, missing, None);
     }
     let holding = || findings.iter().filter(|f| f.ruled_out.is_none());
-    // Queueing for busy CPUs costs no capacity: it is the verdict only if nothing else holds.
-    let best = holding().find(|f| f.class != Class::CpuOverload).or_else(|| holding().next());
+    // Queueing for busy CPUs costs no capacity, and a longer kernel path little: they are the
+    // verdict only if nothing else holds.
+    let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
+    let best = holding().find(|f| !mild(f)).or_else(|| holding().find(|f| f.class == Class::MpUpOverhead)).or_else(|| holding().next());
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
-    let kernel = facts.node("busy/kernel") - explained_kernel(facts);
+    // Whether a call costs more in company shows only where it was made in different company.
+    let judged = facts.analysis.cpus == 1 || facts.crowded.iter().any(|c| c.mean_ns > 0);
+    let kernel = if judged { 0.0 } else { facts.node("busy/kernel") - explained_kernel(facts) };
     let best_share = best.filter(|b| b.class != Class::CpuOverload).map_or(0.0, |b| b.share);
     if kernel >= UNEXPLAINED_KERNEL_PCT && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);
@@ -36,7 +40,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     match best {
         Some(best) => {
             let rival = runner_up.filter(|r| r.class != Class::CpuOverload).map_or(0.0, |r| r.share);
-            let clear = if best.class == Class::CpuOverload { 0.3 } else { ((best.share - rival) / 100.0).clamp(0.0, 0.4) };
+            let clear = if mild(&best) { 0.3 } else { ((best.share - rival) / 100.0).clamp(0.0, 0.4) };
             verdict(facts, best.class, 0.55 + clear, best.summary.clone(), runner_up.map(|r| r.class))
         }
         None => {
@@ -131,6 +135,8 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::WorkloadImbalance => &["procs", "syscalls --by thread"],
         Class::ApplicationSerialization | Class::ThreadSerialization | Class::KernelLockConflict => &["syscalls --by thread", "switches"],
         Class::IoBound => &["syscalls", "irqs"],
+        Class::FunneledDriver => &["irqs", "cpus"],
+        Class::MpUpOverhead => &["syscalls"],
         Class::CpuOverload => &["switches", "procs"],
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],

@@ -232,9 +232,10 @@ impl RunDecoder for Stretch<'_> {
     }
 }
 
-/// Blocks an out-of-order decoder keeps.
-const BLOCKS: usize = 16;
-const SMALL_BLOCK: usize = 64 << 10;
+/// Blocks an out-of-order decoder keeps. Small ones: in text in no order at all every line may
+/// need another.
+const BLOCKS: usize = 256;
+const SMALL_BLOCK: usize = 4 << 10;
 
 /// Decodes lines picked by place.
 pub(crate) struct Picked<'a> {

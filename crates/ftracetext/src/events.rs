@@ -7,7 +7,7 @@ use holdup_trace::{EventDesc, EventId};
 use rustc_hash::FxHashMap;
 
 /// More names than this are not events but a misunderstanding; the rest share one entry.
-const MAX_NAMES: usize = 4096;
+pub(crate) const MAX_NAMES: usize = 4096;
 
 /// One event of the file.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Entry {
 pub(crate) struct Events {
     entries: Vec<Entry>,
     by_name: FxHashMap<(Form, Box<[u8]>), u32>,
+    /// The entry of all names that were too many.
+    overflow: Option<u32>,
     /// Syscalls the caller had no number for; the k-th has [`UNNUMBERED_SYSCALL`]` + k`.
     pub(crate) unnumbered: Vec<String>,
 }
@@ -37,7 +39,7 @@ impl Events {
         // All functions are one event.
         let name = if form == Form::Function { b"" } else { name };
         let full = self.entries.len() >= MAX_NAMES;
-        let name = if full { b"(too many event names)" } else { name };
+        let (name, form) = if full { (&b"(too many event names)"[..], Form::Colon) } else { (name, form) };
         if let Some(&i) = self.by_name.get(&(form, Box::from(name))) {
             return i;
         }
@@ -56,6 +58,9 @@ impl Events {
         let i = self.entries.len() as u32;
         self.entries.push(Entry { key: name.into(), form, id, kind, nr, detail: detail.into() });
         self.by_name.insert((form, name.into()), i);
+        if full {
+            self.overflow = Some(i);
+        }
         i
     }
 
@@ -81,10 +86,9 @@ impl Events {
         {
             return Some(e);
         }
-        let at =
-            self.by_name.get(&(form, Box::from(name))).or_else(|| self.by_name.get(&(form, Box::from(&b"(too many event names)"[..]))))?;
-        cache.0[slot] = *at;
-        self.entries.get(*at as usize)
+        let at = self.by_name.get(&(form, Box::from(name))).copied().or(self.overflow)?;
+        cache.0[slot] = at;
+        self.entries.get(at as usize)
     }
 
     /// The entry at `place`.

@@ -8,17 +8,21 @@
 //!
 //! The pass also collects the names of events, the span, and the lines nobody can read.
 
+use crate::fields::sched::idle_letters;
 use crate::line::{Form, Line, Other, Syntax, other, parse};
 use crate::scan::{hex, lossy};
 use crate::source::Source;
 use holdup_trace::Nanos;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A line longer than this is not one of a trace.
 pub(crate) const MAX_LINE: usize = 1 << 20;
+/// More names than this are not events but a misunderstanding.
+const NAMES: usize = crate::events::MAX_NAMES + 1;
 /// Unreadable lines kept as examples.
 const EXAMPLES: usize = 3;
 
@@ -44,6 +48,8 @@ pub(crate) struct Index {
     pub(crate) examples: Vec<(u64, String)>,
     /// Bit n: a time stamp with n digits behind the point.
     pub(crate) digits: u16,
+    /// trace-cmd printed an idle kernel thread as `W`, or as `I`; see [`idle_letters`].
+    pub(crate) idle_letters: (bool, bool),
     /// There are stack frames.
     pub(crate) frames: bool,
     /// Kernel functions seen in stack frames: start and name.
@@ -84,18 +90,19 @@ pub(crate) fn index(source: &Source, syntax: Syntax, chunk: u64) -> io::Result<I
     let mut parts = done.into_inner().unwrap_or_else(|e| e.into_inner());
     parts.sort_by_key(|p| p.0);
     let mut all = Index::default();
+    let mut known = FxHashSet::default();
     for (_, part) in parts {
-        all.absorb(part?);
+        all.absorb(part?, &mut known);
     }
     Ok(all)
 }
 
 impl Index {
-    fn absorb(&mut self, other: Index) {
+    fn absorb(&mut self, other: Index, known: &mut FxHashSet<(Form, Box<[u8]>)>) {
         self.stretches.extend(other.stretches);
         for name in other.names {
-            // Few names; most chunks bring none that is new.
-            if !self.names.contains(&name) {
+            if self.names.len() < NAMES && !known.contains(&name) {
+                known.insert(name.clone());
                 self.names.push(name);
             }
         }
@@ -108,6 +115,8 @@ impl Index {
         let room = EXAMPLES.saturating_sub(self.examples.len());
         self.examples.extend(other.examples.into_iter().take(room));
         self.digits |= other.digits;
+        self.idle_letters.0 |= other.idle_letters.0;
+        self.idle_letters.1 |= other.idle_letters.1;
         self.frames |= other.frames;
         self.symbols.extend(other.symbols);
     }
@@ -165,6 +174,8 @@ struct Scan {
     lead: Option<u64>,
     /// Where names seen lately are.
     recent: [u32; SLOTS],
+    /// Where all others are, by the hash of the name.
+    by_hash: FxHashMap<u64, u32>,
     records: Vec<bool>,
     seen_symbols: Vec<u64>,
 }
@@ -177,6 +188,7 @@ impl Scan {
             last: 0,
             lead: None,
             recent: [u32::MAX; SLOTS],
+            by_hash: FxHashMap::default(),
             records: Vec::new(),
             seen_symbols: vec![0; SLOTS],
         }
@@ -206,6 +218,9 @@ impl Scan {
         if self.records[place] {
             return;
         }
+        if self.index.idle_letters == (false, false) && l.name == b"sched_switch" {
+            self.index.idle_letters = idle_letters(l.body);
+        }
         self.index.digits |= 1 << l.stamp.digits;
         self.index.events += 1;
         self.index.span = Some(match self.index.span {
@@ -225,17 +240,24 @@ impl Scan {
         {
             return self.recent[slot] as usize;
         }
+        let mut hasher = FxHasher::default();
+        (name, form).hash(&mut hasher);
         let names = &mut self.index.names;
-        // Beyond this the file is no trace; the last name stands for all others.
-        let place = names.iter().position(|n| n.0 == form && *n.1 == *name).unwrap_or_else(|| {
-            if names.len() < 5000 {
+        let place = match self.by_hash.get(&hasher.finish()) {
+            Some(&place) if names[place as usize].0 == form && *names[place as usize].1 == *name => place,
+            // The last name stands for all that are too many.
+            _ if names.len() >= NAMES => NAMES as u32 - 1,
+            // A hash that two names share makes one of them appear twice, which does no harm.
+            _ => {
                 names.push((form, name.into()));
                 self.records.push(form == Form::Record);
+                let place = names.len() as u32 - 1;
+                self.by_hash.insert(hasher.finish(), place);
+                place
             }
-            names.len() - 1
-        });
-        self.recent[slot] = place as u32;
-        place
+        };
+        self.recent[slot] = place;
+        place as usize
     }
 
     fn not_event(&mut self, at: u64, line: &[u8]) {

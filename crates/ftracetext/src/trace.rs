@@ -2,7 +2,6 @@
 
 use crate::decode::{Picked, Stretch};
 use crate::events::{Events, Rules};
-use crate::fields::sched::has_old_states;
 use crate::index::{Index, index};
 use crate::line::Syntax;
 use crate::order::{self, Place};
@@ -155,7 +154,7 @@ impl TextTrace {
             Order::Stretches(_) => found.stretches.iter().map(|s| Run { first_ts: s.first }).collect(),
             Order::Sorted(places) => places.chunks(order::RUN).map(|c| Run { first_ts: c[0].0 }).collect(),
         };
-        let old_states = dialect.kind == DialectKind::Report && has_old_states(&head);
+        let old_states = found.idle_letters == (true, false);
         Ok(TextTrace { info, quality, dialect, source, syntax, old_states, events, runs, order, event_count: found.events })
     }
 
@@ -207,6 +206,10 @@ impl Reader for TextTrace {
 
     fn quality(&self) -> &Quality {
         &self.quality
+    }
+
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        (&mut self.info, &mut self.quality)
     }
 
     fn runs(&self) -> &[Run] {

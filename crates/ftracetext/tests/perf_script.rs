@@ -72,15 +72,10 @@ fn text_and_binary_tell_the_same_of_every_recording() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut files = 0;
-    for folder in std::fs::read_dir(corpus).unwrap() {
-        let folder = folder.unwrap().path();
-        for file in folder.is_dir().then(|| std::fs::read_dir(folder).unwrap()).into_iter().flatten() {
-            let file = file.unwrap().path();
-            let name = file.file_name().unwrap().to_string_lossy().into_owned();
-            if name.ends_with(".perf.data.zst") || name.ends_with(".perf.pipe.data.zst") {
-                compare(&file, dir.path());
-                files += 1;
-            }
+    for suffix in [".perf.data.zst", ".perf.pipe.data.zst"] {
+        for file in common::files(&corpus, suffix) {
+            compare(&file, dir.path());
+            files += 1;
         }
     }
     eprintln!("{files} recordings compared");

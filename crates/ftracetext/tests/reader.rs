@@ -58,6 +58,18 @@ fn text_in_no_order_at_all_is_sorted_by_place() {
 }
 
 #[test]
+fn too_many_names_are_one_event() {
+    let text: String = (0..9000).map(|i| line(1.0, i).replace("softirq_raise", &format!("name{i}"))).collect();
+    for run_bytes in [20_000, 4 << 20] {
+        let t = TextOptions { run_bytes, ..TextOptions::default() }.open_stream(Path::new("-"), text.as_bytes()).unwrap();
+        let (rows, quality) = all(&t, &|e, _, r| Some(r.info().events[e.id.0 as usize].name.clone()));
+        assert_eq!((rows.len(), t.event_count(), t.info().events.len()), (9000, 9000, 4097));
+        assert_eq!((rows[0].as_str(), rows[8999].as_str()), ("name0", "(too many event names)"));
+        assert_eq!(quality.entries().len(), 1);
+    }
+}
+
+#[test]
 fn the_size_of_runs_changes_nothing() {
     let text: String = (0..3000).map(|i| line(f64::from(i / 3) / 100.0 + 1.0, i)).collect();
     for run_bytes in [100, 1000, 70_001, 1 << 20] {

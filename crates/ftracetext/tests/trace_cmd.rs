@@ -69,6 +69,49 @@ fn every_dialect_of_trace_cmd_tells_the_same() {
     }
 }
 
+fn compare_with_binary(file: &Path, dir: &Path) {
+    let data = inflate(file, dir);
+    let binary = holdup_tracedat::open(&data).unwrap_or_else(|e| panic!("{e}"));
+    let (b, _) = all(&binary, &row);
+    let (a, quality) = all(&report(&data, &["-t", "-N"]), &row);
+    let file = file.display().to_string();
+    assert_eq!(quality.count(QualityCode::BadRecords) + quality.count(QualityCode::MissingField), 0, "{file}: {quality:?}");
+    assert_same(&file, a, b);
+    let (a, _) = all(&report(&data, &["-t"]), &row);
+    let (b, _) = all(&binary, &row);
+    assert_same(&file, without_plus(a), without_plus(b));
+    std::fs::remove_file(data).unwrap();
+}
+
+#[test]
+fn text_and_binary_tell_the_same() {
+    let Some(corpus) = corpus("vm") else { return };
+    if !has("trace-cmd") || !has("zstd") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["debian61/kern_mmap_c4.trace.dat.zst", "lockstat612/ls_kern_mmap_c4.trace.dat.zst"] {
+        compare_with_binary(&corpus.join(file), dir.path());
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: all recordings of the corpus"]
+fn text_and_binary_tell_the_same_of_every_recording() {
+    let Some(corpus) = corpus("vm") else { return };
+    if !has("trace-cmd") || !has("zstd") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut files = 0;
+    for file in common::files(&corpus, ".trace.dat.zst") {
+        compare_with_binary(&file, dir.path());
+        files += 1;
+    }
+    eprintln!("{files} recordings compared");
+    assert!(files > 0);
+}
+
 #[test]
 fn reports_of_several_files_name_each() {
     let Some(corpus) = corpus("vm") else { return };

@@ -8,7 +8,7 @@ fn unsupported(what: &str, way_out: &str) -> ErrorKind {
 
 /// A trace of LTTng or barectf.
 pub(crate) fn ctf() -> ErrorKind {
-    unsupported("a CTF trace (LTTng)", "not read yet; record with perf record or trace-cmd record instead")
+    unsupported("a CTF trace (LTTng, barectf)", "not read yet; record with perf record or trace-cmd record instead")
 }
 
 /// What the first bytes look like.
@@ -30,7 +30,7 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         return ctf();
     }
     if head.get(257..262) == Some(b"ustar") {
-        return unsupported("a tar archive", "unpack it: tar xf FILE");
+        return unsupported("a tar archive", "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a trace");
     }
     if is_etl(head) {
         return unsupported("a Windows event trace (ETL)", "holdup reads traces of Linux");
@@ -40,29 +40,33 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     if is_text(head) {
         if trimmed.starts_with(['{', '[']) {
             if contains(b"traceEvents") || contains(b"\"ph\"") {
-                return unsupported("a Chrome JSON trace", "holdup reads what perf, trace-cmd or ftrace recorded");
+                return unsupported("a Chrome JSON trace", "it lacks the scheduler's events; record with perf, trace-cmd or ftrace");
             }
             return unsupported("JSON", "holdup reads what perf, trace-cmd or ftrace recorded, not what was made from it");
         }
         if trimmed.starts_with('<') {
             return unsupported("HTML or XML", "holdup reads what perf, trace-cmd or ftrace recorded");
         }
-        return unsupported("text of an unknown kind", "holdup reads perf.data files: perf record -a -e sched:* ...");
+        return unsupported(
+            "text of an unknown kind",
+            "holdup reads perf script's text if it has time and event, trace-cmd report's, and the kernel's trace file",
+        );
+    }
+    if is_pprof(head) {
+        return unsupported("a pprof profile", "it holds sums, not events; record with perf record");
     }
     if is_perfetto(head) {
-        return unsupported("a Perfetto trace", "traceconv systrace FILE OUT makes ftrace text of it");
+        return unsupported("a Perfetto trace", "not read yet; traceconv systrace FILE OUT makes ftrace text of it");
     }
     unsupported("a file of an unknown kind", "holdup reads what perf record, trace-cmd record or ftrace wrote")
 }
 
 /// First bytes that tell, what they tell, and the way out.
 const MAGIC: &[(&[u8], &str, &str)] = &[
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed data", "unpack it on the fly: zstd -dc FILE | holdup ... -"),
-    (b"\x1f\x8b", "gzip-compressed data", "unpack it on the fly: gzip -dc FILE | holdup ... -"),
-    (b"\xfd7zXZ\0", "xz-compressed data", "unpack it on the fly: xz -dc FILE | holdup ... -"),
     (b"BZh", "bzip2-compressed data", "unpack it on the fly: bzip2 -dc FILE | holdup ... -"),
     (b"\x04\x22\x4d\x18", "lz4-compressed data", "unpack it on the fly: lz4 -dc FILE | holdup ... -"),
-    (b"PK\x03\x04", "a zip archive", "unpack it: unzip FILE"),
+    (b"\x5d\0\0", "lzma-compressed data", "unpack it on the fly: xz -dc --format=lzma FILE | holdup ... -"),
+    (b"PK\x05\x06", "an empty zip archive", "name a trace, or an archive with one"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
     (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
     (b"PERFILE2", "a perf.data file", "this build cannot read it"),
@@ -90,6 +94,18 @@ fn is_etl(head: &[u8]) -> bool {
 
 fn is_text(head: &[u8]) -> bool {
     !head.iter().any(|&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
+}
+
+/// `Profile { repeated ValueType sample_type = 1 }`: a short message of two small numbers, and more
+/// such messages or samples (field 2).
+fn is_pprof(head: &[u8]) -> bool {
+    match head {
+        [0x0a, length @ 2..=12, 0x08, rest @ ..] => {
+            let length = usize::from(*length);
+            rest.get(..length - 1).is_some_and(|body| body.contains(&0x10)) && matches!(rest.get(length - 1), Some(0x0a | 0x12))
+        }
+        _ => false,
+    }
 }
 
 /// `Trace { repeated TracePacket packet = 1 }`: field 1, a length, and inside it a packet whose
@@ -131,10 +147,9 @@ mod tests {
             (&[0xc1, 0x1f, 0xfc, 0xc1, 0], "CTF"),
             (b"\x0a\x10\x32\x0e\x08\x01\0\0", "Perfetto"),
             (&etl, "ETL"),
-            (b"\x1f\x8b\x08\0", "gzip"),
-            (b"\xfd7zXZ\0\0", "xz"),
-            (b"\x28\xb5\x2f\xfd\0", "zstd"),
-            (b"PK\x03\x04\0", "zip"),
+            (b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04", "pprof"),
+            (b"BZh91AY", "bzip2"),
+            (b"PK\x05\x06\0", "empty zip"),
             (&tar, "tar"),
             (b"{\"traceEvents\":[", "Chrome"),
             (b"  {\"a\": 1}", "JSON"),

@@ -1,38 +1,61 @@
 //! Opens a trace of any format holdup reads. What a file is shows in its first bytes, never in its
 //! name.
+//!
+//! ```text
+//!  path | pipe ──► first bytes ──► a wrapper? unpack, look again (twice at most)
+//!                       │
+//!                       ├────────► a format: its reader
+//!                       └────────► anything else: its name, and the way out
+//! ```
 
 mod foreign;
+mod wrap;
+mod zip;
 
-use holdup_trace::{ErrorKind, Reader, Result};
+pub use wrap::{ALLOWANCE, RATIO};
+
+use holdup_trace::{ErrorKind, QualityCode, ReadError, Reader, Result};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
+use std::sync::Arc;
+use wrap::{Input, Meter, Wrapper};
 
-/// How much of a file is looked at to tell what it is.
-const HEAD: usize = 4096;
+/// How much of a file is looked at to tell what it is: enough for text that begins with a few
+/// hundred lines of heading.
+const HEAD: usize = 64 << 10;
+/// Wrappers around a trace, one in the other.
+const LAYERS: usize = 2;
 
-/// A stream whose first bytes have been looked at and put back.
+/// A stream of bytes.
 type Stream = Box<dyn Read + Send>;
 
 /// A format holdup reads.
 struct Format {
-    sniff: fn(&[u8]) -> bool,
+    /// What gives the format away, if `head` is of it.
+    sniff: fn(&[u8]) -> Option<&'static str>,
     open: fn(&Path) -> Result<Box<dyn Reader>>,
     stream: fn(&Path, Stream) -> Result<Box<dyn Reader>>,
 }
 
 /// One line per reader crate.
 macro_rules! formats {
-    ($($reader:ident),* $(,)?) => {
+    ($($reader:ident $(by $why:literal)?),* $(,)?) => {
         &[$(Format {
-            sniff: $reader::sniff,
+            sniff: |head| formats!(@sniff $reader, head $(, $why)?),
             open: |path| Ok(Box::new($reader::open(path)?)),
             stream: |path, stream| Ok(Box::new($reader::open_stream(path, stream)?)),
         }),*]
     };
+    (@sniff $reader:ident, $head:ident, $why:literal) => { $reader::sniff($head).then_some($why) };
+    (@sniff $reader:ident, $head:ident) => { $reader::sniff($head) };
 }
 
-const FORMATS: &[Format] = formats![holdup_perfdata, holdup_tracedat, text,];
+const FORMATS: &[Format] = formats![
+    holdup_perfdata by "the magic number PERFILE2 (perf.data)",
+    holdup_tracedat by "the magic number 17 08 44 and `tracing` (trace.dat)",
+    text,
+];
 
 /// Text comes last: its sniffer is the least certain.
 mod text {
@@ -43,8 +66,8 @@ mod text {
     use std::io::Read;
     use std::path::Path;
 
-    pub(super) fn sniff(head: &[u8]) -> bool {
-        holdup_ftracetext::sniff(head).is_some()
+    pub(super) fn sniff(head: &[u8]) -> Option<&'static str> {
+        holdup_ftracetext::sniff(head).map(|dialect| dialect.why)
     }
     // Where the text does not say which machine it comes from, calls are numbered as on x86_64.
     fn options() -> TextOptions {
@@ -60,6 +83,13 @@ mod text {
 }
 
 /// Open `path`; `-` is standard input. Pipes and devices are read as streams.
+///
+/// A trace in gzip, xz, zstd or zip is unpacked on the way, up to two wrappers deep; one that
+/// unpacks to more than [`ALLOWANCE`] bytes and [`RATIO`] times its size is refused.
+///
+/// # Errors
+/// The file cannot be read, or is not a trace holdup reads; the message names what it is and the
+/// way out.
 pub fn open(path: &Path) -> Result<Box<dyn Reader>> {
     if path.as_os_str() == "-" {
         return open_stream(path, Box::new(io::stdin()));
@@ -70,29 +100,138 @@ pub fn open(path: &Path) -> Result<Box<dyn Reader>> {
         return open_directory(path);
     }
     let mut file = File::open(path).map_err(fail)?;
-    if !metadata.is_file() {
+    // Files of tracefs and procfs are regular, and report no length.
+    if !metadata.is_file() || metadata.len() == 0 {
         return open_stream(path, Box::new(file));
     }
     let head = read_head(&mut file).map_err(fail)?;
+    if let Some(wrapper) = Wrapper::of(&head) {
+        io::Seek::rewind(&mut file).map_err(fail)?;
+        return open_wrapped(path, wrapper, Input::File(file));
+    }
     drop(file);
-    (recognise(path, &head)?.open)(path)
+    let (format, why) = recognise(&head).map_err(|kind| kind.in_file(path))?;
+    Ok(note((format.open)(path)?, why))
 }
 
 fn open_stream(path: &Path, mut stream: Stream) -> Result<Box<dyn Reader>> {
     let head = read_head(&mut stream).map_err(|e| ErrorKind::from(e).in_file(path))?;
-    (recognise(path, &head)?.stream)(path, Box::new(Cursor::new(head).chain(stream)))
+    let wrapper = Wrapper::of(&head);
+    if let Some(wrapper) = wrapper {
+        return open_wrapped(path, wrapper, Input::Stream(Box::new(Cursor::new(head).chain(stream))));
+    }
+    let (format, why) = recognise(&head).map_err(|kind| kind.in_file(path))?;
+    Ok(note((format.stream)(path, Box::new(Cursor::new(head).chain(stream)))?, why))
 }
 
-/// perf (`record --threads`) and LTTng write directories.
+/// Unpack until what comes out is no wrapper.
+fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box<dyn Reader>> {
+    let meter = Arc::new(Meter::default());
+    let mut layers = Vec::new();
+    let mut next = Some(outermost);
+    let mut head = Vec::new();
+    while let Some(wrapper) = next {
+        if layers.len() == LAYERS {
+            let what = format!("a trace wrapped more than {LAYERS} times");
+            return Err(ErrorKind::Unsupported { what, way_out: format!("unpack it first: {}", outermost.command()) }.in_file(path));
+        }
+        layers.push(wrapper);
+        let unpacked = wrapper.unwrap(input, &meter).and_then(|mut stream| {
+            head = read_head(&mut stream)?;
+            Ok(stream)
+        });
+        let stream = unpacked.map_err(|kind| not_unpacked(kind, wrapper, &meter).in_file(path))?;
+        next = Wrapper::of(&head);
+        input = Input::Stream(Box::new(Cursor::new(std::mem::take(&mut head).into_boxed_slice()).chain(stream)));
+        if next.is_none() {
+            break;
+        }
+    }
+    let Input::Stream(mut stream) = input else { return Err(io_other(path)) };
+    let head = read_head(&mut stream).map_err(|e| not_unpacked(e.into(), outermost, &meter).in_file(path))?;
+    let names: Vec<&str> = layers.iter().rev().map(|w| w.name()).collect();
+    let names = names.join(" in ");
+    let (format, why) = recognise(&head).map_err(|kind| inside(kind, &names).in_file(path))?;
+    let mut reader = (format.stream)(path, Box::new(Cursor::new(head).chain(stream)))
+        .map_err(|e| not_unpacked(inside(e.kind, &names), outermost, &meter).in_file(path))?;
+    let (info, quality) = reader.amend();
+    info.format = format!("{} in {names}", info.format);
+    if let Some(damage) = meter.damage() {
+        quality.add(QualityCode::Truncated, 1);
+        info.extra.push(("unpacking".to_owned(), format!("stopped before the end of the {names} data: {damage}")));
+    }
+    Ok(note(reader, &format!("{why}, inside {names} (magic number)")))
+}
+
+fn io_other(path: &Path) -> ReadError {
+    ErrorKind::Io(io::Error::other("nothing was unpacked")).in_file(path)
+}
+
+/// A refusal says that it is about what the wrapper holds.
+fn inside(kind: ErrorKind, names: &str) -> ErrorKind {
+    match kind {
+        ErrorKind::Unsupported { what, way_out } => ErrorKind::Unsupported { what: format!("{what} (inside {names})"), way_out },
+        other => other,
+    }
+}
+
+/// Why a wrapped trace cannot be read.
+fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
+    let way_out = format!("if that is right, unpack it first: {}", wrapper.command());
+    if meter.is_too_much() {
+        let what = format!("{} bytes of {} data that unpack to more than {RATIO} times as much", meter.bytes_read(), wrapper.name());
+        return ErrorKind::Unsupported { what: format!("{what} and {} GiB", ALLOWANCE >> 30), way_out };
+    }
+    match (kind, meter.damage()) {
+        (ErrorKind::Io(e), _) if e.kind() == io::ErrorKind::StorageFull => ErrorKind::Unsupported {
+            what: "no room for the unpacked trace in the folder for temporary files".to_owned(),
+            way_out: format!("point TMPDIR at a larger disk, or unpack it there: {}", wrapper.command()),
+        },
+        // The decoders report what is wrong with the data as errors of reading.
+        (ErrorKind::Io(e), _) if e.raw_os_error().is_none() => {
+            let record = Some(format!("{} data", wrapper.name()));
+            ErrorKind::malformed(meter.bytes_read(), record, "data that can be unpacked", format!("{e}; try: {}", wrapper.command()))
+        }
+        (kind, Some(damage)) => {
+            let record = Some(format!("{} data", wrapper.name()));
+            ErrorKind::malformed(
+                meter.bytes_read(),
+                record,
+                "a whole file",
+                format!("one that ends early ({damage}); what precedes: {kind}"),
+            )
+        }
+        (kind, None) => kind,
+    }
+}
+
+/// Say what a trace was recognised by. The text reader says it itself.
+fn note(mut reader: Box<dyn Reader>, why: &str) -> Box<dyn Reader> {
+    const LABEL: &str = "recognised by";
+    let (info, _) = reader.amend();
+    info.extra.retain(|(label, _)| label != LABEL);
+    info.extra.insert(0, (LABEL.to_owned(), why.to_owned()));
+    reader
+}
+
+/// Directories that are traces: of `perf record --threads`, and per-CPU dumps of ftrace.
 fn open_directory(path: &Path) -> Result<Box<dyn Reader>> {
-    if path.join("metadata").exists() {
+    let has = |name: &str| path.join(name).exists();
+    if has("data") {
+        return Ok(note(Box::new(holdup_perfdata::open(path)?), "a folder with a file called data (perf record --threads)"));
+    }
+    if ["traces", "per_cpu", "cpu0"].into_iter().any(has) {
+        return Ok(note(Box::new(holdup_tracedat::open_raw_dir(path)?), "a folder with one file per CPU (trace_pipe_raw)"));
+    }
+    if ["metadata", "kernel/metadata", "ust/metadata"].into_iter().any(has) {
         return Err(foreign::ctf().in_file(path));
     }
-    Err(ErrorKind::Unsupported { what: "a directory".to_owned(), way_out: "name the trace file in it".to_owned() }.in_file(path))
+    let what = "a directory that is no trace".to_owned();
+    Err(ErrorKind::Unsupported { what, way_out: "name the trace file in it".to_owned() }.in_file(path))
 }
 
-fn recognise(path: &Path, head: &[u8]) -> Result<&'static Format> {
-    FORMATS.iter().find(|f| (f.sniff)(head)).ok_or_else(|| foreign::name(head).in_file(path))
+fn recognise(head: &[u8]) -> Result<(&'static Format, &'static str), ErrorKind> {
+    FORMATS.iter().find_map(|f| Some((f, (f.sniff)(head)?))).ok_or_else(|| foreign::name(head))
 }
 
 fn read_head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
@@ -115,8 +254,10 @@ mod tests {
         let empty = dir.path().join("empty");
         std::fs::write(&empty, "").unwrap();
         assert!(message(&empty).contains("an empty file"));
-        std::fs::create_dir(dir.path().join("lttng")).unwrap();
-        std::fs::write(dir.path().join("lttng/metadata"), "").unwrap();
+        std::fs::create_dir_all(dir.path().join("lttng/kernel")).unwrap();
+        std::fs::write(dir.path().join("lttng/kernel/metadata"), "").unwrap();
         assert!(message(&dir.path().join("lttng")).contains("CTF"));
+        std::fs::create_dir_all(dir.path().join("raw/traces")).unwrap();
+        assert!(message(&dir.path().join("raw")).contains("folder of raw dumps"));
     }
 }

@@ -1,6 +1,7 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
+use crate::crowding::CrowdedCall;
 use crate::engine::Engine;
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
@@ -138,8 +139,9 @@ impl Analysis {
                     min_ns: s.min,
                     avg_ns: s.total.checked_div(s.count).unwrap_or(0),
                     max_ns: s.max,
-                    p50_ns: s.hist.percentile(50),
-                    p99_ns: s.hist.percentile(99),
+                    // The middle of a bucket may lie beyond the longest call.
+                    p50_ns: s.hist.percentile(50).map(|p| p.clamp(s.min, s.max)),
+                    p99_ns: s.hist.percentile(99).map(|p| p.clamp(s.min, s.max)),
                     pending: s.pending,
                     pending_ns: s.pending_ns,
                     returned_only: s.returned_only,
@@ -359,6 +361,11 @@ impl Analysis {
         rows.into_iter()
             .map(|(k, sum)| WaitRow { cause: k.cause, nr: k.nr, call: k.nr.map(|nr| self.call_name(nr)), waker: k.waker, sum })
             .collect()
+    }
+
+    /// What a system call costs by the number of threads in system calls meanwhile.
+    pub fn crowding(&self, nr: u32) -> Option<&CrowdedCall> {
+        self.engine.crowding.get(nr)
     }
 
     /// Idle CPU time while a runnable thread waited for another CPU.

@@ -149,6 +149,14 @@ impl CpuState {
         Some(frame)
     }
 
+    /// A switch was not recorded: the stay now in progress began at `since` and not at the last
+    /// recorded switch.
+    pub(crate) fn switched_unseen(&mut self, since: Nanos) {
+        if self.last_switch != 0 {
+            self.last_switch = since;
+        }
+    }
+
     pub(crate) fn restart(&mut self, now: Nanos) {
         let fresh = CpuState::new(now);
         *self = CpuState {

@@ -6,6 +6,7 @@
 
 use crate::blame::{Blame, Cause, WaitKey};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
+use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
 use crate::locks::Locks;
 use crate::syscalls::{Call, Split};
@@ -33,8 +34,6 @@ const ALL_CALLS: usize = 20;
 
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
-    /// Not known to be a recording of some tasks only.
-    system_wide: bool,
     /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
     has_sched_switch: bool,
     pub(crate) names: Arc<Names>,
@@ -54,6 +53,7 @@ pub(crate) struct Engine {
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
     pub(crate) locks: Locks,
+    pub(crate) crowding: Crowding,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
     lost: bool,
@@ -80,7 +80,6 @@ impl Engine {
         caps.syscalls = raw || named >= ALL_CALLS;
         let mut engine = Engine {
             caps,
-            system_wide: info.system_wide != Some(false),
             has_sched_switch: info.events.iter().any(|e| e.short_name() == "sched_switch"),
             names: info.names.clone(),
             arch,
@@ -95,6 +94,7 @@ impl Engine {
             irqs: Irqs::default(),
             blame: Blame::default(),
             locks: Locks::new(symbols),
+            crowding: Crowding::default(),
             quality: Quality::default(),
             events: 0,
             lost: false,
@@ -264,6 +264,7 @@ impl Engine {
             t.settle(woken);
             t.state = State::Running(cpu);
             self.quality.add(QualityCode::InferredSwitch, 1);
+            self.cpus.get_mut(cpu).switched_unseen(woken);
             self.set_current(now, cpu, Some((tid, slot)));
             return slot;
         }
@@ -278,6 +279,7 @@ impl Engine {
             c.unaccounted += now.saturating_sub(c.charged_to);
             c.charged_to = now;
             c.stack.clear();
+            c.switched_unseen(now);
             if !first {
                 self.quality.add(QualityCode::SwitchGap, 1);
             }
@@ -291,6 +293,11 @@ impl Engine {
             if t.state == State::Running(cpu) {
                 t.settle(known_to);
                 t.state = State::Unseen;
+                if let Some(call) = &mut t.call
+                    && let Some(mark) = call.crowd_mark.take()
+                {
+                    call.crowd += self.crowding.leave(now, mark);
+                }
             }
         }
         if slot != Slot::IDLE {
@@ -311,11 +318,11 @@ impl Engine {
     }
 
     /// perf misses every event of some CPUs' idle tasks (seen on 6.18 guests), the switches out of
-    /// idle among them. The CPU was idle then until the thread now running was woken, or, where
+    /// idle among them; recordings of some tasks never have them. The CPU was idle then until the thread now running was woken, or, where
     /// that was missed too, until about now: who slept shows up first by returning from its call.
     fn left_idle_unseen(&self, now: Nanos, cpu: Cpu, slot: Slot) -> Option<Nanos> {
         let c = self.cpus.get(cpu)?;
-        if slot == Slot::IDLE || !self.system_wide || !matches!(c.current, Some((_, Slot::IDLE))) {
+        if slot == Slot::IDLE || !matches!(c.current, Some((_, Slot::IDLE))) {
             return None;
         }
         let t = &self.threads[slot];
@@ -399,6 +406,11 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.settle(now);
         t.last_cpu = cpu;
+        if let Some(call) = &mut t.call
+            && let Some(mark) = call.crowd_mark.take()
+        {
+            call.crowd += self.crowding.leave(now, mark);
+        }
         if state.is_runnable() {
             t.involuntary += 1;
             t.state = State::Preempted;
@@ -501,6 +513,9 @@ impl Engine {
         t.early_wake = false;
         t.state = State::Running(cpu);
         t.since = now;
+        if let Some(call) = &mut t.call {
+            call.crowd_mark = Some(self.crowding.enter(now));
+        }
     }
 
     /// `sched_waking` (`early`) or `sched_wakeup`.
@@ -780,6 +795,8 @@ impl Engine {
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
             blocked0: t.blocked_ns,
+            crowd_mark: Some(self.crowding.enter(now)),
+            crowd: 0,
         });
         self.cpus.get_mut(cpu).counts.scalls += 1;
     }
@@ -801,6 +818,7 @@ impl Engine {
         t.mode = Mode::User;
         t.syscall_events += 1;
         let call = t.call.take();
+        let crowd = call.map(|c| c.crowd + c.crowd_mark.map_or(0, |mark| self.crowding.leave(now, mark)));
         let split = call.map(|c| {
             let interrupted = t.irq_ns - c.irq0;
             Split {
@@ -814,9 +832,13 @@ impl Engine {
         if split.is_none() && t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);
         }
-        // -1 while the kernel restarts a call: the number it was entered with is the true one.
-        let nr = if nr == u32::MAX { call.map_or(nr, |c| c.nr) } else { nr };
+        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
+        // the number it was entered with is the true one, and there is no result.
+        let (nr, ret) = if nr == u32::MAX { (call.map_or(nr, |c| c.nr), 0) } else { (nr, ret) };
         t.calls.entry(nr).returned(split, ret);
+        if let (Some(s), Some(crowd)) = (split, crowd) {
+            self.crowding.call(nr, s.running + s.interrupted, crowd, s.running);
+        }
         let Some(traits) = self.traits.get(nr as usize) else { return };
         let counts = &mut self.cpus.get_mut(cpu).counts;
         match traits.direction {
@@ -847,10 +869,13 @@ impl Engine {
     // ---- interrupts ------------------------------------------------------------------------
 
     fn enter_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32, name: NameId) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let c = self.cpus.get_mut(e.cpu);
         if level == Level::Irq {
@@ -866,10 +891,13 @@ impl Engine {
     }
 
     fn leave_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32) {
-        if !self.valid(e.cpu, e.tid) {
+        if e.cpu.0 >= MAX_CPUS {
             return;
         }
-        self.current(now, e.cpu, e.tid, e.pid);
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
         self.charge(now, e.cpu);
         let frame = self.cpus.get_mut(e.cpu).pop(level, id);
         self.refresh_idle(now, e.cpu);
@@ -914,6 +942,7 @@ impl Engine {
         self.cpus.restart(now);
         self.irqs.restart();
         self.blame.restart(now);
+        self.crowding.restart(now);
         self.quality = Quality::default();
         self.events = 0;
         let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();

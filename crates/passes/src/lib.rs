@@ -16,6 +16,7 @@
 mod analysis;
 mod blame;
 mod cpus;
+mod crowding;
 mod engine;
 mod hist;
 mod irqs;
@@ -29,6 +30,7 @@ mod threads;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
+pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use latency::Latency;
 pub use ledger::Server;

@@ -177,7 +177,8 @@ pub struct SwitchRow {
     pub tid: u32,
     /// CPU time of all stays on a CPU that ended in the trace (`perf sched timehist -s` run-time).
     /// Stays that began before the CPU's first switch count from nothing, as perf has it; `procs`
-    /// accounts for them.
+    /// accounts for them. Stays that began with a switch that was not recorded count from where the
+    /// thread was woken or first seen, not, as perf has it, from the switch before.
     pub runtime_ns: u64,
     /// Number of those stays (timehist's sched-in).
     pub switches: u64,

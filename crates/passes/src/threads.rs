@@ -202,6 +202,14 @@ impl Thread {
         }
     }
 
+    /// The CPU it ran on last.
+    pub fn last_cpu(&self) -> Cpu {
+        match self.state {
+            State::Running(cpu) => cpu,
+            _ => self.last_cpu,
+        }
+    }
+
     /// Part of the kernel itself.
     pub fn is_kthread(&self) -> bool {
         self.mode == Mode::Kthread

@@ -144,6 +144,17 @@ fn a_child_returns_from_a_clone_it_never_entered() {
 }
 
 #[test]
+fn a_return_from_a_signal_handler_has_no_result() {
+    let a = run(&TraceBuilder::new(1)
+        .sys_enter(10, 0, 42, 15)
+        // EINTR is what the call that the signal interrupted returned, not this one.
+        .sys_exit(12, 0, 42, u32::MAX, -4)
+        .build());
+    let call = call(&a, "rt_sigreturn");
+    assert_eq!((call.count, call.errors, call.total_ns), (1, 0, 2));
+}
+
+#[test]
 fn a_call_that_never_returns_is_pending() {
     let a = run(&TraceBuilder::new(1)
         .switch(100, 0, 0, 7, "R")
@@ -190,6 +201,22 @@ fn a_current_thread_that_changed_unseen_leaves_a_gap() {
 }
 
 #[test]
+fn a_stay_that_began_unseen_begins_with_the_wake_up() {
+    let a = run(&TraceBuilder::new(2)
+        .sys_enter(90, 0, 42, 0)
+        .switch(100, 0, 42, 0, "S")
+        .sys_enter(140, 1, 7, 1)
+        .wakeup(150, 1, 7, 42)
+        // The switch from the idle task to 42 is missing.
+        .sys_exit(155, 0, 42, 0, 1)
+        .switch(160, 0, 42, 0, "S")
+        .build());
+    let row = a.switches().into_iter().find(|r| r.tid == 42).unwrap();
+    assert_eq!((row.switches, row.runtime_ns), (2, 10));
+    assert_eq!(a.quality.count(QualityCode::InferredSwitch), 1);
+}
+
+#[test]
 fn interrupts_nest_and_the_innermost_is_charged() {
     let a = run(&TraceBuilder::new(1)
         .switch(100, 0, 7, 0, "S")
@@ -202,6 +229,15 @@ fn interrupts_nest_and_the_innermost_is_charged() {
     let rows = a.irqs(false);
     assert_eq!((rows[1].name.as_str(), rows[1].total_ns, rows[1].max_start_ns), ("NET_RX", 40, 110));
     assert_eq!(rows[0].total_ns, 10);
+}
+
+#[test]
+fn a_thread_without_an_id_is_interrupted_like_any_other() {
+    let a =
+        run(&TraceBuilder::new(1).switch(0, 0, 0, 42, "R").exit(10, 0, 42).irq(20, 25, 0, u32::MAX, 9).switch(30, 0, 42, 0, "X").build());
+    let c = cpu(&a, 0);
+    assert_eq!((c.irq_ns, c.unaccounted_ns), (Some(5), 0));
+    assert_eq!((thread(&a, 42).running_ns, thread(&a, 42).irq_ns), (30, 5));
 }
 
 #[test]
@@ -271,4 +307,21 @@ fn two_threads_taking_turns_at_a_futex_are_blamed_on_thread_sync() {
     assert_eq!(l.ns("idle/thread-sync"), 10 * 90);
     assert_eq!(l.ns("idle/scheduler"), 10 * 4);
     assert_eq!(l.ns("idle/no-work"), 0);
+}
+
+#[test]
+fn a_call_that_spins_costs_more_in_company() {
+    let mut b = TraceBuilder::new(2).switch(0, 0, 0, 7, "R").switch(0, 1, 0, 8, "R");
+    // Alone a call takes 10; two at a time take 30 each.
+    for i in 0..10u64 {
+        let t = 1000 * (i + 1);
+        b = b.sys_enter(t, 0, 7, 2).sys_exit(t + 10, 0, 7, 2, 3);
+        b = b.sys_enter(t + 100, 0, 7, 2).sys_enter(t + 100, 1, 8, 2);
+        b = b.sys_exit(t + 130, 0, 7, 2, 3).sys_exit(t + 130, 1, 8, 2, 3);
+    }
+    let a = run(&b.build());
+    let open = a.crowding(2).unwrap();
+    assert_eq!((open.levels[0].count, open.levels[0].cpu_ns), (10, 100));
+    assert_eq!((open.levels[1].count, open.levels[1].cpu_ns), (20, 600));
+    assert_eq!(open.total().count, 30);
 }

@@ -12,8 +12,14 @@
 //! perf's rounds. Flushes too short to be worth a run of their own are put together and sorted
 //! in memory.
 //!
-//! Read are file mode and pipe mode, zstd-compressed data, both byte orders and every size of
-//! `perf_event_attr`. The sources for the format are the kernel's
+//! Read are file mode and pipe mode, zstd-compressed data, directories of `perf record --threads`,
+//! both byte orders and every size of `perf_event_attr`. A recording that was killed is read too, but has
+//! no formats: perf writes those last.
+//!
+//! Not done: perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter
+//! moved, from the difference to the sample before. Here it stays one sample of the leader.
+//! Hardware traces (AUX) are skipped and counted.
+//! The sources for the format are the kernel's
 //! `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`.
 
 mod attr;

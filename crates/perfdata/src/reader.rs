@@ -68,6 +68,10 @@ impl Reader for PerfData {
         &self.quality
     }
 
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        (&mut self.info, &mut self.quality)
+    }
+
     fn runs(&self) -> &[Run] {
         &self.runs
     }

@@ -29,6 +29,8 @@ pub(crate) struct RunReader<'a, E> {
     /// `None` only while being dropped.
     decoder: Option<Decoder<'a>>,
     window: Window,
+    /// What is left of the run, if it lies in memory.
+    mapped: Option<&'a [u8]>,
     /// Next offset to read, and where the run ends.
     next: u64,
     end: u64,
@@ -48,6 +50,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
             file,
             decoder: Some(decoder),
             window,
+            mapped: if span.unsorted { None } else { file.source.slice(span.start, span.end) },
             next: span.start,
             end: span.end,
             order: span.unsorted.then(Default::default),
@@ -84,6 +87,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
             order.push((last, at as u32));
             at += rec.len();
         }
+        batch.quality.add(QualityCode::Truncated, (at < self.window.bytes().len()) as u64);
         // Equal times keep their order: the second component is the offset.
         order.sort();
         self.order = Some((order, 0));
@@ -109,6 +113,19 @@ impl<'a, E: Endian> RunReader<'a, E> {
     }
 }
 
+/// Decode records from `bytes` until the batch is full or none is complete; returns the bytes used.
+#[inline]
+fn decode<E: Endian>(decoder: &mut Decoder<'_>, bytes: &[u8], batch: &mut Batch) -> usize {
+    let mut at = 0;
+    while !batch.is_full()
+        && let Some((kind, rec)) = next_record::<E>(bytes, at)
+    {
+        at += rec.len();
+        decoder.record::<E>(kind, rec, batch);
+    }
+    at
+}
+
 /// The record at `at`, if all of it is there.
 #[inline(always)]
 pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8])> {
@@ -128,16 +145,17 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
         if self.order.is_some() {
             return self.fill_sorted(batch);
         }
+        if let (Some(bytes), Some(decoder)) = (self.mapped, &mut self.decoder) {
+            let at = decode::<E>(decoder, bytes, batch);
+            let more = batch.is_full();
+            // The index saw records to the end: where there are none any more, the file has shrunk.
+            batch.quality.add(QualityCode::Truncated, (!more && at < bytes.len()) as u64);
+            self.mapped = Some(&bytes[at..]);
+            return Ok(more);
+        }
         loop {
             let Some(decoder) = &mut self.decoder else { return Ok(false) };
-            let bytes = self.window.bytes();
-            let mut at = 0;
-            while !batch.is_full()
-                && let Some((kind, rec)) = next_record::<E>(bytes, at)
-            {
-                at += rec.len();
-                decoder.record::<E>(kind, rec, batch);
-            }
+            let at = decode::<E>(decoder, self.window.bytes(), batch);
             self.window.consume(at);
             if batch.is_full() {
                 return Ok(true);

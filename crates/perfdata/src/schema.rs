@@ -129,7 +129,12 @@ impl Schema {
             Lookup::First
         };
         let by_id = matches!(lookup, Lookup::Id(_));
-        let sample_time = if by_id { same(&|e| e.layout.time) } else { events.first().map(|e| e.layout.time) };
+        // With several events this must hold for all: whichever a sample turns out to belong to, the
+        // decoder reads the time where the index did.
+        let sample_time = match lookup {
+            Lookup::First => events.first().map(|e| e.layout.time),
+            _ => same(&|e| e.layout.time),
+        };
         let first = events.first().map(|e| e.trailer);
         let trailer = first.filter(|t| !by_id || events.iter().all(|e| e.trailer == *t));
         let trailer_id = same(&|e| e.trailer.id).unwrap_or(0);

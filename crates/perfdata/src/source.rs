@@ -1,10 +1,9 @@
-//! Where the bytes come from: positioned reads on a file, or memory.
+//! Where the bytes come from: a mapped file, positioned reads on one, or memory.
 //!
-//! The file is not mapped. A mapped file that is truncated while being read kills the process
-//! with SIGBUS; a positioned read merely comes back short, and the reader counts the trace as
-//! truncated. Reading 128 KiB at a time into a recycled buffer also costs less than the page
-//! faults of a fresh mapping.
+//! A regular file is mapped ([`holdup_map`]); what cannot be mapped is read 128 KiB at a time into
+//! a recycled buffer. Either way a file that is truncated meanwhile only ends early.
 
+use holdup_map::Map;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -12,7 +11,9 @@ use std::os::unix::fs::FileExt;
 /// Bytes addressed by offset. Safe to read from many threads.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// A regular file (or an unlinked temporary one).
+    /// A regular file.
+    Mapped(Map),
+    /// A file that could not be mapped.
     File { file: File, len: u64 },
     /// Memory, in blocks of [`BLOCK`] bytes (the last may be shorter).
     Memory(Vec<Vec<u8>>),
@@ -27,12 +28,13 @@ const BLOCK: usize = 1 << 20;
 impl Source {
     pub(crate) fn file(file: File) -> io::Result<Source> {
         let len = file.metadata()?.len();
-        Ok(Source::File { file, len })
+        Ok(Map::new(&file).map_or(Source::File { file, len }, Source::Mapped))
     }
 
     /// How many bytes there are (were, when a file was opened).
     pub(crate) fn len(&self) -> u64 {
         match self {
+            Source::Mapped(map) => map.bytes().len() as u64,
             Source::File { len, .. } => *len,
             Source::Memory(blocks) => blocks.iter().map(|b| b.len() as u64).sum(),
             Source::Parts(parts) => parts.last().map_or(0, |(offset, part)| offset + part.len()),
@@ -59,12 +61,33 @@ impl Source {
         Source::Parts(sources.into_iter().map(place).collect())
     }
 
+    /// The bytes from `start` to `end` (or to where they end), if they lie in memory in one piece.
+    pub(crate) fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
+        let Source::Mapped(map) = self else { return None };
+        let bytes = map.bytes();
+        let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+        bytes.get(clamp(start)..clamp(end))
+    }
+
+    /// All bytes from `start` to `end` are about to be looked at.
+    pub(crate) fn prepare(&self, start: u64, end: u64) {
+        if let Source::Mapped(map) = self {
+            map.populate(start, end);
+        }
+    }
+
     /// Fill `buf` from `offset` as far as there are bytes; returns how many that were.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buf.len() {
             let at = offset.saturating_add(done as u64);
             let n = match self {
+                Source::Mapped(map) => {
+                    let rest = usize::try_from(at).ok().and_then(|at| map.bytes().get(at..)).unwrap_or(&[]);
+                    let n = rest.len().min(buf.len() - done);
+                    buf[done..done + n].copy_from_slice(&rest[..n]);
+                    n
+                }
                 Source::File { file, .. } => match file.read_at(&mut buf[done..], at) {
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                     n => n?,
@@ -178,7 +201,7 @@ mod tests {
             let mut spool = Spool::new(limit);
             spool.push_all(&bytes[..]).unwrap();
             let source = spool.finish().unwrap();
-            assert_eq!(matches!(source, Source::File { .. }), limit == 1000);
+            assert_eq!(matches!(source, Source::Mapped(_)), limit == 1000);
             assert_eq!(source.len(), bytes.len() as u64);
             assert!(source.read_vec(BLOCK as u64 - 5, 10).unwrap() == bytes[BLOCK - 5..BLOCK + 5]);
             assert!(source.read_vec(0, u64::MAX).unwrap() == bytes);

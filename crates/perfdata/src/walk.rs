@@ -134,11 +134,19 @@ pub(crate) fn walk<E: Endian>(
     };
     let mut at = start;
     window.clear();
+    source.prepare(start, end.min(limit));
     while at < end {
+        let stop = usize::try_from(end - at).unwrap_or(usize::MAX);
+        if let Some(bytes) = source.slice(at, limit) {
+            let used = w.window::<E>(bytes, at, stop);
+            at = at.saturating_add(used);
+            if used > 0 {
+                continue;
+            }
+        }
         let next = at.saturating_add(window.bytes().len() as u64);
         let want = READ.min(usize::try_from(limit.saturating_sub(next)).unwrap_or(READ));
         let got = window.fill(source, next, want)?;
-        let stop = usize::try_from(end - at).unwrap_or(usize::MAX);
         let used = w.window::<E>(window.bytes(), at, stop);
         if used > 0 {
             window.consume(usize::try_from(used).unwrap_or(usize::MAX));

@@ -296,3 +296,23 @@ fn what_is_not_perf_data_is_refused_with_the_spot() {
     assert!(message(b"PERFFILE--------").contains("version 1"));
     assert!(holdup_perfdata::sniff(b"2ELIFREP") && !holdup_perfdata::sniff(b"#!/bin/sh"));
 }
+
+#[test]
+fn events_without_common_id_and_with_times_at_different_offsets_stay_in_order() {
+    // Found by damage::flipped_anywhere: told apart by common_type, laid out differently.
+    let mut b = Builder::new(false);
+    for i in 0..50u64 {
+        b.switch(1000 + i, 0, 7, 0);
+        b.contention(2000 - i, 1, 8, &[]);
+    }
+    let whole = b.build(Container::Pipe);
+    // The second attr's sample_type: 16 bytes header, an attr record, a record header, then 24.
+    let sample_type = 16 + (8 + 136 + 8) + 8 + 24;
+    for mask in 1..=255 {
+        for byte in 0..3 {
+            let mut file = whole.clone();
+            file[sample_type + byte] ^= mask;
+            drain(&open_bytes(&file).unwrap());
+        }
+    }
+}

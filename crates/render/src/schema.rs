@@ -95,7 +95,14 @@ pub fn syscalls(rows: &[SyscallRow], by: Group) -> Table {
         Group::Process => &["tid"],
         Group::Thread => &[],
     };
-    build("syscalls", SYSCALLS, rows, absent, "total_ns")
+    let mut table = build("syscalls", SYSCALLS, rows, absent, "total_ns");
+    // A call that never returned has no shortest time; 0 would be a lie.
+    let count = table.column("count");
+    let times: Vec<usize> = ["min_ns", "avg_ns", "max_ns"].iter().filter_map(|key| table.column(key)).collect();
+    for row in table.rows.iter_mut().filter(|row| count.is_some_and(|i| row[i] == Cell::Int(0))) {
+        times.iter().for_each(|&i| row[i] = Cell::Null);
+    }
+    table
 }
 
 /// `procs`, most CPU time first.

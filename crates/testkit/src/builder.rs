@@ -158,6 +158,9 @@ impl Reader for MemTrace {
     fn quality(&self) -> &Quality {
         &self.quality
     }
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        (&mut self.info, &mut self.quality)
+    }
     fn runs(&self) -> &[Run] {
         &self.runs
     }

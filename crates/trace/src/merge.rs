@@ -273,6 +273,9 @@ mod tests {
         fn quality(&self) -> &Quality {
             &self.quality
         }
+        fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+            (&mut self.info, &mut self.quality)
+        }
         fn runs(&self) -> &[Run] {
             &self.runs
         }

@@ -58,8 +58,8 @@ codes! {
     BadRecords = ("bad-records", Warning, "records that did not hold what their header promises; skipped"),
     /// Record types the reader has never heard of.
     UnknownRecords = ("unknown-records", Info, "records of a type not known; skipped by their length"),
-    /// Events recorded without time stamp.
-    Untimed = ("untimed-events", Warning, "events without time stamp; they cannot be placed and were skipped"),
+    /// Events recorded without time stamp of their own.
+    Untimed = ("untimed-events", Warning, "events without time stamp; placed beside their predecessor in the file"),
     /// Events the format did not keep in the order it promises; re-sorted.
     Reordered = ("reordered", Info, "events stored out of the order the format promises; sorted"),
     /// Time went backwards in a way that could not be repaired.

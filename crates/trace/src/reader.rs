@@ -21,6 +21,10 @@ pub trait Reader: Send + Sync {
     /// What went wrong while opening. Losses met while decoding come with the batches.
     fn quality(&self) -> &Quality;
 
+    /// What is known, and what went wrong, for whoever opened the file to add to: how it was
+    /// recognised, what it was wrapped in.
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality);
+
     /// The runs, in file order.
     fn runs(&self) -> &[Run];
 

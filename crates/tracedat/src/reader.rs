@@ -139,6 +139,10 @@ impl Reader for TraceDat {
         &self.quality
     }
 
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        (&mut self.info, &mut self.quality)
+    }
+
     fn runs(&self) -> &[Run] {
         &self.runs
     }

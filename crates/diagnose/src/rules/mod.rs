@@ -5,8 +5,10 @@
 
 mod application_serialization;
 mod cpu_overload;
+mod funneled_driver;
 mod io_bound;
 mod kernel_lock_conflict;
+mod mp_up_overhead;
 mod thread_serialization;
 mod workload_imbalance;
 
@@ -30,6 +32,8 @@ pub const ALL: &[Rule] = &[
     application_serialization::RULE,
     thread_serialization::RULE,
     kernel_lock_conflict::RULE,
+    funneled_driver::RULE,
+    mp_up_overhead::RULE,
     io_bound::RULE,
     cpu_overload::RULE,
 ];

@@ -66,10 +66,16 @@ fn old_state(s: &[u8]) -> TaskState {
     TaskState(s.iter().filter_map(|c| LETTERS.iter().position(|l| l == c)).fold(0, |bits, i| bits | 1 << i))
 }
 
-/// Whether `text` has switches in those old letters: an idle kernel thread is `W` there, and `I`
-/// since. Every system has some, so a sample suffices.
-pub(crate) fn has_old_states(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b"] W ==> ").is_some() && memchr::memmem::find(text, b"] I ==> ").is_none()
+/// Whether a switch in trace-cmd's rendering has an idle kernel thread as `W`, or as `I`, which
+/// tells the old letters from the new ones. Every system has such threads.
+pub(crate) fn idle_letters(body: &[u8]) -> (bool, bool) {
+    if body.starts_with(b"prev_comm=") {
+        return (false, false);
+    }
+    match memchr::memmem::find(body, b"] W ==> ") {
+        Some(_) => (true, false),
+        None => (false, memchr::memmem::find(body, b"] I ==> ").is_some()),
+    }
 }
 
 /// The fields of the three wake-ups.

@@ -31,6 +31,16 @@ pub(crate) fn output(program: &str, args: &[&str]) -> Vec<u8> {
     out.stdout
 }
 
+/// The files in the folders of `corpus` whose names end in `suffix`.
+pub(crate) fn files(corpus: &Path, suffix: &str) -> Vec<PathBuf> {
+    let list =
+        |dir: &Path| -> Vec<PathBuf> { std::fs::read_dir(dir).map_or_else(|_| Vec::new(), |d| d.flatten().map(|e| e.path()).collect()) };
+    let mut files: Vec<PathBuf> = list(corpus).iter().flat_map(|folder| list(folder)).collect();
+    files.retain(|f| f.to_string_lossy().ends_with(suffix));
+    files.sort();
+    files
+}
+
 /// A file of the corpus, inflated into `dir`.
 pub(crate) fn inflate(file: &Path, dir: &Path) -> PathBuf {
     let to = dir.join(file.file_stem().expect("a name"));

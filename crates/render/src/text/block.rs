@@ -1,6 +1,6 @@
 //! A table laid out as a block of text.
 
-use super::escape::escape;
+use super::escape::{escape, wrap};
 use super::grid::{Grid, Head};
 use super::layout::{Field, Layout, Show, When, layouts};
 use super::units::{Scale, count, timestamp};
@@ -36,8 +36,8 @@ fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptio
     }
     let paint = options.paint();
     page.separate(out)?;
-    writeln!(out, "{}", paint.title(layout.title))?;
     if rows.is_empty() {
+        writeln!(out, "{}", paint.title(layout.title.replace(" ({})", "")))?;
         let why = match table.missing {
             Some(events) => format!("{NOT_KNOWN}: not recorded; needs {events} (see holdup info)"),
             None => "none".to_owned(),
@@ -47,7 +47,8 @@ fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptio
     let total: Option<Vec<Cell>> = (layout.total && shown > 1).then(|| add_up(table, &rows[..shown]));
     let mut values: Vec<&[Cell]> = rows[..shown].iter().map(|r| r.as_slice()).collect();
     values.extend(total.as_deref());
-    let mut grid = lay_out(table, &fields, &values, page);
+    let (title, mut grid) = lay_out(table, layout.title, &fields, &values, page);
+    writeln!(out, "{}", paint.title(title))?;
     if total.is_some() {
         // The sum has no number of its own; say so where its id would stand.
         if let (Some(last), Some(at)) = (grid.rows.last_mut(), fields.iter().position(|f| matches!(f.show, Show::Key("cpu")))) {
@@ -64,7 +65,8 @@ fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptio
         writeln!(out, "{}", paint.dim(format!("{} not shown; -n 0 shows all", count(left, "more row", "more rows"))))?;
     }
     if !dropped.is_empty() {
-        writeln!(out, "{}", paint.dim(format!("no room for: {}; use a wider terminal or --format csv", dropped.join(", "))))?;
+        let note = format!("no room for: {}; use a wider terminal or --format csv", dropped.join(", "));
+        writeln!(out, "{}", paint.dim(wrap(&note, options.width, 2)))?;
     }
     Ok(())
 }
@@ -129,42 +131,49 @@ fn value(field: &Field, line: Line<'_>, unit: Option<Unit>, page: &Page) -> Valu
     }
 }
 
-/// Make words of `rows`, with one unit per column of durations, or per group whose heading has
-/// room for it.
-fn lay_out(table: &Table, fields: &[&Field], rows: &[&[Cell]], page: &Page) -> Grid {
+/// Make words of `rows`, with one unit per column of durations, or per group or block whose
+/// heading has room for it. Returns the block's title too.
+fn lay_out(table: &Table, title: &str, fields: &[&Field], rows: &[&[Cell]], page: &Page) -> (String, Grid) {
     let unit = |f: &Field| if let Show::Key(k) = f.show { table.column(k).map(|i| table.columns[i].unit) } else { None };
     let columns: Vec<Vec<Value>> =
         fields.iter().map(|f| rows.iter().map(|row| value(f, table.line(row), unit(f), page)).collect()).collect();
     let max = |column: &Vec<Value>| column.iter().filter_map(|v| if let Value::Ns(ns) = v { Some(*ns) } else { None }).max();
+
+    // The heading whose unit a column uses, if it does not have its own.
+    let heading = |f: &Field| [title, f.group].into_iter().find(|h| h.contains("{}"));
     let mut shared: HashMap<&str, u64> = HashMap::new();
-    for (f, column) in fields.iter().zip(&columns).filter(|(f, _)| f.group.contains("{}")) {
-        let most = shared.entry(f.group).or_default();
-        *most = max(column).unwrap_or(0).max(*most);
+    for (f, column) in fields.iter().zip(&columns) {
+        if let (Some(heading), Some(ns)) = (heading(f), max(column)) {
+            let most = shared.entry(heading).or_default();
+            *most = ns.max(*most);
+        }
     }
+    let spell = |heading: &str| match shared.get(heading) {
+        Some(&ns) => heading.replace("{}", Scale::of(ns).name()),
+        None => heading.replace(" ({})", ""),
+    };
+
     let mut grid = Grid { heads: Vec::new(), rows: vec![Vec::new(); rows.len()] };
     for (f, column) in fields.iter().zip(&columns) {
-        let scale = shared.get(f.group).copied().or_else(|| max(column)).map(Scale::of);
-        let group = match (scale, shared.contains_key(f.group)) {
-            (Some(scale), true) => f.group.replace("{}", scale.name()),
-            _ => f.group.to_owned(),
-        };
-        let own = matches!((scale, shared.contains_key(f.group)), (Some(_), false));
-        let left = matches!(f.show, Show::Words(_)) || unit(f).is_some_and(Unit::left_aligned);
-        let unit = match (scale, unit(f)) {
-            (Some(scale), _) if own => scale.name(),
-            (_, Some(Unit::Time)) => "s",
+        let own = max(column).map(Scale::of);
+        let common = heading(f).and_then(|h| shared.get(h)).map(|&ns| Scale::of(ns));
+        let words = match (common, own, unit(f)) {
+            (_, _, Some(Unit::Time)) => "s",
+            (None, Some(scale), _) => scale.name(),
             _ => "",
         };
-        grid.heads.push(Head { group, title: f.title.to_owned(), unit, left, rank: f.rank });
+        let left = matches!(f.show, Show::Words(_)) || unit(f).is_some_and(Unit::left_aligned);
+        grid.heads.push(Head { group: spell(f.group), title: f.title.to_owned(), unit: words, left, rank: f.rank });
+        let scale = common.or(own).unwrap_or(Scale::Ns);
         for (row, v) in grid.rows.iter_mut().zip(column) {
             row.push(match v {
                 Value::Unknown => NOT_KNOWN.to_owned(),
                 Value::Words(words) => words.clone(),
-                Value::Ns(ns) => scale.unwrap_or(Scale::Ns).show(*ns),
+                Value::Ns(ns) => scale.show(*ns),
             });
         }
     }
-    grid
+    (spell(title), grid)
 }
 
 /// Sums of what can be added; unknown as soon as one part is.

@@ -1,6 +1,6 @@
 //! The verdict on one screen: what, how sure, where the time went, why, why not the rest, what next.
 
-use super::escape::escape;
+use super::escape::{escape, shell};
 use super::units::duration;
 use super::{Page, TextOptions, ledger};
 use crate::report::TraceHead;
@@ -49,8 +49,7 @@ pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &Tex
 
     page.separate(out)?;
     writeln!(out, "{}", paint.title("Next"))?;
-    // Commands are for copying: never broken.
-    d.next.iter().try_for_each(|command| writeln!(out, "  {}", escape(command)))
+    d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ")))
 }
 
 fn write_finding(f: &Finding, verdict: Class, page: &Page, options: &TextOptions, width: usize, out: &mut dyn Write) -> io::Result<()> {

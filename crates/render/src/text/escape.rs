@@ -29,6 +29,31 @@ pub(crate) fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
+/// `words` broken at blanks and after commas into lines of at most `limit` columns; the lines after the first are
+/// indented.
+pub(crate) fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
+    let Some(limit) = limit else { return words.to_owned() };
+    let mut out = String::new();
+    let mut used = 0;
+    for word in words.split_inclusive([' ', ',']) {
+        if used > indent && used + width(word.trim_end()) > limit {
+            out.truncate(out.trim_end().len());
+            out.push('\n');
+            out.extend(std::iter::repeat_n(' ', indent));
+            used = indent;
+        }
+        out.push_str(word);
+        used += width(word);
+    }
+    out
+}
+
+/// A shell command on several lines, still fit for copying.
+pub(crate) fn shell(command: &str, indent: &str) -> String {
+    let next = format!(" \\\n{indent}  ");
+    format!("{indent}{}", escape(command).replace(" -e ", &format!("{next}-e ")).replace(" -- ", &format!("{next}-- ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,5 +64,12 @@ mod tests {
         assert_eq!(escape("a\nb\x1b[31m\u{202e}\u{9b}2J"), "a\\nb\\u{1b}[31m\\u{202e}\\u{9b}2J");
         assert_eq!(escape("naïve 東京"), "naïve 東京");
         assert_eq!(width("東京"), 4);
+    }
+
+    #[test]
+    fn lines_break_at_blanks() {
+        assert_eq!(wrap("note: one two three", Some(14), 6), "note: one two\n      three");
+        assert_eq!(wrap("note: one two three", None, 6), "note: one two three");
+        assert_eq!(wrap("unbreakableword", Some(5), 2), "unbreakableword");
     }
 }

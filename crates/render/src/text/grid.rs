@@ -82,7 +82,7 @@ impl Grid {
                 line.push_str(&centred(&self.heads[start].group, span));
                 at = begin + span;
             }
-            writeln!(out, "{}", paint.dim(line))?;
+            writeln!(out, "{}", paint.dim(line.trim_end()))?;
         }
         writeln!(out, "{}", paint.dim(self.line(self.heads.iter().map(|h| h.title.as_str()), &widths)))?;
         if self.heads.iter().any(|h| !h.unit.is_empty()) {

@@ -1,6 +1,6 @@
 //! What the file is, what it can prove, and how to record what is missing.
 
-use super::escape::{escape, width};
+use super::escape::{escape, shell, width, wrap};
 use super::units::{count, duration, timestamp};
 use super::{Page, TextOptions};
 use crate::info::Info;
@@ -11,8 +11,12 @@ use std::io::{self, Write};
 pub(crate) fn write(info: &Info, trace: &TraceHead, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     let paint = options.paint();
     page.separate(out)?;
-    for (label, value) in facts(info, trace) {
-        writeln!(out, "{}  {}", paint.dim(format!("{label:<12}")), escape(&value))?;
+    let facts = facts(info, trace);
+    let labels = facts.iter().map(|(label, _)| width(label)).max().unwrap_or(0);
+    for (label, value) in facts {
+        let line = wrap(&format!("{label:labels$}  {}", escape(&value)), options.width, labels + 2);
+        let value = line.get(label.len()..).unwrap_or_default();
+        writeln!(out, "{}{value}", paint.dim(label))?;
     }
 
     page.separate(out)?;
@@ -22,33 +26,22 @@ pub(crate) fn write(info: &Info, trace: &TraceHead, page: &Page, options: &TextO
         let (mark, name) = if c.present { ("yes", format!("{:names$}", c.name)) } else { ("no ", paint.dim(format!("{:names$}", c.name))) };
         writeln!(out, "  {mark}  {name}  {}", c.purpose)?;
         if !c.present {
-            writeln!(out, "       {:names$}  {}", "", paint.dim(format!("needs {}", c.events)))?;
+            let needs = wrap(&format!("{:1$}needs {2}", "", names + 9, c.events), options.width, names + 9);
+            writeln!(out, "{}", paint.dim(needs))?;
         }
     }
 
-    page.separate(out)?;
-    writeln!(out, "{}", paint.title(format!("Kinds of events ({})", info.events.len())))?;
-    let mut line = String::new();
-    let limit = options.width.unwrap_or(100);
-    for (i, name) in info.events.iter().enumerate() {
-        let word = format!("{}{}", escape(name), if i + 1 < info.events.len() { "," } else { "" });
-        if !line.is_empty() && 2 + width(&line) + 1 + width(&word) > limit {
-            writeln!(out, "  {line}")?;
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(&word);
-    }
-    if !line.is_empty() {
-        writeln!(out, "  {line}")?;
+    if !info.events.is_empty() {
+        page.separate(out)?;
+        writeln!(out, "{}", paint.title(format!("Kinds of events ({})", info.events.len())))?;
+        let names: Vec<_> = info.events.iter().map(|name| escape(name)).collect();
+        writeln!(out, "  {}", wrap(&names.join(", "), Some(options.width.unwrap_or(100).saturating_sub(2)), 2))?;
     }
 
     if info.capabilities.iter().any(|c| !c.present) {
         page.separate(out)?;
         writeln!(out, "{}", paint.title("To record all that a diagnosis can use"))?;
-        writeln!(out, "  {}", info.record_command)?;
+        writeln!(out, "{}", shell(&info.record_command, "  "))?;
     }
     Ok(())
 }

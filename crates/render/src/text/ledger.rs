@@ -29,7 +29,11 @@ pub(crate) fn write(ledger: &Ledger, trace: &TraceHead, page: &Page, options: &T
         let pad = names - width(&name);
         let line = format!("{name}{:pad$}  {:>times$}  {pct:7.3}", "", scale.show(ns));
         let bar = bar(pct);
-        if bar.is_empty() { writeln!(out, "{line}")? } else { writeln!(out, "{line}  {}", paint.bar(bar))? }
+        match (ns, bar.is_empty()) {
+            (0, _) => writeln!(out, "{}", paint.dim(line))?,
+            (_, true) => writeln!(out, "{line}")?,
+            (_, false) => writeln!(out, "{line}  {}", paint.bar(bar))?,
+        }
     }
     Ok(())
 }

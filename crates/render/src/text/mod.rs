@@ -16,6 +16,7 @@ pub use escape::escape;
 
 use crate::report::{Body, Report, Section, TraceHead};
 use crate::table::Table;
+use escape::wrap;
 use holdup_trace::{QualityEntry, Severity};
 use paint::Paint;
 use std::cell::Cell as Once;
@@ -106,13 +107,20 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
 fn write_quality(entries: &[QualityEntry], options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     for entry in entries {
         let paint = options.paint();
-        let severity = match entry.severity {
-            Severity::Error => paint.error("ERROR"),
-            Severity::Warning => paint.warning("WARNING"),
-            Severity::Info if options.verbose => "note".to_owned(),
+        let label = match entry.severity {
+            Severity::Error => "ERROR:",
+            Severity::Warning => "WARNING:",
+            Severity::Info if options.verbose => "note:",
             Severity::Info => continue,
         };
-        writeln!(out, "{severity}: {}", quality_words(entry))?;
+        let words = wrap(&format!("{label} {}", quality_words(entry)), options.width, 2);
+        let words = words.strip_prefix(label).unwrap_or(&words);
+        let label = match entry.severity {
+            Severity::Error => paint.error(label),
+            Severity::Warning => paint.warning(label),
+            Severity::Info => label.to_owned(),
+        };
+        writeln!(out, "{label}{words}")?;
     }
     Ok(())
 }

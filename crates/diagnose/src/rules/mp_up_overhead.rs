@@ -1,0 +1,87 @@
+//! The same work takes a longer way through the kernel than on one CPU.
+//!
+//! # What it does
+//! Compares the CPU time per system call with that of a baseline trace of the same work on one
+//! CPU (`--baseline`), call by call, and adds up what the calls of this trace cost more. Calls
+//! that contend cost more in company, which is another class; so only calls made alone count.
+//!
+//! # Why it matters
+//! A kernel that runs on several CPUs takes locks and orders memory where a uniprocessor kernel
+//! need not. The article puts it at 5 to 10 % for AIX, and finds it of interest only when a
+//! two-way system is compared with a uniprocessor on work that is mostly kernel time.
+//!
+//! # What to do
+//! Nothing as a rule; fewer and larger system calls where it hurts.
+//!
+//! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
+
+use super::{Rule, finding};
+use crate::facts::Facts;
+use crate::report::{Class, Culprit, Evidence, Finding};
+use holdup_passes::Analysis;
+
+pub(super) const RULE: Rule = Rule { id: "mp-up-overhead", class: Class::MpUpOverhead, check };
+
+/// Overhead below this, in per cent of the calls' time, is not told from noise; the article's
+/// range begins here.
+const OVERHEAD_PCT: f64 = 5.0;
+/// Kernel time below this part of capacity, in per cent, makes the overhead uninteresting.
+const KERNEL_PCT: f64 = 10.0;
+/// Fewer calls than this have no mean worth comparing.
+const CALLS: u64 = 50;
+
+/// CPU time and count of a call's executions alone in the kernel.
+fn alone(a: &Analysis, nr: u32) -> Option<(u64, u64)> {
+    let level = a.crowding(nr)?.levels[0];
+    (level.count >= CALLS).then_some((level.cpu_ns, level.count))
+}
+
+fn check(facts: &Facts<'_>) -> Finding {
+    let Some(base) = facts.baseline else {
+        let mut f = finding(facts, &RULE, 0, "needs a trace of the same work on one CPU to compare with".to_owned());
+        f.ruled_out = Some("not judged: no baseline given (--baseline TRACE)".to_owned());
+        return f;
+    };
+    let mut calls: Vec<(String, u32, i128, f64)> = Vec::new();
+    let (mut now, mut then) = (0u128, 0u128);
+    for call in &facts.calls {
+        let (Some((ns, n)), Some((base_ns, base_n))) = (alone(facts.analysis, call.nr), alone(base, call.nr)) else { continue };
+        // What these calls would have cost at the baseline's price.
+        let expected = base_ns as u128 * n as u128 / base_n as u128;
+        now += ns as u128;
+        then += expected;
+        calls.push((call.name.clone(), call.nr, ns as i128 - expected as i128, ns as f64 / expected.max(1) as f64));
+    }
+    calls.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
+    let lost = now.saturating_sub(then) as u64;
+    let overhead = if then == 0 { 0.0 } else { (now as f64 / then as f64 - 1.0) * 100.0 };
+    let kernel = facts.node("busy/kernel");
+    let summary =
+        format!("system calls made alone cost {overhead:.1} % more than in the baseline; the kernel takes {kernel:.0} % of capacity");
+    let mut f = finding(facts, &RULE, lost, summary);
+    f.evidence = vec![
+        Evidence::of("CPU time of system calls beyond the baseline's", overhead, "%", "syscalls against baseline").against(OVERHEAD_PCT),
+        Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel").against(KERNEL_PCT),
+        Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
+    ];
+    for (name, _, _, ratio) in calls.iter().take(3) {
+        f.evidence.push(Evidence::of(format!("{name}: cost against the baseline"), *ratio, "times", "syscalls against baseline"));
+    }
+    f.ruled_out = if then == 0 {
+        Some("no system call occurs often enough in both traces".to_owned())
+    } else if overhead < OVERHEAD_PCT {
+        Some(format!("system calls cost {overhead:.1} % more than in the baseline; below {OVERHEAD_PCT} % that is noise"))
+    } else if kernel < KERNEL_PCT {
+        Some(format!("the kernel takes only {kernel:.0} % of capacity"))
+    } else {
+        None
+    };
+    f.culprits = calls
+        .iter()
+        .take(3)
+        .filter(|c| c.2 > 0)
+        .map(|(name, nr, ns, _)| Culprit { kind: "syscall", id: nr.to_string(), name: name.clone(), ns: *ns as u64, ..Culprit::default() })
+        .collect();
+    f.advice = vec!["fewer, larger system calls; otherwise this is the price of a multiprocessor kernel".to_owned()];
+    f
+}

@@ -1,0 +1,341 @@
+//! What an event says, in words.
+
+use crate::Tracker;
+use crate::names::Spelled;
+use crate::put::Put;
+use holdup_syscalls::{Arch, errno_name};
+use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What};
+
+const SOFTIRQS: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+
+/// Knows how the trace calls things.
+pub(crate) struct Describe<'a> {
+    info: &'a TraceInfo,
+    names: std::cell::RefCell<Spelled>,
+    calls: Vec<Option<&'static str>>,
+    /// By event: the call of a `sys_enter_NAME` or `sys_exit_NAME`.
+    named_calls: Vec<Option<Box<str>>>,
+}
+
+impl<'a> Describe<'a> {
+    pub(crate) fn new(info: &'a TraceInfo) -> Describe<'a> {
+        let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
+        let named = |name: &str| {
+            let call = name.strip_prefix("sys_enter_").or_else(|| name.strip_prefix("sys_exit_"));
+            call.map(|c| holdup_render::escape(c).into())
+        };
+        Describe {
+            info,
+            names: Spelled::new(info.names.clone(), |name| holdup_render::escape(name).into_owned()).into(),
+            calls: (0..holdup_syscalls::table_len(arch) as u32).map(|nr| holdup_syscalls::name(arch, nr)).collect(),
+            named_calls: info.events.iter().map(|e| named(e.short_name())).collect(),
+        }
+    }
+
+    /// The call an event is about; `None` for a number that is not known.
+    #[inline]
+    pub(crate) fn call(&self, e: &Event, nr: u32) -> Option<&str> {
+        match self.named_calls.get(e.id.0 as usize) {
+            Some(Some(name)) => Some(name),
+            _ => self.calls.get(nr as usize).copied().flatten(),
+        }
+    }
+
+    /// The kernel function at or around `address`.
+    pub(crate) fn symbol(&self, address: u64) -> Option<(&str, u64)> {
+        self.info.symbols.lookup(address)
+    }
+
+    fn name(&self, out: &mut Vec<u8>, id: NameId) {
+        out.extend_from_slice(self.names.borrow_mut().get(id).0);
+    }
+
+    fn thread(&self, out: &mut Vec<u8>, tid: Tid, comm: NameId) {
+        if tid == Tid::IDLE {
+            out.str("<idle>");
+        } else {
+            self.name(out, comm);
+        }
+        out.push(b'/');
+        out.int(tid.0 as i32);
+    }
+
+    fn at(&self, out: &mut Vec<u8>, address: u64) {
+        match self.symbol(address) {
+            Some((name, offset)) => {
+                out.str(name);
+                if offset > 0 {
+                    out.push(b'+');
+                    out.hex(offset);
+                }
+            }
+            None => out.hex(address),
+        }
+    }
+
+    fn call_name(&self, out: &mut Vec<u8>, e: &Event, nr: u32) {
+        match self.call(e, nr) {
+            Some(name) => out.str(name),
+            None => {
+                out.str("syscall_");
+                out.int(nr as i32);
+            }
+        }
+    }
+
+    fn woken(&self, out: &mut Vec<u8>, tid: Tid, comm: NameId, target: Cpu) {
+        self.thread(out, tid, comm);
+        if target != Cpu::UNKNOWN {
+            out.str(" on cpu ");
+            out.int(target.0);
+        }
+    }
+
+    fn work(&self, out: &mut Vec<u8>, work: u64, function: u64, name: NameId) {
+        if name != NameId::NONE {
+            self.name(out, name);
+        } else {
+            self.at(out, function);
+        }
+        out.str(" work ");
+        out.hex(work);
+    }
+
+    fn lock(&self, out: &mut Vec<u8>, lock: u64, name: NameId) {
+        if name != NameId::NONE {
+            self.name(out, name);
+            out.push(b' ');
+        }
+        out.str("lock ");
+        out.hex(lock);
+    }
+
+    /// What `e` says; nothing for events holdup does not decode.
+    pub(crate) fn text(&self, out: &mut Vec<u8>, e: &Event, batch: &Batch, tracker: &Tracker) {
+        match e.what {
+            What::Other => {}
+            What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
+                self.thread(out, prev, prev_comm);
+                out.str(" -> ");
+                self.thread(out, next, next_comm);
+                out.str(" (");
+                out.str(state_text(prev_state, &mut [0; 24]));
+                out.push(b')');
+            }
+            What::Waking { tid, comm, target, .. } | What::Wakeup { tid, comm, target, .. } | What::WakeupNew { tid, comm, target, .. } => {
+                self.woken(out, tid, comm, target);
+            }
+            What::Migrate { tid, from, to } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+                out.str(" cpu ");
+                out.int(from.0);
+                out.str(" -> ");
+                out.int(to.0);
+            }
+            What::Fork { child, child_comm, .. } => {
+                out.str("new ");
+                self.thread(out, child, child_comm);
+            }
+            What::Exec { tid, old, filename } => {
+                self.name(out, filename);
+                if tid != old {
+                    out.str(" tid ");
+                    out.int(old.0 as i32);
+                    out.str(" -> ");
+                    out.int(tid.0 as i32);
+                }
+            }
+            What::Exit { tid, comm } => self.thread(out, tid, comm),
+            What::StatRuntime { tid, runtime } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+                out.str(" ran ");
+                out.decimal(runtime, 3, 0);
+                out.str(" us");
+            }
+            What::StatDelay { kind, tid, delay } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+                out.push(b' ');
+                out.str(stat_name(kind));
+                out.push(b' ');
+                out.decimal(delay, 3, 0);
+                out.str(" us");
+            }
+            What::PiSetPrio { tid, old, new } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+                out.str(" priority ");
+                out.int(old);
+                out.str(" -> ");
+                out.int(new);
+            }
+            What::SysEnter { nr, args } => {
+                self.call_name(out, e, nr);
+                out.push(b'(');
+                for (i, &arg) in batch.args(args).into_iter().flatten().enumerate() {
+                    if i > 0 {
+                        out.str(", ");
+                    }
+                    out.short_hex(arg);
+                }
+                out.push(b')');
+            }
+            What::SysExit { nr, ret } => {
+                self.call_name(out, e, nr);
+                out.str(" = ");
+                match errno(ret) {
+                    Some(name) => {
+                        out.int(ret);
+                        out.push(b' ');
+                        out.str(name);
+                    }
+                    // An address reads better in hexadecimal.
+                    None if ret > u32::MAX.into() => out.hex(ret as u64),
+                    None => out.int(ret),
+                }
+            }
+            What::IrqEntry { irq, name } => {
+                out.int(irq);
+                out.push(b' ');
+                self.name(out, name);
+            }
+            What::IrqExit { irq } => out.int(irq),
+            What::VectorEntry { vector, name } => {
+                out.int(vector);
+                out.push(b' ');
+                self.name(out, name);
+            }
+            What::VectorExit { vector } => out.int(vector),
+            What::SoftirqRaise { vec } | What::SoftirqEntry { vec } | What::SoftirqExit { vec } => match softirq_name(vec) {
+                Some(name) => out.str(name),
+                None => out.int(vec),
+            },
+            What::WorkQueue { work, function, name } | What::WorkStart { work, function, name } => self.work(out, work, function, name),
+            What::WorkEnd { work } => {
+                out.str("work ");
+                out.hex(work);
+            }
+            What::PageFault { address, ip, .. } => {
+                out.str("address ");
+                out.hex(address);
+                out.str(" ip ");
+                self.at(out, ip);
+            }
+            What::ContentionBegin { lock, flags, stack } => {
+                self.lock(out, lock, NameId::NONE);
+                out.str(" (");
+                lock_flags(out, flags);
+                out.push(b')');
+                if let Some(&caller) = batch.stack(stack).first() {
+                    out.str(" at ");
+                    self.at(out, caller);
+                }
+            }
+            What::ContentionEnd { lock, ret } => {
+                self.lock(out, lock, NameId::NONE);
+                out.str(" ret ");
+                out.int(ret);
+            }
+            What::LockAcquire { lock, name, flags } => {
+                self.lock(out, lock, name);
+                for (bit, word) in [(1, " try"), (2, " read")] {
+                    if flags & bit != 0 {
+                        out.str(word);
+                    }
+                }
+            }
+            What::LockContended { lock, name } | What::LockAcquired { lock, name } | What::LockRelease { lock, name } => {
+                self.lock(out, lock, name);
+            }
+            What::CpuIdle { state, cpu } => {
+                out.str("cpu ");
+                out.int(cpu.0);
+                if state == u32::MAX {
+                    out.str(" leaves idle");
+                } else {
+                    out.str(" enters state ");
+                    out.int(state);
+                }
+            }
+            What::Sample { period, stack } => {
+                out.str("period ");
+                out.int(period);
+                if let Some(&ip) = batch.stack(stack).first() {
+                    out.str(" ip ");
+                    self.at(out, ip);
+                }
+            }
+            What::Comm { tid, comm, exec, .. } => {
+                self.thread(out, tid, comm);
+                if exec {
+                    out.str(" (exec)");
+                }
+            }
+            What::TaskNew { tid, parent_tid, .. } => {
+                out.str("new tid ");
+                out.int(tid.0 as i32);
+                out.str(" of ");
+                self.thread(out, parent_tid, tracker.comm_of(parent_tid));
+            }
+            What::TaskEnd { tid, .. } => self.thread(out, tid, tracker.comm_of(tid)),
+            What::ContextSwitch { out: leaves, preempt, .. } => {
+                out.str(match (leaves, preempt) {
+                    (true, true) => "out, preempted",
+                    (true, false) => "out",
+                    _ => "in",
+                });
+            }
+            What::Lost { count } => {
+                out.int(count);
+                out.str(" events");
+            }
+        }
+    }
+}
+
+/// The name of an error a call returned.
+pub(crate) fn errno(ret: i64) -> Option<&'static str> {
+    if (-4095..0).contains(&ret) { errno_name(-ret as u32) } else { None }
+}
+
+/// The name of a softirq.
+pub(crate) fn softirq_name(vec: u32) -> Option<&'static str> {
+    SOFTIRQS.get(vec as usize).copied()
+}
+
+/// What a statistic measures.
+pub(crate) fn stat_name(kind: StatKind) -> &'static str {
+    match kind {
+        StatKind::Wait => "waited",
+        StatKind::Sleep => "slept",
+        StatKind::IoWait => "iowait",
+        StatKind::Blocked => "blocked",
+    }
+}
+
+/// `LCB_F_*` as perf spells them.
+pub(crate) fn lock_flags(out: &mut Vec<u8>, flags: u32) {
+    let start = out.len();
+    for (i, name) in ["SPIN", "READ", "WRITE", "RT", "PERCPU", "MUTEX"].iter().enumerate() {
+        if flags & 1 << i != 0 {
+            if out.len() > start {
+                out.push(b'|');
+            }
+            out.str(name);
+        }
+    }
+    if flags >> 6 != 0 || flags == 0 {
+        if out.len() > start {
+            out.push(b'|');
+        }
+        out.short_hex((flags >> 6 << 6).into());
+    }
+}
+
+/// A state's letters, written into `room`.
+pub(crate) fn state_text(state: holdup_trace::TaskState, room: &mut [u8; 24]) -> &str {
+    use std::io::Write;
+    let mut rest = &mut room[..];
+    // Eight letters with bars between and a plus fit.
+    let _ = write!(rest, "{state}");
+    let left = rest.len();
+    std::str::from_utf8(&room[..24 - left]).unwrap_or("?")
+}

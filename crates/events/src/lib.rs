@@ -1,0 +1,106 @@
+//! `holdup events`: every event of a trace in order, one line each, as AIX's `trcrpt` showed them.
+//!
+//! ```text
+//!  merge ──► Tracker ──────► Select ──► Writer ──► out
+//!            who runs, in    wanted?    text, NDJSON or CSV, into one
+//!            which context              buffer that is written when full
+//! ```
+//!
+//! Memory is constant: the tracker keeps a few bytes per thread and CPU, the writer one buffer and
+//! the names it has spelled. Nothing is allocated per event.
+
+mod context;
+mod describe;
+mod fields;
+mod glob;
+mod names;
+mod put;
+mod select;
+mod writer;
+
+pub use context::{Context, Tracker};
+pub use glob::matches;
+pub use select::Select;
+
+use holdup_trace::{Batch, Event, Quality, ReadError, Reader, merge};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use writer::Writer;
+
+/// How a line looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Columns for people.
+    Text {
+        /// Leave the line out that says what the trace is.
+        quiet: bool,
+    },
+    /// One JSON object per line.
+    Json,
+    /// A header and one record per line.
+    Csv {
+        /// What stands between the cells.
+        separator: String,
+    },
+}
+
+/// Why the stream ended early.
+#[derive(Debug)]
+pub enum StreamError {
+    /// The trace cannot be read on.
+    Read(ReadError),
+    /// The output cannot be written. A broken pipe means that the reader has had enough.
+    Write(io::Error),
+}
+
+/// Bytes collected before they are written.
+const BUFFER: usize = 256 << 10;
+
+/// Write every event of `reader` that `select` wants to `out`. Returns what went wrong while
+/// reading.
+///
+/// # Errors
+/// The trace cannot be read on, or the output cannot be written.
+pub fn stream(reader: &dyn Reader, select: &Select, form: &Form, out: &mut dyn Write) -> Result<Quality, StreamError> {
+    let info = reader.info();
+    let mut tracker = Tracker::new(info);
+    let select = select.for_trace(info);
+    let mut writer = Writer::new(info, form);
+    let mut left = select.entries();
+    let mut buf = Vec::with_capacity(BUFFER + (16 << 10));
+    let mut failed = None;
+    writer.head(&mut buf);
+    let quality = merge::drive(reader, 0, &mut |events: &[Event], batch: &Batch| {
+        for e in events {
+            if select.is_past(e) {
+                return ControlFlow::Break(());
+            }
+            let context = tracker.step(e, batch);
+            if !select.wants(e, &tracker) {
+                continue;
+            }
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            writer.line(&mut buf, e, batch, context, &tracker);
+            if buf.len() >= BUFFER {
+                if let Err(e) = out.write_all(&buf) {
+                    failed = Some(e);
+                    return ControlFlow::Break(());
+                }
+                buf.clear();
+            }
+        }
+        ControlFlow::Continue(())
+    })
+    .map_err(StreamError::Read);
+    // What was read before an error is as good as what a shorter trace would hold.
+    let written = match failed {
+        Some(e) => Err(e),
+        None => out.write_all(&buf).and_then(|()| out.flush()),
+    };
+    let quality = quality?;
+    written.map_err(StreamError::Write)?;
+    Ok(quality)
+}

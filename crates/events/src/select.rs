@@ -1,0 +1,103 @@
+//! Which events to show.
+
+use crate::{Tracker, matches};
+use holdup_trace::{Cpu, Event, EventId, Names, Nanos, Tid, TraceInfo, What};
+use std::sync::Arc;
+
+/// Which events to show; the default is all of them, side band left out.
+///
+/// A thread is meant both where it is current and where it is switched to or woken: its story has
+/// gaps otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Select {
+    /// Only these processes; empty for all.
+    pub pids: Vec<u32>,
+    /// Only these threads; empty for all.
+    pub tids: Vec<u32>,
+    /// Only threads of these names; empty for all.
+    pub comms: Vec<String>,
+    /// Only these CPUs.
+    pub cpus: Option<Vec<Cpu>>,
+    /// Only events whose name, with or without system, matches one of these patterns.
+    pub events: Vec<String>,
+    /// Not before this time.
+    pub from: Option<Nanos>,
+    /// Not after this time.
+    pub to: Option<Nanos>,
+    /// At most this many.
+    pub entries: Option<u64>,
+    /// Side-band records (COMM, FORK, LOST …) too.
+    pub sideband: bool,
+}
+
+impl Select {
+    /// With the patterns resolved against the events of a trace.
+    pub(crate) fn for_trace<'a>(&'a self, info: &TraceInfo) -> Resolved<'a> {
+        let wanted = |name: &str, short: &str, system: &str| {
+            let full = format!("{system}:{short}");
+            self.events.is_empty() || self.events.iter().any(|p| [name, short, &full].iter().any(|n| matches(p, n)))
+        };
+        Resolved {
+            select: self,
+            names: info.names.clone(),
+            by_id: info.events.iter().map(|e| wanted(&e.name, e.short_name(), &e.system)).collect(),
+            by_thread: !self.pids.is_empty() || !self.tids.is_empty() || !self.comms.is_empty(),
+        }
+    }
+
+    /// The patterns that match no event of the trace.
+    pub fn unmatched(&self, info: &TraceInfo) -> Vec<&str> {
+        let fits = |p: &str| {
+            info.events.iter().any(|e| [&e.name, e.short_name(), &format!("{}:{}", e.system, e.short_name())].iter().any(|n| matches(p, n)))
+        };
+        self.events.iter().map(String::as_str).filter(|p| !fits(p)).collect()
+    }
+}
+
+/// A selection that knows the trace.
+pub(crate) struct Resolved<'a> {
+    select: &'a Select,
+    names: Arc<Names>,
+    by_id: Vec<bool>,
+    by_thread: bool,
+}
+
+impl Resolved<'_> {
+    /// How many lines at most.
+    pub(crate) fn entries(&self) -> u64 {
+        self.select.entries.unwrap_or(u64::MAX)
+    }
+
+    /// Whether nothing wanted can follow.
+    #[inline]
+    pub(crate) fn is_past(&self, e: &Event) -> bool {
+        self.select.to.is_some_and(|to| e.ts > to)
+    }
+
+    /// Whether to show this one.
+    #[inline]
+    pub(crate) fn wants(&self, e: &Event, tracker: &Tracker) -> bool {
+        let s = self.select;
+        let kind = if e.id == EventId::SIDEBAND { s.sideband && s.events.is_empty() } else { self.by_id.get(e.id.0 as usize) != Some(&false) };
+        kind && s.from.is_none_or(|from| e.ts >= from)
+            && s.cpus.as_ref().is_none_or(|list| list.contains(&e.cpu))
+            && (!self.by_thread || self.wants_thread(e, tracker))
+    }
+
+    fn wants_thread(&self, e: &Event, tracker: &Tracker) -> bool {
+        let s = self.select;
+        let comm = |id| s.comms.is_empty() || s.comms.iter().any(|c| c.as_bytes() == &*self.names.bytes(id));
+        let by_id = |tid: Tid, pid: u32| {
+            (s.tids.is_empty() || s.tids.contains(&tid.0)) && (s.pids.is_empty() || s.pids.contains(&pid))
+        };
+        if by_id(e.tid, tracker.pid(e).0) && comm(tracker.comm(e)) {
+            return true;
+        }
+        let about = match e.what {
+            What::Switch { next, .. } => next,
+            What::Waking { tid, .. } | What::Wakeup { tid, .. } | What::WakeupNew { tid, .. } => tid,
+            _ => return false,
+        };
+        by_id(about, tracker.pid_of(about).0) && comm(tracker.comm_of(about))
+    }
+}

@@ -1,0 +1,252 @@
+//! One line per event.
+
+use crate::describe::Describe;
+use crate::fields::fields;
+use crate::names::Spelled;
+use crate::put::Put;
+use crate::{Context, Form, Tracker};
+use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Nanos, Pid, Tid, TraceInfo, What};
+
+/// Columns of text: where each begins.
+const CPU: usize = 24;
+const THREAD_WIDTH: usize = 25;
+/// Each context is this much further to the right.
+const INDENT: usize = 8;
+
+/// Spells lines in one form.
+pub(crate) struct Writer<'a> {
+    info: &'a TraceInfo,
+    form: Form,
+    describe: Describe<'a>,
+    /// Comms as this form spells them.
+    comms: Spelled,
+    /// By event: its name as this form spells it.
+    events: Vec<Box<[u8]>>,
+    start: Nanos,
+    last: Option<Nanos>,
+    /// Decimals the clock is good for: of a second, and of a microsecond.
+    places: (usize, usize),
+    /// The description of one event, for CSV.
+    cell: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(info: &'a TraceInfo, form: &Form) -> Writer<'a> {
+        let spell: fn(&str) -> String = match form {
+            Form::Text { .. } | Form::Csv { .. } => |name| holdup_render::escape(name).into_owned(),
+            Form::Json => |name| serde_json::Value::from(name).to_string(),
+        };
+        let name = |e: &holdup_trace::EventDesc| match form {
+            Form::Text { .. } => spell(e.short_name()),
+            _ if e.system.is_empty() => spell(&e.name),
+            _ => spell(&format!("{}:{}", e.system, e.short_name())),
+        };
+        Writer {
+            info,
+            form: form.clone(),
+            describe: Describe::new(info),
+            comms: Spelled::new(info.names.clone(), spell),
+            events: info.events.iter().map(|e| name(e).into_bytes().into()).collect(),
+            start: info.span.map_or(0, |s| s.0),
+            last: None,
+            places: if info.clock.resolution_ns >= 1000 { (6, 0) } else { (9, 3) },
+            cell: Vec::new(),
+        }
+    }
+
+    /// What stands above the first line.
+    pub(crate) fn head(&self, out: &mut Vec<u8>) {
+        match &self.form {
+            Form::Text { quiet } => {
+                if !quiet {
+                    self.about(out);
+                }
+                out.str("EVENT                   CPU     ELAPSED_SEC     DELTA_US  THREAD                   APPL    SYSCALL KERNEL  INTERRUPT\n");
+            }
+            Form::Json => {}
+            Form::Csv { separator } => {
+                let keys = ["ts_ns", "cpu", "tid", "pid", "comm", "event", "context", "description"];
+                out.str(&keys.join(separator));
+                out.push(b'\n');
+            }
+        }
+    }
+
+    fn about(&self, out: &mut Vec<u8>) {
+        out.str("# ");
+        out.str(&holdup_render::escape(&self.info.format));
+        if let Some((start, _)) = self.info.span {
+            out.str(", starts at ");
+            out.decimal(start, 9, 0);
+            out.str(" s");
+        }
+        if !self.info.clock.name.is_empty() {
+            out.str(" of clock ");
+            out.str(&holdup_render::escape(&self.info.clock.name));
+        }
+        if self.places.0 < 9 {
+            out.str(", time stamps in microseconds");
+        }
+        out.push(b'\n');
+    }
+
+    /// One event.
+    #[inline]
+    pub(crate) fn line(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+        match self.form {
+            Form::Text { .. } => self.text(out, e, batch, context, tracker),
+            Form::Json => self.json(out, e, batch, context, tracker),
+            Form::Csv { .. } => self.csv(out, e, batch, context, tracker),
+        }
+        out.push(b'\n');
+        self.last = Some(e.ts);
+    }
+
+    fn text(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+        let start = out.len();
+        out.extend_from_slice(event_name(&self.events, e));
+        if e.cpu == Cpu::UNKNOWN {
+            out.pad_to(start, CPU + 2);
+            out.push(b'-');
+        } else {
+            out.pad_to(start, CPU);
+            out.int_right(e.cpu.0.into(), 3);
+        }
+        let (second, micro) = self.places;
+        let scale = |ns: u64, places: usize, unit: usize| ns / 10u64.pow((unit - places) as u32);
+        out.push(b' ');
+        out.decimal(scale(e.ts.saturating_sub(self.start), second, 9), second, 15);
+        out.push(b' ');
+        out.decimal(scale(e.ts.saturating_sub(self.last.unwrap_or(e.ts)), micro, 3), micro, 12);
+        out.str("  ");
+        let (at, mut width) = (out.len(), 0);
+        if e.tid == Tid::IDLE {
+            out.str("<idle>");
+        } else {
+            let (comm, columns) = self.comms.get(tracker.comm(e));
+            out.extend_from_slice(comm);
+            // Blanks are counted in columns, not bytes.
+            width = comm.len() - columns.min(comm.len());
+        }
+        out.push(b'/');
+        out.int(e.tid.0 as i32);
+        out.pad_to(at, THREAD_WIDTH + width);
+        out.blanks(INDENT * context as usize);
+        let before = out.len();
+        self.describe.text(out, e, batch, tracker);
+        if out.len() == before {
+            // No blanks at the ends of lines.
+            let end = out.iter().rposition(|&b| b != b' ').map_or(0, |i| i + 1);
+            out.truncate(end);
+            out.blanks(1);
+            out.str("-");
+        }
+    }
+
+    fn json(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+        out.str("{\"ts_ns\":");
+        out.int(e.ts);
+        out.str(",\"cpu\":");
+        match e.cpu {
+            Cpu::UNKNOWN => out.str("null"),
+            cpu => out.int(cpu.0),
+        }
+        out.str(",\"tid\":");
+        json_id(out, e.tid.0);
+        out.str(",\"pid\":");
+        json_id(out, tracker.pid(e).0);
+        out.str(",\"comm\":");
+        json_comm(out, &mut self.comms, e.tid, tracker.comm(e));
+        out.str(",\"event\":");
+        if e.id == EventId::SIDEBAND {
+            out.push(b'"');
+            out.str(record_name(e));
+            out.push(b'"');
+        } else {
+            out.extend_from_slice(event_name(&self.events, e));
+        }
+        out.str(",\"context\":\"");
+        out.str(context.name());
+        out.str("\",\"fields\":{");
+        fields(out, &mut self.comms, &self.describe, e, batch, tracker);
+        out.str("}}");
+    }
+
+    fn csv(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+        let Form::Csv { separator } = &self.form else { return };
+        out.int(e.ts);
+        out.str(separator);
+        if e.cpu != Cpu::UNKNOWN {
+            out.int(e.cpu.0);
+        }
+        out.str(separator);
+        if e.tid != Tid::UNKNOWN {
+            out.int(e.tid.0);
+        }
+        out.str(separator);
+        match tracker.pid(e) {
+            Pid::UNKNOWN => {}
+            pid => out.int(pid.0),
+        }
+        out.str(separator);
+        let comm = if e.tid == Tid::IDLE { b"<idle>" } else { self.comms.get(tracker.comm(e)).0 };
+        csv_cell(out, comm, separator);
+        out.str(separator);
+        csv_cell(out, event_name(&self.events, e), separator);
+        out.str(separator);
+        out.str(context.name());
+        out.str(separator);
+        self.cell.clear();
+        self.describe.text(&mut self.cell, e, batch, tracker);
+        csv_cell(out, &self.cell, separator);
+    }
+}
+
+fn event_name<'a>(events: &'a [Box<[u8]>], e: &Event) -> &'a [u8] {
+    match events.get(e.id.0 as usize) {
+        Some(name) => name,
+        None => record_name(e).as_bytes(),
+    }
+}
+
+/// Side-band records have no name of their own in the list of events.
+fn record_name(e: &Event) -> &'static str {
+    match e.what {
+        What::Comm { .. } => "COMM",
+        What::TaskNew { .. } => "FORK",
+        What::TaskEnd { .. } => "EXIT",
+        What::ContextSwitch { .. } => "SWITCH",
+        What::Lost { .. } => "LOST",
+        _ => "RECORD",
+    }
+}
+
+/// A thread or process id, `null` if unknown.
+pub(crate) fn json_id(out: &mut Vec<u8>, id: u32) {
+    if id == u32::MAX { out.str("null") } else { out.int(id) }
+}
+
+/// A name, `null` if there is none.
+pub(crate) fn json_comm(out: &mut Vec<u8>, comms: &mut Spelled, tid: Tid, comm: NameId) {
+    match comm {
+        _ if tid == Tid::IDLE => out.str("\"<idle>\""),
+        NameId::NONE => out.str("null"),
+        comm => out.extend_from_slice(comms.get(comm).0),
+    }
+}
+
+fn csv_cell(out: &mut Vec<u8>, cell: &[u8], separator: &str) {
+    let special = |b: &u8| matches!(b, b'"' | b'\n' | b'\r') || separator.as_bytes().contains(b);
+    if !cell.iter().any(special) {
+        out.extend_from_slice(cell);
+        return;
+    }
+    out.push(b'"');
+    for &b in cell {
+        if b == b'"' {
+            out.push(b'"');
+        }
+        out.push(b);
+    }
+    out.push(b'"');
+}

@@ -1,0 +1,56 @@
+//! `holdup events`: the one verb that writes as it reads.
+
+use crate::cli::EventsArgs;
+use crate::config::Config;
+use crate::exit::{self, usage};
+use anyhow::{Context, Result};
+use holdup_events::{Form, Select, StreamError, stream};
+use holdup_render::{Format, text};
+use holdup_trace::{Severity, TraceInfo};
+
+/// Run it.
+pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
+    let config = Config::new(&args.common)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let select = select(args, &config, reader.info())?;
+    let form = match &config.format {
+        Format::Text(options) => Form::Text { quiet: options.quiet },
+        Format::Json => Form::Json,
+        Format::Csv { separator } => Form::Csv { separator: separator.clone() },
+    };
+    let file = config.output.name();
+    let done = config.output.stream(|out| Ok(stream(&*reader, &select, &form, out)))?;
+    let quality = match (done, file) {
+        (Ok(quality), _) => quality,
+        (Err(StreamError::Read(e)), _) => return Err(e.into()),
+        (Err(StreamError::Write(e)), None) => return Err(e.into()),
+        (Err(StreamError::Write(e)), Some(file)) => return Err(e).with_context(|| format!("{file}: cannot be written")),
+    };
+    if !config.quiet {
+        // A stream of events has no place for them, and losses must not pass in silence.
+        for entry in quality.entries().iter().filter(|e| e.severity > Severity::Info) {
+            eprintln!("holdup: {}: {}", text::escape(&reader.info().path.to_string_lossy()), text::quality_words(entry));
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn select(args: &EventsArgs, config: &Config, info: &TraceInfo) -> Result<Select> {
+    let options = config.options(info)?;
+    let select = Select {
+        pids: options.pids,
+        tids: options.tids,
+        comms: options.comms,
+        cpus: options.cpus,
+        events: args.event.clone(),
+        from: options.from,
+        to: options.to,
+        entries: args.entries.filter(|&n| n > 0),
+        sideband: args.common.output.verbose,
+    };
+    if let Some(pattern) = select.unmatched(info).first() {
+        let known: Vec<&str> = info.events.iter().map(|e| e.name.as_str()).collect();
+        return Err(usage(format!("--event: the trace has no event {pattern}; there are {}", known.join(", "))));
+    }
+    Ok(select)
+}

@@ -1,0 +1,138 @@
+//! Accounts that close: no nanosecond is lost or counted twice, in any format, whatever the
+//! recording lacks.
+
+use crate::corpus::{self, Recording};
+use crate::tally::Tally;
+use holdup_passes::{Analysis, CpuRow, Group, Options};
+use holdup_trace::QualityCode;
+use std::collections::BTreeMap;
+
+/// Every trace there is, opened and analysed once; `check` tells what does not close.
+fn over_all_traces(claim: &'static str, check: impl Fn(&Analysis, &mut Tally) -> Vec<String>) {
+    let mut tally = Tally::new(claim);
+    for file in &corpus::all_files() {
+        match analysis(file) {
+            Some(a) => {
+                tally.count("traces", 1);
+                for failure in check(&a, &mut tally) {
+                    tally.fail(format!("{}: {failure}", file.name));
+                }
+            }
+            None => {
+                tally.count("files that are no trace", 1);
+                tally.check(!file.is_labelled(), || format!("{}: cannot be read", file.name));
+            }
+        }
+    }
+    tally.finish();
+}
+
+/// `None` if holdup does not read the file; that it reads what it should is for other tests.
+fn analysis(file: &Recording) -> Option<Analysis> {
+    let reader = holdup_open::open(&file.path).ok()?;
+    holdup_passes::analyze(&*reader, &Options::default()).ok()
+}
+
+fn must(failures: &mut Vec<String>, closes: bool, what: impl FnOnce() -> String) {
+    if !closes {
+        failures.push(what());
+    }
+}
+
+fn on_cpu(r: &CpuRow) -> u64 {
+    r.user_ns + r.kernel_ns.unwrap_or(0) + r.kthread_ns
+}
+
+#[test]
+fn every_cpu_row_adds_up_to_the_wall_time() {
+    over_all_traces("CPU rows close", |a, tally| {
+        let mut failures = Vec::new();
+        let rows = a.cpu_rows();
+        must(&mut failures, rows.len() == a.cpus as usize, || format!("{} rows, {} CPUs", rows.len(), a.cpus));
+        for r in rows {
+            tally.count("CPUs", 1);
+            let sum = on_cpu(&r) + r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0) + r.idle_ns + r.unaccounted_ns;
+            must(&mut failures, sum == r.wall_ns && r.wall_ns == a.wall_ns() && r.iowait_ns <= r.idle_ns, || format!("{sum}: {r:?}"));
+        }
+        failures
+    });
+}
+
+#[test]
+fn the_ledger_adds_up_to_the_capacity() {
+    over_all_traces("the ledger closes", |a, tally| {
+        let mut failures = Vec::new();
+        let ledger = a.ledger();
+        tally.count("nodes", ledger.nodes.len() as u64);
+        let capacity = a.cpus as u64 * a.wall_ns();
+        let leaves: u64 = ledger.leaves().map(|n| n.ns).sum();
+        must(&mut failures, ledger.capacity_ns == capacity && leaves == capacity, || format!("{leaves} of {capacity}"));
+        let mut children: BTreeMap<&str, u64> = BTreeMap::new();
+        for n in &ledger.nodes {
+            if let Some((parent, _)) = n.path.rsplit_once('/') {
+                *children.entry(parent).or_default() += n.ns;
+            }
+        }
+        for (parent, ns) in children {
+            must(&mut failures, ledger.ns(parent) == ns, || format!("{parent}: {} is not {ns}", ledger.ns(parent)));
+        }
+        failures
+    });
+}
+
+#[test]
+fn every_system_call_row_adds_up_to_its_elapsed_time() {
+    over_all_traces("system call rows close", |a, tally| {
+        let mut failures = Vec::new();
+        let mut totals: Vec<(u64, u64, u64)> = Vec::new();
+        for by in [Group::System, Group::Command, Group::Process, Group::Thread] {
+            let rows = a.syscalls(by);
+            tally.count("rows", rows.len() as u64);
+            totals.push(rows.iter().fold((0, 0, 0), |t, r| (t.0 + r.count, t.1 + r.errors, t.2 + r.total_ns)));
+            for r in rows {
+                if let (Some(cpu), Some(interrupted), Some(runnable), Some(blocked)) =
+                    (r.cpu_ns, r.interrupted_ns, r.runnable_ns, r.blocked_ns)
+                {
+                    let sum = cpu + interrupted + runnable + blocked;
+                    must(&mut failures, sum == r.total_ns, || format!("{sum}: {r:?}"));
+                }
+                let errors: u64 = r.errnos.values().sum();
+                must(&mut failures, errors == r.errors && r.errors <= r.count, || format!("errors: {r:?}"));
+                let order = r.min_ns <= r.avg_ns && r.avg_ns <= r.max_ns && r.p50_ns <= r.p99_ns && r.p99_ns <= Some(r.max_ns);
+                must(&mut failures, order, || format!("order: {r:?}"));
+            }
+        }
+        totals.dedup();
+        must(&mut failures, totals.len() == 1, || format!("groupings differ: {totals:?}"));
+        failures
+    });
+}
+
+#[test]
+fn what_threads_ran_is_what_cpus_ran_and_no_thread_lives_longer_than_its_states() {
+    over_all_traces("threads' times close", |a, tally| {
+        let mut failures = Vec::new();
+        let (mut combined, mut interrupted) = (0, 0);
+        for (_, t) in a.threads() {
+            tally.count("threads", 1);
+            let life = t.died.unwrap_or(a.end).saturating_sub(t.born);
+            let known = t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns;
+            // A new thread is in no state between its fork and its first wake-up.
+            let whole = t.born == a.start && t.voluntary + t.involuntary > 0 && a.quality.count(QualityCode::SwitchGap) == 0;
+            tally.count("threads known all their life", whole as u64);
+            must(&mut failures, !whole || known == life, || format!("lived {life}, states only {known}: {t:?}"));
+            must(&mut failures, known <= life, || format!("lived {life}, states {known}: {t:?}"));
+            must(&mut failures, t.user_ns + t.kernel_ns + t.irq_ns == t.running_ns, || format!("running: {t:?}"));
+            combined += t.user_ns + t.kernel_ns;
+            interrupted += t.irq_ns;
+        }
+        let rows = a.cpu_rows();
+        let cpus: u64 = rows.iter().map(on_cpu).sum();
+        let irqs: u64 = rows.iter().map(|r| r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0)).sum();
+        must(&mut failures, combined == cpus, || format!("threads ran {combined}, CPUs {cpus}"));
+        must(&mut failures, interrupted <= irqs, || format!("threads were interrupted {interrupted}, CPUs {irqs}"));
+        let procs: u64 = a.procs(Group::Thread).iter().map(|r| r.combined_ns).sum();
+        must(&mut failures, procs == combined, || format!("procs {procs}, threads {combined}"));
+        failures
+    });
+}

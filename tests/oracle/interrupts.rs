@@ -1,0 +1,90 @@
+//! `irqs` is `perf kwork report`: interrupt lines, softirqs and work items per CPU.
+//!
+//! perf prints a work item under the name its function has on the machine perf runs on, holdup
+//! under the function's address: so perf's rows are recognised by CPU and the time of their longest
+//! run, and must then be, to the last digit, what [`crate::raw`] makes of that item's events; the
+//! items of a function must add up to holdup's row.
+
+use crate::corpus::{Recording, perf_recordings};
+use crate::perf::{self, KworkRow};
+use crate::raw::{Raw, RunKey, Runs};
+use crate::tally::Tally;
+use std::collections::BTreeMap;
+
+#[test]
+fn interrupts_per_cpu_are_what_perf_kwork_report_prints() {
+    if !perf::present("interrupts per CPU") {
+        return;
+    }
+    let mut tally = Tally::new("interrupts per CPU = perf kwork report");
+    for file in perf_recordings() {
+        compare(file, &mut tally);
+    }
+    tally.finish();
+}
+
+const KWORK: [&str; 5] = ["kwork", "-f", "-k", "irq,softirq,workqueue", "report"];
+
+fn compare(file: &Recording, tally: &mut Tally) {
+    let rows = perf::kwork_report(&perf::run(&KWORK, file).out);
+    if rows.is_empty() {
+        tally.count("files without interrupts perf can show", 1);
+        return;
+    }
+    tally.count("files", 1);
+    let raw = Raw::read(file);
+    let analysis = file.analyze();
+
+    // perf against the events.
+    let mut left = raw.runs.clone();
+    for p in &rows {
+        tally.count("rows of perf", 1);
+        let found = left.iter().find(|(key, runs)| key.2 == p.cpu && named(p, key) && agrees(p, runs)).map(|(key, _)| *key);
+        match found {
+            Some(key) => drop(left.remove(&key)),
+            None => tally.fail(format!("{}: {p:?}, {:?}", file.name, raw.runs.iter().filter(|r| r.0.2 == p.cpu).collect::<Vec<_>>())),
+        }
+    }
+    for (key, runs) in left {
+        tally.fail(format!("{}: perf lacks {key:x?} {runs:?}", file.name));
+    }
+
+    // The events against holdup.
+    let mut mine: BTreeMap<RunKey, Runs> = BTreeMap::new();
+    for (&(kind, id, cpu), runs) in &raw.runs {
+        let id = if kind == 'w' { raw.functions.get(&id).copied().unwrap_or(0) } else { id };
+        mine.entry((kind, id, cpu)).or_default().join(runs);
+    }
+    for h in analysis.irqs(true) {
+        tally.count("rows of holdup", 1);
+        let kind = if h.kind == "workqueue" { 'w' } else { h.kind.chars().next().expect("a kind") };
+        let key = (kind, h.id, h.cpu.expect("per CPU"));
+        let runs = mine.remove(&key);
+        let same = runs.is_some_and(|r| {
+            (h.count, h.total_ns, h.max_ns, h.avg_ns) == (r.count, r.total, r.max, r.total / r.count)
+                && (h.max_start_ns == r.max_start || r.ties > 0)
+        });
+        tally.check(same, || format!("{}: {h:?}, {runs:?}", file.name));
+    }
+    for (key, runs) in mine {
+        tally.fail(format!("{}: holdup lacks {key:x?} {runs:?}", file.name));
+    }
+}
+
+/// Whether this row may be about that execution, going by the name.
+fn named(p: &KworkRow, key: &RunKey) -> bool {
+    match key.0 {
+        's' => p.name.starts_with("(s)") && p.name.ends_with(&format!(":{}", key.1)),
+        'w' => p.name.starts_with("(w)") && p.name.strip_prefix("(w)0x").is_none_or(|hex| hex == format!("{:x}", key.1)),
+        _ => !p.name.starts_with('(') && p.name.ends_with(&format!(":{}", key.1)),
+    }
+}
+
+/// Every column. perf rounds spans and cuts times.
+fn agrees(p: &KworkRow, r: &Runs) -> bool {
+    p.count == r.count
+        && p.total.is_ms(r.total as f64)
+        && p.max.is_ms(r.max as f64)
+        && p.max_start.is_seconds_cut(r.max_start)
+        && p.max_end.is_seconds_cut(r.max_end)
+}

@@ -1,0 +1,20 @@
+//! holdup's tables against perf's, figure by figure, over every recording at hand.
+//!
+//! Each test names a claim of `docs/accuracy.md`. perf prints rounded numbers: a figure of holdup
+//! agrees if it rounds to what perf printed, to the last digit. Where perf is known to be wrong the
+//! test does not look away: [`raw`] works out from the events what perf's rule makes of them, and
+//! perf must have printed exactly that, and holdup the right figure. Such rows are counted.
+//!
+//! Without perf, or without recordings, a test says `SKIPPED` on stderr and passes.
+
+mod closing;
+mod corpus;
+mod idle;
+mod interrupts;
+mod migrations;
+mod perf;
+mod printed;
+mod raw;
+mod switches;
+mod syscalls;
+mod tally;
