@@ -54,14 +54,12 @@ pub(crate) enum Command {
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),
     /// Every event in order, in the column of the context it happens in
-    #[command(
-        after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
+    #[command(after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
                       system call (SYSCALL), the scheduler, a kernel thread or the idle task (KERNEL), an interrupt\n\
                       or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the trace, DELTA_US from the\n\
                       line above. --pid, --tid and --comm show what these threads do and what switches to or wakes\n\
                       them. --format json writes one object per line.\n\n\
-                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
-    )]
+                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data")]
     Events(EventsArgs),
 }
 
@@ -313,10 +311,24 @@ pub(crate) struct LocksArgs {
     #[arg(long, value_enum, value_name = "TOOL", default_value_t = LocksView::Holdup)]
     pub(crate) view: LocksView,
     /// Only locks of these types, as perf names them; rwsem is rwsem:R and rwsem:W
-    #[arg(short = 'Y', long = "type", visible_alias = "type-filter", value_name = "TYPE,..", value_delimiter = ',', help_heading = "Selection")]
+    #[arg(
+        short = 'Y',
+        long = "type",
+        visible_alias = "type-filter",
+        value_name = "TYPE,..",
+        value_delimiter = ',',
+        help_heading = "Selection"
+    )]
     pub(crate) types: Vec<String>,
     /// Only these locks: addresses (0x...), classes or variables
-    #[arg(short = 'L', long = "lock-addr", visible_alias = "lock-filter", value_name = "LOCK,..", value_delimiter = ',', help_heading = "Selection")]
+    #[arg(
+        short = 'L',
+        long = "lock-addr",
+        visible_alias = "lock-filter",
+        value_name = "LOCK,..",
+        value_delimiter = ',',
+        help_heading = "Selection"
+    )]
     pub(crate) locks: Vec<String>,
     /// Which events to take where the trace has both kinds
     #[arg(long, value_enum, value_name = "KIND", default_value_t = LocksEvents::Auto)]

@@ -129,7 +129,9 @@ fn notes(table: &Table, capabilities: &Capabilities, by: LockBy, source: LockSou
         );
     }
     if capabilities.lockdep && source == LockSource::Contention {
-        notes.push("on a lockdep kernel every mutex_lock counts as contended: compare times, not counts, or use --events lockdep".to_owned());
+        notes.push(
+            "on a lockdep kernel every mutex_lock counts as contended: compare times, not counts, or use --events lockdep".to_owned(),
+        );
     }
     if by == LockBy::Caller && !capabilities.stacks {
         notes.push("no call chains were recorded (perf record -g), so callers are not known".to_owned());
@@ -173,9 +175,8 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
             }
         },
     };
-    let rows = stat
-        .rows(by)
-        .ok_or_else(|| usage("--by: a dump of /proc/lock_stat knows locks by class and callers, not types and threads"))?;
+    let rows =
+        stat.rows(by).ok_or_else(|| usage("--by: a dump of /proc/lock_stat knows locks by class and callers, not types and threads"))?;
     notes.push("a dump has no times: rates, shares of the machine, and what threads did while they waited are not known".to_owned());
     let mut table = schema::locks(&rows, by);
     if !args.locks.is_empty() {

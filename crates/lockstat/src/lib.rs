@@ -339,7 +339,10 @@ mod tests {
     #[test]
     fn both_versions_are_read() {
         let stat = LockStat::parse(V4.as_bytes()).unwrap();
-        assert_eq!(stat.classes.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["&mm->mmap_lock-W", "&mm->mmap_lock-R", "(wq_completion)a: b"]);
+        assert_eq!(
+            stat.classes.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(),
+            ["&mm->mmap_lock-W", "&mm->mmap_lock-R", "(wq_completion)a: b"]
+        );
         let w = &stat.classes[0];
         assert_eq!(w.wait, Times { count: 476, min_ns: Some(1690), max_ns: Some(33_470_360), total_ns: 1_013_275_020 });
         assert_eq!((w.con_bounces, w.acq_bounces, w.hold.count), (159, 208, 795));

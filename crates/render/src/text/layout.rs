@@ -289,8 +289,7 @@ macro_rules! lock_layout {
     };
 }
 
-const LOCKS: &[Layout] =
-    lock_layout!("Kernel locks", only(Known, field("", "type", Key("type"), 0)), field("", "lock", Words(lock), 0));
+const LOCKS: &[Layout] = lock_layout!("Kernel locks", only(Known, field("", "type", Key("type"), 0)), field("", "lock", Words(lock), 0));
 const LOCKS_CALLER: &[Layout] =
     lock_layout!("Kernel locks, by caller", field("", "type", Key("type"), 0), field("", "caller", Key("caller"), 0));
 const LOCKS_TYPE: &[Layout] = lock_layout!("Kernel locks, by type", field("", "type", Key("type"), 0));

@@ -80,7 +80,8 @@ fn what(l: Line<'_>) -> String {
 
 /// AIX `lockstat`: Subsys Name Ocn Ref/s %Ref %Block %Sleep. A reference is an acquisition.
 fn aix(table: &Table, lines: &[Line<'_>]) -> Grid {
-    let mut g = grid(&[("Subsys", true), ("Name", true), ("Ocn", false), ("Ref/s", false), ("%Ref", false), ("%Block", false), ("%Sleep", false)]);
+    let mut g =
+        grid(&[("Subsys", true), ("Name", true), ("Ocn", false), ("Ref/s", false), ("%Ref", false), ("%Block", false), ("%Sleep", false)]);
     let all: u64 = table.rows.iter().filter_map(|r| table.line(r).int("acquired")).sum();
     let mut seen: std::collections::HashMap<String, u64> = std::collections::HashMap::new();
     for &l in lines {
@@ -93,7 +94,15 @@ fn aix(table: &Table, lines: &[Line<'_>]) -> Grid {
             Some(n) if all > 0 => format!("{:.2}", n as f64 * 100.0 / all as f64),
             _ => NOT_KNOWN.to_owned(),
         };
-        g.rows.push(vec![NOT_KNOWN.to_owned(), name, ocn, float(l, "acquired_per_s", 0), share, float(l, "block_pct", 2), float(l, "sleep_pct", 2)]);
+        g.rows.push(vec![
+            NOT_KNOWN.to_owned(),
+            name,
+            ocn,
+            float(l, "acquired_per_s", 0),
+            share,
+            float(l, "block_pct", 2),
+            float(l, "sleep_pct", 2),
+        ]);
     }
     g
 }
@@ -215,8 +224,15 @@ fn solaris(table: &Table, page: &Page) -> Vec<(String, Grid)> {
                     format!("{title}: {all} events in {s:.3} seconds ({:.0} events/sec)", all as f64 / s)
                 }
             };
-            let mut g =
-                grid(&[("Count", false), ("indv", false), ("cuml", false), ("rcnt", false), ("nsec", false), ("Lock", true), ("Caller", true)]);
+            let mut g = grid(&[
+                ("Count", false),
+                ("indv", false),
+                ("cuml", false),
+                ("rcnt", false),
+                ("nsec", false),
+                ("Lock", true),
+                ("Caller", true),
+            ]);
             let mut so_far = 0;
             for e in events.iter().take(table.entries.unwrap_or(usize::MAX)) {
                 so_far += e.count;
@@ -255,7 +271,8 @@ fn lock_stat(lines: &[Line<'_>]) -> Grid {
     let heads: Vec<(&str, bool)> = [("class name", false)].into_iter().chain(COLUMNS.map(|(head, _)| (head, false))).collect();
     let mut g = grid(&heads);
     for &l in lines {
-        let us = |key: &str| l.int(key).map_or_else(|| NOT_KNOWN.to_owned(), |ns| format!("{}.{:02}", (ns + 5) / 1000, (ns + 5) % 1000 / 10));
+        let us =
+            |key: &str| l.int(key).map_or_else(|| NOT_KNOWN.to_owned(), |ns| format!("{}.{:02}", (ns + 5) / 1000, (ns + 5) % 1000 / 10));
         let cells = COLUMNS.map(|(_, key)| if key.ends_with("_ns") { us(key) } else { int(l, key) });
         let name = if l.get("name").is_some_and(|n| *n != Cell::Null) { text(l, "name") } else { what(l) };
         g.rows.push([vec![format!("{name}:")], cells.to_vec()].concat());
