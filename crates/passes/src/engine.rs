@@ -93,7 +93,7 @@ impl Engine {
             cpus: Cpus::new(start),
             irqs: Irqs::default(),
             blame: Blame::default(),
-            locks: Locks::new(symbols),
+            locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             quality: Quality::default(),
             events: 0,

@@ -17,6 +17,10 @@
 //!   `/proc/lock_stat`; how deep is kept as recursion.
 //! * Hold times start at `acquired` (or else `acquire`), wait times at `contended`, as in lock_stat.
 //!
+//! Without `lock_release` in the recording hold times are not known, and without `lock_acquire`
+//! acquisitions by trylock are not counted; the two events of waits alone
+//! (`lock_contended`, `lock_acquired`) are much cheaper to record.
+//!
 //! Lost events: what does not fit is taken at its word: `acquired` without `acquire` is held from
 //! then on, `release` alone says nothing. A lock that another thread releases (per-CPU semaphores
 //! handed over) stays open and is forgotten.
@@ -93,6 +97,10 @@ struct Held {
 /// The state machine and its sums.
 #[derive(Debug, Default)]
 pub(crate) struct Lockdep {
+    /// `lock_release` was recorded: without it nobody knows how long a lock is held.
+    pub(crate) releases: bool,
+    /// `lock_acquire` was recorded: without it trylocks and reads are not known.
+    pub(crate) acquires: bool,
     held: FxHashMap<Waiter, Vec<Held>>,
     pub(crate) sums: FxHashMap<DepKey, DepSums>,
     pub(crate) locks: FxHashMap<u64, DepLock>,
@@ -129,12 +137,14 @@ impl Lockdep {
         let held = self.held.entry(waiter).or_default();
         // Only readers may take a lock twice: its release was lost, or another thread did it.
         held.retain(|h| h.lock != lock || h.stage == Stage::Held && flags & (READ | TRY) != 0 || flags & READ != 0);
-        let depth = held.iter().filter(|h| h.lock == lock).count() as u64 + 1;
+        let depth = held.iter().filter(|h| h.lock == lock && h.stage != Stage::Waiting).count() as u64 + 1;
         if held.len() >= MAX_HELD {
             held.remove(0);
         }
         let tried = flags & TRY != 0;
-        held.push(Held { lock, stage: if tried { Stage::Held } else { Stage::Acquiring }, since: now, away });
+        if self.releases || !tried {
+            held.push(Held { lock, stage: if tried { Stage::Held } else { Stage::Acquiring }, since: now, away });
+        }
         let sums = self.sums(lock, waiter);
         sums.recursion = sums.recursion.max(depth);
         sums.trylocks += tried as u64;
@@ -166,10 +176,10 @@ impl Lockdep {
         let holding = Held { lock, stage: Stage::Held, since: now, away };
         match held.iter().rposition(|h| h.lock == lock && h.stage != Stage::Held) {
             Some(at) => {
-                let h = std::mem::replace(&mut held[at], holding);
+                let h = if self.releases { std::mem::replace(&mut held[at], holding) } else { held.remove(at) };
                 waited = (h.stage == Stage::Waiting).then(|| h.away.split(away, now.saturating_sub(h.since)));
             }
-            None if held.len() < MAX_HELD => held.push(holding),
+            None if self.releases && held.len() < MAX_HELD => held.push(holding),
             None => {}
         }
         let open = held.iter().filter(|h| h.stage == Stage::Waiting).count();

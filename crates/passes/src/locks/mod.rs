@@ -23,7 +23,7 @@ use crate::engine::Engine;
 use crate::threads::{Slot, Threads};
 use caller::LockCode;
 use contention::{Contention, Key};
-use holdup_trace::{Cpu, Event, NameId, Nanos, QualityCode, SymbolTable, Tid};
+use holdup_trace::{Cpu, Event, NameId, Nanos, QualityCode, SymbolTable, Tid, TraceInfo};
 use lockdep::Lockdep;
 use stats::Away;
 use std::collections::BTreeMap;
@@ -79,8 +79,12 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    pub(crate) fn new(symbols: &SymbolTable) -> Locks {
-        Locks { code: LockCode::new(symbols), ..Locks::default() }
+    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable) -> Locks {
+        let recorded = |name: &str| info.events.iter().any(|e| e.short_name() == name);
+        let mut locks = Locks { code: LockCode::new(symbols), ..Locks::default() };
+        locks.lockdep.releases = recorded("lock_release");
+        locks.lockdep.acquires = recorded("lock_acquire");
+        locks
     }
 
     /// Keep the names of all addresses seen.
@@ -131,7 +135,7 @@ impl Engine {
         let away = waiter.away(&self.threads, now);
         let kind = LockKind::from_flags(flags);
         let caller = self.locks.code.caller(chain);
-        if self.caps.lockdep {
+        if self.locks.lockdep.acquires {
             self.locks.lockdep.told(lock, kind, waiter);
         }
         let open = self.locks.contention.begin(now, Key { lock, kind, caller, waiter }, away);

@@ -331,22 +331,27 @@ impl Analysis {
                 acquired: Some(dep.acquired),
                 acquired_per_s: Some(per_second(dep.acquired, wall)),
                 miss_rate: (dep.acquired > 0).then(|| round3(w.begun as f64 / dep.acquired as f64)),
-                hold_total_ns: Some(h.total),
-                hold_min_ns: held.then_some(h.min),
-                hold_avg_ns: h.total.checked_div(h.count),
-                hold_max_ns: held.then_some(h.max),
-                utilization: (wall > 0).then(|| round3(h.total as f64 / wall as f64)),
                 block_pct: of_acquired(w.begun),
                 sleep_pct: if sched { of_acquired(w.slept) } else { None },
-                trylocks: Some(dep.trylocks),
-                reads: Some(dep.reads),
-                recursion: Some(dep.recursion),
-                preempted_holds: sched.then_some(h.preempted),
-                preempted_hold_ns: sched.then_some(h.preempted_ns),
-                slept_holds: sched.then_some(h.slept),
-                slept_hold_ns: sched.then_some(h.slept_ns),
                 ..row
             };
+            if self.engine.locks.lockdep.acquires {
+                (row.trylocks, row.reads, row.recursion) = (Some(dep.trylocks), Some(dep.reads), Some(dep.recursion));
+            }
+            if self.engine.locks.lockdep.releases {
+                row = LockRow {
+                    hold_total_ns: Some(h.total),
+                    hold_min_ns: held.then_some(h.min),
+                    hold_avg_ns: h.total.checked_div(h.count),
+                    hold_max_ns: held.then_some(h.max),
+                    utilization: (wall > 0).then(|| round3(h.total as f64 / wall as f64)),
+                    preempted_holds: sched.then_some(h.preempted),
+                    preempted_hold_ns: sched.then_some(h.preempted_ns),
+                    slept_holds: sched.then_some(h.slept),
+                    slept_hold_ns: sched.then_some(h.slept_ns),
+                    ..row
+                };
+            }
         }
         let kind = sum.kind();
         match group {
