@@ -89,6 +89,10 @@ codes! {
     NotSystemWide = ("not-system-wide", Warning, "recorded for some tasks only: CPU time of the others is unaccounted"),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = ("missing-wakeup", Info, "threads that ran again without a wake-up event; the wait before is counted as blocked"),
+    /// `contention_begin` without `contention_end`, although the thread went on.
+    UnmatchedContention = ("unmatched-contention", Info, "waits for kernel locks that were never seen to end although the thread went on"),
+    /// More kernel locks, callers and threads than are kept apart.
+    LocksFolded = ("locks-folded", Warning, "waits for or acquisitions of kernel locks counted in the row 'other': too many different locks, callers and threads"),
     /// Payload the reader skipped on purpose (AUX data).
     SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace), skipped"),
 }
