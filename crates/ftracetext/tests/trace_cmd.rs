@@ -96,7 +96,6 @@ fn text_and_binary_tell_the_same() {
 }
 
 #[test]
-#[ignore = "takes minutes: all recordings of the corpus"]
 fn text_and_binary_tell_the_same_of_every_recording() {
     let Some(corpus) = corpus("vm") else { return };
     if !has("trace-cmd") || !has("zstd") {

@@ -8,13 +8,15 @@ use crate::blame::{Blame, Cause};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
+use crate::locks::Locks;
 use crate::options::Detail;
 use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use crate::waits::{Class, End, Object, Waits};
 use holdup_syscalls::{Arch, Direction, WaitKind};
 use holdup_trace::{
-    ArgsRef, Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, TaskState, Tid, TraceInfo, What,
+    ArgsRef, Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, SymbolTable, TaskState, Tid,
+    TraceInfo, What,
 };
 use std::sync::Arc;
 
@@ -66,6 +68,7 @@ pub(crate) struct Engine {
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
     pub(crate) waits: Waits,
+    pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
@@ -73,7 +76,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(info: &TraceInfo, start: Nanos, last: Nanos, detail: Detail) -> Engine {
+    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable, start: Nanos, last: Nanos, detail: Detail) -> Engine {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let traits = (0..holdup_syscalls::table_len(arch) as u32)
             .map(|nr| match holdup_syscalls::name(arch, nr) {
@@ -108,6 +111,7 @@ impl Engine {
             irqs: Irqs::default(),
             blame: Blame::default(),
             waits: Waits::new(detail),
+            locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             quality: Quality::default(),
             events: 0,
@@ -123,7 +127,7 @@ impl Engine {
         engine
     }
 
-    /// Take one event in.
+    /// Take one event in; `batch` holds what did not fit into it.
     #[inline]
     pub(crate) fn event(&mut self, e: &Event, batch: &Batch) {
         // Records of the recorder itself may come after the last event of the part analysed.
@@ -166,18 +170,12 @@ impl Engine {
                     self.threads[slot].latency.charged(now, runtime);
                 }
             }
-            What::ContentionBegin { lock, .. } => {
-                if let Some(slot) = self.current_if(cpu, e.tid) {
-                    self.threads[slot].contending += 1;
-                    self.threads[slot].contended = lock;
-                }
-            }
-            What::ContentionEnd { .. } => {
-                if let Some(slot) = self.current_if(cpu, e.tid) {
-                    let t = &mut self.threads[slot];
-                    t.contending = t.contending.saturating_sub(1);
-                }
-            }
+            What::ContentionBegin { lock, flags, stack } => self.contention_begin(now, e, lock, flags, batch.stack(stack)),
+            What::ContentionEnd { lock, .. } => self.contention_end(now, e, lock),
+            What::LockAcquire { lock, name, flags } => self.lock_acquire(now, e, lock, name, flags),
+            What::LockContended { lock, name } => self.lock_contended(now, e, lock, name),
+            What::LockAcquired { lock, name } => self.lock_acquired(now, e, lock, name),
+            What::LockRelease { lock, .. } => self.lock_release(now, e, lock),
             What::PageFault { .. } => self.page_fault(cpu, e.tid),
             What::Sample { .. } => {
                 if self.fault_ids.get(e.id.0 as usize) == Some(&true) {
@@ -223,10 +221,6 @@ impl Engine {
             | What::PiSetPrio { .. }
             | What::SoftirqRaise { .. }
             | What::WorkQueue { .. }
-            | What::LockAcquire { .. }
-            | What::LockContended { .. }
-            | What::LockAcquired { .. }
-            | What::LockRelease { .. }
             | What::CpuIdle { .. }
             | What::TaskEnd { .. } => {}
         }
@@ -261,7 +255,7 @@ impl Engine {
 
     /// The current thread of `cpu` if it is the one believed; events that may come from the middle
     /// of a switch must not correct anything.
-    fn current_if(&mut self, cpu: Cpu, tid: Tid) -> Option<Slot> {
+    pub(crate) fn current_if(&mut self, cpu: Cpu, tid: Tid) -> Option<Slot> {
         if !self.valid(cpu, tid) {
             return None;
         }
@@ -381,7 +375,7 @@ impl Engine {
 
     /// Charge the time of `cpu` up to `now` to what it was doing.
     #[inline]
-    fn charge(&mut self, now: Nanos, cpu: Cpu) {
+    pub(crate) fn charge(&mut self, now: Nanos, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
         charge(c, cpu, &mut self.threads, now);
     }
@@ -716,7 +710,7 @@ impl Engine {
     // ---- life and names --------------------------------------------------------------------
 
     #[inline]
-    fn find_or_add(&mut self, tid: Tid) -> Slot {
+    pub(crate) fn find_or_add(&mut self, tid: Tid) -> Slot {
         match self.threads.get(tid) {
             Some(slot) => slot,
             None => self.threads.insert(Thread::new(tid, self.start, State::Unseen)),
@@ -882,6 +876,9 @@ impl Engine {
         if !self.threads[slot].undecided.is_empty() {
             self.decide(slot, Mode::User);
         }
+        if self.threads[slot].contending > 0 {
+            self.abandon_waits(slot);
+        }
         let t = &mut self.threads[slot];
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
@@ -918,9 +915,11 @@ impl Engine {
         if !self.threads[slot].undecided.is_empty() {
             self.decide(slot, Mode::Kernel);
         }
+        if self.threads[slot].contending > 0 {
+            self.abandon_waits(slot);
+        }
         let t = &mut self.threads[slot];
         t.mode = Mode::User;
-        t.contending = 0;
         t.syscall_events += 1;
         let call = t.call.take();
         let crowd = call.map(|c| c.crowd + c.crowd_mark.map_or(0, |mark| self.crowding.leave(now, mark)));
@@ -1060,6 +1059,7 @@ impl Engine {
         for t in self.threads.iter_mut() {
             t.restart(now);
         }
+        self.restart_locks(now);
         for slot in marks {
             // The wait goes on; its share counts from here.
             self.blame.wait_ends(now, 0);
@@ -1110,6 +1110,7 @@ impl Engine {
                 self.decide(slot, mode);
             }
         }
+        self.finish_locks(end);
         self.blame.advance(end);
     }
 
@@ -1200,6 +1201,12 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
     }
     let t = &mut threads[slot];
     match t.mode {
+        // Whatever it was believed to do: it waits for a lock of the kernel.
+        mode if t.spins && mode != Mode::Kthread => {
+            c.kernel += span;
+            c.lock_spin += span;
+            t.kernel_ns += span;
+        }
         Mode::User => {
             c.user += span;
             t.user_ns += span;

@@ -1,6 +1,8 @@
 //! What part of a trace to look at.
 
-use holdup_trace::{Cpu, Nanos};
+use crate::locks::LockKind;
+use holdup_trace::{Cpu, Nanos, SymbolTable};
+use std::sync::Arc;
 
 /// How much to keep about waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,4 +36,12 @@ pub struct Options {
     pub workers: usize,
     /// How much to keep about waits.
     pub detail: Detail,
+    /// Symbols of the recorded kernel, in place of those the file carries.
+    pub symbols: Option<Arc<SymbolTable>>,
+    /// Only rows of kernel locks of these kinds; empty for all.
+    pub lock_kinds: Vec<LockKind>,
+    /// Only rows of kernel locks at these addresses or with the names in `lock_names`; both empty for all.
+    pub lock_addresses: Vec<u64>,
+    /// See `lock_addresses`.
+    pub lock_names: Vec<String>,
 }

@@ -1,7 +1,9 @@
 //! One place per row type: which field is which column.
 
 use crate::table::{Cell, Column, Table, ToCell, Unit};
-use holdup_passes::{CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, PathRow, ProcRow, SarRow, SwitchRow, SyscallRow, WaitsBy, WaitsRow};
+use holdup_passes::{
+    CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, LockBy, LockRow, PathRow, ProcRow, SarRow, SwitchRow, SyscallRow, WaitsBy, WaitsRow,
+};
 
 impl ToCell for Vec<Holder> {
     fn to_cell(&self) -> Cell {
@@ -25,8 +27,18 @@ struct Def<R> {
 }
 
 macro_rules! columns {
-    ($row:ty: $($key:ident $unit:ident),+ $(,)?) => {
-        &[$(Def::<$row> { column: Column { key: stringify!($key), unit: Unit::$unit }, get: |row| row.$key.to_cell() }),+]
+    ($row:ty: $($key:ident $(($field:ident))? $unit:ident),+ $(,)?) => {
+        &[$(Def::<$row> { column: Column { key: stringify!($key), unit: Unit::$unit }, get: |row| field!(row $key $($field)?).to_cell() }),+]
+    };
+}
+
+/// The field a key names, or the one in parentheses after it where the key is no name for a field.
+macro_rules! field {
+    ($row:ident $key:ident) => {
+        $row.$key
+    };
+    ($row:ident $key:ident $field:ident) => {
+        $row.$field
     };
 }
 
@@ -75,6 +87,16 @@ const PATH: &[Def<PathRow>] = columns! { PathRow:
 
 const EDGES: &[Def<Edge>] = columns! { Edge: waiter Id, waker Id, kind Text, usage Text, object Text, waits Count, wait_ns Ns };
 
+const LOCKS: &[Def<LockRow>] = columns! { LockRow:
+    comm Text, tid Id, address Address, name Text, type(lock_type) Text, caller Text, contended Count, wait_total_ns Ns,
+    wait_min_ns Ns, wait_avg_ns Ns, wait_max_ns Ns, wait_p50_ns Ns, wait_p99_ns Ns, spin_ns Ns, runnable_ns Ns, block_ns Ns,
+    slept Count, slept_wait_ns Ns, open Count, open_ns Ns, first_ns Time, last_ns Time, max_waiters Count,
+    contended_per_s Rate, pct_wait Percent, acquired Count, acquired_per_s Rate, miss_rate Ratio, hold_total_ns Ns,
+    hold_min_ns Ns, hold_avg_ns Ns, hold_max_ns Ns, utilization Ratio, block_pct Percent, sleep_pct Percent, trylocks Count,
+    reads Count, recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count, slept_hold_ns Ns,
+    con_bounces Count, acq_bounces Count,
+};
+
 const NODES: &[Def<LedgerNode>] = columns! { LedgerNode: path Text, ns Ns, pct Percent };
 
 fn build<R>(name: &'static str, defs: &[Def<R>], rows: &[R], absent: &[&str], sort: &str) -> Table {
@@ -85,6 +107,8 @@ fn build<R>(name: &'static str, defs: &[Def<R>], rows: &[R], absent: &[&str], so
         rows: rows.iter().map(|row| defs.iter().map(|d| (d.get)(row)).collect()).collect(),
         entries: None,
         missing: None,
+        view: "",
+        notes: Vec::new(),
     };
     if !sort.is_empty() {
         let known = table.sort(sort);
@@ -138,6 +162,17 @@ pub fn irqs(rows: &[IrqRow], per_cpu: bool) -> Table {
 /// `sar`, in the order given: the system, then its CPUs.
 pub fn sar(rows: &[SarRow], per_cpu: bool) -> Table {
     build("sar", SAR, rows, if per_cpu { &[] } else { &["cpu"] }, "")
+}
+
+/// `locks`, most waiting first.
+pub fn locks(rows: &[LockRow], by: LockBy) -> Table {
+    let absent: &[&str] = match by {
+        LockBy::Lock | LockBy::Class => &["comm", "tid", "caller"],
+        LockBy::Caller => &["comm", "tid", "address", "name"],
+        LockBy::Type => &["comm", "tid", "address", "name", "caller"],
+        LockBy::Task => &["address", "name", "type", "caller"],
+    };
+    build("locks", LOCKS, rows, absent, "wait_total_ns,contended,acquired")
 }
 
 /// `waits`, in the order given: harmful ones first, largest part of the idle time first.
@@ -204,6 +239,16 @@ mod tests {
         same_keys(SwitchRow::default(), SWITCHES);
         same_keys(IrqRow { cpu: Some(0), ..Default::default() }, IRQS);
         same_keys(SarRow { cpu: Some(0), ..Default::default() }, SAR);
+        let lock = LockRow {
+            comm: Some(String::new()),
+            tid: Some(1),
+            address: Some(None),
+            name: Some(None),
+            lock_type: Some(None),
+            caller: Some(None),
+            ..Default::default()
+        };
+        same_keys(lock, LOCKS);
         same_keys(LedgerNode { path: String::new(), ns: 0, pct: 0.0 }, NODES);
     }
 
