@@ -1,8 +1,8 @@
 //! `holdup diagnose`: of a trace, or of figures without one.
 
 use crate::cli::DiagnoseArgs;
-use crate::commands::report;
-use crate::config;
+use crate::commands::write;
+use crate::config::{self, Config};
 use crate::exit::{self, usage};
 use crate::output::Output;
 use anyhow::Result;
@@ -39,8 +39,12 @@ fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
         }
         None => None,
     };
+    let mut config = Config::new(&args.common)?;
+    config.format = config::explained(config.format, args.explain);
+    let reader = holdup_open::open(&config.trace)?;
+    let analysis = analyze(&*reader, &config.options(reader.info())?)?;
     let mut verdict = Class::NotEnoughEvidence;
-    report("diagnose", &args.common, args.explain, |reader, analysis, _| {
+    write("diagnose", config, &*reader, &analysis, |reader, analysis, _| {
         let diagnosis = holdup_diagnose::diagnose_with(reader.info(), analysis, baseline.as_ref(), thresholds);
         verdict = diagnosis.verdict.class;
         Ok(Body::Diagnosis(Box::new(diagnosis)))

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
             .run(&mut io::stdin().lock(), &mut io::stdout().lock());
     }
     let mut class = Class::Healthy;
-    report("guide", &args.common, false, |reader, analysis, _| {
+    report("guide", &args.common, |reader, analysis, _| {
         let walk = walk(reader.info(), analysis, limits);
         class = walk.diagnosis.verdict.class;
         Ok(Body::Guide(Box::new(walk)))

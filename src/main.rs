@@ -7,6 +7,7 @@ mod diagnose;
 mod events;
 mod exit;
 mod guide;
+mod locks;
 mod output;
 mod rules;
 mod window;

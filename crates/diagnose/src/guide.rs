@@ -326,7 +326,7 @@ fn locks(f: &Facts<'_>) -> Question {
             ),
         ],
         recommended: usize::from(cost < f.limit(&rules::MATTERS)),
-        tables: &["syscalls", "switches"],
+        tables: &["locks", "syscalls", "switches"],
     }
 }
 
@@ -421,7 +421,7 @@ fn event(f: &Facts<'_>) -> Question {
         figures: parts.iter().zip(&pct).map(|(p, v)| figure(p.1, *v, OF_CAPACITY)).collect(),
         branches: parts.iter().enumerate().map(|(i, p)| branch(p.1, why(i), to(i))).collect(),
         recommended: largest(&pct),
-        tables: &["syscalls", "switches", "procs"],
+        tables: &["waits", "syscalls", "switches"],
     }
 }
 
@@ -480,6 +480,6 @@ fn who(f: &Facts<'_>) -> Question {
             ),
         ],
         recommended: if server.is_some() { 0 } else { [1, 2, 3][largest(&[weight[0], weight[1], 0.01])] },
-        tables: &["syscalls", "procs", "switches"],
+        tables: &["waits", "syscalls", "procs"],
     }
 }

@@ -101,10 +101,18 @@ pub struct Thread {
     pub(crate) uninterruptible: bool,
     /// Kernel locks it is waiting for (contention_begin without end).
     pub(crate) contending: u32,
+    /// Time on a CPU is time spent on waiting for a kernel lock.
+    pub(crate) spins: bool,
     /// Exited, switches out soon.
     pub(crate) exiting: bool,
     /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
     pub(crate) blame_mark: Option<u128>,
+    /// Integral of the scheduler's part of idle time when it was woken.
+    pub(crate) ready_mark: Option<u128>,
+    /// The kernel lock it is or was last waiting for.
+    pub(crate) contended: u64,
+    /// `pid` was not in the trace but follows from how the thread was made.
+    pub pid_inferred: bool,
     /// Counted in a CPU's number of threads waiting for I/O.
     pub(crate) iowait_cpu: Option<Cpu>,
     /// Who woke it last: the thread, if one did, not an interrupt.
@@ -172,8 +180,12 @@ impl Thread {
             wake_is_early: false,
             uninterruptible: false,
             contending: 0,
+            spins: false,
             exiting: false,
             blame_mark: None,
+            ready_mark: None,
+            contended: 0,
+            pid_inferred: false,
             iowait_cpu: None,
             waker: None,
             running_ns: 0,

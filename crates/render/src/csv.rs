@@ -18,6 +18,8 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
         Body::Ledger(ledger) => write_table(&schema::nodes(&ledger.nodes), separator, out),
         Body::Diagnosis(d) => write_diagnosis(d, separator, out),
         Body::Guide(walk) => write_diagnosis(&walk.diagnosis, separator, out),
+        Body::Path(path) => write_table(&path.table, separator, out),
+        Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), separator, out),
         Body::Info(info) => {
             write_line(["key", "value"].into_iter(), separator, out)?;
             for (key, value) in info.pairs(&report.trace) {
@@ -63,13 +65,18 @@ fn write_table(table: &Table, separator: &str, out: &mut dyn Write) -> io::Resul
     Ok(())
 }
 
-fn field(cell: &Cell) -> String {
+/// One cell as text; empty where the trace cannot say.
+pub(crate) fn field(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),
         Cell::Bool(b) => b.to_string(),
         Cell::Int(n) => n.to_string(),
         Cell::Float(x) => x.to_string(),
         Cell::Text(t) => t.clone(),
+        Cell::List(l) => {
+            let record = |r: &Vec<(&'static str, Cell)>| r.iter().map(|(_, c)| field(c)).collect::<Vec<_>>().join(":");
+            l.iter().map(record).collect::<Vec<_>>().join(";")
+        }
         Cell::Map(m) => m.iter().map(|(k, n)| format!("{k}={n}")).collect::<Vec<_>>().join(";"),
     }
 }

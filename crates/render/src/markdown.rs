@@ -1,5 +1,6 @@
 //! Markdown, for issues, wikis and the documentation of the rules.
 
+use crate::csv::field;
 use crate::report::{Body, Report, Section};
 use crate::schema;
 use crate::table::{Cell, Table};
@@ -32,6 +33,11 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         Body::Table(table) => write_table(table, out),
         Body::Ledger(ledger) => write_ledger(ledger, out),
         Body::Diagnosis(d) => write_diagnosis(d, out),
+        Body::Path(path) => {
+            writeln!(out, "Path of {} ({}), {:.3} s\n", plain(&path.head.comm), path.head.tid, path.head.total_ns as f64 / 1e9)?;
+            write_table(&path.table, out)
+        }
+        Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), out),
         Body::Guide(walk) => write_walk(walk, out),
         Body::Info(info) => {
             let rows: Vec<Vec<String>> = info.pairs(t).into_iter().map(|(k, v)| vec![k, v]).collect();
@@ -77,14 +83,7 @@ fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) -> io::Result
 
 fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let heads: Vec<&str> = table.columns.iter().map(|c| c.key).collect();
-    let cell = |c: &Cell| match c {
-        Cell::Null => "n/a".to_owned(),
-        Cell::Bool(b) => b.to_string(),
-        Cell::Int(n) => n.to_string(),
-        Cell::Float(x) => x.to_string(),
-        Cell::Text(t) => t.clone(),
-        Cell::Map(m) => m.iter().map(|(k, n)| format!("{k}:{n}")).collect::<Vec<_>>().join(" "),
-    };
+    let cell = |c: &Cell| if *c == Cell::Null { "n/a".to_owned() } else { field(c) };
     let rows: Vec<Vec<String>> = table.shown().iter().map(|r| r.iter().map(cell).collect()).collect();
     grid(&heads, &rows, out)
 }

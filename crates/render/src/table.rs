@@ -30,17 +30,19 @@ pub enum Unit {
     Flag,
     /// Counts by name.
     Map,
+    /// Records.
+    List,
 }
 
 impl Unit {
     /// Numbers that measure sort largest first; names and ids smallest first.
     pub fn descends(self) -> bool {
-        !matches!(self, Unit::Text | Unit::Address | Unit::Id)
+        !matches!(self, Unit::Text | Unit::Address | Unit::Id | Unit::List)
     }
 
     /// Text is left-aligned, all else right-aligned.
     pub fn left_aligned(self) -> bool {
-        matches!(self, Unit::Text | Unit::Map)
+        matches!(self, Unit::Text | Unit::Map | Unit::List)
     }
 }
 
@@ -59,6 +61,8 @@ pub enum Cell {
     Text(String),
     /// Counts by name.
     Map(Vec<(String, u64)>),
+    /// Records: threads with what they did.
+    List(Vec<Vec<(&'static str, Cell)>>),
 }
 
 impl Cell {
@@ -106,6 +110,7 @@ cells! {
     u16: |v| Cell::Int((*v).into()),
     u32: |v| Cell::Int((*v).into()),
     u64: |v| Cell::Int(*v),
+    i64: |v| u64::try_from(*v).map_or_else(|_| Cell::Text(v.to_string()), Cell::Int),
     f64: |v| Cell::Float(*v),
     String: |v| Cell::Text(v.clone()),
     &'static str: |v| Cell::Text((*v).to_owned()),
@@ -127,7 +132,16 @@ impl Serialize for Cell {
             Cell::Float(x) => s.serialize_f64(*x),
             Cell::Text(t) => s.serialize_str(t),
             Cell::Map(m) => s.collect_map(m.iter().map(|(k, n)| (k, n))),
+            Cell::List(l) => s.collect_seq(l.iter().map(|r| Record(r))),
         }
+    }
+}
+
+struct Record<'a>(&'a [(&'static str, Cell)]);
+
+impl Serialize for Record<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_map(self.0.iter().map(|(k, c)| (k, c)))
     }
 }
 
@@ -153,6 +167,10 @@ pub struct Table {
     pub entries: Option<usize>,
     /// The events that would have to be recorded to fill the table, if they were not.
     pub missing: Option<&'static str>,
+    /// The way of another tool to show it in text; empty for holdup's own.
+    pub view: &'static str,
+    /// Remarks to show below it in text.
+    pub notes: Vec<String>,
 }
 
 /// A sort key no column has.

@@ -8,7 +8,10 @@ use holdup_trace::{
 /// Collects events; times may come in any order.
 pub struct TraceBuilder {
     info: TraceInfo,
-    events: Vec<Event>,
+    events: Vec<(Event, Option<[u64; 6]>)>,
+    /// Gives out references to call chains.
+    refs: Batch,
+    frames: Vec<u64>,
 }
 
 /// The finished trace.
@@ -16,7 +19,8 @@ pub struct MemTrace {
     info: TraceInfo,
     quality: Quality,
     runs: Vec<Run>,
-    events: Vec<Event>,
+    events: Vec<(Event, Option<[u64; 6]>)>,
+    frames: Vec<u64>,
 }
 
 impl TraceBuilder {
@@ -25,7 +29,7 @@ impl TraceBuilder {
         let mut info = TraceInfo::new("built.trace".into(), "built");
         info.cpus_online = Some(cpus);
         info.arch = Some("x86_64".into());
-        TraceBuilder { info, events: Vec::new() }
+        TraceBuilder { info, events: Vec::new(), refs: Batch::new(), frames: Vec::new() }
     }
 
     fn id(&mut self, system: &str, name: &str) -> EventId {
@@ -40,7 +44,8 @@ impl TraceBuilder {
 
     fn push(mut self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
         let id = self.id(event.0, event.1);
-        self.events.push(Event { ts, tid: Tid(tid), pid: Pid::UNKNOWN, comm: NameId::NONE, cpu: Cpu(cpu), id, what });
+        let event = Event { ts, tid: Tid(tid), pid: Pid::UNKNOWN, comm: NameId::NONE, cpu: Cpu(cpu), id, what };
+        self.events.push((event, None));
         self
     }
 
@@ -100,6 +105,17 @@ impl TraceBuilder {
         self.push(ts, cpu, tid, ("raw_syscalls", "sys_enter"), What::SysEnter { nr, args: ArgsRef::NONE })
     }
 
+    /// `sys_enter` with its first arguments; the others are 0.
+    pub fn sys_enter_with(self, ts: Nanos, cpu: u16, tid: u32, nr: u32, args: &[u64]) -> Self {
+        let mut all = [0; 6];
+        all[..args.len()].copy_from_slice(args);
+        let mut built = self.sys_enter(ts, cpu, tid, nr);
+        if let Some(last) = built.events.last_mut() {
+            last.1 = Some(all);
+        }
+        built
+    }
+
     /// `sys_exit`.
     pub fn sys_exit(self, ts: Nanos, cpu: u16, tid: u32, nr: u32, ret: i64) -> Self {
         self.push(ts, cpu, tid, ("raw_syscalls", "sys_exit"), What::SysExit { nr, ret })
@@ -132,6 +148,38 @@ impl TraceBuilder {
         self.push(ts, cpu, tid, ("lock", "contention_begin"), What::ContentionBegin { lock, flags, stack: StackRef::NONE })
     }
 
+    /// `contention_begin` with a call chain, innermost frame first.
+    pub fn contention_begin_from(mut self, ts: Nanos, cpu: u16, tid: u32, lock: u64, flags: u32, chain: &[u64]) -> Self {
+        let stack = self.refs.push_stack(chain.iter().copied());
+        self.frames.extend(chain);
+        self.info.capabilities.stacks = true;
+        self.push(ts, cpu, tid, ("lock", "contention_begin"), What::ContentionBegin { lock, flags, stack })
+    }
+
+    /// `lock_acquire` of a lockdep class; `flags` 1 try, 2 read.
+    pub fn lock_acquire(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str, flags: u32) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_acquire"), What::LockAcquire { lock, name, flags })
+    }
+
+    /// `lock_contended`.
+    pub fn lock_contended(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_contended"), What::LockContended { lock, name })
+    }
+
+    /// `lock_acquired`.
+    pub fn lock_acquired(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_acquired"), What::LockAcquired { lock, name })
+    }
+
+    /// `lock_release`.
+    pub fn lock_release(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_release"), What::LockRelease { lock, name })
+    }
+
     /// `contention_end`.
     pub fn contention_end(self, ts: Nanos, cpu: u16, tid: u32, lock: u64) -> Self {
         self.push(ts, cpu, tid, ("lock", "contention_end"), What::ContentionEnd { lock, ret: 0 })
@@ -144,10 +192,10 @@ impl TraceBuilder {
 
     /// Sort by time (stable) and finish.
     pub fn build(mut self) -> MemTrace {
-        self.events.sort_by_key(|e| e.ts);
-        self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.ts, b.ts));
-        let runs = self.events.first().map(|e| Run { first_ts: e.ts }).into_iter().collect();
-        MemTrace { info: self.info, quality: Quality::default(), runs, events: self.events }
+        self.events.sort_by_key(|e| e.0.ts);
+        self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.0.ts, b.0.ts));
+        let runs = self.events.first().map(|e| Run { first_ts: e.0.ts }).into_iter().collect();
+        MemTrace { info: self.info, quality: Quality::default(), runs, events: self.events, frames: self.frames }
     }
 }
 
@@ -165,15 +213,26 @@ impl Reader for MemTrace {
         &self.runs
     }
     fn decoder(&self, _: usize) -> Box<dyn RunDecoder + '_> {
-        Box::new(All(Some(&self.events)))
+        Box::new(All(Some(self)))
     }
 }
 
-struct All<'a>(Option<&'a [Event]>);
+struct All<'a>(Option<&'a MemTrace>);
 
 impl RunDecoder for All<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        batch.events.extend_from_slice(self.0.take().unwrap_or(&[]));
+        if let Some(trace) = self.0.take() {
+            for &(mut event, args) in &trace.events {
+                if let (What::SysEnter { args: place, .. }, Some(args)) = (&mut event.what, args) {
+                    *place = batch.push_args(args);
+                }
+                batch.events.push(event);
+            }
+            // In one stretch, as when the references were given out.
+            for frames in trace.frames.chunks(1 << 15) {
+                batch.push_stack(frames.iter().copied());
+            }
+        }
         Ok(false)
     }
 }

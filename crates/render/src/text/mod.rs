@@ -3,11 +3,13 @@
 mod block;
 mod diagnosis;
 mod escape;
+mod graph;
 mod grid;
 mod guide;
 mod info;
 mod layout;
 mod ledger;
+mod lock_views;
 mod paint;
 mod rules;
 mod sar;
@@ -62,6 +64,11 @@ impl Page {
 
 /// Write `report` as text.
 pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    if let Body::Graph(body) = &report.body
+        && body.dot
+    {
+        return graph::write_dot(&body.graph, out);
+    }
     let trace = &report.trace;
     let page = Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
     if !options.quiet {
@@ -74,6 +81,13 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
         Body::Diagnosis(d) => diagnosis::write(d, trace, &page, options, out),
         Body::Guide(walk) => guide::write(walk, trace, &page, options, out),
+        Body::Path(path) => {
+            page.separate(out)?;
+            let of = format!("Path of {} ({}), {}:", escape(&path.head.comm), path.head.tid, units::duration(path.head.total_ns));
+            writeln!(out, "{of} its own doings, and while it slept those of whom it waited for")?;
+            write_table(&path.table, &page, options, out)
+        }
+        Body::Graph(body) => graph::write(body, &page, options, out),
         Body::Info(info) => info::write(info, trace, &page, options, out),
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
             Section::Table(table) => write_table(table, &page, options, out),
@@ -83,11 +97,19 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
 }
 
 fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
-    if table.name == "sar" { sar::write(table, page, options, out) } else { block::write_table(table, page, options, out) }
+    match (table.name, table.view) {
+        ("sar", _) => sar::write(table, page, options, out),
+        ("locks", view) if !view.is_empty() => lock_views::write(table, page, options, out),
+        _ => block::write_table(table, page, options, out),
+    }
 }
 
 /// `perf.data (perf.data): 4 CPUs, 1.673 s, 3214 events, none lost`
 fn head_line(trace: &TraceHead, paint: Paint) -> String {
+    if trace.cpus == 0 && trace.events == 0 && trace.wall_ns == 0 {
+        // No trace: a dump of counters.
+        return format!("{} ({})", paint.title(escape(&trace.path)), escape(&trace.format));
+    }
     let lost = match trace.lost_events {
         0 => "none lost".to_owned(),
         n => paint.error(format!("{n} LOST")),
