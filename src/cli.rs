@@ -45,6 +45,11 @@ pub(crate) enum Command {
     /// How long threads waited for a CPU, longest delay first
     #[command(after_help = "Example: holdup switches -s avg_delay perf.data")]
     Switches(SwitchesArgs),
+    /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
+    #[command(after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a pair.\n\n\
+                      Examples: holdup locks --by caller perf.data\n          \
+                      holdup locks --view aix --before lock_stat.1 lock_stat.2")]
+    Locks(LocksArgs),
     /// Interrupts, softirqs and kernel work
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),
@@ -254,6 +259,86 @@ pub(crate) struct CpusArgs {
 pub(crate) struct SwitchesArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocksBy {
+    /// One lock at an address
+    Lock,
+    /// Locks of one class or variable
+    Class,
+    /// The code that asked for the lock
+    Caller,
+    /// Mutex, rwsem:R, spinlock ...
+    Type,
+    /// The thread that waited
+    Task,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocksView {
+    /// holdup's own table
+    Holdup,
+    /// AIX lockstat
+    Aix,
+    /// perf lock contention, perf lock report
+    Perf,
+    /// illumos lockstat
+    Solaris,
+    /// /proc/lock_stat
+    #[value(name = "lock_stat")]
+    LockStat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocksEvents {
+    /// Those that show most: lockdep for locks and classes, contention for the rest
+    Auto,
+    /// lock:contention_begin and contention_end
+    Contention,
+    /// lock:lock_acquire, lock_contended, lock_acquired and lock_release
+    Lockdep,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LocksArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = LocksBy::Lock)]
+    pub(crate) by: LocksBy,
+    /// Show text in the columns of another tool
+    #[arg(long, value_enum, value_name = "TOOL", default_value_t = LocksView::Holdup)]
+    pub(crate) view: LocksView,
+    /// Only locks of these types, as perf names them; rwsem is rwsem:R and rwsem:W
+    #[arg(
+        short = 'Y',
+        long = "type",
+        visible_alias = "type-filter",
+        value_name = "TYPE,..",
+        value_delimiter = ',',
+        help_heading = "Selection"
+    )]
+    pub(crate) types: Vec<String>,
+    /// Only these locks: addresses (0x...), classes or variables
+    #[arg(
+        short = 'L',
+        long = "lock-addr",
+        visible_alias = "lock-filter",
+        value_name = "LOCK,..",
+        value_delimiter = ',',
+        help_heading = "Selection"
+    )]
+    pub(crate) locks: Vec<String>,
+    /// Which events to take where the trace has both kinds
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = LocksEvents::Auto)]
+    pub(crate) events: LocksEvents,
+    /// Symbols of the recorded kernel: a copy of its /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kallsyms: Option<PathBuf>,
+    /// With a dump of /proc/lock_stat: the dump taken before it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) before: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

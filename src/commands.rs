@@ -10,7 +10,7 @@ use holdup_render::{Body, Format, Info, Report, Section, Table, TraceHead, schem
 use holdup_trace::{Capabilities, Reader, Severity};
 
 /// Rows per table of text.
-const ENTRIES: usize = 20;
+pub(crate) const ENTRIES: usize = 20;
 /// Rows per table of a summary's text: it should stay within two screens.
 const SUMMARY_ENTRIES: usize = 10;
 
@@ -33,6 +33,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
             let per_cpu = args.by == IrqsBy::Cpu;
             table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
         }
+        Command::Locks(args) => crate::locks::run(args),
         Command::Ledger(args) => report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger()))),
         Command::Info(args) => report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
         Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
@@ -113,7 +114,7 @@ fn summary(reader: &dyn Reader, analysis: &Analysis, per_cpu: bool, entries: Opt
         table.missing = missing(table.name, &reader.info().capabilities);
         Section::Table(table)
     };
-    vec![
+    let mut sections = vec![
         with(schema::sar(&analysis.sar(per_cpu), per_cpu), None),
         Section::Ledger(analysis.ledger()),
         with(schema::cpus(&analysis.cpu_rows()), None),
@@ -121,15 +122,21 @@ fn summary(reader: &dyn Reader, analysis: &Analysis, per_cpu: bool, entries: Opt
         with(schema::syscalls(&analysis.syscalls(Group::System), Group::System), entries),
         with(schema::switches(&analysis.switches()), entries),
         with(schema::irqs(&analysis.irqs(true), true), entries),
-    ]
+    ];
+    // Most recordings lack them.
+    if analysis.sees_locks() {
+        sections.push(with(crate::locks::by_class(analysis), entries));
+    }
+    sections
 }
 
 /// The events without which a table stays empty, if the trace lacks them.
-fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
+pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
     let needs: &[&str] = match table {
         "syscalls" => &["syscalls"],
         "procs" | "switches" | "cpus" => &["switches"],
         "irqs" => &["irqs", "softirqs", "workqueues"],
+        "locks" => &["contention", "lockdep"],
         _ => &[],
     };
     let list: Vec<_> = capabilities.list().into_iter().filter(|(name, ..)| needs.contains(name)).collect();
@@ -141,11 +148,22 @@ fn report(command: &'static str, args: &CommonArgs, build: impl FnOnce(&dyn Read
     let config = Config::new(args)?;
     let reader = holdup_open::open(&config.trace)?;
     let analysis = analyze(&*reader, &config.options(reader.info())?)?;
+    write(command, config, &*reader, &analysis, build)
+}
+
+/// Write what `build` makes of `analysis`.
+pub(crate) fn write(
+    command: &'static str,
+    config: Config,
+    reader: &dyn Reader,
+    analysis: &Analysis,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
     let report = Report {
         command,
-        trace: TraceHead::new(reader.info(), &analysis),
+        trace: TraceHead::new(reader.info(), analysis),
         quality: analysis.quality.entries(),
-        body: build(&*reader, &analysis, &config)?,
+        body: build(reader, analysis, &config)?,
     };
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
         // CSV has no place for them, and losses must not pass in silence.

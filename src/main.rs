@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod events;
 mod exit;
+mod locks;
 mod output;
 mod window;
 

@@ -11,6 +11,7 @@ mod closing;
 mod corpus;
 mod idle;
 mod interrupts;
+mod locks;
 mod migrations;
 mod perf;
 mod printed;

@@ -92,7 +92,7 @@ impl Analysis {
         holdup_syscalls::name(self.engine.arch, nr).map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)
     }
 
-    fn wanted(&self, t: &Thread) -> bool {
+    pub(crate) fn wanted(&self, t: &Thread) -> bool {
         let o = &self.options;
         (o.pids.is_empty() || o.pids.contains(&t.pid.0))
             && (o.tids.is_empty() || o.tids.contains(&t.tid.0))

@@ -58,6 +58,8 @@ pub(crate) struct CpuState {
 
     pub(crate) user: Nanos,
     pub(crate) kernel: Nanos,
+    /// Of `kernel`: on the CPU while waiting for a kernel lock.
+    pub(crate) lock_spin: Nanos,
     pub(crate) kthread: Nanos,
     pub(crate) irq: Nanos,
     pub(crate) softirq: Nanos,
@@ -114,6 +116,7 @@ impl CpuState {
             counted_idle: false,
             user: 0,
             kernel: 0,
+            lock_spin: 0,
             kthread: 0,
             irq: 0,
             softirq: 0,

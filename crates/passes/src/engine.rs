@@ -8,10 +8,13 @@ use crate::blame::{Blame, Cause, WaitKey};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
+use crate::locks::Locks;
 use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use holdup_syscalls::{Arch, Direction, WaitKind};
-use holdup_trace::{Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, TaskState, Tid, TraceInfo, What};
+use holdup_trace::{
+    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, SymbolTable, TaskState, Tid, TraceInfo, What,
+};
 use std::sync::Arc;
 
 /// What holdup counts of a system call, by its number.
@@ -49,6 +52,7 @@ pub(crate) struct Engine {
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
+    pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
@@ -56,7 +60,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(info: &TraceInfo, start: Nanos, last: Nanos) -> Engine {
+    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable, start: Nanos, last: Nanos) -> Engine {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let traits = (0..holdup_syscalls::table_len(arch) as u32)
             .map(|nr| match holdup_syscalls::name(arch, nr) {
@@ -89,6 +93,7 @@ impl Engine {
             cpus: Cpus::new(start),
             irqs: Irqs::default(),
             blame: Blame::default(),
+            locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             quality: Quality::default(),
             events: 0,
@@ -104,9 +109,9 @@ impl Engine {
         engine
     }
 
-    /// Take one event in.
+    /// Take one event in; `batch` holds what did not fit into it.
     #[inline]
-    pub(crate) fn event(&mut self, e: &Event) {
+    pub(crate) fn event(&mut self, e: &Event, batch: &Batch) {
         // Records of the recorder itself may come after the last event of the part analysed.
         let now = e.ts.min(self.last).max(self.now);
         self.now = now;
@@ -147,17 +152,12 @@ impl Engine {
                     self.threads[slot].latency.charged(now, runtime);
                 }
             }
-            What::ContentionBegin { .. } => {
-                if let Some(slot) = self.current_if(cpu, e.tid) {
-                    self.threads[slot].contending += 1;
-                }
-            }
-            What::ContentionEnd { .. } => {
-                if let Some(slot) = self.current_if(cpu, e.tid) {
-                    let t = &mut self.threads[slot];
-                    t.contending = t.contending.saturating_sub(1);
-                }
-            }
+            What::ContentionBegin { lock, flags, stack } => self.contention_begin(now, e, lock, flags, batch.stack(stack)),
+            What::ContentionEnd { lock, .. } => self.contention_end(now, e, lock),
+            What::LockAcquire { lock, name, flags } => self.lock_acquire(now, e, lock, name, flags),
+            What::LockContended { lock, name } => self.lock_contended(now, e, lock, name),
+            What::LockAcquired { lock, name } => self.lock_acquired(now, e, lock, name),
+            What::LockRelease { lock, .. } => self.lock_release(now, e, lock),
             What::PageFault { .. } => self.page_fault(cpu, e.tid),
             What::Sample { .. } => {
                 if self.fault_ids.get(e.id.0 as usize) == Some(&true) {
@@ -203,10 +203,6 @@ impl Engine {
             | What::PiSetPrio { .. }
             | What::SoftirqRaise { .. }
             | What::WorkQueue { .. }
-            | What::LockAcquire { .. }
-            | What::LockContended { .. }
-            | What::LockAcquired { .. }
-            | What::LockRelease { .. }
             | What::CpuIdle { .. }
             | What::TaskEnd { .. } => {}
         }
@@ -241,7 +237,7 @@ impl Engine {
 
     /// The current thread of `cpu` if it is the one believed; events that may come from the middle
     /// of a switch must not correct anything.
-    fn current_if(&mut self, cpu: Cpu, tid: Tid) -> Option<Slot> {
+    pub(crate) fn current_if(&mut self, cpu: Cpu, tid: Tid) -> Option<Slot> {
         if !self.valid(cpu, tid) {
             return None;
         }
@@ -361,7 +357,7 @@ impl Engine {
 
     /// Charge the time of `cpu` up to `now` to what it was doing.
     #[inline]
-    fn charge(&mut self, now: Nanos, cpu: Cpu) {
+    pub(crate) fn charge(&mut self, now: Nanos, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
         charge(c, cpu, &mut self.threads, now);
     }
@@ -656,7 +652,7 @@ impl Engine {
     // ---- life and names --------------------------------------------------------------------
 
     #[inline]
-    fn find_or_add(&mut self, tid: Tid) -> Slot {
+    pub(crate) fn find_or_add(&mut self, tid: Tid) -> Slot {
         match self.threads.get(tid) {
             Some(slot) => slot,
             None => self.threads.insert(Thread::new(tid, self.start, State::Unseen)),
@@ -783,6 +779,9 @@ impl Engine {
         if !self.threads[slot].undecided.is_empty() {
             self.decide(slot, Mode::User);
         }
+        if self.threads[slot].contending > 0 {
+            self.abandon_waits(slot);
+        }
         let t = &mut self.threads[slot];
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
@@ -812,9 +811,11 @@ impl Engine {
         if !self.threads[slot].undecided.is_empty() {
             self.decide(slot, Mode::Kernel);
         }
+        if self.threads[slot].contending > 0 {
+            self.abandon_waits(slot);
+        }
         let t = &mut self.threads[slot];
         t.mode = Mode::User;
-        t.contending = 0;
         t.syscall_events += 1;
         let call = t.call.take();
         let crowd = call.map(|c| c.crowd + c.crowd_mark.map_or(0, |mark| self.crowding.leave(now, mark)));
@@ -948,6 +949,7 @@ impl Engine {
         for t in self.threads.iter_mut() {
             t.restart(now);
         }
+        self.restart_locks(now);
         for slot in marks {
             // The wait goes on; its share counts from here.
             self.blame.wait_ends(now, 0);
@@ -990,6 +992,7 @@ impl Engine {
             let mode = self.mode_without_calls(slot);
             self.decide(slot, mode);
         }
+        self.finish_locks(end);
         self.blame.advance(end);
     }
 
@@ -1080,6 +1083,12 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
     }
     let t = &mut threads[slot];
     match t.mode {
+        // Whatever it was believed to do: it waits for a lock of the kernel.
+        mode if t.spins && mode != Mode::Kthread => {
+            c.kernel += span;
+            c.lock_spin += span;
+            t.kernel_ns += span;
+        }
         Mode::User => {
             c.user += span;
             t.user_ns += span;

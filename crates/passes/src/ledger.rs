@@ -102,6 +102,12 @@ impl Analysis {
         node("busy", user + kernel + kthreads + irq + softirq);
         node("busy/user", user);
         node("busy/kernel", kernel);
+        if self.capabilities.contention && self.capabilities.syscalls {
+            // A CPU row without system calls has no kernel time, so neither has its part.
+            let spin = self.lock_spin_ns().min(kernel);
+            node("busy/kernel/lock-spin", spin);
+            node("busy/kernel/other", kernel - spin);
+        }
         node("busy/kthreads", kthreads);
         node("busy/irq", irq);
         node("busy/softirq", softirq);

@@ -6,6 +6,7 @@
 //!                      ├─ syscalls  what it did inside calls   rows: syscalls
 //!                      ├─ latency   run-queue delays           rows: switches
 //!                      ├─ irqs      interrupts, work items     rows: irqs
+//!                      ├─ locks     waits for kernel locks     rows: locks
 //!                      └─ blame     why CPUs were idle         ledger
 //! ```
 //!
@@ -21,6 +22,7 @@ mod hist;
 mod irqs;
 mod latency;
 mod ledger;
+mod locks;
 mod options;
 mod rows;
 mod syscalls;
@@ -32,6 +34,7 @@ pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use latency::Latency;
 pub use ledger::Server;
+pub use locks::{LockBy, LockKind, LockRow, LockSource};
 pub use options::Options;
 pub use rows::*;
 pub use threads::{Slot, Thread};
@@ -50,16 +53,17 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     let (first, last) = info.span.unwrap_or((0, 0));
     let start = options.from.unwrap_or(0).max(first);
     let end = options.to.unwrap_or(u64::MAX).min(last).max(start);
-    let mut engine = Engine::new(info, first, end);
+    let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
+    let mut engine = Engine::new(info, symbols, first, end);
     let mut restarted = start <= first;
     let windowed = start > first || end < last;
     let only = options.cpus.as_deref();
 
-    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], _: &Batch| {
+    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], batch: &Batch| {
         // The common case carries no checks per event.
         if !windowed && only.is_none() {
             for e in events {
-                engine.event(e);
+                engine.event(e, batch);
             }
             return ControlFlow::Continue(());
         }
@@ -72,7 +76,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
                 restarted = true;
             }
             if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
-                engine.event(e);
+                engine.event(e, batch);
             }
         }
         ControlFlow::Continue(())
@@ -83,14 +87,16 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
 
     let cpu_list = cpu_list(&engine, info.cpus_online, options);
     engine.finish(end, &cpu_list);
+    engine.locks.name(symbols);
     let mut quality = quality;
     quality.absorb(&engine.quality);
     if info.system_wide == Some(false) {
         quality.add(QualityCode::NotSystemWide, 1);
     }
-    let functions = engine.irqs.rows.keys().filter_map(|k| Some((k.1, info.symbols.lookup(k.1)?.0.to_owned()))).collect();
+    let functions = engine.irqs.rows.keys().filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned()))).collect();
     Ok(Analysis {
-        lost_events: quality.count(QualityCode::LostEvents),
+        // Two counts of the same losses.
+        lost_events: quality.count(QualityCode::LostEvents).max(quality.count(QualityCode::LostSamples)),
         quality,
         start,
         end,

@@ -1,6 +1,8 @@
 //! What part of a trace to look at.
 
-use holdup_trace::{Cpu, Nanos};
+use crate::locks::LockKind;
+use holdup_trace::{Cpu, Nanos, SymbolTable};
+use std::sync::Arc;
 
 /// Restricts an analysis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,4 +22,12 @@ pub struct Options {
     pub to: Option<Nanos>,
     /// Decoder threads; 0 for as many as there are spare cores.
     pub workers: usize,
+    /// Symbols of the recorded kernel, in place of those the file carries.
+    pub symbols: Option<Arc<SymbolTable>>,
+    /// Only rows of kernel locks of these kinds; empty for all.
+    pub lock_kinds: Vec<LockKind>,
+    /// Only rows of kernel locks at these addresses or with the names in `lock_names`; both empty for all.
+    pub lock_addresses: Vec<u64>,
+    /// See `lock_addresses`.
+    pub lock_names: Vec<String>,
 }

@@ -17,7 +17,7 @@ pub fn per_second(count: u64, ns: u64) -> f64 {
     if ns == 0 { 0.0 } else { round3(count as f64 * 1e9 / ns as f64) }
 }
 
-fn round3(x: f64) -> f64 {
+pub(crate) fn round3(x: f64) -> f64 {
     (x * 1000.0).round() / 1000.0
 }
 

@@ -101,6 +101,8 @@ pub struct Thread {
     pub(crate) uninterruptible: bool,
     /// Kernel locks it is waiting for (contention_begin without end).
     pub(crate) contending: u32,
+    /// Time on a CPU is time spent on waiting for a kernel lock.
+    pub(crate) spins: bool,
     /// Exited, switches out soon.
     pub(crate) exiting: bool,
     /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
@@ -172,6 +174,7 @@ impl Thread {
             wake_is_early: false,
             uninterruptible: false,
             contending: 0,
+            spins: false,
             exiting: false,
             blame_mark: None,
             iowait_cpu: None,

@@ -106,6 +106,7 @@ cells! {
     u16: |v| Cell::Int((*v).into()),
     u32: |v| Cell::Int((*v).into()),
     u64: |v| Cell::Int(*v),
+    i64: |v| u64::try_from(*v).map_or_else(|_| Cell::Text(v.to_string()), Cell::Int),
     f64: |v| Cell::Float(*v),
     String: |v| Cell::Text(v.clone()),
     &'static str: |v| Cell::Text((*v).to_owned()),
@@ -153,6 +154,10 @@ pub struct Table {
     pub entries: Option<usize>,
     /// The events that would have to be recorded to fill the table, if they were not.
     pub missing: Option<&'static str>,
+    /// The way of another tool to show it in text; empty for holdup's own.
+    pub view: &'static str,
+    /// Remarks to show below it in text.
+    pub notes: Vec<String>,
 }
 
 /// A sort key no column has.

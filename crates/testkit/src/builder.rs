@@ -9,6 +9,9 @@ use holdup_trace::{
 pub struct TraceBuilder {
     info: TraceInfo,
     events: Vec<Event>,
+    /// Gives out references to call chains.
+    refs: Batch,
+    frames: Vec<u64>,
 }
 
 /// The finished trace.
@@ -17,6 +20,7 @@ pub struct MemTrace {
     quality: Quality,
     runs: Vec<Run>,
     events: Vec<Event>,
+    frames: Vec<u64>,
 }
 
 impl TraceBuilder {
@@ -25,7 +29,7 @@ impl TraceBuilder {
         let mut info = TraceInfo::new("built.trace".into(), "built");
         info.cpus_online = Some(cpus);
         info.arch = Some("x86_64".into());
-        TraceBuilder { info, events: Vec::new() }
+        TraceBuilder { info, events: Vec::new(), refs: Batch::new(), frames: Vec::new() }
     }
 
     fn id(&mut self, system: &str, name: &str) -> EventId {
@@ -132,6 +136,38 @@ impl TraceBuilder {
         self.push(ts, cpu, tid, ("lock", "contention_begin"), What::ContentionBegin { lock, flags, stack: StackRef::NONE })
     }
 
+    /// `contention_begin` with a call chain, innermost frame first.
+    pub fn contention_begin_from(mut self, ts: Nanos, cpu: u16, tid: u32, lock: u64, flags: u32, chain: &[u64]) -> Self {
+        let stack = self.refs.push_stack(chain.iter().copied());
+        self.frames.extend(chain);
+        self.info.capabilities.stacks = true;
+        self.push(ts, cpu, tid, ("lock", "contention_begin"), What::ContentionBegin { lock, flags, stack })
+    }
+
+    /// `lock_acquire` of a lockdep class; `flags` 1 try, 2 read.
+    pub fn lock_acquire(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str, flags: u32) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_acquire"), What::LockAcquire { lock, name, flags })
+    }
+
+    /// `lock_contended`.
+    pub fn lock_contended(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_contended"), What::LockContended { lock, name })
+    }
+
+    /// `lock_acquired`.
+    pub fn lock_acquired(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_acquired"), What::LockAcquired { lock, name })
+    }
+
+    /// `lock_release`.
+    pub fn lock_release(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str) -> Self {
+        let name = self.info.names.intern(class.as_bytes());
+        self.push(ts, cpu, tid, ("lock", "lock_release"), What::LockRelease { lock, name })
+    }
+
     /// `contention_end`.
     pub fn contention_end(self, ts: Nanos, cpu: u16, tid: u32, lock: u64) -> Self {
         self.push(ts, cpu, tid, ("lock", "contention_end"), What::ContentionEnd { lock, ret: 0 })
@@ -147,7 +183,7 @@ impl TraceBuilder {
         self.events.sort_by_key(|e| e.ts);
         self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.ts, b.ts));
         let runs = self.events.first().map(|e| Run { first_ts: e.ts }).into_iter().collect();
-        MemTrace { info: self.info, quality: Quality::default(), runs, events: self.events }
+        MemTrace { info: self.info, quality: Quality::default(), runs, events: self.events, frames: self.frames }
     }
 }
 
@@ -165,15 +201,21 @@ impl Reader for MemTrace {
         &self.runs
     }
     fn decoder(&self, _: usize) -> Box<dyn RunDecoder + '_> {
-        Box::new(All(Some(&self.events)))
+        Box::new(All(Some(self)))
     }
 }
 
-struct All<'a>(Option<&'a [Event]>);
+struct All<'a>(Option<&'a MemTrace>);
 
 impl RunDecoder for All<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        batch.events.extend_from_slice(self.0.take().unwrap_or(&[]));
+        if let Some(trace) = self.0.take() {
+            batch.events.extend_from_slice(&trace.events);
+            // In one stretch, as when the references were given out.
+            for frames in trace.frames.chunks(1 << 15) {
+                batch.push_stack(frames.iter().copied());
+            }
+        }
         Ok(false)
     }
 }

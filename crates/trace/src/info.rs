@@ -197,33 +197,51 @@ impl Capabilities {
 }
 
 /// Kernel symbols by address.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolTable {
-    /// Ascending by address.
+    /// Functions, ascending by address.
     symbols: Vec<(u64, Box<str>)>,
+    /// Variables, ascending by address.
+    data: Vec<(u64, Box<str>)>,
 }
 
 impl SymbolTable {
     /// From `/proc/kallsyms` text: `address type name [module]`. Lines that do not parse are
-    /// skipped; so are all-zero tables (read without privilege) and data symbols.
+    /// skipped; so are all-zero tables (read without privilege).
     pub fn from_kallsyms(text: &[u8]) -> SymbolTable {
-        let mut symbols = Vec::new();
+        let (mut symbols, mut data) = (Vec::new(), Vec::new());
         for line in text.split(|&b| b == b'\n') {
             let Ok(line) = std::str::from_utf8(line) else { continue };
             let mut words = line.split_ascii_whitespace();
             let (Some(addr), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
             let Ok(addr) = u64::from_str_radix(addr, 16) else { continue };
-            if addr != 0 && matches!(kind, "t" | "T" | "w" | "W") {
-                symbols.push((addr, name.into()));
+            match kind {
+                _ if addr == 0 => {}
+                "t" | "T" | "w" | "W" => symbols.push((addr, name.into())),
+                "d" | "D" | "b" | "B" => data.push((addr, name.into())),
+                _ => {}
             }
         }
         symbols.sort();
-        SymbolTable { symbols }
+        data.sort();
+        SymbolTable { symbols, data }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.symbols.is_empty()
+    }
+
+    /// The functions, ascending by address.
+    pub fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.symbols.iter().map(|(address, name)| (*address, &**name))
+    }
+
+    /// Name of the variable `address` lies in, and the offset into it: no more than a page.
+    pub fn variable(&self, address: u64) -> Option<(&str, u64)> {
+        let i = self.data.partition_point(|s| s.0 <= address).checked_sub(1)?;
+        let (start, name) = &self.data[i];
+        (address - start < 4096).then_some((&**name, address - start))
     }
 
     /// Name of the function `address` lies in, and the offset into it. Addresses more than 1 MiB

@@ -44,8 +44,11 @@ macro_rules! codes {
 }
 
 codes! {
-    /// PERF_RECORD_LOST, LOST_SAMPLES, ring-buffer overruns: counts events.
+    /// PERF_RECORD_LOST, ring-buffer overruns: counts events.
     LostEvents = ("lost-events", Error, "events the recorder itself lost; every figure is a lower bound"),
+    /// PERF_RECORD_LOST_SAMPLES: since 6.1 perf adds the kernel's count of lost samples at the end
+    /// of a recording, which counts the same losses as the LOST records in it.
+    LostSamples = ("lost-samples", Error, "samples lost by the kernel's own count; what lost-events says is part of it, not added to it"),
     /// Chunks (not events) perf reported lost, when the number of events is unknown.
     LostChunks = ("lost-chunks", Error, "places where the recorder lost an unknown number of events"),
     /// PERF_RECORD_THROTTLE.
@@ -86,6 +89,10 @@ codes! {
     NotSystemWide = ("not-system-wide", Warning, "recorded for some tasks only: CPU time of the others is unaccounted"),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = ("missing-wakeup", Info, "threads that ran again without a wake-up event; the wait before is counted as blocked"),
+    /// `contention_begin` without `contention_end`, although the thread went on.
+    UnmatchedContention = ("unmatched-contention", Info, "waits for kernel locks that were never seen to end although the thread went on"),
+    /// More kernel locks, callers and threads than are kept apart.
+    LocksFolded = ("locks-folded", Warning, "waits for or acquisitions of kernel locks counted in the row 'other': too many different locks, callers and threads"),
     /// Payload the reader skipped on purpose (AUX data).
     SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace), skipped"),
 }

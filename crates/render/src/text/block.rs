@@ -9,14 +9,22 @@ use crate::table::{Cell, Line, Table, Unit};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-const NOT_KNOWN: &str = "n/a";
+pub(crate) const NOT_KNOWN: &str = "n/a";
 
 /// Every block of `table`.
 pub(crate) fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     for layout in layouts(table) {
         write_layout(table, layout, page, options, out)?;
     }
-    Ok(())
+    write_notes(table, options, out)
+}
+
+/// Remarks on what the table cannot show.
+pub(crate) fn write_notes(table: &Table, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    if options.quiet {
+        return Ok(());
+    }
+    table.notes.iter().try_for_each(|note| writeln!(out, "{}", options.paint().dim(format!("note: {}", escape(note)))))
 }
 
 fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {

@@ -79,6 +79,10 @@ pub(crate) fn layouts(table: &Table) -> &'static [Layout] {
         "switches" => SWITCHES,
         "irqs" if table.column("cpu").is_some() => IRQS_PER_CPU,
         "irqs" => IRQS,
+        "locks" if table.column("comm").is_some() => LOCKS_TASK,
+        "locks" if table.column("caller").is_some() => LOCKS_CALLER,
+        "locks" if table.column("address").is_some() => LOCKS,
+        "locks" => LOCKS_TYPE,
         _ => &[],
     }
 }
@@ -246,6 +250,62 @@ const IRQS_PER_CPU: &[Layout] = &[block(
         field("", "name", Words(irq), 0),
     ],
 )];
+
+macro_rules! lock_layout {
+    ($title:literal, $($last:expr),+) => {
+        &[block(
+            $title,
+            &[
+                field("", "contended", Key("contended"), 0),
+                only(Known, field("", "per s", Key("contended_per_s"), 6)),
+                field("wait", "total", Key("wait_total_ns"), 0),
+                only(Known, field("wait", "%", Key("pct_wait"), 0)),
+                only(Verbose, field("wait", "min", Key("wait_min_ns"), 10)),
+                field("wait", "avg", Key("wait_avg_ns"), 1),
+                field("wait", "max", Key("wait_max_ns"), 0),
+                only(Known, field("wait", "p99", Key("wait_p99_ns"), 3)),
+                field("of wait", "spin", Key("spin_ns"), 2),
+                only(Verbose, field("of wait", "runnable", Key("runnable_ns"), 10)),
+                field("of wait", "blocked", Key("block_ns"), 2),
+                only(Verbose, field("", "open", Key("open"), 10)),
+                only(Verbose, field("", "waiters", Key("max_waiters"), 10)),
+                only(Known, field("", "acquired", Key("acquired"), 4)),
+                only(Known, field("", "miss rate", Key("miss_rate"), 4)),
+                only(Known, field("hold", "total", Key("hold_total_ns"), 5)),
+                only(Known, field("hold", "avg", Key("hold_avg_ns"), 5)),
+                only(Known, field("hold", "max", Key("hold_max_ns"), 5)),
+                only(Known, field("hold", "util", Key("utilization"), 5)),
+                only(Verbose, field("while held", "preempted", Key("preempted_holds"), 10)),
+                only(Verbose, field("while held", "for", Key("preempted_hold_ns"), 10)),
+                only(Verbose, field("while held", "slept", Key("slept_holds"), 10)),
+                only(Verbose, field("while held", "for", Key("slept_hold_ns"), 10)),
+                only(Verbose, field("", "trylocks", Key("trylocks"), 10)),
+                only(Verbose, field("", "recursion", Key("recursion"), 10)),
+                only(Verbose, field("bounces", "con", Key("con_bounces"), 10)),
+                only(Verbose, field("bounces", "acq", Key("acq_bounces"), 10)),
+                $($last),+
+            ],
+        )]
+    };
+}
+
+const LOCKS: &[Layout] = lock_layout!("Kernel locks", only(Known, field("", "type", Key("type"), 0)), field("", "lock", Words(lock), 0));
+const LOCKS_CALLER: &[Layout] =
+    lock_layout!("Kernel locks, by caller", field("", "type", Key("type"), 0), field("", "caller", Key("caller"), 0));
+const LOCKS_TYPE: &[Layout] = lock_layout!("Kernel locks, by type", field("", "type", Key("type"), 0));
+const LOCKS_TASK: &[Layout] =
+    lock_layout!("Kernel locks, by waiting thread", field("", "tid", Key("tid"), 0), field("", "thread", Key("comm"), 0));
+
+/// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
+pub(super) fn lock(l: Line<'_>) -> String {
+    let name = escape(l.text("name"));
+    match (name.is_empty(), l.int("address")) {
+        (true, None) => "n/a".to_owned(),
+        (true, Some(address)) => format!("{address:016x}"),
+        (false, None) => name.into_owned(),
+        (false, Some(address)) => format!("{name} {address:016x}"),
+    }
+}
 
 /// `futex`.
 fn syscall(l: Line<'_>) -> String {

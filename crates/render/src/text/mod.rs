@@ -7,6 +7,7 @@ mod grid;
 mod info;
 mod layout;
 mod ledger;
+mod lock_views;
 mod paint;
 mod sar;
 mod units;
@@ -76,11 +77,19 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
 }
 
 fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
-    if table.name == "sar" { sar::write(table, page, options, out) } else { block::write_table(table, page, options, out) }
+    match (table.name, table.view) {
+        ("sar", _) => sar::write(table, page, options, out),
+        ("locks", view) if !view.is_empty() => lock_views::write(table, page, options, out),
+        _ => block::write_table(table, page, options, out),
+    }
 }
 
 /// `perf.data (perf.data): 4 CPUs, 1.673 s, 3214 events, none lost`
 fn head_line(trace: &TraceHead, paint: Paint) -> String {
+    if trace.cpus == 0 && trace.events == 0 && trace.wall_ns == 0 {
+        // No trace: a dump of counters.
+        return format!("{} ({})", paint.title(escape(&trace.path)), escape(&trace.format));
+    }
     let lost = match trace.lost_events {
         0 => "none lost".to_owned(),
         n => paint.error(format!("{n} LOST")),

@@ -1,0 +1,215 @@
+//! Kernel locks: who waited for which, how, and for how long; with lockdep also who held them.
+//!
+//! [`contention`] follows `lock:contention_begin/end`, [`lockdep`] the four lockdep events; both
+//! keep sums per lock, kind, caller and thread, from which [`Analysis::locks`] makes every table.
+//! Memory grows with those, not with events.
+//!
+//! What a trace cannot show, because the kernel has no event for it: rwsems report nothing while
+//! they spin for a running owner, only when they go to sleep; guests of a hypervisor without
+//! paravirtual spinlocks use test-and-set locks, which report nothing at all. Kernels before 5.19
+//! have no contention events.
+
+mod caller;
+mod contention;
+mod kind;
+mod lockdep;
+mod rows;
+mod stats;
+
+pub use kind::LockKind;
+pub use rows::{LockBy, LockRow, LockSource};
+
+use crate::engine::Engine;
+use crate::threads::{Slot, Threads};
+use caller::LockCode;
+use contention::{Contention, Key};
+use holdup_trace::{Cpu, Event, NameId, Nanos, QualityCode, SymbolTable, Tid, TraceInfo};
+use lockdep::Lockdep;
+use stats::Away;
+use std::collections::BTreeMap;
+
+/// So many combinations of lock, kind, caller and thread are kept apart, the rest goes to one row:
+/// a bound against hostile files.
+const MAX_KEYS: usize = 1 << 17;
+
+/// The address that stands for all locks beyond [`MAX_KEYS`].
+const OTHER: u64 = u64::MAX;
+
+/// Who waits or holds: a thread, or the idle task of one CPU (interrupts on top of it).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Waiter(u32);
+
+impl Waiter {
+    const IDLE: u32 = 1 << 31;
+    /// The recorder could not tell (perf writes -1 for threads already gone).
+    const UNKNOWN: Waiter = Waiter(u32::MAX - 1);
+    /// Everybody beyond [`MAX_KEYS`].
+    const OTHER: Waiter = Waiter(u32::MAX);
+
+    fn idle(cpu: Cpu) -> Waiter {
+        Waiter(Waiter::IDLE | cpu.0 as u32)
+    }
+
+    fn thread(slot: Slot) -> Waiter {
+        Waiter(slot.0)
+    }
+
+    fn is_idle(self) -> bool {
+        self.0 & Waiter::IDLE != 0 && self < Waiter::UNKNOWN
+    }
+
+    /// The thread; `None` for the idle tasks and the unknown.
+    fn slot(self) -> Option<Slot> {
+        (self.0 < Waiter::IDLE).then_some(Slot(self.0))
+    }
+
+    fn away(self, threads: &Threads, now: Nanos) -> Away {
+        self.slot().map_or_else(Away::default, |slot| Away::at(&threads[slot], now))
+    }
+}
+
+/// Both machines.
+#[derive(Debug, Default)]
+pub(crate) struct Locks {
+    code: LockCode,
+    contention: Contention,
+    lockdep: Lockdep,
+    /// Names by address, of callers and of locks.
+    names: BTreeMap<u64, String>,
+}
+
+impl Locks {
+    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable) -> Locks {
+        let recorded = |name: &str| info.events.iter().any(|e| e.short_name() == name);
+        let mut locks = Locks { code: LockCode::new(symbols), ..Locks::default() };
+        locks.lockdep.releases = recorded("lock_release");
+        locks.lockdep.acquires = recorded("lock_acquire");
+        locks
+    }
+
+    /// Keep the names of all addresses seen.
+    pub(crate) fn name(&mut self, symbols: &SymbolTable) {
+        if symbols.is_empty() {
+            return;
+        }
+        let name = |(name, offset): (&str, u64)| if offset == 0 { name.to_owned() } else { format!("{name}+{offset:#x}") };
+        for key in self.contention.sums.keys() {
+            if let Some(known) = symbols.lookup(key.caller) {
+                self.names.entry(key.caller).or_insert_with(|| name(known));
+            }
+            if let Some(known) = symbols.variable(key.lock) {
+                self.names.entry(key.lock).or_insert_with(|| name(known));
+            }
+        }
+    }
+}
+
+/// The events.
+impl Engine {
+    fn lock_waiter(&mut self, e: &Event) -> Waiter {
+        match e.tid {
+            Tid::IDLE => Waiter::idle(e.cpu),
+            Tid::UNKNOWN => Waiter::UNKNOWN,
+            tid => Waiter::thread(self.find_or_add(tid)),
+        }
+    }
+
+    /// The number of waits its thread has open changes: time up to now belongs to the old number.
+    fn set_contending(&mut self, now: Nanos, e: &Event, waiter: Waiter, open: usize) {
+        let Some(slot) = waiter.slot() else { return };
+        if self.threads[slot].contending as usize == open {
+            return;
+        }
+        if self.current_if(e.cpu, e.tid) == Some(slot) {
+            self.charge(now, e.cpu);
+        }
+        let spins = open > 0 && self.caps.syscalls;
+        let t = &mut self.threads[slot];
+        t.contending = open as u32;
+        t.spins = spins;
+    }
+
+    #[cold]
+    pub(crate) fn contention_begin(&mut self, now: Nanos, e: &Event, lock: u64, flags: u32, chain: &[u64]) {
+        let waiter = self.lock_waiter(e);
+        let away = waiter.away(&self.threads, now);
+        let kind = LockKind::from_flags(flags);
+        let caller = self.locks.code.caller(chain);
+        if self.locks.lockdep.acquires {
+            self.locks.lockdep.told(lock, kind, waiter);
+        }
+        let open = self.locks.contention.begin(now, Key { lock, kind, caller, waiter }, away);
+        self.set_contending(now, e, waiter, open);
+    }
+
+    #[cold]
+    pub(crate) fn contention_end(&mut self, now: Nanos, e: &Event, lock: u64) {
+        let waiter = self.lock_waiter(e);
+        let away = waiter.away(&self.threads, now);
+        if let Some(open) = self.locks.contention.end(now, lock, waiter, away) {
+            self.set_contending(now, e, waiter, open);
+        }
+    }
+
+    /// A system call of a thread begins or ends: whatever it waited for before, it waits no more.
+    #[cold]
+    pub(crate) fn abandon_waits(&mut self, slot: Slot) {
+        let dropped = self.locks.contention.abandon(Waiter::thread(slot));
+        self.quality.add(QualityCode::UnmatchedContention, dropped);
+        let t = &mut self.threads[slot];
+        t.contending = 0;
+        t.spins = false;
+    }
+
+    #[cold]
+    pub(crate) fn lock_acquire(&mut self, now: Nanos, e: &Event, lock: u64, class: NameId, flags: u32) {
+        let waiter = self.lock_waiter(e);
+        let away = waiter.away(&self.threads, now);
+        self.locks.lockdep.acquire(now, lock, class, flags, waiter, away);
+    }
+
+    #[cold]
+    pub(crate) fn lock_contended(&mut self, now: Nanos, e: &Event, lock: u64, class: NameId) {
+        let waiter = self.lock_waiter(e);
+        let away = waiter.away(&self.threads, now);
+        let open = self.locks.lockdep.contended(now, lock, class, waiter, away);
+        self.set_dep_contending(now, e, waiter, open);
+    }
+
+    #[cold]
+    pub(crate) fn lock_acquired(&mut self, now: Nanos, e: &Event, lock: u64, class: NameId) {
+        let waiter = self.lock_waiter(e);
+        let away = waiter.away(&self.threads, now);
+        let open = self.locks.lockdep.acquired(now, lock, class, waiter, away);
+        self.set_dep_contending(now, e, waiter, open);
+    }
+
+    #[cold]
+    pub(crate) fn lock_release(&mut self, now: Nanos, e: &Event, lock: u64) {
+        let waiter = self.lock_waiter(e);
+        let away = waiter.away(&self.threads, now);
+        let open = self.locks.lockdep.release(now, lock, waiter, away);
+        self.set_dep_contending(now, e, waiter, open);
+    }
+
+    /// Where contention events tell who waits, lockdep need not.
+    fn set_dep_contending(&mut self, now: Nanos, e: &Event, waiter: Waiter, open: usize) {
+        if !self.caps.contention {
+            self.set_contending(now, e, waiter, open);
+        }
+    }
+
+    /// See [`Engine::restart`].
+    pub(crate) fn restart_locks(&mut self, now: Nanos) {
+        let threads = &self.threads;
+        self.locks.contention.restart(now, |w| w.away(threads, now));
+        self.locks.lockdep.restart(now, |w| w.away(threads, now));
+    }
+
+    /// See [`Engine::finish`].
+    pub(crate) fn finish_locks(&mut self, end: Nanos) {
+        self.locks.contention.finish(end);
+        self.locks.lockdep.finish(end);
+        self.quality.add(QualityCode::LocksFolded, self.locks.contention.folded + self.locks.lockdep.folded);
+    }
+}

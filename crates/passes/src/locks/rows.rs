@@ -1,0 +1,395 @@
+//! The tables of locks.
+
+use super::contention::Key;
+use super::kind::LockKind;
+use super::lockdep::DepSums;
+use super::stats::Waits;
+use super::{OTHER, Waiter};
+use crate::analysis::Analysis;
+use crate::rows::{per_second, percent, round3};
+use holdup_trace::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What locks are grouped by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockBy {
+    /// One lock: an address.
+    Lock,
+    /// Locks of one class (lockdep) or variable, by name; those without a name one by one.
+    Class,
+    /// The code that asked for the lock.
+    Caller,
+    /// The kind of lock.
+    Type,
+    /// The thread that waited.
+    Task,
+}
+
+/// Which events a table is made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockSource {
+    /// `lock:contention_begin/end`.
+    Contention,
+    /// The four events of lockdep.
+    Lockdep,
+}
+
+/// A kernel lock, caller, kind of lock or thread.
+///
+/// `None` means that the trace cannot say. Waits are counted when they begin; times are those of
+/// waits that ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LockRow {
+    /// Name of the thread; only by task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<String>,
+    /// Thread, -1 if the recorder did not know; only by task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<i64>,
+    /// Of the lock, or with lockdep of the `lockdep_map` in it. By class only where the class has one lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Option<u64>>,
+    /// Class (lockdep), variable (symbols), or `other` for what was too much to keep apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Option<String>>,
+    /// `mutex`, `rwsem:R` …; the family (`rwsem`) if taken in both ways.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub lock_type: Option<Option<String>>,
+    /// Function and offset in the code that asked for the lock, or the address alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Option<String>>,
+    /// Waits, those still open at the end included.
+    pub contended: Option<u64>,
+    /// Their time.
+    pub wait_total_ns: Option<u64>,
+    /// Shortest.
+    pub wait_min_ns: Option<u64>,
+    /// Mean, rounded down.
+    pub wait_avg_ns: Option<u64>,
+    /// Longest.
+    pub wait_max_ns: Option<u64>,
+    /// Median, within 1/16.
+    pub wait_p50_ns: Option<u64>,
+    /// 99th percentile, within 1/16.
+    pub wait_p99_ns: Option<u64>,
+    /// Of `wait_total_ns`: on a CPU.
+    pub spin_ns: Option<u64>,
+    /// Of `wait_total_ns`: ready to run, without a CPU.
+    pub runnable_ns: Option<u64>,
+    /// Of `wait_total_ns`: asleep.
+    pub block_ns: Option<u64>,
+    /// Waits with sleep in them.
+    pub slept: Option<u64>,
+    /// Time of those.
+    pub slept_wait_ns: Option<u64>,
+    /// Waits that had not ended with the trace.
+    pub open: Option<u64>,
+    /// Their time so far, not part of `wait_total_ns`.
+    pub open_ns: Option<u64>,
+    /// When the first wait began.
+    pub first_ns: Option<u64>,
+    /// When the last wait began.
+    pub last_ns: Option<u64>,
+    /// Most threads that waited at once.
+    pub max_waiters: Option<u64>,
+    /// Waits per second.
+    pub contended_per_s: Option<f64>,
+    /// Share of all waiting time in the table.
+    pub pct_wait: Option<f64>,
+    /// Times the lock was taken.
+    pub acquired: Option<u64>,
+    /// The same per second.
+    pub acquired_per_s: Option<f64>,
+    /// Waits per acquisition.
+    pub miss_rate: Option<f64>,
+    /// Time it was held, summed over holders.
+    pub hold_total_ns: Option<u64>,
+    /// Shortest.
+    pub hold_min_ns: Option<u64>,
+    /// Mean, rounded down.
+    pub hold_avg_ns: Option<u64>,
+    /// Longest.
+    pub hold_max_ns: Option<u64>,
+    /// Held time per wall time; above 1 with several holders.
+    pub utilization: Option<f64>,
+    /// Waits as per cent of acquisitions (AIX `%Block`).
+    pub block_pct: Option<f64>,
+    /// Waits with sleep as per cent of acquisitions (AIX `%Sleep`).
+    pub sleep_pct: Option<f64>,
+    /// Acquisitions by trylock.
+    pub trylocks: Option<u64>,
+    /// Acquisitions for reading.
+    pub reads: Option<u64>,
+    /// How often one thread held it at once, at most.
+    pub recursion: Option<u64>,
+    /// Times the holder lost its CPU, and for how long.
+    pub preempted_holds: Option<u64>,
+    /// See `preempted_holds`.
+    pub preempted_hold_ns: Option<u64>,
+    /// Times the holder slept, and for how long.
+    pub slept_holds: Option<u64>,
+    /// See `slept_holds`.
+    pub slept_hold_ns: Option<u64>,
+    /// Waits for a lock last held on another CPU (lock_stat).
+    pub con_bounces: Option<u64>,
+    /// Acquisitions of a lock last held on another CPU (lock_stat).
+    pub acq_bounces: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Group {
+    /// Address and family: freed memory may hold another lock later.
+    Lock(u64, Option<&'static str>),
+    Name(String),
+    Caller(u64, Option<LockKind>),
+    Kind(Option<LockKind>),
+    Task(Waiter),
+}
+
+#[derive(Default)]
+struct Sum {
+    locks: Vec<u64>,
+    kinds: Vec<LockKind>,
+    waits: Waits,
+    dep: Option<DepSums>,
+}
+
+impl Sum {
+    fn note(&mut self, lock: u64, kind: Option<LockKind>) {
+        if self.locks.len() < 2 && !self.locks.contains(&lock) {
+            self.locks.push(lock);
+        }
+        if let Some(kind) = kind
+            && !self.kinds.contains(&kind)
+        {
+            self.kinds.push(kind);
+        }
+    }
+
+    /// The kind, or the family of several.
+    fn kind(&self) -> Option<String> {
+        match self.kinds.as_slice() {
+            [] => None,
+            [one] => Some(one.name().to_owned()),
+            [first, rest @ ..] if rest.iter().all(|k| k.family() == first.family()) => Some(first.family().to_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl Analysis {
+    /// Kernel locks, from the events that show most of them: lockdep's for locks and classes,
+    /// contention events for callers, kinds and threads.
+    pub fn locks(&self, by: LockBy) -> Vec<LockRow> {
+        self.locks_from(by, self.lock_source(by))
+    }
+
+    /// Whether the trace was recorded with events of kernel locks.
+    pub fn sees_locks(&self) -> bool {
+        let locks = &self.engine.locks;
+        self.capabilities.contention || self.capabilities.lockdep || !locks.contention.sums.is_empty() || !locks.lockdep.sums.is_empty()
+    }
+
+    /// Which events [`Analysis::locks`] takes.
+    pub fn lock_source(&self, by: LockBy) -> LockSource {
+        let lockdep = !self.engine.locks.lockdep.sums.is_empty();
+        let contention = self.capabilities.contention || !self.engine.locks.contention.sums.is_empty();
+        let first = match by {
+            LockBy::Lock | LockBy::Class => lockdep,
+            LockBy::Caller | LockBy::Type | LockBy::Task => lockdep && !contention,
+        };
+        if first { LockSource::Lockdep } else { LockSource::Contention }
+    }
+
+    /// CPU time of application threads inside system calls or faults spent waiting for a kernel
+    /// lock, each nanosecond counted once.
+    pub fn lock_spin_ns(&self) -> Nanos {
+        self.cpu_list.iter().filter_map(|&cpu| self.engine.cpus.get(cpu)).map(|c| c.lock_spin).sum()
+    }
+
+    /// Kernel locks, from these events.
+    pub fn locks_from(&self, by: LockBy, source: LockSource) -> Vec<LockRow> {
+        let mut groups: BTreeMap<Group, Sum> = BTreeMap::new();
+        match source {
+            LockSource::Contention => {
+                for (key, waits) in &self.engine.locks.contention.sums {
+                    if self.lock_wanted(key.lock, Some(key.kind), key.waiter) {
+                        let sum = groups.entry(self.contention_group(by, key)).or_default();
+                        sum.note(key.lock, Some(key.kind));
+                        sum.waits.merge(waits);
+                    }
+                }
+            }
+            LockSource::Lockdep => {
+                let lockdep = &self.engine.locks.lockdep;
+                for (key, sums) in &lockdep.sums {
+                    let kind = lockdep.locks.get(&key.lock).and_then(|l| l.kind);
+                    if self.lock_wanted(key.lock, kind, key.waiter) {
+                        let group = match by {
+                            LockBy::Lock => Group::Lock(key.lock, None),
+                            LockBy::Class => Group::Name(self.class(key.lock).unwrap_or_else(|| format!("{:#x}", key.lock))),
+                            LockBy::Caller => Group::Caller(0, kind),
+                            LockBy::Type => Group::Kind(kind),
+                            LockBy::Task => Group::Task(if key.waiter.is_idle() { Waiter(Waiter::IDLE) } else { key.waiter }),
+                        };
+                        let sum = groups.entry(group).or_default();
+                        sum.note(key.lock, kind);
+                        sum.waits.merge(&sums.waits);
+                        sum.dep.get_or_insert_default().merge(sums);
+                    }
+                }
+            }
+        }
+        let all: Nanos = groups.values().map(|s| s.waits.total).fold(0, Nanos::saturating_add);
+        groups.into_iter().map(|(group, sum)| self.lock_row(by, source, group, &sum, all)).collect()
+    }
+
+    fn lock_wanted(&self, lock: u64, kind: Option<LockKind>, waiter: Waiter) -> bool {
+        let o = &self.options;
+        let named = || {
+            let name = self.class(lock).or_else(|| self.lock_name(lock));
+            name.is_some_and(|n| o.lock_names.iter().any(|wanted| *wanted == n))
+        };
+        (o.lock_addresses.is_empty() && o.lock_names.is_empty() || o.lock_addresses.contains(&lock) || named())
+            && (o.lock_kinds.is_empty() || kind.is_some_and(|k| o.lock_kinds.contains(&k)))
+            && match waiter.slot() {
+                Some(slot) => self.wanted(self.thread(slot)),
+                None => {
+                    let idle = waiter.is_idle();
+                    (o.pids.is_empty() || idle && o.pids.contains(&0))
+                        && (o.tids.is_empty() || idle && o.tids.contains(&0))
+                        && (o.comms.is_empty() || idle && o.comms.iter().any(|c| c == SWAPPER))
+                }
+            }
+    }
+
+    fn contention_group(&self, by: LockBy, key: &Key) -> Group {
+        match by {
+            LockBy::Lock => Group::Lock(key.lock, Some(key.kind.family())),
+            LockBy::Class => match self.lock_name(key.lock) {
+                Some(name) => Group::Name(name),
+                None => Group::Lock(key.lock, Some(key.kind.family())),
+            },
+            LockBy::Caller => Group::Caller(key.caller, Some(key.kind)),
+            LockBy::Type => Group::Kind(Some(key.kind)),
+            // All idle tasks are one, as they are in every tool.
+            LockBy::Task => Group::Task(if key.waiter.is_idle() { Waiter(Waiter::IDLE) } else { key.waiter }),
+        }
+    }
+
+    /// The class of a `lockdep_map`.
+    fn class(&self, map: u64) -> Option<String> {
+        if map == OTHER {
+            return Some("other".to_owned());
+        }
+        let class = self.engine.locks.lockdep.locks.get(&map)?.class;
+        let name = self.engine.names.get(class);
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// Name of a lock in the contention events: its class if lockdep told, or its variable.
+    fn lock_name(&self, lock: u64) -> Option<String> {
+        if lock == OTHER {
+            return Some("other".to_owned());
+        }
+        let locks = &self.engine.locks;
+        locks.lockdep.map_of(lock).and_then(|map| self.class(map)).or_else(|| locks.names.get(&lock).cloned())
+    }
+
+    fn lock_row(&self, by: LockBy, source: LockSource, group: Group, sum: &Sum, all: Nanos) -> LockRow {
+        let wall = self.wall_ns();
+        let w = &sum.waits;
+        let ended = w.ended > 0;
+        let sched = self.capabilities.switches;
+        let mut row = LockRow {
+            contended: Some(w.begun),
+            wait_total_ns: Some(w.total),
+            wait_min_ns: ended.then_some(w.min),
+            wait_avg_ns: w.total.checked_div(w.ended),
+            wait_max_ns: ended.then_some(w.max),
+            wait_p50_ns: w.percentile(50),
+            wait_p99_ns: w.percentile(99),
+            spin_ns: sched.then_some(w.spin),
+            runnable_ns: sched.then_some(w.runnable),
+            block_ns: sched.then_some(w.block),
+            slept: sched.then_some(w.slept),
+            slept_wait_ns: sched.then_some(w.slept_ns),
+            open: Some(w.open),
+            open_ns: Some(w.open_ns),
+            first_ns: (w.begun > 0).then_some(w.first),
+            last_ns: (w.begun > 0).then_some(w.last),
+            contended_per_s: Some(per_second(w.begun, wall)),
+            pct_wait: Some(percent(w.total, all)),
+            ..LockRow::default()
+        };
+        if let Some(dep) = &sum.dep {
+            let h = &dep.holds;
+            let held = h.count > 0;
+            let of_acquired = |n: u64| (dep.acquired > 0).then(|| percent(n, dep.acquired));
+            row = LockRow {
+                acquired: Some(dep.acquired),
+                acquired_per_s: Some(per_second(dep.acquired, wall)),
+                miss_rate: (dep.acquired > 0).then(|| round3(w.begun as f64 / dep.acquired as f64)),
+                block_pct: of_acquired(w.begun),
+                sleep_pct: if sched { of_acquired(w.slept) } else { None },
+                ..row
+            };
+            if self.engine.locks.lockdep.acquires {
+                (row.trylocks, row.reads, row.recursion) = (Some(dep.trylocks), Some(dep.reads), Some(dep.recursion));
+            }
+            if self.engine.locks.lockdep.releases {
+                row = LockRow {
+                    hold_total_ns: Some(h.total),
+                    hold_min_ns: held.then_some(h.min),
+                    hold_avg_ns: h.total.checked_div(h.count),
+                    hold_max_ns: held.then_some(h.max),
+                    utilization: (wall > 0).then(|| round3(h.total as f64 / wall as f64)),
+                    preempted_holds: sched.then_some(h.preempted),
+                    preempted_hold_ns: sched.then_some(h.preempted_ns),
+                    slept_holds: sched.then_some(h.slept),
+                    slept_hold_ns: sched.then_some(h.slept_ns),
+                    ..row
+                };
+            }
+        }
+        let kind = sum.kind();
+        match group {
+            Group::Task(waiter) => {
+                let (tid, comm) = match waiter.slot() {
+                    Some(slot) => (self.thread(slot).tid.0 as i64, self.comm(self.thread(slot))),
+                    None if waiter.is_idle() => (0, SWAPPER.to_owned()),
+                    None if waiter == Waiter::UNKNOWN => (-1, "Unknown".to_owned()),
+                    None => (-1, "other".to_owned()),
+                };
+                (row.tid, row.comm) = (Some(tid), Some(comm));
+            }
+            Group::Kind(kind) => row.lock_type = Some(kind.map(|k| k.name().to_owned())),
+            Group::Caller(caller, kind) => {
+                row.lock_type = Some(kind.map(|k| k.name().to_owned()));
+                let known = self.engine.locks.names.get(&caller).cloned();
+                row.caller = Some((caller != 0).then(|| known.unwrap_or_else(|| format!("{caller:#x}"))));
+            }
+            Group::Lock(..) | Group::Name(_) => {
+                let one = if let [lock] = sum.locks.as_slice() { Some(*lock) } else { None };
+                row.address = Some(one.filter(|&lock| lock != OTHER));
+                row.name = Some(match (group, source) {
+                    (Group::Name(name), _) => Some(name),
+                    (_, LockSource::Lockdep) => one.and_then(|lock| self.class(lock)),
+                    (_, LockSource::Contention) => one.and_then(|lock| self.lock_name(lock)),
+                });
+                row.lock_type = Some(kind);
+                if by == LockBy::Lock {
+                    row.max_waiters = one.and_then(|lock| match source {
+                        LockSource::Contention => self.engine.locks.contention.depths.get(&lock).map(|d| d.max as u64),
+                        LockSource::Lockdep => self.engine.locks.lockdep.locks.get(&lock).map(|l| l.depth.max as u64),
+                    });
+                }
+            }
+        }
+        row
+    }
+}
+
+/// The name of every idle task.
+const SWAPPER: &str = "swapper";

@@ -1,0 +1,204 @@
+//! `holdup locks`: from a trace, or from dumps of /proc/lock_stat.
+
+use crate::cli::{LocksArgs, LocksBy, LocksEvents, LocksView};
+use crate::commands::{self, ENTRIES, missing};
+use crate::config::Config;
+use crate::exit::usage;
+use anyhow::Result;
+use holdup_lockstat::LockStat;
+use holdup_passes::{Analysis, LockBy, LockKind, LockSource, Options, analyze};
+use holdup_render::{Body, Format, Report, Table, TraceHead, schema};
+use holdup_trace::{Capabilities, ErrorKind, SymbolTable};
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes that show whether a file is a dump of lock_stat.
+const HEAD: u64 = 64;
+
+/// Run the verb.
+pub(crate) fn run(args: &LocksArgs) -> Result<()> {
+    let by = group(args.by);
+    if let Some(keys) = &args.table.sort.sort {
+        schema::locks(&[], by).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
+    }
+    let config = Config::new(&args.table.common)?;
+    if args.view != LocksView::Holdup && !matches!(config.format, Format::Text(_)) {
+        return Err(usage("--view is a form of text; JSON and CSV always carry holdup's own columns"));
+    }
+    if is_lock_stat(&config.trace) {
+        return lock_stat(args, config, by);
+    }
+    if args.before.is_some() {
+        return Err(usage(format!("--before: {} is no dump of /proc/lock_stat", config.trace.display())));
+    }
+    let reader = holdup_open::open(&config.trace)?;
+    let mut options = config.options(reader.info())?;
+    select(args, &mut options)?;
+    let analysis = analyze(&*reader, &options)?;
+    let source = match args.events {
+        LocksEvents::Auto => analysis.lock_source(by),
+        LocksEvents::Contention => LockSource::Contention,
+        LocksEvents::Lockdep => LockSource::Lockdep,
+    };
+    commands::write("locks", config, &*reader, &analysis, |reader, analysis, config| {
+        let mut table = schema::locks(&analysis.locks_from(by, source), by);
+        let capabilities = reader.info().capabilities;
+        table.missing = missing("locks", &capabilities);
+        table.notes = notes(&table, &capabilities, by, source);
+        finish(table, args, config)
+    })
+}
+
+/// The lock table of a summary.
+pub(crate) fn by_class(analysis: &Analysis) -> Table {
+    schema::locks(&analysis.locks(LockBy::Lock), LockBy::Lock)
+}
+
+fn finish(mut table: Table, args: &LocksArgs, config: &Config) -> Result<Body> {
+    if let Some(keys) = &args.table.sort.sort {
+        table.sort(keys)?;
+    }
+    table.view = view(args.view);
+    table.entries = config.entries(args.table.entries.entries, ENTRIES);
+    Ok(Body::Table(table))
+}
+
+fn group(by: LocksBy) -> LockBy {
+    match by {
+        LocksBy::Lock => LockBy::Lock,
+        LocksBy::Class => LockBy::Class,
+        LocksBy::Caller => LockBy::Caller,
+        LocksBy::Type => LockBy::Type,
+        LocksBy::Task => LockBy::Task,
+    }
+}
+
+fn view(view: LocksView) -> &'static str {
+    match view {
+        LocksView::Holdup => "",
+        LocksView::Aix => "aix",
+        LocksView::Perf => "perf",
+        LocksView::Solaris => "solaris",
+        LocksView::LockStat => "lock_stat",
+    }
+}
+
+fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
+    for text in &args.types {
+        let kinds = LockKind::parse(text).ok_or_else(|| {
+            let known: Vec<&str> = LockKind::ALL.iter().map(|k| k.name()).collect();
+            usage(format!("--type: '{}' is no type of lock; there are {}", text.escape_default(), known.join(", ")))
+        })?;
+        options.lock_kinds.extend(kinds);
+    }
+    for text in &args.locks {
+        let hex = text.strip_prefix("0x").unwrap_or(text);
+        match u64::from_str_radix(hex, 16) {
+            // Addresses are long; a short word of hex digits is a name (`dead`).
+            Ok(address) if text.starts_with("0x") || hex.len() >= 8 => options.lock_addresses.push(address),
+            _ => options.lock_names.push(text.clone()),
+        }
+    }
+    if let Some(path) = &args.kallsyms {
+        let text = fs::read(path).map_err(|e| ErrorKind::from(e).in_file(path))?;
+        let symbols = SymbolTable::from_kallsyms(&text);
+        if symbols.is_empty() {
+            return Err(usage(format!("--kallsyms: {}: no symbols; /proc/kallsyms shows addresses to root only", path.display())));
+        }
+        options.symbols = Some(Arc::new(symbols));
+    }
+    Ok(())
+}
+
+/// What the table cannot show, and what would.
+fn notes(table: &Table, capabilities: &Capabilities, by: LockBy, source: LockSource) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !capabilities.contention && !capabilities.lockdep && table.rows.is_empty() {
+        notes.push(
+            "record waits for kernel locks with: perf record -a -g -e lock:contention_begin,lock:contention_end,sched:sched_switch,sched:sched_wakeup (Linux 5.19 or newer)"
+                .to_owned(),
+        );
+        return notes;
+    }
+    if source == LockSource::Contention {
+        notes.push(
+            "the kernel reports no waiting of rwsems while they spin for a running owner, and none of the test-and-set spinlocks of guests: such waits show as kernel CPU time"
+                .to_owned(),
+        );
+    }
+    if capabilities.lockdep && source == LockSource::Contention {
+        notes.push(
+            "on a lockdep kernel every mutex_lock counts as contended: compare times, not counts, or use --events lockdep".to_owned(),
+        );
+    }
+    if by == LockBy::Caller && !capabilities.stacks {
+        notes.push("no call chains were recorded (perf record -g), so callers are not known".to_owned());
+    }
+    if !capabilities.switches {
+        notes.push("spinning and sleeping cannot be told apart without sched:sched_switch".to_owned());
+    }
+    notes
+}
+
+// ---- /proc/lock_stat -----------------------------------------------------------------------
+
+fn is_lock_stat(path: &Path) -> bool {
+    let mut head = Vec::new();
+    // Anything that goes wrong shows again, with its message, when the trace is opened.
+    path.is_file() && fs::File::open(path).is_ok_and(|f| f.take(HEAD).read_to_end(&mut head).is_ok()) && holdup_lockstat::sniff(&head)
+}
+
+fn read(path: &Path) -> Result<LockStat> {
+    let text = fs::read(path).map_err(|e| ErrorKind::from(e).in_file(path))?;
+    let unreadable = |e: holdup_lockstat::Error| ErrorKind::Unsupported {
+        what: e.to_string(),
+        way_out: "cat /proc/lock_stat > FILE makes a dump".to_owned(),
+    };
+    Ok(LockStat::parse(&text).map_err(|e| unreadable(e).in_file(path))?)
+}
+
+fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
+    let stat = read(&config.trace)?;
+    let mut notes = Vec::new();
+    let stat = match &args.before {
+        None => {
+            notes.push("sums since the last reset of /proc/lock_stat; give --before for an interval".to_owned());
+            stat
+        }
+        Some(path) => match stat.since(&read(path)?) {
+            Some(between) => between,
+            None => {
+                notes.push("the counters were reset between the two dumps: these are the sums since then".to_owned());
+                stat
+            }
+        },
+    };
+    let rows =
+        stat.rows(by).ok_or_else(|| usage("--by: a dump of /proc/lock_stat knows locks by class and callers, not types and threads"))?;
+    notes.push("a dump has no times: rates, shares of the machine, and what threads did while they waited are not known".to_owned());
+    let mut table = schema::locks(&rows, by);
+    if !args.locks.is_empty() {
+        let at = table.column("name");
+        table.rows.retain(|row| at.is_none_or(|at| args.locks.iter().any(|l| row[at].text() == l)));
+    }
+    table.notes = notes;
+    let report = Report {
+        command: "locks",
+        trace: TraceHead {
+            path: config.trace.to_string_lossy().into_owned(),
+            format: format!("lock_stat {}", stat.version),
+            cpus: 0,
+            start_ns: 0,
+            end_ns: 0,
+            wall_ns: 0,
+            events: 0,
+            lost_events: 0,
+            clock: None,
+        },
+        quality: Vec::new(),
+        body: finish(table, args, &config)?,
+    };
+    config.output.write(&report, &config.format)
+}
