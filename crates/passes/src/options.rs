@@ -4,6 +4,18 @@ use crate::locks::LockKind;
 use holdup_trace::{Cpu, Nanos, SymbolTable};
 use std::sync::Arc;
 
+/// How much to keep about waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Sums by object; memory grows with threads and objects.
+    #[default]
+    Sums,
+    /// Sums by waiting thread, waking thread and object, for graphs and tables by thread.
+    Edges,
+    /// Every time asleep, 24 bytes each, for the critical path.
+    Intervals,
+}
+
 /// Restricts an analysis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -22,6 +34,8 @@ pub struct Options {
     pub to: Option<Nanos>,
     /// Decoder threads; 0 for as many as there are spare cores.
     pub workers: usize,
+    /// How much to keep about waits.
+    pub detail: Detail,
     /// Symbols of the recorded kernel, in place of those the file carries.
     pub symbols: Option<Arc<SymbolTable>>,
     /// Only rows of kernel locks of these kinds; empty for all.

@@ -139,6 +139,9 @@ impl Engine {
             self.locks.lockdep.told(lock, kind, waiter);
         }
         let open = self.locks.contention.begin(now, Key { lock, kind, caller, waiter }, away);
+        if let Some(slot) = waiter.slot() {
+            self.threads[slot].contended = lock;
+        }
         self.set_contending(now, e, waiter, open);
     }
 
