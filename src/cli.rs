@@ -50,6 +50,12 @@ pub(crate) enum Command {
                       Examples: holdup locks --by caller perf.data\n          \
                       holdup locks --view aix --before lock_stat.1 lock_stat.2")]
     Locks(LocksArgs),
+    /// What threads waited for: locks, queues, files, disks; who held them; what it cost
+    #[command(after_help = "Example: holdup waits --graph dot perf.data | dot -Tsvg -o waits.svg")]
+    Waits(WaitsArgs),
+    /// The critical path of a thread: its work, and whom it waited for
+    #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
+    Path(PathArgs),
     /// Interrupts, softirqs and kernel work
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),
@@ -166,6 +172,20 @@ pub(crate) enum ProcsBy {
     Command,
     Process,
     Thread,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaitsByName {
+    Object,
+    Kind,
+    Thread,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphForm {
+    Text,
+    Dot,
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -339,6 +359,24 @@ pub(crate) struct LocksArgs {
     /// With a dump of /proc/lock_stat: the dump taken before it
     #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = WaitsByName::Object)]
+    pub(crate) by: WaitsByName,
+    /// Who waits for whom, knots and root causes instead of the table
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "by")]
+    pub(crate) graph: Option<GraphForm>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PathArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,12 +1,12 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
-use crate::cli::{Command, CommonArgs, DiagnoseArgs, IrqsBy, ProcsBy, SyscallsBy, TableArgs};
+use crate::cli::{Command, CommonArgs, DiagnoseArgs, GraphForm, IrqsBy, PathArgs, ProcsBy, SyscallsBy, TableArgs, WaitsArgs, WaitsByName};
 use crate::config::Config;
 use crate::exit::{self, usage};
 use anyhow::Result;
 use holdup_diagnose::Class;
-use holdup_passes::{Analysis, Group, Options, analyze};
-use holdup_render::{Body, Format, Info, Report, Section, Table, TraceHead, schema, text};
+use holdup_passes::{Analysis, Detail, Group, Options, WaitsBy, analyze};
+use holdup_render::{Body, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table, TraceHead, schema, text};
 use holdup_trace::{Capabilities, Reader, Severity};
 
 /// Rows per table of text.
@@ -34,6 +34,8 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
             table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
         }
         Command::Locks(args) => crate::locks::run(args),
+        Command::Waits(args) => waits(args),
+        Command::Path(args) => path(args),
         Command::Ledger(args) => report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger()))),
         Command::Info(args) => report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
         Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
@@ -42,6 +44,50 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         }),
     }?;
     Ok(exit::OK)
+}
+
+fn waits(args: &WaitsArgs) -> Result<()> {
+    let by = match args.by {
+        WaitsByName::Object => WaitsBy::Object,
+        WaitsByName::Kind => WaitsBy::Kind,
+        WaitsByName::Thread => WaitsBy::Thread,
+    };
+    let Some(form) = args.graph else {
+        let detail = if by == WaitsBy::Thread { Detail::Edges } else { Detail::Sums };
+        return table_with("waits", &args.table, detail, schema::waits(&[], by), |a| schema::waits(&a.waits(by), by));
+    };
+    let json = form == GraphForm::Json;
+    report_as("waits", &args.table.common, Detail::Edges, json.then_some(Format::Json), |_, a, config| {
+        let entries = config.entries(args.table.entries.entries, ENTRIES);
+        Ok(Body::Graph(Box::new(GraphBody { graph: a.graph(), dot: form == GraphForm::Dot, entries })))
+    })
+}
+
+fn path(args: &PathArgs) -> Result<()> {
+    let tid = match args.table.common.select.tid[..] {
+        [] => None,
+        [tid] => Some(tid),
+        _ => return Err(usage("--tid: a path is that of one thread")),
+    };
+    let sort = args.table.sort.sort.as_deref();
+    if let Some(keys) = sort {
+        schema::path(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
+    }
+    report_as("path", &args.table.common, Detail::Intervals, None, |reader, a, config| {
+        let found = a.path(tid);
+        if let (None, Some(tid)) = (&found, tid) {
+            return Err(usage(format!("--tid: no thread {tid} in the trace")));
+        }
+        let path = found.unwrap_or_default();
+        let mut table = schema::path(&path.rows);
+        if let Some(keys) = sort {
+            table.sort(keys)?;
+        }
+        table.entries = config.entries(args.table.entries.entries, ENTRIES);
+        table.missing = missing("path", &reader.info().capabilities);
+        let head = PathHead { tid: path.tid, comm: path.comm, total_ns: path.total_ns };
+        Ok(Body::Path(Box::new(PathBody { head, table })))
+    })
 }
 
 fn diagnose(args: &DiagnoseArgs) -> Result<u8> {
@@ -91,13 +137,24 @@ fn procs_group(by: ProcsBy) -> Group {
 }
 
 /// A verb with one table; `empty` has its columns.
-fn table(command: &'static str, args: &TableArgs, mut empty: Table, build: impl FnOnce(&Analysis) -> Table) -> Result<()> {
+fn table(command: &'static str, args: &TableArgs, empty: Table, build: impl FnOnce(&Analysis) -> Table) -> Result<()> {
+    table_with(command, args, Detail::Sums, empty, build)
+}
+
+/// The same, with more kept about waits.
+fn table_with(
+    command: &'static str,
+    args: &TableArgs,
+    detail: Detail,
+    mut empty: Table,
+    build: impl FnOnce(&Analysis) -> Table,
+) -> Result<()> {
     let sort = args.sort.sort.as_deref();
     if let Some(keys) = sort {
         // A wrong key shows before the trace is read.
         empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    report(command, &args.common, |reader, analysis, config| {
+    report_as(command, &args.common, detail, None, |reader, analysis, config| {
         let mut table = build(analysis);
         if let Some(keys) = sort {
             table.sort(keys)?;
@@ -134,7 +191,7 @@ fn summary(reader: &dyn Reader, analysis: &Analysis, per_cpu: bool, entries: Opt
 pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
     let needs: &[&str] = match table {
         "syscalls" => &["syscalls"],
-        "procs" | "switches" | "cpus" => &["switches"],
+        "procs" | "switches" | "cpus" | "waits" | "path" => &["switches"],
         "irqs" => &["irqs", "softirqs", "workqueues"],
         "locks" => &["contention", "lockdep"],
         _ => &[],
@@ -145,9 +202,29 @@ pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'stat
 
 /// Open, analyse, and write what `build` makes of it.
 fn report(command: &'static str, args: &CommonArgs, build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>) -> Result<()> {
-    let config = Config::new(args)?;
+    report_as(command, args, Detail::Sums, None, build)
+}
+
+/// The same, with more kept about waits, and perhaps in another format than the common options say.
+fn report_as(
+    command: &'static str,
+    args: &CommonArgs,
+    detail: Detail,
+    format: Option<Format>,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
+    let mut config = Config::new(args)?;
+    if let Some(format) = format {
+        config.format = format;
+    }
     let reader = holdup_open::open(&config.trace)?;
-    let analysis = analyze(&*reader, &config.options(reader.info())?)?;
+    let mut options = config.options(reader.info())?;
+    options.detail = detail;
+    if command == "path" {
+        // The thread asked for is where the path ends, not a filter.
+        options.tids.clear();
+    }
+    let analysis = analyze(&*reader, &options)?;
     write(command, config, &*reader, &analysis, build)
 }
 

@@ -97,7 +97,7 @@ fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, ru
         reservations.push(why);
     };
     let q = &facts.analysis.quality;
-    let lost = q.count(QualityCode::LostEvents);
+    let lost = facts.analysis.lost_events;
     if lost > 0 {
         let part = lost as f64 / (lost + facts.analysis.events) as f64;
         doubt(1.0 - part.min(0.5), format!("the recorder lost {lost} events ({:.1} %)", part * 100.0));

@@ -220,11 +220,7 @@ impl Tracker {
                 let mark = self.marks.get(e.id.0 as usize) == Some(&true);
                 self.of_thread(e, mark)
             }
-            What::StatRuntime { .. }
-            | What::StatDelay { .. }
-            | What::Migrate { .. }
-            | What::PiSetPrio { .. }
-            | What::CpuIdle { .. } => {
+            What::StatRuntime { .. } | What::StatDelay { .. } | What::Migrate { .. } | What::PiSetPrio { .. } | What::CpuIdle { .. } => {
                 if self.in_interrupt(e.cpu) {
                     Context::Interrupt
                 } else {
@@ -318,7 +314,8 @@ mod tests {
         let none = NameId::NONE;
         let wake = What::Waking { tid: Tid(9), comm: none, prio: 0, target: Cpu(0) };
         let state = TaskState::INTERRUPTIBLE;
-        let switch = What::Switch { prev: Tid(7), next: Tid(0), prev_state: state, prev_comm: none, next_comm: none, prev_prio: 0, next_prio: 0 };
+        let switch =
+            What::Switch { prev: Tid(7), next: Tid(0), prev_state: state, prev_comm: none, next_comm: none, prev_prio: 0, next_prio: 0 };
         assert_eq!(step(0, 7, fault), Context::Application);
         assert_eq!(step(0, 7, begin), Context::Kernel);
         assert_eq!(step(0, 7, What::SysEnter { nr: 1, args: ArgsRef::NONE }), Context::Syscall);

@@ -112,7 +112,9 @@ pub(crate) fn fields(out: &mut Vec<u8>, names: &mut Spelled, describe: &Describe
             m.tid("next_tid", next);
             m.int("next_prio", next_prio);
         }
-        What::Waking { tid, comm, prio, target } | What::Wakeup { tid, comm, prio, target } | What::WakeupNew { tid, comm, prio, target } => {
+        What::Waking { tid, comm, prio, target }
+        | What::Wakeup { tid, comm, prio, target }
+        | What::WakeupNew { tid, comm, prio, target } => {
             m.comm("comm", tid, comm);
             m.tid("tid", tid);
             m.int("prio", prio);

@@ -78,7 +78,8 @@ impl Resolved<'_> {
     #[inline]
     pub(crate) fn wants(&self, e: &Event, tracker: &Tracker) -> bool {
         let s = self.select;
-        let kind = if e.id == EventId::SIDEBAND { s.sideband && s.events.is_empty() } else { self.by_id.get(e.id.0 as usize) != Some(&false) };
+        let kind =
+            if e.id == EventId::SIDEBAND { s.sideband && s.events.is_empty() } else { self.by_id.get(e.id.0 as usize) != Some(&false) };
         kind && s.from.is_none_or(|from| e.ts >= from)
             && s.cpus.as_ref().is_none_or(|list| list.contains(&e.cpu))
             && (!self.by_thread || self.wants_thread(e, tracker))
@@ -87,9 +88,7 @@ impl Resolved<'_> {
     fn wants_thread(&self, e: &Event, tracker: &Tracker) -> bool {
         let s = self.select;
         let comm = |id| s.comms.is_empty() || s.comms.iter().any(|c| c.as_bytes() == &*self.names.bytes(id));
-        let by_id = |tid: Tid, pid: u32| {
-            (s.tids.is_empty() || s.tids.contains(&tid.0)) && (s.pids.is_empty() || s.pids.contains(&pid))
-        };
+        let by_id = |tid: Tid, pid: u32| (s.tids.is_empty() || s.tids.contains(&tid.0)) && (s.pids.is_empty() || s.pids.contains(&pid));
         if by_id(e.tid, tracker.pid(e).0) && comm(tracker.comm(e)) {
             return true;
         }

@@ -8,6 +8,7 @@ use crate::options::Options;
 use crate::rows::*;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
+use crate::waits::Object;
 use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +47,8 @@ pub struct WaitRow {
     pub call: Option<String>,
     /// The thread that ended the waits.
     pub waker: Option<Slot>,
+    /// The object waited for.
+    pub object: Object,
     /// Number, time and share.
     pub sum: WaitSum,
 }
@@ -164,8 +167,10 @@ impl Analysis {
             slot: Option<Slot>,
             pids: BTreeSet<u32>,
             threads: u64,
+            locks: Option<(Nanos, Nanos, Nanos)>,
         }
         let caps = &self.capabilities;
+        let lock_times = self.lock_times();
         let mut groups: BTreeMap<GroupKey, Sum> = BTreeMap::new();
         for (slot, t) in self.threads() {
             if t.running_ns == 0 && t.voluntary + t.involuntary == 0 && t.calls.iter().next().is_none() {
@@ -177,6 +182,10 @@ impl Analysis {
             }
             sum.threads += 1;
             sum.pids.insert(pid_of(t).unwrap_or(t.tid.0));
+            if let Some(&(held, waited, execution)) = lock_times.get(&slot) {
+                let l = sum.locks.get_or_insert((0, 0, 0));
+                *l = (l.0 + held, l.1 + waited, l.2 + execution);
+            }
             let r = &mut sum.row;
             r.combined_ns += t.user_ns + t.kernel_ns;
             let split = caps.syscalls || t.is_kthread();
@@ -197,7 +206,13 @@ impl Analysis {
             .filter_map(|sum| {
                 let t = self.thread(sum.slot?);
                 let by_command = by == Group::Command;
+                let ratio = |part: fn((Nanos, Nanos, Nanos)) -> Nanos| {
+                    sum.locks.filter(|l| l.2 > 0).map(|l| (part(l) as f64 * 10_000.0 / l.2 as f64).round() / 10_000.0)
+                };
                 Some(ProcRow {
+                    lock_ratio: ratio(|l| l.0),
+                    waiting_ratio: ratio(|l| l.1),
+                    pid_inferred: (!by_command).then_some(t.pid_inferred),
                     comm: self.comm(t),
                     pid: (!by_command).then(|| pid_of(t)),
                     tid: (by == Group::Thread).then_some(t.tid.0),
@@ -359,7 +374,14 @@ impl Analysis {
         let mut rows: Vec<(WaitKey, WaitSum)> = self.engine.blame.waits.iter().map(|(k, s)| (*k, *s)).collect();
         rows.sort_by_key(|r| r.0);
         rows.into_iter()
-            .map(|(k, sum)| WaitRow { cause: k.cause, nr: k.nr, call: k.nr.map(|nr| self.call_name(nr)), waker: k.waker, sum })
+            .map(|(k, sum)| WaitRow {
+                cause: k.cause,
+                nr: k.nr,
+                call: k.nr.map(|nr| self.call_name(nr)),
+                waker: k.waker,
+                object: k.object,
+                sum,
+            })
             .collect()
     }
 
@@ -368,9 +390,17 @@ impl Analysis {
         self.engine.crowding.get(nr)
     }
 
+    /// The blame's books, for tests: the parts shared out, with what divisions left over, and the
+    /// whole, in 2^-32 ns. They are equal.
+    pub fn blame_check(&self) -> (u128, u128) {
+        let blame = &self.engine.blame;
+        let shares: u128 = blame.waits.values().map(|s| s.share).sum();
+        (shares + blame.rounding, ((blame.shared_ns as u128) << 32) + blame.moved)
+    }
+
     /// Idle CPU time while a runnable thread waited for another CPU.
     pub fn scheduler_idle_ns(&self) -> Nanos {
-        self.engine.blame.scheduler_ns
+        self.engine.blame.scheduler_left_ns()
     }
 
     /// Mean number of threads running or ready, over the whole trace, in thousandths.

@@ -15,10 +15,15 @@
 //!
 //! Sharing without a loop over B: every member's share grows by `min(i - r, |B|) / |B|` per
 //! nanosecond, so one integral `G(t)` of that quantity serves all; a wait from t0 to t1 has the
-//! share `G(t1) - G(t0)`. `G` is kept in 2^-32 ns; what rounding leaves over (less than a
-//! nanosecond a wait) stays in `no work`, so that the parts add up to the idle time exactly.
+//! share `G(t1) - G(t0)`. `G` is kept in 2^-32 ns; what the division leaves over is counted apart
+//! ([`Blame::rounding`]) and stays in `no work`, so that the parts add up to the idle time exactly.
+//!
+//! A second integral does the same for the `scheduler` part: a thread that was woken and got a CPU
+//! that was idle all the while was not kept from it by anybody; the CPU's waking up is part of the
+//! price of the wait that went before, and moves to its cause.
 
 use crate::threads::Slot;
+use crate::waits::Object;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -93,6 +98,8 @@ pub(crate) struct WaitKey {
     pub nr: Option<u32>,
     /// The thread that ended it; `None` if an interrupt did or it has not ended.
     pub waker: Option<Slot>,
+    /// The object.
+    pub object: Object,
 }
 
 /// The integral and the sums.
@@ -107,6 +114,12 @@ pub(crate) struct Blame {
     waiting: u32,
     /// The integral, 2^-32 ns.
     integral: u128,
+    /// The integral of the scheduler's part per runnable thread, 2^-32 ns.
+    ready: u128,
+    /// Left over by the divisions of `shared_ns`, 2^-32 ns.
+    pub rounding: u128,
+    /// Moved from the scheduler's part to causes, 2^-32 ns.
+    pub moved: u128,
     /// Idle CPU time with runnable threads elsewhere.
     pub scheduler_ns: Nanos,
     /// Idle CPU time shared out to B.
@@ -132,11 +145,16 @@ impl Blame {
         self.now = now;
         if self.idle > 0 {
             let scheduler = self.idle.min(self.runnable);
-            self.scheduler_ns += scheduler as u64 * span;
+            if scheduler > 0 {
+                self.scheduler_ns += scheduler as u64 * span;
+                self.ready += ((scheduler as u128) << FRACTION) / self.runnable as u128 * span as u128;
+            }
             let shared = (self.idle - scheduler).min(self.waiting);
             if shared > 0 {
                 self.shared_ns += shared as u64 * span;
-                self.integral += ((shared as u128) << FRACTION) / self.waiting as u128 * span as u128;
+                let (whole, waiting) = ((shared as u128) << FRACTION, self.waiting as u128);
+                self.integral += whole / waiting * span as u128;
+                self.rounding += whole % waiting * span as u128;
             }
         }
         let queue = self.runnable + self.running;
@@ -179,8 +197,32 @@ impl Blame {
         self.integral - mark
     }
 
-    pub(crate) fn attribute(&mut self, key: WaitKey, wait_ns: Nanos, share: u128) {
-        self.waits.entry(key).or_default().add(&WaitSum { waits: 1, wait_ns, share });
+    /// The integral at `now`.
+    pub(crate) fn integral_at(&mut self, now: Nanos) -> u128 {
+        self.advance(now);
+        self.integral
+    }
+
+    /// The integral of the scheduler's part at `now`.
+    pub(crate) fn ready_at(&mut self, now: Nanos) -> u128 {
+        self.advance(now);
+        self.ready
+    }
+
+    /// Idle time that was thought the scheduler's belongs to a wait.
+    pub(crate) fn move_to(&mut self, key: WaitKey, share: u128) {
+        self.moved += share;
+        self.waits.entry(key).or_default().share += share;
+    }
+
+    /// Idle time with runnable threads elsewhere, that is not part of a wait.
+    pub(crate) fn scheduler_left_ns(&self) -> Nanos {
+        let moved = (self.moved >> FRACTION) as Nanos + (self.moved & ((1 << FRACTION) - 1) != 0) as Nanos;
+        self.scheduler_ns.saturating_sub(moved)
+    }
+
+    pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum) {
+        self.waits.entry(key).or_default().add(&sum);
     }
 
     pub(crate) fn restart(&mut self, now: Nanos) {
@@ -191,6 +233,7 @@ impl Blame {
             runnable: self.runnable,
             waiting: self.waiting,
             integral: self.integral,
+            ready: self.ready,
             running: self.running,
             ..Blame::default()
         };

@@ -16,9 +16,6 @@ use holdup_trace::Nanos;
 
 /// Calls with K rounded to 1, 2 … 15, and 16 or more.
 pub const LEVELS: usize = 16;
-/// K is kept in thousandths.
-const ONE: u64 = 1000;
-
 /// Calls of one level of crowding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
@@ -76,8 +73,15 @@ impl Crowding {
     /// `cpu_ns` of it not interrupted.
     #[inline]
     pub(crate) fn call(&mut self, nr: u32, running: Nanos, crowd: u64, cpu_ns: Nanos) {
-        let Some(mean) = (crowd * ONE).checked_div(running) else { return };
-        let level = ((mean + ONE / 2) / ONE).clamp(1, LEVELS as u64) as usize - 1;
+        // K rounded, less one. Most calls have little company: a division costs as much as the rest.
+        let level = if crowd * 2 < running * 3 {
+            0
+        } else if crowd * 2 < running * 5 {
+            1
+        } else {
+            let Some(twice) = (crowd * 2).checked_div(running) else { return };
+            (twice.div_ceil(2).min(LEVELS as u64) as usize).max(3) - 1
+        };
         let nr = nr as usize;
         if nr >= self.calls.len() {
             if nr >= MAX_NR {

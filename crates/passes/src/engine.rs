@@ -4,16 +4,19 @@
 //! is charged (CPU, then thread), then states change. See [`crate::cpus`], [`crate::threads`],
 //! [`crate::syscalls`], [`crate::blame`] for the machines themselves.
 
-use crate::blame::{Blame, Cause, WaitKey};
+use crate::blame::{Blame, Cause};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
 use crate::locks::Locks;
+use crate::options::Detail;
 use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
+use crate::waits::{Class, End, Object, Waits};
 use holdup_syscalls::{Arch, Direction, WaitKind};
 use holdup_trace::{
-    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, SymbolTable, TaskState, Tid, TraceInfo, What,
+    ArgsRef, Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, SymbolTable, TaskState, Tid,
+    TraceInfo, What,
 };
 use std::sync::Arc;
 
@@ -24,6 +27,18 @@ struct CallTraits {
     direction: Option<Direction>,
     semaphore: bool,
     message: bool,
+    class: Class,
+}
+
+/// How a wait is known to have ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// By a wake-up.
+    Woken,
+    /// The thread ran again; its wake-up was not seen.
+    Unseen,
+    /// Not at all: the trace did.
+    Trace,
 }
 
 /// `NET_RX`: on the loopback it runs on top of the sender, who is then the true waker.
@@ -53,6 +68,7 @@ pub(crate) struct Engine {
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
     pub(crate) locks: Locks,
+    pub(crate) waits: Waits,
     pub(crate) crowding: Crowding,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
@@ -60,7 +76,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable, start: Nanos, last: Nanos) -> Engine {
+    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable, start: Nanos, last: Nanos, detail: Detail) -> Engine {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let traits = (0..holdup_syscalls::table_len(arch) as u32)
             .map(|nr| match holdup_syscalls::name(arch, nr) {
@@ -69,6 +85,7 @@ impl Engine {
                     direction: holdup_syscalls::io_direction(name),
                     semaphore: holdup_syscalls::is_semaphore(name),
                     message: holdup_syscalls::is_message(name),
+                    class: Class::of(name),
                 },
                 None => CallTraits::default(),
             })
@@ -94,6 +111,7 @@ impl Engine {
             irqs: Irqs::default(),
             blame: Blame::default(),
             locks: Locks::new(info, symbols),
+            waits: Waits::new(detail),
             crowding: Crowding::default(),
             quality: Quality::default(),
             events: 0,
@@ -120,9 +138,9 @@ impl Engine {
         }
         let cpu = e.cpu;
         match e.what {
-            What::SysEnter { nr, .. } => {
+            What::SysEnter { nr, args } => {
                 if self.valid(cpu, e.tid) && !self.is_duplicate(e.id) {
-                    self.sys_enter(now, cpu, e, nr);
+                    self.sys_enter(now, cpu, e, nr, batch, args);
                 }
             }
             What::SysExit { nr, ret } => {
@@ -256,7 +274,7 @@ impl Engine {
         if let Some(woken) = self.left_idle_unseen(now, cpu, slot) {
             self.charge(woken, cpu);
             if self.threads[slot].state == State::Blocked {
-                self.stop_waiting(now, slot, None);
+                self.stop_waiting(now, slot, None, Ended::Unseen);
             } else {
                 self.blame.thread_runnable(now, false);
             }
@@ -301,7 +319,7 @@ impl Engine {
             }
         }
         if slot != Slot::IDLE {
-            self.stop_waiting(now, slot, None);
+            self.stop_waiting(now, slot, None, Ended::Unseen);
             let t = &mut self.threads[slot];
             if t.state != State::Unseen {
                 t.settle(now);
@@ -449,11 +467,19 @@ impl Engine {
             self.threads[slot].iowait_cpu = Some(cpu);
             self.cpus.get_mut(cpu).iowaiters += 1;
         }
+        let object = {
+            let threads = &self.threads;
+            let t = &threads[slot];
+            self.waits.object(slot, t, kind, t.contended, |tid| threads.get(Tid(tid)).is_some())
+        };
+        let mark = self.blame.integral_at(now);
+        self.waits.begins(now, slot, object, mark);
         let t = &self.threads[slot];
         let counts = t.contending > 0
             || match kind {
                 Some(WaitKind::Timer | WaitKind::Child | WaitKind::Signal | WaitKind::Poll | WaitKind::Process | WaitKind::Yield) => false,
                 Some(WaitKind::Other) => t.uninterruptible,
+                Some(WaitKind::ThreadSync) => !self.waits.is_join(object),
                 Some(_) => true,
                 None => t.uninterruptible || !self.caps.syscalls,
             };
@@ -469,14 +495,22 @@ impl Engine {
         match self.threads[slot].state {
             State::Woken | State::Preempted => {
                 let t = &mut self.threads[slot];
+                let woken = t.ready_mark.take().filter(|_| t.state == State::Woken);
+                let delay = now - t.since;
                 if !from_idle {
-                    t.queued_ns += now - t.since;
+                    t.queued_ns += delay;
                 }
                 t.settle(now);
+                if let (Some(mark), true) = (woken, from_idle)
+                    && let Some(key) = self.waits.resumes(slot, delay)
+                {
+                    let share = self.blame.ready_at(now) - mark;
+                    self.blame.move_to(key, share);
+                }
                 self.blame.thread_runnable(now, false);
             }
             State::Blocked => {
-                self.stop_waiting(now, slot, None);
+                self.stop_waiting(now, slot, None, Ended::Unseen);
                 let t = &mut self.threads[slot];
                 if t.early_wake {
                     // Woken before it had left its CPU: it never slept.
@@ -532,10 +566,10 @@ impl Engine {
         self.wake(now, slot, waker, early);
     }
 
-    fn wake(&mut self, now: Nanos, slot: Slot, waker: Option<Slot>, early: bool) {
+    fn wake(&mut self, now: Nanos, slot: Slot, waker: Option<(Slot, bool)>, early: bool) {
         match self.threads[slot].state {
             State::Blocked | State::Unseen | State::New => {
-                self.stop_waiting(now, slot, waker);
+                self.stop_waiting(now, slot, waker, Ended::Woken);
                 let t = &mut self.threads[slot];
                 match t.state {
                     State::Unseen => t.blocked_ns += now.saturating_sub(t.since),
@@ -544,8 +578,9 @@ impl Engine {
                 t.since = now;
                 t.state = State::Woken;
                 t.wake_is_early = early;
-                t.waker = waker;
+                t.waker = waker.map(|w| w.0);
                 self.blame.thread_runnable(now, true);
+                self.threads[slot].ready_mark = Some(self.blame.ready_at(now));
             }
             State::Woken => {
                 let t = &mut self.threads[slot];
@@ -580,8 +615,9 @@ impl Engine {
         self.wake(now, slot, waker, false);
     }
 
-    /// The thread that causes this event, unless an interrupt does.
-    fn waker(&mut self, now: Nanos, e: &Event) -> Option<Slot> {
+    /// The thread that causes this event, unless an interrupt does; and whether nothing ran on top
+    /// of it for sure.
+    fn waker(&mut self, now: Nanos, e: &Event) -> Option<(Slot, bool)> {
         if !self.valid(e.cpu, e.tid) {
             return None;
         }
@@ -593,16 +629,16 @@ impl Engine {
         }
         let t = &self.threads[slot];
         match on_top {
-            Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.call.is_some() => Some(slot),
+            Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.call.is_some() => Some((slot, false)),
             Some(_) => None,
             // Nobody wakes others from application code: an interrupt that was not recorded did.
             None if t.mode == Mode::User => None,
-            None => Some(slot),
+            None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
     }
 
-    /// If the thread's wait counted, settle what it was for.
-    fn stop_waiting(&mut self, now: Nanos, slot: Slot, waker: Option<Slot>) {
+    /// If the thread is asleep, settle what it was for.
+    fn stop_waiting(&mut self, now: Nanos, slot: Slot, waker: Option<(Slot, bool)>, ended: Ended) {
         let t = &mut self.threads[slot];
         if let Some(cpu) = t.iowait_cpu.take() {
             // Charge the CPU's idle time with the waiter still counted.
@@ -611,18 +647,26 @@ impl Engine {
             c.iowaiters = c.iowaiters.saturating_sub(1);
         }
         let t = &mut self.threads[slot];
-        let Some(mark) = t.blame_mark.take() else { return };
-        let share = self.blame.wait_ends(now, mark);
-        let wait = now - t.since;
+        let mark = t.blame_mark.take();
+        let Some(wait) = self.waits.take(slot) else { return };
+        let since = t.since;
+        let g = match mark {
+            Some(mark) => self.blame.wait_ends(now, mark) + mark,
+            None => self.blame.integral_at(now),
+        };
+        let t = &self.threads[slot];
         let nr = t.call.map(|c| c.nr);
-        let cause = self.cause(slot, waker);
-        self.blame.attribute(WaitKey { cause, nr, waker }, wait, share);
-        if let Some(w) = waker {
-            self.threads[w].ended_wait_ns += wait;
+        let end = End { waker: waker.map(|w| w.0), direct: waker.is_some_and(|w| w.1), early: t.early_wake };
+        let cause = self.cause(slot, end.waker, wait.object, ended);
+        if let Some(w) = end.waker {
+            self.threads[w].ended_wait_ns += now - since;
         }
+        let waker = end.waker.map(|w| (&self.threads[w], self.threads[w].is_kthread()));
+        let uninterruptible = self.threads[slot].uninterruptible;
+        self.waits.ends(now, slot, wait, end, cause, nr, (g, mark.is_some()), waker, uninterruptible, &mut self.blame);
     }
 
-    fn cause(&self, slot: Slot, waker: Option<Slot>) -> Cause {
+    fn cause(&self, slot: Slot, waker: Option<Slot>, object: Object, ended: Ended) -> Cause {
         let t = &self.threads[slot];
         let by_application = waker.is_some_and(|w| !self.threads[w].is_kthread());
         if t.contending > 0 {
@@ -631,7 +675,21 @@ impl Engine {
         if !self.caps.syscalls {
             return Cause::Unknown;
         }
-        match t.call.map(|c| self.wait_kind(c.nr)) {
+        let kind = t.call.map(|c| self.wait_kind(c.nr));
+        let taking_turns = matches!(kind, Some(WaitKind::ThreadSync | WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock));
+        if taking_turns && !t.uninterruptible {
+            let nobody = match ended {
+                // Only a thread's call ends such a wait; else it is a time-out or a signal.
+                Ended::Woken => waker.is_none() && self.caps.wakers && !self.lost,
+                Ended::Unseen => false,
+                // Nobody ever did, for any thread: work that never came.
+                Ended::Trace => !self.waits.was_ended(object),
+            };
+            if nobody || self.waits.is_join(object) {
+                return Cause::External;
+            }
+        }
+        match kind {
             Some(WaitKind::ThreadSync) => Cause::ThreadSync,
             Some(WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock) => Cause::KernelService,
             // In D state: the disk's completion comes from an interrupt or kernel thread; another
@@ -702,6 +760,35 @@ impl Engine {
             _ => self.threads.insert(Thread::new(child, now, State::New)),
         };
         self.describe(slot, Pid::UNKNOWN, Some(parent), comm);
+        self.made(parent, slot);
+    }
+
+    /// Which process a new thread belongs to, where the format does not say: the flags of the
+    /// `clone` its parent is in do.
+    fn made(&mut self, parent: Tid, child: Slot) {
+        let Some(p) = self.threads.get(parent).filter(|&p| p != Slot::IDLE) else { return };
+        let flags = self.threads[p].call.and_then(|c| self.waits.cloning(p, c.start));
+        let t = &self.threads[child];
+        let thread = match (t.pid != Pid::UNKNOWN, flags) {
+            (true, _) => t.pid.0 != t.tid.0,
+            (false, Some((thread, _))) => thread,
+            (false, None) => return,
+        };
+        if t.pid == Pid::UNKNOWN {
+            let own = Pid(t.tid.0);
+            let pid = if thread {
+                let p = &mut self.threads[p];
+                if p.pid == Pid::UNKNOWN {
+                    (p.pid, p.pid_inferred) = (Pid(p.tid.0), true);
+                }
+                p.pid
+            } else {
+                own
+            };
+            let t = &mut self.threads[child];
+            (t.pid, t.pid_inferred) = (pid, true);
+        }
+        self.waits.forked((p, self.threads[p].pid), (child, self.threads[child].pid), thread);
     }
 
     fn task_new(&mut self, now: Nanos, ts: Nanos, tid: Tid, pid: Pid, parent: Tid) {
@@ -713,6 +800,9 @@ impl Engine {
         let comm = self.threads.get(parent).map_or(NameId::NONE, |p| self.threads[p].comm);
         let inherit = ts >= self.start;
         self.describe(slot, pid, (parent != tid).then_some(parent), if inherit { comm } else { NameId::NONE });
+        if inherit && parent != tid {
+            self.made(parent, slot);
+        }
     }
 
     fn exec(&mut self, cpu: Cpu, tid: Tid, old: Tid) {
@@ -739,6 +829,13 @@ impl Engine {
             // A helper that the kernel forks off itself becomes a program here.
             t.mode = Mode::Kernel;
         }
+        // A thread that was only believed to be one of its parent's process is none.
+        let leaves = t.pid_inferred && t.pid.0 != t.tid.0;
+        if leaves {
+            t.pid = Pid(t.tid.0);
+        }
+        let pid = t.pid;
+        self.waits.exec(slot, pid, leaves);
     }
 
     /// An application or kernel thread, a call or not: settle the time charged before this was known.
@@ -770,7 +867,7 @@ impl Engine {
     // ---- system calls ----------------------------------------------------------------------
 
     #[inline]
-    fn sys_enter(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32) {
+    fn sys_enter(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, batch: &Batch, args: ArgsRef) {
         let slot = self.current(now, cpu, e.tid, e.pid);
         if slot == Slot::IDLE {
             return;
@@ -798,7 +895,14 @@ impl Engine {
             crowd_mark: Some(self.crowding.enter(now)),
             crowd: 0,
         });
+        let pid = t.pid;
         self.cpus.get_mut(cpu).counts.scalls += 1;
+        if let Some(traits) = self.traits.get(nr as usize)
+            && traits.class != Class::None
+            && let Some(args) = batch.args(args)
+        {
+            self.waits.call_begins(now, slot, pid, traits.class, args);
+        }
     }
 
     #[inline]
@@ -840,6 +944,12 @@ impl Engine {
             self.crowding.call(nr, s.running + s.interrupted, crowd, s.running);
         }
         let Some(traits) = self.traits.get(nr as usize) else { return };
+        if traits.class.returns()
+            && let Some(call) = call
+        {
+            let pid = self.threads[slot].pid;
+            self.waits.call_returns(now, slot, pid, traits.class, call.start, ret);
+        }
         let counts = &mut self.cpus.get_mut(cpu).counts;
         match traits.direction {
             Some(Direction::Read) => {
@@ -956,6 +1066,11 @@ impl Engine {
             let mark = self.blame.wait_begins(now);
             self.threads[slot].blame_mark = Some(mark);
         }
+        let (g, ready) = (self.blame.integral_at(now), self.blame.ready_at(now));
+        self.waits.restart(now, g);
+        for t in self.threads.iter_mut() {
+            t.ready_mark = t.ready_mark.map(|_| ready);
+        }
         self.start = now;
         self.now = now;
     }
@@ -981,7 +1096,7 @@ impl Engine {
         }
         let slots: Vec<Slot> = self.threads.iter().map(|(s, _)| s).collect();
         for slot in slots {
-            self.stop_waiting(end, slot, None);
+            self.stop_waiting(end, slot, None, Ended::Trace);
             let t = &mut self.threads[slot];
             t.settle(end);
             if let Some(call) = t.call.take() {
@@ -989,8 +1104,11 @@ impl Engine {
                 stats.pending += 1;
                 stats.pending_ns += end - call.start;
             }
-            let mode = self.mode_without_calls(slot);
-            self.decide(slot, mode);
+            // Whoever showed a call is decided.
+            if self.threads[slot].mode == Mode::Unknown {
+                let mode = self.mode_without_calls(slot);
+                self.decide(slot, mode);
+            }
         }
         self.finish_locks(end);
         self.blame.advance(end);

@@ -7,6 +7,7 @@
 //!                      ├─ latency   run-queue delays           rows: switches
 //!                      ├─ irqs      interrupts, work items     rows: irqs
 //!                      ├─ locks     waits for kernel locks     rows: locks
+//!                      ├─ waits     what threads waited for     rows: waits, path, graph
 //!                      └─ blame     why CPUs were idle         ledger
 //! ```
 //!
@@ -27,6 +28,7 @@ mod options;
 mod rows;
 mod syscalls;
 mod threads;
+mod waits;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
@@ -35,9 +37,10 @@ pub use hist::Histogram;
 pub use latency::Latency;
 pub use ledger::Server;
 pub use locks::{LockBy, LockKind, LockRow, LockSource};
-pub use options::Options;
+pub use options::{Detail, Options};
 pub use rows::*;
 pub use threads::{Slot, Thread};
+pub use waits::{Edge, Graph, Holder, Node, Object, Path, PathRow, Root, WaitsBy, WaitsRow};
 
 use engine::Engine;
 use holdup_trace::{Batch, Cpu, Event, EventId, QualityCode, Reader, Result, merge};
@@ -54,7 +57,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     let start = options.from.unwrap_or(0).max(first);
     let end = options.to.unwrap_or(u64::MAX).min(last).max(start);
     let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
-    let mut engine = Engine::new(info, symbols, first, end);
+    let mut engine = Engine::new(info, symbols, first, end, options.detail);
     let mut restarted = start <= first;
     let windowed = start > first || end < last;
     let only = options.cpus.as_deref();
@@ -95,7 +98,8 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     }
     let functions = engine.irqs.rows.keys().filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned()))).collect();
     Ok(Analysis {
-        lost_events: quality.count(QualityCode::LostEvents),
+        // Two counts of the same losses.
+        lost_events: quality.count(QualityCode::LostEvents).max(quality.count(QualityCode::LostSamples)),
         quality,
         start,
         end,

@@ -4,6 +4,18 @@ use crate::locks::LockKind;
 use holdup_trace::{Cpu, Nanos, SymbolTable};
 use std::sync::Arc;
 
+/// How much to keep about waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Sums by object; memory grows with threads and objects.
+    #[default]
+    Sums,
+    /// Sums by waiting thread, waking thread and object, for graphs and tables by thread.
+    Edges,
+    /// Every time asleep, 24 bytes each, for the critical path.
+    Intervals,
+}
+
 /// Restricts an analysis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -30,4 +42,6 @@ pub struct Options {
     pub lock_addresses: Vec<u64>,
     /// See `lock_addresses`.
     pub lock_names: Vec<String>,
+    /// How much to keep about waits.
+    pub detail: Detail,
 }

@@ -94,6 +94,9 @@ pub struct ProcRow {
     /// Process; absent when grouped by command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<Option<u32>>,
+    /// `pid` is not in the trace but follows from how the thread was made; absent with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid_inferred: Option<bool>,
     /// Thread; only when grouped by thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<u32>,
@@ -129,9 +132,9 @@ pub struct ProcRow {
     pub switches_per_s: f64,
     /// Moves to another CPU.
     pub migrations: Option<u64>,
-    /// Time in critical sections / execution time (Kaieda et al.).
+    /// Time holding locks / execution time (Kaieda et al.); see docs/waits.md for what is measured.
     pub lock_ratio: Option<f64>,
-    /// Time waiting for them / execution time (Kaieda et al.).
+    /// Time waiting for them / execution time.
     pub waiting_ratio: Option<f64>,
 }
 

@@ -107,6 +107,12 @@ pub struct Thread {
     pub(crate) exiting: bool,
     /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
     pub(crate) blame_mark: Option<u128>,
+    /// Integral of the scheduler's part of idle time when it was woken.
+    pub(crate) ready_mark: Option<u128>,
+    /// The kernel lock it is or was last waiting for.
+    pub(crate) contended: u64,
+    /// `pid` was not in the trace but follows from how the thread was made.
+    pub pid_inferred: bool,
     /// Counted in a CPU's number of threads waiting for I/O.
     pub(crate) iowait_cpu: Option<Cpu>,
     /// Who woke it last: the thread, if one did, not an interrupt.
@@ -177,6 +183,9 @@ impl Thread {
             spins: false,
             exiting: false,
             blame_mark: None,
+            ready_mark: None,
+            contended: 0,
+            pid_inferred: false,
             iowait_cpu: None,
             waker: None,
             running_ns: 0,

@@ -130,7 +130,7 @@ impl<'a> Decoder<'a> {
     #[cold]
     fn other<E: Endian>(&mut self, kind: u32, rec: &[u8], batch: &mut Batch) {
         match kind {
-            record::LOST_SAMPLES if rec.len() >= 16 => return batch.quality.add(QualityCode::LostEvents, E::u64(rec, 8)),
+            record::LOST_SAMPLES if rec.len() >= 16 => return batch.quality.add(QualityCode::LostSamples, E::u64(rec, 8)),
             record::THROTTLE => return batch.quality.add(QualityCode::Throttled, 1),
             record::AUX if rec.len() >= 32 => {
                 // PERF_AUX_FLAG_TRUNCATED and _PARTIAL: hardware trace the kernel had no room for.

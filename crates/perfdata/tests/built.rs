@@ -102,7 +102,8 @@ fn side_band_records_become_events() {
         );
         assert!(events[1..].iter().all(|e| e.id == EventId::SIDEBAND && e.cpu == Cpu(3)));
         assert_eq!((events[1].tid, events[1].ts), (Tid(42), 11));
-        assert_eq!((quality.count(QualityCode::LostEvents), quality.count(QualityCode::Throttled)), (14, 1));
+        assert_eq!((quality.count(QualityCode::LostEvents), quality.count(QualityCode::LostSamples)), (5, 9));
+        assert_eq!(quality.count(QualityCode::Throttled), 1);
     }
 }
 

@@ -25,6 +25,8 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
             }
             Ok(())
         }
+        Body::Path(path) => write_table(&path.table, separator, out),
+        Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), separator, out),
         Body::Info(info) => {
             write_line(["key", "value"].into_iter(), separator, out)?;
             for (key, value) in info.pairs(&report.trace) {
@@ -65,6 +67,10 @@ fn field(cell: &Cell) -> String {
         Cell::Int(n) => n.to_string(),
         Cell::Float(x) => x.to_string(),
         Cell::Text(t) => t.clone(),
+        Cell::List(l) => {
+            let record = |r: &Vec<(&'static str, Cell)>| r.iter().map(|(_, c)| field(c)).collect::<Vec<_>>().join(":");
+            l.iter().map(record).collect::<Vec<_>>().join(";")
+        }
         Cell::Map(m) => m.iter().map(|(k, n)| format!("{k}={n}")).collect::<Vec<_>>().join(";"),
     }
 }

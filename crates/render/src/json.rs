@@ -32,6 +32,11 @@ impl Serialize for Report {
                 map.serialize_entry("findings", &d.findings)?;
                 map.serialize_entry("next", &d.next)?;
             }
+            Body::Path(path) => {
+                map.serialize_entry("path", &path.head)?;
+                map.serialize_entry("rows", &path.table.json_rows())?;
+            }
+            Body::Graph(graph) => map.serialize_entry("graph", &graph.graph)?,
             Body::Info(info) => map.serialize_entry("info", info)?,
             Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,
         }

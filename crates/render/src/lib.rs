@@ -13,7 +13,7 @@ mod table;
 pub mod text;
 
 pub use info::{Capability, Fact, Info, Node};
-pub use report::{Body, Report, SCHEMA, Section, TraceHead};
+pub use report::{Body, GraphBody, PathBody, PathHead, Report, SCHEMA, Section, TraceHead};
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};
 

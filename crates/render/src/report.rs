@@ -2,7 +2,7 @@
 
 use crate::{Info, Table};
 use holdup_diagnose::Diagnosis;
-use holdup_passes::{Analysis, Ledger};
+use holdup_passes::{Analysis, Graph, Ledger};
 use holdup_trace::{QualityEntry, TraceInfo};
 use serde::Serialize;
 use std::path::Path;
@@ -74,10 +74,45 @@ pub enum Body {
     Ledger(Ledger),
     /// The verdict.
     Diagnosis(Box<Diagnosis>),
+    /// The critical path of a thread.
+    Path(Box<PathBody>),
+    /// Who waits for whom.
+    Graph(Box<GraphBody>),
     /// What the file is.
     Info(Box<Info>),
     /// Every table, in the order to show them.
     Summary(Vec<Section>),
+}
+
+/// Whose path, and its parts.
+#[derive(Clone, Debug)]
+pub struct PathBody {
+    /// The thread.
+    pub head: PathHead,
+    /// The parts.
+    pub table: Table,
+}
+
+/// Whose path it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathHead {
+    /// Thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Length: its life within the trace.
+    pub total_ns: u64,
+}
+
+/// The blocking graph and how to write it as text.
+#[derive(Clone, Debug)]
+pub struct GraphBody {
+    /// The graph.
+    pub graph: Graph,
+    /// In the language of Graphviz instead of words.
+    pub dot: bool,
+    /// Edges shown in words.
+    pub entries: Option<usize>,
 }
 
 /// One part of a summary.

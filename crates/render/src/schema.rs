@@ -1,7 +1,24 @@
 //! One place per row type: which field is which column.
 
 use crate::table::{Cell, Column, Table, ToCell, Unit};
-use holdup_passes::{CpuRow, Group, IrqRow, LedgerNode, LockBy, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
+use holdup_passes::{
+    CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, LockBy, LockRow, PathRow, ProcRow, SarRow, SwitchRow, SyscallRow, WaitsBy, WaitsRow,
+};
+
+impl ToCell for Vec<Holder> {
+    fn to_cell(&self) -> Cell {
+        let record = |h: &Holder| {
+            vec![
+                ("tid", h.tid.to_cell()),
+                ("comm", h.comm.to_cell()),
+                ("hold_ns", h.hold_ns.to_cell()),
+                ("pct_explained", h.pct_explained.to_cell()),
+                ("inferred", h.inferred.to_cell()),
+            ]
+        };
+        Cell::List(self.iter().map(record).collect())
+    }
+}
 
 /// A column of rows of type `R`.
 struct Def<R> {
@@ -32,7 +49,7 @@ const SYSCALLS: &[Def<SyscallRow>] = columns! { SyscallRow:
 };
 
 const PROCS: &[Def<ProcRow>] = columns! { ProcRow:
-    comm Text, pid Id, tid Id, processes Count, threads Count, kthread Flag, combined_ns Ns, app_ns Ns, kernel_ns Ns,
+    comm Text, pid Id, pid_inferred Flag, tid Id, processes Count, threads Count, kthread Flag, combined_ns Ns, app_ns Ns, kernel_ns Ns,
     interrupted_ns Ns, runnable_ns Ns, blocked_ns Ns, pct_capacity Percent, switches Count, voluntary Count,
     involuntary Count, switches_per_s Rate, migrations Count, lock_ratio Ratio, waiting_ratio Ratio,
 };
@@ -67,6 +84,18 @@ const LOCKS: &[Def<LockRow>] = columns! { LockRow:
     reads Count, recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count, slept_hold_ns Ns,
     con_bounces Count, acq_bounces Count,
 };
+
+const WAITS: &[Def<WaitsRow>] = columns! { WaitsRow:
+    kind Text, usage Text, object Text, objects Count, pid Id, tid Id, comm Text, waits Count, waiters Count, wait_total_ns Ns,
+    wait_avg_ns Ns, wait_p99_ns Ns, wait_max_ns Ns, elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, pct_explained Percent,
+    top_waker Id, harmful Flag, rule Text, idle_blamed_ns Ns, pct_idle_blamed Percent,
+};
+
+const PATH: &[Def<PathRow>] = columns! { PathRow:
+    state Text, tid Id, pid Id, comm Text, kind Text, usage Text, object Text, pieces Count, total_ns Ns, max_ns Ns, pct_path Percent,
+};
+
+const EDGES: &[Def<Edge>] = columns! { Edge: waiter Id, waker Id, kind Text, usage Text, object Text, waits Count, wait_ns Ns };
 
 const NODES: &[Def<LedgerNode>] = columns! { LedgerNode: path Text, ns Ns, pct Percent };
 
@@ -108,7 +137,7 @@ pub fn syscalls(rows: &[SyscallRow], by: Group) -> Table {
 /// `procs`, most CPU time first.
 pub fn procs(rows: &[ProcRow], by: Group) -> Table {
     let absent: &[&str] = match by {
-        Group::Command | Group::System => &["pid", "tid"],
+        Group::Command | Group::System => &["pid", "pid_inferred", "tid"],
         Group::Process => &["tid", "processes"],
         Group::Thread => &["processes", "threads"],
     };
@@ -146,6 +175,26 @@ pub fn locks(rows: &[LockRow], by: LockBy) -> Table {
     build("locks", LOCKS, rows, absent, "wait_total_ns,contended,acquired")
 }
 
+/// `waits`, in the order given: harmful ones first, largest part of the idle time first.
+pub fn waits(rows: &[WaitsRow], by: WaitsBy) -> Table {
+    let absent: &[&str] = match by {
+        WaitsBy::Object => &["objects", "tid"],
+        WaitsBy::Kind => &["tid"],
+        WaitsBy::Thread => &["holders", "pct_explained", "wait_p99_ns", "wait_max_ns", "elapsed_ns", "waiters", "wake_delay_ns", "retries"],
+    };
+    build("waits", WAITS, rows, absent, "")
+}
+
+/// `path`, in the order given: longest part first.
+pub fn path(rows: &[PathRow]) -> Table {
+    build("path", PATH, rows, &[], "")
+}
+
+/// The edges of the blocking graph.
+pub(crate) fn edges(rows: &[Edge]) -> Table {
+    build("edges", EDGES, rows, &[], "")
+}
+
 /// The nodes of the ledger, in pre-order.
 pub(crate) fn nodes(rows: &[LedgerNode]) -> Table {
     build("ledger", NODES, rows, &[], "")
@@ -172,7 +221,20 @@ mod tests {
     #[test]
     fn columns_are_the_fields_of_the_rows() {
         same_keys(SyscallRow { comm: Some(String::new()), pid: Some(None), tid: Some(1), ..Default::default() }, SYSCALLS);
-        same_keys(ProcRow { pid: Some(None), tid: Some(1), processes: Some(1), threads: Some(1), ..Default::default() }, PROCS);
+        let waits = WaitsRow { objects: Some(1), tid: Some(1), ..Default::default() };
+        same_keys(waits, WAITS);
+        same_keys(PathRow::default(), PATH);
+        same_keys(
+            ProcRow {
+                pid: Some(None),
+                pid_inferred: Some(false),
+                tid: Some(1),
+                processes: Some(1),
+                threads: Some(1),
+                ..Default::default()
+            },
+            PROCS,
+        );
         same_keys(CpuRow::default(), CPUS);
         same_keys(SwitchRow::default(), SWITCHES);
         same_keys(IrqRow { cpu: Some(0), ..Default::default() }, IRQS);

@@ -30,17 +30,19 @@ pub enum Unit {
     Flag,
     /// Counts by name.
     Map,
+    /// Records.
+    List,
 }
 
 impl Unit {
     /// Numbers that measure sort largest first; names and ids smallest first.
     pub fn descends(self) -> bool {
-        !matches!(self, Unit::Text | Unit::Address | Unit::Id)
+        !matches!(self, Unit::Text | Unit::Address | Unit::Id | Unit::List)
     }
 
     /// Text is left-aligned, all else right-aligned.
     pub fn left_aligned(self) -> bool {
-        matches!(self, Unit::Text | Unit::Map)
+        matches!(self, Unit::Text | Unit::Map | Unit::List)
     }
 }
 
@@ -59,6 +61,8 @@ pub enum Cell {
     Text(String),
     /// Counts by name.
     Map(Vec<(String, u64)>),
+    /// Records: threads with what they did.
+    List(Vec<Vec<(&'static str, Cell)>>),
 }
 
 impl Cell {
@@ -127,7 +131,16 @@ impl Serialize for Cell {
             Cell::Float(x) => s.serialize_f64(*x),
             Cell::Text(t) => s.serialize_str(t),
             Cell::Map(m) => s.collect_map(m.iter().map(|(k, n)| (k, n))),
+            Cell::List(l) => s.collect_seq(l.iter().map(|r| Record(r))),
         }
+    }
+}
+
+struct Record<'a>(&'a [(&'static str, Cell)]);
+
+impl Serialize for Record<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_map(self.0.iter().map(|(k, c)| (k, c)))
     }
 }
 

@@ -8,7 +8,7 @@ use holdup_trace::{
 /// Collects events; times may come in any order.
 pub struct TraceBuilder {
     info: TraceInfo,
-    events: Vec<Event>,
+    events: Vec<(Event, Option<[u64; 6]>)>,
     /// Gives out references to call chains.
     refs: Batch,
     frames: Vec<u64>,
@@ -19,7 +19,7 @@ pub struct MemTrace {
     info: TraceInfo,
     quality: Quality,
     runs: Vec<Run>,
-    events: Vec<Event>,
+    events: Vec<(Event, Option<[u64; 6]>)>,
     frames: Vec<u64>,
 }
 
@@ -44,7 +44,8 @@ impl TraceBuilder {
 
     fn push(mut self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
         let id = self.id(event.0, event.1);
-        self.events.push(Event { ts, tid: Tid(tid), pid: Pid::UNKNOWN, comm: NameId::NONE, cpu: Cpu(cpu), id, what });
+        let event = Event { ts, tid: Tid(tid), pid: Pid::UNKNOWN, comm: NameId::NONE, cpu: Cpu(cpu), id, what };
+        self.events.push((event, None));
         self
     }
 
@@ -102,6 +103,17 @@ impl TraceBuilder {
     /// `sys_enter`, without arguments.
     pub fn sys_enter(self, ts: Nanos, cpu: u16, tid: u32, nr: u32) -> Self {
         self.push(ts, cpu, tid, ("raw_syscalls", "sys_enter"), What::SysEnter { nr, args: ArgsRef::NONE })
+    }
+
+    /// `sys_enter` with its first arguments; the others are 0.
+    pub fn sys_enter_with(self, ts: Nanos, cpu: u16, tid: u32, nr: u32, args: &[u64]) -> Self {
+        let mut all = [0; 6];
+        all[..args.len()].copy_from_slice(args);
+        let mut built = self.sys_enter(ts, cpu, tid, nr);
+        if let Some(last) = built.events.last_mut() {
+            last.1 = Some(all);
+        }
+        built
     }
 
     /// `sys_exit`.
@@ -180,9 +192,9 @@ impl TraceBuilder {
 
     /// Sort by time (stable) and finish.
     pub fn build(mut self) -> MemTrace {
-        self.events.sort_by_key(|e| e.ts);
-        self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.ts, b.ts));
-        let runs = self.events.first().map(|e| Run { first_ts: e.ts }).into_iter().collect();
+        self.events.sort_by_key(|e| e.0.ts);
+        self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.0.ts, b.0.ts));
+        let runs = self.events.first().map(|e| Run { first_ts: e.0.ts }).into_iter().collect();
         MemTrace { info: self.info, quality: Quality::default(), runs, events: self.events, frames: self.frames }
     }
 }
@@ -209,12 +221,16 @@ struct All<'a>(Option<&'a MemTrace>);
 
 impl RunDecoder for All<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        if let Some(trace) = self.0.take() {
-            batch.events.extend_from_slice(&trace.events);
-            // In one stretch, as when the references were given out.
-            for frames in trace.frames.chunks(1 << 15) {
-                batch.push_stack(frames.iter().copied());
+        let Some(trace) = self.0.take() else { return Ok(false) };
+        // In one stretch, as when the references were given out.
+        for frames in trace.frames.chunks(1 << 15) {
+            batch.push_stack(frames.iter().copied());
+        }
+        for &(mut event, args) in &trace.events {
+            if let (What::SysEnter { args: place, .. }, Some(args)) = (&mut event.what, args) {
+                *place = batch.push_args(args);
             }
+            batch.events.push(event);
         }
         Ok(false)
     }

@@ -44,8 +44,11 @@ macro_rules! codes {
 }
 
 codes! {
-    /// PERF_RECORD_LOST, LOST_SAMPLES, ring-buffer overruns: counts events.
+    /// PERF_RECORD_LOST, ring-buffer overruns: counts events.
     LostEvents = ("lost-events", Error, "events the recorder itself lost; every figure is a lower bound"),
+    /// PERF_RECORD_LOST_SAMPLES: since 6.1 perf adds the kernel's count of lost samples at the end
+    /// of a recording, which counts the same losses as the LOST records in it.
+    LostSamples = ("lost-samples", Error, "samples lost by the kernel's own count; what lost-events says is part of it, not added to it"),
     /// Chunks (not events) perf reported lost, when the number of events is unknown.
     LostChunks = ("lost-chunks", Error, "places where the recorder lost an unknown number of events"),
     /// PERF_RECORD_THROTTLE.

@@ -49,7 +49,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let lost = if rows.len() < 2 {
         0
     } else {
-        ledger("idle") - ledger("idle/thread-sync") - ledger("idle/one-server") - top.idle_ns.min(ledger("idle"))
+        let explained = ledger("idle/thread-sync") + ledger("idle/one-server") + top.idle_ns;
+        ledger("idle").saturating_sub(explained)
     };
     let culprit = culprit(facts, top.cpu);
     let by = culprit.as_ref().map_or(String::new(), |c| format!(", most of it {}", c.name));

@@ -61,6 +61,10 @@ fn check(facts: &Facts<'_>) -> Finding {
             facts.thread(slot).running_ns as f64 * 100.0 / life(slot).max(1) as f64,
             alone as f64 / facts.wall.max(1) as f64,
         ),
+        _ if served > bound.max(alone) => format!(
+            "threads wait at barriers for whoever comes last: {:.1} of {cpus} CPUs have nothing to do",
+            lost as f64 / facts.wall.max(1) as f64,
+        ),
         _ if bound > 0 => format!(
             "threads are ready to run while {:.1} of {cpus} CPUs are idle: they are bound to other CPUs",
             bound as f64 / facts.wall.max(1) as f64

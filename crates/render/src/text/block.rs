@@ -126,6 +126,7 @@ fn value(field: &Field, line: Line<'_>, unit: Option<Unit>, page: &Page) -> Valu
             (Some(Cell::Float(x)), _) => Value::Words(format!("{x:.3}")),
             (Some(Cell::Bool(b)), _) => Value::Words(if *b { "yes" } else { "no" }.to_owned()),
             (Some(Cell::Text(t)), _) => Value::Words(escape(t).into_owned()),
+            (Some(Cell::List(_)), _) => Value::Unknown,
             (Some(Cell::Map(m)), _) => Value::Words(m.iter().map(|(k, n)| format!("{} {n}", escape(k))).collect::<Vec<_>>().join(", ")),
         },
     }

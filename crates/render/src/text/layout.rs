@@ -83,6 +83,8 @@ pub(crate) fn layouts(table: &Table) -> &'static [Layout] {
         "locks" if table.column("caller").is_some() => LOCKS_CALLER,
         "locks" if table.column("address").is_some() => LOCKS,
         "locks" => LOCKS_TYPE,
+        "waits" => WAITS,
+        "path" => PATH,
         _ => &[],
     }
 }
@@ -222,6 +224,40 @@ const SWITCHES: &[Layout] = &[block(
     ],
 )];
 
+const WAITS: &[Layout] = &[block(
+    "What threads waited for",
+    &[
+        field("idle time", "%", Key("pct_idle_blamed"), 0),
+        only(Verbose, field("idle time", "blamed", Key("idle_blamed_ns"), 9)),
+        field("", "waits", Key("waits"), 0),
+        field("", "threads", Key("waiters"), 3),
+        field("asleep", "total", Key("wait_total_ns"), 0),
+        field("asleep", "avg", Key("wait_avg_ns"), 0),
+        field("asleep", "p99", Key("wait_p99_ns"), 6),
+        field("asleep", "max", Key("wait_max_ns"), 2),
+        only(Verbose, field("", "in calls", Key("elapsed_ns"), 9)),
+        only(Verbose, field("", "wake delay", Key("wake_delay_ns"), 9)),
+        field("", "retries", Key("retries"), 8),
+        field("", "rule", Key("rule"), 1),
+        field("", "object", Words(object), 0),
+        field("", "process", Words(process), 0),
+        field("", "held meanwhile by (~ inferred)", Words(holders), 0),
+    ],
+)];
+
+const PATH: &[Layout] = &[block(
+    "Critical path",
+    &[
+        field("", "%", Key("pct_path"), 0),
+        field("", "total", Key("total_ns"), 0),
+        field("", "pieces", Key("pieces"), 0),
+        field("", "longest", Key("max_ns"), 0),
+        field("", "state", Key("state"), 0),
+        field("", "thread", Words(process), 0),
+        field("", "through", Words(object), 0),
+    ],
+)];
+
 const IRQS: &[Layout] = &[block(
     "Interrupts, softirqs and kernel work",
     &[
@@ -305,6 +341,34 @@ pub(super) fn lock(l: Line<'_>) -> String {
         (false, None) => name.into_owned(),
         (false, Some(address)) => format!("{name} {address:016x}"),
     }
+}
+
+/// `mutex 0x7f00`, `semop semid 1`; several objects as the longest and how many more.
+fn object(l: Line<'_>) -> String {
+    let usage = l.text("usage");
+    let kind = if usage.is_empty() { l.text("kind") } else { usage };
+    let more = l.int("objects").filter(|&n| n > 1).map(|n| format!(" and {} more", n - 1)).unwrap_or_default();
+    format!("{kind} {}{more}", escape(l.text("object"))).trim().to_owned()
+}
+
+/// Holders shown in a line.
+const HOLDERS: usize = 3;
+
+/// `a (7) 41 %, ~b (9) 22 %, 3 more`.
+fn holders(l: Line<'_>) -> String {
+    let Some(crate::Cell::List(list)) = l.get("holders") else { return String::new() };
+    let one = |record: &Vec<(&'static str, crate::Cell)>| {
+        let get = |key| record.iter().find(|(k, _)| *k == key).map(|(_, c)| c);
+        let inferred = if get("inferred") == Some(&crate::Cell::Bool(true)) { "~" } else { "" };
+        let pct = if let Some(crate::Cell::Float(x)) = get("pct_explained") { *x } else { 0.0 };
+        let tid = get("tid").and_then(crate::Cell::int).unwrap_or(0);
+        format!("{inferred}{} ({tid}) {pct:.0} %", escape(get("comm").map_or("", crate::Cell::text)))
+    };
+    let mut words: Vec<String> = list.iter().take(HOLDERS).map(one).collect();
+    if list.len() > HOLDERS {
+        words.push(format!("{} more", list.len() - HOLDERS));
+    }
+    words.join(", ")
 }
 
 /// `futex`.

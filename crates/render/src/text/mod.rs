@@ -3,6 +3,7 @@
 mod block;
 mod diagnosis;
 mod escape;
+mod graph;
 mod grid;
 mod info;
 mod layout;
@@ -57,6 +58,11 @@ impl Page {
 
 /// Write `report` as text.
 pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+    if let Body::Graph(body) = &report.body
+        && body.dot
+    {
+        return graph::write_dot(&body.graph, out);
+    }
     let trace = &report.trace;
     let page = Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
     if !options.quiet {
@@ -68,6 +74,13 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Table(table) => write_table(table, &page, options, out),
         Body::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
         Body::Diagnosis(d) => diagnosis::write(d, trace, &page, options, out),
+        Body::Path(path) => {
+            page.separate(out)?;
+            let of = format!("Path of {} ({}), {}:", escape(&path.head.comm), path.head.tid, units::duration(path.head.total_ns));
+            writeln!(out, "{of} its own doings, and while it slept those of whom it waited for")?;
+            write_table(&path.table, &page, options, out)
+        }
+        Body::Graph(body) => graph::write(body, &page, options, out),
         Body::Info(info) => info::write(info, trace, &page, options, out),
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
             Section::Table(table) => write_table(table, &page, options, out),

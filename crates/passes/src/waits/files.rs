@@ -1,0 +1,113 @@
+//! Descriptors, followed from the call that made them.
+//!
+//! Tables belong to processes. A number that no call in the trace made was open before: it becomes
+//! a descriptor of unknown kind the first time somebody waits for it. A forked process starts with
+//! its parent's descriptors, a program keeps them through `exec` (which are closed then, the trace
+//! does not say).
+
+use super::object::Kind;
+use rustc_hash::FxHashMap;
+
+/// An open file description.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Descriptor {
+    pub(crate) id: u32,
+    pub(crate) kind: Kind,
+}
+
+/// The descriptors of one process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    open: FxHashMap<u32, Descriptor>,
+    /// Changes with every change of what a number means.
+    version: u32,
+}
+
+/// Numbers beyond this are damage, not descriptors.
+const MAX_FD: u64 = 1 << 30;
+/// A table does not grow beyond this; what a damaged trace opens more is forgotten.
+const MAX_OPEN: usize = 1 << 20;
+
+/// Gives out ids.
+#[derive(Debug, Default)]
+pub(crate) struct Ids(u32);
+
+impl Ids {
+    pub(crate) fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(1);
+        self.0
+    }
+}
+
+impl Table {
+    /// Differs whenever a number may mean something else than before.
+    pub(crate) fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// A call made `fd`.
+    pub(crate) fn open(&mut self, fd: i64, kind: Kind, ids: &mut Ids) {
+        if (0..MAX_FD as i64).contains(&fd) && self.open.len() < MAX_OPEN {
+            self.version = self.version.wrapping_add(1);
+            self.open.insert(fd as u32, Descriptor { id: ids.next(), kind });
+        }
+    }
+
+    /// `new` is `old` from now on.
+    pub(crate) fn dup(&mut self, old: u64, new: i64, ids: &mut Ids) {
+        let Some(d) = self.get(old, ids) else { return };
+        if (0..MAX_FD as i64).contains(&new) {
+            self.version = self.version.wrapping_add(1);
+            self.open.insert(new as u32, d);
+        }
+    }
+
+    /// Gone.
+    pub(crate) fn close(&mut self, fd: u64) {
+        if fd < MAX_FD {
+            self.version = self.version.wrapping_add(1);
+            self.open.remove(&(fd as u32));
+        }
+    }
+
+    /// All of a range.
+    pub(crate) fn close_range(&mut self, first: u64, last: u64) {
+        self.version = self.version.wrapping_add(1);
+        self.open.retain(|&fd, _| !(first..=last).contains(&u64::from(fd)));
+    }
+
+    /// What `fd` is; unknown ones are noted now.
+    pub(crate) fn get(&mut self, fd: u64, ids: &mut Ids) -> Option<Descriptor> {
+        if fd >= MAX_FD {
+            return None;
+        }
+        let full = self.open.len() >= MAX_OPEN;
+        match self.open.entry(fd as u32) {
+            std::collections::hash_map::Entry::Occupied(e) => Some(*e.get()),
+            std::collections::hash_map::Entry::Vacant(_) if full => None,
+            std::collections::hash_map::Entry::Vacant(e) => Some(*e.insert(Descriptor { id: ids.next(), kind: Kind::Descriptor })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicate_is_the_same_description_and_a_reused_number_is_not() {
+        let (mut t, mut ids) = (Table::default(), Ids::default());
+        t.open(3, Kind::Socket, &mut ids);
+        t.dup(3, 7, &mut ids);
+        let first = t.get(7, &mut ids).unwrap();
+        assert_eq!((first.kind, t.get(3, &mut ids)), (Kind::Socket, Some(first)));
+        t.close(3);
+        t.open(3, Kind::File, &mut ids);
+        assert_ne!(t.get(3, &mut ids).unwrap().id, first.id);
+        assert_eq!(t.get(7, &mut ids), Some(first));
+        t.open(-2, Kind::File, &mut ids);
+        assert_eq!(t.get(u64::MAX, &mut ids), None);
+        t.close_range(4, u64::MAX);
+        assert_eq!(t.get(7, &mut ids).unwrap().kind, Kind::Descriptor);
+    }
+}

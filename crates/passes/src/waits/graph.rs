@@ -1,0 +1,212 @@
+//! Who waits for whom: threads as nodes, waits as edges, knots, and the root causes.
+
+use super::Object;
+use crate::analysis::Analysis;
+use crate::blame::{Cause, WaitSum};
+use crate::rows::percent;
+use crate::threads::Slot;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A thread that waits or is waited for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Node {
+    /// Thread.
+    pub tid: u32,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its name.
+    pub comm: String,
+    /// On a CPU.
+    pub running_ns: u64,
+    /// Waiting on edges of this graph.
+    pub waiting_ns: u64,
+    /// Number of its knot, counted from 1; `null` if it is in none.
+    pub knot: Option<u32>,
+}
+
+/// Waits of one thread for one object that one other thread ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Edge {
+    /// Who waited.
+    pub waiter: u32,
+    /// Who ended it; `null` if no thread did (a device, an interrupt, the end of the trace).
+    pub waker: Option<u32>,
+    /// Kind of the object.
+    pub kind: &'static str,
+    /// What a futex is used for.
+    pub usage: Option<&'static str>,
+    /// The object.
+    pub object: String,
+    /// Waits.
+    pub waits: u64,
+    /// Time asleep.
+    pub wait_ns: u64,
+}
+
+/// Where chains of waits end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Root {
+    /// Leaf of the ledger.
+    pub cause: &'static str,
+    /// Kind of the object.
+    pub kind: &'static str,
+    /// The object.
+    pub object: String,
+    /// Idle CPU time blamed on it.
+    pub idle_blamed_ns: u64,
+    /// Of all idle time.
+    pub pct_idle_blamed: f64,
+}
+
+/// The blocking graph.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Graph {
+    /// Threads, by id.
+    pub nodes: Vec<Node>,
+    /// Longest first; idle waits (timers, input) are left out.
+    pub edges: Vec<Edge>,
+    /// Threads that wait for each other in circles: strongly connected by edges that carry at
+    /// least a hundredth of the waiter's waiting time. Largest waiting time first.
+    pub knots: Vec<Vec<u32>>,
+    /// Largest first.
+    pub roots: Vec<Root>,
+}
+
+/// An edge below this part of its waiter's time does not tie a knot, in per cent.
+const KNOT_PCT: u64 = 1;
+
+impl Analysis {
+    /// Who waits for whom; needs [`crate::Detail::Edges`].
+    pub fn graph(&self) -> Graph {
+        let machine = &self.engine.waits;
+        let names = self.object_names();
+        let mut edges: BTreeMap<(Slot, Option<Slot>, Object), WaitSum> = BTreeMap::new();
+        let mut waiting: BTreeMap<Slot, u64> = BTreeMap::new();
+        for (key, sum) in &machine.edges {
+            if matches!(key.cause, Cause::External | Cause::Unknown) || !self.wanted(self.thread(key.waiter)) {
+                continue;
+            }
+            edges.entry((key.waiter, key.waker, machine.find(key.object))).or_default().add(sum);
+            *waiting.entry(key.waiter).or_default() += sum.wait_ns;
+        }
+        let slots: BTreeSet<Slot> = edges.keys().flat_map(|e| [Some(e.0), e.1]).flatten().collect();
+        let order: Vec<Slot> = slots.into_iter().collect();
+        let place: BTreeMap<Slot, usize> = order.iter().enumerate().map(|(i, &s)| (s, i)).collect();
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
+        for (&(waiter, waker, _), sum) in &edges {
+            let enough = sum.wait_ns * 100 >= waiting.get(&waiter).copied().unwrap_or(0) * KNOT_PCT;
+            if let Some(w) = waker.filter(|&w| enough && w != waiter) {
+                next[place[&waiter]].push(place[&w]);
+            }
+        }
+        let time = |s: Slot| waiting.get(&s).copied().unwrap_or(0);
+        let mut knots: Vec<Vec<Slot>> =
+            components(&next).into_iter().filter(|c| c.len() > 1).map(|c| c.into_iter().map(|i| order[i]).collect()).collect();
+        knots.sort_by_key(|k: &Vec<Slot>| (std::cmp::Reverse(k.iter().map(|&s| time(s)).sum::<u64>()), k.first().copied()));
+        let knot_of: BTreeMap<Slot, u32> = knots.iter().enumerate().flat_map(|(i, k)| k.iter().map(move |&s| (s, i as u32 + 1))).collect();
+        let tid = |s: Slot| self.thread(s).tid.0;
+        let mut list: Vec<Edge> = edges
+            .iter()
+            .map(|(&(waiter, waker, object), sum)| {
+                let (kind, usage, label) = names.get(&object).cloned().unwrap_or(("other", None, String::new()));
+                Edge { waiter: tid(waiter), waker: waker.map(tid), kind, usage, object: label, waits: sum.waits, wait_ns: sum.wait_ns }
+            })
+            .collect();
+        list.sort_by(|a, b| (b.wait_ns, a.waiter, a.waker, &a.object).cmp(&(a.wait_ns, b.waiter, b.waker, &b.object)));
+        let mut nodes: Vec<Node> = order
+            .iter()
+            .map(|&s| {
+                let t = self.thread(s);
+                Node {
+                    tid: t.tid.0,
+                    pid: self.pid(t),
+                    comm: self.comm(t),
+                    running_ns: t.running_ns,
+                    waiting_ns: time(s),
+                    knot: knot_of.get(&s).copied(),
+                }
+            })
+            .collect();
+        nodes.sort_by(|a, b| (a.tid, &a.comm).cmp(&(b.tid, &b.comm)));
+        let idle = self.idle_ns();
+        let mut roots: BTreeMap<(&'static str, Object), WaitSum> = BTreeMap::new();
+        let server = self.server();
+        for r in self.wait_rows() {
+            roots.entry((self.leaf(&r, server), machine.find(r.object))).or_default().add(&r.sum);
+        }
+        let mut roots: Vec<Root> = roots
+            .into_iter()
+            .filter(|(_, sum)| sum.share_ns() > 0)
+            .map(|((cause, object), sum)| {
+                let (kind, _, label) = names.get(&object).cloned().unwrap_or(("other", None, String::new()));
+                let ns = sum.share_ns();
+                Root { cause, kind, object: label, idle_blamed_ns: ns, pct_idle_blamed: percent(ns, idle) }
+            })
+            .collect();
+        roots.sort_by(|a, b| (b.idle_blamed_ns, a.cause, &a.object).cmp(&(a.idle_blamed_ns, b.cause, &b.object)));
+        Graph { nodes, edges: list, knots: knots.into_iter().map(|k| k.into_iter().map(tid).collect()).collect(), roots }
+    }
+}
+
+/// Strongly connected components (Tarjan), without recursion; each ascending.
+fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    const NEW: usize = usize::MAX;
+    let n = next.len();
+    let (mut number, mut low, mut on_stack) = (vec![NEW; n], vec![0; n], vec![false; n]);
+    let (mut stack, mut out, mut count) = (Vec::new(), Vec::new(), 0);
+    for root in 0..n {
+        if number[root] != NEW {
+            continue;
+        }
+        let mut work = vec![(root, 0)];
+        while let Some(&mut (v, ref mut at)) = work.last_mut() {
+            if *at == 0 {
+                (number[v], low[v]) = (count, count);
+                count += 1;
+                stack.push(v);
+                on_stack[v] = true;
+            }
+            if let Some(&w) = next[v].get(*at) {
+                *at += 1;
+                if number[w] == NEW {
+                    work.push((w, 0));
+                } else if on_stack[w] {
+                    low[v] = low[v].min(number[w]);
+                }
+                continue;
+            }
+            work.pop();
+            if let Some(&(parent, _)) = work.last() {
+                low[parent] = low[parent].min(low[v]);
+            }
+            if low[v] == number[v] {
+                let mut component = Vec::new();
+                while let Some(w) = stack.pop() {
+                    on_stack[w] = false;
+                    component.push(w);
+                    if w == v {
+                        break;
+                    }
+                }
+                component.sort_unstable();
+                out.push(component);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::components;
+
+    #[test]
+    fn knots_are_the_circles() {
+        // 0 -> 1 -> 2 -> 0, 3 -> 0, 4 <-> 5, 6 alone
+        let next = [vec![1], vec![2], vec![0], vec![0], vec![5], vec![4], vec![]];
+        let mut c = components(&next);
+        c.sort();
+        assert_eq!(c, [vec![0, 1, 2], vec![3], vec![4, 5], vec![6]]);
+    }
+}

@@ -1,0 +1,143 @@
+//! The critical path of a thread: what it did, and while it slept, what those did it slept for.
+//!
+//! ```text
+//!   T   ─run──┐ asleep ........... ┌─run─┐ asleep ......... ┌─run──
+//!             │                    │woken │                 │woken
+//!   W         └──run──┐ asleep ...─┘ by W └ (the disk) ─────┘ by an interrupt
+//!   V                 └──run───────┘ W woken by V
+//! ```
+//!
+//! Every moment of T's life in the trace belongs to exactly one row, so the path closes: its parts
+//! add up to that life. A wait of T from s to e that W ended is replaced by what W did from s to e,
+//! and so on; what no thread ended stays a wait. The moments another thread fills are charged to
+//! the object of the innermost wait they stand in for.
+
+use super::{Interval, Object};
+use crate::analysis::Analysis;
+use crate::rows::percent;
+use crate::threads::{Slot, Thread};
+use holdup_trace::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// One part of the critical path, over all its occurrences.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PathRow {
+    /// `run` (running, or ready to) or `wait` (asleep, and no thread ended it).
+    pub state: &'static str,
+    /// Thread.
+    pub tid: u32,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its name.
+    pub comm: String,
+    /// Kind of the object that the path went through to get there; empty for the thread's own running.
+    pub kind: &'static str,
+    /// What a futex is used for.
+    pub usage: Option<&'static str>,
+    /// That object.
+    pub object: String,
+    /// Pieces of the path.
+    pub pieces: u64,
+    /// Their time.
+    pub total_ns: u64,
+    /// Longest piece.
+    pub max_ns: u64,
+    /// Of the path.
+    pub pct_path: f64,
+}
+
+/// A critical path.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Path {
+    /// Whose.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Its length: the thread's life within the trace.
+    pub total_ns: u64,
+    /// Parts, longest first; they add up to `total_ns`.
+    pub rows: Vec<PathRow>,
+}
+
+/// Chains longer than this end in the last thread's waits.
+const DEPTH: usize = 48;
+
+/// A stretch of time to explain.
+struct Task {
+    slot: Slot,
+    from: Nanos,
+    to: Nanos,
+    through: Option<Object>,
+    depth: usize,
+}
+
+impl Analysis {
+    /// The critical path of the thread with this id, or of the one that works and waits most;
+    /// needs [`crate::Detail::Intervals`]. `None` if there is no such thread.
+    pub fn path(&self, tid: Option<u32>) -> Option<Path> {
+        let (slot, t) = match tid {
+            // A number used twice: the thread that lived longer.
+            Some(tid) => self.engine.threads.iter().filter(|(_, t)| t.tid.0 == tid).max_by_key(|(s, t)| (self.life_ns(t), *s))?,
+            None => self.threads().filter(|(_, t)| !t.is_kthread()).max_by_key(|(s, t)| (self.effort(*s, t), std::cmp::Reverse(*s)))?,
+        };
+        let (from, to) = (t.born.max(self.start), t.died.unwrap_or(self.end));
+        let mut parts: BTreeMap<(Slot, bool, Option<Object>), (u64, Nanos, Nanos)> = BTreeMap::new();
+        let mut add = |slot: Slot, runs: bool, through: Option<Object>, ns: Nanos| {
+            if ns > 0 {
+                let p = parts.entry((slot, runs, through)).or_default();
+                *p = (p.0 + 1, p.1 + ns, p.2.max(ns));
+            }
+        };
+        let mut work = vec![Task { slot, from, to, through: None, depth: 0 }];
+        while let Some(task) = work.pop() {
+            let all = self.engine.waits.intervals(task.slot);
+            let mut at = task.from;
+            let first = all.partition_point(|i| i.to <= task.from);
+            for i in all[first..].iter().take_while(|i| i.from < task.to) {
+                let Interval { from, to, waker, object } = *i;
+                let (from, to) = (from.max(task.from), to.min(task.to));
+                add(task.slot, true, task.through, from.saturating_sub(at));
+                at = at.max(to);
+                let object = self.engine.waits.find(object);
+                // Woken later than the stretch ends: the waker's doings until then are not known to matter.
+                if waker == Slot::IDLE || task.depth >= DEPTH || self.thread(waker).is_kthread() {
+                    add(task.slot, false, Some(object), to - from);
+                } else {
+                    work.push(Task { slot: waker, from, to, through: Some(object), depth: task.depth + 1 });
+                }
+            }
+            add(task.slot, true, task.through, task.to.saturating_sub(at));
+        }
+        let total_ns = to.saturating_sub(from);
+        let names = self.object_names();
+        let mut rows: Vec<PathRow> = parts
+            .into_iter()
+            .map(|((slot, runs, through), (pieces, ns, max_ns))| {
+                let t = self.thread(slot);
+                let (kind, usage, object) = through.and_then(|o| names.get(&o).cloned()).unwrap_or_default();
+                PathRow {
+                    state: if runs { "run" } else { "wait" },
+                    tid: t.tid.0,
+                    pid: self.pid(t),
+                    comm: self.comm(t),
+                    kind,
+                    usage,
+                    object,
+                    pieces,
+                    total_ns: ns,
+                    max_ns,
+                    pct_path: percent(ns, total_ns),
+                }
+            })
+            .collect();
+        rows.sort_by(|a, b| (b.total_ns, a.tid, a.state, &a.object).cmp(&(a.total_ns, b.tid, b.state, &b.object)));
+        Some(Path { tid: t.tid.0, comm: self.comm(t), total_ns, rows })
+    }
+
+    /// Time a thread ran, was ready, or waited for what is not idle.
+    fn effort(&self, slot: Slot, t: &Thread) -> Nanos {
+        let (idle, _) = self.engine.waits.thread_waits(slot);
+        t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns.saturating_sub(idle)
+    }
+}

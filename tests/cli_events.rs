@@ -1,0 +1,154 @@
+//! `holdup events` as its users see it.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const SEMOP: &str = "equivalence/ser_semop_c4/trace.dat.zst";
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
+}
+
+fn holdup() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_holdup"))
+}
+
+fn events(name: &str, args: &[&str]) -> Output {
+    holdup().arg("events").arg(fixture(name)).args(args).output().unwrap()
+}
+
+fn stdout(name: &str, args: &[&str]) -> String {
+    let output = events(name, args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(name: &str, args: &[&str]) -> Vec<Value> {
+    stdout(name, &[&["--format", "json"], args].concat()).lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+#[test]
+fn nesting_shows() {
+    // A worker sleeps on the semaphore, another runs, posts and wakes it.
+    insta::assert_snapshot!("semop", stdout(SEMOP, &["--time", "14.6,14.62", "--comm", "semop-1,semop-2", "-n", "60"]));
+}
+
+#[test]
+fn interrupts_stand_in_their_own_column() {
+    insta::assert_snapshot!("interrupts", stdout(SEMOP, &["-C", "1", "-n", "40", "--time", "14.4,"]));
+}
+
+#[test]
+fn microseconds_are_marked() {
+    insta::assert_snapshot!("microseconds", stdout("equivalence/ser_semop_c4/report.txt.xz", &["-n", "5"]));
+}
+
+#[test]
+fn side_band_on_demand() {
+    let all = json("imb_amdahl_c2/perf.data", &[]);
+    let verbose = json("imb_amdahl_c2/perf.data", &["-v"]);
+    assert!(verbose.len() > all.len());
+    assert!(all.iter().all(|e| e["event"].as_str().unwrap().contains(':')));
+    assert!(verbose.iter().any(|e| e["event"] == "COMM" && e["fields"]["comm"].is_string()));
+}
+
+#[test]
+fn every_line_is_an_object_in_order() {
+    let all = json(SEMOP, &[]);
+    assert_eq!(all.len(), 32797);
+    let ts = |e: &Value| e["ts_ns"].as_u64().unwrap();
+    assert!(all.windows(2).all(|w| ts(&w[0]) <= ts(&w[1])));
+    let keys = ["ts_ns", "cpu", "tid", "pid", "comm", "event", "context", "fields"];
+    let contexts = ["application", "syscall", "kernel", "interrupt"];
+    for e in &all {
+        assert!(e.as_object().unwrap().len() == keys.len() && keys.iter().all(|k| e.get(k).is_some()), "{e}");
+        assert!(contexts.contains(&e["context"].as_str().unwrap()));
+    }
+    let of = |context: &str| all.iter().filter(|e| e["context"] == context).count();
+    assert!(contexts.iter().all(|c| of(c) > 0));
+    let enter = all.iter().find(|e| e["event"] == "raw_syscalls:sys_enter" && e["fields"]["name"] == "semtimedop").unwrap();
+    assert_eq!(enter["fields"]["args"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn filters_are_what_they_say() {
+    let all = json(SEMOP, &[]);
+    let count = |f: &dyn Fn(&Value) -> bool| all.iter().filter(|e| f(e)).count();
+    let shown = |args: &[&str]| json(SEMOP, args).len();
+    assert_eq!(shown(&["-C", "1,3"]), count(&|e| e["cpu"] == 1 || e["cpu"] == 3));
+    assert_eq!(shown(&["-e", "sched:*"]), count(&|e| e["event"].as_str().unwrap().starts_with("sched:")));
+    assert_eq!(shown(&["-e", "sched_switch", "-e", "sys_e*"]), shown(&["-e", "sched:sched_switch,raw_syscalls:*"]));
+    assert_eq!(shown(&["-n", "7"]), 7);
+    let (from, to) = (14_500_000_000, 14_600_000_000u64);
+    assert_eq!(shown(&["--time", "14.5,14.6"]), count(&|e| (from..=to).contains(&e["ts_ns"].as_u64().unwrap())));
+    let worker = all.iter().find(|e| e["fields"]["name"] == "semtimedop").unwrap()["tid"].clone();
+    let about = |e: &Value| {
+        let fields = &e["fields"];
+        let woken = e["event"].as_str().unwrap().starts_with("sched:sched_wak") && fields["tid"] == worker;
+        e["tid"] == worker || fields["next_tid"] == worker || woken
+    };
+    assert_eq!(shown(&["--tid", &worker.to_string()]), count(&about));
+    let comm = json(SEMOP, &["--comm", "semop-1"]);
+    assert!(comm.len() > 500 && comm.iter().any(|e| e["comm"] != "semop-1" && e["fields"]["next_comm"] == "semop-1"));
+}
+
+#[test]
+fn nothing_found_is_not_nothing_said() {
+    let output = events(SEMOP, &["-e", "sched_swich"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("no event sched_swich") && message.contains("sched_switch"), "{message}");
+}
+
+#[test]
+fn csv_has_one_record_per_event() {
+    let text = stdout(SEMOP, &["-x", ";", "-n", "50"]);
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("ts_ns;cpu;tid;pid;comm;event;context;description"));
+    assert_eq!(lines.clone().count(), 50);
+    assert!(lines.all(|l| l.split(';').count() == 8), "{text}");
+}
+
+#[test]
+fn a_reader_that_has_enough_ends_it_quietly() {
+    let mut child = holdup().arg("events").arg(fixture(SEMOP)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("# trace.dat v7 in zstd"), "{line}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut message = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+    assert_eq!(message, "");
+}
+
+#[test]
+fn wrapped_traces_come_through_a_pipe() {
+    let from_file = stdout(SEMOP, &["-q"]);
+    for file in [SEMOP, "equivalence/ser_semop_c4/report-ns.txt.xz"] {
+        let mut child = holdup().args(["events", "-q", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let bytes = std::fs::read(fixture(file)).unwrap();
+        let feeder = std::thread::spawn(move || stdin.write_all(&bytes));
+        let output = child.wait_with_output().unwrap();
+        feeder.join().unwrap().unwrap();
+        assert!(output.status.success());
+        assert_eq!(output.stdout.iter().filter(|&&b| b == b'\n').count(), from_file.lines().count());
+    }
+}
+
+#[test]
+fn info_says_what_it_was_recognised_by() {
+    for (file, why) in [
+        (SEMOP, "tracing"),
+        ("equivalence/ser_semop_c4/ftrace.txt.xz", "# tracer:"),
+        ("equivalence/ser_semop_c4/report.txt.xz", "cpus="),
+        ("ser_flock_c4/perf.data", "PERFILE2"),
+    ] {
+        let output = holdup().arg("info").arg(fixture(file)).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find(|l| l.contains("recognised by")).unwrap_or_else(|| panic!("{text}"));
+        assert!(line.contains(why), "{line}");
+    }
+}
