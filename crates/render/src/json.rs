@@ -1,6 +1,7 @@
 //! JSON: the envelope of schema `holdup/1`, pretty-printed, keys in a fixed order.
 
 use crate::report::{Body, Report, SCHEMA, Section};
+use holdup_diagnose::Diagnosis;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -26,11 +27,13 @@ impl Serialize for Report {
         match &self.body {
             Body::Table(table) => map.serialize_entry("rows", &table.json_rows())?,
             Body::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
-            Body::Diagnosis(d) => {
-                map.serialize_entry("verdict", &d.verdict)?;
-                map.serialize_entry("ledger", &d.ledger)?;
-                map.serialize_entry("findings", &d.findings)?;
-                map.serialize_entry("next", &d.next)?;
+            Body::Diagnosis(d) => diagnosis(d, &mut map)?,
+            Body::Guide(walk) => {
+                map.serialize_entry("questions", &walk.questions)?;
+                let (way, class) = walk.recommended();
+                map.serialize_entry("way", &way.iter().map(|q| q.id).collect::<Vec<_>>())?;
+                map.serialize_entry("ends_at", &class)?;
+                diagnosis(&walk.diagnosis, &mut map)?;
             }
             Body::Path(path) => {
                 map.serialize_entry("path", &path.head)?;
@@ -41,6 +44,18 @@ impl Serialize for Report {
             Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,
         }
         map.end()
+    }
+}
+
+fn diagnosis<M: SerializeMap>(d: &Diagnosis, map: &mut M) -> Result<(), M::Error> {
+    map.serialize_entry("verdict", &d.verdict)?;
+    map.serialize_entry("ledger", &d.ledger)?;
+    map.serialize_entry("findings", &d.findings)?;
+    map.serialize_entry("next", &d.next)?;
+    map.serialize_entry("thresholds", &d.thresholds)?;
+    match &d.source {
+        Some(source) => map.serialize_entry("source", source),
+        None => Ok(()),
     }
 }
 

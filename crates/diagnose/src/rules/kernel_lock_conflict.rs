@@ -23,13 +23,21 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
 use super::application_serialization::syscall;
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_passes::Cause;
 use holdup_syscalls::WaitKind;
 
-pub(super) const RULE: Rule = Rule { id: "kernel-lock-conflict", class: Class::KernelLockConflict, check };
+pub(super) const RULE: Rule = Rule {
+    id: "kernel-lock-conflict",
+    class: Class::KernelLockConflict,
+    check,
+    file: include_str!("kernel_lock_conflict.rs"),
+    needs: &["switches", "syscalls"],
+    thresholds: &[MATTERS],
+    fixtures: Fixtures { positive: "ser_append_case2_c2/perf.data", negative: "ser_flock_c4/perf.data" },
+};
 
 /// Calls whose company is the applications' own doing.
 fn is_service(kind: WaitKind) -> bool {
@@ -75,7 +83,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of("idle while threads slept for kernel locks", facts.pct(idle), "% of capacity", "ledger idle/kernel-locks"),
         Evidence::of("CPU time of system calls beyond their cost in little company", facts.pct(spin), "% of capacity", "crowding"),
         Evidence::of("spinning that contention events show", facts.pct(seen), "% of capacity", "ledger busy/kernel/lock-spin"),
-        Evidence::of("both together", facts.pct(lost), "% of capacity", "ledger").against(super::MATTERS_PCT),
+        Evidence::of("both together", facts.pct(lost), "% of capacity", "ledger").against(facts.limit(&MATTERS)),
         Evidence::of("threads asleep for kernel locks, on average", waited as f64 / wall, "threads", "waits"),
     ];
     for c in spinning.iter().take(3).filter(|c| facts.pct(c.excess_ns) >= 1.0) {
