@@ -8,6 +8,9 @@
 //! It is no SMP problem: "it is good practice to examine the system for obvious problems such as
 //! I/O bottlenecks … before assuming that an SMP system problem exists".
 //!
+//! # What to do
+//! Look at the disks: more of them, faster ones, or fewer and larger requests.
+//!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
 use super::application_serialization::syscall;
