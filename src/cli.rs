@@ -45,17 +45,17 @@ pub(crate) enum Command {
     /// How long threads waited for a CPU, longest delay first
     #[command(after_help = "Example: holdup switches -s avg_delay perf.data")]
     Switches(SwitchesArgs),
-    /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
-    #[command(after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a pair.\n\n\
-                      Examples: holdup locks --by caller perf.data\n          \
-                      holdup locks --view aix --before lock_stat.1 lock_stat.2")]
-    Locks(LocksArgs),
     /// What threads waited for: locks, queues, files, disks; who held them; what it cost
     #[command(after_help = "Example: holdup waits --graph dot perf.data | dot -Tsvg -o waits.svg")]
     Waits(WaitsArgs),
     /// The critical path of a thread: its work, and whom it waited for
     #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
     Path(PathArgs),
+    /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
+    #[command(after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a pair.\n\n\
+                      Examples: holdup locks --by caller perf.data\n          \
+                      holdup locks --view aix --before lock_stat.1 lock_stat.2")]
+    Locks(LocksArgs),
     /// Interrupts, softirqs and kernel work
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),

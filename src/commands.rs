@@ -33,9 +33,9 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
             let per_cpu = args.by == IrqsBy::Cpu;
             table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
         }
-        Command::Locks(args) => crate::locks::run(args),
         Command::Waits(args) => waits(args),
         Command::Path(args) => path(args),
+        Command::Locks(args) => crate::locks::run(args),
         Command::Ledger(args) => report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger()))),
         Command::Info(args) => report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
         Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {

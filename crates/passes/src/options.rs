@@ -34,6 +34,8 @@ pub struct Options {
     pub to: Option<Nanos>,
     /// Decoder threads; 0 for as many as there are spare cores.
     pub workers: usize,
+    /// How much to keep about waits.
+    pub detail: Detail,
     /// Symbols of the recorded kernel, in place of those the file carries.
     pub symbols: Option<Arc<SymbolTable>>,
     /// Only rows of kernel locks of these kinds; empty for all.
@@ -42,6 +44,4 @@ pub struct Options {
     pub lock_addresses: Vec<u64>,
     /// See `lock_addresses`.
     pub lock_names: Vec<String>,
-    /// How much to keep about waits.
-    pub detail: Detail,
 }

@@ -75,16 +75,6 @@ const SAR: &[Def<SarRow>] = columns! { SarRow:
     cswch_per_s Rate, runq_sz Ratio, pct_runocc Percent, sema_per_s Rate, msg_per_s Rate, fault_per_s Rate,
 };
 
-const LOCKS: &[Def<LockRow>] = columns! { LockRow:
-    comm Text, tid Id, address Address, name Text, type(lock_type) Text, caller Text, contended Count, wait_total_ns Ns,
-    wait_min_ns Ns, wait_avg_ns Ns, wait_max_ns Ns, wait_p50_ns Ns, wait_p99_ns Ns, spin_ns Ns, runnable_ns Ns, block_ns Ns,
-    slept Count, slept_wait_ns Ns, open Count, open_ns Ns, first_ns Time, last_ns Time, max_waiters Count,
-    contended_per_s Rate, pct_wait Percent, acquired Count, acquired_per_s Rate, miss_rate Ratio, hold_total_ns Ns,
-    hold_min_ns Ns, hold_avg_ns Ns, hold_max_ns Ns, utilization Ratio, block_pct Percent, sleep_pct Percent, trylocks Count,
-    reads Count, recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count, slept_hold_ns Ns,
-    con_bounces Count, acq_bounces Count,
-};
-
 const WAITS: &[Def<WaitsRow>] = columns! { WaitsRow:
     kind Text, usage Text, object Text, objects Count, pid Id, tid Id, comm Text, waits Count, waiters Count, wait_total_ns Ns,
     wait_avg_ns Ns, wait_p99_ns Ns, wait_max_ns Ns, elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, pct_explained Percent,
@@ -96,6 +86,16 @@ const PATH: &[Def<PathRow>] = columns! { PathRow:
 };
 
 const EDGES: &[Def<Edge>] = columns! { Edge: waiter Id, waker Id, kind Text, usage Text, object Text, waits Count, wait_ns Ns };
+
+const LOCKS: &[Def<LockRow>] = columns! { LockRow:
+    comm Text, tid Id, address Address, name Text, type(lock_type) Text, caller Text, contended Count, wait_total_ns Ns,
+    wait_min_ns Ns, wait_avg_ns Ns, wait_max_ns Ns, wait_p50_ns Ns, wait_p99_ns Ns, spin_ns Ns, runnable_ns Ns, block_ns Ns,
+    slept Count, slept_wait_ns Ns, open Count, open_ns Ns, first_ns Time, last_ns Time, max_waiters Count,
+    contended_per_s Rate, pct_wait Percent, acquired Count, acquired_per_s Rate, miss_rate Ratio, hold_total_ns Ns,
+    hold_min_ns Ns, hold_avg_ns Ns, hold_max_ns Ns, utilization Ratio, block_pct Percent, sleep_pct Percent, trylocks Count,
+    reads Count, recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count, slept_hold_ns Ns,
+    con_bounces Count, acq_bounces Count,
+};
 
 const NODES: &[Def<LedgerNode>] = columns! { LedgerNode: path Text, ns Ns, pct Percent };
 

@@ -221,16 +221,17 @@ struct All<'a>(Option<&'a MemTrace>);
 
 impl RunDecoder for All<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let Some(trace) = self.0.take() else { return Ok(false) };
-        // In one stretch, as when the references were given out.
-        for frames in trace.frames.chunks(1 << 15) {
-            batch.push_stack(frames.iter().copied());
-        }
-        for &(mut event, args) in &trace.events {
-            if let (What::SysEnter { args: place, .. }, Some(args)) = (&mut event.what, args) {
-                *place = batch.push_args(args);
+        if let Some(trace) = self.0.take() {
+            for &(mut event, args) in &trace.events {
+                if let (What::SysEnter { args: place, .. }, Some(args)) = (&mut event.what, args) {
+                    *place = batch.push_args(args);
+                }
+                batch.events.push(event);
             }
-            batch.events.push(event);
+            // In one stretch, as when the references were given out.
+            for frames in trace.frames.chunks(1 << 15) {
+                batch.push_stack(frames.iter().copied());
+            }
         }
         Ok(false)
     }

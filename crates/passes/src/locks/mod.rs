@@ -139,10 +139,10 @@ impl Engine {
             self.locks.lockdep.told(lock, kind, waiter);
         }
         let open = self.locks.contention.begin(now, Key { lock, kind, caller, waiter }, away);
-        self.set_contending(now, e, waiter, open);
         if let Some(slot) = waiter.slot() {
             self.threads[slot].contended = lock;
         }
+        self.set_contending(now, e, waiter, open);
     }
 
     #[cold]
@@ -177,9 +177,6 @@ impl Engine {
         let away = waiter.away(&self.threads, now);
         let open = self.locks.lockdep.contended(now, lock, class, waiter, away);
         self.set_dep_contending(now, e, waiter, open);
-        if let Some(slot) = waiter.slot() {
-            self.threads[slot].contended = lock;
-        }
     }
 
     #[cold]

@@ -79,12 +79,12 @@ pub(crate) fn layouts(table: &Table) -> &'static [Layout] {
         "switches" => SWITCHES,
         "irqs" if table.column("cpu").is_some() => IRQS_PER_CPU,
         "irqs" => IRQS,
+        "waits" => WAITS,
+        "path" => PATH,
         "locks" if table.column("comm").is_some() => LOCKS_TASK,
         "locks" if table.column("caller").is_some() => LOCKS_CALLER,
         "locks" if table.column("address").is_some() => LOCKS,
         "locks" => LOCKS_TYPE,
-        "waits" => WAITS,
-        "path" => PATH,
         _ => &[],
     }
 }
