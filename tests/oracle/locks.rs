@@ -260,6 +260,9 @@ fn differences<K: Ord + std::fmt::Debug>(ours: &BTreeMap<K, Sums>, theirs: &BTre
         .collect()
 }
 
+/// Rows of perf of one caller: contended, total, what rounding may hide of it, max, min.
+type Merged = (u64, f64, f64, f64, f64);
+
 /// Whether perf's row shows these sums.
 fn shows(row: &Row, s: &Sums) -> bool {
     row.contended == s.begun
@@ -432,7 +435,7 @@ fn locks_by_caller_equal_perf_lock_contention() {
         let mine = ours(&a, LockBy::Caller, LockSource::Contention, |r| {
             key(r.lock_type.as_ref().unwrap().as_deref().unwrap(), r.caller.as_ref().unwrap().as_deref().unwrap_or("Unknown"))
         });
-        let mut merged: BTreeMap<(String, String), (u64, f64, f64, f64, f64)> = BTreeMap::new();
+        let mut merged: BTreeMap<(String, String), Merged> = BTreeMap::new();
         for r in &theirs {
             let m = merged.entry(key(&r.first, &r.last)).or_insert((0, 0.0, 0.0, 0.0, f64::MAX));
             m.0 += r.contended;

@@ -251,7 +251,7 @@ impl Analysis {
         let o = &self.options;
         let named = || {
             let name = self.class(lock).or_else(|| self.lock_name(lock));
-            name.is_some_and(|n| o.lock_names.iter().any(|wanted| *wanted == n))
+            name.is_some_and(|n| o.lock_names.contains(&n))
         };
         (o.lock_addresses.is_empty() && o.lock_names.is_empty() || o.lock_addresses.contains(&lock) || named())
             && (o.lock_kinds.is_empty() || kinds.iter().any(|k| o.lock_kinds.contains(k)))
