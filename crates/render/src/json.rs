@@ -4,6 +4,7 @@ use crate::report::{Body, Report, SCHEMA, Section};
 use holdup_diagnose::Diagnosis;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Write `report` as JSON, with a final newline.
@@ -17,7 +18,11 @@ impl Serialize for Report {
         let mut map = s.serialize_map(None)?;
         map.serialize_entry("schema", SCHEMA)?;
         map.serialize_entry("command", self.command)?;
-        map.serialize_entry("trace", &self.trace)?;
+        if self.trace.is_dump() {
+            map.serialize_entry("trace", &BTreeMap::from([("path", &self.trace.path), ("format", &self.trace.format)]))?;
+        } else {
+            map.serialize_entry("trace", &self.trace)?;
+        }
         map.serialize_entry("quality", &self.quality)?;
         match &self.body {
             Body::Table(table) => map.serialize_entry("rows", &table.json_rows())?,

@@ -6,6 +6,7 @@ use holdup_diagnose::guide::Walk;
 use holdup_passes::{Analysis, Graph, Ledger};
 use holdup_trace::{QualityEntry, TraceInfo};
 use serde::Serialize;
+use std::path::Path;
 
 /// Id of the JSON output's schema.
 pub const SCHEMA: &str = "holdup/1";
@@ -50,6 +51,16 @@ impl TraceHead {
             lost_events: analysis.lost_events,
             clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
         }
+    }
+
+    /// No trace but a dump of counters: it has no times, CPUs and events.
+    pub fn dump(path: &Path, format: String) -> TraceHead {
+        let path = path.to_string_lossy().into_owned();
+        TraceHead { path, format, cpus: 0, start_ns: 0, end_ns: 0, wall_ns: 0, events: 0, lost_events: 0, clock: None }
+    }
+
+    pub(crate) fn is_dump(&self) -> bool {
+        self.cpus == 0 && self.events == 0 && self.wall_ns == 0 && self.end_ns == 0
     }
 
     /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.

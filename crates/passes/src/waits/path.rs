@@ -63,6 +63,9 @@ pub struct Path {
 /// Chains longer than this end in the last thread's waits.
 const DEPTH: usize = 48;
 
+/// Whose time, whether running, and through which object.
+type Part = (Slot, bool, Option<Object>);
+
 /// A stretch of time to explain.
 struct Task {
     slot: Slot,
@@ -82,7 +85,7 @@ impl Analysis {
             None => self.threads().filter(|(_, t)| !t.is_kthread()).max_by_key(|(s, t)| (self.effort(*s, t), std::cmp::Reverse(*s)))?,
         };
         let (from, to) = (t.born.max(self.start), t.died.unwrap_or(self.end));
-        let mut parts: BTreeMap<(Slot, bool, Option<Object>), (u64, Nanos, Nanos)> = BTreeMap::new();
+        let mut parts: BTreeMap<Part, (u64, Nanos, Nanos)> = BTreeMap::new();
         let mut add = |slot: Slot, runs: bool, through: Option<Object>, ns: Nanos| {
             if ns > 0 {
                 let p = parts.entry((slot, runs, through)).or_default();

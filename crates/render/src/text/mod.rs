@@ -106,8 +106,7 @@ fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn 
 
 /// `perf.data (perf.data): 4 CPUs, 1.673 s, 3214 events, none lost`
 fn head_line(trace: &TraceHead, paint: Paint) -> String {
-    if trace.cpus == 0 && trace.events == 0 && trace.wall_ns == 0 {
-        // No trace: a dump of counters.
+    if trace.is_dump() {
         return format!("{} ({})", paint.title(escape(&trace.path)), escape(&trace.format));
     }
     let lost = match trace.lost_events {
