@@ -24,6 +24,12 @@ pub(crate) enum Command {
     /// What holds the system up: a verdict with its evidence, and what to do next
     #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
     Diagnose(DiagnoseArgs),
+    /// The same questions one after the other, with the figures at each fork and a way back
+    #[command(after_help = "Example: holdup guide perf.data\n         holdup guide --yes perf.data > walk.txt")]
+    Guide(GuideArgs),
+    /// The rules behind a verdict: what each does, its thresholds, what it needs
+    #[command(after_help = "Example: holdup rules kernel-lock-conflict")]
+    Rules(RulesArgs),
     /// All tables on a page: sar's first screen, the ledger, the heaviest of each kind
     #[command(after_help = "Example: holdup summary -n 5 perf.data")]
     Summary(SummaryArgs),
@@ -151,6 +157,7 @@ pub(crate) enum FormatName {
     Text,
     Json,
     Csv,
+    Md,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -237,6 +244,42 @@ pub(crate) struct DiagnoseArgs {
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
+    /// Judge these figures (sar, utld, lockstat ... as TOML or JSON) instead of a trace
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "input", "baseline", "pid", "tid", "comm", "cpu", "time"])]
+    pub(crate) metrics: Option<PathBuf>,
+    /// The case to judge, where FILE of --metrics holds several
+    #[arg(long, value_name = "NAME", requires = "metrics")]
+    pub(crate) case: Option<String>,
+    /// Take thresholds of rules from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Every rule with all its evidence, those ruled out too
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuideArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Do not ask: follow the recommendations [default where input or output is no terminal]
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Ask even where input is no terminal, and read the answers from it
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) ask: bool,
+    /// Take thresholds of rules from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RulesArgs {
+    /// The manual page of this rule [default: a list of all]
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]

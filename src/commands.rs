@@ -1,11 +1,10 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
-use crate::cli::{Command, CommonArgs, DiagnoseArgs, GraphForm, IrqsBy, PathArgs, ProcsBy, SyscallsBy, TableArgs, WaitsArgs, WaitsByName};
+use crate::cli::{Command, CommonArgs, GraphForm, IrqsBy, PathArgs, ProcsBy, SyscallsBy, TableArgs, WaitsArgs, WaitsByName};
 use crate::config::Config;
 use crate::exit::{self, usage};
 use anyhow::Result;
-use holdup_diagnose::Class;
-use holdup_passes::{Analysis, Detail, Group, Options, WaitsBy, analyze};
+use holdup_passes::{Analysis, Detail, Group, WaitsBy, analyze};
 use holdup_render::{Body, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table, TraceHead, schema, text};
 use holdup_trace::{Capabilities, Reader, Severity};
 
@@ -17,7 +16,9 @@ const SUMMARY_ENTRIES: usize = 10;
 /// Run one verb.
 pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
-        Command::Diagnose(args) => return diagnose(args),
+        Command::Diagnose(args) => return crate::diagnose::run(args),
+        Command::Guide(args) => return crate::guide::run(args),
+        Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
@@ -88,36 +89,6 @@ fn path(args: &PathArgs) -> Result<()> {
         let head = PathHead { tid: path.tid, comm: path.comm, total_ns: path.total_ns };
         Ok(Body::Path(Box::new(PathBody { head, table })))
     })
-}
-
-fn diagnose(args: &DiagnoseArgs) -> Result<u8> {
-    let fail_on = args
-        .fail_on
-        .iter()
-        .map(|id| Class::from_id(id).ok_or_else(|| usage(format!("--fail-on: no class {id}; there are {}", class_ids()))))
-        .collect::<Result<Vec<Class>>>()?;
-    let baseline = match &args.baseline {
-        Some(path) => {
-            let reader = holdup_open::open(path)?;
-            Some(analyze(&*reader, &Options::default())?)
-        }
-        None => None,
-    };
-    let mut verdict = Class::NotEnoughEvidence;
-    report("diagnose", &args.common, |reader, analysis, _| {
-        let diagnosis = holdup_diagnose::diagnose(reader.info(), analysis, baseline.as_ref());
-        verdict = diagnosis.verdict.class;
-        Ok(Body::Diagnosis(Box::new(diagnosis)))
-    })?;
-    Ok(match verdict {
-        class if fail_on.contains(&class) => exit::FAILED,
-        Class::NotEnoughEvidence => exit::INCONCLUSIVE,
-        _ => exit::OK,
-    })
-}
-
-fn class_ids() -> String {
-    Class::ALL.iter().map(|c| c.id()).collect::<Vec<_>>().join(", ")
 }
 
 fn syscalls_group(by: SyscallsBy) -> Group {
@@ -200,8 +171,33 @@ pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'stat
     if list.iter().any(|(_, present, _)| *present) { None } else { list.first().map(|(_, _, events)| *events) }
 }
 
+/// The verbs of one table each, in a fixed order.
+pub(crate) fn table_names() -> Vec<&'static str> {
+    vec!["cpus", "procs", "syscalls", "switches", "irqs", "locks", "waits"]
+}
+
+/// The table of the verb `name`, as it is without options.
+pub(crate) fn any_table(name: &str, analysis: &Analysis, capabilities: &Capabilities) -> Option<Table> {
+    let mut table = match name {
+        "cpus" => schema::cpus(&analysis.cpu_rows()),
+        "procs" => schema::procs(&analysis.procs(Group::Thread), Group::Thread),
+        "syscalls" => schema::syscalls(&analysis.syscalls(Group::System), Group::System),
+        "switches" => schema::switches(&analysis.switches()),
+        "irqs" => schema::irqs(&analysis.irqs(true), true),
+        "locks" => crate::locks::by_class(analysis),
+        "waits" => schema::waits(&analysis.waits(WaitsBy::Object), WaitsBy::Object),
+        _ => return None,
+    };
+    table.missing = missing(table.name, capabilities);
+    Some(table)
+}
+
 /// Open, analyse, and write what `build` makes of it.
-fn report(command: &'static str, args: &CommonArgs, build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>) -> Result<()> {
+pub(crate) fn report(
+    command: &'static str,
+    args: &CommonArgs,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
     report_as(command, args, Detail::Sums, None, build)
 }
 

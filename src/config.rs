@@ -71,7 +71,16 @@ fn selection(args: &SelectArgs) -> Result<(Options, Option<Window>)> {
     Ok((options, window))
 }
 
-fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
+/// Text with all reasons, if asked for; the other forms have them anyway.
+pub(crate) fn explained(format: Format, explain: bool) -> Format {
+    match format {
+        Format::Text(options) => Format::Text(TextOptions { explain, ..options }),
+        other => other,
+    }
+}
+
+/// The form of output asked for.
+pub(crate) fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
     if args.json {
         return Ok(Format::Json);
     }
@@ -85,6 +94,7 @@ fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
     Ok(match args.format {
         FormatName::Json => Format::Json,
         FormatName::Csv => Format::Csv { separator: ",".to_owned() },
+        FormatName::Md => Format::Markdown,
         FormatName::Text => Format::Text(TextOptions {
             color: match args.color {
                 ColorName::Always => true,
@@ -94,6 +104,7 @@ fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
             width: output.width(),
             verbose: args.verbose,
             quiet: args.quiet,
+            explain: false,
         }),
     })
 }

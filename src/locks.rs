@@ -186,17 +186,7 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
     table.notes = notes;
     let report = Report {
         command: "locks",
-        trace: TraceHead {
-            path: config.trace.to_string_lossy().into_owned(),
-            format: format!("lock_stat {}", stat.version),
-            cpus: 0,
-            start_ns: 0,
-            end_ns: 0,
-            wall_ns: 0,
-            events: 0,
-            lost_events: 0,
-            clock: None,
-        },
+        trace: TraceHead::dump(&config.trace, format!("lock_stat {}", stat.version)),
         quality: Vec::new(),
         body: finish(table, args, &config)?,
     };

@@ -3,10 +3,13 @@
 mod cli;
 mod commands;
 mod config;
+mod diagnose;
 mod events;
 mod exit;
+mod guide;
 mod locks;
 mod output;
+mod rules;
 mod window;
 
 use clap::Parser;

@@ -247,6 +247,11 @@ fn ours<K: Ord>(a: &Analysis, by: LockBy, source: LockSource, key: impl Fn(&Lock
     out
 }
 
+/// perf writes -1 for who it does not know.
+fn tid_of(r: &LockRow) -> i64 {
+    r.tid.unwrap().map_or(-1, i64::from)
+}
+
 fn differences<K: Ord + std::fmt::Debug>(ours: &BTreeMap<K, Sums>, theirs: &BTreeMap<K, Sums>) -> Vec<String> {
     let keys: BTreeSet<&K> = ours.keys().chain(theirs.keys()).collect();
     keys.into_iter()
@@ -254,6 +259,9 @@ fn differences<K: Ord + std::fmt::Debug>(ours: &BTreeMap<K, Sums>, theirs: &BTre
         .map(|k| format!("{k:x?}: holdup {:?}, plain {:?}", ours.get(k), theirs.get(k)))
         .collect()
 }
+
+/// Rows of perf of one caller: contended, total, what rounding may hide of it, max, min.
+type Merged = (u64, f64, f64, f64, f64);
 
 /// Whether perf's row shows these sums.
 fn shows(row: &Row, s: &Sums) -> bool {
@@ -342,12 +350,12 @@ fn locks_by_task_equal_perf_lock_contention_t() {
         let events = script(file);
         let by_rule = plain(&events, false, |e| e.tid);
         let right = plain(&events, true, |e| e.tid);
-        let mine = ours(&a, LockBy::Task, LockSource::Contention, |r| r.tid.unwrap());
+        let mine = ours(&a, LockBy::Task, LockSource::Contention, tid_of);
         for d in differences(&mine, &right) {
             tally.fail(format!("{}: {d}", file.name));
         }
         let names: BTreeMap<i64, String> =
-            a.locks_from(LockBy::Task, LockSource::Contention).into_iter().map(|r| (r.tid.unwrap(), r.comm.unwrap())).collect();
+            a.locks_from(LockBy::Task, LockSource::Contention).into_iter().map(|r| (tid_of(&r), r.comm.unwrap())).collect();
         tally.check(theirs.len() == by_rule.values().filter(|s| s.total > 0).count(), || {
             format!("{}: perf prints {} rows", file.name, theirs.len())
         });
@@ -427,7 +435,7 @@ fn locks_by_caller_equal_perf_lock_contention() {
         let mine = ours(&a, LockBy::Caller, LockSource::Contention, |r| {
             key(r.lock_type.as_ref().unwrap().as_deref().unwrap(), r.caller.as_ref().unwrap().as_deref().unwrap_or("Unknown"))
         });
-        let mut merged: BTreeMap<(String, String), (u64, f64, f64, f64, f64)> = BTreeMap::new();
+        let mut merged: BTreeMap<(String, String), Merged> = BTreeMap::new();
         for r in &theirs {
             let m = merged.entry(key(&r.first, &r.last)).or_insert((0, 0.0, 0.0, 0.0, f64::MAX));
             m.0 += r.contended;

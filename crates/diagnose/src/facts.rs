@@ -1,5 +1,6 @@
 //! The figures that rules look at, drawn once from the tables.
 
+use crate::thresholds::{Threshold, Thresholds};
 use holdup_passes::{Analysis, Cause, Group, Ledger, Server, Slot, SyscallRow, Thread, WaitRow};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
@@ -24,6 +25,8 @@ const FEW_CALLS: u64 = 5;
 
 /// Everything a rule may look at.
 pub struct Facts<'a> {
+    /// What rules hold figures against.
+    pub thresholds: Thresholds,
     /// The tables.
     pub analysis: &'a Analysis,
     /// What the file is.
@@ -57,8 +60,13 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Draw them.
+    /// Draw them; every threshold has its default.
     pub fn new(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>) -> Facts<'a> {
+        Facts::with(info, analysis, baseline, Thresholds::default())
+    }
+
+    /// Draw them.
+    pub fn with(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>, thresholds: Thresholds) -> Facts<'a> {
         let wall = analysis.wall_ns();
         let mut calls = analysis.syscalls(Group::System);
         calls.sort_by(|a, b| (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr)));
@@ -67,6 +75,7 @@ impl<'a> Facts<'a> {
             applications().map(|(s, t)| (s, t.running_ns)).filter(|&(_, ns)| ns > 0 && ns * 100 >= wall).collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
         Facts {
+            thresholds,
             analysis,
             info,
             baseline,
@@ -83,6 +92,11 @@ impl<'a> Facts<'a> {
             queued: applications().map(|(_, t)| t.queued_ns).sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
         }
+    }
+
+    /// The value of a threshold.
+    pub fn limit(&self, threshold: &Threshold) -> f64 {
+        self.thresholds.get(threshold)
     }
 
     /// Part of capacity in per cent.

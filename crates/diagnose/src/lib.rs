@@ -10,25 +10,38 @@
 //! that matters ([`verdict`]).
 
 mod facts;
+pub mod guide;
+pub mod metrics;
 mod record;
 mod report;
 pub mod rules;
+mod thresholds;
 mod verdict;
 
 pub use facts::Facts;
 pub use record::record_command;
-pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Verdict};
+pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Step, Verdict};
+pub use thresholds::{Setting, Threshold, ThresholdError, Thresholds};
 
 use holdup_passes::Analysis;
 use holdup_trace::TraceInfo;
 
-/// Judge a trace, beside another of the same work if there is one.
+/// Judge a trace by the default thresholds, beside another of the same work if there is one.
 pub fn diagnose(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>) -> Diagnosis {
-    let facts = Facts::new(info, analysis, baseline);
-    let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(&facts)).collect();
+    diagnose_with(info, analysis, baseline, Thresholds::default())
+}
+
+/// Judge a trace by other thresholds than the default ones.
+pub fn diagnose_with(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>, thresholds: Thresholds) -> Diagnosis {
+    judge(&Facts::with(info, analysis, baseline, thresholds))
+}
+
+/// Judge the facts.
+pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
+    let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(facts)).collect();
     // Stable: rules of equal loss stay in the order of the list.
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
-    let verdict = verdict::decide(&facts, &findings);
-    let next = verdict::next_commands(&facts, verdict.class);
-    Diagnosis { verdict, ledger: analysis.ledger(), findings, next }
+    let verdict = verdict::decide(facts, &findings);
+    let next = verdict::next_commands(facts, verdict.class);
+    Diagnosis { verdict, ledger: facts.ledger.clone(), findings, next, thresholds: facts.thresholds.settings(), source: None }
 }

@@ -1,5 +1,6 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
+use crate::thresholds::Setting;
 use holdup_passes::Ledger;
 use serde::{Serialize, Serializer};
 
@@ -66,6 +67,11 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Commands that lead on.
     pub next: Vec<String>,
+    /// Thresholds that are not at their defaults.
+    pub thresholds: Vec<Setting>,
+    /// Where figures come from that are no trace's; absent for a trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// The class that explains most.
@@ -81,10 +87,29 @@ pub struct Verdict {
     pub runner_up: Option<Class>,
     /// What lowers the confidence.
     pub reservations: Vec<String>,
+    /// The factors that make the confidence, first the one that the figures alone give.
+    pub steps: Vec<Step>,
 }
 
-/// What one rule found.
+/// A factor of the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// What it is for.
+    pub what: String,
+    /// 0 to 1.
+    pub factor: f64,
+}
+
+impl Step {
+    /// Rounded to three decimals.
+    pub(crate) fn of(what: &str, factor: f64) -> Step {
+        Step { what: what.to_owned(), factor: (factor * 1000.0).round() / 1000.0 }
+    }
+}
+
+/// What one rule found. A `share` that is no number is one that cannot be known: it and
+/// `lost_cpu_ns` are `null` in JSON.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// What it is about.
     pub class: Class,
@@ -104,6 +129,30 @@ pub struct Finding {
     pub ruled_out: Option<String>,
     /// What to do.
     pub advice: Vec<String>,
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut out = s.serialize_struct("Finding", 9)?;
+        out.serialize_field("class", &self.class)?;
+        out.serialize_field("rule", self.rule)?;
+        out.serialize_field("share", &self.priced().map(|_| self.share))?;
+        out.serialize_field("lost_cpu_ns", &self.priced())?;
+        out.serialize_field("summary", &self.summary)?;
+        out.serialize_field("culprits", &self.culprits)?;
+        out.serialize_field("evidence", &self.evidence)?;
+        out.serialize_field("ruled_out", &self.ruled_out)?;
+        out.serialize_field("advice", &self.advice)?;
+        out.end()
+    }
+}
+
+impl Finding {
+    /// The CPU time lost, where it can be known.
+    pub fn priced(&self) -> Option<u64> {
+        (!self.share.is_nan()).then_some(self.lost_cpu_ns)
+    }
 }
 
 /// Who or what holds things up.

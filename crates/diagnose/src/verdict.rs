@@ -2,17 +2,35 @@
 
 use crate::facts::Facts;
 use crate::record::record_command;
-use crate::report::{Class, Finding, Verdict};
-use crate::rules::MATTERS_PCT;
+use crate::report::{Class, Finding, Step, Verdict};
+use crate::rules::MATTERS;
+use crate::thresholds::Threshold;
 use holdup_trace::QualityCode;
 
-/// Kernel time of applications outside synchronisation calls, in per cent of capacity, that no
-/// rule explains and that is too much to call a system healthy: it may be spinning on locks.
-const UNEXPLAINED_KERNEL_PCT: f64 = 40.0;
-/// Capacity that is not accounted for, in per cent, beyond which nothing can be said.
-const UNACCOUNTED_PCT: f64 = 30.0;
-/// Shorter traces show a moment, not a behaviour.
-const SHORT_NS: u64 = 200_000_000;
+/// What the verdict itself holds figures against.
+pub(crate) const THRESHOLDS: &[Threshold] = &[UNEXPLAINED_KERNEL, UNACCOUNTED, SHORT];
+
+pub(crate) const UNEXPLAINED_KERNEL: Threshold = Threshold {
+    key: "verdict.unexplained_kernel_pct",
+    default: 40.0,
+    unit: "% of capacity",
+    meaning: "kernel time of applications outside synchronisation calls that no rule explains and that is too much to call a system healthy: it may be spinning on locks",
+    source: "AIX cases 1 and 3, both waiting for locks, spend 43 and 60.5 % of capacity in the kernel",
+};
+const UNACCOUNTED: Threshold = Threshold {
+    key: "verdict.unaccounted_pct",
+    default: 30.0,
+    unit: "% of capacity",
+    meaning: "capacity that is not accounted for, beyond which nothing can be said",
+    source: "twice what a finding must cost to matter: more than that could hide the largest finding",
+};
+const SHORT: Threshold = Threshold {
+    key: "verdict.short_ms",
+    default: 200.0,
+    unit: "ms",
+    meaning: "shorter traces show a moment, not a behaviour",
+    source: "some fifty time slices of a fair scheduler (3 to 4 ms each)",
+};
 
 /// Decide. `findings` are sorted: those that hold first, largest loss first.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
@@ -29,7 +47,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let judged = facts.analysis.cpus == 1 || facts.crowded.iter().any(|c| c.mean_ns > 0);
     let kernel = if judged { 0.0 } else { facts.node("busy/kernel") - explained_kernel(facts) };
     let best_share = best.filter(|b| b.class != Class::CpuOverload).map_or(0.0, |b| b.share);
-    if kernel >= UNEXPLAINED_KERNEL_PCT && kernel > best_share {
+    if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);
         let what = format!(
             "{kernel:.0} % of capacity goes into system calls ({}) and this trace does not show why: they may be long, or spin on locks",
@@ -51,7 +69,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             } else {
                 format!("CPUs are {busy:.0} % busy because there is no more work: no cause costs more than {largest:.0} % of capacity")
             };
-            verdict(facts, Class::Healthy, 0.95 - largest / MATTERS_PCT * 0.35, what, None)
+            verdict(facts, Class::Healthy, 0.95 - largest / facts.limit(&MATTERS) * 0.35, what, None)
         }
     }
 }
@@ -65,7 +83,7 @@ fn no_evidence(facts: &Facts<'_>) -> Option<String> {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
     }
     let unaccounted = facts.node("unaccounted");
-    if unaccounted >= UNACCOUNTED_PCT {
+    if unaccounted >= facts.limit(&UNACCOUNTED) {
         let why = if facts.info.system_wide == Some(false) { "it was recorded for some tasks only" } else { "too many events are missing" };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
@@ -92,8 +110,10 @@ fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {
 fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, runner_up: Option<Class>) -> Verdict {
     let mut confidence = confidence;
     let mut reservations = Vec::new();
+    let mut steps = vec![Step::of("by how far the largest finding leads, in a perfect trace", confidence)];
     let mut doubt = |factor: f64, why: String| {
         confidence *= factor;
+        steps.push(Step::of(&why, factor));
         reservations.push(why);
     };
     let q = &facts.analysis.quality;
@@ -111,7 +131,7 @@ fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, ru
     if unaccounted >= 5.0 {
         doubt(1.0 - unaccounted / 100.0, format!("{unaccounted:.0} % of capacity is unaccounted for"));
     }
-    if facts.wall < SHORT_NS {
+    if (facts.wall as f64) < facts.limit(&SHORT) * 1e6 {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
     }
     let lacking: Vec<&str> = facts
@@ -125,7 +145,7 @@ fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, ru
     if !(facts.caps.syscalls && (facts.caps.wakeups || facts.caps.wakers)) {
         doubt(0.7, format!("not recorded: {}", lacking.join(", ")));
     }
-    Verdict { class, confidence: (confidence.clamp(0.0, 0.99) * 100.0).round() / 100.0, summary, runner_up, reservations }
+    Verdict { class, confidence: (confidence.clamp(0.0, 0.99) * 100.0).round() / 100.0, summary, runner_up, reservations, steps }
 }
 
 /// Commands that lead on from a verdict; `TRACE` stands for the file.

@@ -26,7 +26,7 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
             return unsupported(what, way_out);
         }
     }
-    if starts(b"/* CTF ") || starts(&[0xc1, 0x1f, 0xfc, 0xc1]) || starts(&[0xc1, 0xfc, 0x1f, 0xc1]) || is_ctf2(head) {
+    if starts(b"/* CTF ") || CTF.iter().any(|m| starts(m)) || is_ctf2(head) {
         return ctf();
     }
     if head.get(257..262) == Some(b"ustar") {
@@ -50,6 +50,12 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         return unsupported(
             "text of an unknown kind",
             "holdup reads perf script's text if it has time and event, trace-cmd report's, and the kernel's trace file",
+        );
+    }
+    if is_ring_buffer(head) {
+        return unsupported(
+            "one CPU's raw ring buffer (trace_pipe_raw)",
+            "name the folder that holds the files of all CPUs and formats/, which says what the events are",
         );
     }
     if is_pprof(head) {
@@ -79,6 +85,32 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"PAR1", "a Parquet file", "holdup reads the trace it was made from"),
     (b"SIMPLEPERF", "a simpleperf report", "holdup reads the perf.data it was made from"),
 ];
+
+/// A packet of data, packetized metadata and an index of CTF 1.8, in both byte orders.
+const CTF: &[[u8; 4]] = &[
+    [0xc1, 0x1f, 0xfc, 0xc1],
+    [0xc1, 0xfc, 0x1f, 0xc1],
+    [0x57, 0x1d, 0xd1, 0x75],
+    [0x75, 0xd1, 0x1d, 0x57],
+    [0xc1, 0xf1, 0xdc, 0xc1],
+    [0xc1, 0xdc, 0xf1, 0xc1],
+];
+
+/// Two pages of the kernel's ring buffer: each begins with a time and the bytes used of it (in four
+/// or eight bytes, with flags in the topmost).
+fn is_ring_buffer(head: &[u8]) -> bool {
+    let page = |at: usize| -> Option<(u64, u32)> {
+        let time = u64::from_le_bytes(head.get(at..at + 8)?.try_into().ok()?);
+        let used = u32::from_le_bytes(head.get(at + 8..at + 12)?.try_into().ok()?) & 0x00ff_ffff;
+        Some((time, used))
+    };
+    let Some((a, used)) = page(0) else { return false };
+    // A file may be one page.
+    let (b, used_b) = if head.len() == 4096 { (a, used) } else { page(4096).unwrap_or((0, 0)) };
+    // An hour at most lies between two pages of one recording.
+    let plausible = |used: u32| (1..=4084).contains(&used);
+    a > 0 && a <= b && b - a < 3_600_000_000_000 && plausible(used) && (plausible(used_b) || used_b == 0)
+}
 
 /// CTF 2: a JSON text sequence.
 fn is_ctf2(head: &[u8]) -> bool {
@@ -136,6 +168,11 @@ mod tests {
         let mut etl = vec![0u8; 128];
         etl[..4].copy_from_slice(&0x1_0000u32.to_le_bytes());
         etl[72..76].copy_from_slice(&[2, 0, 2, 0xc0]);
+        let mut ring = vec![1u8; 8192];
+        for (at, time) in [(0, 5_000_000u64), (4096, 6_000_000)] {
+            ring[at..at + 8].copy_from_slice(&time.to_le_bytes());
+            ring[at + 8..at + 16].copy_from_slice(&4000u64.to_le_bytes());
+        }
         let mut tar = vec![b'a'; 512];
         tar[257..262].copy_from_slice(b"ustar");
         for (head, what) in [
@@ -143,6 +180,8 @@ mod tests {
             (&[0; 64], "zero bytes"),
             (b"\x7fELF\x02\x01", "ELF"),
             (b"/* CTF 1.8 */", "CTF"),
+            (&[0x57, 0x1d, 0xd1, 0x75, 0], "CTF"),
+            (&ring, "trace_pipe_raw"),
             (b"\x1e{\"type\":\"preamble\"}", "CTF"),
             (&[0xc1, 0x1f, 0xfc, 0xc1, 0], "CTF"),
             (b"\x0a\x10\x32\x0e\x08\x01\0\0", "Perfetto"),

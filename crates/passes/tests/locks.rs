@@ -95,7 +95,7 @@ fn the_idle_tasks_of_two_cpus_are_two_waiters_in_one_row() {
     assert_eq!(rows.len(), 1);
     assert_eq!(
         (rows[0].tid, rows[0].comm.as_deref(), rows[0].contended, rows[0].wait_total_ns),
-        (Some(0), Some("swapper"), Some(2), Some(30))
+        (Some(Some(0)), Some("swapper"), Some(2), Some(30))
     );
     assert_eq!(by_address(&a, A).max_waiters, Some(2));
 }

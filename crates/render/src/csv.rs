@@ -8,6 +8,7 @@
 use crate::report::{Body, Report, Section};
 use crate::schema;
 use crate::table::{Cell, Table};
+use holdup_diagnose::Diagnosis;
 use std::io::{self, Write};
 
 /// Write `report` as CSV with `separator` between the cells.
@@ -15,16 +16,8 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
     match &report.body {
         Body::Table(table) => write_table(table, separator, out),
         Body::Ledger(ledger) => write_table(&schema::nodes(&ledger.nodes), separator, out),
-        Body::Diagnosis(d) => {
-            write_line(["class", "rule", "share", "lost_cpu_ns", "verdict", "summary", "ruled_out"].into_iter(), separator, out)?;
-            for f in &d.findings {
-                let verdict = (f.class == d.verdict.class).to_string();
-                let (share, lost) = (f.share.to_string(), f.lost_cpu_ns.to_string());
-                let ruled_out = f.ruled_out.as_deref().unwrap_or("");
-                write_line([f.class.id(), f.rule, &share, &lost, &verdict, &f.summary, ruled_out].into_iter(), separator, out)?;
-            }
-            Ok(())
-        }
+        Body::Diagnosis(d) => write_diagnosis(d, separator, out),
+        Body::Guide(walk) => write_diagnosis(&walk.diagnosis, separator, out),
         Body::Path(path) => write_table(&path.table, separator, out),
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), separator, out),
         Body::Info(info) => {
@@ -52,6 +45,18 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
     }
 }
 
+fn write_diagnosis(d: &Diagnosis, separator: &str, out: &mut dyn Write) -> io::Result<()> {
+    write_line(["class", "rule", "share", "lost_cpu_ns", "verdict", "summary", "ruled_out"].into_iter(), separator, out)?;
+    for f in &d.findings {
+        let verdict = (f.class == d.verdict.class).to_string();
+        let share = f.priced().map_or(String::new(), |_| f.share.to_string());
+        let lost = f.priced().map_or(String::new(), |ns| ns.to_string());
+        let ruled_out = f.ruled_out.as_deref().unwrap_or("");
+        write_line([f.class.id(), f.rule, &share, &lost, &verdict, &f.summary, ruled_out].into_iter(), separator, out)?;
+    }
+    Ok(())
+}
+
 fn write_table(table: &Table, separator: &str, out: &mut dyn Write) -> io::Result<()> {
     write_line(table.columns.iter().map(|c| c.key), separator, out)?;
     for row in table.shown() {
@@ -60,7 +65,8 @@ fn write_table(table: &Table, separator: &str, out: &mut dyn Write) -> io::Resul
     Ok(())
 }
 
-fn field(cell: &Cell) -> String {
+/// One cell as text; empty where the trace cannot say.
+pub(crate) fn field(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),
         Cell::Bool(b) => b.to_string(),

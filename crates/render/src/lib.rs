@@ -1,4 +1,4 @@
-//! The sinks: one [`Report`] as text, JSON or CSV.
+//! The sinks: one [`Report`] as text, JSON, CSV or Markdown.
 //!
 //! A report holds plain values. [`schema`] says once per row type which field is which column;
 //! from there on every renderer works on the same [`Table`]. Only text rounds and scales; JSON and
@@ -7,13 +7,14 @@
 pub mod csv;
 mod info;
 pub mod json;
+pub mod markdown;
 mod report;
 pub mod schema;
 mod table;
 pub mod text;
 
 pub use info::{Capability, Fact, Info, Node};
-pub use report::{Body, GraphBody, PathBody, PathHead, Report, SCHEMA, Section, TraceHead};
+pub use report::{Body, FIGURES, GraphBody, PathBody, PathHead, Report, SCHEMA, Section, TraceHead};
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};
 
@@ -26,6 +27,8 @@ pub enum Format {
     Text(TextOptions),
     /// Schema `holdup/1`.
     Json,
+    /// Markdown, for issues and wikis.
+    Markdown,
     /// Comma-separated, or separated by something else.
     Csv {
         /// What stands between the cells.
@@ -38,6 +41,7 @@ pub fn write(report: &Report, format: &Format, out: &mut dyn Write) -> io::Resul
     match format {
         Format::Text(options) => text::write(report, options, out),
         Format::Json => json::write(report, out),
+        Format::Markdown => markdown::write(report, out),
         Format::Csv { separator } => csv::write(report, separator, out),
     }
 }

@@ -2,12 +2,17 @@
 
 use crate::{Info, Table};
 use holdup_diagnose::Diagnosis;
+use holdup_diagnose::guide::Walk;
 use holdup_passes::{Analysis, Graph, Ledger};
 use holdup_trace::{QualityEntry, TraceInfo};
 use serde::Serialize;
+use std::path::Path;
 
 /// Id of the JSON output's schema.
 pub const SCHEMA: &str = "holdup/1";
+
+/// The format of a head that stands for figures instead of a trace.
+pub const FIGURES: &str = "figures";
 
 /// The trace as the envelope shows it.
 #[derive(Clone, Debug, Serialize)]
@@ -48,6 +53,21 @@ impl TraceHead {
         }
     }
 
+    /// No trace but a dump of counters: it has no times, CPUs and events.
+    pub fn dump(path: &Path, format: String) -> TraceHead {
+        let path = path.to_string_lossy().into_owned();
+        TraceHead { path, format, cpus: 0, start_ns: 0, end_ns: 0, wall_ns: 0, events: 0, lost_events: 0, clock: None }
+    }
+
+    pub(crate) fn is_dump(&self) -> bool {
+        self.cpus == 0 && self.events == 0 && self.wall_ns == 0 && self.end_ns == 0
+    }
+
+    /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
+    pub fn of_figures(path: String, cpus: u32, wall_ns: u64) -> TraceHead {
+        TraceHead { path, format: FIGURES.to_owned(), cpus, start_ns: 0, end_ns: wall_ns, wall_ns, events: 0, lost_events: 0, clock: None }
+    }
+
     /// CPUs x wall time.
     pub fn capacity_ns(&self) -> u64 {
         self.wall_ns.saturating_mul(self.cpus.into())
@@ -63,6 +83,8 @@ pub enum Body {
     Ledger(Ledger),
     /// The verdict.
     Diagnosis(Box<Diagnosis>),
+    /// The verdict, reached step by step.
+    Guide(Box<Walk>),
     /// The critical path of a thread.
     Path(Box<PathBody>),
     /// Who waits for whom.

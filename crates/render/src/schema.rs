@@ -241,7 +241,7 @@ mod tests {
         same_keys(SarRow { cpu: Some(0), ..Default::default() }, SAR);
         let lock = LockRow {
             comm: Some(String::new()),
-            tid: Some(1),
+            tid: Some(Some(1)),
             address: Some(None),
             name: Some(None),
             lock_type: Some(None),

@@ -110,7 +110,6 @@ cells! {
     u16: |v| Cell::Int((*v).into()),
     u32: |v| Cell::Int((*v).into()),
     u64: |v| Cell::Int(*v),
-    i64: |v| u64::try_from(*v).map_or_else(|_| Cell::Text(v.to_string()), Cell::Int),
     f64: |v| Cell::Float(*v),
     String: |v| Cell::Text(v.clone()),
     &'static str: |v| Cell::Text((*v).to_owned()),

@@ -16,13 +16,21 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_passes::Cause;
 use holdup_syscalls::WaitKind;
 
-pub(super) const RULE: Rule = Rule { id: "application-serialization", class: Class::ApplicationSerialization, check };
+pub(super) const RULE: Rule = Rule {
+    id: "application-serialization",
+    class: Class::ApplicationSerialization,
+    check,
+    file: include_str!("application_serialization.rs"),
+    needs: &["switches", "syscalls"],
+    thresholds: &[MATTERS],
+    fixtures: Fixtures { positive: "ser_semop_perf_c8/perf.data", negative: "imb_server_c4/perf.data" },
+};
 
 const SERVICES: &[WaitKind] = &[WaitKind::Semaphore, WaitKind::MessageQueue, WaitKind::FileLock];
 
@@ -46,7 +54,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (wakers, most) = facts.wakers(Cause::KernelService);
     f.evidence = vec![
         Evidence::of("idle while threads waited in kernel services", facts.pct(idle), "% of capacity", "ledger idle/kernel-services")
-            .against(super::MATTERS_PCT),
+            .against(facts.limit(&MATTERS)),
         Evidence::of("CPU time inside semaphore, queue and file lock calls", facts.pct(cpu), "% of capacity", "syscalls"),
         Evidence::of("threads asleep in them, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),

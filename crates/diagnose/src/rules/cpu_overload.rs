@@ -10,16 +10,37 @@
 //!
 //! Source: PARbench on the p690, loads above 100 %.
 
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::thresholds::Threshold;
 
-pub(super) const RULE: Rule = Rule { id: "cpu-overload", class: Class::CpuOverload, check };
+pub(super) const RULE: Rule = Rule {
+    id: "cpu-overload",
+    class: Class::CpuOverload,
+    check,
+    file: include_str!("cpu_overload.rs"),
+    needs: &["switches"],
+    thresholds: &[MATTERS, BUSY, QUEUE],
+    fixtures: Fixtures { positive: "over_cpu_x3_c2/perf.data", negative: "healthy_cpu_threads_c4/perf.data" },
+};
 
-/// CPUs must be this busy, in per cent.
-const BUSY_PCT: f64 = 85.0;
-/// And this many threads per CPU must run or want to.
-const QUEUE_PER_CPU: f64 = 1.25;
+/// Also that of [`crate::metrics`].
+pub(crate) const BUSY: Threshold = Threshold {
+    key: "cpu-overload.busy_pct",
+    default: 85.0,
+    unit: "% of accounted time",
+    meaning: "CPUs less busy than this are not overloaded",
+    source: "PARbench on the p690: overload is load beyond 100 %; start and end of a short recording leave CPUs idle",
+};
+/// Also that of [`crate::metrics`].
+pub(crate) const QUEUE: Threshold = Threshold {
+    key: "cpu-overload.queue_per_cpu",
+    default: 1.25,
+    unit: "threads",
+    meaning: "threads per CPU that run or want to, below which there is no queue",
+    source: "PARbench on the p690: 1 is a full load; recorders and daemons add some hundredths per CPU",
+};
 
 fn check(facts: &Facts<'_>) -> Finding {
     let cpus = facts.analysis.cpus.max(1) as f64;
@@ -29,13 +50,13 @@ fn check(facts: &Facts<'_>) -> Finding {
     let summary = format!("{:.1} threads want {cpus} CPUs, which are {busy:.0} % busy", facts.queue);
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of("CPUs busy", busy, "% of accounted time", "ledger busy").against(BUSY_PCT),
-        Evidence::of("threads running or ready, per CPU", queue, "threads", "run queue").against(QUEUE_PER_CPU),
+        Evidence::of("CPUs busy", busy, "% of accounted time", "ledger busy").against(facts.limit(&BUSY)),
+        Evidence::of("threads running or ready, per CPU", queue, "threads", "run queue").against(facts.limit(&QUEUE)),
         Evidence::of("CPU time that ready threads lacked", facts.pct(facts.ready), "% of capacity", "procs runnable"),
     ];
-    f.ruled_out = if busy < BUSY_PCT {
+    f.ruled_out = if busy < facts.limit(&BUSY) {
         Some(format!("CPUs are only {busy:.0} % busy"))
-    } else if queue < QUEUE_PER_CPU {
+    } else if queue < facts.limit(&QUEUE) {
         Some(format!("only {queue:.2} threads per CPU run or want to"))
     } else {
         None

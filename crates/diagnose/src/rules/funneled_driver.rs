@@ -18,18 +18,38 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::thresholds::Threshold;
 use holdup_passes::CpuRow;
 
-pub(super) const RULE: Rule = Rule { id: "funneled-driver", class: Class::FunneledDriver, check };
+pub(super) const RULE: Rule = Rule {
+    id: "funneled-driver",
+    class: Class::FunneledDriver,
+    check,
+    file: include_str!("funneled_driver.rs"),
+    needs: &["switches"],
+    thresholds: &[MATTERS, SATURATED, CONCENTRATED],
+    fixtures: Fixtures { positive: "fun_raid6_write_perf_c8/perf.data", negative: "io_disk_perf_c4/perf.data" },
+};
 
-/// The CPU must spend this part of its time on driver work, in per cent. The funnels of the
-/// labelled corpus spend 66 to 97 %, their controls at most 30 %.
-const SATURATED_PCT: f64 = 60.0;
-/// And do this part of all driver work, in per cent. Spread evenly it would be 100/N.
-const CONCENTRATED_PCT: f64 = 55.0;
+/// Also that of [`crate::guide`].
+pub(crate) const SATURATED: Threshold = Threshold {
+    key: "funneled-driver.saturated_pct",
+    default: 60.0,
+    unit: "% of its time",
+    meaning: "the CPU must spend this part of its time on driver work",
+    source: "the funnels of the labelled corpus spend 66 to 97 %, their controls at most 30 %",
+};
+/// Also that of [`crate::guide`].
+pub(crate) const CONCENTRATED: Threshold = Threshold {
+    key: "funneled-driver.concentrated_pct",
+    default: 55.0,
+    unit: "%",
+    meaning: "and do this part of all driver work",
+    source: "spread evenly it would be 100/N",
+};
 
 fn driver(row: &CpuRow) -> u64 {
     row.kthread_ns + row.irq_ns.unwrap_or(0) + row.softirq_ns.unwrap_or(0)
@@ -61,14 +81,14 @@ fn check(facts: &Facts<'_>) -> Finding {
     );
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of(format!("driver work on CPU {}", top.cpu), saturated, "% of its time", "cpus").against(SATURATED_PCT),
-        Evidence::of("its part of all driver work", concentrated, "%", "cpus").against(CONCENTRATED_PCT),
+        Evidence::of(format!("driver work on CPU {}", top.cpu), saturated, "% of its time", "cpus").against(facts.limit(&SATURATED)),
+        Evidence::of("its part of all driver work", concentrated, "%", "cpus").against(facts.limit(&CONCENTRATED)),
         Evidence::of("idle elsewhere, not waiting for other threads", facts.pct(lost), "% of capacity", "ledger")
-            .against(super::MATTERS_PCT),
+            .against(facts.limit(&MATTERS)),
     ];
-    if f.ruled_out.is_none() && saturated < SATURATED_PCT {
+    if f.ruled_out.is_none() && saturated < facts.limit(&SATURATED) {
         f.ruled_out = Some(format!("no CPU spends more than {saturated:.0} % of its time on driver work"));
-    } else if f.ruled_out.is_none() && concentrated < CONCENTRATED_PCT {
+    } else if f.ruled_out.is_none() && concentrated < facts.limit(&CONCENTRATED) {
         f.ruled_out = Some(format!("driver work is spread: CPU {} does {concentrated:.0} % of it", top.cpu));
     }
     f.culprits = culprit.into_iter().collect();

@@ -8,15 +8,26 @@
 //! It is no SMP problem: "it is good practice to examine the system for obvious problems such as
 //! I/O bottlenecks … before assuming that an SMP system problem exists".
 //!
+//! # What to do
+//! Look at the disks: more of them, faster ones, or fewer and larger requests.
+//!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
 use super::application_serialization::syscall;
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_passes::Cause;
 
-pub(super) const RULE: Rule = Rule { id: "io-bound", class: Class::IoBound, check };
+pub(super) const RULE: Rule = Rule {
+    id: "io-bound",
+    class: Class::IoBound,
+    check,
+    file: include_str!("io_bound.rs"),
+    needs: &["switches", "syscalls"],
+    thresholds: &[MATTERS],
+    fixtures: Fixtures { positive: "io_disk_perf_c4/perf.data", negative: "ser_flock_c4/perf.data" },
+};
 
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/io");
@@ -31,7 +42,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let mut f = finding(facts, &RULE, idle, summary);
     f.evidence = vec![
-        Evidence::of("idle while threads waited for I/O", facts.pct(idle), "% of capacity", "ledger idle/io").against(super::MATTERS_PCT),
+        Evidence::of("idle while threads waited for I/O", facts.pct(idle), "% of capacity", "ledger idle/io")
+            .against(facts.limit(&MATTERS)),
         Evidence::of("threads asleep for it, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
     ];
     f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();

@@ -5,7 +5,7 @@
 //! * **sleeping**: idle CPU time while threads waited for kernel locks: between `contention_begin`
 //!   and `contention_end`, or asleep uninterruptibly until another application thread woke them;
 //! * **spinning**: CPU time of system calls beyond what the same call costs with few threads in
-//!   the kernel. Much spinning leaves no event (optimistic spinning of rwsems, test-and-set
+//!   the kernel, or the time between contention events on a CPU where that is more. Much spinning leaves no event (optimistic spinning of rwsems, test-and-set
 //!   spinlocks in guests), but it cannot hide that a call costs more in company.
 //!
 //! Calls that applications use to wait for each other (semaphores, queues, file locks) are left to
@@ -23,13 +23,21 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
 use super::application_serialization::syscall;
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_passes::Cause;
 use holdup_syscalls::WaitKind;
 
-pub(super) const RULE: Rule = Rule { id: "kernel-lock-conflict", class: Class::KernelLockConflict, check };
+pub(super) const RULE: Rule = Rule {
+    id: "kernel-lock-conflict",
+    class: Class::KernelLockConflict,
+    check,
+    file: include_str!("kernel_lock_conflict.rs"),
+    needs: &["switches", "syscalls"],
+    thresholds: &[MATTERS],
+    fixtures: Fixtures { positive: "ser_append_case2_c2/perf.data", negative: "ser_flock_c4/perf.data" },
+};
 
 /// Calls whose company is the applications' own doing.
 fn is_service(kind: WaitKind) -> bool {
@@ -42,13 +50,20 @@ fn check(facts: &Facts<'_>) -> Finding {
     let futex = facts.futex_hash_contends();
     let counts = |kind: WaitKind| !is_service(kind) && (kind != WaitKind::ThreadSync || futex);
     // On one CPU nobody spins for another.
-    let spin = if facts.analysis.cpus > 1 { facts.excess(counts) } else { 0 };
+    let seen = facts.ledger.ns("busy/kernel/lock-spin");
+    let spin = if facts.analysis.cpus > 1 { facts.excess(counts).max(seen) } else { 0 };
     let lost = idle + spin;
     let wall = facts.wall.max(1) as f64;
     let spinning = facts.crowded.iter().filter(|c| counts(holdup_syscalls::wait_kind(&c.name))).collect::<Vec<_>>();
     let summary = match (by_call.first(), spinning.first()) {
         (Some((call, _)), _) if idle >= spin => format!(
             "threads sleep for a lock of the kernel in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+            lost as f64 / wall,
+            facts.analysis.cpus,
+            idle as f64 / wall
+        ),
+        (_, _) if spin > 0 && spin == seen => format!(
+            "threads spin for locks of the kernel: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
             lost as f64 / wall,
             facts.analysis.cpus,
             idle as f64 / wall
@@ -67,7 +82,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     f.evidence = vec![
         Evidence::of("idle while threads slept for kernel locks", facts.pct(idle), "% of capacity", "ledger idle/kernel-locks"),
         Evidence::of("CPU time of system calls beyond their cost in little company", facts.pct(spin), "% of capacity", "crowding"),
-        Evidence::of("both together", facts.pct(lost), "% of capacity", "ledger").against(super::MATTERS_PCT),
+        Evidence::of("spinning that contention events show", facts.pct(seen), "% of capacity", "ledger busy/kernel/lock-spin"),
+        Evidence::of("both together", facts.pct(lost), "% of capacity", "ledger").against(facts.limit(&MATTERS)),
         Evidence::of("threads asleep for kernel locks, on average", waited as f64 / wall, "threads", "waits"),
     ];
     for c in spinning.iter().take(3).filter(|c| facts.pct(c.excess_ns) >= 1.0) {

@@ -1,6 +1,6 @@
 //! The rules: one file each, whose description is its manual page.
 //!
-//! A rule states its claim as CPU time lost. It holds where that loss reaches [`MATTERS_PCT`] of
+//! A rule states its claim as CPU time lost. It holds where that loss reaches [`MATTERS`] of
 //! capacity and nothing in its own file rules it out.
 
 mod application_serialization;
@@ -12,9 +12,16 @@ mod mp_up_overhead;
 mod thread_serialization;
 mod workload_imbalance;
 
+pub(crate) use cpu_overload::{BUSY, QUEUE};
+pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
+pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
+pub(crate) use workload_imbalance::DOMINANT;
+
 use crate::facts::Facts;
 use crate::report::{Class, Finding};
+use crate::thresholds::Threshold;
 use holdup_passes::percent;
+use serde::Serialize;
 
 /// A rule.
 pub struct Rule {
@@ -24,6 +31,89 @@ pub struct Rule {
     pub class: Class,
     /// Look at the facts.
     pub check: fn(&Facts<'_>) -> Finding,
+    /// The text of its file, whose description is the manual page ([`Rule::manual`]).
+    pub file: &'static str,
+    /// Names of the capabilities without which it cannot hold.
+    pub needs: &'static [&'static str],
+    /// What it holds figures against.
+    pub thresholds: &'static [Threshold],
+    /// Recordings that show it at work.
+    pub fixtures: Fixtures,
+}
+
+/// Recordings under `fixtures/` that show a rule at work.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Fixtures {
+    /// Its class is the verdict.
+    pub positive: &'static str,
+    /// Looks like it, or close to it, and is not.
+    pub negative: &'static str,
+}
+
+impl Rule {
+    /// The manual page: Markdown, its first line a sentence that says what the rule is about.
+    pub fn manual(&self) -> String {
+        let lines = self.file.lines().take_while(|l| l.starts_with("//!"));
+        lines.map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n").collect()
+    }
+
+    /// The first paragraph of the manual page, on one line.
+    pub fn title(&self) -> String {
+        self.manual().lines().take_while(|l| !l.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A manual page as JSON shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Page {
+    /// Stable id.
+    pub id: &'static str,
+    /// What it is about.
+    pub class: Class,
+    /// In one sentence.
+    pub title: String,
+    /// The manual page, Markdown.
+    pub manual: String,
+    /// Capabilities without which it cannot hold.
+    pub needs: Vec<&'static str>,
+    /// What it holds figures against.
+    pub thresholds: Vec<Threshold>,
+    /// Recordings that show it at work.
+    pub fixtures: Fixtures,
+}
+
+impl Page {
+    /// Of this rule.
+    pub fn of(rule: &Rule) -> Page {
+        Page {
+            id: rule.id,
+            class: rule.class,
+            title: rule.title(),
+            manual: rule.manual(),
+            needs: rule.needs.to_vec(),
+            thresholds: rule.thresholds.to_vec(),
+            fixtures: rule.fixtures,
+        }
+    }
+}
+
+/// Thresholds that belong to no single rule.
+pub fn shared_thresholds() -> Vec<Threshold> {
+    let mut all = vec![MATTERS];
+    all.extend(crate::verdict::THRESHOLDS);
+    all.extend(crate::metrics::THRESHOLDS);
+    all
+}
+
+/// Every threshold there is: of all rules, of the verdict, of each rule.
+pub fn thresholds() -> Vec<Threshold> {
+    let mut all = shared_thresholds();
+    for t in ALL.iter().flat_map(|r| r.thresholds) {
+        if all.iter().all(|a| a.key != t.key) {
+            all.push(*t);
+        }
+    }
+    all
 }
 
 /// Every rule.
@@ -38,13 +128,19 @@ pub const ALL: &[Rule] = &[
     cpu_overload::RULE,
 ];
 
-/// A loss below this part of capacity, in per cent, is not worth a verdict: the healthy recordings
-/// of the labelled corpus lose up to 10 % to start-up, wake-up delays and the recorder itself.
-pub const MATTERS_PCT: f64 = 15.0;
+/// A loss below this part of capacity is not worth a verdict.
+pub const MATTERS: Threshold = Threshold {
+    key: "all.matters_pct",
+    default: 15.0,
+    unit: "% of capacity",
+    meaning: "a loss below this is not worth a verdict",
+    source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, wake-up delays and the recorder itself",
+};
 
 /// A finding that costs `lost` and holds if that matters.
 fn finding(facts: &Facts<'_>, rule: &Rule, lost: u64, summary: String) -> Finding {
     let pct = facts.pct(lost);
+    let matters = facts.limit(&MATTERS);
     Finding {
         class: rule.class,
         rule: rule.id,
@@ -53,7 +149,7 @@ fn finding(facts: &Facts<'_>, rule: &Rule, lost: u64, summary: String) -> Findin
         summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
-        ruled_out: (pct < MATTERS_PCT).then(|| format!("costs {pct:.1} % of capacity; below {MATTERS_PCT} % nothing is worth changing")),
+        ruled_out: (pct < matters).then(|| format!("costs {pct:.1} % of capacity; below {matters} % nothing is worth changing")),
         advice: Vec::new(),
     }
 }

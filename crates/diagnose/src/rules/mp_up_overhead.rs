@@ -15,18 +15,38 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 
-use super::{Rule, finding};
+use super::{Fixtures, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::thresholds::Threshold;
 use holdup_passes::Analysis;
 
-pub(super) const RULE: Rule = Rule { id: "mp-up-overhead", class: Class::MpUpOverhead, check };
+pub(super) const RULE: Rule = Rule {
+    id: "mp-up-overhead",
+    class: Class::MpUpOverhead,
+    check,
+    file: include_str!("mp_up_overhead.rs"),
+    needs: &["switches", "syscalls"],
+    thresholds: &[OVERHEAD, KERNEL],
+    fixtures: Fixtures { positive: "figures/mp-up.toml", negative: "ser_append_case2_c2/perf.data" },
+};
 
-/// Overhead below this, in per cent of the calls' time, is not told from noise; the article's
-/// range begins here.
-const OVERHEAD_PCT: f64 = 5.0;
-/// Kernel time below this part of capacity, in per cent, makes the overhead uninteresting.
-const KERNEL_PCT: f64 = 10.0;
+/// Also that of [`crate::metrics`].
+pub(crate) const OVERHEAD: Threshold = Threshold {
+    key: "mp-up-overhead.overhead_pct",
+    default: 5.0,
+    unit: "% of the calls' time",
+    meaning: "overhead below this is not told from noise",
+    source: "Olszewski and Van Fleet, section MP/UP Overhead: normally between 5 and 10 %",
+};
+/// Also that of [`crate::metrics`].
+pub(crate) const KERNEL: Threshold = Threshold {
+    key: "mp-up-overhead.kernel_pct",
+    default: 10.0,
+    unit: "% of capacity",
+    meaning: "kernel time below this makes the overhead uninteresting",
+    source: "Olszewski and Van Fleet, section MP/UP Overhead: an issue only with a large amount of kernel time; 10 % of it at 10 % is 1 % of capacity",
+};
 /// Fewer calls than this have no mean worth comparing.
 const CALLS: u64 = 50;
 
@@ -60,8 +80,9 @@ fn check(facts: &Facts<'_>) -> Finding {
         format!("system calls made alone cost {overhead:.1} % more than in the baseline; the kernel takes {kernel:.0} % of capacity");
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of("CPU time of system calls beyond the baseline's", overhead, "%", "syscalls against baseline").against(OVERHEAD_PCT),
-        Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel").against(KERNEL_PCT),
+        Evidence::of("CPU time of system calls beyond the baseline's", overhead, "%", "syscalls against baseline")
+            .against(facts.limit(&OVERHEAD)),
+        Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel").against(facts.limit(&KERNEL)),
         Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
     ];
     for (name, _, _, ratio) in calls.iter().take(3) {
@@ -69,9 +90,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     f.ruled_out = if then == 0 {
         Some("no system call occurs often enough in both traces".to_owned())
-    } else if overhead < OVERHEAD_PCT {
-        Some(format!("system calls cost {overhead:.1} % more than in the baseline; below {OVERHEAD_PCT} % that is noise"))
-    } else if kernel < KERNEL_PCT {
+    } else if overhead < facts.limit(&OVERHEAD) {
+        Some(format!("system calls cost {overhead:.1} % more than in the baseline; below {} % that is noise", facts.limit(&OVERHEAD)))
+    } else if kernel < facts.limit(&KERNEL) {
         Some(format!("the kernel takes only {kernel:.0} % of capacity"))
     } else {
         None

@@ -16,13 +16,21 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 
 use super::application_serialization::syscall;
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_passes::Cause;
 use holdup_syscalls::WaitKind;
 
-pub(super) const RULE: Rule = Rule { id: "thread-serialization", class: Class::ThreadSerialization, check };
+pub(super) const RULE: Rule = Rule {
+    id: "thread-serialization",
+    class: Class::ThreadSerialization,
+    check,
+    file: include_str!("thread_serialization.rs"),
+    needs: &["switches", "syscalls"],
+    thresholds: &[MATTERS],
+    fixtures: Fixtures { positive: "thr_mutex_perfz_c8/perf.data", negative: "ser_semop_perf_c8/perf.data" },
+};
 
 const LIBRARY: &[WaitKind] = &[WaitKind::ThreadSync];
 
@@ -46,7 +54,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (wakers, most) = facts.wakers(Cause::ThreadSync);
     f.evidence = vec![
         Evidence::of("idle while threads waited in futex calls", facts.pct(idle), "% of capacity", "ledger idle/thread-sync")
-            .against(super::MATTERS_PCT),
+            .against(facts.limit(&MATTERS)),
         Evidence::of("CPU time inside futex calls", facts.pct(cpu), "% of capacity", "syscalls"),
         Evidence::of("threads asleep in them, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),

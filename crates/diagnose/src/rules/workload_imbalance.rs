@@ -16,34 +16,53 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
-use super::{Rule, finding};
+use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::thresholds::Threshold;
 use holdup_syscalls::WaitKind;
 
-pub(super) const RULE: Rule = Rule { id: "workload-imbalance", class: Class::WorkloadImbalance, check };
+pub(super) const RULE: Rule = Rule {
+    id: "workload-imbalance",
+    class: Class::WorkloadImbalance,
+    check,
+    file: include_str!("workload_imbalance.rs"),
+    needs: &["switches"],
+    thresholds: &[MATTERS, DOMINANT, BOUND],
+    fixtures: Fixtures { positive: "imb_server_c4/perf.data", negative: "ser_semop_perf_c8/perf.data" },
+};
 
-/// Part of its life (at least half the wall time) a thread must run to be the one that everything hangs on, in per cent.
-const DOMINANT_PCT: f64 = 75.0;
-/// Idle CPUs beside ready threads are normal for a moment after each wake-up; below this part of
-/// capacity, in per cent, they say nothing about affinity.
-const BOUND_PCT: f64 = 20.0;
+/// Also that of [`crate::metrics`].
+pub(crate) const DOMINANT: Threshold = Threshold {
+    key: "workload-imbalance.dominant_pct",
+    default: 75.0,
+    unit: "% of its life",
+    meaning: "a thread that runs for at least this part of its life (or of half the wall time, if that is longer) is the one that everything hangs on",
+    source: "the server of AIX case 4 used 23.8 % of four CPUs, 95 % of one; a lock's holder among N equal workers runs about 100/N %",
+};
+const BOUND: Threshold = Threshold {
+    key: "workload-imbalance.bound_pct",
+    default: 20.0,
+    unit: "% of capacity",
+    meaning: "idle CPUs beside ready threads, below which they say nothing about affinity",
+    source: "above what wake-ups cost: each leaves a CPU idle beside a ready thread for a moment",
+};
 
 fn check(facts: &Facts<'_>) -> Finding {
     let served = facts.ledger.ns("idle/one-server");
     let waiting_for_cpu = facts.ledger.ns("idle/scheduler");
     // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
-    let bound = if facts.pct(waiting_for_cpu.min(facts.queued)) >= BOUND_PCT { waiting_for_cpu.min(facts.queued) } else { 0 };
+    let bound = if facts.pct(waiting_for_cpu.min(facts.queued)) >= facts.limit(&BOUND) { waiting_for_cpu.min(facts.queued) } else { 0 };
     let longest = facts.workers.first().copied();
     let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(facts.wall / 2);
-    let dominant = longest.filter(|w| w.1 as f64 * 100.0 >= DOMINANT_PCT * life(w.0) as f64);
+    let dominant = longest.filter(|w| w.1 as f64 * 100.0 >= facts.limit(&DOMINANT) * life(w.0) as f64);
     // Where as many threads run all the time as keep more than half of the CPUs busy, the work
     // is spread; a CPU or two to spare are no imbalance.
-    let busy_threads = facts.workers.iter().filter(|w| w.1 as f64 * 100.0 >= DOMINANT_PCT * life(w.0) as f64).count();
+    let busy_threads = facts.workers.iter().filter(|w| w.1 as f64 * 100.0 >= facts.limit(&DOMINANT) * life(w.0) as f64).count();
     let few = (1..=facts.analysis.cpus as usize / 2).contains(&busy_threads);
     let alone = if few { facts.ledger.ns("idle/no-work") } else { 0 };
     // What the clients burn in the calls they wait in is part of the price of the one server.
-    let calls = if facts.pct(served) >= super::MATTERS_PCT { facts.cpu_in(SERVED_IN) } else { 0 };
+    let calls = if facts.pct(served) >= facts.limit(&MATTERS) { facts.cpu_in(SERVED_IN) } else { 0 };
     let lost = served + bound + alone + calls;
 
     let culprit = facts.server.map(|s| s.slot).or(dominant.map(|d| d.0));
@@ -74,14 +93,14 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
         Evidence::of("idle while others waited for one busy thread", facts.pct(served), "% of capacity", "ledger idle/one-server")
-            .against(super::MATTERS_PCT),
+            .against(facts.limit(&MATTERS)),
         Evidence::of(
             "idle while ready threads waited for other CPUs",
             facts.node("idle/scheduler"),
             "% of capacity",
             "ledger idle/scheduler",
         )
-        .against(BOUND_PCT),
+        .against(facts.limit(&BOUND)),
         Evidence::of(
             "threads queued behind others, on average",
             facts.queued as f64 / facts.wall.max(1) as f64,
@@ -92,7 +111,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     ];
     if let Some((slot, ns)) = longest {
         let metric = format!("longest running thread: {}", facts.name(slot));
-        f.evidence.push(Evidence::of(metric, ns as f64 * 100.0 / life(slot).max(1) as f64, "% of its life", "procs").against(DOMINANT_PCT));
+        f.evidence.push(
+            Evidence::of(metric, ns as f64 * 100.0 / life(slot).max(1) as f64, "% of its life", "procs").against(facts.limit(&DOMINANT)),
+        );
     }
     if let Some(server) = facts.server {
         let part = server.ended_wait_ns as f64 * 100.0 / server.all_wait_ns.max(1) as f64;

@@ -75,8 +75,17 @@ impl DepSums {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DepLock {
     pub(crate) class: NameId,
-    pub(crate) kind: Option<LockKind>,
+    /// Bits of the kinds it was taken as.
+    kinds: u16,
     pub(crate) depth: Depth,
+}
+
+impl DepLock {
+    /// As what it was taken.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = LockKind> {
+        let kinds = self.kinds;
+        LockKind::ALL.into_iter().filter(move |&k| kinds & (1 << k as u16) != 0)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,7 +238,7 @@ impl Lockdep {
         if let Some(map) = acquiring.map(|h| h.lock).filter(|map| map.wrapping_sub(lock) < LOCK_SIZE)
             && let Some(known) = self.locks.get_mut(&map)
         {
-            known.kind = Some(kind);
+            known.kinds |= 1 << kind as u16;
             self.maps.insert(lock, map);
         }
     }

@@ -44,9 +44,9 @@ pub struct LockRow {
     /// Name of the thread; only by task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
-    /// Thread, -1 if the recorder did not know; only by task.
+    /// Thread, `null` if the recorder did not know; only by task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tid: Option<i64>,
+    pub tid: Option<Option<u32>>,
     /// Of the lock, or with lockdep of the `lockdep_map` in it. By class only where the class has one lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Option<u64>>,
@@ -156,14 +156,14 @@ struct Sum {
 }
 
 impl Sum {
-    fn note(&mut self, lock: u64, kind: Option<LockKind>) {
+    fn note(&mut self, lock: u64, kinds: &[LockKind]) {
         if self.locks.len() < 2 && !self.locks.contains(&lock) {
             self.locks.push(lock);
         }
-        if let Some(kind) = kind
-            && !self.kinds.contains(&kind)
-        {
-            self.kinds.push(kind);
+        for kind in kinds {
+            if !self.kinds.contains(kind) {
+                self.kinds.push(*kind);
+            }
         }
     }
 
@@ -214,9 +214,9 @@ impl Analysis {
         match source {
             LockSource::Contention => {
                 for (key, waits) in &self.engine.locks.contention.sums {
-                    if self.lock_wanted(key.lock, Some(key.kind), key.waiter) {
+                    if self.lock_wanted(key.lock, &[key.kind], key.waiter) {
                         let sum = groups.entry(self.contention_group(by, key)).or_default();
-                        sum.note(key.lock, Some(key.kind));
+                        sum.note(key.lock, &[key.kind]);
                         sum.waits.merge(waits);
                     }
                 }
@@ -224,8 +224,10 @@ impl Analysis {
             LockSource::Lockdep => {
                 let lockdep = &self.engine.locks.lockdep;
                 for (key, sums) in &lockdep.sums {
-                    let kind = lockdep.locks.get(&key.lock).and_then(|l| l.kind);
-                    if self.lock_wanted(key.lock, kind, key.waiter) {
+                    let kinds: Vec<LockKind> = lockdep.locks.get(&key.lock).map(|l| l.kinds().collect()).unwrap_or_default();
+                    // Which of them an acquisition was, lockdep does not say.
+                    let kind = if let [one] = kinds.as_slice() { Some(*one) } else { None };
+                    if self.lock_wanted(key.lock, &kinds, key.waiter) {
                         let group = match by {
                             LockBy::Lock => Group::Lock(key.lock, None),
                             LockBy::Class => Group::Name(self.class(key.lock).unwrap_or_else(|| format!("{:#x}", key.lock))),
@@ -234,7 +236,7 @@ impl Analysis {
                             LockBy::Task => Group::Task(if key.waiter.is_idle() { Waiter(Waiter::IDLE) } else { key.waiter }),
                         };
                         let sum = groups.entry(group).or_default();
-                        sum.note(key.lock, kind);
+                        sum.note(key.lock, &kinds);
                         sum.waits.merge(&sums.waits);
                         sum.dep.get_or_insert_default().merge(sums);
                     }
@@ -245,14 +247,14 @@ impl Analysis {
         groups.into_iter().map(|(group, sum)| self.lock_row(by, source, group, &sum, all)).collect()
     }
 
-    fn lock_wanted(&self, lock: u64, kind: Option<LockKind>, waiter: Waiter) -> bool {
+    fn lock_wanted(&self, lock: u64, kinds: &[LockKind], waiter: Waiter) -> bool {
         let o = &self.options;
         let named = || {
             let name = self.class(lock).or_else(|| self.lock_name(lock));
-            name.is_some_and(|n| o.lock_names.iter().any(|wanted| *wanted == n))
+            name.is_some_and(|n| o.lock_names.contains(&n))
         };
         (o.lock_addresses.is_empty() && o.lock_names.is_empty() || o.lock_addresses.contains(&lock) || named())
-            && (o.lock_kinds.is_empty() || kind.is_some_and(|k| o.lock_kinds.contains(&k)))
+            && (o.lock_kinds.is_empty() || kinds.iter().any(|k| o.lock_kinds.contains(k)))
             && match waiter.slot() {
                 Some(slot) => self.wanted(self.thread(slot)),
                 None => {
@@ -357,10 +359,10 @@ impl Analysis {
         match group {
             Group::Task(waiter) => {
                 let (tid, comm) = match waiter.slot() {
-                    Some(slot) => (self.thread(slot).tid.0 as i64, self.comm(self.thread(slot))),
-                    None if waiter.is_idle() => (0, SWAPPER.to_owned()),
-                    None if waiter == Waiter::UNKNOWN => (-1, "Unknown".to_owned()),
-                    None => (-1, "other".to_owned()),
+                    Some(slot) => (Some(self.thread(slot).tid.0), self.comm(self.thread(slot))),
+                    None if waiter.is_idle() => (Some(0), SWAPPER.to_owned()),
+                    None if waiter == Waiter::UNKNOWN => (None, "Unknown".to_owned()),
+                    None => (None, "other".to_owned()),
                 };
                 (row.tid, row.comm) = (Some(tid), Some(comm));
             }

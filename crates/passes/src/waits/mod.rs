@@ -543,7 +543,7 @@ impl Waits {
                     // Who woke another gave it back, which was noted then.
                     return;
                 }
-                let held = self.threads[slot.0 as usize].held.iter().any(|h| h.object == o);
+                let held = self.waiter(slot).held.iter().any(|h| h.object == o);
                 let gives_back = match class {
                     Class::MsgSend | Class::MqSend => true,
                     Class::MsgReceive | Class::MqReceive => false,
@@ -771,13 +771,14 @@ impl Waits {
                 pair.span_ns += now - last;
             }
             let is_lock = self.things[object.0 as usize].is_lock();
-            let w = &mut self.threads[slot.0 as usize];
+            let detail = self.detail;
+            let w = self.waiter(slot);
             match cause {
                 Cause::External | Cause::Unknown => w.idle_ns += span,
                 _ if is_lock => w.lock_wait_ns += span,
                 _ => {}
             }
-            if self.detail >= Detail::Intervals {
+            if detail >= Detail::Intervals {
                 let interval = Interval { from: wait.start, to: now, waker: end.waker.unwrap_or(Slot::IDLE), object };
                 w.intervals.push(interval);
             }
@@ -880,7 +881,9 @@ impl Waits {
         let follows = matches!(cause, Cause::ThreadSync | Cause::KernelService | Cause::KernelLock);
         if let (Some(w), Some((_, false)), true) = (end.waker, waker, follows) {
             let lock = self.things[object.0 as usize].is_lock();
-            for s in self.threads.get(w.0 as usize).into_iter().flat_map(|w| w.trail.iter().rev()) {
+            // A waker that never waited itself has no trail.
+            let trail = self.threads.get(w.0 as usize).into_iter().flat_map(|w| w.trail.iter().rev());
+            for s in trail {
                 if s.to <= wait.start || pieces.len() >= TRAIL / 2 {
                     break;
                 }
@@ -902,7 +905,7 @@ impl Waits {
         let key = |s: &Segment| WaitKey { cause: s.cause, nr: s.nr, waker: s.waker, object: s.object };
         let own = Segment { from: wait.start, to: now, g_from: wait.mark, g_to: g, cause, object, nr, waker: end.waker };
         let (mut rest_ns, mut rest_share) = (now - wait.start, if counted { g - wait.mark } else { 0 });
-        let trail = &mut self.threads[slot.0 as usize].trail;
+        let trail = &mut self.waiter(slot).trail;
         let mut push = |s: Segment| {
             if s.to > s.from {
                 if trail.len() >= TRAIL {
@@ -926,7 +929,7 @@ impl Waits {
         if counted {
             blame.attribute(key(&own), WaitSum { waits: 1, wait_ns: rest_ns, share: rest_share });
         }
-        self.threads[slot.0 as usize].last = Some(key(&own));
+        self.waiter(slot).last = Some(key(&own));
         self.pieces = pieces;
     }
 

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows them.
 const SHOWN_PCT: f64 = 0.5;
 /// Columns if the output is no terminal.
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 
 /// Write the diagnosis.
 pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
@@ -32,6 +32,21 @@ pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &Tex
         wrapped(&format!("less sure because {r}"), "  ", "    ", width, out)?;
     }
 
+    if let Some(source) = &d.source {
+        wrapped(&format!("figures: {source}"), "  ", "    ", width, out)?;
+    }
+    for t in &d.thresholds {
+        wrapped(&format!("threshold {} is {} {}, not {}", t.key, t.value, t.unit, t.default), "  ", "    ", width, out)?;
+    }
+    if options.explain && d.verdict.class != Class::NotEnoughEvidence {
+        page.separate(out)?;
+        writeln!(out, "{}", paint.title(format!("Confidence {:.2}", d.verdict.confidence)))?;
+        for (i, step) in d.verdict.steps.iter().enumerate() {
+            let times = if i == 0 { ' ' } else { 'x' };
+            wrapped(&step.what, &format!("  {times} {:.3}  ", step.factor), "           ", width, out)?;
+        }
+    }
+
     let big: Vec<_> = d.ledger.nodes.iter().filter(|n| n.pct >= SHOWN_PCT).cloned().collect();
     ledger::write(&Ledger { capacity_ns: d.ledger.capacity_ns, nodes: big }, trace, page, options, out)?;
 
@@ -39,12 +54,14 @@ pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &Tex
         write_finding(f, d.verdict.class, page, options, width, out)?;
     }
 
-    page.separate(out)?;
-    writeln!(out, "{}", paint.title("Ruled out"))?;
-    let ruled_out = || d.findings.iter().filter_map(|f| Some((f.class.id(), f.ruled_out.as_deref()?)));
-    let names = ruled_out().map(|r| r.0.len()).max().unwrap_or(0);
-    for (class, why) in ruled_out() {
-        wrapped(why, &format!("  {class:names$}  "), &" ".repeat(names + 4), width, out)?;
+    if options.explain {
+        for f in d.findings.iter().filter(|f| f.ruled_out.is_some()) {
+            write_finding(f, d.verdict.class, page, options, width, out)?;
+        }
+    }
+
+    if !options.explain {
+        write_ruled_out(d, page, options, width, out)?;
     }
 
     page.separate(out)?;
@@ -52,14 +69,41 @@ pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &Tex
     d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ")))
 }
 
-fn write_finding(f: &Finding, verdict: Class, page: &Page, options: &TextOptions, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_ruled_out(d: &Diagnosis, page: &Page, options: &TextOptions, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let paint = options.paint();
     page.separate(out)?;
-    let what = if f.class == verdict { "Evidence" } else { "Also" };
-    let title = format!("{what}: {}, {:.1} % of capacity ({})", f.class.id(), f.share, duration(f.lost_cpu_ns));
+    writeln!(out, "{}", paint.title("Ruled out"))?;
+    let ruled_out = || d.findings.iter().filter_map(|f| Some((f.class.id(), f.ruled_out.as_deref()?)));
+    let names = ruled_out().map(|r| r.0.len()).max().unwrap_or(0);
+    for (class, why) in ruled_out() {
+        wrapped(why, &format!("  {class:names$}  "), &" ".repeat(names + 4), width, out)?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_finding(
+    f: &Finding,
+    verdict: Class,
+    page: &Page,
+    options: &TextOptions,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let paint = options.paint();
+    page.separate(out)?;
+    let what = match &f.ruled_out {
+        Some(_) => "Ruled out",
+        None if f.class == verdict => "Evidence",
+        None => "Also",
+    };
+    let cost = f.priced().map_or("cost not known".to_owned(), |ns| format!("{:.1} % of capacity ({})", f.share, duration(ns)));
+    let title = format!("{what}: {}, {cost}", f.class.id());
     writeln!(out, "{}", paint.title(title))?;
-    if f.class != verdict {
+    if f.class != verdict && f.ruled_out.as_ref() != Some(&f.summary) {
         wrapped(&f.summary, "  ", "  ", width, out)?;
+    }
+    if let Some(why) = &f.ruled_out {
+        wrapped(&format!("ruled out: {why}"), "  ", "    ", width, out)?;
     }
     let names = f.evidence.iter().map(|e| super::escape::width(&escape(&e.metric))).max().unwrap_or(0);
     for e in &f.evidence {
@@ -69,7 +113,8 @@ fn write_finding(f: &Finding, verdict: Class, page: &Page, options: &TextOptions
     }
     for c in &f.culprits {
         let tid = c.tid.map_or(String::new(), |t| format!(" tid {t}"));
-        writeln!(out, "  {} {}{tid}: {}", c.kind, escape(&c.name), duration(c.ns))?;
+        let cost = if c.ns == 0 { String::new() } else { format!(": {}", duration(c.ns)) };
+        writeln!(out, "  {} {}{tid}{cost}", c.kind, escape(&c.name))?;
     }
     f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))
 }
@@ -80,7 +125,7 @@ fn figure(e: &Evidence) -> String {
 }
 
 /// Break at blanks. Names come from the trace: escape them.
-fn wrapped(text: &str, first: &str, rest: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn wrapped(text: &str, first: &str, rest: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let mut line = first.to_owned();
     let mut empty = true;
     for word in escape(text).split(' ') {

@@ -172,6 +172,7 @@ fn solaris_events(kind: &str) -> [&'static str; 3] {
         "spinlock" => ["Spin lock spin", "Spin lock block", "Spin lock spin"],
         k if k.ends_with(":W") => ["R/W writer spin", "R/W writer blocked", "R/W writer blocked"],
         k if k.ends_with(":R") => ["R/W reader spin", "R/W reader blocked", "R/W reader blocked"],
+        "rwsem" | "rwlock" | "rwlock-rt" | "pcpu-sem" => ["R/W spin", "R/W blocked", "R/W spin or blocked"],
         _ => ["Lock spin", "Lock block", "Lock spin or block"],
     }
 }

@@ -5,17 +5,21 @@ mod diagnosis;
 mod escape;
 mod graph;
 mod grid;
+mod guide;
 mod info;
 mod layout;
 mod ledger;
 mod lock_views;
 mod paint;
+mod rules;
 mod sar;
 mod units;
 
 pub use escape::escape;
+pub use guide::{write_end, write_question};
+pub use rules::{write_list, write_page};
 
-use crate::report::{Body, Report, Section, TraceHead};
+use crate::report::{Body, FIGURES, Report, Section, TraceHead};
 use crate::table::Table;
 use escape::wrap;
 use holdup_trace::{QualityEntry, Severity};
@@ -34,6 +38,8 @@ pub struct TextOptions {
     pub verbose: bool,
     /// The tables only: no head line, no warnings, no footers.
     pub quiet: bool,
+    /// A diagnosis with all evidence, of the rules that do not hold too.
+    pub explain: bool,
 }
 
 impl TextOptions {
@@ -74,6 +80,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Table(table) => write_table(table, &page, options, out),
         Body::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
         Body::Diagnosis(d) => diagnosis::write(d, trace, &page, options, out),
+        Body::Guide(walk) => guide::write(walk, trace, &page, options, out),
         Body::Path(path) => {
             page.separate(out)?;
             let of = format!("Path of {} ({}), {}:", escape(&path.head.comm), path.head.tid, units::duration(path.head.total_ns));
@@ -99,14 +106,16 @@ fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn 
 
 /// `perf.data (perf.data): 4 CPUs, 1.673 s, 3214 events, none lost`
 fn head_line(trace: &TraceHead, paint: Paint) -> String {
-    if trace.cpus == 0 && trace.events == 0 && trace.wall_ns == 0 {
-        // No trace: a dump of counters.
+    if trace.is_dump() {
         return format!("{} ({})", paint.title(escape(&trace.path)), escape(&trace.format));
     }
     let lost = match trace.lost_events {
         0 => "none lost".to_owned(),
         n => paint.error(format!("{n} LOST")),
     };
+    if trace.events == 0 && trace.format == FIGURES {
+        return format!("{} ({FIGURES}): {}", paint.title(escape(&trace.path)), units::count(trace.cpus.into(), "CPU", "CPUs"));
+    }
     format!(
         "{} ({}): {}, {}, {}, {lost}",
         paint.title(escape(&trace.path)),

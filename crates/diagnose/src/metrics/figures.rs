@@ -1,0 +1,395 @@
+//! The figures of a system as a person has them: from sar, utld, lockstat, a paper. Field names are
+//! the keys of the file; `docs/metrics.md` describes it for people, `docs/schema/metrics.json` for programs.
+
+use serde::{Deserialize, Serialize};
+
+/// A file of figures: one case, or several that share a source.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    /// Where the figures come from.
+    source: Option<String>,
+    /// What was measured.
+    title: Option<String>,
+    cpus: Option<u32>,
+    seconds: Option<f64>,
+    sar: Option<Sar>,
+    syscalls: Vec<SystemCall>,
+    processes: Vec<Process>,
+    locks: Vec<LockStat>,
+    semaphores: Vec<Semaphore>,
+    commands: Vec<Command>,
+    runs: Vec<Run>,
+    /// More cases.
+    case: Vec<Figures>,
+}
+
+/// The figures of one case. What was not measured is absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Figures {
+    /// Its name in a file of several.
+    pub name: Option<String>,
+    /// Where the figures come from: title, table or figure.
+    pub source: Option<String>,
+    /// What was measured.
+    pub title: Option<String>,
+    /// Processors.
+    pub cpus: Option<u32>,
+    /// Length of the measurement.
+    pub seconds: Option<f64>,
+    /// sar's first screen, or iostat's, vmstat's.
+    pub sar: Option<Sar>,
+    /// System calls with the most processing time.
+    pub syscalls: Vec<SystemCall>,
+    /// Processes or threads with the most processing time.
+    pub processes: Vec<Process>,
+    /// Rows of lockstat.
+    pub locks: Vec<LockStat>,
+    /// Locks with measured rate, hold and wait times.
+    pub semaphores: Vec<Semaphore>,
+    /// Lock and waiting ratios per command.
+    pub commands: Vec<Command>,
+    /// The same work on several numbers of CPUs.
+    pub runs: Vec<Run>,
+}
+
+/// sar's figures; keys as in holdup's own `sar` rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sar {
+    /// Application code, % of capacity.
+    pub pct_usr: Option<f64>,
+    /// Kernel, % of capacity.
+    pub pct_sys: Option<f64>,
+    /// Idle while disks worked, % of capacity.
+    pub pct_wio: Option<f64>,
+    /// Idle otherwise, % of capacity.
+    pub pct_idle: Option<f64>,
+    /// System calls per second.
+    pub scall_per_s: Option<f64>,
+    /// Reads per second.
+    pub sread_per_s: Option<f64>,
+    /// Writes per second.
+    pub swrit_per_s: Option<f64>,
+    /// Characters read per second.
+    pub rchar_per_s: Option<f64>,
+    /// Characters written per second.
+    pub wchar_per_s: Option<f64>,
+    /// Forks per second.
+    pub fork_per_s: Option<f64>,
+    /// Execs per second.
+    pub exec_per_s: Option<f64>,
+    /// Context switches per second.
+    pub cswch_per_s: Option<f64>,
+    /// Semaphore operations per second.
+    pub sema_per_s: Option<f64>,
+    /// Messages per second.
+    pub msg_per_s: Option<f64>,
+    /// Page faults per second.
+    pub fault_per_s: Option<f64>,
+    /// Mean number of threads running or ready while there was one.
+    pub runq_sz: Option<f64>,
+    /// Per cent of time with one.
+    pub pct_runocc: Option<f64>,
+}
+
+/// A row of a system call table (utld, `holdup syscalls`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SystemCall {
+    /// Its name.
+    pub name: String,
+    /// Processing time in it, % of all processing time the machine had.
+    pub pct: Option<f64>,
+    /// Processing time in it.
+    pub total_ms: Option<f64>,
+    /// Calls.
+    pub count: Option<u64>,
+    /// Shortest path.
+    pub min_ms: Option<f64>,
+    /// Mean path.
+    pub avg_ms: Option<f64>,
+    /// Longest path.
+    pub max_ms: Option<f64>,
+}
+
+/// A row of a process table (utld, `holdup procs`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Thread, if the row is one thread.
+    pub tid: Option<u32>,
+    /// Application and kernel, % of all processing time the machine had.
+    pub combined_pct: Option<f64>,
+    /// Application code.
+    pub app_pct: Option<f64>,
+    /// Kernel.
+    pub kernel_pct: Option<f64>,
+    /// Application and kernel.
+    pub combined_ms: Option<f64>,
+    /// Application code.
+    pub app_ms: Option<f64>,
+    /// Kernel.
+    pub kernel_ms: Option<f64>,
+}
+
+/// A row of lockstat.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LockStat {
+    /// Subsystem.
+    pub subsys: Option<String>,
+    /// Class of the lock.
+    pub name: String,
+    /// Occurrence: which lock of the class.
+    pub ocn: Option<u64>,
+    /// References per second.
+    pub ref_per_s: Option<f64>,
+    /// Part of all lock references.
+    pub pct_ref: Option<f64>,
+    /// References that found it taken and spun.
+    pub pct_block: Option<f64>,
+    /// References that found it taken and slept.
+    pub pct_sleep: Option<f64>,
+}
+
+/// Whose a measured lock is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Owner {
+    /// The kernel's own.
+    #[default]
+    Kernel,
+    /// The threads library's (mutex, futex).
+    Threads,
+    /// A kernel service that the application uses as a lock (semaphore, file lock).
+    Application,
+}
+
+/// A lock with measured rate, hold and wait times, over all CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Semaphore {
+    /// Its name.
+    pub name: String,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Acquisitions per second.
+    pub requests_per_s: f64,
+    /// Mean time it is held.
+    pub hold_us: f64,
+    /// Mean time from request to acquisition.
+    pub wait_us: f64,
+}
+
+/// Lock and waiting ratio of a command.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Command {
+    /// Its name.
+    pub name: String,
+    /// Times it was run.
+    pub count: Option<u64>,
+    /// Its part of all execution time.
+    pub time_pct: Option<f64>,
+    /// Time in critical sections, % of its execution time.
+    pub lock_ratio_pct: Option<f64>,
+    /// Time waiting for them, % of its execution time.
+    pub waiting_ratio_pct: Option<f64>,
+}
+
+/// Which kernel a run was made with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kernel {
+    /// Made for one processor.
+    Up,
+    /// Made for several.
+    #[default]
+    Mp,
+}
+
+/// The same work on some number of CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Run {
+    /// Processors.
+    pub cpus: u32,
+    /// Kernel.
+    pub kernel: Kernel,
+    /// Time the work took.
+    pub seconds: f64,
+    /// Time in critical sections, % of execution time.
+    pub lock_ratio_pct: Option<f64>,
+    /// Time waiting for them, % of execution time.
+    pub waiting_ratio_pct: Option<f64>,
+}
+
+/// Why a file of figures cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FiguresError {
+    /// Neither TOML nor JSON of the documented form.
+    Syntax(String),
+    /// A figure that cannot be.
+    Value(String),
+    /// Which case of several is meant?
+    Case {
+        /// What was asked for, if anything.
+        asked: Option<String>,
+        /// What there is.
+        known: Vec<String>,
+    },
+}
+
+impl std::fmt::Display for FiguresError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FiguresError::Syntax(why) => f.write_str(why.trim_end()),
+            FiguresError::Value(why) => f.write_str(why),
+            FiguresError::Case { asked: Some(asked), known } if known.is_empty() => write!(f, "no case '{asked}': the file holds only one"),
+            FiguresError::Case { asked: Some(asked), known } => write!(f, "no case '{asked}'; there are: {}", known.join(", ")),
+            FiguresError::Case { asked: None, known } => write!(f, "the file holds several cases; choose one of: {}", known.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for FiguresError {}
+
+impl Figures {
+    /// From the text of a TOML or JSON file. `case` chooses one of several.
+    pub fn parse(text: &str, case: Option<&str>) -> Result<Figures, FiguresError> {
+        let mut all = Figures::parse_all(text)?;
+        let known = || all.iter().filter_map(|c| c.name.clone()).collect::<Vec<_>>();
+        let at = match case {
+            None if all.len() == 1 => 0,
+            None => return Err(FiguresError::Case { asked: None, known: known() }),
+            Some(name) => all
+                .iter()
+                .position(|c| c.name.as_deref() == Some(name))
+                .ok_or_else(|| FiguresError::Case { asked: Some(name.to_owned()), known: known() })?,
+        };
+        Ok(all.swap_remove(at))
+    }
+
+    /// Every case of a file; at least one.
+    pub fn parse_all(text: &str) -> Result<Vec<Figures>, FiguresError> {
+        let file: File = if text.trim_start().starts_with('{') {
+            serde_json::from_str(text).map_err(|e| FiguresError::Syntax(e.to_string()))?
+        } else {
+            toml::from_str(text).map_err(|e| FiguresError::Syntax(e.to_string()))?
+        };
+        let File { source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs, case } = file;
+        let mut own = Figures { name: None, source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs };
+        if case.is_empty() {
+            own.check()?;
+            return Ok(vec![own]);
+        }
+        if own != (Figures { source: own.source.clone(), title: own.title.clone(), cpus: own.cpus, ..Figures::default() }) {
+            return Err(FiguresError::Value("a file of several cases has its figures inside them, not beside them".to_owned()));
+        }
+        let mut names = std::collections::BTreeSet::new();
+        let title = own.title.take();
+        case.into_iter()
+            .map(|c| {
+                let case = Figures {
+                    source: c.source.or_else(|| own.source.clone()),
+                    title: c.title.or_else(|| title.clone()),
+                    cpus: c.cpus.or(own.cpus),
+                    ..c
+                };
+                case.check()?;
+                match &case.name {
+                    Some(name) if names.insert(name.clone()) => Ok(case),
+                    Some(name) => Err(FiguresError::Value(format!("two cases have the name '{name}'"))),
+                    None => Err(FiguresError::Value("each of several cases needs a name".to_owned())),
+                }
+            })
+            .collect()
+    }
+
+    /// Percentages are within 0 and 100, all other figures 0 or more.
+    fn check(&self) -> Result<(), FiguresError> {
+        if self.cpus == Some(0) || self.runs.iter().any(|r| r.cpus == 0 || r.seconds <= 0.0) || self.seconds.is_some_and(|s| s <= 0.0) {
+            return Err(FiguresError::Value("cpus and seconds must be more than 0".to_owned()));
+        }
+        let json = serde_json::to_value(self).map_err(|e| FiguresError::Syntax(e.to_string()))?;
+        check_numbers("", &json)?;
+        if let Some(s) = &self.sar {
+            let sum: f64 = [s.pct_usr, s.pct_sys, s.pct_wio, s.pct_idle].into_iter().flatten().sum();
+            if sum > 102.0 {
+                return Err(FiguresError::Value(format!("sar: usr, sys, wio and idle add up to {sum} %")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The largest number of CPUs anything was measured on.
+    pub fn processors(&self) -> Option<u32> {
+        self.cpus.or_else(|| self.runs.iter().map(|r| r.cpus).max())
+    }
+}
+
+fn check_numbers(at: &str, value: &serde_json::Value) -> Result<(), FiguresError> {
+    match value {
+        serde_json::Value::Object(map) => map.iter().try_for_each(|(key, value)| {
+            let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+            check_numbers(&path, value)
+        }),
+        serde_json::Value::Array(list) => list.iter().try_for_each(|v| check_numbers(at, v)),
+        serde_json::Value::Number(n) => {
+            let x = n.as_f64().unwrap_or(0.0);
+            let key = at.rsplit('.').next().unwrap_or(at);
+            let percent = key.starts_with("pct") || key.ends_with("_pct");
+            if x < 0.0 || (percent && x > 100.5) {
+                return Err(FiguresError::Value(format!("{at}: {x} is out of range")));
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn toml_and_json_say_the_same() {
+        let toml = "cpus = 4\n[sar]\npct_usr = 36\n[[syscalls]]\nname = \"semop\"\npct = 63.181\n";
+        let json = r#"{ "cpus": 4, "sar": { "pct_usr": 36 }, "syscalls": [ { "name": "semop", "pct": 63.181 } ] }"#;
+        assert_eq!(Figures::parse(toml, None).unwrap(), Figures::parse(json, None).unwrap());
+    }
+
+    #[test]
+    fn cases_are_chosen_by_name() {
+        let text = "source = \"s\"\n[[case]]\nname = \"a\"\ncpus = 2\n[[case]]\nname = \"b\"\ncpus = 4\n";
+        let b = Figures::parse(text, Some("b")).unwrap();
+        assert_eq!((b.cpus, b.source.as_deref()), (Some(4), Some("s")));
+        assert!(Figures::parse(text, None).unwrap_err().to_string().contains("a, b"));
+        assert!(Figures::parse(text, Some("c")).unwrap_err().to_string().contains("a, b"));
+        assert!(Figures::parse("cpus = 2\nseconds = 3.0\n[[case]]\nname = \"a\"", None).is_err());
+        assert!(Figures::parse("[[case]]\nname = \"a\"\n[[case]]\nname = \"a\"\n", Some("a")).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for text in [
+            "cpus = 0",
+            "cpu = 4",
+            "cpus = -1",
+            "[sar]\npct_usr = 136",
+            "[sar]\npct_usr = -1",
+            "[sar]\npct_usr = 80\npct_idle = 80",
+            "[[semaphores]]\nname = \"x\"\nrequests_per_s = -5",
+            "{ \"cpus\": 4",
+            "[[runs]]\ncpus = 0\nseconds = 1",
+        ] {
+            assert!(Figures::parse(text, None).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What is no lock and no imbalance: disks, too few CPUs, the price of the multiprocessor kernel.
+
+use super::{Kernel, View, given};
+use crate::report::{Class, Evidence, Finding};
+use crate::rules::{BUSY, KERNEL, MATTERS, OVERHEAD, QUEUE};
+
+pub(super) fn io_bound(view: &View<'_>) -> Finding {
+    let Some(wio) = view.wio else { return view.silent(Class::IoBound, "waiting for disks is not given (sar, pct_wio)") };
+    let mut f = view.finding(Class::IoBound, wio, format!("CPUs are idle {wio:.0} % of the time while disks work"));
+    f.evidence = vec![Evidence::of("idle while disks worked", wio, "% of capacity", "sar").against(view.limit(&MATTERS))];
+    f.advice = vec!["look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned()];
+    f
+}
+
+pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
+    let class = Class::CpuOverload;
+    let runq = view.figures.sar.as_ref().and_then(|s| s.runq_sz);
+    let (Some(busy), Some(runq)) = (view.busy(), runq) else { return view.silent(class, "run queue or CPU use is not given (sar)") };
+    let queue = runq / view.cpus;
+    let share = ((queue - 1.0) * 100.0).clamp(0.0, 100.0);
+    let mut f = view.finding(class, share, format!("{runq:.1} threads want {} CPUs, which are {busy:.0} % busy", view.cpus));
+    f.evidence = vec![
+        Evidence::of("CPUs busy", busy, "% of capacity", "sar").against(view.limit(&BUSY)),
+        Evidence::of("threads running or ready, per CPU", queue, "threads", "sar").against(view.limit(&QUEUE)),
+    ];
+    f.ruled_out = if busy < view.limit(&BUSY) {
+        Some(format!("CPUs are only {busy:.0} % busy"))
+    } else if queue < view.limit(&QUEUE) {
+        Some(format!("only {queue:.2} threads per CPU run or want to"))
+    } else {
+        None
+    };
+    f.advice = vec!["run fewer threads at a time, or add CPUs".to_owned()];
+    f
+}
+
+pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
+    let class = Class::MpUpOverhead;
+    let run = |kernel| view.figures.runs.iter().find(|r| r.cpus == 1 && r.kernel == kernel);
+    let (Some(up), Some(mp)) = (run(Kernel::Up), run(Kernel::Mp)) else {
+        return view.silent(class, "needs the same work on one CPU under a uniprocessor and a multiprocessor kernel (runs)");
+    };
+    let overhead = (mp.seconds / up.seconds - 1.0) * 100.0;
+    let kernel = view.sys.or(up.lock_ratio_pct);
+    let summary = format!("on one CPU the multiprocessor kernel takes {overhead:.1} % longer than the uniprocessor kernel");
+    let mut f = view.finding(class, overhead.max(0.0), summary);
+    f.evidence = vec![Evidence::of("time beyond the uniprocessor kernel's", overhead, "%", "runs").against(view.limit(&OVERHEAD))];
+    given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
+    f.ruled_out = if overhead < view.limit(&OVERHEAD) {
+        Some(format!("the multiprocessor kernel costs {overhead:.1} %; below {} % that is noise", view.limit(&OVERHEAD)))
+    } else {
+        let small = kernel.filter(|&k| k < view.limit(&KERNEL));
+        small.map(|k| format!("{overhead:.1} % longer, but the kernel takes only {k:.0} % of the time"))
+    };
+    f.advice = vec!["fewer, larger system calls; otherwise this is the price of a multiprocessor kernel".to_owned()];
+    f
+}

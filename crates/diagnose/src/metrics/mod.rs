@@ -1,0 +1,212 @@
+//! The verdict on figures without a trace: `diagnose --metrics`.
+//!
+//! The classes, their thresholds and the report are those of the trace rules; the reasoning is the
+//! article's own, which had no more than such figures: who used the CPUs, in which system calls,
+//! and which lock was found taken.
+//!
+//! Losses are in per cent of capacity, as the figures are; CPU time is per second of wall time
+//! where the length of the measurement is not given. Where figures prove a conflict but cannot
+//! price it (lockstat knows how often a lock was taken, not for how long), the share is unknown
+//! and stays `null`.
+
+mod calls;
+mod figures;
+mod imbalance;
+mod locks;
+mod machine;
+mod serialization;
+
+pub use figures::{Command, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar, Semaphore, SystemCall};
+
+use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
+use crate::rules::MATTERS;
+use crate::thresholds::{Threshold, Thresholds};
+use holdup_passes::{Ledger, LedgerNode};
+
+/// What only figures are held against.
+pub(crate) const THRESHOLDS: &[Threshold] = &[serialization::SYNC, locks::REFERENCES, locks::MISSES];
+
+/// The figures with what follows from them at once.
+pub(crate) struct View<'a> {
+    pub(crate) figures: &'a Figures,
+    pub(crate) thresholds: &'a Thresholds,
+    /// Processors, 1 if nobody says.
+    pub(crate) cpus: f64,
+    /// Per cent of capacity; `None` where not given.
+    pub(crate) usr: Option<f64>,
+    pub(crate) sys: Option<f64>,
+    pub(crate) wio: Option<f64>,
+    /// Idle, `wio` excluded.
+    pub(crate) idle: Option<f64>,
+    /// CPU time that 1 % of capacity is.
+    percent_ns: f64,
+}
+
+impl<'a> View<'a> {
+    fn new(figures: &'a Figures, thresholds: &'a Thresholds) -> View<'a> {
+        let sar = figures.sar.clone().unwrap_or_default();
+        let rest = |a: f64, b: Option<f64>, c: Option<f64>| (100.0 - a - b.unwrap_or(0.0) - c.unwrap_or(0.0)).max(0.0);
+        let idle = sar.pct_idle.or_else(|| Some(rest(sar.pct_usr?, Some(sar.pct_sys?), sar.pct_wio)));
+        let cpus = f64::from(figures.processors().unwrap_or(1));
+        View {
+            figures,
+            thresholds,
+            cpus,
+            usr: sar.pct_usr,
+            sys: sar.pct_sys,
+            wio: sar.pct_wio,
+            idle,
+            percent_ns: cpus * figures.seconds.unwrap_or(1.0) * 1e7,
+        }
+    }
+
+    pub(crate) fn limit(&self, threshold: &Threshold) -> f64 {
+        self.thresholds.get(threshold)
+    }
+
+    /// Per cent of capacity as CPU time.
+    pub(crate) fn ns(&self, pct: f64) -> u64 {
+        (pct.max(0.0) * self.percent_ns).round() as u64
+    }
+
+    /// Busy in per cent of capacity.
+    pub(crate) fn busy(&self) -> Option<f64> {
+        Some(self.usr? + self.sys?)
+    }
+
+    /// A finding that costs `share` per cent of capacity and holds if that matters.
+    pub(crate) fn finding(&self, class: Class, share: f64, summary: String) -> Finding {
+        let matters = self.limit(&MATTERS);
+        let small = (share < matters).then(|| format!("costs {share:.1} % of capacity; below {matters} % nothing is worth changing"));
+        Finding {
+            class,
+            rule: class.id(),
+            share: (share * 1000.0).round() / 1000.0,
+            lost_cpu_ns: if share.is_nan() { 0 } else { self.ns(share) },
+            summary,
+            culprits: Vec::new(),
+            evidence: Vec::new(),
+            ruled_out: small,
+            advice: Vec::new(),
+        }
+    }
+
+    /// A class these figures say nothing about.
+    pub(crate) fn silent(&self, class: Class, missing: &str) -> Finding {
+        let mut f = self.finding(class, 0.0, format!("not judged: {missing}"));
+        f.ruled_out = Some(format!("not judged: {missing}"));
+        f
+    }
+
+    fn ledger(&self) -> Ledger {
+        let mut nodes = Vec::new();
+        let mut node = |path: &str, pct: f64| {
+            nodes.push(LedgerNode { path: path.to_owned(), ns: self.ns(pct), pct: (pct * 1000.0).round() / 1000.0 });
+        };
+        let known = if let (Some(usr), Some(sys), Some(idle)) = (self.usr, self.sys, self.idle) {
+            let wio = self.wio.unwrap_or(0.0);
+            node("busy", usr + sys);
+            node("busy/user", usr);
+            node("busy/kernel", sys);
+            node("idle", idle + wio);
+            node("idle/io", wio);
+            usr + sys + idle + wio
+        } else {
+            0.0
+        };
+        node("unaccounted", (100.0 - known).max(0.0));
+        // Published figures are rounded and may add up to 101 %.
+        Ledger { capacity_ns: nodes.iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum(), nodes }
+    }
+}
+
+/// Judge figures. `path` is the file they came from, for the commands.
+pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis {
+    let view = View::new(figures, &thresholds);
+    let mut findings = vec![
+        imbalance::check(&view),
+        serialization::application(&view),
+        serialization::threads(&view),
+        locks::check(&view),
+        machine::mp_up_overhead(&view),
+        machine::io_bound(&view),
+        machine::cpu_overload(&view),
+    ];
+    // Largest first; what cannot be priced stands below what can.
+    let weight = |f: &Finding| if f.share.is_nan() { 0 } else { f.lost_cpu_ns + 1 };
+    findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(weight(f))));
+    let verdict = decide(&view, &findings);
+    let next = next(path, verdict.class);
+    let source = figures.source.clone().or_else(|| figures.title.clone());
+    Diagnosis { ledger: view.ledger(), verdict, findings, next, thresholds: thresholds.settings(), source }
+}
+
+fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
+    let mut reservations = Vec::new();
+    if view.figures.processors().is_none() {
+        reservations.push("the number of CPUs is not given".to_owned());
+    }
+    if view.figures.sar.is_none() {
+        reservations.push("no sar figures: how busy the CPUs were is not known".to_owned());
+    }
+    let verdict = |class, confidence: f64, summary, runner_up, reservations: Vec<String>| {
+        let mut steps = vec![Step::of("the figures as they are", confidence)];
+        steps.extend(reservations.iter().map(|r| Step::of(r, 0.85)));
+        let confidence = confidence * 0.85_f64.powi(reservations.len() as i32);
+        Verdict { class, confidence: (confidence.clamp(0.0, 0.95) * 100.0).round() / 100.0, summary, runner_up, reservations, steps }
+    };
+    let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
+    // As for traces: these two are the verdict only if nothing else holds.
+    let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
+    if let Some(best) = holding.clone().find(|f| !mild(f)).or_else(|| holding.clone().next()) {
+        let runner_up = holding.find(|f| f.class != best.class);
+        let clear =
+            if best.share.is_nan() { 0.2 } else { (best.share - runner_up.map_or(0.0, |r| r.share.max(0.0))).clamp(0.0, 40.0) / 100.0 };
+        return verdict(best.class, 0.55 + clear, best.summary.clone(), runner_up.map(|r| r.class), reservations);
+    }
+    let f = view.figures;
+    let measured = !(f.semaphores.is_empty() && f.commands.is_empty() && f.runs.is_empty());
+    let unknown = |what: String| verdict(Class::NotEnoughEvidence, 0.0, what, None, Vec::new());
+    match (view.busy(), view.sys, view.idle) {
+        (None, ..) if !measured && f.syscalls.is_empty() && f.locks.is_empty() && f.processes.is_empty() => {
+            unknown("the file holds no figures to judge".to_owned())
+        }
+        (None, ..) if !measured => {
+            unknown("no figure reaches its threshold, and without sar nobody can tell whether CPUs were idle".to_owned())
+        }
+        (Some(busy), Some(sys), _) if sys >= view.limit(&crate::verdict::UNEXPLAINED_KERNEL) => unknown(format!(
+            "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not show in which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
+        )),
+        (Some(busy), _, Some(idle)) if idle >= 50.0 && f.processes.is_empty() => unknown(format!(
+            "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who works and who waits: add processes (utld, holdup procs) and syscalls"
+        )),
+        (busy, ..) => {
+            let largest = findings.iter().filter(|f| f.class != Class::CpuOverload).map(|f| f.share).fold(0.0, f64::max);
+            let how = busy.map_or(String::new(), |b| format!("CPUs are {b:.0} % busy and "));
+            let what = format!("{how}nothing holds them up: no cause costs more than {largest:.1} % of capacity");
+            verdict(Class::Healthy, 0.95 - largest / view.limit(&MATTERS).max(1.0) * 0.35, what, None, reservations)
+        }
+    }
+}
+
+fn next(path: &str, class: Class) -> Vec<String> {
+    let mut next = vec![format!("holdup rules {}", class.id())];
+    if crate::rules::ALL.iter().all(|r| r.class != class) {
+        next.clear();
+    }
+    if class != Class::Healthy {
+        next.push(format!("holdup diagnose --metrics {path} --explain"));
+        next.push(
+            "perf record -a -e sched:sched_switch,sched:sched_waking,raw_syscalls:sys_enter,raw_syscalls:sys_exit -- sleep 10".to_owned(),
+        );
+        next.push("holdup diagnose perf.data".to_owned());
+    }
+    next
+}
+
+/// A figure, if it is given.
+pub(crate) fn given(list: &mut Vec<Evidence>, metric: &str, value: Option<f64>, unit: &'static str, source: &'static str) {
+    if let Some(value) = value {
+        list.push(Evidence::of(metric, value, unit, source));
+    }
+}

@@ -1,0 +1,207 @@
+//! Markdown, for issues, wikis and the documentation of the rules.
+
+use crate::csv::field;
+use crate::report::{Body, Report, Section};
+use crate::schema;
+use crate::table::{Cell, Table};
+use crate::text::{escape, quality_words};
+use holdup_diagnose::guide::Walk;
+use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};
+use holdup_diagnose::{Diagnosis, Finding, Threshold};
+use holdup_passes::Ledger;
+use holdup_trace::Severity;
+use std::io::{self, Write};
+
+/// Write `report` as Markdown.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let t = &report.trace;
+    writeln!(
+        out,
+        "# holdup {}: {}\n\n{}, {} CPUs, {:.3} s, {} events, {} lost\n",
+        report.command,
+        plain(&t.path),
+        plain(&t.format),
+        t.cpus,
+        t.wall_ns as f64 / 1e9,
+        t.events,
+        t.lost_events
+    )?;
+    for entry in report.quality.iter().filter(|e| e.severity > Severity::Info) {
+        writeln!(out, "> **warning:** {}\n", plain(&quality_words(entry)))?;
+    }
+    match &report.body {
+        Body::Table(table) => write_table(table, out),
+        Body::Ledger(ledger) => write_ledger(ledger, out),
+        Body::Diagnosis(d) => write_diagnosis(d, out),
+        Body::Path(path) => {
+            writeln!(out, "Path of {} ({}), {:.3} s\n", plain(&path.head.comm), path.head.tid, path.head.total_ns as f64 / 1e9)?;
+            write_table(&path.table, out)
+        }
+        Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), out),
+        Body::Guide(walk) => write_walk(walk, out),
+        Body::Info(info) => {
+            let rows: Vec<Vec<String>> = info.pairs(t).into_iter().map(|(k, v)| vec![k, v]).collect();
+            grid(&["key", "value"], &rows, out)
+        }
+        Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
+            Section::Table(table) => {
+                writeln!(out, "## {}\n", table.name)?;
+                write_table(table, out)?;
+                writeln!(out)
+            }
+            Section::Ledger(ledger) => {
+                writeln!(out, "## ledger\n")?;
+                write_ledger(ledger, out)?;
+                writeln!(out)
+            }
+        }),
+    }
+}
+
+/// Text that Markdown shows as it is: names come from the trace.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for c in escape(text).chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Text as code: nothing in it is Markdown but backticks.
+fn code(text: &str) -> String {
+    format!("`{}`", escape(text).replace('`', "'"))
+}
+
+fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| {} |", heads.join(" | "))?;
+    writeln!(out, "|{}", "---|".repeat(heads.len()))?;
+    rows.iter().try_for_each(|row| writeln!(out, "| {} |", row.iter().map(|c| plain(c)).collect::<Vec<_>>().join(" | ")))
+}
+
+fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    let heads: Vec<&str> = table.columns.iter().map(|c| c.key).collect();
+    let cell = |c: &Cell| if *c == Cell::Null { "n/a".to_owned() } else { field(c) };
+    let rows: Vec<Vec<String>> = table.shown().iter().map(|r| r.iter().map(cell).collect()).collect();
+    grid(&heads, &rows, out)
+}
+
+fn write_ledger(ledger: &Ledger, out: &mut dyn Write) -> io::Result<()> {
+    write_table(&schema::nodes(&ledger.nodes), out)
+}
+
+fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
+    let v = &d.verdict;
+    writeln!(out, "**{}** (confidence {:.2}): {}\n", v.class.id(), v.confidence, plain(&v.summary))?;
+    for r in &v.reservations {
+        writeln!(out, "* less sure because {}", plain(r))?;
+    }
+    if let Some(source) = &d.source {
+        writeln!(out, "* figures from {}", plain(source))?;
+    }
+    for t in &d.thresholds {
+        writeln!(out, "* threshold {} = {} {} (default {})", code(t.key), t.value, plain(t.unit), t.default)?;
+    }
+    writeln!(out, "\n## Where every CPU-second went\n")?;
+    write_ledger(&d.ledger, out)?;
+    for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
+        write_finding(f, out)?;
+    }
+    writeln!(out, "\n## Ruled out\n")?;
+    let rows: Vec<Vec<String>> = d.findings.iter().filter_map(|f| Some(vec![f.class.id().to_owned(), f.ruled_out.clone()?])).collect();
+    grid(&["class", "why"], &rows, out)?;
+    writeln!(out, "\n## Next\n")?;
+    writeln!(out, "```sh")?;
+    d.next.iter().try_for_each(|c| writeln!(out, "{}", escape(c)))?;
+    writeln!(out, "```")
+}
+
+fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
+    let cost = f.priced().map_or("cost not known".to_owned(), |ns| format!("{:.1} % of capacity, {:.3} CPU-s", f.share, ns as f64 / 1e9));
+    writeln!(out, "\n## {}: {cost}\n\n{}\n", f.class.id(), plain(&f.summary))?;
+    let number = |x: f64| format!("{x:.2}");
+    let rows: Vec<Vec<String>> = f
+        .evidence
+        .iter()
+        .map(|e| {
+            vec![
+                e.metric.clone(),
+                number(e.value),
+                e.unit.to_owned(),
+                e.threshold.map_or(String::new(), |t| t.to_string()),
+                e.source.to_owned(),
+            ]
+        })
+        .collect();
+    grid(&["evidence", "value", "unit", "threshold", "source"], &rows, out)?;
+    writeln!(out)?;
+    for c in &f.culprits {
+        let ids: Vec<String> = [c.tid.map(|t| format!("tid {t}")), c.pid.map(|p| format!("pid {p}"))].into_iter().flatten().collect();
+        writeln!(out, "* {} {} {}", c.kind, code(&c.name), ids.join(", "))?;
+    }
+    f.advice.iter().try_for_each(|a| writeln!(out, "* **do:** {}", plain(a)))
+}
+
+fn write_walk(walk: &Walk, out: &mut dyn Write) -> io::Result<()> {
+    let (way, class) = walk.recommended();
+    for (i, q) in way.into_iter().enumerate() {
+        writeln!(out, "## {}. {}\n", i + 1, plain(&q.text))?;
+        let rows: Vec<Vec<String>> = q
+            .figures
+            .iter()
+            .map(|f| vec![f.label.clone(), f.value.map_or("n/a".to_owned(), |v| format!("{v:.2}")), f.unit.to_owned()])
+            .collect();
+        grid(&["figure", "value", "unit"], &rows, out)?;
+        writeln!(out)?;
+        for (n, b) in q.branches.iter().enumerate() {
+            let strong = if n == q.recommended { "**" } else { "" };
+            writeln!(out, "{}. {strong}{}{strong} ({})", n + 1, plain(&b.answer), plain(&b.why))?;
+        }
+        writeln!(out)?;
+    }
+    writeln!(out, "The way ends at **{}**.\n", class.id())?;
+    write_diagnosis(&walk.diagnosis, out)
+}
+
+/// The manual of all rules, `docs/rules.md`.
+pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "# The rules\n")?;
+    writeln!(out, "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test rules -->\n")?;
+    writeln!(
+        out,
+        "A rule says how much CPU capacity one class of trouble costs, and holds where that reaches `all.matters_pct`\n\
+         and nothing in the rule speaks against it. The verdict is the largest loss that holds. `holdup rules ID` prints\n\
+         a rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML file:\n\n\
+         ```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nbusy_pct = 90\n```\n"
+    )?;
+    for rule in ALL {
+        writeln!(out, "* [{}](#{}): {}", rule.id, rule.id, rule.title())?;
+    }
+    writeln!(out, "\n## Thresholds of no single rule\n")?;
+    thresholds(&shared_thresholds(), out)?;
+    ALL.iter().try_for_each(|rule| {
+        writeln!(out)?;
+        write_rule(rule, out)
+    })
+}
+
+/// The manual page of one rule.
+pub fn write_rule(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "## {}\n", rule.id)?;
+    for line in rule.manual().lines() {
+        match line.strip_prefix("# ") {
+            Some(heading) => writeln!(out, "### {heading}")?,
+            None => writeln!(out, "{line}")?,
+        }
+    }
+    writeln!(out, "\nClass `{}`. Needs: {}.\n", rule.class.id(), rule.needs.join(", "))?;
+    thresholds(rule.thresholds, out)?;
+    writeln!(out, "\nIt holds in `fixtures/{}`, not in `fixtures/{}`.", rule.fixtures.positive, rule.fixtures.negative)
+}
+
+fn thresholds(list: &[Threshold], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "| threshold | default | unit | decides | source |\n|---|--:|---|---|---|")?;
+    list.iter().try_for_each(|t| writeln!(out, "| `{}` | {} | {} | {} | {} |", t.key, t.default, t.unit, plain(t.meaning), plain(t.source)))
+}

@@ -1,0 +1,85 @@
+//! `holdup diagnose`: of a trace, or of figures without one.
+
+use crate::cli::DiagnoseArgs;
+use crate::commands::write;
+use crate::config::{self, Config};
+use crate::exit::{self, usage};
+use crate::output::Output;
+use anyhow::Result;
+use holdup_diagnose::metrics::{self, Figures};
+use holdup_diagnose::{Class, Thresholds};
+use holdup_passes::{Options, analyze};
+use holdup_render::{Body, Report, TraceHead};
+use std::path::Path;
+
+/// Run it.
+pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
+    let fail_on = args
+        .fail_on
+        .iter()
+        .map(|id| Class::from_id(id).ok_or_else(|| usage(format!("--fail-on: no class {id}; there are {}", class_ids()))))
+        .collect::<Result<Vec<Class>>>()?;
+    let thresholds = thresholds(args.thresholds.as_deref())?;
+    let class = match &args.metrics {
+        Some(path) => of_figures(args, path, thresholds)?,
+        None => of_trace(args, thresholds)?,
+    };
+    Ok(match class {
+        class if fail_on.contains(&class) => exit::FAILED,
+        Class::NotEnoughEvidence => exit::INCONCLUSIVE,
+        _ => exit::OK,
+    })
+}
+
+fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
+    let baseline = match &args.baseline {
+        Some(path) => {
+            let reader = holdup_open::open(path)?;
+            Some(analyze(&*reader, &Options::default())?)
+        }
+        None => None,
+    };
+    let mut config = Config::new(&args.common)?;
+    config.format = config::explained(config.format, args.explain);
+    let reader = holdup_open::open(&config.trace)?;
+    let analysis = analyze(&*reader, &config.options(reader.info())?)?;
+    let mut verdict = Class::NotEnoughEvidence;
+    write("diagnose", config, &*reader, &analysis, |reader, analysis, _| {
+        let diagnosis = holdup_diagnose::diagnose_with(reader.info(), analysis, baseline.as_ref(), thresholds);
+        verdict = diagnosis.verdict.class;
+        Ok(Body::Diagnosis(Box::new(diagnosis)))
+    })?;
+    Ok(verdict)
+}
+
+fn of_figures(args: &DiagnoseArgs, path: &Path, thresholds: Thresholds) -> Result<Class> {
+    let output = Output::open(args.common.output.output.as_deref(), path)?;
+    let format = config::explained(config::format(&args.common.output, &output)?, args.explain);
+    let name = path.display().to_string();
+    let figures = Figures::parse(&read(path)?, args.case.as_deref()).map_err(|e| usage(format!("{name}: {e}")))?;
+    let diagnosis = metrics::judge(&name, &figures, thresholds);
+    let verdict = diagnosis.verdict.class;
+    let wall_ns = (figures.seconds.unwrap_or(1.0) * 1e9) as u64;
+    let report = Report {
+        command: "diagnose",
+        trace: TraceHead::of_figures(name, figures.processors().unwrap_or(1), wall_ns),
+        quality: Vec::new(),
+        body: Body::Diagnosis(Box::new(diagnosis)),
+    };
+    output.write(&report, &format)?;
+    Ok(verdict)
+}
+
+/// The thresholds in force.
+pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
+    let Some(path) = path else { return Ok(Thresholds::default()) };
+    Thresholds::parse(&read(path)?).map_err(|e| usage(format!("{}: {e}", path.display())))
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|e| usage(format!("{}: cannot be read: {e}", path.display())))
+}
+
+fn class_ids() -> String {
+    Class::ALL.iter().map(|c| c.id()).collect::<Vec<_>>().join(", ")
+}

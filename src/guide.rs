@@ -1,0 +1,159 @@
+//! `holdup guide`: the walk, asked on a terminal, or written down as recommended.
+
+use crate::cli::{FormatName, GuideArgs};
+use crate::commands::{any_table, report, table_names};
+use crate::config::Config;
+use crate::diagnose::thresholds;
+use crate::exit::{self, usage};
+use anyhow::Result;
+use holdup_diagnose::Class;
+use holdup_diagnose::guide::{To, Walk, walk};
+use holdup_passes::{Analysis, analyze};
+use holdup_render::{Body, Format, Report, TextOptions, TraceHead, text};
+use holdup_trace::Reader;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+/// Rows of a table that one looks into on the way.
+const ENTRIES: usize = 12;
+
+/// Run it.
+pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
+    let limits = thresholds(args.thresholds.as_deref())?;
+    let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let output = &args.common.output;
+    let text_to_stdout = output.output.is_none() && !output.json && output.separator.is_none() && output.format == FormatName::Text;
+    if args.ask || (terminal && !args.yes && text_to_stdout) {
+        let config = Config::new(&args.common)?;
+        let Format::Text(options) = config.format.clone() else {
+            return Err(usage("the walk asks in text only; use --yes with other formats"));
+        };
+        if config.trace.as_os_str() == "-" {
+            return Err(usage("answers come from standard input: name a file as TRACE, or use --yes"));
+        }
+        let reader = holdup_open::open(&config.trace)?;
+        let analysis = analyze(&*reader, &config.options(reader.info())?)?;
+        let walk = walk(reader.info(), &analysis, limits);
+        return Asking { walk: &walk, reader: &*reader, analysis: &analysis, options }
+            .run(&mut io::stdin().lock(), &mut io::stdout().lock());
+    }
+    let mut class = Class::Healthy;
+    report("guide", &args.common, |reader, analysis, _| {
+        let walk = walk(reader.info(), analysis, limits);
+        class = walk.diagnosis.verdict.class;
+        Ok(Body::Guide(Box::new(walk)))
+    })?;
+    Ok(if class == Class::NotEnoughEvidence { exit::INCONCLUSIVE } else { exit::OK })
+}
+
+struct Asking<'a> {
+    walk: &'a Walk,
+    reader: &'a dyn Reader,
+    analysis: &'a Analysis,
+    options: TextOptions,
+}
+
+impl Asking<'_> {
+    /// One question after the other. The end of the answers is the end of the walk.
+    fn run(&self, answers: &mut dyn BufRead, out: &mut dyn Write) -> Result<u8> {
+        let quiet = TextOptions { quiet: true, ..self.options.clone() };
+        let mut way: Vec<&str> = self.walk.questions.first().map(|q| q.id).into_iter().collect();
+        writeln!(out, "{}", HELP)?;
+        let mut show = true;
+        loop {
+            let Some(q) = way.last().and_then(|id| self.walk.question(id)) else { break };
+            if show {
+                writeln!(out)?;
+                text::write_question(q, way.len(), &self.options, out)?;
+            }
+            show = true;
+            write!(out, "[1-{}, Enter = {}, t TABLE, b, r, q, ?] ", q.branches.len(), q.recommended + 1)?;
+            out.flush()?;
+            let mut line = String::new();
+            if answers.read_line(&mut line)? == 0 {
+                writeln!(out)?;
+                return Ok(exit::OK);
+            }
+            let mut words = line.split_whitespace();
+            let branch = match (words.next(), words.next()) {
+                (None, _) => q.recommended,
+                (Some("q" | "quit"), _) => return Ok(exit::OK),
+                (Some("r" | "report"), _) => break,
+                (Some("b" | "back"), _) => {
+                    if way.len() > 1 {
+                        way.pop();
+                    } else {
+                        writeln!(out, "This is the first question.")?;
+                        show = false;
+                    }
+                    continue;
+                }
+                (Some("t" | "table"), name) => {
+                    let name = name.or(q.tables.first().copied()).unwrap_or("cpus");
+                    self.table(name, &quiet, out)?;
+                    show = false;
+                    continue;
+                }
+                (Some(number), _) => match number.parse::<usize>() {
+                    Ok(n) if (1..=q.branches.len()).contains(&n) => n - 1,
+                    _ => {
+                        writeln!(out, "{}\nTables that show more here: {}; all: {}", HELP, q.tables.join(", "), table_names().join(", "))?;
+                        show = false;
+                        continue;
+                    }
+                },
+            };
+            match q.branches[branch].to {
+                To::Question(id) => way.push(id),
+                To::Class(class) => {
+                    writeln!(out)?;
+                    text::write_end(self.walk, class, &self.options, out)?;
+                    if class == self.walk.diagnosis.verdict.class {
+                        break;
+                    }
+                    // A way that ends elsewhere is worth another look at its last fork.
+                    writeln!(out, "  Enter shows the report, b goes back to the last question.")?;
+                    write!(out, "[Enter, b, q] ")?;
+                    out.flush()?;
+                    let mut line = String::new();
+                    let more = answers.read_line(&mut line)?;
+                    match line.trim() {
+                        "b" | "back" => continue,
+                        "q" | "quit" => return Ok(exit::OK),
+                        _ if more == 0 => {
+                            writeln!(out)?;
+                            return Ok(exit::OK);
+                        }
+                        _ => break,
+                    }
+                }
+            }
+        }
+        self.write(Body::Diagnosis(Box::new(self.walk.diagnosis.clone())), &quiet, out)?;
+        Ok(exit::OK)
+    }
+
+    fn table(&self, name: &str, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
+        match any_table(name, self.analysis, &self.reader.info().capabilities) {
+            Some(mut table) => {
+                table.entries = Some(ENTRIES);
+                self.write(Body::Table(table), options, out)
+            }
+            None => Ok(writeln!(out, "No table {}; there are {}.", text::escape(name), table_names().join(", "))?),
+        }
+    }
+
+    fn write(&self, body: Body, options: &TextOptions, out: &mut dyn Write) -> Result<()> {
+        writeln!(out)?;
+        let report = Report {
+            command: "guide",
+            trace: TraceHead::new(self.reader.info(), self.analysis),
+            quality: self.analysis.quality.entries(),
+            body,
+        };
+        text::write(&report, options, out)?;
+        Ok(out.flush()?)
+    }
+}
+
+const HELP: &str =
+    "A number takes a branch, Enter the recommended one (>); t TABLE shows a table, b goes back, r shows the report, q ends.";

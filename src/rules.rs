@@ -1,0 +1,41 @@
+//! `holdup rules`: the manual pages of the rules.
+
+use crate::cli::RulesArgs;
+use crate::config;
+use crate::exit::{self, usage};
+use crate::output::Output;
+use anyhow::{Context, Result};
+use holdup_diagnose::rules::{ALL, Page};
+use holdup_render::{Format, SCHEMA, markdown, text};
+use std::path::Path;
+
+/// Run it.
+pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
+    let chosen = match &args.id {
+        None => None,
+        Some(id) => Some(ALL.iter().find(|r| r.id == id).ok_or_else(|| {
+            let ids: Vec<&str> = ALL.iter().map(|r| r.id).collect();
+            usage(format!("no rule {id}; there are {}", ids.join(", ")))
+        })?),
+    };
+    let output = Output::open(args.output.output.as_deref(), Path::new(""))?;
+    let format = config::format(&args.output, &output)?;
+    if matches!(format, Format::Csv { .. }) {
+        return Err(usage("rules have no CSV form; use text, json or md"));
+    }
+    output.stream(|out| {
+        match (&format, chosen) {
+            (Format::Text(options), None) => text::write_list(options, out),
+            (Format::Text(options), Some(rule)) => text::write_page(rule, options, out),
+            (Format::Markdown, None) => markdown::write_rules(out),
+            (Format::Markdown, Some(rule)) => markdown::write_rule(rule, out),
+            (_, rule) => {
+                let rows: Vec<Page> = ALL.iter().filter(|r| rule.is_none_or(|only| only.id == r.id)).map(Page::of).collect();
+                let value = serde_json::json!({ "schema": SCHEMA, "command": "rules", "rows": rows });
+                writeln!(out, "{value:#}")
+            }
+        }
+        .context("cannot be written")
+    })?;
+    Ok(exit::OK)
+}
