@@ -59,8 +59,7 @@ impl Asking<'_> {
         let mut way: Vec<&str> = self.walk.questions.first().map(|q| q.id).into_iter().collect();
         writeln!(out, "{}", HELP)?;
         let mut show = true;
-        loop {
-            let Some(q) = way.last().and_then(|id| self.walk.question(id)) else { break };
+        while let Some(q) = way.last().and_then(|id| self.walk.question(id)) {
             if show {
                 writeln!(out)?;
                 text::write_question(q, way.len(), &self.options, out)?;

@@ -39,7 +39,11 @@ fn every_file_is_a_registered_rule() {
 fn every_rule_is_documented() {
     for rule in ALL {
         let (id, manual) = (rule.id, rule.manual());
-        assert!(rule.title().ends_with('.') && rule.title().len() < 120, "{id}: the first paragraph is one short sentence: {}", rule.title());
+        assert!(
+            rule.title().ends_with('.') && rule.title().len() < 120,
+            "{id}: the first paragraph is one short sentence: {}",
+            rule.title()
+        );
         for heading in ["# What it does", "# What to do"] {
             assert!(manual.contains(heading), "{id}: the description lacks '{heading}'");
         }

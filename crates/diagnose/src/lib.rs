@@ -7,7 +7,7 @@
 //! Every rule ([`rules`]) looks at the same [`Facts`] and answers with a [`Finding`]: how much CPU
 //! capacity its pathology costs and why one should believe it, or why it is ruled out. Losses are
 //! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
-//! that matters ([`verdict`]).
+//! that matters.
 
 mod facts;
 pub mod guide;

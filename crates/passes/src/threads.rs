@@ -30,7 +30,7 @@ use crate::syscalls::{Call, CallTable};
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 use rustc_hash::FxHashMap;
 
-/// Index of a thread in [`Threads`].
+/// Index of a thread in the table of threads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Slot(pub u32);
 

@@ -9,7 +9,7 @@ use holdup_trace::Nanos;
 pub struct Object(pub u32);
 
 impl Object {
-    /// What is not followed: beyond [`super::MAX_OBJECTS`], or of threads nobody sees.
+    /// What is not followed: beyond a fixed number of objects, or of threads nobody sees.
     pub const OTHER: Object = Object(0);
 }
 
