@@ -570,6 +570,10 @@ impl Engine {
         match self.threads[slot].state {
             State::Blocked | State::Unseen | State::New => {
                 self.stop_waiting(now, slot, waker, Ended::Woken);
+                if self.threads[slot].state == State::Unseen {
+                    let since = self.threads[slot].since;
+                    self.waits.slept_before(slot, since, now, waker.map(|w| w.0));
+                }
                 let t = &mut self.threads[slot];
                 match t.state {
                     State::Unseen => t.blocked_ns += now.saturating_sub(t.since),

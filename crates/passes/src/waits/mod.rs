@@ -791,6 +791,16 @@ impl Waits {
         self.follow(now, slot, Wait { object, ..wait }, end, cause, nr, (g, counted), waker, blame);
     }
 
+    /// A thread was asleep since before its first event, nobody knows for what: idle.
+    pub(crate) fn slept_before(&mut self, slot: Slot, from: Nanos, to: Nanos, waker: Option<Slot>) {
+        let keep = self.detail >= Detail::Intervals;
+        let w = self.waiter(slot);
+        w.idle_ns += to.saturating_sub(from);
+        if keep && to > from {
+            w.intervals.push(Interval { from, to, waker: waker.unwrap_or(Slot::IDLE), object: Object::OTHER });
+        }
+    }
+
     /// What the call of the waker tells about the object.
     fn woken_by(&mut self, now: Nanos, mut object: Object, end: End, w: Slot, thread: &Thread) -> Object {
         let Some(call) = &thread.call else { return object };

@@ -141,6 +141,7 @@ impl Analysis {
     /// Time a thread ran, was ready, or waited for what is not idle.
     fn effort(&self, slot: Slot, t: &Thread) -> Nanos {
         let (idle, _) = self.engine.waits.thread_waits(slot);
-        t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns.saturating_sub(idle)
+        let asleep: Nanos = self.engine.waits.intervals(slot).iter().map(|i| i.to - i.from).sum();
+        t.running_ns + t.woken_ns + t.preempted_ns + asleep.saturating_sub(idle)
     }
 }
