@@ -136,7 +136,7 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
     let weight = |f: &Finding| if f.share.is_nan() { 0 } else { f.lost_cpu_ns + 1 };
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(weight(f))));
     let verdict = decide(&view, &findings);
-    let next = next(path, verdict.class);
+    let next = next(path, figures.name.as_deref(), verdict.class);
     let source = figures.source.clone().or_else(|| figures.title.clone());
     Diagnosis { ledger: view.ledger(), verdict, findings, next, thresholds: thresholds.settings(), source }
 }
@@ -189,13 +189,14 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
     }
 }
 
-fn next(path: &str, class: Class) -> Vec<String> {
+fn next(path: &str, case: Option<&str>, class: Class) -> Vec<String> {
     let mut next = vec![format!("holdup rules {}", class.id())];
     if crate::rules::ALL.iter().all(|r| r.class != class) {
         next.clear();
     }
     if class != Class::Healthy {
-        next.push(format!("holdup diagnose --metrics {path} --explain"));
+        let case = case.map_or(String::new(), |c| format!(" --case {c}"));
+        next.push(format!("holdup diagnose --metrics {path}{case} --explain"));
         next.push(
             "perf record -a -e sched:sched_switch,sched:sched_waking,raw_syscalls:sys_enter,raw_syscalls:sys_exit -- sleep 10".to_owned(),
         );

@@ -58,8 +58,9 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     let what = own.calls.first().map_or("object", |c| object(&c.0.name));
     let summary = match names.is_empty() {
         false => format!(
-            "threads take turns at one {what}: {} use {:.1} % of all processing time{}",
+            "threads take turns at one {what}: {} {} {:.1} % of all processing time{}",
             names.join(" and "),
+            if names.len() == 1 { "uses" } else { "use" },
             own.pct,
             if idle > 0.0 { format!(", and CPUs are {idle:.0} % idle beside it") } else { String::new() }
         ),
