@@ -171,6 +171,7 @@ impl<'a> Merge<'a> {
         }
     }
 
+    #[inline]
     fn insert(&mut self, head: Head) {
         // By swaps: the way is short as a rule, and a block move costs a call.
         let mut i = self.heads.len();
