@@ -1,8 +1,8 @@
 //! A file mapped into memory, safe to read while others truncate it.
 //!
 //! Mapping saves the copy out of the page cache, which is the largest single cost of reading a
-//! trace: on the 500 MB benchmark recording populating a mapping costs 40 ms of CPU time, reading
-//! it with `pread` 110 ms. The price is SIGBUS: touching a page that lies behind the end of a file
+//! trace: on the 500 MB benchmark recording the page faults of a mapping cost 40 to 60 ms of CPU time,
+//! reading it with `pread` 110 ms. The price is SIGBUS: touching a page that lies behind the end of a file
 //! that has shrunk kills the process. So a handler puts a page of zeros where the file has none any
 //! more, and [`Map::shrank`] tells the reader, to whom zeros are no records, what happened.
 //!
@@ -75,17 +75,6 @@ impl Map {
     pub fn shrank(&self) -> bool {
         self.region.shrank.load(Ordering::Relaxed)
     }
-
-    /// Bring the page table of a part up to date at once, which costs less than a fault per page.
-    /// A hint: failure (an older kernel, a shrunk file) does not matter.
-    pub fn populate(&self, start: u64, end: u64) {
-        let len = self.map.len();
-        let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else { return };
-        let (start, end) = (start.min(len), end.min(len));
-        if start < end {
-            let _ = self.map.advise_range(memmap2::Advice::PopulateRead, start, end - start);
-        }
-    }
 }
 
 impl Drop for Map {
@@ -151,7 +140,6 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&[7; 100_000]).unwrap();
         let map = Map::new(&file).unwrap();
-        map.populate(0, u64::MAX);
         assert_eq!(map.bytes()[99_999], 7);
         assert!(!map.shrank());
         file.set_len(10_000).unwrap();
@@ -159,7 +147,6 @@ mod tests {
         // The page with the end is still there, zeroed behind it; the next ones are not.
         assert_eq!(map.bytes().iter().filter(|&&b| b == 7).count(), 10_000);
         assert!(map.shrank());
-        map.populate(0, u64::MAX);
     }
 
     #[test]

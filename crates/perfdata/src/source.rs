@@ -69,13 +69,6 @@ impl Source {
         bytes.get(clamp(start)..clamp(end))
     }
 
-    /// All bytes from `start` to `end` are about to be looked at.
-    pub(crate) fn prepare(&self, start: u64, end: u64) {
-        if let Source::Mapped(map) = self {
-            map.populate(start, end);
-        }
-    }
-
     /// Fill `buf` from `offset` as far as there are bytes; returns how many that were.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;

@@ -134,7 +134,6 @@ pub(crate) fn walk<E: Endian>(
     };
     let mut at = start;
     window.clear();
-    source.prepare(start, end.min(limit));
     while at < end {
         let stop = usize::try_from(end - at).unwrap_or(usize::MAX);
         if let Some(bytes) = source.slice(at, limit) {

@@ -39,7 +39,7 @@ pub struct Batch {
 impl Batch {
     /// How many events a decoder should aim for: enough to pay for the hand-over between threads,
     /// few enough to stay in the second-level cache.
-    pub const TARGET: usize = 4096;
+    pub const TARGET: usize = 8192;
 
     /// An empty batch.
     pub fn new() -> Batch {
