@@ -870,19 +870,27 @@ impl Engine {
 
     // ---- system calls ----------------------------------------------------------------------
 
-    #[inline]
-    fn sys_enter(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, batch: &Batch, args: ArgsRef) {
+    /// The current thread enters or leaves the kernel: settle what it did until now, which was
+    /// `before`. `None` for the idle task.
+    #[inline(always)]
+    fn at_boundary(&mut self, now: Nanos, cpu: Cpu, e: &Event, before: Mode) -> Option<Slot> {
         let slot = self.current(now, cpu, e.tid, e.pid);
         if slot == Slot::IDLE {
-            return;
+            return None;
         }
         self.charge(now, cpu);
         if !self.threads[slot].undecided.is_empty() {
-            self.decide(slot, Mode::User);
+            self.decide(slot, before);
         }
         if self.threads[slot].contending > 0 {
             self.abandon_waits(slot);
         }
+        Some(slot)
+    }
+
+    #[inline]
+    fn sys_enter(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, batch: &Batch, args: ArgsRef) {
+        let Some(slot) = self.at_boundary(now, cpu, e, Mode::User) else { return };
         let t = &mut self.threads[slot];
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
@@ -911,17 +919,7 @@ impl Engine {
 
     #[inline]
     fn sys_exit(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, ret: i64) {
-        let slot = self.current(now, cpu, e.tid, e.pid);
-        if slot == Slot::IDLE {
-            return;
-        }
-        self.charge(now, cpu);
-        if !self.threads[slot].undecided.is_empty() {
-            self.decide(slot, Mode::Kernel);
-        }
-        if self.threads[slot].contending > 0 {
-            self.abandon_waits(slot);
-        }
+        let Some(slot) = self.at_boundary(now, cpu, e, Mode::Kernel) else { return };
         let t = &mut self.threads[slot];
         t.mode = Mode::User;
         t.syscall_events += 1;
