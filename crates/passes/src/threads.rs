@@ -115,6 +115,8 @@ pub struct Thread {
     pub pid_inferred: bool,
     /// Counted in a CPU's number of threads waiting for I/O.
     pub(crate) iowait_cpu: Option<Cpu>,
+    /// Its last sleep for something outside: a timer, a terminal, work that did not come.
+    pub(crate) rested: Option<(Nanos, Nanos)>,
     /// Who woke it last: the thread, if one did, not an interrupt.
     pub(crate) waker: Option<Slot>,
 
@@ -189,6 +191,7 @@ impl Thread {
             contended: 0,
             pid_inferred: false,
             iowait_cpu: None,
+            rested: None,
             waker: None,
             running_ns: 0,
             irq_ns: 0,
