@@ -1,7 +1,7 @@
 //! `raw_syscalls:*` and `syscalls:*`.
 
 use super::Context;
-use crate::scan::{Keys, blank, dec, hex, int, trim_start};
+use crate::scan::{Keys, blank, dec, hex, int, near, trim_start};
 use holdup_trace::{ArgsRef, What};
 
 /// `NR 202 (7f.., 80, …)`; raw: `id=202 args=ARRAY[c0, 14, …]`, `id: 0xca`.
@@ -9,7 +9,7 @@ use holdup_trace::{ArgsRef, What};
 pub(super) fn enter(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     if let Some(rest) = body.strip_prefix(b"NR ") {
         let nr = int(rest)? as u32;
-        let args = match rest.iter().position(|&b| b == b'(') {
+        let args = match near(rest, b'(') {
             Some(open) => cx.batch.push_args(hex_list(&rest[open + 1..])),
             None => ArgsRef::NONE,
         };
@@ -29,7 +29,7 @@ pub(super) fn enter(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
 pub(super) fn exit(body: &[u8]) -> Option<What> {
     if let Some(rest) = body.strip_prefix(b"NR ") {
         let nr = int(rest)? as u32;
-        let equals = rest.iter().position(|&b| b == b'=')?;
+        let equals = near(rest, b'=')?;
         return Some(What::SysExit { nr, ret: int(trim_start(&rest[equals + 1..]))? as i64 });
     }
     let mut k = Keys::new(body);

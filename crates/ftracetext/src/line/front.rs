@@ -26,7 +26,7 @@ pub(super) struct Front<'a> {
 const IDS: usize = 17;
 
 /// `            perf   292 [000]    28.914036: `, also with `292/292`.
-#[inline]
+#[inline(always)]
 pub(super) fn perf(line: &[u8]) -> Option<Front<'_>> {
     let (comm, behind) = line.split_first_chunk::<16>()?;
     if comm[15] == b' ' || behind.first() != Some(&b' ') {
@@ -48,7 +48,7 @@ pub(super) fn perf(line: &[u8]) -> Option<Front<'_>> {
 }
 
 /// `              sh-196     [003] d..2.   274.804075: `, also with `(  196)`, also without flags.
-#[inline]
+#[inline(always)]
 pub(super) fn kernel(line: &[u8]) -> Option<Front<'_>> {
     let (comm, behind) = line.split_first_chunk::<16>()?;
     if behind.first() != Some(&b'-') {

@@ -2,7 +2,7 @@
 //! `comm-pid cpuflags time: event: fields`.
 
 use super::{Form, Line, Parts, cpu_at_end, front, known_comm, number_at_end, split, tid};
-use crate::scan::{blank, dec, trim, trim_end, trim_start};
+use crate::scan::{aligned, blank, dec, trim, trim_end, trim_start};
 use holdup_trace::{Cpu, Pid, Tid};
 
 struct Head<'a> {
@@ -13,7 +13,7 @@ struct Head<'a> {
 }
 
 /// Take a line apart.
-#[inline]
+#[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     let (comm, tid, pid, cpu, stamp, rest) = usual(line).or_else(|| careful(line))?;
     let mut rest = trim(rest);
@@ -29,14 +29,15 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
 }
 
 /// The parts of a line that is as nearly all are.
-#[inline]
+#[inline(always)]
 pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
     let f = front::kernel(line)?;
-    Some((comm_of(f.comm, 16), f.tid, f.pid, f.cpu, f.stamp, f.rest))
+    Some((known_comm(trim_start(aligned(f.comm))), f.tid, f.pid, f.cpu, f.stamp, f.rest))
 }
 
 /// The parts of any line.
 #[cold]
+#[inline(never)]
 pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
     // The kernel and trace-cmd right-align the comm to 16 columns. When the dash is where it must
     // be, whatever looks like a time stamp before it is part of the comm.

@@ -2,7 +2,7 @@
 //! columns before the time missing.
 
 use super::{Form, Line, Parts, cpu_at_end, front, known_comm, number_at_end, split, tid};
-use crate::scan::{blank, trim, trim_end, trim_start, whole_dec, word_len};
+use crate::scan::{aligned, blank, trim, trim_end, trim_start, whole_dec, word_len};
 use holdup_trace::{Cpu, Pid, Tid};
 
 struct Head<'a> {
@@ -13,7 +13,7 @@ struct Head<'a> {
 }
 
 /// Take a line apart.
-#[inline]
+#[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     // Stack frames start with a tab; an event never does.
     if line.first().is_none_or(|&b| b == b'\t') {
@@ -43,14 +43,15 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
 }
 
 /// The parts of a line that is as nearly all are.
-#[inline]
+#[inline(always)]
 pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
     let f = front::perf(line)?;
-    Some((comm_of(f.comm), f.tid, f.pid, f.cpu, f.stamp, f.rest))
+    Some((comm_of(aligned(f.comm)), f.tid, f.pid, f.cpu, f.stamp, f.rest))
 }
 
 /// The parts of any line.
 #[cold]
+#[inline(never)]
 pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
     // The comm is right-aligned to 16 columns unless call chains are printed. What looks like a
     // time stamp in an aligned comm is part of it.
@@ -59,7 +60,7 @@ pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
     Some((h.comm, h.tid, h.pid, h.cpu, stamp, rest))
 }
 
-#[inline]
+#[inline(always)]
 fn token(s: &[u8]) -> (&[u8], &[u8]) {
     let n = word_len(s);
     (&s[..n], trim_start(&s[n..]))
@@ -120,7 +121,7 @@ fn id(s: &[u8]) -> Option<(Tid, &[u8])> {
 }
 
 /// `:1234` is what perf prints for a thread whose name it never learnt.
-#[inline]
+#[inline(always)]
 fn comm_of(s: &[u8]) -> &[u8] {
     let comm = trim(s);
     // Nearly all names begin with a letter.
