@@ -9,7 +9,7 @@ use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, scan};
 use crate::source::{Cursor, Source};
 use crate::time::TimeMap;
-use crate::{v6, v7};
+use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
@@ -38,11 +38,11 @@ pub(crate) struct Lane {
 
 impl TraceDat {
     /// Open `source`, which holds a whole trace.dat.
-    pub(crate) fn from_source(path: &Path, source: Source) -> Result<TraceDat> {
+    pub(crate) fn from_source(path: &Path, source: Source) -> Result<Content> {
         TraceDat::parse(path, source).map_err(|kind| kind.in_file(path))
     }
 
-    fn parse(path: &Path, source: Source) -> Result<TraceDat, ErrorKind> {
+    fn parse(path: &Path, source: Source) -> Result<Content, ErrorKind> {
         let mut c = Cursor::new(&source, 0, false, "initial format");
         let mut meta = Meta::initial(&mut c)?;
         match meta.version {
@@ -50,6 +50,9 @@ impl TraceDat {
             _ => v7::read(&mut meta, &source, &mut c)?,
         }
         drop(c);
+        if let (Some(&at), true) = (meta.options.texts.first(), meta.buffers.iter().all(|b| b.cpus.is_empty())) {
+            return Ok(Content::Text(Box::new(LatencyText::read(meta, at, source)?)));
+        }
         let layout = meta.layout.unwrap_or(PageLayout::default_for(meta.long_size as usize));
         let source = Arc::new(source);
         let mut lanes = Vec::new();
@@ -59,7 +62,8 @@ impl TraceDat {
             lanes.extend(more);
             meta.cut += !whole as u64;
         }
-        TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)
+        let dat = TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)?;
+        Ok(Content::Events(Box::new(dat)))
     }
 
     /// Put together what was read, and scan the trace data.
@@ -222,11 +226,9 @@ fn fits_in<E: Endian>(lanes: &[Lane], layout: &PageLayout) -> bool {
     })
 }
 
-/// Facts about the machine, the recorder and the buffers.
-fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &EventTable, total: &Found) {
+/// Facts about the machine, the recorder and the threads.
+pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     let options = &meta.options;
-    let top = meta.buffers.iter().find(|b| b.name.is_empty());
-    info.clock.name = options.clock.clone().or(top.map(|b| b.clock.clone())).unwrap_or_default();
     info.cpus_online = meta.cpus.filter(|&n| n > 0);
     if let Some(uname) = &options.uname {
         // `uname -srm` with the node name second; the machine is always last.
@@ -240,6 +242,14 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
         let comm = info.names.intern(name.as_bytes());
         info.tasks.push(Task { tid: Tid(*pid), pid: Pid::UNKNOWN, parent: None, comm });
     }
+}
+
+/// All that is known beside the events.
+fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &EventTable, total: &Found) {
+    let options = &meta.options;
+    let top = meta.buffers.iter().find(|b| b.name.is_empty());
+    info.clock.name = options.clock.clone().or(top.map(|b| b.clock.clone())).unwrap_or_default();
+    describe_machine(info, meta);
     let mut note = |label: &str, value: String| info.extra.push((label.to_owned(), value));
     note("byte order", if meta.big { "big endian" } else { "little endian" }.into());
     note("kernel long", format!("{} bits", layout.long * 8));
@@ -269,7 +279,7 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
     for guest in &options.guests {
         info.extra.push(("traced guest".into(), guest.clone()));
     }
-    if options.text_buffers > 0 {
-        info.extra.push(("buffers of text, not read".into(), options.text_buffers.to_string()));
+    if !options.texts.is_empty() {
+        info.extra.push(("buffers of text, not read".into(), options.texts.len().to_string()));
     }
 }
