@@ -244,6 +244,7 @@ fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, foun
     info.clock = Clock { name: std::mem::take(&mut info.clock.name), resolution_ns: 1 };
     match finest {
         0 if found.digits != 0 => {
+            quality.add(QualityCode::TickClock, 1);
             info.extra.push((
                 "time stamps".to_owned(),
                 "ticks of a counter whose rate the text does not say; shown as if nanoseconds".to_owned(),

@@ -31,6 +31,8 @@ pub struct TraceDat {
 
 /// The pages of one CPU, before they are known to hold events.
 pub(crate) struct Lane {
+    /// Number of the buffer.
+    pub(crate) buffer: usize,
     pub(crate) cpu: u32,
     pub(crate) data: CpuData,
     pub(crate) cut: bool,
@@ -57,9 +59,9 @@ impl TraceDat {
         let source = Arc::new(source);
         let mut lanes = Vec::new();
         let mut budget = source.len();
-        for buffer in &meta.buffers {
+        for (number, buffer) in meta.buffers.iter().enumerate() {
             let (more, whole) = lanes_of(&meta, buffer, &source, &layout, &mut budget)?;
-            lanes.extend(more);
+            lanes.extend(more.into_iter().map(|lane| Lane { buffer: number, ..lane }));
             meta.cut += !whole as u64;
         }
         let dat = TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)?;
@@ -76,6 +78,7 @@ impl TraceDat {
     ) -> Result<TraceDat, ErrorKind> {
         let mut quality = Quality::default();
         quality.add(QualityCode::Truncated, meta.cut + lanes.iter().filter(|l| l.cut).count() as u64);
+        let buffers: Vec<usize> = lanes.iter().map(|l| l.buffer).collect();
         let (numbers, data): (Vec<u32>, Vec<CpuData>) = lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
         let formats = std::mem::take(&mut meta.formats);
         let kallsyms = std::mem::take(&mut meta.kallsyms);
@@ -87,14 +90,20 @@ impl TraceDat {
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
             let table = scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
-            let scanned = if meta.big { scan::<Big>(&data, &layout, &times) } else { scan::<Little>(&data, &layout, &times) };
+            let scanned =
+                if meta.big { scan::<Big>(&data, &layout, &times, &buffers) } else { scan::<Little>(&data, &layout, &times, &buffers) };
             (scanned, symbols.join(), table.join())
         });
         let died = |_| ErrorKind::Io(std::io::Error::other("a thread of the reader ended early"));
         let symbols = symbols.map_err(died)?;
         let mut table = table.map_err(died)?;
-        let (found, ids): (Vec<Found>, IdSet) = scanned?;
+        let (found, ids): (Vec<Found>, Vec<IdSet>) = scanned?;
 
+        let (ids, repeated) = IdSet::join(&ids);
+        // Two records of one happening differ in their time stamps, and an instance may have a
+        // filter of its own, so none can be told to be the other's double: both are kept, as in
+        // `trace-cmd report`, and the reader is told.
+        quality.add(QualityCode::RepeatedEvents, repeated);
         let ids = ids.ids();
         let unknown: Vec<u16> = ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
         let capabilities = table.capabilities(&ids);
@@ -116,6 +125,10 @@ impl TraceDat {
         info.span = (total.events > 0).then_some((total.first, total.last));
         info.symbols = symbols;
         describe(&mut info, &meta, &layout, &table, &total);
+        if is_in_ticks(&info, &meta) {
+            info.extra.push(("unit of time".into(), "ticks of the clock, not nanoseconds".into()));
+            quality.add(QualityCode::TickClock, 1);
+        }
         if !guests.is_empty() {
             info.extra.push(("guest".into(), "times are shifted to the host's clock".into()));
         }
@@ -184,7 +197,7 @@ fn lanes_of(
             };
             let Some(left) = budget.checked_sub(data.stored()) else { return Ok((lanes, false)) };
             *budget = left;
-            lanes.push(Lane { cpu: extent.cpu, data, cut });
+            lanes.push(Lane { buffer: 0, cpu: extent.cpu, data, cut });
         }
         Ok((lanes, true))
     };
@@ -244,6 +257,13 @@ pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     }
 }
 
+/// Whether the clock counts something other than nanoseconds (`x86-tsc`, `counter`), and the file
+/// does not say at which rate.
+fn is_in_ticks(info: &TraceInfo, meta: &Meta) -> bool {
+    let ns = ["local", "global", "uptime", "perf", "tai", "boot", "tsc2nsec", ""];
+    meta.options.time.mult == 0 && !ns.contains(&info.clock.name.as_str()) && !info.clock.name.starts_with("mono")
+}
+
 /// All that is known beside the events.
 fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &EventTable, total: &Found) {
     let options = &meta.options;
@@ -268,10 +288,6 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
     }
     if table.unreadable > 0 {
         note("event formats not understood", table.unreadable.to_string());
-    }
-    let ns = ["local", "global", "uptime", "perf", "tai", "boot", "tsc2nsec", ""];
-    if options.time.mult == 0 && !ns.contains(&info.clock.name.as_str()) && !info.clock.name.starts_with("mono") {
-        info.extra.push(("unit of time".into(), "ticks of the clock, not nanoseconds".into()));
     }
     if let Some(id) = options.trace_id {
         info.extra.push(("trace id".into(), format!("{id:#x}")));

@@ -91,7 +91,8 @@ fn instances_are_read_after_the_top_buffer() {
         let mut s = with_pages(FileSpec { codec, ..FileSpec::new(version) });
         s.buffers.push(BufferSpec { name: "foo", cpus: pages(&s, 0) });
         s.buffers.push(BufferSpec { name: "bar", cpus: pages(&s, 1) });
-        let (dat, events, _) = read(&s);
+        let (dat, events, quality) = read(&s);
+        assert_eq!(quality.count(QualityCode::RepeatedEvents), 2, "wakeups and system calls, in three buffers each");
         assert_eq!(dat.runs().len(), 6);
         assert_eq!(events.len(), 3 * 7);
         let instances: Vec<_> = dat.info().extra.iter().filter(|x| x.0 == "instance").map(|x| x.1.as_str()).collect();
@@ -106,12 +107,14 @@ fn clocks_are_scaled_and_shifted() {
         let mut s = FileSpec { clock: "x86-tsc", ..FileSpec::new(version) };
         s.options = vec![(14, [s.u32(3 << 20), s.u32(21), s.u64(77)].concat()), (7, b"-500\0".to_vec()), (1, b"0x10\0".to_vec())];
         let s = with_pages(s);
-        let (dat, events, _) = read(&s);
+        let (dat, events, quality) = read(&s);
+        assert_eq!(quality.count(QualityCode::TickClock), 0);
         assert_eq!(events[0].ts, 5_000_000_000 * 3 / 2 - 500 + 16_000);
         assert!(!dat.info().extra.iter().any(|x| x.0 == "unit of time"));
         oracle(&s);
         let ticks = with_pages(FileSpec { clock: "x86-tsc", ..FileSpec::new(version) });
-        let (dat, events, _) = read(&ticks);
+        let (dat, events, quality) = read(&ticks);
+        assert_eq!((quality.count(QualityCode::TickClock), quality.count(QualityCode::RepeatedEvents)), (1, 0));
         assert_eq!((dat.info().clock.name.as_str(), events[0].ts), ("x86-tsc", 5_000_000_000));
         assert!(dat.info().extra.iter().any(|x| x.0 == "unit of time"));
         oracle(&ticks);
