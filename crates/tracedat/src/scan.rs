@@ -86,6 +86,9 @@ impl Found {
     }
 }
 
+/// What one thread found: shares of CPUs, and the ids in every buffer.
+type Work = (Vec<(usize, Found)>, Vec<IdSet>);
+
 /// Scan all CPUs, each with its own element of `times` and of `buffers`. The result has one
 /// [`Found`] per CPU and one [`IdSet`] per buffer.
 pub(crate) fn scan<E: Endian>(
@@ -102,7 +105,7 @@ pub(crate) fn scan<E: Endian>(
         .flat_map(|(i, c)| (0..c.blocks()).step_by(SHARE).map(move |b| (i, b, (b + SHARE).min(c.blocks()))))
         .collect();
     let next = AtomicUsize::new(0);
-    let work = || -> io::Result<(Vec<(usize, Found)>, Vec<IdSet>)> {
+    let work = || -> io::Result<Work> {
         let mut ids = vec![IdSet::default(); sets];
         let mut found = Vec::new();
         while let Some(&(cpu, from, to)) = shares.get(next.fetch_add(1, Relaxed)) {
