@@ -1,6 +1,7 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
+use crate::costs::Costs;
 use crate::crowding::CrowdedCall;
 use crate::engine::Engine;
 use crate::irqs::{IrqKind, IrqStats};
@@ -388,6 +389,11 @@ impl Analysis {
     /// What a system call costs by the number of threads in system calls meanwhile.
     pub fn crowding(&self, nr: u32) -> Option<&CrowdedCall> {
         self.engine.crowding.get(nr)
+    }
+
+    /// What a system call, and the application's stretches that lead to it, cost among their likes.
+    pub fn costs(&self, nr: u32) -> Option<&Costs> {
+        self.engine.costs.get(nr)
     }
 
     /// The blame's books, for tests: the parts shared out, with what divisions left over, and the

@@ -178,6 +178,12 @@ impl Blame {
         self.running = step(self.running, running);
     }
 
+    /// CPUs that run a thread, but for one.
+    #[inline]
+    pub(crate) fn others_running(&self) -> u32 {
+        self.running.saturating_sub(1)
+    }
+
     pub(crate) fn thread_runnable(&mut self, now: Nanos, runnable: bool) {
         self.advance(now);
         self.runnable = step(self.runnable, runnable);

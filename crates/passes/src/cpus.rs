@@ -200,6 +200,12 @@ impl Cpus {
         self.cpus.get(cpu.0 as usize)
     }
 
+    /// CPUs up to the highest number seen so far.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Cpu, &CpuState)> {
         self.cpus.iter().enumerate().map(|(i, c)| (Cpu(i as u16), c))
     }

@@ -5,6 +5,7 @@
 //! [`crate::syscalls`], [`crate::blame`] for the machines themselves.
 
 use crate::blame::{Blame, Cause};
+use crate::costs::{CostTable, QUARTERS};
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
@@ -70,6 +71,7 @@ pub(crate) struct Engine {
     pub(crate) waits: Waits,
     pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
+    pub(crate) costs: CostTable,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
     lost: bool,
@@ -113,6 +115,7 @@ impl Engine {
             waits: Waits::new(detail),
             locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
+            costs: CostTable::default(),
             quality: Quality::default(),
             events: 0,
             lost: false,
@@ -444,6 +447,9 @@ impl Engine {
                 let stats = t.calls.entry(call.nr);
                 stats.pending += 1;
                 stats.pending_ns += now - call.start;
+                if call.inside {
+                    self.costs.leave();
+                }
             }
             self.threads.forget(tid);
             return;
@@ -451,6 +457,14 @@ impl Engine {
         t.state = State::Blocked;
         t.waker = None;
         t.uninterruptible = state.is_uninterruptible();
+        if let Some(call) = &mut t.call
+            && call.inside
+            && t.contending == 0
+            && !t.uninterruptible
+        {
+            call.inside = false;
+            self.costs.leave();
+        }
         if state.0 & TaskState::IDLE.0 != 0 {
             // Only kernel threads sleep in this state.
             self.decide(slot, Mode::Kthread);
@@ -549,6 +563,10 @@ impl Engine {
         t.since = now;
         if let Some(call) = &mut t.call {
             call.crowd_mark = Some(self.crowding.enter(now));
+            if !call.inside {
+                call.inside = true;
+                self.costs.enter();
+            }
         }
     }
 
@@ -894,8 +912,16 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
-        if t.call.is_some() {
+        if let Some(lost) = t.call {
             self.quality.add(QualityCode::OrphanSysEnter, 1);
+            if let Some(mark) = lost.crowd_mark {
+                self.crowding.leave(now, mark);
+            }
+            if lost.inside {
+                self.costs.leave();
+            }
+        } else if let Some((user0, quarter)) = t.stretch.take() {
+            self.costs.stretch(nr, t.user_ns - user0, quarter);
         }
         t.call = Some(Call {
             nr,
@@ -906,6 +932,8 @@ impl Engine {
             blocked0: t.blocked_ns,
             crowd_mark: Some(self.crowding.enter(now)),
             crowd: 0,
+            alone: self.costs.enter(),
+            inside: true,
         });
         let pid = t.pid;
         self.cpus.get_mut(cpu).counts.scalls += 1;
@@ -920,6 +948,7 @@ impl Engine {
     #[inline]
     fn sys_exit(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, ret: i64) {
         let Some(slot) = self.at_boundary(now, cpu, e, Mode::Kernel) else { return };
+        let quarter = (self.blame.others_running() as usize * QUARTERS / self.cpus.len().max(1)).min(QUARTERS - 1) as u8;
         let t = &mut self.threads[slot];
         t.mode = Mode::User;
         t.syscall_events += 1;
@@ -942,8 +971,14 @@ impl Engine {
         // the number it was entered with is the true one, and there is no result.
         let (nr, ret) = if nr == u32::MAX { (call.map_or(nr, |c| c.nr), 0) } else { (nr, ret) };
         t.calls.entry(nr).returned(split, ret);
-        if let (Some(s), Some(crowd)) = (split, crowd) {
+        // How many CPUs are busy as the application goes on.
+        t.stretch = Some((t.user_ns, quarter));
+        if let (Some(s), Some(crowd), Some(call)) = (split, crowd, call) {
             self.crowding.call(nr, s.running + s.interrupted, crowd, s.running);
+            if call.inside {
+                self.costs.leave();
+            }
+            self.costs.call(nr, now, slot, s.running, call.alone);
         }
         let Some(traits) = self.traits.get(nr as usize) else { return };
         if traits.class.returns()
@@ -1055,6 +1090,7 @@ impl Engine {
         self.irqs.restart();
         self.blame.restart(now);
         self.crowding.restart(now);
+        self.costs.restart();
         self.quality = Quality::default();
         self.events = 0;
         let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();

@@ -16,6 +16,7 @@
 
 mod analysis;
 mod blame;
+mod costs;
 mod cpus;
 mod crowding;
 mod engine;
@@ -32,6 +33,7 @@ mod waits;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
+pub use costs::{Costs, Exclusion, QUARTERS, Spread};
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use latency::Latency;

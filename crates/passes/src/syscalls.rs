@@ -32,6 +32,10 @@ pub(crate) struct Call {
     /// Mark of the present stay on a CPU ([`crate::crowding`]), and the crowd integral of earlier ones.
     pub(crate) crowd_mark: Option<u64>,
     pub(crate) crowd: u64,
+    /// No other thread was in the kernel when it began; and whether this one counts as being there
+    /// now ([`crate::costs`]).
+    pub(crate) alone: bool,
+    pub(crate) inside: bool,
 }
 
 impl Call {

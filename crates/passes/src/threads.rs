@@ -152,6 +152,8 @@ pub struct Thread {
 
     /// System call in progress.
     pub(crate) call: Option<Call>,
+    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then.
+    pub(crate) stretch: Option<(Nanos, u8)>,
     /// Finished ones.
     pub(crate) calls: CallTable,
 
@@ -204,6 +206,7 @@ impl Thread {
             stays_ns: 0,
             latency: Latency::default(),
             call: None,
+            stretch: None,
             calls: CallTable::default(),
             ended_wait_ns: 0,
             syscall_events: 0,
@@ -260,6 +263,7 @@ impl Thread {
         self.undecided.clear();
         self.latency.restart();
         self.calls = CallTable::default();
+        self.stretch = None;
         if let Some(call) = &mut self.call {
             call.restart(now);
         }
