@@ -35,7 +35,7 @@ pub struct TextOptions {
 
 impl Default for TextOptions {
     fn default() -> TextOptions {
-        TextOptions { syscall_nr: |_, _| None, run_bytes: 4 << 20 }
+        TextOptions { syscall_nr: |_, _| None, run_bytes: 1 << 20 }
     }
 }
 

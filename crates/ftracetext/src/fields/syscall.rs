@@ -73,10 +73,16 @@ fn hex_list(mut s: &[u8]) -> [u64; 6] {
     let mut args = [0; 6];
     for arg in &mut args {
         s = trim_start(s);
-        if s.starts_with(b"0x") {
-            s = &s[2..];
-        }
-        let Some((n, len)) = hex(s) else { break };
+        // Most arguments are small.
+        let small = match s {
+            [digit @ b'0'..=b'9', b',' | b')', ..] => Some(((digit - b'0') as u64, 1)),
+            [b'0', b'x', rest @ ..] => {
+                s = rest;
+                None
+            }
+            _ => None,
+        };
+        let Some((n, len)) = small.or_else(|| hex(s)) else { break };
         *arg = n;
         s = &s[len..];
         match s.first() {
