@@ -10,10 +10,15 @@
 //!             run 7  [ batch ]◄── worker: fill        (then that one's turn)
 //! ```
 //!
+//! In a file whose runs follow each other in time only one is open at once, and one worker at a
+//! time would have anything to do. So the runs that come next are begun ahead, one per worker:
+//! their first batches are decoded while the run before them is consumed.
+//!
 //! Order: by time; equal times by position of the run in the file. This is the order of a stable
 //! sort of the whole file by time.
 
 use crate::{Batch, Event, Nanos, Quality, QualityCode, Reader, Result, RunDecoder};
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvError, Sender, TryRecvError, channel};
@@ -50,7 +55,7 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut dyn Sink) -> Result
         for _ in 0..workers {
             scope.spawn(|| work(&queue));
         }
-        Merge::new(reader, jobs).run(sink)
+        Merge::new(reader, jobs).run(workers, sink)
     })
 }
 
@@ -142,24 +147,33 @@ impl<'a> Merge<'a> {
         Merge { reader, jobs, quality: reader.quality().clone(), slots: Vec::new(), free: Vec::new(), spare: Vec::new(), heads: Vec::new() }
     }
 
-    fn run(mut self, sink: &mut dyn Sink) -> Result<Quality> {
+    /// Keeps up to `ahead` runs begun that are not open yet.
+    fn run(mut self, ahead: usize, sink: &mut dyn Sink) -> Result<Quality> {
         let runs = self.reader.runs();
         let mut order: Vec<u32> = (0..runs.len() as u32).collect();
         order.sort_by_key(|&r| (runs[r as usize].first_ts, r));
-        let mut unopened = order.into_iter().peekable();
+        // Runs before `next` are open or closed; the slots of those begun after it are in `begun`.
+        let mut next = 0;
+        let mut begun: VecDeque<u32> = VecDeque::new();
         loop {
             // Open every run that may hold the next event.
             let mut opening = Vec::new();
             let mut horizon = self.heads.last().map(|h| h.ts);
-            while let Some(&r) = unopened.peek() {
+            while let Some(&r) = order.get(next) {
                 let first = runs[r as usize].first_ts;
                 if *horizon.get_or_insert(first) < first {
                     break;
                 }
-                unopened.next();
-                opening.push((r, self.open(r)));
+                next += 1;
+                let slot = begun.pop_front().unwrap_or_else(|| self.begin(r));
+                opening.push((r, slot));
             }
             if !opening.is_empty() {
+                while begun.len() < ahead
+                    && let Some(&r) = order.get(next + begun.len())
+                {
+                    begun.push_back(self.begin(r));
+                }
                 for (run, slot) in opening {
                     self.refill(run, slot)?;
                 }
@@ -168,7 +182,7 @@ impl<'a> Merge<'a> {
             }
             let Some(head) = self.heads.pop() else { return Ok(self.quality) };
             // Hand on what precedes the runner-up and the next run to be opened.
-            let barrier = unopened.peek().map_or(Nanos::MAX, |&r| runs[r as usize].first_ts);
+            let barrier = order.get(next).map_or(Nanos::MAX, |&r| runs[r as usize].first_ts);
             let (rival_ts, wins_ties) = self.heads.last().map_or((Nanos::MAX, true), |h| (h.ts, head.run < h.run));
             let open = &mut self.slots[head.slot as usize];
             let ahead = &open.batch.events[open.at..];
@@ -201,7 +215,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Start decoding run `r`; the first batch is fetched by [`Merge::refill`].
-    fn open(&mut self, r: u32) -> u32 {
+    fn begin(&mut self, r: u32) -> u32 {
         let (reply, replies) = channel();
         let batch = self.spare.pop().unwrap_or_default();
         let _ = self.jobs.send(Job { decoder: self.reader.decoder(r as usize), batch, last_ts: 0, reply: reply.clone() });
