@@ -130,14 +130,12 @@ fn decode<E: Endian>(decoder: &mut Decoder<'_>, bytes: &[u8], batch: &mut Batch)
 #[inline(always)]
 pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8])> {
     let rest = buf.get(at..)?;
-    if rest.len() < record::HEADER {
+    let header = rest.first_chunk::<{ record::HEADER }>()?;
+    let size = E::u16(header, 6) as usize;
+    if size < record::HEADER {
         return None;
     }
-    let size = E::u16(rest, 6) as usize;
-    if size < record::HEADER || size > rest.len() {
-        return None;
-    }
-    Some((E::u32(rest, 0), &rest[..size]))
+    Some((E::u32(header, 0), rest.get(..size)?))
 }
 
 impl<E: Endian> RunDecoder for RunReader<'_, E> {
