@@ -37,7 +37,7 @@ impl<F: FnMut(&[Event], &Batch) -> ControlFlow<()>> Sink for F {
 ///
 /// # Errors
 /// The first error of a decoder.
-pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut dyn Sink) -> Result<Quality> {
+pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Result<Quality> {
     let workers = match workers {
         0 => std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1)).clamp(1, 8),
         n => n,
@@ -132,8 +132,8 @@ struct Merge<'a> {
     slots: Vec<Open<'a>>,
     free: Vec<u32>,
     spare: Vec<Batch>,
-    /// Descending, so that the earliest is popped from the end. A run that has just been served
-    /// usually comes next or next but one again: insertion from the end is short.
+    /// All but the earliest, descending. A run that has just been served usually comes next or
+    /// next but one again: its way from the end is short.
     heads: Vec<Head>,
 }
 
@@ -142,62 +142,88 @@ impl<'a> Merge<'a> {
         Merge { reader, jobs, quality: reader.quality().clone(), slots: Vec::new(), free: Vec::new(), spare: Vec::new(), heads: Vec::new() }
     }
 
-    fn run(mut self, sink: &mut dyn Sink) -> Result<Quality> {
+    fn run(mut self, sink: &mut impl Sink) -> Result<Quality> {
         let runs = self.reader.runs();
         let mut order: Vec<u32> = (0..runs.len() as u32).collect();
         order.sort_by_key(|&r| (runs[r as usize].first_ts, r));
-        let mut unopened = order.into_iter().peekable();
+        let first_ts = |at: usize| order.get(at).map(|&r| runs[r as usize].first_ts);
+        let mut opened = 0;
         loop {
-            // Open every run that may hold the next event.
-            let mut opening = Vec::new();
-            let mut horizon = self.heads.last().map(|h| h.ts);
-            while let Some(&r) = unopened.peek() {
-                let first = runs[r as usize].first_ts;
-                if *horizon.get_or_insert(first) < first {
-                    break;
+            // Open every run that may hold the next event. Where the runs opened now begin is known
+            // only then, and may be past further runs' starts.
+            while let Some(first) = first_ts(opened)
+                && self.heads.last().is_none_or(|h| first <= h.ts)
+            {
+                let horizon = self.heads.last().map_or(first, |h| h.ts);
+                let from = opened;
+                while first_ts(opened).is_some_and(|first| first <= horizon) {
+                    opened += 1;
                 }
-                unopened.next();
-                opening.push((r, self.open(r)));
-            }
-            if !opening.is_empty() {
-                for (run, slot) in opening {
+                // All decoders get their orders before the first result is waited for.
+                let slots: Vec<u32> = order[from..opened].iter().map(|&run| self.open(run)).collect();
+                for (&run, slot) in order[from..opened].iter().zip(slots) {
                     self.refill(run, slot)?;
                 }
-                // The heads are known only now, and may lie past further runs' starts.
-                continue;
             }
-            let Some(head) = self.heads.pop() else { return Ok(self.quality) };
-            // Hand on what precedes the runner-up and the next run to be opened.
-            let barrier = unopened.peek().map_or(Nanos::MAX, |&r| runs[r as usize].first_ts);
-            let (rival_ts, wins_ties) = self.heads.last().map_or((Nanos::MAX, true), |h| (h.ts, head.run < h.run));
-            let open = &mut self.slots[head.slot as usize];
-            let ahead = &open.batch.events[open.at..];
-            let precedes = |ts: Nanos| (ts < rival_ts || ts == rival_ts && wins_ties) && (ts < barrier || barrier == Nanos::MAX);
-            // The head itself always goes: it is the earliest, and every run that starts no later is open.
-            let n = 1 + ahead[1..].iter().take_while(|e| precedes(e.ts)).count();
-            if sink.events(&ahead[..n], &open.batch).is_break() {
-                return Ok(self.quality);
-            }
-            open.at += n;
-            match open.batch.events.get(open.at) {
-                Some(e) => {
-                    let ts = e.ts;
-                    self.insert(Head { ts, ..head });
+            // Until the next one has to be opened.
+            let barrier = first_ts(opened).unwrap_or(Nanos::MAX);
+            let Some(mut head) = self.heads.pop() else { return Ok(self.quality) };
+            loop {
+                // Hand on what precedes the runner-up and the next run to be opened.
+                let rival = self.heads.last().map_or(Nanos::MAX, |h| h.ts.saturating_add((head.run < h.run) as Nanos));
+                let limit = rival.min(barrier);
+                let open = &mut self.slots[head.slot as usize];
+                let ahead = &open.batch.events[open.at..];
+                // The head itself always goes: it is the earliest, and every run that starts no later is open.
+                let mut n = 1;
+                let next = loop {
+                    match ahead.get(n) {
+                        Some(e) if e.ts < limit => n += 1,
+                        next => break next.map(|e| e.ts),
+                    }
+                };
+                if sink.events(&ahead[..n], &open.batch).is_break() {
+                    return Ok(self.quality);
                 }
-                None => self.refill(head.run, head.slot)?,
+                open.at += n;
+                match next {
+                    Some(ts) => {
+                        head.ts = ts;
+                        self.take_turns(&mut head);
+                    }
+                    None => {
+                        self.refill(head.run, head.slot)?;
+                        match self.heads.pop() {
+                            Some(next) => head = next,
+                            None => break,
+                        }
+                    }
+                }
+                if head.ts >= barrier {
+                    self.heads.push(head);
+                    break;
+                }
             }
         }
     }
 
-    #[inline]
-    fn insert(&mut self, head: Head) {
-        // By swaps: the way is short as a rule, and a block move costs a call.
-        let mut i = self.heads.len();
-        self.heads.push(head);
-        while i > 0 && self.heads[i - 1].key() < head.key() {
+    /// The runner-up becomes the head if it precedes it, which finds its place among the others.
+    #[inline(always)]
+    fn take_turns(&mut self, head: &mut Head) {
+        let Some(mut i) = self.heads.len().checked_sub(1) else { return };
+        if self.heads[i].key() > head.key() {
+            return;
+        }
+        std::mem::swap(&mut self.heads[i], head);
+        while i > 0 && self.heads[i - 1].key() < self.heads[i].key() {
             self.heads.swap(i - 1, i);
             i -= 1;
         }
+    }
+
+    fn insert(&mut self, head: Head) {
+        let at = self.heads.partition_point(|h| h.key() > head.key());
+        self.heads.insert(at, head);
     }
 
     /// Start decoding run `r`; the first batch is fetched by [`Merge::refill`].
