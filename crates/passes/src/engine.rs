@@ -6,18 +6,17 @@
 
 use crate::blame::{Blame, Cause};
 use crate::costs::{CostTable, QUARTERS};
-use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
+use crate::cpus::{Counts, CpuState, Cpus, Frame, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
 use crate::locks::Locks;
 use crate::options::Detail;
-use crate::syscalls::{Call, Split};
+use crate::syscalls::Call;
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use crate::waits::{Class, End, Object, Waits};
 use holdup_syscalls::{Arch, Direction, WaitKind};
 use holdup_trace::{
-    ArgsRef, Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, SymbolTable, TaskState, Tid,
-    TraceInfo, What,
+    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Pid, Quality, QualityCode, SymbolTable, TaskState, Tid, TraceInfo, What,
 };
 use std::sync::Arc;
 
@@ -131,26 +130,39 @@ impl Engine {
     }
 
     /// Take one event in; `batch` holds what did not fit into it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn event(&mut self, e: &Event, batch: &Batch) {
         // Records of the recorder itself may come after the last event of the part analysed.
         let now = e.ts.min(self.last).max(self.now);
         self.now = now;
-        if e.id != EventId::SIDEBAND {
-            self.events += 1;
+        self.events += (e.id != EventId::SIDEBAND) as u64;
+        // System calls are most of most traces: they alone are worth being unfolded here.
+        match e.what {
+            What::SysEnter { .. } | What::SysExit { .. } if self.is_duplicate(e.id) => {}
+            What::SysEnter { nr, args } => self.sys_enter::<false>(now, e, nr, batch.args(args)),
+            What::SysExit { nr, ret } => self.sys_exit::<false>(now, e, nr, ret),
+            _ => self.other_event(now, e, batch),
         }
+        if e.comm != NameId::NONE {
+            self.name_current(e);
+        }
+    }
+
+    /// The format repeats the current thread's name.
+    #[inline(never)]
+    fn name_current(&mut self, e: &Event) {
+        if let Some(slot) = self.threads.get(e.tid)
+            && slot != Slot::IDLE
+        {
+            self.name(slot, e.comm);
+        }
+    }
+
+    #[inline(never)]
+    fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
         let cpu = e.cpu;
         match e.what {
-            What::SysEnter { nr, args } => {
-                if self.valid(cpu, e.tid) && !self.is_duplicate(e.id) {
-                    self.sys_enter(now, cpu, e, nr, batch, args);
-                }
-            }
-            What::SysExit { nr, ret } => {
-                if self.valid(cpu, e.tid) && !self.is_duplicate(e.id) {
-                    self.sys_exit(now, cpu, e, nr, ret);
-                }
-            }
+            What::SysEnter { .. } | What::SysExit { .. } => {}
             What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
                 if self.valid(cpu, prev) && next != Tid::UNKNOWN {
                     self.switch(now, cpu, e.pid, (prev, prev_comm), prev_state, Some((next, next_comm)));
@@ -227,12 +239,6 @@ impl Engine {
             | What::CpuIdle { .. }
             | What::TaskEnd { .. } => {}
         }
-        if e.comm != NameId::NONE
-            && let Some(slot) = self.threads.get(e.tid)
-            && slot != Slot::IDLE
-        {
-            self.name(slot, e.comm);
-        }
     }
 
     #[inline]
@@ -240,7 +246,7 @@ impl Engine {
         cpu.0 < MAX_CPUS && tid != Tid::UNKNOWN
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_duplicate(&self, id: EventId) -> bool {
         !self.duplicate_ids.is_empty() && self.duplicate_ids.get(id.0 as usize) == Some(&true)
     }
@@ -248,7 +254,7 @@ impl Engine {
     // ---- who is on a CPU -------------------------------------------------------------------
 
     /// The current thread of `cpu` as this event shows it, corrected if it was believed another.
-    #[inline]
+    #[inline(always)]
     fn current(&mut self, now: Nanos, cpu: Cpu, tid: Tid, pid: Pid) -> Slot {
         match self.cpus.get_mut(cpu).current {
             Some((t, slot)) if t == tid => slot,
@@ -314,10 +320,8 @@ impl Engine {
             if t.state == State::Running(cpu) {
                 t.settle(known_to);
                 t.state = State::Unseen;
-                if let Some(call) = &mut t.call
-                    && let Some(mark) = call.crowd_mark.take()
-                {
-                    call.crowd += self.crowding.leave(now, mark);
+                if let Some(call) = &mut t.call {
+                    call.leaves_cpu(now, &mut self.crowding);
                 }
             }
         }
@@ -427,10 +431,8 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.settle(now);
         t.last_cpu = cpu;
-        if let Some(call) = &mut t.call
-            && let Some(mark) = call.crowd_mark.take()
-        {
-            call.crowd += self.crowding.leave(now, mark);
+        if let Some(call) = &mut t.call {
+            call.leaves_cpu(now, &mut self.crowding);
         }
         if state.is_runnable() {
             t.involuntary += 1;
@@ -888,39 +890,81 @@ impl Engine {
 
     // ---- system calls ----------------------------------------------------------------------
 
-    /// The current thread enters or leaves the kernel: settle what it did until now, which was
-    /// `before`. `None` for the idle task.
+    /// What nearly every event that begins or ends a system call finds: the thread believed current
+    /// on its CPU, nothing on top of it, doing what it was `before`. Settles that.
+    /// `None`: see [`Engine::settle_boundary`].
     #[inline(always)]
-    fn at_boundary(&mut self, now: Nanos, cpu: Cpu, e: &Event, before: Mode) -> Option<Slot> {
-        let slot = self.current(now, cpu, e.tid, e.pid);
-        if slot == Slot::IDLE {
+    fn plain_boundary<'a>(cpus: &'a mut Cpus, threads: &'a mut Threads, now: Nanos, e: &Event, before: Mode) -> Option<At<'a>> {
+        let At { c, t, slot } = At::new(cpus, threads, e.cpu)?;
+        let plain = c.current.is_some_and(|(tid, _)| tid == e.tid) && c.stack.is_empty() && t.mode == before && t.contending == 0;
+        if !plain {
             return None;
         }
-        self.charge(now, cpu);
+        debug_assert!(t.undecided.is_empty() && !t.spins);
+        // As `charge` does.
+        let span = now.saturating_sub(c.charged_to);
+        c.charged_to += span;
+        if before == Mode::User {
+            c.user += span;
+            t.user_ns += span;
+        } else {
+            c.kernel += span;
+            t.kernel_ns += span;
+        }
+        Some(At { c, t, slot })
+    }
+
+    /// The current thread enters or leaves the kernel: settle what it did until now, which was
+    /// `before`. False if there is no thread that could.
+    #[inline(never)]
+    fn settle_boundary(&mut self, now: Nanos, e: &Event, before: Mode) -> bool {
+        if !self.valid(e.cpu, e.tid) {
+            return false;
+        }
+        let slot = self.current(now, e.cpu, e.tid, e.pid);
+        if slot == Slot::IDLE {
+            return false;
+        }
+        self.charge(now, e.cpu);
         if !self.threads[slot].undecided.is_empty() {
             self.decide(slot, before);
         }
         if self.threads[slot].contending > 0 {
             self.abandon_waits(slot);
         }
-        Some(slot)
+        if before == Mode::User && self.threads[slot].call.is_some() {
+            self.return_was_lost(now, slot);
+        }
+        true
     }
 
-    #[inline]
-    fn sys_enter(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, batch: &Batch, args: ArgsRef) {
-        let Some(slot) = self.at_boundary(now, cpu, e, Mode::User) else { return };
-        let t = &mut self.threads[slot];
+    #[inline(never)]
+    fn sys_enter_settled(&mut self, now: Nanos, e: &Event, nr: u32, args: Option<&[u64; 6]>) {
+        if self.settle_boundary(now, e, Mode::User) {
+            self.sys_enter::<true>(now, e, nr, args);
+        }
+    }
+
+    /// `SETTLED`: the time up to now is accounted for.
+    #[inline(always)]
+    fn sys_enter<const SETTLED: bool>(&mut self, now: Nanos, e: &Event, nr: u32, args: Option<&[u64; 6]>) {
+        let at = match SETTLED {
+            true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
+            false => Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::User),
+        };
+        let Some(At { c, t, slot }) = at else {
+            if !SETTLED {
+                self.sys_enter_settled(now, e, nr, args);
+            }
+            return;
+        };
+        if !SETTLED && t.call.is_some() {
+            return self.sys_enter_settled(now, e, nr, args);
+        }
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
-        if let Some(lost) = t.call {
-            self.quality.add(QualityCode::OrphanSysEnter, 1);
-            if let Some(mark) = lost.crowd_mark {
-                self.crowding.leave(now, mark);
-            }
-            if lost.inside {
-                self.costs.leave();
-            }
-        } else if let Some((user0, quarter)) = t.stretch.take() {
+        if let Some((user0, quarter)) = t.stretch {
+            t.stretch = None;
             self.costs.stretch(nr, t.user_ns - user0, quarter);
         }
         t.call = Some(Call {
@@ -935,72 +979,101 @@ impl Engine {
             alone: self.costs.enter(),
             inside: true,
         });
-        let pid = t.pid;
-        self.cpus.get_mut(cpu).counts.scalls += 1;
+        c.counts.scalls += 1;
         if let Some(traits) = self.traits.get(nr as usize)
             && traits.class != Class::None
-            && let Some(args) = batch.args(args)
+            && let Some(args) = args
         {
-            self.waits.call_begins(now, slot, pid, traits.class, args);
+            self.waits.call_begins(now, slot, t.pid, traits.class, args);
         }
     }
 
-    #[inline]
-    fn sys_exit(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, ret: i64) {
-        let Some(slot) = self.at_boundary(now, cpu, e, Mode::Kernel) else { return };
-        let quarter = (self.blame.others_running() as usize * QUARTERS / self.cpus.len().max(1)).min(QUARTERS - 1) as u8;
+    /// A thread that is in a call enters another.
+    #[cold]
+    fn return_was_lost(&mut self, now: Nanos, slot: Slot) {
+        self.quality.add(QualityCode::OrphanSysEnter, 1);
         let t = &mut self.threads[slot];
-        t.mode = Mode::User;
-        t.syscall_events += 1;
-        let call = t.call.take();
-        let crowd = call.map(|c| c.crowd + c.crowd_mark.map_or(0, |mark| self.crowding.leave(now, mark)));
-        let split = call.map(|c| {
-            let interrupted = t.irq_ns - c.irq0;
-            Split {
-                elapsed: now - c.start,
-                running: (t.running_at(now) - c.running0).saturating_sub(interrupted),
-                interrupted,
-                runnable: t.woken_ns + t.preempted_ns - c.runnable0,
-                blocked: t.blocked_ns - c.blocked0,
-            }
-        });
-        if split.is_none() && t.syscall_events > 1 {
-            self.quality.add(QualityCode::OrphanSysExit, 1);
-        }
-        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
-        // the number it was entered with is the true one, and there is no result.
-        let (nr, ret) = if nr == u32::MAX { (call.map_or(nr, |c| c.nr), 0) } else { (nr, ret) };
-        t.calls.entry(nr).returned(split, ret);
-        // How many CPUs are busy as the application goes on.
-        t.stretch = Some((t.user_ns, quarter));
-        if let (Some(s), Some(crowd), Some(call)) = (split, crowd, call) {
-            self.crowding.call(nr, s.running + s.interrupted, crowd, s.running);
+        if let Some(mut call) = t.call.take() {
+            call.leaves_cpu(now, &mut self.crowding);
             if call.inside {
                 self.costs.leave();
             }
-            self.costs.call(nr, now, slot, s.running, call.alone);
         }
+    }
+
+    #[inline(never)]
+    fn sys_exit_settled(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
+        if self.settle_boundary(now, e, Mode::Kernel) {
+            self.sys_exit::<true>(now, e, nr, ret);
+        }
+    }
+
+    /// `SETTLED`: the time up to now is accounted for.
+    #[inline(always)]
+    fn sys_exit<const SETTLED: bool>(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
+        let cpus = self.cpus.len();
+        let at = match SETTLED {
+            true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
+            false => Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::Kernel),
+        };
+        let Some(At { c, t, slot }) = at else {
+            if !SETTLED {
+                self.sys_exit_settled(now, e, nr, ret);
+            }
+            return;
+        };
+        t.mode = Mode::User;
+        t.syscall_events += 1;
+        // How many CPUs are busy as the application goes on.
+        t.stretch = Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
+        let running = t.running_at(now);
+        let Some(call) = &mut t.call else { return self.only_returned(e.cpu, slot, nr, ret) };
+        call.leaves_cpu(now, &mut self.crowding);
+        if call.inside {
+            self.costs.leave();
+        }
+        let elapsed = now - call.start;
+        let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
+        let (start, crowd, alone) = (call.start, call.crowd, call.alone);
+        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
+        // the number it was entered with is the true one, and there is no result.
+        let (nr, ret) = if nr == u32::MAX { (call.nr, 0) } else { (nr, ret) };
+        let stats = t.calls.entry(nr);
+        stats.returned(elapsed, ret);
+        // Most calls keep their CPU from beginning to end.
+        let own = if running == elapsed && interrupted == 0 {
+            stats.running += elapsed;
+            elapsed
+        } else {
+            let own = running.saturating_sub(interrupted);
+            stats.running += own;
+            stats.interrupted += interrupted;
+            stats.runnable += t.woken_ns + t.preempted_ns - call.runnable0;
+            stats.blocked += t.blocked_ns - call.blocked0;
+            own
+        };
+        t.call = None;
+        self.crowding.call(nr, own + interrupted, crowd, own);
+        self.costs.call(nr, now, slot, own, alone);
         let Some(traits) = self.traits.get(nr as usize) else { return };
-        if traits.class.returns()
-            && let Some(call) = call
-        {
-            let pid = self.threads[slot].pid;
-            self.waits.call_returns(now, slot, pid, traits.class, call.start, ret);
+        if traits.class.returns() {
+            self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
         }
-        let counts = &mut self.cpus.get_mut(cpu).counts;
-        match traits.direction {
-            Some(Direction::Read) => {
-                counts.sreads += 1;
-                counts.rchars += ret.max(0) as u64;
-            }
-            Some(Direction::Write) => {
-                counts.swrites += 1;
-                counts.wchars += ret.max(0) as u64;
-            }
-            None => {
-                counts.semas += traits.semaphore as u64;
-                counts.msgs += traits.message as u64;
-            }
+        count_call(&mut c.counts, traits, ret);
+    }
+
+    /// A call whose beginning was not seen returns.
+    #[inline(never)]
+    fn only_returned(&mut self, cpu: Cpu, slot: Slot, nr: u32, ret: i64) {
+        let t = &mut self.threads[slot];
+        if t.syscall_events > 1 {
+            self.quality.add(QualityCode::OrphanSysExit, 1);
+        }
+        // See `sys_exit`.
+        let ret = if nr == u32::MAX { 0 } else { ret };
+        t.calls.entry(nr).only_returned(ret);
+        if let Some(traits) = self.traits.get(nr as usize) {
+            count_call(&mut self.cpus.get_mut(cpu).counts, traits, ret);
         }
     }
 
@@ -1207,6 +1280,49 @@ fn is_kthread_name(name: &[u8]) -> bool {
         b"posixcputmr",
     ];
     PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
+/// A thread on its CPU.
+struct At<'a> {
+    c: &'a mut CpuState,
+    t: &'a mut Thread,
+    slot: Slot,
+}
+
+impl<'a> At<'a> {
+    /// The thread believed current on `cpu`; `None` for the idle task.
+    #[inline(always)]
+    fn new(cpus: &'a mut Cpus, threads: &'a mut Threads, cpu: Cpu) -> Option<At<'a>> {
+        let c = cpus.known_mut(cpu)?;
+        let (_, slot) = c.current.filter(|&(_, slot)| slot != Slot::IDLE)?;
+        Some(At { c, t: &mut threads[slot], slot })
+    }
+}
+
+/// What sar counts of calls that return.
+#[inline(always)]
+fn count_call(counts: &mut Counts, traits: &CallTraits, ret: i64) {
+    match traits.direction {
+        Some(Direction::Read) => {
+            counts.sreads += 1;
+            counts.rchars += ret.max(0) as u64;
+        }
+        Some(Direction::Write) => {
+            counts.swrites += 1;
+            counts.wchars += ret.max(0) as u64;
+        }
+        None => {
+            counts.semas += traits.semaphore as u64;
+            counts.msgs += traits.message as u64;
+        }
+    }
+}
+
+/// Which quarter of `cpus` CPUs `busy` is in: `busy * QUARTERS / cpus` without the division, which
+/// would cost as much as all else together.
+#[inline]
+fn quarter(busy: usize, cpus: usize) -> u8 {
+    (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
 }
 
 #[inline]

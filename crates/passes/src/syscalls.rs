@@ -16,6 +16,7 @@
 //!   dropped and counted in quality;
 //! * lost events in between can only lengthen a call.
 
+use crate::crowding::Crowding;
 use crate::hist::Histogram;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -39,6 +40,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Its stay on a CPU is over: the thread leaves the CPU, or the call.
+    #[inline(always)]
+    pub(crate) fn leaves_cpu(&mut self, now: Nanos, crowding: &mut Crowding) {
+        if let Some(mark) = self.crowd_mark.take() {
+            self.crowd += crowding.leave(now, mark);
+        }
+    }
+
     /// The analysis starts at `now`: the call began before it.
     pub(crate) fn restart(&mut self, now: Nanos) {
         *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0, crowd: 0, ..*self };
@@ -66,32 +75,32 @@ pub(crate) struct CallStats {
     pub(crate) hist: Histogram,
 }
 
-/// How one finished call's time divides.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Split {
-    pub(crate) elapsed: Nanos,
-    pub(crate) running: Nanos,
-    pub(crate) interrupted: Nanos,
-    pub(crate) runnable: Nanos,
-    pub(crate) blocked: Nanos,
-}
-
 impl CallStats {
+    /// It took so long; where the time went is for the caller to add.
+    #[inline(always)]
+    pub(crate) fn returned(&mut self, elapsed: Nanos, ret: i64) {
+        self.took(elapsed);
+        self.total += elapsed;
+        self.hist.add(elapsed);
+        self.result(ret);
+    }
+
+    /// Its beginning was not seen: a call of length 0.
+    pub(crate) fn only_returned(&mut self, ret: i64) {
+        self.took(0);
+        self.returned_only += 1;
+        self.result(ret);
+    }
+
     #[inline]
-    pub(crate) fn returned(&mut self, split: Option<Split>, ret: i64) {
-        let s = split.unwrap_or_default();
-        self.min = if self.count == 0 { s.elapsed } else { self.min.min(s.elapsed) };
-        self.max = self.max.max(s.elapsed);
+    fn took(&mut self, elapsed: Nanos) {
+        self.min = if self.count == 0 { elapsed } else { self.min.min(elapsed) };
+        self.max = self.max.max(elapsed);
         self.count += 1;
-        self.total += s.elapsed;
-        self.running += s.running;
-        self.interrupted += s.interrupted;
-        self.runnable += s.runnable;
-        self.blocked += s.blocked;
-        match split {
-            Some(_) => self.hist.add(s.elapsed),
-            None => self.returned_only += 1,
-        }
+    }
+
+    #[inline]
+    fn result(&mut self, ret: i64) {
         if ret >= 0 {
             self.result_sum = self.result_sum.wrapping_add(ret as u64);
         } else if ret >= -4095 {
@@ -144,6 +153,8 @@ impl CallStats {
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,
+    /// Where the latest was found: as a rule it comes again.
+    latest: usize,
     /// A damaged trace may show any number; past this many the rest is hashed.
     far: FxHashMap<u32, CallStats>,
 }
@@ -153,10 +164,13 @@ const NEAR: usize = 64;
 impl CallTable {
     #[inline]
     pub(crate) fn entry(&mut self, nr: u32) -> &mut CallStats {
-        match self.numbers.iter().position(|&n| n == nr) {
-            Some(i) => &mut self.stats[i],
-            None => self.add(nr),
+        if self.numbers.get(self.latest) != Some(&nr) {
+            match self.numbers.iter().position(|&n| n == nr) {
+                Some(i) => self.latest = i,
+                None => return self.add(nr),
+            }
         }
+        &mut self.stats[self.latest]
     }
 
     #[cold]

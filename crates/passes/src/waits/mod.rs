@@ -412,7 +412,7 @@ impl Waits {
     // ---- calls -----------------------------------------------------------------------------
 
     /// A call of interest begins.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call_begins(&mut self, now: Nanos, slot: Slot, pid: Pid, class: Class, args: &[u64; 6]) {
         let w = self.called(slot);
         w.args = [args[0], args[1], args[2], args[3], args[4]];
