@@ -17,7 +17,7 @@
 //! * lost events in between can only lengthen a call.
 
 use crate::crowding::Crowding;
-use crate::hist::Histogram;
+use crate::hist::Buckets;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -72,7 +72,7 @@ pub(crate) struct CallStats {
     /// Sum of positive results: characters, for the calls whose result is a length.
     pub(crate) result_sum: u64,
     pub(crate) errnos: Vec<(u16, u64)>,
-    pub(crate) hist: Histogram,
+    pub(crate) hist: Buckets,
 }
 
 impl CallStats {
@@ -153,8 +153,8 @@ impl CallStats {
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,
-    /// Where the latest was found: as a rule it comes again.
-    latest: usize,
+    /// The latest and where its sums are: as a rule it comes again.
+    latest: (u32, u32),
     /// A damaged trace may show any number; past this many the rest is hashed.
     far: FxHashMap<u32, CallStats>,
 }
@@ -164,13 +164,13 @@ const NEAR: usize = 64;
 impl CallTable {
     #[inline]
     pub(crate) fn entry(&mut self, nr: u32) -> &mut CallStats {
-        if self.numbers.get(self.latest) != Some(&nr) {
+        if self.latest.0 != nr || self.stats.is_empty() {
             match self.numbers.iter().position(|&n| n == nr) {
-                Some(i) => self.latest = i,
+                Some(i) => self.latest = (nr, i as u32),
                 None => return self.add(nr),
             }
         }
-        &mut self.stats[self.latest]
+        &mut self.stats[self.latest.1 as usize]
     }
 
     #[cold]
