@@ -153,7 +153,8 @@ impl CallStats {
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,
-    /// The latest and where its sums are: as a rule it comes again.
+    /// One of `numbers`, as a rule the latest, and where its sums are: it comes again. Means
+    /// nothing while there are none.
     latest: (u32, u32),
     /// A damaged trace may show any number; past this many the rest is hashed.
     far: FxHashMap<u32, CallStats>,
@@ -176,6 +177,7 @@ impl CallTable {
     #[cold]
     fn add(&mut self, nr: u32) -> &mut CallStats {
         if self.numbers.len() < NEAR {
+            self.latest = (nr, self.stats.len() as u32);
             self.numbers.push(nr);
             self.stats.push(CallStats::default());
             return self.stats.last_mut().expect("just pushed");
@@ -186,5 +188,27 @@ impl CallTable {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &CallStats)> {
         let near = self.numbers.iter().copied().zip(&self.stats);
         near.chain(self.far.iter().map(|(&n, s)| (n, s)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_its_own_sums() {
+        let mut table = CallTable::default();
+        // Number 0 is not first, and there are more than are kept near.
+        let numbers = || (1..=NEAR as u32 + 2).chain([0]);
+        for nr in numbers().chain(numbers().rev()) {
+            table.entry(nr).count += 1 + nr as u64;
+        }
+        let mut sums: Vec<(u32, u64)> = table.iter().map(|(nr, s)| (nr, s.count)).collect();
+        sums.sort();
+        assert!(sums.iter().all(|&(nr, n)| n == 2 * (1 + nr as u64)));
+        assert_eq!(sums.len(), numbers().count());
+        let mut table = CallTable::default();
+        table.entry(5).count += 1;
+        assert_eq!(table.entry(0).count, 0);
     }
 }
