@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&size, text)) = bytes.split_first() else { return };
-    let options = TextOptions { run_bytes: 1 + 16 * u64::from(size), ..TextOptions::default() };
+    let options = TextOptions { run_bytes: 1 + 16 * usize::from(size), ..TextOptions::default() };
     let Ok(trace) = options.open_stream(std::path::Path::new("-"), text) else { return };
     let mut batch = Batch::new();
     let mut count = 0;

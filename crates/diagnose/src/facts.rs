@@ -1,27 +1,10 @@
 //! The figures that rules look at, drawn once from the tables.
 
+use crate::contention::{Contended, contended, stretch};
 use crate::thresholds::{Threshold, Thresholds};
 use holdup_passes::{Analysis, Cause, Group, Ledger, Server, Slot, SyscallRow, Thread, WaitRow};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
-
-/// What company in the kernel costs a system call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Crowded {
-    /// The call.
-    pub name: String,
-    /// Its number.
-    pub nr: u32,
-    /// CPU time of its calls beyond what they cost in little company.
-    pub excess_ns: Nanos,
-    /// CPU time of one call in little company.
-    pub alone_ns: Nanos,
-    /// CPU time of one call on average.
-    pub mean_ns: Nanos,
-}
-
-/// A mean over fewer calls says nothing.
-const FEW_CALLS: u64 = 5;
 
 /// Everything a rule may look at.
 pub struct Facts<'a> {
@@ -49,8 +32,10 @@ pub struct Facts<'a> {
     pub server: Option<Server>,
     /// Application threads that ran for at least 1 % of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
-    /// System calls that cost more in company, most excess first.
-    pub crowded: Vec<Crowded>,
+    /// System calls that cost more because of others in the kernel, most lost time first.
+    pub contended: Vec<Contended>,
+    /// How much longer application code takes on average than typically.
+    pub stretch: f64,
     /// Time application threads spent ready but not running.
     pub ready: Nanos,
     /// Of it: behind another thread on the same CPU.
@@ -74,6 +59,7 @@ impl<'a> Facts<'a> {
         let mut workers: Vec<(Slot, Nanos)> =
             applications().map(|(s, t)| (s, t.running_ns)).filter(|&(_, ns)| ns > 0 && ns * 100 >= wall).collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
+        let stretch = stretch(analysis, &calls);
         Facts {
             thresholds,
             analysis,
@@ -82,7 +68,8 @@ impl<'a> Facts<'a> {
             caps: analysis.capabilities,
             capacity: analysis.capacity_ns(),
             wall,
-            crowded: crowded(analysis, &calls),
+            contended: contended(analysis, &calls, stretch),
+            stretch,
             ledger: analysis.ledger(),
             calls,
             waits: analysis.wait_rows(),
@@ -118,6 +105,13 @@ impl<'a> Facts<'a> {
     /// CPU time spent inside calls of these kinds.
     pub fn cpu_in(&self, kinds: &[WaitKind]) -> Nanos {
         self.calls_of(kinds).filter_map(|c| c.cpu_ns).sum()
+    }
+
+    /// CPU time inside calls of these kinds, if threads also sleep in them: who never sleeps takes no turns.
+    pub fn cpu_in_turns(&self, kinds: &[WaitKind]) -> Nanos {
+        let cpu = self.cpu_in(kinds);
+        let blocked: Nanos = self.calls_of(kinds).filter_map(|c| c.blocked_ns).sum();
+        if blocked * 10 >= cpu { cpu } else { 0 }
     }
 
     /// Calls of these kinds, most elapsed time first.
@@ -166,34 +160,23 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The cheapest of the levels with at most half the company there ever was is what a call costs
-/// by itself; more than that is the price of company: waiting for locks, caches, memory.
-fn crowded(analysis: &Analysis, calls: &[SyscallRow]) -> Vec<Crowded> {
-    let mut out: Vec<Crowded> = calls
-        .iter()
-        .filter_map(|call| {
-            let levels = &analysis.crowding(call.nr)?.levels;
-            let highest = levels.iter().rposition(|l| l.count >= FEW_CALLS)?;
-            let low = &levels[..=(highest.saturating_sub(1)) / 2];
-            let alone_ns = low.iter().filter(|l| l.count >= FEW_CALLS).map(|l| l.cpu_ns / l.count).min()?;
-            let excess_ns = levels[..=highest].iter().map(|l| l.cpu_ns.saturating_sub(l.count * alone_ns)).sum();
-            let total = analysis.crowding(call.nr)?.total();
-            Some(Crowded { name: call.name.clone(), nr: call.nr, excess_ns, alone_ns, mean_ns: total.cpu_ns / total.count.max(1) })
-        })
-        .collect();
-    out.sort_by(|a, b| b.excess_ns.cmp(&a.excess_ns).then(a.nr.cmp(&b.nr)));
-    out
-}
+/// CPU time lost in a call counts as its threads' own taking turns if they sleep in it for each other
+/// for at least this part of it.
+const SLEEPS: u64 = 3;
 
 impl Facts<'_> {
-    /// Excess CPU time of calls for which `wanted` holds.
-    pub fn excess(&self, wanted: impl Fn(WaitKind) -> bool) -> Nanos {
-        self.crowded.iter().filter(|c| wanted(holdup_syscalls::wait_kind(&c.name))).map(|c| c.excess_ns).sum()
+    /// Whether threads sleep for each other in this call rather than for the kernel: then what they
+    /// burn in it beyond its own work belongs to that too. The lists behind semaphores, file locks and
+    /// futexes are guarded by spinlocks of the kernel, which contend without any thread asleep.
+    pub fn sleeps_for_others(&self, call: &Contended) -> bool {
+        let peers = |w: &&WaitRow| w.nr == Some(call.nr) && matches!(w.cause, Cause::ThreadSync | Cause::KernelService);
+        let waited: Nanos = self.waits.iter().filter(peers).map(|w| w.sum.wait_ns).sum();
+        waited * SLEEPS >= call.lost_ns
     }
 
-    /// Whether the futex calls' excess belongs to the kernel's own locks: the hash buckets that
-    /// futexes share are spinlocks, and contend without any thread waiting for another's mutex.
-    pub fn futex_hash_contends(&self) -> bool {
-        self.excess(|k| k == WaitKind::ThreadSync) > self.ledger.ns("idle/thread-sync") + self.ledger.ns("idle/one-server")
+    /// Calls of these kinds burn time on locks of the kernel rather than by taking turns.
+    pub fn kernel_contends_in(&self, kinds: &[WaitKind]) -> bool {
+        let lost = |c: &&Contended| kinds.contains(&c.kind) && !self.sleeps_for_others(c);
+        self.pct(self.contended.iter().filter(lost).map(|c| c.lost_ns).sum()) >= 1.0
     }
 }

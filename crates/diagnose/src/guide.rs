@@ -294,14 +294,10 @@ fn calls(f: &Facts<'_>) -> Question {
 
 fn locks(f: &Facts<'_>) -> Question {
     let mut figures = Vec::new();
-    let excess = f.pct(f.crowded.iter().map(|c| c.excess_ns).sum());
-    figures.push(figure("CPU time of system calls beyond their cost in little company", excess, OF_CAPACITY));
-    for c in f.crowded.iter().take(3).filter(|c| f.pct(c.excess_ns) >= 1.0) {
-        figures.push(figure(
-            format!("{}: cost in company against that in little", c.name),
-            c.mean_ns as f64 / c.alone_ns.max(1) as f64,
-            "times",
-        ));
+    let excess = f.pct(f.contended.iter().map(|c| c.lost_ns).sum());
+    figures.push(figure("CPU time of system calls beyond their own work", excess, OF_CAPACITY));
+    for c in f.contended.iter().take(3).filter(|c| f.pct(c.lost_ns) >= 1.0) {
+        figures.push(figure(format!("{}: mean cost against its own work", c.name), c.mean_ns as f64 / c.own_ns.max(1) as f64, "times"));
     }
     let asleep = f.node("idle/kernel-locks");
     figures.push(figure("idle while threads slept for kernel locks", asleep, OF_CAPACITY));

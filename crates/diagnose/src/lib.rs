@@ -9,6 +9,7 @@
 //! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
 //! that matters.
 
+mod contention;
 mod facts;
 pub mod guide;
 pub mod metrics;
@@ -18,6 +19,7 @@ pub mod rules;
 mod thresholds;
 mod verdict;
 
+pub use contention::Contended;
 pub use facts::Facts;
 pub use record::record_command;
 pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Step, Verdict};

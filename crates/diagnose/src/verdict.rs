@@ -3,7 +3,7 @@
 use crate::facts::Facts;
 use crate::record::record_command;
 use crate::report::{Class, Finding, Step, Verdict};
-use crate::rules::MATTERS;
+use crate::rules::{MATTERS, tasks_only};
 use crate::thresholds::Threshold;
 use holdup_trace::QualityCode;
 
@@ -34,7 +34,7 @@ const SHORT: Threshold = Threshold {
 
 /// Decide. `findings` are sorted: those that hold first, largest loss first.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
-    if let Some(missing) = no_evidence(facts) {
+    if let Some(missing) = no_evidence(facts, findings) {
         return verdict(facts, Class::NotEnoughEvidence, 0.0, missing, None);
     }
     let holding = || findings.iter().filter(|f| f.ruled_out.is_none());
@@ -43,8 +43,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
     let best = holding().find(|f| !mild(f)).or_else(|| holding().find(|f| f.class == Class::MpUpOverhead)).or_else(|| holding().next());
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
-    // Whether a call costs more in company shows only where it was made in different company.
-    let judged = facts.analysis.cpus == 1 || facts.crowded.iter().any(|c| c.mean_ns > 0);
+    // Whether calls cost more because of others shows only where they were made often enough.
+    let judged = facts.analysis.cpus == 1 || !facts.contended.is_empty();
     let kernel = if judged { 0.0 } else { facts.node("busy/kernel") - explained_kernel(facts) };
     let best_share = best.filter(|b| b.class != Class::CpuOverload).map_or(0.0, |b| b.share);
     if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
@@ -75,7 +75,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
 }
 
 /// What makes any verdict impossible.
-fn no_evidence(facts: &Facts<'_>) -> Option<String> {
+fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     if facts.capacity == 0 {
         return Some("the trace holds no events".to_owned());
     }
@@ -83,13 +83,16 @@ fn no_evidence(facts: &Facts<'_>) -> Option<String> {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
     }
     let unaccounted = facts.node("unaccounted");
-    if unaccounted >= facts.limit(&UNACCOUNTED) {
+    let one_program = tasks_only(facts) && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
+    if unaccounted >= facts.limit(&UNACCOUNTED) && !one_program {
         let why = if facts.info.system_wide == Some(false) { "it was recorded for some tasks only" } else { "too many events are missing" };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
-    let idle = facts.node("idle");
+    let idle = facts.node("idle/no-work");
     if !facts.caps.syscalls && idle >= 50.0 && !facts.workers.iter().any(|w| w.1 * 4 >= facts.wall * 3) {
-        return Some(format!("CPUs are {idle:.0} % idle, and without system calls nobody can tell what threads waited for"));
+        return Some(format!(
+            "CPUs are idle for {idle:.0} % of capacity, and without system calls nobody can tell what threads waited for"
+        ));
     }
     None
 }
@@ -97,7 +100,7 @@ fn no_evidence(facts: &Facts<'_>) -> Option<String> {
 /// Kernel time inside the calls that the serialization rules account for, in per cent.
 fn explained_kernel(facts: &Facts<'_>) -> f64 {
     use holdup_syscalls::WaitKind::{FileLock, MessageQueue, Semaphore, ThreadSync};
-    facts.pct(facts.cpu_in(&[FileLock, MessageQueue, Semaphore, ThreadSync]))
+    facts.pct(facts.cpu_in_turns(&[FileLock, MessageQueue, Semaphore]) + facts.cpu_in_turns(&[ThreadSync]))
 }
 
 fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {

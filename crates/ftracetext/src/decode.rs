@@ -2,15 +2,12 @@
 
 use crate::events::Cache;
 use crate::fields::{Context, what};
-use crate::index::MAX_LINE;
+use crate::index::line_end;
 use crate::line::{Line, Other, Syntax, other, parse};
 use crate::order::Place;
 use crate::scan::{blank, hex};
 use crate::trace::TextTrace;
-use holdup_trace::{Batch, Cpu, ErrorKind, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder, Tid, What};
-
-/// Read at once: fits the second-level cache together with the batch.
-const BLOCK: usize = 256 << 10;
+use holdup_trace::{Batch, Cpu, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder, Tid, What};
 
 /// What turns lines into events.
 struct Lines<'a> {
@@ -139,6 +136,7 @@ impl<'a> Lines<'a> {
         self.flush(batch);
         let last = self.last;
         self.date_losses(last, batch);
+        batch.quality.add(QualityCode::Truncated, self.trace.has_shrunk().into());
     }
 }
 
@@ -154,158 +152,72 @@ fn hint(l: &Line<'_>) -> u32 {
     if l.tid.0 == 0 { 512 } else { l.tid.0 }
 }
 
-/// Decodes a stretch: bytes `at..end` of the file, front to back.
+/// Decodes a stretch: bytes `at..end` of the text, front to back.
 pub(crate) struct Stretch<'a> {
     lines: Lines<'a>,
-    /// Offset of the byte behind `buf`.
-    at: u64,
-    end: u64,
-    buf: Vec<u8>,
-    /// Start of the next line in `buf`.
-    next: usize,
-    /// Inside a line given up for its length.
-    skipping: bool,
+    /// Start of the next line.
+    at: usize,
+    end: usize,
 }
 
 impl<'a> Stretch<'a> {
-    pub(crate) fn new(trace: &'a TextTrace, start: u64, end: u64) -> Stretch<'a> {
-        Stretch { lines: Lines::new(trace), at: start, end, buf: Vec::new(), next: 0, skipping: false }
-    }
-
-    /// Read the next block behind what is left in the buffer; false at the end.
-    fn refill(&mut self) -> Result<bool> {
-        let left = self.end - self.at;
-        if left == 0 {
-            return Ok(false);
-        }
-        self.buf.drain(..self.next);
-        self.next = 0;
-        if self.buf.len() > MAX_LINE {
-            self.buf.clear();
-            self.skipping = true;
-        }
-        let have = self.buf.len();
-        let want = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK);
-        self.buf.resize(have + want, 0);
-        let trace = self.lines.trace;
-        let got = trace.source().read_at(self.at, &mut self.buf[have..]).map_err(|e| ErrorKind::from(e).in_file(trace.path()))?;
-        self.buf.truncate(have + got);
-        self.at += got as u64;
-        if got == 0 {
-            // The file has become shorter since it was opened.
-            self.end = self.at;
-        }
-        Ok(got > 0)
+    pub(crate) fn new(trace: &'a TextTrace, start: usize, end: usize) -> Stretch<'a> {
+        Stretch { lines: Lines::new(trace), at: start, end }
     }
 }
 
 impl RunDecoder for Stretch<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        // A block's last line may go on in the next one; how far the search for its end came.
-        let mut searched = self.next;
-        loop {
-            while let Some(n) = memchr::memchr(b'\n', &self.buf[searched..]) {
-                let end = searched + n;
-                if self.skipping {
-                    self.skipping = false;
-                } else {
-                    self.lines.line(&self.buf[self.next..end], batch);
-                }
-                self.next = end + 1;
-                searched = self.next;
-                if batch.is_full() {
-                    return Ok(true);
-                }
+        let text = &self.lines.trace.text()[..self.end];
+        while self.at < text.len() {
+            let Some(end) = line_end(text, self.at) else {
+                self.at += memchr::memchr(b'\n', &text[self.at..]).map_or(text.len(), |n| n + 1);
+                continue;
+            };
+            self.lines.line(&text[self.at..end], batch);
+            self.at = end + 1;
+            if batch.is_full() {
+                return Ok(true);
             }
-            let partial = self.buf.len() - self.next;
-            if !self.refill()? {
-                if partial > 0 && !self.skipping {
-                    let line = std::mem::take(&mut self.buf);
-                    self.lines.line(&line[self.next..], batch);
-                    self.next = 0;
-                }
-                self.lines.finish(batch);
-                return Ok(false);
-            }
-            searched = if self.skipping { 0 } else { partial };
         }
+        self.lines.finish(batch);
+        Ok(false)
     }
 }
-
-/// Blocks an out-of-order decoder keeps. Small ones: in text in no order at all every line may
-/// need another.
-const BLOCKS: usize = 256;
-const SMALL_BLOCK: usize = 4 << 10;
 
 /// Decodes lines picked by place.
 pub(crate) struct Picked<'a> {
     lines: Lines<'a>,
     places: &'a [Place],
     next: usize,
-    /// Direct-mapped by block number: lines that are close in time are mostly close in the file.
-    blocks: Vec<(u64, Vec<u8>)>,
-    line: Vec<u8>,
 }
 
 impl<'a> Picked<'a> {
     pub(crate) fn new(trace: &'a TextTrace, places: &'a [Place]) -> Picked<'a> {
-        Picked { lines: Lines::new(trace), places, next: 0, blocks: vec![(u64::MAX, Vec::new()); BLOCKS], line: Vec::new() }
-    }
-
-    /// Copy the line at `at` into `self.line`; false at the end of the file.
-    fn read(&mut self, mut at: u64) -> Result<bool> {
-        self.line.clear();
-        loop {
-            let number = at / SMALL_BLOCK as u64;
-            let slot = &mut self.blocks[number as usize % BLOCKS];
-            if slot.0 != number {
-                let trace = self.lines.trace;
-                slot.1.resize(SMALL_BLOCK, 0);
-                let got = trace
-                    .source()
-                    .read_at(number * SMALL_BLOCK as u64, &mut slot.1)
-                    .map_err(|e| ErrorKind::from(e).in_file(trace.path()))?;
-                slot.1.truncate(got);
-                slot.0 = number;
-            }
-            let rest = slot.1.get((at % SMALL_BLOCK as u64) as usize..).unwrap_or(&[]);
-            match memchr::memchr(b'\n', rest) {
-                Some(n) => {
-                    self.line.extend_from_slice(&rest[..n]);
-                    return Ok(true);
-                }
-                None if rest.is_empty() => return Ok(!self.line.is_empty()),
-                None => {
-                    self.line.extend_from_slice(rest);
-                    at += rest.len() as u64;
-                    if self.line.len() > MAX_LINE {
-                        return Ok(true);
-                    }
-                }
-            }
-        }
+        Picked { lines: Lines::new(trace), places, next: 0 }
     }
 }
 
 impl RunDecoder for Picked<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        let text = self.lines.trace.text();
         while let Some(&(_, at)) = self.places.get(self.next) {
             if batch.is_full() {
                 return Ok(true);
             }
             self.next += 1;
-            let mut at = at;
-            if !self.read(at)? {
-                continue;
-            }
-            self.lines.line(&self.line, batch);
+            let Some(mut end) = line_end(text, at) else { continue };
+            self.lines.line(&text[at..end], batch);
+            // Its stack frames follow it in the text.
             while self.lines.held.is_some() {
-                at += self.line.len() as u64 + 1;
-                if !self.read(at)? || !matches!(other(self.lines.trace.syntax(), &self.line), Other::Frame(_)) {
-                    self.lines.flush(batch);
-                    break;
+                let at = end + 1;
+                match text.get(at..).and_then(|_| line_end(text, at)) {
+                    Some(next) if at < text.len() && matches!(other(self.lines.trace.syntax(), &text[at..next]), Other::Frame(_)) => {
+                        self.lines.line(&text[at..next], batch);
+                        end = next;
+                    }
+                    _ => self.lines.flush(batch),
                 }
-                self.lines.line(&self.line, batch);
             }
         }
         self.lines.finish(batch);

@@ -7,39 +7,40 @@
 use crate::sniff::{DialectKind, sniff};
 use crate::source::Source;
 use holdup_trace::ErrorKind;
+use memchr::memmem;
 
-const WINDOW: usize = 1 << 20;
+/// Bytes looked at to tell whether a script is a trace.
+const HEAD: usize = 1 << 20;
 
 /// Narrow `source` to the trace, or replace it by the unescaped trace.
 pub(crate) fn cut_out(mut source: Source) -> Result<Source, ErrorKind> {
+    let page = source.bytes();
     let mut from = 0;
     let mut compressed = false;
-    while let Some(at) = find(&source, from, b"<script")? {
+    while let Some(n) = memmem::find(&page[from..], b"<script") {
+        let at = from + n;
         from = at + 7;
-        let mut tag = [0; 256];
-        let n = source.read_at(at, &mut tag)?;
-        let tag = &tag[..n];
+        let tag = &page[at..page.len().min(at + 256)];
         // The viewer's own code has this tag inside a regular expression; a real one ends its line.
         let Some(close) = memchr::memchr(b'>', tag) else { continue };
-        if memchr::memmem::find(&tag[..close], b"trace-data").is_none() && memchr::memmem::find(&tag[..close], b"viewer-data").is_none() {
+        if memmem::find(&tag[..close], b"trace-data").is_none() && memmem::find(&tag[..close], b"viewer-data").is_none() {
             continue;
         }
         if !tag.get(close + 1).is_some_and(|b| matches!(b, b'\n' | b'\r' | b'#' | b' ')) {
             continue;
         }
-        compressed |= memchr::memmem::find(&tag[..close], b"viewer-data").is_some();
-        let start = at + close as u64 + 1;
-        let end = find(&source, start, b"</script>")?.unwrap_or(source.len());
-        if is_trace(&source, start, end)? {
+        compressed |= memmem::find(&tag[..close], b"viewer-data").is_some();
+        let start = at + close + 1;
+        let end = memmem::find(&page[start..], b"</script>").map_or(page.len(), |n| start + n);
+        if is_trace(&page[start..end]) {
             source.narrow(start, end);
             return Ok(source);
         }
         from = end;
     }
     for name in [&b"linuxPerfData = \""[..], b"linuxPerfData=\""] {
-        if let Some(at) = find(&source, 0, name)? {
-            let start = at + name.len() as u64;
-            return Ok(Source::memory(unescape(&source, start)?));
+        if let Some(at) = memmem::find(page, name) {
+            return Ok(Source::memory(unescape(&page[at + name.len()..])));
         }
     }
     Err(if compressed {
@@ -57,60 +58,34 @@ pub(crate) fn cut_out(mut source: Source) -> Result<Source, ErrorKind> {
     })
 }
 
-fn is_trace(source: &Source, start: u64, end: u64) -> Result<bool, ErrorKind> {
-    let mut head = vec![0; WINDOW.min((end - start) as usize)];
-    let n = source.read_at(start, &mut head)?;
-    Ok(sniff(&head[..n]).is_some_and(|d| matches!(d.kind, DialectKind::Kernel | DialectKind::TracePipe | DialectKind::Report)))
+fn is_trace(text: &[u8]) -> bool {
+    let head = &text[..text.len().min(HEAD)];
+    sniff(head).is_some_and(|d| matches!(d.kind, DialectKind::Kernel | DialectKind::TracePipe | DialectKind::Report))
 }
 
-/// The first `needle` at or after `from`.
-fn find(source: &Source, from: u64, needle: &[u8]) -> Result<Option<u64>, ErrorKind> {
-    let mut buf = vec![0; WINDOW];
-    let mut at = from;
-    loop {
-        let n = source.read_at(at, &mut buf)?;
-        if let Some(i) = memchr::memmem::find(&buf[..n], needle) {
-            return Ok(Some(at + i as u64));
-        }
-        if n < buf.len() {
-            return Ok(None);
-        }
-        // The needle may lie across the border.
-        at += (n - needle.len() + 1) as u64;
-    }
-}
-
-/// The JavaScript string that starts at `start`, up to its closing quote.
-fn unescape(source: &Source, start: u64) -> Result<Vec<u8>, ErrorKind> {
+/// The JavaScript string at the front of `text`, up to its closing quote.
+fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut buf = vec![0; WINDOW];
-    let mut at = start;
     let mut escaped = false;
-    loop {
-        let n = source.read_at(at, &mut buf)?;
-        for &b in &buf[..n] {
-            if escaped {
-                escaped = false;
-                match b {
-                    b'n' => out.push(b'\n'),
-                    b't' => out.push(b'\t'),
-                    // A backslash at the end of the line continues the string.
-                    b'\n' | b'\r' => {}
-                    other => out.push(other),
-                }
-            } else {
-                match b {
-                    b'\\' => escaped = true,
-                    b'"' => return Ok(out),
-                    b => out.push(b),
-                }
+    for &b in text {
+        if escaped {
+            escaped = false;
+            match b {
+                b'n' => out.push(b'\n'),
+                b't' => out.push(b'\t'),
+                // A backslash at the end of the line continues the string.
+                b'\n' | b'\r' => {}
+                other => out.push(other),
+            }
+        } else {
+            match b {
+                b'\\' => escaped = true,
+                b'"' => break,
+                b => out.push(b),
             }
         }
-        if n < buf.len() {
-            return Ok(out);
-        }
-        at += n as u64;
     }
+    out
 }
 
 #[cfg(test)]
@@ -119,7 +94,7 @@ mod tests {
 
     fn text(page: &str) -> Result<String, String> {
         let s = cut_out(Source::memory(page.as_bytes().to_vec())).map_err(|e| e.to_string())?;
-        Ok(String::from_utf8(s.head(1 << 20).unwrap()).unwrap())
+        Ok(String::from_utf8(s.bytes().to_vec()).unwrap())
     }
 
     #[test]

@@ -11,16 +11,15 @@
 use crate::fields::sched::idle_letters;
 use crate::line::{Form, Line, Other, Syntax, other, parse};
 use crate::scan::{hex, lossy};
-use crate::source::Source;
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
-use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A line longer than this is not one of a trace.
-pub(crate) const MAX_LINE: usize = 1 << 20;
+const MAX_LINE: usize = 1 << 20;
 /// More names than this are not events but a misunderstanding.
 const NAMES: usize = crate::events::MAX_NAMES + 1;
 /// Unreadable lines kept as examples.
@@ -29,7 +28,7 @@ const EXAMPLES: usize = 3;
 /// Part of the file whose events are in time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    pub(crate) start: u64,
+    pub(crate) start: usize,
     pub(crate) first: Nanos,
     pub(crate) events: u64,
 }
@@ -45,7 +44,7 @@ pub(crate) struct Index {
     pub(crate) span: Option<(Nanos, Nanos)>,
     pub(crate) bad: u64,
     /// Where the first unreadable lines are, and what they look like.
-    pub(crate) examples: Vec<(u64, String)>,
+    pub(crate) examples: Vec<(usize, String)>,
     /// Bit n: a time stamp with n digits behind the point.
     pub(crate) digits: u16,
     /// trace-cmd printed an idle kernel thread as `W`, or as `I`; see [`idle_letters`].
@@ -56,26 +55,24 @@ pub(crate) struct Index {
     pub(crate) symbols: FxHashMap<u64, Box<str>>,
 }
 
-/// Index `source` in chunks of `chunk` bytes.
-pub(crate) fn index(source: &Source, syntax: Syntax, chunk: u64) -> io::Result<Index> {
+/// Index `text` in chunks of `chunk` bytes.
+pub(crate) fn index(text: &[u8], syntax: Syntax, chunk: usize) -> Index {
     let chunk = chunk.max(1);
-    let chunks = usize::try_from(source.len().div_ceil(chunk)).unwrap_or(usize::MAX);
+    let chunks = text.len().div_ceil(chunk);
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(chunks);
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, io::Result<Index>)>> = Mutex::new(Vec::new());
+    let done: Mutex<Vec<(usize, Index)>> = Mutex::new(Vec::new());
     let work = || {
-        let mut buf = Vec::new();
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
             if i >= chunks {
                 return;
             }
-            let start = i as u64 * chunk;
             let mut scan = Scan::new(syntax);
-            let result = lines(source, start, (start + chunk).min(source.len()), &mut buf, |at, line| scan.line(at, line));
-            let mut part = scan.index;
-            part.bad += result.as_ref().copied().unwrap_or(0);
-            done.lock().unwrap_or_else(|e| e.into_inner()).push((i, result.map(|_| part)));
+            let end = (i + 1).saturating_mul(chunk).min(text.len());
+            let too_long = lines(text, i * chunk..end, |at, line| scan.line(at, line));
+            scan.index.bad += too_long;
+            done.lock().unwrap_or_else(|e| e.into_inner()).push((i, scan.index));
         }
     };
     if threads <= 1 {
@@ -92,9 +89,9 @@ pub(crate) fn index(source: &Source, syntax: Syntax, chunk: u64) -> io::Result<I
     let mut all = Index::default();
     let mut known = FxHashSet::default();
     for (_, part) in parts {
-        all.absorb(part?, &mut known);
+        all.absorb(part, &mut known);
     }
-    Ok(all)
+    all
 }
 
 impl Index {
@@ -122,48 +119,55 @@ impl Index {
     }
 }
 
-/// Call `each` with offset and bytes of every line that starts in `start..end`. Gives the number
-/// of lines given up for their length.
-pub(crate) fn lines(source: &Source, start: u64, end: u64, buf: &mut Vec<u8>, mut each: impl FnMut(u64, &[u8])) -> io::Result<u64> {
-    // One byte more at the front tells whether a line starts right at `start`.
-    let from = start.saturating_sub(1);
-    let want = usize::try_from(end - from).unwrap_or(usize::MAX);
-    buf.resize(want, 0);
-    let got = source.read_at(from, buf)?;
-    buf.truncate(got);
-    let mut at = if start == 0 { 0 } else { memchr::memchr(b'\n', buf).map_or(buf.len(), |i| i + 1) };
-    let last = buf.len();
-    while at < last {
-        let Some(n) = memchr::memchr(b'\n', &buf[at..]) else {
-            // The last line goes on into the next chunk.
-            let mut n = buf.len() - at;
-            loop {
-                let have = buf.len();
-                if have - at > MAX_LINE {
-                    return Ok(1);
-                }
-                buf.resize(have + (64 << 10), 0);
-                let got = source.read_at(from + have as u64, &mut buf[have..])?;
-                buf.truncate(have + got);
-                if let Some(i) = memchr::memchr(b'\n', &buf[have..]) {
-                    n += i;
-                    break;
-                }
-                n += got;
-                if got == 0 {
-                    break;
+/// Call `each` with place and bytes of every line that starts in `range`. Gives the number of
+/// lines given up for their length.
+pub(crate) fn lines(text: &[u8], range: Range<usize>, mut each: impl FnMut(usize, &[u8])) -> u64 {
+    let mut too_long = 0;
+    let mut at = range.start;
+    // A line that starts before the range belongs to the one before.
+    if at > 0 && text[at - 1] != b'\n' {
+        at += memchr::memchr(b'\n', &text[range.clone()]).map_or(range.len(), |n| n + 1);
+    }
+    while at < range.end {
+        let end = match line_end(text, at) {
+            Some(end) => end,
+            None => {
+                too_long += 1;
+                match memchr::memchr(b'\n', &text[at..range.end]) {
+                    Some(n) => {
+                        at += n + 1;
+                        continue;
+                    }
+                    None => break,
                 }
             }
-            each(from + at as u64, &buf[at..at + n]);
-            break;
         };
-        each(from + at as u64, &buf[at..at + n]);
-        at += n + 1;
+        each(at, &text[at..end]);
+        at = end + 1;
     }
-    Ok(0)
+    too_long
+}
+
+/// Where the line that starts at `at` ends; `None` if it is too long to be one.
+#[inline]
+pub(crate) fn line_end(text: &[u8], at: usize) -> Option<usize> {
+    let rest = &text[at..text.len().min(at + MAX_LINE)];
+    match memchr::memchr(b'\n', rest) {
+        Some(n) => Some(at + n),
+        None => (rest.len() < MAX_LINE).then_some(text.len()),
+    }
 }
 
 const SLOTS: usize = 256;
+
+/// What of a name matters to the index.
+#[derive(Clone, Copy)]
+struct Note {
+    /// A sideband record, no event.
+    record: bool,
+    /// A switch as trace-cmd renders it, see [`idle_letters`].
+    switch: bool,
+}
 
 /// The state of scanning one chunk.
 struct Scan {
@@ -171,12 +175,13 @@ struct Scan {
     index: Index,
     last: Nanos,
     /// A loss or banner just before the line in hand: it belongs to the event that follows.
-    lead: Option<u64>,
+    lead: Option<usize>,
     /// Where names seen lately are.
     recent: [u32; SLOTS],
     /// Where all others are, by the hash of the name.
     by_hash: FxHashMap<u64, u32>,
-    records: Vec<bool>,
+    /// What of each name matters here.
+    notes: Vec<Note>,
     seen_symbols: Vec<u64>,
 }
 
@@ -189,13 +194,13 @@ impl Scan {
             lead: None,
             recent: [u32::MAX; SLOTS],
             by_hash: FxHashMap::default(),
-            records: Vec::new(),
+            notes: Vec::new(),
             seen_symbols: vec![0; SLOTS],
         }
     }
 
     #[inline]
-    fn line(&mut self, at: u64, line: &[u8]) {
+    fn line(&mut self, at: usize, line: &[u8]) {
         if line.first() == Some(&b'\t') && self.syntax == Syntax::Perf {
             return self.frame(line);
         }
@@ -206,7 +211,7 @@ impl Scan {
     }
 
     #[inline]
-    fn event(&mut self, at: u64, l: &Line<'_>) {
+    fn event(&mut self, at: usize, l: &Line<'_>) {
         let ts = l.stamp.ts;
         let start = self.lead.take().unwrap_or(at);
         match self.index.stretches.last_mut() {
@@ -215,10 +220,11 @@ impl Scan {
         }
         self.last = ts;
         let place = self.name(l.name, l.form);
-        if self.records[place] {
+        let note = self.notes[place];
+        if note.record {
             return;
         }
-        if self.index.idle_letters == (false, false) && l.name == b"sched_switch" {
+        if note.switch && self.index.idle_letters == (false, false) {
             self.index.idle_letters = idle_letters(l.body);
         }
         self.index.digits |= 1 << l.stamp.digits;
@@ -250,7 +256,7 @@ impl Scan {
             // A hash that two names share makes one of them appear twice, which does no harm.
             _ => {
                 names.push((form, name.into()));
-                self.records.push(form == Form::Record);
+                self.notes.push(Note { record: form == Form::Record, switch: name == b"sched_switch" });
                 let place = names.len() as u32 - 1;
                 self.by_hash.insert(hasher.finish(), place);
                 place
@@ -260,7 +266,7 @@ impl Scan {
         place as usize
     }
 
-    fn not_event(&mut self, at: u64, line: &[u8]) {
+    fn not_event(&mut self, at: usize, line: &[u8]) {
         match other(self.syntax, line) {
             Other::Silent | Other::Frame(None) => {}
             Other::Frame(Some(_)) => self.frame(line),
@@ -315,15 +321,15 @@ mod tests {
     #[test]
     fn stretches_begin_where_time_decreases_and_at_chunks() {
         let bytes = text(&[1, 2, 2, 5, 3, 4, 1]);
-        let line = bytes.len() as u64 / 7;
-        let one = index(&Source::memory(bytes.clone()), Syntax::Kernel, 1 << 20).unwrap();
+        let line = bytes.len() / 7;
+        let one = index(&bytes, Syntax::Kernel, 1 << 20);
         let starts: Vec<_> = one.stretches.iter().map(|s| (s.start / line, s.first / 1_000_000_000, s.events)).collect();
         assert_eq!(starts, [(0, 1, 4), (4, 3, 2), (6, 1, 1)]);
         assert_eq!((one.events, one.span, one.bad), (7, Some((1_000_000_000, 5_000_000_000)), 0));
         assert_eq!(one.names.len(), 3);
         // Whatever the chunk size, every event is in exactly one stretch.
         for chunk in [1, 7, line, line + 1, 2 * line, 3 * line - 1] {
-            let many = index(&Source::memory(bytes.clone()), Syntax::Kernel, chunk).unwrap();
+            let many = index(&bytes, Syntax::Kernel, chunk);
             assert_eq!(many.stretches.iter().map(|s| s.events).sum::<u64>(), 7, "{chunk}");
             assert!(many.stretches.windows(2).all(|w| w[0].start < w[1].start));
         }
@@ -331,7 +337,7 @@ mod tests {
 
     #[test]
     fn unreadable_lines_are_counted_and_shown() {
-        let i = index(&Source::memory(b"what\nis\n# this\nnow\nhere\n".to_vec()), Syntax::Kernel, 6).unwrap();
+        let i = index(b"what\nis\n# this\nnow\nhere\n", Syntax::Kernel, 6);
         assert_eq!((i.bad, i.events), (4, 0));
         assert_eq!(i.examples.iter().map(|e| e.1.as_str()).collect::<Vec<_>>(), ["what", "is", "now"]);
     }
@@ -341,7 +347,7 @@ mod tests {
         let mut bytes = vec![b'x'; 3 * MAX_LINE];
         bytes.extend(b"\n");
         bytes.extend(text(&[1, 2]));
-        let i = index(&Source::memory(bytes), Syntax::Kernel, 64 << 10).unwrap();
+        let i = index(&bytes, Syntax::Kernel, 64 << 10);
         assert_eq!((i.bad, i.events), (1, 2));
     }
 }

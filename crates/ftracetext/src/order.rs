@@ -5,9 +5,7 @@
 
 use crate::index::{Index, lines};
 use crate::line::{Syntax, parse};
-use crate::source::Source;
 use holdup_trace::Nanos;
-use std::io;
 
 /// From this many stretches on …
 const MANY: usize = 4096;
@@ -18,7 +16,7 @@ const SHORT: u64 = 64;
 pub(crate) const RUN: usize = 1 << 16;
 
 /// Time and place of an event line.
-pub(crate) type Place = (Nanos, u64);
+pub(crate) type Place = (Nanos, usize);
 
 /// Whether the stretches are too many to be merged.
 pub(crate) fn is_needed(index: &Index) -> bool {
@@ -27,22 +25,15 @@ pub(crate) fn is_needed(index: &Index) -> bool {
 }
 
 /// The places of all events, by time and then by place. Also tells how many were out of order.
-pub(crate) fn sort(source: &Source, syntax: Syntax) -> io::Result<(Vec<Place>, u64)> {
+pub(crate) fn sort(text: &[u8], syntax: Syntax) -> (Vec<Place>, u64) {
     let mut places: Vec<Place> = Vec::new();
     let mut late = 0;
-    let mut buf = Vec::new();
-    let chunk = 4 << 20;
-    let mut start = 0;
-    while start < source.len() {
-        let end = (start + chunk).min(source.len());
-        lines(source, start, end, &mut buf, |at, line| {
-            if let Some(l) = parse(syntax, line) {
-                late += u64::from(places.last().is_some_and(|p| p.0 > l.stamp.ts));
-                places.push((l.stamp.ts, at));
-            }
-        })?;
-        start = end;
-    }
+    lines(text, 0..text.len(), |at, line| {
+        if let Some(l) = parse(syntax, line) {
+            late += u64::from(places.last().is_some_and(|p| p.0 > l.stamp.ts));
+            places.push((l.stamp.ts, at));
+        }
+    });
     places.sort_unstable();
-    Ok((places, late))
+    (places, late)
 }

@@ -1,4 +1,8 @@
 //! Small scanners over bytes: numbers, words, `key=value` lists.
+//!
+//! Numbers, words and gaps in a trace differ in length from line to line, so a loop over their
+//! bytes ends with a mispredicted branch nearly every time. The usual ones fit into 8 bytes, and
+//! are read as one word without a branch.
 
 /// Whether `b` separates words.
 #[inline(always)]
@@ -6,9 +10,101 @@ pub(crate) fn blank(b: u8) -> bool {
     b == b' ' || b == b'\t'
 }
 
+const ONES: u64 = 0x0101_0101_0101_0101;
+const TOPS: u64 = 0x80 * ONES;
+
+/// The first 8 bytes of `s` as a word, the first of them lowest.
+#[inline(always)]
+pub(crate) fn word8(s: &[u8]) -> Option<u64> {
+    s.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+/// How many bytes of a word precede the first one whose top bit is set in `marks`.
+#[inline(always)]
+fn before_mark(marks: u64) -> usize {
+    (marks & TOPS).trailing_zeros() as usize / 8
+}
+
+/// Top bit of each byte of `w` that equals `b`, and perhaps of bytes behind the first such one.
+#[inline(always)]
+fn equal8(w: u64, b: u8) -> u64 {
+    let differs = w ^ (ONES * b as u64);
+    differs.wrapping_sub(ONES) & !differs & TOPS
+}
+
+/// How many spaces are at the front of a word.
+#[inline(always)]
+pub(crate) fn spaces8(w: u64) -> usize {
+    let other = w ^ (ONES * b' ' as u64);
+    other.trailing_zeros() as usize / 8
+}
+
+/// The decimal number at the front of a word, and how many digits it has.
+#[inline(always)]
+pub(crate) fn digits8(w: u64) -> (u32, usize) {
+    let digits = w ^ (ONES * b'0' as u64);
+    // 10 and more carry into the top bit; where that spoils the bytes behind, those no longer matter.
+    let n = before_mark(digits.wrapping_add(ONES * 0x76) | digits);
+    // To the last place, with zeros in front: two bytes, two pairs, two fours become one.
+    let v = if n == 0 { 0 } else { digits << (64 - 8 * n) };
+    let v = v.wrapping_mul(10).wrapping_add(v >> 8) & 0x00FF_00FF_00FF_00FF;
+    let v = v.wrapping_mul(100).wrapping_add(v >> 16) & 0x0000_FFFF_0000_FFFF;
+    (v.wrapping_mul(10_000).wrapping_add(v >> 32) as u32, n)
+}
+
+/// The hexadecimal number at the front of a word, and how many digits it has.
+#[inline(always)]
+fn hex8(w: u64) -> (u32, usize) {
+    let digits = w ^ (ONES * b'0' as u64);
+    let letters = (w | (ONES * 0x20)) ^ (ONES * 0x60);
+    let no_digit = digits.wrapping_add(ONES * 0x76) | digits;
+    // 'a' to 'f' are 1 to 6 now.
+    let no_letter = letters.wrapping_add(ONES * 0x79) | !(letters | TOPS).wrapping_sub(ONES) | letters;
+    let n = before_mark(no_digit & no_letter);
+    let v = (w & (ONES * 0xF)) + ((w >> 6) & ONES) * 9;
+    let v = if n == 0 { 0 } else { v << (64 - 8 * n) };
+    let v = (v << 4 | v >> 8) & 0x00FF_00FF_00FF_00FF;
+    let v = (v << 8 | v >> 16) & 0x0000_FFFF_0000_FFFF;
+    ((v << 16 | v >> 32) as u32, n)
+}
+
+/// Where the first `b` is in `s`; for short ways, where calling memchr costs more than it saves.
+#[inline(always)]
+pub(crate) fn near(s: &[u8], b: u8) -> Option<usize> {
+    let mut at = 0;
+    while let Some(w) = word8(s.get(at..)?) {
+        match before_mark(equal8(w, b)) {
+            8 => at += 8,
+            n => return Some(at + n),
+        }
+    }
+    s[at..].iter().position(|&c| c == b).map(|n| at + n)
+}
+
+/// Where the first blank is in `s`; its end if there is none.
+#[inline]
+pub(crate) fn word_len(s: &[u8]) -> usize {
+    // The names of events take two to four words of eight bytes, unpredictably; but one vector.
+    memchr::memchr2(b' ', b'\t', s).unwrap_or(s.len())
+}
+
+/// Without the spaces at the front, at most 16.
+#[inline(always)]
+pub(crate) fn aligned(s: &[u8; 16]) -> &[u8] {
+    let other = u128::from_le_bytes(*s) ^ u128::from_le_bytes([b' '; 16]);
+    &s[other.trailing_zeros() as usize / 8..]
+}
+
 /// Without blanks at the front.
 #[inline]
 pub(crate) fn trim_start(mut s: &[u8]) -> &[u8] {
+    while let Some(w) = word8(s) {
+        let n = spaces8(w);
+        s = &s[n..];
+        if n < 8 {
+            break;
+        }
+    }
     while let [b, rest @ ..] = s
         && blank(*b)
     {
@@ -37,8 +133,7 @@ pub(crate) fn trim(s: &[u8]) -> &[u8] {
 /// Up to the next blank.
 #[inline]
 pub(crate) fn word(s: &[u8]) -> &[u8] {
-    let n = s.iter().position(|&b| blank(b)).unwrap_or(s.len());
-    &s[..n]
+    &s[..word_len(s)]
 }
 
 /// The decimal number that fills all of `s`.
@@ -53,6 +148,17 @@ pub(crate) fn whole_dec(s: &[u8]) -> Option<u64> {
 /// The decimal number at the front of `s`, and how many digits it has.
 #[inline]
 pub(crate) fn dec(s: &[u8]) -> Option<(u64, usize)> {
+    if let Some(w) = word8(s) {
+        let (n, digits) = digits8(w);
+        if digits < 8 {
+            return (digits > 0).then_some((n as u64, digits));
+        }
+    }
+    dec_slowly(s)
+}
+
+#[cold]
+fn dec_slowly(s: &[u8]) -> Option<(u64, usize)> {
     let mut n = 0u64;
     let mut i = 0;
     while let Some(d) = s.get(i).map(|b| b.wrapping_sub(b'0'))
@@ -65,8 +171,25 @@ pub(crate) fn dec(s: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// The hexadecimal number at the front of `s` (no `0x`), and how many digits it has.
-#[inline]
+#[inline(always)]
 pub(crate) fn hex(s: &[u8]) -> Option<(u64, usize)> {
+    if let Some(w) = word8(s) {
+        let (high, digits) = hex8(w);
+        if digits < 8 {
+            return (digits > 0).then_some((high as u64, digits));
+        }
+        if let Some(w) = word8(&s[8..]) {
+            let (low, more) = hex8(w);
+            if more < 8 {
+                return Some(((high as u64) << (4 * more) | low as u64, 8 + more));
+            }
+        }
+    }
+    hex_slowly(s)
+}
+
+#[cold]
+fn hex_slowly(s: &[u8]) -> Option<(u64, usize)> {
     let mut n = 0u64;
     let mut i = 0;
     while let Some(&b) = s.get(i) {
@@ -182,7 +305,7 @@ impl<'a> Keys<'a> {
     pub(crate) fn text_before(&mut self, key: &[u8], next: &[u8], after: &[u8]) -> Option<&'a [u8]> {
         let start = self.seek(key)?;
         let mut from = start;
-        while let Some(n) = self.s.get(from..).and_then(|s| s.iter().position(|&b| b == b' ')) {
+        while let Some(n) = self.s.get(from..).and_then(|s| near(s, b' ')) {
             from += n + 1;
             if !self.s[from..].starts_with(next) {
                 continue;
@@ -257,6 +380,32 @@ mod tests {
         assert_eq!(pointer(b"add_timer"), None);
         assert_eq!(pointer(b"00ff: function"), Some((255, 4)));
         assert_eq!(whole_dec(b"12a"), None);
+    }
+
+    #[test]
+    fn whole_words_give_what_loops_give() {
+        let mut x = 1u64;
+        for round in 0..200_000 {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            // Mostly digits and letters, with every other byte here and there.
+            let bytes: Vec<u8> = (0..20)
+                .map(|i| {
+                    let r = (x.rotate_left(i * 7 + 3) >> 20) as u8;
+                    if r < 40 { (x >> 40) as u8 } else { b"0123456789abcdefABCDEF 9019"[r as usize % 27] }
+                })
+                .collect();
+            let s = &bytes[..round % 21];
+            assert_eq!(dec(s), dec_slowly(s), "{s:?}");
+            assert_eq!(hex(s), hex_slowly(s), "{s:?}");
+            assert_eq!(word_len(s), s.iter().position(|&b| blank(b)).unwrap_or(s.len()), "{s:?}");
+            assert_eq!(near(s, b'9'), s.iter().position(|&b| b == b'9'), "{s:?}");
+        }
+        for b in 0..=255 {
+            let s = [b; 9];
+            assert_eq!((dec(&s), hex(&s)), (dec_slowly(&s), hex_slowly(&s)), "{b}");
+            assert_eq!(trim_start(&s).len(), if blank(b) { 0 } else { 9 });
+            assert_eq!(aligned(&[b; 16]).len(), if b == b' ' { 0 } else { 16 });
+        }
     }
 
     #[test]

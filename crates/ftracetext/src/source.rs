@@ -1,11 +1,14 @@
-//! Where the bytes come from: a file read by position, or memory.
+//! Where the bytes come from: a mapped file, or memory.
 //!
-//! Nothing is mapped: a trace file that shrinks or sits on a failing disk must give an error, not
-//! a signal. Several decoders read the same file at once, each at its own position.
+//! A text is read twice, once for its index and once to decode it, by several threads at once. A
+//! mapping spares both the copy out of the page cache. A file that is cut off meanwhile reads as
+//! zeros from there on ([`holdup_map`]), which are no lines.
 
+use holdup_map::Map;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Up to this much of a stream is kept in memory; a longer one goes to an anonymous file.
 const SPOOL_MEMORY: usize = 64 << 20;
@@ -13,27 +16,46 @@ const SPOOL_MEMORY: usize = 64 << 20;
 /// A piece of a file, or memory.
 pub(crate) struct Source {
     bytes: Bytes,
-    /// Start of the piece that holds the trace (an HTML page has it in its middle).
-    base: u64,
-    len: u64,
+    /// The piece that holds the trace (an HTML page has it in its middle).
+    piece: Range<usize>,
+    /// Somebody was told that the file shrank.
+    told: AtomicBool,
 }
 
 enum Bytes {
-    File(File),
+    Mapped(Map),
     Memory(Vec<u8>),
 }
 
+impl Bytes {
+    #[inline]
+    fn all(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map.bytes(),
+            Bytes::Memory(bytes) => bytes,
+        }
+    }
+}
+
 impl Source {
-    /// All of a regular file.
-    pub(crate) fn file(file: File) -> io::Result<Source> {
-        let len = file.metadata()?.len();
-        Ok(Source { bytes: Bytes::File(file), base: 0, len })
+    fn new(bytes: Bytes) -> Source {
+        let piece = 0..bytes.all().len();
+        Source { bytes, piece, told: AtomicBool::new(false) }
+    }
+
+    /// All of a regular file: mapped, or read where that is not possible.
+    pub(crate) fn file(mut file: File) -> io::Result<Source> {
+        if let Some(map) = Map::new(&file) {
+            return Ok(Source::new(Bytes::Mapped(map)));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Source::memory(bytes))
     }
 
     /// Memory.
     pub(crate) fn memory(bytes: Vec<u8>) -> Source {
-        let len = bytes.len() as u64;
-        Source { bytes: Bytes::Memory(bytes), base: 0, len }
+        Source::new(Bytes::Memory(bytes))
     }
 
     /// Everything `input` has.
@@ -47,61 +69,37 @@ impl Source {
         file.write_all(&head)?;
         drop(head);
         io::copy(input, &mut file)?;
+        io::Seek::rewind(&mut file)?;
         Source::file(file)
     }
 
-    /// Narrow to the piece `start..end`.
-    pub(crate) fn narrow(&mut self, start: u64, end: u64) {
-        let end = end.min(self.len);
-        let start = start.min(end);
-        self.base += start;
-        self.len = end - start;
-    }
-
-    /// Bytes in the piece.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
+    /// Narrow to the piece `start..end` of the bytes there are now.
+    pub(crate) fn narrow(&mut self, start: usize, end: usize) {
+        let end = self.piece.start.saturating_add(end).min(self.piece.end);
+        let start = self.piece.start.saturating_add(start).min(end);
+        self.piece = start..end;
     }
 
     /// Where the piece lies in the file.
-    pub(crate) fn base(&self) -> u64 {
-        self.base
+    pub(crate) fn base(&self) -> usize {
+        self.piece.start
     }
 
-    /// Fill `buf` from `offset` on as far as there are bytes; how many there were.
-    pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
-        let left = self.len.saturating_sub(offset);
-        let want = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        if want == 0 {
-            return Ok(0);
-        }
-        let at = self.base + offset;
-        match &self.bytes {
-            Bytes::Memory(bytes) => {
-                buf[..want].copy_from_slice(&bytes[at as usize..at as usize + want]);
-                Ok(want)
-            }
-            Bytes::File(file) => {
-                let mut got = 0;
-                while got < want {
-                    match file.read_at(&mut buf[got..want], at + got as u64) {
-                        Ok(0) => break,
-                        Ok(n) => got += n,
-                        Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                        Err(e) => return Err(e),
-                    }
-                }
-                Ok(got)
-            }
-        }
+    /// The piece.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes.all()[self.piece.clone()]
     }
 
     /// The first `max` bytes.
-    pub(crate) fn head(&self, max: usize) -> io::Result<Vec<u8>> {
-        let mut buf = vec![0; max.min(usize::try_from(self.len).unwrap_or(max))];
-        let n = self.read_at(0, &mut buf)?;
-        buf.truncate(n);
-        Ok(buf)
+    pub(crate) fn head(&self, max: usize) -> &[u8] {
+        let bytes = self.bytes();
+        &bytes[..bytes.len().min(max)]
+    }
+
+    /// Whether the file has been cut off since it was opened; true for the first who asks then.
+    pub(crate) fn has_shrunk(&self) -> bool {
+        matches!(&self.bytes, Bytes::Mapped(map) if map.shrank()) && !self.told.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -110,22 +108,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_narrowed_source_reads_only_its_piece() {
+    fn a_narrowed_source_is_only_its_piece() {
         let mut s = Source::memory(b"0123456789".to_vec());
         s.narrow(2, 8);
         s.narrow(1, 100);
-        let mut buf = [0; 16];
-        let n = s.read_at(1, &mut buf).unwrap();
-        assert_eq!(&buf[..n], b"4567");
-        assert_eq!(s.read_at(50, &mut buf).unwrap(), 0);
-        assert_eq!(s.head(2).unwrap(), b"34");
+        assert_eq!((s.bytes(), s.base()), (&b"34567"[..], 3));
+        assert_eq!(s.head(2), b"34");
+        s.narrow(50, 60);
+        assert_eq!(s.bytes(), b"");
     }
 
     #[test]
     fn a_long_stream_goes_to_a_file() {
         let mut input = io::repeat(b'x').take(SPOOL_MEMORY as u64 + 10);
         let s = Source::spool(&mut input).unwrap();
-        assert_eq!(s.len(), SPOOL_MEMORY as u64 + 10);
-        assert!(matches!(s.bytes, Bytes::File(_)));
+        assert_eq!(s.bytes().len(), SPOOL_MEMORY + 10);
+        assert!(matches!(s.bytes, Bytes::Mapped(_)));
+    }
+
+    #[test]
+    fn a_file_that_shrinks_says_so_once() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[b'x'; 100_000]).unwrap();
+        let s = Source::file(file.try_clone().unwrap()).unwrap();
+        assert!(!s.has_shrunk());
+        file.set_len(10).unwrap();
+        assert_eq!(s.bytes().iter().filter(|&&b| b == b'x').count(), 10);
+        assert_eq!((s.has_shrunk(), s.has_shrunk()), (true, false));
     }
 }

@@ -30,12 +30,12 @@ pub struct TextOptions {
     /// Numbers of syscalls the text only names. The default knows none.
     pub syscall_nr: SyscallNumber,
     /// Bytes per run: small enough to keep several decoders busy, large enough to be worth one.
-    pub run_bytes: u64,
+    pub run_bytes: usize,
 }
 
 impl Default for TextOptions {
     fn default() -> TextOptions {
-        TextOptions { syscall_nr: |_, _| None, run_bytes: 4 << 20 }
+        TextOptions { syscall_nr: |_, _| None, run_bytes: 1 << 20 }
     }
 }
 
@@ -89,7 +89,7 @@ pub fn open_stream(name: &Path, input: impl Read) -> Result<TextTrace> {
 /// How the runs are cut.
 enum Order {
     /// Run k is the bytes from `starts[k]` to `starts[k + 1]`.
-    Stretches(Vec<u64>),
+    Stretches(Vec<usize>),
     /// Run k is [`order::RUN`] places.
     Sorted(Vec<Place>),
 }
@@ -113,24 +113,22 @@ const HEAD: usize = 1 << 20;
 
 impl TextTrace {
     fn new(path: PathBuf, mut source: Source, options: &TextOptions) -> std::result::Result<TextTrace, ErrorKind> {
-        let mut head = source.head(HEAD)?;
-        let Some(dialect) = sniff(&head) else { return Err(not_a_trace(&head)) };
+        let head = source.head(HEAD);
+        let Some(dialect) = sniff(head) else { return Err(not_a_trace(head)) };
         if dialect.kind == DialectKind::Html {
             source = html::cut_out(source)?;
-            head = source.head(HEAD)?;
         } else if head.starts_with(b"\xef\xbb\xbf") {
-            let len = source.len();
-            source.narrow(3, len);
-            head.drain(..3);
+            source.narrow(3, usize::MAX);
         }
+        let head = source.head(HEAD);
         let syntax = dialect.kind.syntax();
         let mut info = TraceInfo::new(path, dialect.kind.name());
         let mut quality = Quality::default();
-        preamble::read(&head, &mut info, &mut quality);
+        preamble::read(head, &mut info, &mut quality);
 
-        let found = index(&source, syntax, options.run_bytes)?;
+        let found = index(source.bytes(), syntax, options.run_bytes);
         if found.events == 0 && found.bad > 0 {
-            return Err(nothing_readable(&head, &found));
+            return Err(nothing_readable(head, &found));
         }
         let rules = Rules { syntax, arch: info.arch.clone(), syscall_nr: options.syscall_nr };
         let mut events = Events::default();
@@ -144,11 +142,11 @@ impl TextTrace {
         describe(&mut info, &mut quality, &dialect, &found, &events, source.base());
 
         let order = if order::is_needed(&found) {
-            let (places, late) = order::sort(&source, syntax)?;
+            let (places, late) = order::sort(source.bytes(), syntax);
             quality.add(QualityCode::Reordered, late);
             Order::Sorted(places)
         } else {
-            Order::Stretches(found.stretches.iter().map(|s| s.start).chain([source.len()]).collect())
+            Order::Stretches(found.stretches.iter().map(|s| s.start).chain([source.bytes().len()]).collect())
         };
         let runs = match &order {
             Order::Stretches(_) => found.stretches.iter().map(|s| Run { first_ts: s.first }).collect(),
@@ -178,12 +176,14 @@ impl TextTrace {
         self.info.names.clone()
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.info.path
+    #[inline]
+    pub(crate) fn text(&self) -> &[u8] {
+        self.source.bytes()
     }
 
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
+    /// See [`Source::has_shrunk`].
+    pub(crate) fn has_shrunk(&self) -> bool {
+        self.source.has_shrunk()
     }
 
     pub(crate) fn syntax(&self) -> Syntax {
@@ -228,7 +228,7 @@ impl Reader for TextTrace {
 }
 
 /// Fill in what the index found.
-fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, found: &Index, events: &Events, base: u64) {
+fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, found: &Index, events: &Events, base: usize) {
     info.span = found.span;
     for i in 0..info.events.len() {
         let desc = &info.events[i];
@@ -244,6 +244,7 @@ fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, foun
     info.clock = Clock { name: std::mem::take(&mut info.clock.name), resolution_ns: 1 };
     match finest {
         0 if found.digits != 0 => {
+            quality.add(QualityCode::TickClock, 1);
             info.extra.push((
                 "time stamps".to_owned(),
                 "ticks of a counter whose rate the text does not say; shown as if nanoseconds".to_owned(),
@@ -318,7 +319,7 @@ fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
     }
     let (at, line) = found.examples.first().cloned().unwrap_or_default();
     ErrorKind::malformed(
-        at,
+        at as u64,
         "first line that is not a heading".to_owned(),
         "an event line `comm-pid [cpu] flags time: event: …` or `comm pid [cpu] time: event: …` \
          (kernel text with the options raw, hex, bin and verbose off)",

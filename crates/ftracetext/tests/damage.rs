@@ -17,7 +17,7 @@ const SEEDS: &[&str] = &[
 ];
 
 /// Open, decode everything, and check the promises.
-fn read(bytes: &[u8], run_bytes: u64) {
+fn read(bytes: &[u8], run_bytes: usize) {
     let _ = sniff(bytes);
     let options = TextOptions { run_bytes, ..TextOptions::default() };
     let Ok(trace) = options.open_stream(Path::new("-"), bytes) else { return };
@@ -51,26 +51,26 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..2000), run in 1u64..500) {
+    fn arbitrary_bytes(bytes in prop::collection::vec(any::<u8>(), 0..2000), run in 1usize..500) {
         read(&bytes, run);
     }
 
     #[test]
-    fn arbitrary_text(text in "([ -~]{0,40}(: |\\[[0-9]{1,3}\\] |[0-9]{1,3}\\.[0-9]{6}: |-[0-9]{1,5} |\t|\n)){0,40}", run in 1u64..500) {
+    fn arbitrary_text(text in "([ -~]{0,40}(: |\\[[0-9]{1,3}\\] |[0-9]{1,3}\\.[0-9]{6}: |-[0-9]{1,5} |\t|\n)){0,40}", run in 1usize..500) {
         read(text.as_bytes(), run);
         read(format!("# tracer: nop\n{text}").as_bytes(), run);
         read(format!("# captured on: x\n{text}").as_bytes(), run);
     }
 
     #[test]
-    fn truncated(seed in 0..SEEDS.len(), at in any::<prop::sample::Index>(), run in 1u64..500) {
+    fn truncated(seed in 0..SEEDS.len(), at in any::<prop::sample::Index>(), run in 1usize..500) {
         let text = SEEDS[seed].as_bytes();
         read(&text[..at.index(text.len() + 1)], run);
         read(&text[at.index(text.len() + 1)..], run);
     }
 
     #[test]
-    fn flipped(seed in 0..SEEDS.len(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12), run in 1u64..500) {
+    fn flipped(seed in 0..SEEDS.len(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12), run in 1usize..500) {
         let mut text = SEEDS[seed].as_bytes().to_vec();
         for (at, byte) in flips {
             let at = at.index(text.len());
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn shuffled_lines(lines in prop::collection::vec((0..SEEDS.len(), any::<prop::sample::Index>()), 0..200), run in 1u64..2000) {
+    fn shuffled_lines(lines in prop::collection::vec((0..SEEDS.len(), any::<prop::sample::Index>()), 0..200), run in 1usize..2000) {
         let text: String = lines.into_iter().map(|(seed, at)| {
             let lines: Vec<&str> = SEEDS[seed].split_inclusive('\n').collect();
             lines[at.index(lines.len())].to_owned()

@@ -216,7 +216,7 @@ fn a_page_with_a_trace_in_it() {
 fn counters_instead_of_time() {
     let t = trace("cpus=8\n              wl-1958  [006]770227493960: softirq_raise:  vec=1\n");
     assert_eq!((t.info().span, t.info().clock.resolution_ns), (Some((770227493960, 770227493960)), 1));
-    assert!(t.quality().is_empty());
+    assert_eq!(t.quality().count(QualityCode::TickClock), 1);
     assert!(t.info().extra.iter().any(|e| e.0 == "time stamps"));
 }
 

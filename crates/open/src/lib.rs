@@ -38,29 +38,45 @@ struct Format {
     stream: fn(&Path, Stream) -> Result<Box<dyn Reader>>,
 }
 
-/// One line per reader crate.
-macro_rules! formats {
-    ($($reader:ident $(by $why:literal)?),* $(,)?) => {
-        &[$(Format {
-            sniff: |head| formats!(@sniff $reader, head $(, $why)?),
-            open: |path| Ok(Box::new($reader::open(path)?)),
-            stream: |path, stream| Ok(Box::new($reader::open_stream(path, stream)?)),
-        }),*]
-    };
-    (@sniff $reader:ident, $head:ident, $why:literal) => { $reader::sniff($head).then_some($why) };
-    (@sniff $reader:ident, $head:ident) => { $reader::sniff($head) };
-}
-
-const FORMATS: &[Format] = formats![
-    holdup_perfdata by "the magic number PERFILE2 (perf.data)",
-    holdup_tracedat by "the magic number 17 08 44 and `tracing` (trace.dat)",
-    text,
+/// Text comes last: its sniffer is the least certain.
+const FORMATS: &[Format] = &[
+    Format {
+        sniff: |head| holdup_perfdata::sniff(head).then_some("the magic number PERFILE2 (perf.data)"),
+        open: |path| Ok(Box::new(holdup_perfdata::open(path)?)),
+        stream: |path, stream| Ok(Box::new(holdup_perfdata::open_stream(path, stream)?)),
+    },
+    Format {
+        sniff: |head| holdup_tracedat::sniff(head).then_some("the magic number 17 08 44 and `tracing` (trace.dat)"),
+        open: |path| dat::reader(path, holdup_tracedat::content(path)?),
+        stream: |path, stream| dat::reader(path, holdup_tracedat::content_stream(path, stream)?),
+    },
+    Format {
+        sniff: text::sniff,
+        open: |path| Ok(Box::new(text::open(path)?)),
+        stream: |path, stream| Ok(Box::new(text::open_stream(path, stream)?)),
+    },
 ];
 
-/// Text comes last: its sniffer is the least certain.
+/// A trace.dat of a latency tracer holds text: the one reader takes it out, the other reads it.
+mod dat {
+    use holdup_trace::{Reader, Result};
+    use holdup_tracedat::Content;
+    use std::path::Path;
+
+    pub(super) fn reader(path: &Path, content: Content) -> Result<Box<dyn Reader>> {
+        let mut latency = match content {
+            Content::Events(dat) => return Ok(dat),
+            Content::Text(latency) => latency,
+        };
+        let mut reader = super::text::open_stream(path, latency.take_text().as_slice())?;
+        let (info, quality) = reader.amend();
+        latency.amend(info, quality);
+        Ok(Box::new(reader))
+    }
+}
+
 mod text {
-    use holdup_ftracetext::TextOptions;
-    pub(super) use holdup_ftracetext::TextTrace;
+    use holdup_ftracetext::{TextOptions, TextTrace};
     use holdup_syscalls::{Arch, entry_number};
     use holdup_trace::Result;
     use std::io::Read;

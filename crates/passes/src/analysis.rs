@@ -414,6 +414,13 @@ impl Analysis {
         (self.engine.blame.queue_ns * 1000).checked_div(self.wall_ns() as u128).unwrap_or(0) as u64
     }
 
+    /// Time during which no CPU was idle, and the mean number of threads running or ready then, in
+    /// thousandths.
+    pub fn full(&self) -> (Nanos, u64) {
+        let blame = &self.engine.blame;
+        (blame.full_ns, (blame.full_queue_ns * 1000).checked_div(blame.full_ns as u128).unwrap_or(0) as u64)
+    }
+
     fn group_key(&self, by: Group, slot: Slot, t: &Thread) -> GroupKey {
         match by {
             Group::System => GroupKey::All,

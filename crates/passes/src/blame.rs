@@ -128,6 +128,9 @@ pub(crate) struct Blame {
     pub occupied_ns: Nanos,
     /// Integral of the number of runnable and running threads.
     pub queue_ns: u128,
+    /// Time without an idle CPU, and that integral over it.
+    pub full_ns: Nanos,
+    pub full_queue_ns: u128,
     /// Running threads (CPUs not idle).
     running: u32,
     /// Sums.
@@ -161,6 +164,10 @@ impl Blame {
         if queue > 0 {
             self.occupied_ns += span;
             self.queue_ns += queue as u128 * span as u128;
+            if self.idle == 0 {
+                self.full_ns += span;
+                self.full_queue_ns += queue as u128 * span as u128;
+            }
         }
     }
 

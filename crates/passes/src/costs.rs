@@ -101,6 +101,19 @@ impl Spread {
         0
     }
 
+    /// Mean of the cheapest `part`.
+    pub fn mean_below_ns(&self, part: f64) -> f64 {
+        let all: u64 = self.buckets.iter().map(|&b| b as u64).sum();
+        let (mut left, mut sum) = (all as f64 * part, 0.0);
+        let wanted = left;
+        for (i, &n) in self.buckets.iter().enumerate().filter(|b| *b.1 > 0) {
+            let n = (n as f64).min(left);
+            sum += n * (low(i) + low(i + 1)) / 2.0;
+            left -= n;
+        }
+        if wanted > 0.0 { sum / wanted } else { 0.0 }
+    }
+
     /// The typical cost.
     pub fn median_ns(&self) -> Nanos {
         self.quantile_ns(0.5)
@@ -139,7 +152,7 @@ pub struct Costs {
     /// that were busy when they began.
     pub stretches: [Spread; QUARTERS],
     last_end: Option<(Nanos, Slot)>,
-    /// Gaps to an end by another thread, and by the same.
+    /// Gaps between ends of calls that never slept: to an end by another thread, and by the same.
     gaps: [Spread; 2],
 }
 
@@ -147,6 +160,11 @@ impl Costs {
     /// CPU time of all calls.
     pub fn calls(&self) -> Spread {
         self.alone.with(&self.company)
+    }
+
+    /// Ends that followed another thread's, and ends that followed the same thread's.
+    pub fn turns(&self) -> (u64, u64) {
+        (self.gaps[0].count, self.gaps[1].count)
     }
 
     /// Whether these calls keep out of each other's way. A tenth of the calls cost no more than c;
@@ -215,12 +233,12 @@ impl CostTable {
         }
     }
 
-    /// A call that took `cpu_ns` ended.
+    /// A call that took `cpu_ns` ended. Who `slept` was woken by others, in whatever order they do that.
     #[inline]
-    pub(crate) fn call(&mut self, nr: u32, now: Nanos, slot: Slot, cpu_ns: Nanos, alone: bool) {
+    pub(crate) fn call(&mut self, nr: u32, now: Nanos, slot: Slot, cpu_ns: Nanos, alone: bool, slept: bool) {
         let Some(c) = self.entry(nr) else { return };
         if alone { &mut c.alone } else { &mut c.company }.add(cpu_ns);
-        if let Some((end, by)) = c.last_end.replace((now, slot)) {
+        if !slept && let Some((end, by)) = c.last_end.replace((now, slot)) {
             c.gaps[(by == slot) as usize].add(now.saturating_sub(end));
         }
     }
@@ -266,7 +284,7 @@ mod tests {
     fn calls_under_one_lock_exclude_each_other() {
         let mut table = CostTable::default();
         for i in 0..1000u64 {
-            table.call(1, i * 8_000, Slot(1 + (i % 2) as u32), 10_000, false);
+            table.call(1, i * 8_000, Slot(1 + (i % 2) as u32), 10_000, false, false);
         }
         let e = table.get(1).unwrap().exclusion();
         assert!(e.observed < 1.0 && e.expected > 0.0, "{e:?}");
@@ -281,7 +299,7 @@ mod tests {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let uniform = ((random >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
             ts += (-uniform.ln() * 20_000.0) as u64;
-            table.call(1, ts, Slot(1 + (random >> 7) as u32 % 2), 10_000, true);
+            table.call(1, ts, Slot(1 + (random >> 7) as u32 % 2), 10_000, true, false);
         }
         let e = table.get(1).unwrap().exclusion();
         assert!(e.observed > 100.0 && (0.8..1.25).contains(&(e.observed / e.expected)), "{e:?}");

@@ -92,10 +92,15 @@ impl LocalNames {
     #[inline]
     pub fn comm(&mut self, hint: u32, comm: [u8; 16]) -> NameId {
         let key = u128::from_ne_bytes(comm);
-        let slot = &mut self.recent[hint as usize % SLOTS];
+        let slot = &self.recent[hint as usize % SLOTS];
         if slot.0 == key {
             return slot.1;
         }
+        self.another_comm(hint, comm)
+    }
+
+    fn another_comm(&mut self, hint: u32, comm: [u8; 16]) -> NameId {
+        let key = u128::from_ne_bytes(comm);
         let id = match self.comms.get(&key) {
             Some(&id) => id,
             None => {
@@ -109,13 +114,18 @@ impl LocalNames {
     }
 
     /// The id of a name of any length. Names up to 16 bytes share the comm cache.
+    #[inline]
     pub fn name(&mut self, hint: u32, name: &[u8]) -> NameId {
-        let name = until_nul(name);
+        // What follows a NUL makes another entry of the caches, not another name.
         if name.len() <= 16 {
             let mut comm = [0; 16];
             comm[..name.len()].copy_from_slice(name);
             return self.comm(hint, comm);
         }
+        self.long_name(name)
+    }
+
+    fn long_name(&mut self, name: &[u8]) -> NameId {
         match self.long.get(name) {
             Some(&id) => id,
             None => {

@@ -73,6 +73,10 @@ codes! {
     MissingField = ("missing-field", Warning, "events that lack a field needed to understand them; counted only"),
     /// The time stamps are coarser than a nanosecond (text dumps).
     MicrosecondClock = ("microsecond-clock", Info, "time stamps have microsecond resolution; shorter spans read as 0 or 1 us"),
+    /// The time stamps are ticks of a counter (`x86-tsc`), and the file has no rate.
+    TickClock = ("tick-clock", Warning, "time stamps are ticks of a counter whose rate the file does not say: times are in ticks, not nanoseconds; shares of time are right"),
+    /// An event was enabled in more than one buffer of a file.
+    RepeatedEvents = ("repeated-events", Warning, "kinds of events recorded in more than one buffer of the file: what several buffers recorded counts several times"),
     /// Current thread of a CPU changed without a switch event.
     SwitchGap = ("switch-gap", Info, "times a CPU's current thread changed without a switch event; the time in between is unaccounted"),
     /// A switch from the idle task that was not recorded, put where the thread was woken.

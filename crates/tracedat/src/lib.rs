@@ -17,6 +17,7 @@ mod codec;
 mod decode;
 mod format;
 mod guest;
+mod latency;
 mod meta;
 mod page;
 mod rawdir;
@@ -27,6 +28,7 @@ mod time;
 mod v6;
 mod v7;
 
+pub use latency::LatencyText;
 pub use rawdir::open_raw_dir;
 pub use reader::TraceDat;
 
@@ -41,7 +43,25 @@ pub fn sniff(head: &[u8]) -> bool {
     head.starts_with(meta::MAGIC)
 }
 
-/// Open a trace.dat.
+/// What a trace.dat holds.
+pub enum Content {
+    /// Ring buffers.
+    Events(Box<TraceDat>),
+    /// The text of a latency tracer.
+    Text(Box<LatencyText>),
+}
+
+impl Content {
+    fn events(self, path: &Path) -> Result<TraceDat> {
+        let what = "a trace.dat that holds the text of a latency tracer".to_owned();
+        match self {
+            Content::Events(dat) => Ok(*dat),
+            Content::Text(_) => Err(ErrorKind::Unsupported { what, way_out: "read it with a reader of text".to_owned() }.in_file(path)),
+        }
+    }
+}
+
+/// Open a trace.dat with events.
 ///
 /// Reads the metadata and takes a first look at all trace data, so that [`TraceDat`] can tell
 /// which events occur and when.
@@ -51,6 +71,14 @@ pub fn sniff(head: &[u8]) -> bool {
 /// (another version, another compression, the text of a latency tracer). Damaged or missing trace
 /// data is no error; it is counted in the reader's quality.
 pub fn open(path: &Path) -> Result<TraceDat> {
+    content(path)?.events(path)
+}
+
+/// Open a trace.dat, whichever it holds.
+///
+/// # Errors
+/// As [`open`], but for the text of a latency tracer, which is no error here.
+pub fn content(path: &Path) -> Result<Content> {
     let source = File::open(path).and_then(Source::file).map_err(|e| ErrorKind::from(e).in_file(path))?;
     TraceDat::from_source(path, source)
 }
@@ -61,6 +89,14 @@ pub fn open(path: &Path) -> Result<TraceDat> {
 /// # Errors
 /// As [`open`].
 pub fn open_stream(name: &Path, input: impl Read) -> Result<TraceDat> {
+    content_stream(name, input)?.events(name)
+}
+
+/// Read a trace.dat from a stream, whichever it holds; see [`open_stream`].
+///
+/// # Errors
+/// As [`content`].
+pub fn content_stream(name: &Path, input: impl Read) -> Result<Content> {
     let source = Source::spool(input).map_err(|e| ErrorKind::from(e).in_file(name))?;
     TraceDat::from_source(name, source)
 }

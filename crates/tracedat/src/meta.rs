@@ -53,8 +53,17 @@ pub(crate) struct Options {
     pub(crate) overrun: u64,
     /// Unknown options, by number.
     pub(crate) unknown: Vec<u16>,
-    /// Where the latency text of a buffer is, which cannot be read.
-    pub(crate) text_buffers: u32,
+    /// Where the text of a latency tracer is.
+    pub(crate) texts: Vec<TextExtent>,
+}
+
+/// Where the text of a latency tracer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TextExtent {
+    /// From the offset to the end of the file (version 6).
+    ToTheEnd(u64),
+    /// In the section at the offset (version 7).
+    Section(u64),
 }
 
 /// One ring buffer: the top one, or an instance.
@@ -236,7 +245,7 @@ impl Meta {
                 Some(b) => self.buffers.push(b),
                 None => self.cut += 1,
             },
-            option::BUFFER_TEXT => o.text_buffers += 1,
+            section::BUFFER_TEXT => o.texts.extend(u64_at(0).map(TextExtent::Section)),
             option::TRACECLOCK => {
                 let clock = bracketed(&text());
                 o.clock = clock.or(o.clock.take());
@@ -276,7 +285,6 @@ mod option {
     pub(super) const TIME_SHIFT: u16 = 12;
     pub(super) const GUEST: u16 = 13;
     pub(super) const TSC2NSEC: u16 = 14;
-    pub(super) const BUFFER_TEXT: u16 = 22;
 }
 
 /// Numbers of sections, and of the options that point to them.
@@ -288,6 +296,7 @@ pub(crate) mod section {
     pub(crate) const KALLSYMS: u16 = 19;
     pub(crate) const PRINTK: u16 = 20;
     pub(crate) const CMDLINES: u16 = 21;
+    pub(crate) const BUFFER_TEXT: u16 = 22;
 }
 
 /// A 64-bit size and that many bytes.

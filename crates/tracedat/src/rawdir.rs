@@ -49,7 +49,7 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
         let len = source.len();
         let (data, cut) = CpuData::flat(source, 0, len, page_size);
         // The kernel hands out whole pages only.
-        lanes.push(Lane { cpu, data, cut: cut || len % page_size as u64 != 0 });
+        lanes.push(Lane { buffer: 0, cpu, data, cut: cut || len % page_size as u64 != 0 });
     }
     let text = |name: &str| fs::read(dir.join(name)).unwrap_or_default();
     let mut meta = Meta {

@@ -9,7 +9,7 @@ use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, scan};
 use crate::source::{Cursor, Source};
 use crate::time::TimeMap;
-use crate::{v6, v7};
+use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
@@ -31,6 +31,8 @@ pub struct TraceDat {
 
 /// The pages of one CPU, before they are known to hold events.
 pub(crate) struct Lane {
+    /// Number of the buffer.
+    pub(crate) buffer: usize,
     pub(crate) cpu: u32,
     pub(crate) data: CpuData,
     pub(crate) cut: bool,
@@ -38,11 +40,11 @@ pub(crate) struct Lane {
 
 impl TraceDat {
     /// Open `source`, which holds a whole trace.dat.
-    pub(crate) fn from_source(path: &Path, source: Source) -> Result<TraceDat> {
+    pub(crate) fn from_source(path: &Path, source: Source) -> Result<Content> {
         TraceDat::parse(path, source).map_err(|kind| kind.in_file(path))
     }
 
-    fn parse(path: &Path, source: Source) -> Result<TraceDat, ErrorKind> {
+    fn parse(path: &Path, source: Source) -> Result<Content, ErrorKind> {
         let mut c = Cursor::new(&source, 0, false, "initial format");
         let mut meta = Meta::initial(&mut c)?;
         match meta.version {
@@ -50,16 +52,20 @@ impl TraceDat {
             _ => v7::read(&mut meta, &source, &mut c)?,
         }
         drop(c);
+        if let (Some(&at), true) = (meta.options.texts.first(), meta.buffers.iter().all(|b| b.cpus.is_empty())) {
+            return Ok(Content::Text(Box::new(LatencyText::read(meta, at, source)?)));
+        }
         let layout = meta.layout.unwrap_or(PageLayout::default_for(meta.long_size as usize));
         let source = Arc::new(source);
         let mut lanes = Vec::new();
         let mut budget = source.len();
-        for buffer in &meta.buffers {
+        for (number, buffer) in meta.buffers.iter().enumerate() {
             let (more, whole) = lanes_of(&meta, buffer, &source, &layout, &mut budget)?;
-            lanes.extend(more);
+            lanes.extend(more.into_iter().map(|lane| Lane { buffer: number, ..lane }));
             meta.cut += !whole as u64;
         }
-        TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)
+        let dat = TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)?;
+        Ok(Content::Events(Box::new(dat)))
     }
 
     /// Put together what was read, and scan the trace data.
@@ -72,6 +78,7 @@ impl TraceDat {
     ) -> Result<TraceDat, ErrorKind> {
         let mut quality = Quality::default();
         quality.add(QualityCode::Truncated, meta.cut + lanes.iter().filter(|l| l.cut).count() as u64);
+        let buffers: Vec<usize> = lanes.iter().map(|l| l.buffer).collect();
         let (numbers, data): (Vec<u32>, Vec<CpuData>) = lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
         let formats = std::mem::take(&mut meta.formats);
         let kallsyms = std::mem::take(&mut meta.kallsyms);
@@ -83,14 +90,20 @@ impl TraceDat {
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
             let table = scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
-            let scanned = if meta.big { scan::<Big>(&data, &layout, &times) } else { scan::<Little>(&data, &layout, &times) };
+            let scanned =
+                if meta.big { scan::<Big>(&data, &layout, &times, &buffers) } else { scan::<Little>(&data, &layout, &times, &buffers) };
             (scanned, symbols.join(), table.join())
         });
         let died = |_| ErrorKind::Io(std::io::Error::other("a thread of the reader ended early"));
         let symbols = symbols.map_err(died)?;
         let mut table = table.map_err(died)?;
-        let (found, ids): (Vec<Found>, IdSet) = scanned?;
+        let (found, ids): (Vec<Found>, Vec<IdSet>) = scanned?;
 
+        let (ids, repeated) = IdSet::join(&ids);
+        // Two records of one happening differ in their time stamps, and an instance may have a
+        // filter of its own, so none can be told to be the other's double: both are kept, as in
+        // `trace-cmd report`, and the reader is told.
+        quality.add(QualityCode::RepeatedEvents, repeated);
         let ids = ids.ids();
         let unknown: Vec<u16> = ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
         let capabilities = table.capabilities(&ids);
@@ -112,6 +125,10 @@ impl TraceDat {
         info.span = (total.events > 0).then_some((total.first, total.last));
         info.symbols = symbols;
         describe(&mut info, &meta, &layout, &table, &total);
+        if is_in_ticks(&info, &meta) {
+            info.extra.push(("unit of time".into(), "ticks of the clock, not nanoseconds".into()));
+            quality.add(QualityCode::TickClock, 1);
+        }
         if !guests.is_empty() {
             info.extra.push(("guest".into(), "times are shifted to the host's clock".into()));
         }
@@ -180,7 +197,7 @@ fn lanes_of(
             };
             let Some(left) = budget.checked_sub(data.stored()) else { return Ok((lanes, false)) };
             *budget = left;
-            lanes.push(Lane { cpu: extent.cpu, data, cut });
+            lanes.push(Lane { buffer: 0, cpu: extent.cpu, data, cut });
         }
         Ok((lanes, true))
     };
@@ -222,11 +239,9 @@ fn fits_in<E: Endian>(lanes: &[Lane], layout: &PageLayout) -> bool {
     })
 }
 
-/// Facts about the machine, the recorder and the buffers.
-fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &EventTable, total: &Found) {
+/// Facts about the machine, the recorder and the threads.
+pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     let options = &meta.options;
-    let top = meta.buffers.iter().find(|b| b.name.is_empty());
-    info.clock.name = options.clock.clone().or(top.map(|b| b.clock.clone())).unwrap_or_default();
     info.cpus_online = meta.cpus.filter(|&n| n > 0);
     if let Some(uname) = &options.uname {
         // `uname -srm` with the node name second; the machine is always last.
@@ -240,6 +255,21 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
         let comm = info.names.intern(name.as_bytes());
         info.tasks.push(Task { tid: Tid(*pid), pid: Pid::UNKNOWN, parent: None, comm });
     }
+}
+
+/// Whether the clock counts something other than nanoseconds (`x86-tsc`, `counter`), and the file
+/// does not say at which rate.
+fn is_in_ticks(info: &TraceInfo, meta: &Meta) -> bool {
+    let ns = ["local", "global", "uptime", "perf", "tai", "boot", "tsc2nsec", ""];
+    meta.options.time.mult == 0 && !ns.contains(&info.clock.name.as_str()) && !info.clock.name.starts_with("mono")
+}
+
+/// All that is known beside the events.
+fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &EventTable, total: &Found) {
+    let options = &meta.options;
+    let top = meta.buffers.iter().find(|b| b.name.is_empty());
+    info.clock.name = options.clock.clone().or(top.map(|b| b.clock.clone())).unwrap_or_default();
+    describe_machine(info, meta);
     let mut note = |label: &str, value: String| info.extra.push((label.to_owned(), value));
     note("byte order", if meta.big { "big endian" } else { "little endian" }.into());
     note("kernel long", format!("{} bits", layout.long * 8));
@@ -259,17 +289,13 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
     if table.unreadable > 0 {
         note("event formats not understood", table.unreadable.to_string());
     }
-    let ns = ["local", "global", "uptime", "perf", "tai", "boot", "tsc2nsec", ""];
-    if options.time.mult == 0 && !ns.contains(&info.clock.name.as_str()) && !info.clock.name.starts_with("mono") {
-        info.extra.push(("unit of time".into(), "ticks of the clock, not nanoseconds".into()));
-    }
     if let Some(id) = options.trace_id {
         info.extra.push(("trace id".into(), format!("{id:#x}")));
     }
     for guest in &options.guests {
         info.extra.push(("traced guest".into(), guest.clone()));
     }
-    if options.text_buffers > 0 {
-        info.extra.push(("buffers of text, not read".into(), options.text_buffers.to_string()));
+    if !options.texts.is_empty() {
+        info.extra.push(("buffers of text, not read".into(), options.texts.len().to_string()));
     }
 }

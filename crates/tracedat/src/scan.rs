@@ -35,6 +35,19 @@ impl IdSet {
         self.0.iter_mut().zip(other.0.iter()).for_each(|(a, b)| *a |= b);
     }
 
+    /// Put together the sets of several buffers; also how many ids are in more than one of them.
+    pub(crate) fn join(sets: &[IdSet]) -> (IdSet, u64) {
+        let mut all = IdSet::default();
+        let mut repeated = IdSet::default();
+        for set in sets {
+            for ((all, repeated), new) in all.0.iter_mut().zip(repeated.0.iter_mut()).zip(set.0.iter()) {
+                *repeated |= *all & new;
+                *all |= new;
+            }
+        }
+        (all, repeated.0.iter().map(|w| w.count_ones() as u64).sum())
+    }
+
     /// The ids, ascending.
     pub(crate) fn ids(&self) -> Vec<u16> {
         (0..=u16::MAX).filter(|&id| self.0[id as usize >> 6] >> (id & 63) & 1 != 0).collect()
@@ -73,8 +86,18 @@ impl Found {
     }
 }
 
-/// Scan all CPUs, each with its own element of `times`. The result has one [`Found`] per CPU.
-pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, times: &[TimeMap]) -> io::Result<(Vec<Found>, IdSet)> {
+/// What one thread found: shares of CPUs, and the ids in every buffer.
+type Work = (Vec<(usize, Found)>, Vec<IdSet>);
+
+/// Scan all CPUs, each with its own element of `times` and of `buffers`. The result has one
+/// [`Found`] per CPU and one [`IdSet`] per buffer.
+pub(crate) fn scan<E: Endian>(
+    cpus: &[CpuData],
+    layout: &PageLayout,
+    times: &[TimeMap],
+    buffers: &[usize],
+) -> io::Result<(Vec<Found>, Vec<IdSet>)> {
+    let sets = buffers.iter().max().map_or(0, |last| last + 1);
     // (CPU, first block, end): small enough that one busy CPU does not keep one thread alone.
     let shares: Vec<(usize, usize, usize)> = cpus
         .iter()
@@ -82,11 +105,11 @@ pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, times: &[Ti
         .flat_map(|(i, c)| (0..c.blocks()).step_by(SHARE).map(move |b| (i, b, (b + SHARE).min(c.blocks()))))
         .collect();
     let next = AtomicUsize::new(0);
-    let work = || -> io::Result<(Vec<(usize, Found)>, IdSet)> {
-        let mut ids = IdSet::default();
+    let work = || -> io::Result<Work> {
+        let mut ids = vec![IdSet::default(); sets];
         let mut found = Vec::new();
         while let Some(&(cpu, from, to)) = shares.get(next.fetch_add(1, Relaxed)) {
-            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, &times[cpu], &mut ids)?));
+            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, &times[cpu], &mut ids[buffers[cpu]])?));
         }
         Ok((found, ids))
     };
@@ -101,10 +124,10 @@ pub(crate) fn scan<E: Endian>(cpus: &[CpuData], layout: &PageLayout, times: &[Ti
         })
     };
     let mut all = vec![Found::default(); cpus.len()];
-    let mut ids = IdSet::default();
+    let mut ids = vec![IdSet::default(); sets];
     for result in results {
         let (found, seen) = result?;
-        ids.absorb(&seen);
+        ids.iter_mut().zip(&seen).for_each(|(a, b)| a.absorb(b));
         found.iter().for_each(|(cpu, f)| all[*cpu].absorb(f));
     }
     Ok((all, ids))

@@ -1,6 +1,6 @@
 //! Version 6: one fixed sequence. Source: trace-cmd.dat.v6(5).
 
-use crate::meta::{Buffer, CpuExtent, MANY, Meta, Pointer, bracketed, sized};
+use crate::meta::{Buffer, CpuExtent, MANY, Meta, Pointer, TextExtent, bracketed, sized};
 use crate::source::{Cursor, Source, printable};
 use holdup_trace::ErrorKind;
 
@@ -30,7 +30,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
     meta.cpus = Some(cpus);
     let (top, instances) = buffer(meta, c, String::new())?;
     meta.buffers.push(top);
-    if meta.options.clock.is_none() {
+    if meta.options.clock.is_none() && meta.options.texts.is_empty() {
         // With a TRACECLOCK option the content of `trace_clock` follows the table of CPU data.
         // Its size was once not written; the clock is a detail not worth failing for.
         meta.options.clock = sized(c, "trace clock").ok().and_then(|t| bracketed(&String::from_utf8_lossy(&t)));
@@ -71,7 +71,10 @@ fn buffer(meta: &mut Meta, c: &mut Cursor<'_>, name: String) -> Result<(Buffer, 
     c.enter("table of CPU data");
     match kind.as_slice() {
         b"flyrecord\0" => {}
-        b"latency  \0" => return Err(latency()),
+        b"latency  \0" => {
+            meta.options.texts.push(TextExtent::ToTheEnd(c.pos()));
+            return Ok((Buffer { name, clock: String::new(), page_size: 0, compressed: false, cpus: Vec::new() }, instances));
+        }
         other => return Err(c.error(at, "\"flyrecord\\0\" or \"latency  \\0\"", printable(other))),
     }
     // An option may have corrected the number of CPUs.
@@ -80,12 +83,4 @@ fn buffer(meta: &mut Meta, c: &mut Cursor<'_>, name: String) -> Result<(Buffer, 
         cpus.push(CpuExtent { cpu, offset: c.u64("offset of CPU data")?, size: c.u64("size of CPU data")? });
     }
     Ok((Buffer { name, clock: String::new(), page_size: 0, compressed: false, cpus }, instances))
-}
-
-/// The error for files that hold the text of the latency tracers.
-pub(crate) fn latency() -> ErrorKind {
-    ErrorKind::Unsupported {
-        what: "a trace.dat that holds the text of a latency tracer".into(),
-        way_out: "print it with `trace-cmd report FILE` and read that text, or record with `trace-cmd record -e …`".into(),
-    }
 }

@@ -6,7 +6,8 @@ use crate::source::{Cursor, Source};
 use holdup_trace::ErrorKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-const COMPRESSED: u16 = 1;
+/// In the flags of a section.
+pub(crate) const COMPRESSED: u16 = 1;
 /// trace-cmd writes two or three; a longer chain is damage.
 const MOST_OPTION_SECTIONS: usize = 4096;
 
@@ -47,10 +48,7 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
             Err(_) => meta.cut += 1,
         }
     }
-    if meta.buffers.is_empty() && meta.options.text_buffers > 0 {
-        return Err(crate::v6::latency());
-    }
-    if meta.buffers.is_empty() && meta.cut > 0 {
+    if meta.buffers.is_empty() && meta.options.texts.is_empty() && meta.cut > 0 {
         return Err(ErrorKind::malformed(
             source.len(),
             Some("options".into()),

@@ -3,8 +3,8 @@
 
 mod support;
 
-use holdup_trace::{ErrorKind, Event, QualityCode, Reader, What};
-use holdup_tracedat::{TraceDat, open, open_stream};
+use holdup_trace::{ErrorKind, Event, Quality, QualityCode, Reader, TraceInfo, What};
+use holdup_tracedat::{Content, TraceDat, content_stream, open, open_stream};
 use std::path::Path;
 use support::writer::{BufferSpec, FileSpec};
 
@@ -91,7 +91,8 @@ fn instances_are_read_after_the_top_buffer() {
         let mut s = with_pages(FileSpec { codec, ..FileSpec::new(version) });
         s.buffers.push(BufferSpec { name: "foo", cpus: pages(&s, 0) });
         s.buffers.push(BufferSpec { name: "bar", cpus: pages(&s, 1) });
-        let (dat, events, _) = read(&s);
+        let (dat, events, quality) = read(&s);
+        assert_eq!(quality.count(QualityCode::RepeatedEvents), 2, "wakeups and system calls, in three buffers each");
         assert_eq!(dat.runs().len(), 6);
         assert_eq!(events.len(), 3 * 7);
         let instances: Vec<_> = dat.info().extra.iter().filter(|x| x.0 == "instance").map(|x| x.1.as_str()).collect();
@@ -106,12 +107,14 @@ fn clocks_are_scaled_and_shifted() {
         let mut s = FileSpec { clock: "x86-tsc", ..FileSpec::new(version) };
         s.options = vec![(14, [s.u32(3 << 20), s.u32(21), s.u64(77)].concat()), (7, b"-500\0".to_vec()), (1, b"0x10\0".to_vec())];
         let s = with_pages(s);
-        let (dat, events, _) = read(&s);
+        let (dat, events, quality) = read(&s);
+        assert_eq!(quality.count(QualityCode::TickClock), 0);
         assert_eq!(events[0].ts, 5_000_000_000 * 3 / 2 - 500 + 16_000);
         assert!(!dat.info().extra.iter().any(|x| x.0 == "unit of time"));
         oracle(&s);
         let ticks = with_pages(FileSpec { clock: "x86-tsc", ..FileSpec::new(version) });
-        let (dat, events, _) = read(&ticks);
+        let (dat, events, quality) = read(&ticks);
+        assert_eq!((quality.count(QualityCode::TickClock), quality.count(QualityCode::RepeatedEvents)), (1, 0));
         assert_eq!((dat.info().clock.name.as_str(), events[0].ts), ("x86-tsc", 5_000_000_000));
         assert!(dat.info().extra.iter().any(|x| x.0 == "unit of time"));
         oracle(&ticks);
@@ -212,6 +215,42 @@ fn absolute_time_stamps() {
 }
 
 #[test]
+fn the_text_of_a_latency_tracer_is_handed_out() {
+    const TEXT: &str = "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.1.0\n# latency: 259 us, #4/4, CPU#2 | (M:server VP:0, KP:0, SP:0 HP:0 #P:4)\n  \
+                        <idle>-0         2d..2.   200us : sched_switch: prev_comm=swapper/2 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=ps next_pid=6143 next_prio=120\n";
+    for (version, codec, big) in [(6, "none", false), (6, "none", true), (7, "none", false), (7, "zstd", false), (7, "zlib", true)] {
+        let spec = FileSpec {
+            codec,
+            big,
+            latency: Some(TEXT),
+            options: vec![(5, b"Linux box 6.1.0 x86_64\0".to_vec())],
+            ..FileSpec::new(version)
+        };
+        let bytes = spec.build();
+        let Ok(Content::Text(mut text)) = content_stream(Path::new("-"), bytes.as_slice()) else { panic!("{version} {codec}: no text") };
+        assert_eq!(String::from_utf8(text.take_text()).unwrap(), TEXT, "{version} {codec}");
+        let mut info = TraceInfo::new("x".into(), "");
+        let mut quality = Quality::default();
+        text.amend(&mut info, &mut quality);
+        assert_eq!((info.hostname.as_deref(), info.cpus_online, quality.is_empty()), (Some("box"), Some(2), true));
+        if !support::have_trace_cmd() || codec == "zlib" {
+            eprintln!("SKIPPED: no trace-cmd in PATH, or one without zlib");
+            continue;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &bytes).unwrap();
+        let out = std::process::Command::new("trace-cmd").arg("report").arg(file.path()).output().unwrap();
+        assert!(String::from_utf8_lossy(&out.stdout).contains(TEXT), "{version} {codec}: {out:?}");
+        // Cut anywhere, there is an error or the beginning of the text.
+        for end in (0..bytes.len()).step_by(7) {
+            if let Ok(Content::Text(mut text)) = content_stream(Path::new("-"), &bytes[..end]) {
+                assert!(TEXT.as_bytes().starts_with(&text.take_text()), "{version} {codec} {end}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_read_says_why() {
     let error = |bytes: &[u8]| match open_stream(Path::new("x"), bytes) {
         Ok(_) => panic!("opened"),
@@ -219,10 +258,8 @@ fn what_cannot_be_read_says_why() {
     };
     assert!(error(b"not a trace").0.starts_with("x: byte 0x0 (initial format): expected \"\\x17\\x08Dtracing\""));
     assert!(matches!(error(b"\x17\x08\x44tracing8\0\0\x08").1, ErrorKind::Unsupported { .. }));
-    let mut latency = with_pages(FileSpec::new(6)).build();
-    let at = latency.windows(10).position(|w| w == b"flyrecord\0").unwrap();
-    latency[at..at + 10].copy_from_slice(b"latency  \0");
-    assert!(error(&latency).0.contains("trace-cmd report"));
+    let latency = FileSpec { latency: Some("# tracer: irqsoff\n"), ..FileSpec::new(6) }.build();
+    assert!(error(&latency).0.contains("text of a latency tracer"));
     let mut lzma = with_pages(FileSpec::new(7)).build();
     lzma[18..22].copy_from_slice(b"lzma");
     assert!(error(&lzma).0.contains("lzma"), "{}", error(&lzma).0);

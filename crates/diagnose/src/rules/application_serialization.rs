@@ -17,6 +17,7 @@
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
 use super::{Fixtures, MATTERS, Rule, finding};
+use crate::contention::Contended;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_passes::Cause;
@@ -38,7 +39,14 @@ fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/kernel-services");
     let (waited, by_call) = facts.waiting_for(Cause::KernelService);
     // Behind a server the calls are its clients' way of waiting, not the hold-up.
-    let cpu = if facts.ledger.ns("idle/one-server") > idle { 0 } else { facts.cpu_in(SERVICES) };
+    let behind_a_server = facts.ledger.ns("idle/one-server") > idle;
+    let others = |c: &&Contended| c.kind != WaitKind::ThreadSync && !SERVICES.contains(&c.kind) && facts.sleeps_for_others(c);
+    let cpu = if behind_a_server {
+        0
+    } else {
+        let own = if facts.kernel_contends_in(SERVICES) { 0 } else { facts.cpu_in_turns(SERVICES) };
+        own + facts.contended.iter().filter(others).map(|c| c.lost_ns).sum::<u64>()
+    };
     let lost = idle + cpu;
     let top = by_call.first().map(|c| c.0.clone()).or_else(|| facts.calls_of(SERVICES).next().map(|c| c.name.clone()));
     let summary = match &top {
@@ -55,7 +63,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     f.evidence = vec![
         Evidence::of("idle while threads waited in kernel services", facts.pct(idle), "% of capacity", "ledger idle/kernel-services")
             .against(facts.limit(&MATTERS)),
-        Evidence::of("CPU time inside semaphore, queue and file lock calls", facts.pct(cpu), "% of capacity", "syscalls"),
+        Evidence::of("CPU time inside the calls they take turns in", facts.pct(cpu), "% of capacity", "syscalls"),
         Evidence::of("threads asleep in them, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups").against(60.0),

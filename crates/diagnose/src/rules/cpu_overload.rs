@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_overload.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, BUSY, QUEUE],
+    thresholds: &[MATTERS, FULL, BUSY, QUEUE],
     fixtures: Fixtures { positive: "over_cpu_x3_c2/perf.data", negative: "healthy_cpu_threads_c4/perf.data" },
 };
 
@@ -29,9 +29,9 @@ pub(super) const RULE: Rule = Rule {
 pub(crate) const BUSY: Threshold = Threshold {
     key: "cpu-overload.busy_pct",
     default: 85.0,
-    unit: "% of accounted time",
-    meaning: "CPUs less busy than this are not overloaded",
-    source: "PARbench on the p690: overload is load beyond 100 %; start and end of a short recording leave CPUs idle",
+    unit: "% of capacity",
+    meaning: "CPUs less busy than this are not overloaded, where only figures are given (--metrics)",
+    source: "PARbench on the p690: overload is load beyond 100 %; figures over an interval include its quiet moments",
 };
 /// Also that of [`crate::metrics`].
 pub(crate) const QUEUE: Threshold = Threshold {
@@ -42,20 +42,32 @@ pub(crate) const QUEUE: Threshold = Threshold {
     source: "PARbench on the p690: 1 is a full load; recorders and daemons add some hundredths per CPU",
 };
 
+const FULL: Threshold = Threshold {
+    key: "cpu-overload.full_pct",
+    default: 50.0,
+    unit: "% of CPU time",
+    meaning: "part of all CPU time that is used while no CPU is idle; with less the load is a passing one",
+    source: "more often than not; of CPU time rather than of the wall time, as recordings begin before the work does",
+};
+
 fn check(facts: &Facts<'_>) -> Finding {
     let cpus = facts.analysis.cpus.max(1) as f64;
-    let busy = facts.busy();
-    let queue = facts.queue / cpus;
+    let (full_ns, queue_milli) = facts.analysis.full();
+    let of_time = full_ns as f64 * 100.0 / facts.wall.max(1) as f64;
+    let full = (full_ns as f64 * cpus * 100.0 / facts.ledger.ns("busy").max(1) as f64).min(100.0);
+    let queue = queue_milli as f64 / 1000.0 / cpus;
     let lost = facts.ready.min(facts.capacity);
-    let summary = format!("{:.1} threads want {cpus} CPUs, which are {busy:.0} % busy", facts.queue);
+    let summary = format!("no CPU is idle for {of_time:.0} % of the time, when {:.1} threads want {cpus} CPUs", queue * cpus);
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of("CPUs busy", busy, "% of accounted time", "ledger busy").against(facts.limit(&BUSY)),
-        Evidence::of("threads running or ready, per CPU", queue, "threads", "run queue").against(facts.limit(&QUEUE)),
+        Evidence::of("CPUs busy", facts.busy(), "% of accounted time", "ledger busy"),
+        Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
+        Evidence::of("CPU time used then", full, "% of all", "run queue").against(facts.limit(&FULL)),
+        Evidence::of("threads running or ready then, per CPU", queue, "threads", "run queue").against(facts.limit(&QUEUE)),
         Evidence::of("CPU time that ready threads lacked", facts.pct(facts.ready), "% of capacity", "procs runnable"),
     ];
-    f.ruled_out = if busy < facts.limit(&BUSY) {
-        Some(format!("CPUs are only {busy:.0} % busy"))
+    f.ruled_out = if full < facts.limit(&FULL) {
+        Some(format!("CPUs are only {:.0} % busy, all of them {of_time:.0} % of the time", facts.busy()))
     } else if queue < facts.limit(&QUEUE) {
         Some(format!("only {queue:.2} threads per CPU run or want to"))
     } else {

@@ -37,10 +37,10 @@ pub(super) const RULE: Rule = Rule {
 /// Also that of [`crate::guide`].
 pub(crate) const SATURATED: Threshold = Threshold {
     key: "funneled-driver.saturated_pct",
-    default: 60.0,
+    default: 45.0,
     unit: "% of its time",
     meaning: "the CPU must spend this part of its time on driver work",
-    source: "the funnels of the labelled corpus spend 66 to 97 %, their controls at most 30 %",
+    source: "the funnels of the labelled corpus spend 66 to 97 %, their controls at most 30 %; half-way, as recordings begin before the work does",
 };
 /// Also that of [`crate::guide`].
 pub(crate) const CONCENTRATED: Threshold = Threshold {

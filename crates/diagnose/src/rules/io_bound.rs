@@ -17,6 +17,7 @@ use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
+use crate::thresholds::Threshold;
 use holdup_passes::Cause;
 
 pub(super) const RULE: Rule = Rule {
@@ -25,8 +26,23 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("io_bound.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[MATTERS],
+    thresholds: &[MATTERS, MOSTLY, FLOOR],
     fixtures: Fixtures { positive: "io_disk_perf_c4/perf.data", negative: "ser_flock_c4/perf.data" },
+};
+
+const MOSTLY: Threshold = Threshold {
+    key: "io-bound.mostly_pct",
+    default: 40.0,
+    unit: "% of the capacity that had work",
+    meaning: "idle time for I/O that decides although it is less than all.matters_pct, as most CPUs have no work at all",
+    source: "a single thread that waits for the disk half of the time idles 12 % of four CPUs, and nothing else is worth a look",
+};
+const FLOOR: Threshold = Threshold {
+    key: "io-bound.floor_pct",
+    default: 5.0,
+    unit: "% of capacity",
+    meaning: "and at least this",
+    source: "what recorders write to disk costs less",
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
@@ -41,9 +57,15 @@ fn check(facts: &Facts<'_>) -> Finding {
         None => "no thread waits for a disk".to_owned(),
     };
     let mut f = finding(facts, &RULE, idle, summary);
+    let wanted = facts.capacity - facts.ledger.ns("idle/no-work").min(facts.capacity);
+    let part = idle as f64 * 100.0 / wanted.max(1) as f64;
+    if facts.pct(idle) >= facts.limit(&FLOOR) && part >= facts.limit(&MOSTLY) {
+        f.ruled_out = None;
+    }
     f.evidence = vec![
         Evidence::of("idle while threads waited for I/O", facts.pct(idle), "% of capacity", "ledger idle/io")
             .against(facts.limit(&MATTERS)),
+        Evidence::of("the same, of the capacity that had work", part, "%", "ledger").against(facts.limit(&MOSTLY)),
         Evidence::of("threads asleep for it, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
     ];
     f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();

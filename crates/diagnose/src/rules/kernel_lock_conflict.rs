@@ -4,12 +4,18 @@
 //! Adds two costs:
 //! * **sleeping**: idle CPU time while threads waited for kernel locks: between `contention_begin`
 //!   and `contention_end`, or asleep uninterruptibly until another application thread woke them;
-//! * **spinning**: CPU time of system calls beyond what the same call costs with few threads in
-//!   the kernel, or the time between contention events on a CPU where that is more. Much spinning leaves no event (optimistic spinning of rwsems, test-and-set
-//!   spinlocks in guests), but it cannot hide that a call costs more in company.
+//! * **spinning**: CPU time of system calls beyond their own work, or the time between contention
+//!   events on a CPU where that is more. Much spinning leaves no event (optimistic spinning of
+//!   rwsems, test-and-set spinlocks in guests), but it cannot hide that calls begun in company cost
+//!   more than those begun alone, and that calls under one lock never end close together.
 //!
-//! Calls that applications use to wait for each other (semaphores, queues, file locks) are left to
-//! application-serialization; futex calls count here only where few threads sleep in them.
+//! Where the application's own code takes many times its typical time too, a hypervisor or something
+//! unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls that differ in
+//! size, but not by company, are not contended.
+//!
+//! Calls that applications use to wait for each other (semaphores, queues, file locks, futexes) count
+//! here only where threads burn more time in them than they sleep for each other; else they are left
+//! to application-serialization and thread-serialization.
 //!
 //! # What it cannot tell
 //! A call may also cost more in company because of memory bandwidth, shared cache lines, or a
@@ -24,10 +30,10 @@
 
 use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, Rule, finding};
+use crate::contention::Contended;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_passes::Cause;
-use holdup_syscalls::WaitKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "kernel-lock-conflict",
@@ -39,22 +45,16 @@ pub(super) const RULE: Rule = Rule {
     fixtures: Fixtures { positive: "ser_append_case2_c2/perf.data", negative: "ser_flock_c4/perf.data" },
 };
 
-/// Calls whose company is the applications' own doing.
-fn is_service(kind: WaitKind) -> bool {
-    matches!(kind, WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock)
-}
-
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/kernel-locks");
     let (waited, by_call) = facts.waiting_for(Cause::KernelLock);
-    let futex = facts.futex_hash_contends();
-    let counts = |kind: WaitKind| !is_service(kind) && (kind != WaitKind::ThreadSync || futex);
+    let spinning: Vec<&Contended> = facts.contended.iter().filter(|c| !facts.sleeps_for_others(c)).collect();
+    let excess: u64 = spinning.iter().map(|c| c.lost_ns).sum();
     // On one CPU nobody spins for another.
     let seen = facts.ledger.ns("busy/kernel/lock-spin");
-    let spin = if facts.analysis.cpus > 1 { facts.excess(counts).max(seen) } else { 0 };
+    let spin = if facts.analysis.cpus > 1 { excess.max(seen) } else { 0 };
     let lost = idle + spin;
     let wall = facts.wall.max(1) as f64;
-    let spinning = facts.crowded.iter().filter(|c| counts(holdup_syscalls::wait_kind(&c.name))).collect::<Vec<_>>();
     let summary = match (by_call.first(), spinning.first()) {
         (Some((call, _)), _) if idle >= spin => format!(
             "threads sleep for a lock of the kernel in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
@@ -69,10 +69,10 @@ fn check(facts: &Facts<'_>) -> Finding {
             idle as f64 / wall
         ),
         (_, Some(c)) if spin > 0 => format!(
-            "{} costs {} on the CPU where it costs {} in little company: {:.1} of {} CPUs go into waiting in the kernel",
+            "{} takes {} on the CPU where its own work is {}: {:.1} of {} CPUs go into waiting in the kernel",
             c.name,
             micros(c.mean_ns),
-            micros(c.alone_ns),
+            micros(c.own_ns),
             lost as f64 / wall,
             facts.analysis.cpus
         ),
@@ -81,17 +81,32 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
         Evidence::of("idle while threads slept for kernel locks", facts.pct(idle), "% of capacity", "ledger idle/kernel-locks"),
-        Evidence::of("CPU time of system calls beyond their cost in little company", facts.pct(spin), "% of capacity", "crowding"),
+        Evidence::of("CPU time of system calls beyond their own work", facts.pct(spin), "% of capacity", "costs of like calls"),
         Evidence::of("spinning that contention events show", facts.pct(seen), "% of capacity", "ledger busy/kernel/lock-spin"),
         Evidence::of("both together", facts.pct(lost), "% of capacity", "ledger").against(facts.limit(&MATTERS)),
         Evidence::of("threads asleep for kernel locks, on average", waited as f64 / wall, "threads", "waits"),
     ];
-    for c in spinning.iter().take(3).filter(|c| facts.pct(c.excess_ns) >= 1.0) {
-        let metric = format!("{}: mean cost against {} in little company", c.name, micros(c.alone_ns));
-        f.evidence.push(Evidence::of(metric, c.mean_ns as f64 / c.alone_ns.max(1) as f64, "times", "crowding"));
+    for c in spinning.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= 1.0) {
+        f.evidence.push(Evidence::of(
+            format!("{}: mean cost against its own {}", c.name, micros(c.own_ns)),
+            c.mean_ns as f64 / c.own_ns.max(1) as f64,
+            "times",
+            "costs of like calls",
+        ));
+        if let Some(pct) = c.company_pct {
+            let metric = format!("{}: begun with others in the kernel, against alone", c.name);
+            f.evidence.push(Evidence::of(metric, pct as f64 / 100.0, "times", "costs of like calls"));
+        }
+        if let Some(e) = c.exclusion {
+            let metric = format!("{}: ends of two threads within half a call, {:.0} expected by chance", c.name, e.expected);
+            f.evidence.push(Evidence::of(metric, e.observed.round(), "ends", "gaps between ends of calls"));
+        }
+    }
+    if spin > 0 {
+        f.evidence.push(Evidence::of("application code: mean stretch against typical", facts.stretch, "times", "stretches between calls"));
     }
     f.culprits = by_call.iter().take(2).map(|(name, ns)| syscall(facts, name, *ns)).collect();
-    f.culprits.extend(spinning.iter().take(2).filter(|c| c.excess_ns > 0).map(|c| syscall(facts, &c.name, c.excess_ns)));
+    f.culprits.extend(spinning.iter().take(2).filter(|c| c.lost_ns > 0).map(|c| syscall(facts, &c.name, c.lost_ns)));
     f.advice = vec![
         "spread the load over several of the objects that the lock guards: files, directories, address spaces, sockets".to_owned(),
         "to name the lock: perf record -a -g -e lock:contention_begin,lock:contention_end".to_owned(),

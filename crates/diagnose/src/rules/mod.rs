@@ -15,7 +15,7 @@ mod workload_imbalance;
 pub(crate) use cpu_overload::{BUSY, QUEUE};
 pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
-pub(crate) use workload_imbalance::DOMINANT;
+pub(crate) use workload_imbalance::{DOMINANT, tasks_only};
 
 use crate::facts::Facts;
 use crate::report::{Class, Finding};

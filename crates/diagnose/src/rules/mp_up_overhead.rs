@@ -1,9 +1,10 @@
 //! The same work takes a longer way through the kernel than on one CPU.
 //!
 //! # What it does
-//! Compares the CPU time per system call with that of a baseline trace of the same work on one
+//! Compares the CPU time of a system call with that of a baseline trace of the same work on one
 //! CPU (`--baseline`), call by call, and adds up what the calls of this trace cost more. Calls
-//! that contend cost more in company, which is another class; so only calls made alone count.
+//! that contend cost more in company, which is another class; so only calls begun alone count. The
+//! typical call (the median) is compared: means differ by what else the machines did meanwhile.
 //!
 //! # Why it matters
 //! A kernel that runs on several CPUs takes locks and orders memory where a uniprocessor kernel
@@ -50,10 +51,10 @@ pub(crate) const KERNEL: Threshold = Threshold {
 /// Fewer calls than this have no mean worth comparing.
 const CALLS: u64 = 50;
 
-/// CPU time and count of a call's executions alone in the kernel.
+/// Typical CPU time of a call begun alone in the kernel, and how many there were.
 fn alone(a: &Analysis, nr: u32) -> Option<(u64, u64)> {
-    let level = a.crowding(nr)?.levels[0];
-    (level.count >= CALLS).then_some((level.cpu_ns, level.count))
+    let alone = &a.costs(nr)?.alone;
+    (alone.count >= CALLS).then(|| (alone.median_ns(), alone.count))
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
@@ -65,10 +66,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut calls: Vec<(String, u32, i128, f64)> = Vec::new();
     let (mut now, mut then) = (0u128, 0u128);
     for call in &facts.calls {
-        let (Some((ns, n)), Some((base_ns, base_n))) = (alone(facts.analysis, call.nr), alone(base, call.nr)) else { continue };
-        // What these calls would have cost at the baseline's price.
-        let expected = base_ns as u128 * n as u128 / base_n as u128;
-        now += ns as u128;
+        let (Some((typical, n)), Some((base, _))) = (alone(facts.analysis, call.nr), alone(base, call.nr)) else { continue };
+        // What these calls cost, and would have cost at the baseline's price.
+        let (ns, expected) = (typical as u128 * n as u128, base as u128 * n as u128);
+        now += ns;
         then += expected;
         calls.push((call.name.clone(), call.nr, ns as i128 - expected as i128, ns as f64 / expected.max(1) as f64));
     }

@@ -38,7 +38,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/thread-sync");
     let (waited, by_call) = facts.waiting_for(Cause::ThreadSync);
     let behind_a_server = facts.ledger.ns("idle/one-server") > idle;
-    let cpu = if behind_a_server || facts.futex_hash_contends() { 0 } else { facts.cpu_in(LIBRARY) };
+    let cpu = if behind_a_server || facts.kernel_contends_in(LIBRARY) { 0 } else { facts.cpu_in(LIBRARY) };
     let lost = idle + cpu;
     let summary = if waited + cpu == 0 {
         "no thread waits in the threads library".to_owned()

@@ -37,7 +37,7 @@ pub(crate) const DOMINANT: Threshold = Threshold {
     key: "workload-imbalance.dominant_pct",
     default: 75.0,
     unit: "% of its life",
-    meaning: "a thread that runs for at least this part of its life (or of half the wall time, if that is longer) is the one that everything hangs on",
+    meaning: "a thread that runs for at least this part of its life (or of two thirds of the wall time, if that is longer) is the one that everything hangs on",
     source: "the server of AIX case 4 used 23.8 % of four CPUs, 95 % of one; a lock's holder among N equal workers runs about 100/N %",
 };
 const BOUND: Threshold = Threshold {
@@ -54,16 +54,25 @@ fn check(facts: &Facts<'_>) -> Finding {
     // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
     let bound = if facts.pct(waiting_for_cpu.min(facts.queued)) >= facts.limit(&BOUND) { waiting_for_cpu.min(facts.queued) } else { 0 };
     let longest = facts.workers.first().copied();
-    let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(facts.wall / 2);
+    let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(facts.wall / 3 * 2);
     let dominant = longest.filter(|w| w.1 as f64 * 100.0 >= facts.limit(&DOMINANT) * life(w.0) as f64);
     // Where as many threads run all the time as keep more than half of the CPUs busy, the work
     // is spread; a CPU or two to spare are no imbalance.
     let busy_threads = facts.workers.iter().filter(|w| w.1 as f64 * 100.0 >= facts.limit(&DOMINANT) * life(w.0) as f64).count();
-    let few = (1..=facts.analysis.cpus as usize / 2).contains(&busy_threads);
+    // And where every CPU was busy for a good part of the time, there was work for all of them: the
+    // rest is the beginning and the end of the recording.
+    let (full_ns, _) = facts.analysis.full();
+    let few = (1..=facts.analysis.cpus as usize / 2).contains(&busy_threads) && full_ns < facts.wall / 4;
     let alone = if few { facts.ledger.ns("idle/no-work") } else { 0 };
     // What the clients burn in the calls they wait in is part of the price of the one server.
     let calls = if facts.pct(served) >= facts.limit(&MATTERS) { facts.cpu_in(SERVED_IN) } else { 0 };
-    let lost = served + bound + alone + calls;
+    let elsewhere = if tasks_only(facts) && facts.workers.len() == 1 && dominant.is_some() {
+        // Only this program was recorded: whatever the other CPUs did, it could not use them.
+        facts.ledger.ns("unaccounted")
+    } else {
+        0
+    };
+    let lost = served + bound + alone + calls + elsewhere;
 
     let culprit = facts.server.map(|s| s.slot).or(dominant.map(|d| d.0));
     let cpus = facts.analysis.cpus;
@@ -73,6 +82,11 @@ fn check(facts: &Facts<'_>) -> Finding {
             facts.name(slot),
             server.busy_ns as f64 * 100.0 / server.life_ns.max(1) as f64,
             lost as f64 / facts.wall.max(1) as f64,
+        ),
+        (Some(slot), _) if elsewhere > 0 => format!(
+            "{} runs {:.0} % of its life and is the only thread of the program with work: it cannot use more than one of {cpus} CPUs",
+            facts.name(slot),
+            facts.thread(slot).running_ns as f64 * 100.0 / life(slot).max(1) as f64,
         ),
         (Some(slot), _) if alone >= bound => format!(
             "{} runs {:.0} % of the time and nothing else has work: {:.1} of {cpus} CPUs stay idle",
@@ -130,6 +144,9 @@ fn check(facts: &Facts<'_>) -> Finding {
             ns: t.running_ns,
         });
     }
+    if elsewhere > 0 {
+        f.evidence.push(Evidence::of("recorded threads with work", facts.workers.len() as f64, "threads", "procs"));
+    }
     f.advice = if served >= bound.max(alone) {
         vec!["split the server into independent processes or threads, so that more than one CPU can serve".to_owned()]
     } else if alone >= bound {
@@ -138,6 +155,11 @@ fn check(facts: &Facts<'_>) -> Finding {
         vec!["widen the CPU affinity of the waiting threads (taskset -p, cpusets)".to_owned()]
     };
     f
+}
+
+/// Only some tasks were recorded, so that what the CPUs did otherwise is not known.
+pub(crate) fn tasks_only(facts: &Facts<'_>) -> bool {
+    facts.info.system_wide == Some(false)
 }
 
 /// Calls in which clients wait for a server, or workers for each other.

@@ -1,7 +1,7 @@
 //! `raw_syscalls:*` and `syscalls:*`.
 
 use super::Context;
-use crate::scan::{Keys, blank, dec, hex, int, trim_start};
+use crate::scan::{Keys, blank, dec, hex, int, near, trim_start};
 use holdup_trace::{ArgsRef, What};
 
 /// `NR 202 (7f.., 80, …)`; raw: `id=202 args=ARRAY[c0, 14, …]`, `id: 0xca`.
@@ -9,7 +9,7 @@ use holdup_trace::{ArgsRef, What};
 pub(super) fn enter(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     if let Some(rest) = body.strip_prefix(b"NR ") {
         let nr = int(rest)? as u32;
-        let args = match rest.iter().position(|&b| b == b'(') {
+        let args = match near(rest, b'(') {
             Some(open) => cx.batch.push_args(hex_list(&rest[open + 1..])),
             None => ArgsRef::NONE,
         };
@@ -29,7 +29,7 @@ pub(super) fn enter(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
 pub(super) fn exit(body: &[u8]) -> Option<What> {
     if let Some(rest) = body.strip_prefix(b"NR ") {
         let nr = int(rest)? as u32;
-        let equals = rest.iter().position(|&b| b == b'=')?;
+        let equals = near(rest, b'=')?;
         return Some(What::SysExit { nr, ret: int(trim_start(&rest[equals + 1..]))? as i64 });
     }
     let mut k = Keys::new(body);
@@ -73,10 +73,16 @@ fn hex_list(mut s: &[u8]) -> [u64; 6] {
     let mut args = [0; 6];
     for arg in &mut args {
         s = trim_start(s);
-        if s.starts_with(b"0x") {
-            s = &s[2..];
-        }
-        let Some((n, len)) = hex(s) else { break };
+        // Most arguments are small.
+        let small = match s {
+            [digit @ b'0'..=b'9', b',' | b')', ..] => Some(((digit - b'0') as u64, 1)),
+            [b'0', b'x', rest @ ..] => {
+                s = rest;
+                None
+            }
+            _ => None,
+        };
+        let Some((n, len)) = small.or_else(|| hex(s)) else { break };
         *arg = n;
         s = &s[len..];
         match s.first() {

@@ -1,8 +1,8 @@
 //! `comm-pid (tgid) [cpu] flags time: event: fields`, and trace-cmd's latency form
 //! `comm-pid cpuflags time: event: fields`.
 
-use super::{Form, Line, cpu_at_end, known_comm, number_at_end, split, tid};
-use crate::scan::{blank, dec, trim, trim_end, trim_start};
+use super::{Form, Line, Parts, cpu_at_end, front, known_comm, number_at_end, split, tid};
+use crate::scan::{aligned, blank, dec, trim, trim_end, trim_start};
 use holdup_trace::{Cpu, Pid, Tid};
 
 struct Head<'a> {
@@ -13,12 +13,9 @@ struct Head<'a> {
 }
 
 /// Take a line apart.
-#[inline]
+#[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
-    // The kernel and trace-cmd right-align the comm to 16 columns. When the dash is where it must
-    // be, whatever looks like a time stamp before it is part of the comm.
-    let from = if line.get(16) == Some(&b'-') { 17 } else { 0 };
-    let (stamp, head, rest) = split(line, from, true, head).or_else(|| if from > 0 { split(line, 0, true, head) } else { None })?;
+    let (comm, tid, pid, cpu, stamp, rest) = usual(line).or_else(|| careful(line))?;
     let mut rest = trim(rest);
     // `trace-cmd report --ts-diff`.
     if let [b'(', b'+', after @ ..] = rest
@@ -28,7 +25,25 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
         rest = trim_start(&after[n + 1..]);
     }
     let (name, form, body) = event(rest)?;
-    Some(Line { stamp, comm: head.comm, tid: head.tid, pid: head.pid, cpu: head.cpu, period: None, name, form, body })
+    Some(Line { stamp, comm, tid, pid, cpu, period: None, name, form, body })
+}
+
+/// The parts of a line that is as nearly all are.
+#[inline(always)]
+pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
+    let f = front::kernel(line)?;
+    Some((known_comm(trim_start(aligned(f.comm))), f.tid, f.pid, f.cpu, f.stamp, f.rest))
+}
+
+/// The parts of any line.
+#[cold]
+#[inline(never)]
+pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
+    // The kernel and trace-cmd right-align the comm to 16 columns. When the dash is where it must
+    // be, whatever looks like a time stamp before it is part of the comm.
+    let from = if line.get(16) == Some(&b'-') { 17 } else { 0 };
+    let (stamp, h, rest) = split(line, from, true, head).or_else(|| if from > 0 { split(line, 0, true, head) } else { None })?;
+    Some((h.comm, h.tid, h.pid, h.cpu, stamp, rest))
 }
 
 /// The event's name, how it was written, and its fields.
@@ -93,7 +108,7 @@ fn head(head: &[u8]) -> Option<Head<'_>> {
 /// Whether `token` can be the column of irqs-off, need-resched, hardirq/softirq, preempt-depth
 /// and, since 5.17, migrate-disable; some kernels add a delay mark or more.
 #[inline]
-fn flags(token: &[u8]) -> bool {
+pub(super) fn flags(token: &[u8]) -> bool {
     (3..=9).contains(&token.len())
         && token.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#' | b'?' | b'*' | b'!' | b'+'))
 }

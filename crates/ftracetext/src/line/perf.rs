@@ -1,8 +1,8 @@
 //! `comm pid/tid [cpu] time: period event: fields` as `perf script` prints it, with any of the
 //! columns before the time missing.
 
-use super::{Form, Line, cpu_at_end, known_comm, number_at_end, split, tid};
-use crate::scan::{blank, trim, trim_end, trim_start, whole_dec};
+use super::{Form, Line, Parts, cpu_at_end, front, known_comm, number_at_end, split, tid};
+use crate::scan::{aligned, blank, trim, trim_end, trim_start, whole_dec, word_len};
 use holdup_trace::{Cpu, Pid, Tid};
 
 struct Head<'a> {
@@ -13,24 +13,22 @@ struct Head<'a> {
 }
 
 /// Take a line apart.
-#[inline]
+#[inline(always)]
 pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     // Stack frames start with a tab; an event never does.
     if line.first().is_none_or(|&b| b == b'\t') {
         return None;
     }
-    // The comm is right-aligned to 16 columns unless call chains are printed. What looks like a
-    // time stamp in an aligned comm is part of it.
-    let from = if line.get(16) == Some(&b' ') && line[15] != b' ' { 17 } else { 0 };
-    let (stamp, head, rest) = split(line, from, false, |h| head(h, true)).or_else(|| split(line, 0, false, |h| head(h, false)))?;
+    let (comm, tid, pid, cpu, stamp, rest) = usual(line).or_else(|| careful(line))?;
     let rest = trim(rest);
     let (first, after) = token(rest);
-    let (period, first, after) = match whole_dec(first) {
-        Some(period) if !first.is_empty() => {
+    let is_number = first.first().is_some_and(u8::is_ascii_digit);
+    let (period, first, after) = match is_number.then(|| whole_dec(first)).flatten() {
+        Some(period) => {
             let (name, after) = token(after);
             (Some(period), name, after)
         }
-        _ => (None, first, after),
+        None => (None, first, after),
     };
     let (name, form, body) = match first.strip_suffix(b":") {
         Some(name) if !name.is_empty() => (name, Form::Colon, after),
@@ -41,12 +39,30 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
         _ => return None,
     };
     let form = if name.starts_with(b"PERF_RECORD_") { Form::Record } else { form };
-    Some(Line { stamp, comm: head.comm, tid: head.tid, pid: head.pid, cpu: head.cpu, period, name, form, body })
+    Some(Line { stamp, comm, tid, pid, cpu, period, name, form, body })
 }
 
-#[inline]
+/// The parts of a line that is as nearly all are.
+#[inline(always)]
+pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {
+    let f = front::perf(line)?;
+    Some((comm_of(aligned(f.comm)), f.tid, f.pid, f.cpu, f.stamp, f.rest))
+}
+
+/// The parts of any line.
+#[cold]
+#[inline(never)]
+pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
+    // The comm is right-aligned to 16 columns unless call chains are printed. What looks like a
+    // time stamp in an aligned comm is part of it.
+    let from = if line.get(16) == Some(&b' ') && line[15] != b' ' { 17 } else { 0 };
+    let (stamp, h, rest) = split(line, from, false, |h| head(h, true)).or_else(|| split(line, 0, false, |h| head(h, false)))?;
+    Some((h.comm, h.tid, h.pid, h.cpu, stamp, rest))
+}
+
+#[inline(always)]
 fn token(s: &[u8]) -> (&[u8], &[u8]) {
-    let n = s.iter().position(|&b| blank(b)).unwrap_or(s.len());
+    let n = word_len(s);
     (&s[..n], trim_start(&s[n..]))
 }
 
@@ -105,9 +121,13 @@ fn id(s: &[u8]) -> Option<(Tid, &[u8])> {
 }
 
 /// `:1234` is what perf prints for a thread whose name it never learnt.
-#[inline]
+#[inline(always)]
 fn comm_of(s: &[u8]) -> &[u8] {
     let comm = trim(s);
+    // Nearly all names begin with a letter.
+    if comm.first().is_some_and(u8::is_ascii_alphanumeric) {
+        return comm;
+    }
     match comm.strip_prefix(b":") {
         Some(n) if whole_dec(n).is_some() || n == b"-1" => b"",
         _ => known_comm(comm),

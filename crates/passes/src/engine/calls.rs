@@ -195,20 +195,21 @@ impl Engine {
         let stats = t.calls.entry(nr);
         stats.returned(elapsed, ret);
         // Most calls keep their CPU from beginning to end.
-        let own = if running == elapsed && interrupted == 0 {
+        let (own, blocked) = if running == elapsed && interrupted == 0 {
+            debug_assert_eq!(t.blocked_ns, call.blocked0);
             stats.running += elapsed;
-            elapsed
+            (elapsed, 0)
         } else {
-            let own = running.saturating_sub(interrupted);
+            let (own, blocked) = (running.saturating_sub(interrupted), t.blocked_ns - call.blocked0);
             stats.running += own;
             stats.interrupted += interrupted;
             stats.runnable += t.woken_ns + t.preempted_ns - call.runnable0;
-            stats.blocked += t.blocked_ns - call.blocked0;
-            own
+            stats.blocked += blocked;
+            (own, blocked)
         };
         t.call = None;
         self.crowding.call(nr, own + interrupted, crowd, own);
-        self.costs.call(nr, now, slot, own, alone);
+        self.costs.call(nr, now, slot, own, alone, blocked > 0);
         let Some(traits) = self.traits.get(nr as usize) else { return };
         if traits.class.returns() {
             self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);

@@ -6,7 +6,7 @@ use crate::cpus::{Frame, Level};
 use crate::threads::{Mode, Slot, State, Thread};
 use crate::waits::{End, Object};
 use holdup_syscalls::WaitKind;
-use holdup_trace::{Event, NameId, Nanos, Tid};
+use holdup_trace::{Event, NameId, Nanos, Pid, Tid};
 
 /// How a wait is known to have ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -136,6 +136,9 @@ impl Engine {
         if let Some(w) = end.waker {
             self.threads[w].ended_wait_ns += now - since;
         }
+        if cause == Cause::External {
+            self.threads[slot].rested = Some((since, now));
+        }
         let waker = end.waker.map(|w| (&self.threads[w], self.threads[w].is_kthread()));
         let uninterruptible = self.threads[slot].uninterruptible;
         self.waits.ends(now, slot, wait, end, cause, nr, (g, mark.is_some()), waker, uninterruptible, &mut self.blame);
@@ -148,7 +151,7 @@ impl Engine {
             return Cause::KernelLock;
         }
         if !self.caps.syscalls {
-            return Cause::Unknown;
+            return self.cause_without_calls(slot, waker.filter(|_| by_application));
         }
         let kind = t.call.map(|c| self.wait_kind(c.nr));
         let taking_turns = matches!(kind, Some(WaitKind::ThreadSync | WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock));
@@ -168,17 +171,51 @@ impl Engine {
             Some(WaitKind::ThreadSync) => Cause::ThreadSync,
             Some(WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock) => Cause::KernelService,
             // In D state: the disk's completion comes from an interrupt or kernel thread; another
-            // application thread ends only the wait for a lock it held.
-            _ if t.uninterruptible && by_application => Cause::KernelLock,
+            // application thread ends the wait for a lock it held. Where contention is recorded,
+            // the lock would have shown, and it was a buffer, a page or a place in a driver's queue.
+            _ if t.uninterruptible && by_application && !self.caps.contention => Cause::KernelLock,
             _ if t.uninterruptible => Cause::Io,
-            Some(WaitKind::ReadWrite | WaitKind::Socket) if by_application => Cause::KernelService,
+            Some(WaitKind::ReadWrite | WaitKind::Socket) if by_application && !self.rested(slot, waker) => Cause::KernelService,
             Some(WaitKind::DiskSync) => Cause::Io,
             Some(_) => Cause::External,
             None => Cause::Unknown,
         }
     }
 
+    /// Whether whom a thread waited for had itself nothing to do for most of that wait: a server is
+    /// idle, not held up, while its client sleeps.
+    fn rested(&self, slot: Slot, waker: Option<Slot>) -> bool {
+        let wait = self.threads[slot].since;
+        let Some((from, to)) = waker.and_then(|w| self.threads[w].rested) else { return false };
+        to.saturating_sub(from.max(wait)) * 2 >= self.now.saturating_sub(wait)
+    }
+
+    /// What a thread slept for, where only switches and wake-ups were recorded. Threads of one process
+    /// (or of one name, where processes are not known) that end each other's sleep take turns at
+    /// something of their own; others use a service of the kernel to do so.
+    fn cause_without_calls(&self, slot: Slot, waker: Option<Slot>) -> Cause {
+        let t = &self.threads[slot];
+        let Some(waker) = waker.map(|w| &self.threads[w]) else {
+            return if t.uninterruptible { Cause::Io } else { Cause::External };
+        };
+        if t.uninterruptible {
+            return Cause::KernelLock;
+        }
+        let one_process = if t.pid != Pid::UNKNOWN && waker.pid != Pid::UNKNOWN {
+            t.pid == waker.pid
+        } else {
+            stem(&self.names.bytes(t.comm)) == stem(&self.names.bytes(waker.comm))
+        };
+        if one_process { Cause::ThreadSync } else { Cause::KernelService }
+    }
+
     pub(super) fn wait_kind(&self, nr: u32) -> WaitKind {
         self.traits.get(nr as usize).map_or(WaitKind::Other, |t| t.wait)
     }
+}
+
+/// `worker-12` without what numbers it: threads of one kind.
+fn stem(name: &[u8]) -> &[u8] {
+    let end = name.iter().rposition(|c| !c.is_ascii_digit()).map_or(0, |i| i + 1);
+    &name[..end]
 }

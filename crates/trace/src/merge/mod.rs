@@ -14,6 +14,10 @@
 //! The passes behind the sink are the slowest stage as a rule, so nothing else is done on their
 //! thread: it walks slices whose order is decided.
 //!
+//! In a file whose runs follow each other in time only one is open at once, and one decoder at a
+//! time would have anything to do. So the runs that come next are begun ahead, one per decoder:
+//! their first batches are decoded while the run before them is consumed.
+//!
 //! Order: by time; equal times by position of the run in the file. This is the order of a stable
 //! sort of the whole file by time.
 
@@ -70,9 +74,9 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
         for _ in 0..CHUNKS {
             let _ = used.send(order::Chunk::default());
         }
-        // A single worker decodes where the merge needs the next batch.
+        // A single worker decodes what the order needs next.
         let jobs = (workers > 1).then_some(jobs);
-        let order = scope.spawn(move || Order::new(reader, jobs, filled, empty).run());
+        let order = scope.spawn(move || Order::new(reader, jobs, workers - 1, filled, empty).run());
         while let Ok(chunk) = receive(&chunks) {
             quality.absorb(&chunk.quality);
             for (events, batch) in chunk.slices() {

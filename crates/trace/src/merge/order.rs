@@ -3,6 +3,7 @@
 use super::decode::{Jobs, Next};
 use super::receive;
 use crate::{Batch, Event, Nanos, Quality, ReadError, Reader, Result};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -72,6 +73,8 @@ enum Halt {
 pub(super) struct Order<'a> {
     reader: &'a dyn Reader,
     jobs: Jobs<'a>,
+    /// So many runs are begun that are not open yet.
+    ahead: usize,
     slots: Vec<Open<'a>>,
     free: Vec<u32>,
     spare: Vec<Batch>,
@@ -87,10 +90,11 @@ pub(super) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    pub(super) fn new(reader: &'a dyn Reader, jobs: Jobs<'a>, filled: Sender<Chunk>, empty: Receiver<Chunk>) -> Order<'a> {
+    pub(super) fn new(reader: &'a dyn Reader, jobs: Jobs<'a>, ahead: usize, filled: Sender<Chunk>, empty: Receiver<Chunk>) -> Order<'a> {
         Order {
             reader,
             jobs,
+            ahead,
             slots: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
@@ -119,7 +123,9 @@ impl<'a> Order<'a> {
         let mut order: Vec<u32> = (0..runs.len() as u32).collect();
         order.sort_by_key(|&r| (runs[r as usize].first_ts, r));
         let first_ts = |at: usize| order.get(at).map(|&r| runs[r as usize].first_ts);
+        // Runs before `opened` are open or closed; the slots of those begun behind them.
         let mut opened = 0;
+        let mut begun: VecDeque<u32> = VecDeque::new();
         loop {
             // Open every run that may hold the next event. Where the runs opened now begin is known
             // only then, and may be past further runs' starts.
@@ -132,8 +138,12 @@ impl<'a> Order<'a> {
                     opened += 1;
                 }
                 // All decoders get their orders before the first result is waited for.
-                let slots: Vec<u32> = order[from..opened].iter().map(|&run| self.open(run)).collect();
-                for (&run, slot) in order[from..opened].iter().zip(slots) {
+                while begun.len() < opened - from + self.ahead
+                    && let Some(&run) = order.get(from + begun.len())
+                {
+                    begun.push_back(self.begin(run));
+                }
+                for (&run, slot) in order[from..opened].iter().zip(begun.drain(..opened - from).collect::<Vec<_>>()) {
                     self.refill(run, slot)?;
                 }
             }
@@ -225,7 +235,7 @@ impl<'a> Order<'a> {
     }
 
     /// Start decoding run `r`; the first batch is fetched by [`Order::refill`].
-    fn open(&mut self, r: u32) -> u32 {
+    fn begin(&mut self, r: u32) -> u32 {
         let spare = &mut self.spare;
         let next = Next::open(self.reader, r, &self.jobs, || spare.pop().unwrap_or_default());
         let open = Open { batch: Arc::default(), at: 0, place: (u64::MAX, 0), next };

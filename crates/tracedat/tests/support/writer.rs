@@ -31,6 +31,8 @@ pub(crate) struct FileSpec {
     pub(crate) buffers: Vec<BufferSpec>,
     /// (system, text) in place of the two built-in events.
     pub(crate) formats: Option<Vec<(String, String)>>,
+    /// The text of a latency tracer in place of the buffers' data.
+    pub(crate) latency: Option<&'static str>,
     /// Write sizes of compressed data four bytes short, as trace-cmd did for a while.
     pub(crate) short_sizes: bool,
 }
@@ -48,6 +50,7 @@ impl FileSpec {
             options: Vec::new(),
             buffers: Vec::new(),
             formats: None,
+            latency: None,
             short_sizes: false,
         }
     }
@@ -142,14 +145,16 @@ impl FileSpec {
         for (_, part) in self.metadata() {
             out.extend(part);
         }
-        let cpus = self.buffers[0].cpus.len();
+        let cpus = self.buffers.first().map_or(2, |b| b.cpus.len());
         out.extend(self.u32(cpus as u32));
         out.extend(b"options  \0");
         // TRACECLOCK without content: the clock follows the table of CPU data.
         let mut options = self.options.clone();
-        options.push((4, Vec::new()));
+        if self.latency.is_none() {
+            options.push((4, Vec::new()));
+        }
         let mut at_instance = Vec::new();
-        for b in &self.buffers[1..] {
+        for b in self.buffers.iter().skip(1) {
             options.push((3, [self.u64(0), b.name.into(), vec![0]].concat()));
         }
         for (id, data) in &options {
@@ -160,6 +165,11 @@ impl FileSpec {
             out.extend(data);
         }
         out.extend(self.u16(0));
+        if let Some(text) = self.latency {
+            out.extend(b"latency  \0");
+            out.extend(text.bytes());
+            return out;
+        }
         for (n, b) in self.buffers.iter().enumerate() {
             if n > 0 {
                 let here = self.u64(out.len() as u64);
@@ -216,7 +226,7 @@ impl FileSpec {
             options.push((id, self.u64(at)));
         }
         options.push((4, format!("{}\0", self.clocks()).into_bytes()));
-        options.push((8, self.u32(self.buffers[0].cpus.len() as u32)));
+        options.push((8, self.u32(self.buffers.first().map_or(2, |b| b.cpus.len()) as u32)));
         options.extend(self.options.iter().cloned());
         let mut buffers = Vec::new();
         for b in &self.buffers {
@@ -242,6 +252,19 @@ impl FileSpec {
                 option.extend([self.u32(*cpu), self.u64(start), self.u64(size)].concat());
             }
             buffers.push((3, option));
+        }
+        if let Some(text) = self.latency {
+            let at = out.len() as u64;
+            let body = if self.codec == "none" {
+                text.as_bytes().to_vec()
+            } else {
+                let chunks: Vec<&[u8]> = text.as_bytes().chunks(100).collect();
+                let packed = |chunk: &[u8]| [self.u32(self.packed(chunk).len() as u32), self.u32(chunk.len() as u32), self.packed(chunk)];
+                [self.u32(chunks.len() as u32), chunks.iter().flat_map(|c| packed(c).concat()).collect()].concat()
+            };
+            out.extend([self.u16(22), self.u16((self.codec != "none") as u16), self.u32(0), self.u64(body.len() as u64)].concat());
+            out.extend(body);
+            buffers.push((22, [self.u64(at), format!("\0{}\0", self.clock).into_bytes()].concat()));
         }
         // Two options sections, as trace-cmd writes them: what is known before the data, and after.
         let put = |out: &mut Vec<u8>, options: &[(u16, Vec<u8>)]| -> (u64, usize) {
