@@ -4,7 +4,7 @@
 //! trace: on the 500 MB benchmark recording the page faults of a mapping cost 40 to 60 ms of CPU time,
 //! reading it with `pread` 110 ms. The price is SIGBUS: touching a page that lies behind the end of a file
 //! that has shrunk kills the process. So a handler puts a page of zeros where the file has none any
-//! more, and readers, to whom zeros are no records, see a file that has been cut.
+//! more, and [`Map::shrank`] tells the reader, to whom zeros are no records, what happened.
 //!
 //! This is the only crate of holdup with `unsafe`: mapping a file, installing the handler, and the
 //! handler itself.
@@ -35,11 +35,12 @@ struct Region {
     /// 0 while there is no map.
     start: AtomicUsize,
     len: AtomicUsize,
+    shrank: AtomicBool,
 }
 
 impl Region {
     const fn new() -> Region {
-        Region { taken: AtomicBool::new(false), start: AtomicUsize::new(0), len: AtomicUsize::new(0) }
+        Region { taken: AtomicBool::new(false), start: AtomicUsize::new(0), len: AtomicUsize::new(0), shrank: AtomicBool::new(false) }
     }
 }
 
@@ -65,6 +66,7 @@ impl Map {
             region.taken.store(false, Ordering::Release);
             return None;
         };
+        region.shrank.store(false, Ordering::Relaxed);
         region.len.store(map.len(), Ordering::Release);
         region.start.store(map.as_ptr() as usize, Ordering::Release);
         let used = (0..map.len().div_ceil(BLOCK)).map(|_| AtomicUsize::new(0)).collect();
@@ -75,6 +77,11 @@ impl Map {
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.map
+    }
+
+    /// Whether bytes have been missing so far.
+    pub fn shrank(&self) -> bool {
+        self.region.shrank.load(Ordering::Relaxed)
     }
 
     /// The reader has done with these bytes. Once it has with all of a block, the block's pages are
@@ -143,6 +150,7 @@ extern "C" fn on_sigbus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             let at = address & !(page - 1);
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             if libc::mmap(at as *mut libc::c_void, page, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED {
+                region.shrank.store(true, Ordering::Relaxed);
                 return;
             }
         }
@@ -164,10 +172,12 @@ mod tests {
         file.write_all(&[7; 100_000]).unwrap();
         let map = Map::new(&file).unwrap();
         assert_eq!(map.bytes()[99_999], 7);
+        assert!(!map.shrank());
         file.set_len(10_000).unwrap();
         assert_eq!(map.bytes()[9_999], 7);
         // The page with the end is still there, zeroed behind it; the next ones are not.
         assert_eq!(map.bytes().iter().filter(|&&b| b == 7).count(), 10_000);
+        assert!(map.shrank());
     }
 
     #[test]
