@@ -6,11 +6,13 @@
 
 use crate::blame::{Blame, Cause};
 use crate::costs::{CostTable, QUARTERS};
+use crate::counters::Counters;
 use crate::cpus::{CpuState, Cpus, Frame, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
 use crate::locks::Locks;
 use crate::options::Detail;
+use crate::stretches::StretchTable;
 use crate::syscalls::{Call, Split};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use crate::waits::{Class, End, Object, Waits};
@@ -72,6 +74,8 @@ pub(crate) struct Engine {
     pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
     pub(crate) costs: CostTable,
+    pub(crate) stretches: StretchTable,
+    pub(crate) counters: Counters,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
     lost: bool,
@@ -116,6 +120,8 @@ impl Engine {
             locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             costs: CostTable::default(),
+            stretches: StretchTable::default(),
+            counters: Counters::new(&info.events),
             quality: Quality::default(),
             events: 0,
             lost: false,
@@ -180,9 +186,11 @@ impl Engine {
             What::LockAcquired { lock, name } => self.lock_acquired(now, e, lock, name),
             What::LockRelease { lock, .. } => self.lock_release(now, e, lock),
             What::PageFault { .. } => self.page_fault(cpu, e.tid),
-            What::Sample { .. } => {
+            What::Sample { period, stack } => {
                 if self.fault_ids.get(e.id.0 as usize) == Some(&true) {
                     self.page_fault(cpu, e.tid);
+                } else if self.counters.counts(e.id) {
+                    self.counted(e, period, batch.stack(stack));
                 }
             }
             What::Migrate { tid, .. } => {
@@ -951,8 +959,13 @@ impl Engine {
             if lost.inside {
                 self.costs.leave();
             }
-        } else if let Some((user0, quarter)) = t.stretch.take() {
-            self.costs.stretch(nr, t.user_ns - user0, quarter);
+        } else if let Some((user0, faults0, quarter)) = t.stretch.take() {
+            let ns = t.user_ns - user0;
+            self.costs.stretch(nr, ns, quarter);
+            // What a page fault takes is the kernel's time.
+            if t.faults == faults0 {
+                self.stretches.add(slot, nr, ns, quarter);
+            }
         }
         t.call = Some(Call {
             nr,
@@ -979,7 +992,7 @@ impl Engine {
     #[inline]
     fn sys_exit(&mut self, now: Nanos, cpu: Cpu, e: &Event, nr: u32, ret: i64) {
         let Some(slot) = self.at_boundary(now, cpu, e, Mode::Kernel) else { return };
-        let quarter = (self.blame.others_running() as usize * QUARTERS / self.cpus.len().max(1)).min(QUARTERS - 1) as u8;
+        let quarter = self.busy_quarter();
         let t = &mut self.threads[slot];
         t.mode = Mode::User;
         t.syscall_events += 1;
@@ -1003,7 +1016,7 @@ impl Engine {
         let (nr, ret) = if nr == u32::MAX { (call.map_or(nr, |c| c.nr), 0) } else { (nr, ret) };
         t.calls.entry(nr).returned(split, ret);
         // How many CPUs are busy as the application goes on.
-        t.stretch = Some((t.user_ns, quarter));
+        t.stretch = Some((t.user_ns, t.faults, quarter));
         if let (Some(s), Some(crowd), Some(call)) = (split, crowd, call) {
             self.crowding.call(nr, s.running + s.interrupted, crowd, s.running);
             if call.inside {
@@ -1033,6 +1046,18 @@ impl Engine {
                 counts.msgs += traits.message as u64;
             }
         }
+    }
+
+    /// The quarter of the CPUs that are busy beside the current one: 0 if at most one in four is.
+    fn busy_quarter(&self) -> u8 {
+        (self.blame.others_running() as usize * QUARTERS / self.cpus.len().max(1)).min(QUARTERS - 1) as u8
+    }
+
+    /// A sample of a counter, taken at the first address of `chain`.
+    fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
+        let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
+        let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
+        self.counters.sample(e.id, slot, period, user, self.busy_quarter());
     }
 
     fn page_fault(&mut self, cpu: Cpu, tid: Tid) {
@@ -1122,6 +1147,8 @@ impl Engine {
         self.blame.restart(now);
         self.crowding.restart(now);
         self.costs.restart();
+        self.stretches.restart();
+        self.counters.restart();
         self.quality = Quality::default();
         self.events = 0;
         let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();

@@ -154,8 +154,8 @@ pub struct Thread {
 
     /// System call in progress.
     pub(crate) call: Option<Call>,
-    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then.
-    pub(crate) stretch: Option<(Nanos, u8)>,
+    /// `user_ns` and `faults` at the last return from a call, and the quarter of the CPUs that were busy then.
+    pub(crate) stretch: Option<(Nanos, u64, u8)>,
     /// Finished ones.
     pub(crate) calls: CallTable,
 
