@@ -8,7 +8,16 @@ const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters"];
 
 /// A complete command that records what a diagnosis can use, on the machine of the trace.
 pub fn record_command(info: &TraceInfo) -> String {
-    let events = events(info);
+    let x86 = info.arch.as_deref().is_none_or(|a| a.contains("86"));
+    let old = info.os_release.as_deref().and_then(kernel_version).is_some_and(|v| v < (5, 19));
+    let events: Vec<&str> = info
+        .capabilities
+        .list()
+        .into_iter()
+        .filter(|(name, _, _)| !NOT_ASKED_FOR.contains(name))
+        .filter(|(name, _, _)| (x86 || *name != "page_faults") && (!old || *name != "contention"))
+        .map(|(_, _, events)| events)
+        .collect();
     // One -e per group, so that text can break the command between them.
     if info.format.starts_with("trace.dat") {
         let each: Vec<&str> = events.iter().flat_map(|e| e.split(',')).collect();
@@ -16,24 +25,6 @@ pub fn record_command(info: &TraceInfo) -> String {
     } else {
         format!("perf record -a -m 8M -e {} -- sleep 10", events.join(" -e "))
     }
-}
-
-/// The same with the counters that tell how fast the application's code runs; only perf has them.
-pub(crate) fn counters_command(info: &TraceInfo) -> String {
-    format!("perf record -a -m 8M -e cycles:u,instructions:u -e {} -- sleep 10", events(info).join(" -e "))
-}
-
-/// Groups of events that a kernel like the trace's has.
-fn events(info: &TraceInfo) -> Vec<&'static str> {
-    let x86 = info.arch.as_deref().is_none_or(|a| a.contains("86"));
-    let old = info.os_release.as_deref().and_then(kernel_version).is_some_and(|v| v < (5, 19));
-    info.capabilities
-        .list()
-        .into_iter()
-        .filter(|(name, _, _)| !NOT_ASKED_FOR.contains(name))
-        .filter(|(name, _, _)| (x86 || *name != "page_faults") && (!old || *name != "contention"))
-        .map(|(_, _, events)| events)
-        .collect()
 }
 
 /// `6.1.0-56-amd64` is (6, 1).

@@ -10,7 +10,8 @@
 
 use crate::facts::Facts;
 use crate::thresholds::Threshold;
-use holdup_passes::{Analysis, Counts, Lengths, Slot};
+use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches};
+use holdup_syscalls::WaitKind;
 use std::collections::BTreeMap;
 
 pub(crate) const COVERED: Threshold = Threshold {
@@ -140,7 +141,7 @@ fn by_counters(facts: &Facts<'_>) -> Slowdown {
 
 fn by_stretches(facts: &Facts<'_>) -> Slowdown {
     let mut s = Slowdown::of(Source::Stretches);
-    for (slot, _, stretches) in facts.analysis.stretches() {
+    for (slot, _, stretches) in alike(facts.analysis) {
         let mut levels = stretches.levels().map(|(_, l)| l).filter(|l| l.count >= FEW);
         let Some(few) = levels.next().filter(|l| comparable(facts, l)) else { continue };
         let mut more = false;
@@ -173,12 +174,12 @@ fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
 
 fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     let mut namesakes: BTreeMap<(String, u32), Lengths> = BTreeMap::new();
-    for (slot, nr, stretches) in base.stretches() {
+    for (slot, nr, stretches) in alike(base) {
         let all = namesakes.entry((role(base, slot), nr)).or_default();
         stretches.levels().for_each(|(_, l)| all.merge(l));
     }
     let mut s = Slowdown::of(Source::BaselineStretches);
-    for (slot, nr, stretches) in facts.analysis.stretches() {
+    for (slot, nr, stretches) in alike(facts.analysis) {
         let Some(there) = namesakes.get(&(role(facts.analysis, slot), nr)).filter(|l| comparable(facts, l)) else { continue };
         let mut here = Lengths::default();
         stretches.levels().for_each(|(_, l)| here.merge(l));
@@ -187,6 +188,13 @@ fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
         }
     }
     s
+}
+
+/// Stretches that are the same piece of work each time. Those that lead to a futex are not: only who
+/// finds a mutex taken calls it, so in company a thread gets less far between two of them.
+fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &Stretches)> {
+    let futex = |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)) == WaitKind::ThreadSync;
+    analysis.stretches().into_iter().filter(move |s| !futex(s.1))
 }
 
 /// What a thread is for: its name without the number at its end.

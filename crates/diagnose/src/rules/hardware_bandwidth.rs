@@ -36,7 +36,6 @@
 
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
-use crate::record::counters_command;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use crate::slowdown::{COVERED, LONG, SHORT, Slowdown, Source, counts, slowdowns};
 use crate::thresholds::Threshold;
@@ -104,7 +103,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     let by_counters = matches!(best.source, Source::Counters | Source::BaselineCounters);
     if slower < facts.limit(&SLOWER) {
         let memory = if cpi.is_some_and(|c| c >= facts.limit(&CPI)) { ": bound by memory perhaps, but not by company" } else { "" };
-        f.ruled_out = Some(format!("like work takes {slower:.0} % longer with more CPUs busy{memory}"));
+        f.ruled_out = Some(format!("like work takes {:.0} % longer with more CPUs busy{memory}", slower.max(0.0)));
     } else if by_counters && let Some(cpi) = cpi.filter(|&c| c < facts.limit(&CPI)) {
         f.ruled_out = Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }
@@ -134,17 +133,20 @@ fn summary(facts: &Facts<'_>, s: &Slowdown, lost: u64) -> String {
     )
 }
 
+/// Records what this rule wants; the counters need a machine that lets perf have them.
+const RECORD: &str = "perf record -a -e cycles:u,instructions:u -e 'sched:sched_*' -e 'raw_syscalls:*' -- sleep 10";
+
 /// Why nothing can be said, and what would help.
 fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
-    let command = counters_command(facts.info);
     match cpi {
-        Some(cpi) if cpi >= facts.limit(&CPI) => format!(
-            "{cpi:.1} cycles per instruction, but the same threads were not seen with few CPUs busy and with many; give a baseline of the same work on fewer CPUs ({command}; --baseline TRACE)"
-        ),
-        Some(cpi) => format!(
-            "{cpi:.1} cycles per instruction, and nothing to compare with; {command} on fewer CPUs makes a baseline (--baseline TRACE)"
-        ),
-        None => format!("no counters, and too little like work at different numbers of busy CPUs: {command}"),
+        Some(cpi) => {
+            let memory = if cpi >= facts.limit(&CPI) { "bound by memory perhaps, but" } else { "and" };
+            format!(
+                "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs busy and with many: \
+                 give a baseline of the same work on fewer CPUs (--baseline TRACE)"
+            )
+        }
+        None => format!("no counters, and too little like work both with few CPUs busy and with many: {RECORD}"),
     }
 }
 
