@@ -10,7 +10,9 @@
 //! handler itself.
 #![allow(unsafe_code, reason = "mapping files and catching SIGBUS cannot be done without")]
 
+use memmap2::UncheckedAdvice;
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -19,7 +21,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub struct Map {
     map: memmap2::Mmap,
     region: &'static Region,
+    /// Of each block, how many bytes the reader has done with.
+    used: Box<[AtomicUsize]>,
 }
+
+/// Pages are given back so many bytes at a time: each time interrupts the other CPUs.
+const BLOCK: usize = 4 << 20;
 
 /// Where a map lies, for the handler.
 #[derive(Debug)]
@@ -62,7 +69,8 @@ impl Map {
         region.shrank.store(false, Ordering::Relaxed);
         region.len.store(map.len(), Ordering::Release);
         region.start.store(map.as_ptr() as usize, Ordering::Release);
-        Some(Map { map, region })
+        let used = (0..map.len().div_ceil(BLOCK)).map(|_| AtomicUsize::new(0)).collect();
+        Some(Map { map, region, used })
     }
 
     /// The file as it was when mapped; zeros where it has been cut off since.
@@ -74,6 +82,29 @@ impl Map {
     /// Whether bytes have been missing so far.
     pub fn shrank(&self) -> bool {
         self.region.shrank.load(Ordering::Relaxed)
+    }
+
+    /// The reader has done with these bytes. Once it has with all of a block, the block's pages are
+    /// given back (and read from the file again should they be looked at nevertheless): unmapping
+    /// takes as long as some millions of events, and done here it is the decoders' time, not that of
+    /// whoever waits for the process to end.
+    pub fn done_with(&self, bytes: Range<usize>) {
+        let mut at = bytes.start;
+        let end = bytes.end.min(self.map.len());
+        while at < end {
+            let block = at / BLOCK;
+            let from = block * BLOCK;
+            let to = (from + BLOCK).min(self.map.len());
+            let n = end.min(to) - at;
+            if self.used[block].fetch_add(n, Ordering::Relaxed) + n == to - from {
+                self.used[block].store(0, Ordering::Relaxed);
+                // SAFETY: the mapping is private and never written to: pages that were dropped
+                // come back from the file with the same content (or, if that has changed, as if they
+                // had not been touched before). A block starts at a page.
+                let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from) };
+            }
+            at = to;
+        }
     }
 }
 
@@ -147,6 +178,21 @@ mod tests {
         // The page with the end is still there, zeroed behind it; the next ones are not.
         assert_eq!(map.bytes().iter().filter(|&&b| b == 7).count(), 10_000);
         assert!(map.shrank());
+    }
+
+    #[test]
+    fn bytes_done_with_can_still_be_read() {
+        let mut file = tempfile::tempfile().unwrap();
+        let len = 2 * BLOCK + 5000;
+        file.write_all(&vec![7; len]).unwrap();
+        let map = Map::new(&file).unwrap();
+        for round in 0..2 {
+            for from in (0..len).step_by(1 << 20) {
+                assert!(map.bytes()[from..].iter().all(|&b| b == 7), "round {round}");
+                map.done_with(from..from + (1 << 20));
+            }
+            assert!(map.used.iter().all(|n| n.load(Ordering::Relaxed) == 0));
+        }
     }
 
     #[test]

@@ -192,15 +192,24 @@ pub(crate) struct CostTable {
 }
 
 impl CostTable {
-    #[inline]
+    #[inline(always)]
     fn entry(&mut self, nr: u32) -> Option<&mut Costs> {
+        if !matches!(self.calls.get(nr as usize), Some(Some(_))) {
+            self.add(nr)?;
+        }
+        self.calls.get_mut(nr as usize)?.as_deref_mut()
+    }
+
+    #[cold]
+    fn add(&mut self, nr: u32) -> Option<()> {
+        if nr >= MAX_NR {
+            return None;
+        }
         if nr as usize >= self.calls.len() {
-            if nr >= MAX_NR {
-                return None;
-            }
             self.calls.resize_with(nr as usize + 1, || None);
         }
-        Some(self.calls[nr as usize].get_or_insert_default())
+        self.calls[nr as usize] = Some(Box::default());
+        Some(())
     }
 
     /// One more thread inside; says whether it is the only one.

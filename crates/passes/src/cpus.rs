@@ -196,6 +196,12 @@ impl Cpus {
         &mut self.cpus[i]
     }
 
+    /// One that has been seen.
+    #[inline(always)]
+    pub(crate) fn known_mut(&mut self, cpu: Cpu) -> Option<&mut CpuState> {
+        self.cpus.get_mut(cpu.0 as usize)
+    }
+
     pub(crate) fn get(&self, cpu: Cpu) -> Option<&CpuState> {
         self.cpus.get(cpu.0 as usize)
     }

@@ -71,7 +71,7 @@ impl Crowding {
 
     /// A call ended that was `running` on CPUs, with `crowd` the integral of k meanwhile, and
     /// `cpu_ns` of it not interrupted.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn call(&mut self, nr: u32, running: Nanos, crowd: u64, cpu_ns: Nanos) {
         // K rounded, less one. Most calls have little company: a division costs as much as the rest.
         let level = if crowd * 2 < running * 3 {

@@ -8,9 +8,19 @@ const SUB_BITS: u32 = SUB.trailing_zeros();
 /// Up to 2^45 ns (nine hours); longer spans share the last bucket.
 const BUCKETS: usize = 43 * SUB;
 
+/// Counts of spans by magnitude.
+#[derive(Clone, Debug)]
+pub(crate) struct Buckets([u32; BUCKETS]);
+
+impl Default for Buckets {
+    fn default() -> Buckets {
+        Buckets([0; BUCKETS])
+    }
+}
+
 /// Counts of spans by magnitude; allocates on the first one.
 #[derive(Clone, Debug, Default)]
-pub struct Histogram(Option<Box<[u32; BUCKETS]>>);
+pub struct Histogram(Option<Box<Buckets>>);
 
 fn bucket(ns: Nanos) -> usize {
     if ns < SUB as u64 {
@@ -31,38 +41,50 @@ fn middle(bucket: usize) -> Nanos {
     low + ((1u64 << shift) >> 1)
 }
 
-impl Histogram {
-    /// Count one span.
+impl Buckets {
     #[inline]
-    pub fn add(&mut self, ns: Nanos) {
-        let counts = self.0.get_or_insert_with(|| Box::new([0; BUCKETS]));
-        let c = &mut counts[bucket(ns)];
+    pub(crate) fn add(&mut self, ns: Nanos) {
+        let c = &mut self.0[bucket(ns)];
         *c = c.saturating_add(1);
     }
 
-    /// Add all of `other`.
-    pub fn merge(&mut self, other: &Histogram) {
-        if let Some(theirs) = &other.0 {
-            let ours = self.0.get_or_insert_with(|| Box::new([0; BUCKETS]));
-            for (a, b) in ours.iter_mut().zip(theirs.iter()) {
-                *a = a.saturating_add(*b);
-            }
+    pub(crate) fn merge(&mut self, other: &Buckets) {
+        for (a, b) in self.0.iter_mut().zip(other.0.iter()) {
+            *a = a.saturating_add(*b);
         }
     }
 
-    /// The span that `per_cent` of all spans do not exceed, within 1/16; `None` without spans.
-    pub fn percentile(&self, per_cent: u64) -> Option<Nanos> {
-        let counts = self.0.as_ref()?;
-        let total: u64 = counts.iter().map(|&c| c as u64).sum();
+    pub(crate) fn percentile(&self, per_cent: u64) -> Option<Nanos> {
+        let total: u64 = self.0.iter().map(|&c| c as u64).sum();
         let rank = (total * per_cent).div_ceil(100).max(1);
         let mut seen = 0;
-        for (i, &c) in counts.iter().enumerate() {
+        for (i, &c) in self.0.iter().enumerate() {
             seen += c as u64;
             if seen >= rank {
                 return Some(middle(i));
             }
         }
         None
+    }
+}
+
+impl Histogram {
+    /// Count one span.
+    #[inline]
+    pub fn add(&mut self, ns: Nanos) {
+        self.0.get_or_insert_default().add(ns);
+    }
+
+    /// Add all of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        if let Some(theirs) = &other.0 {
+            self.0.get_or_insert_default().merge(theirs);
+        }
+    }
+
+    /// The span that `per_cent` of all spans do not exceed, within 1/16; `None` without spans.
+    pub fn percentile(&self, per_cent: u64) -> Option<Nanos> {
+        self.0.as_ref()?.percentile(per_cent)
     }
 }
 

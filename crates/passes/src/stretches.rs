@@ -17,6 +17,9 @@ use rustc_hash::FxHashMap;
 /// spares the busiest traces the look-up.
 const SHORTEST: Nanos = 1 << SHORTEST_BITS;
 const SHORTEST_BITS: u32 = 12;
+/// Added to the quarter of a stretch in which a page fault was taken, which takes the kernel's time.
+/// A multiple of the number of quarters.
+pub(crate) const FAULTED: u8 = 0x80;
 /// The first stretches of a kind meet cold caches and untouched pages; and a thread that does a
 /// thing but a few times needs no memory here.
 const EARLY: u32 = 8;
@@ -108,11 +111,12 @@ impl StretchTable {
     /// A stretch of application code led to this call.
     #[inline]
     pub(crate) fn add(&mut self, slot: Slot, nr: u32, ns: Nanos, quarter: u8) {
-        if ns >= SHORTEST {
+        if ns >= SHORTEST && quarter < FAULTED {
             self.keep(slot, nr, ns, quarter);
         }
     }
 
+    #[inline(never)]
     fn keep(&mut self, slot: Slot, nr: u32, ns: Nanos, quarter: u8) {
         let kind = self.0.entry((slot, nr)).or_default();
         if kind.early < EARLY {
@@ -153,11 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_kind_and_the_short_ones_do_not_count() {
+    fn the_first_of_a_kind_short_ones_and_page_faults_do_not_count() {
         let mut table = StretchTable::default();
         for i in 0..20 {
             table.add(Slot(1), 39, 20_000 + i, (i % 2) as u8 * 2);
             table.add(Slot(1), 40, 100, 0);
+            table.add(Slot(1), 41, 20_000, 2 | FAULTED);
         }
         let rows = table.rows();
         assert_eq!(rows.len(), 1);

@@ -16,7 +16,8 @@
 //!   dropped and counted in quality;
 //! * lost events in between can only lengthen a call.
 
-use crate::hist::Histogram;
+use crate::crowding::Crowding;
+use crate::hist::Buckets;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -39,6 +40,14 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Its stay on a CPU is over: the thread leaves the CPU, or the call.
+    #[inline(always)]
+    pub(crate) fn leaves_cpu(&mut self, now: Nanos, crowding: &mut Crowding) {
+        if let Some(mark) = self.crowd_mark.take() {
+            self.crowd += crowding.leave(now, mark);
+        }
+    }
+
     /// The analysis starts at `now`: the call began before it.
     pub(crate) fn restart(&mut self, now: Nanos) {
         *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0, crowd: 0, ..*self };
@@ -63,35 +72,35 @@ pub(crate) struct CallStats {
     /// Sum of positive results: characters, for the calls whose result is a length.
     pub(crate) result_sum: u64,
     pub(crate) errnos: Vec<(u16, u64)>,
-    pub(crate) hist: Histogram,
-}
-
-/// How one finished call's time divides.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Split {
-    pub(crate) elapsed: Nanos,
-    pub(crate) running: Nanos,
-    pub(crate) interrupted: Nanos,
-    pub(crate) runnable: Nanos,
-    pub(crate) blocked: Nanos,
+    pub(crate) hist: Buckets,
 }
 
 impl CallStats {
+    /// It took so long; where the time went is for the caller to add.
+    #[inline(always)]
+    pub(crate) fn returned(&mut self, elapsed: Nanos, ret: i64) {
+        self.took(elapsed);
+        self.total += elapsed;
+        self.hist.add(elapsed);
+        self.result(ret);
+    }
+
+    /// Its beginning was not seen: a call of length 0.
+    pub(crate) fn only_returned(&mut self, ret: i64) {
+        self.took(0);
+        self.returned_only += 1;
+        self.result(ret);
+    }
+
     #[inline]
-    pub(crate) fn returned(&mut self, split: Option<Split>, ret: i64) {
-        let s = split.unwrap_or_default();
-        self.min = if self.count == 0 { s.elapsed } else { self.min.min(s.elapsed) };
-        self.max = self.max.max(s.elapsed);
+    fn took(&mut self, elapsed: Nanos) {
+        self.min = if self.count == 0 { elapsed } else { self.min.min(elapsed) };
+        self.max = self.max.max(elapsed);
         self.count += 1;
-        self.total += s.elapsed;
-        self.running += s.running;
-        self.interrupted += s.interrupted;
-        self.runnable += s.runnable;
-        self.blocked += s.blocked;
-        match split {
-            Some(_) => self.hist.add(s.elapsed),
-            None => self.returned_only += 1,
-        }
+    }
+
+    #[inline]
+    fn result(&mut self, ret: i64) {
         if ret >= 0 {
             self.result_sum = self.result_sum.wrapping_add(ret as u64);
         } else if ret >= -4095 {
@@ -144,6 +153,9 @@ impl CallStats {
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,
+    /// One of `numbers`, as a rule the latest, and where its sums are: it comes again. Means
+    /// nothing while there are none.
+    latest: (u32, u32),
     /// A damaged trace may show any number; past this many the rest is hashed.
     far: FxHashMap<u32, CallStats>,
 }
@@ -153,15 +165,19 @@ const NEAR: usize = 64;
 impl CallTable {
     #[inline]
     pub(crate) fn entry(&mut self, nr: u32) -> &mut CallStats {
-        match self.numbers.iter().position(|&n| n == nr) {
-            Some(i) => &mut self.stats[i],
-            None => self.add(nr),
+        if self.latest.0 != nr || self.stats.is_empty() {
+            match self.numbers.iter().position(|&n| n == nr) {
+                Some(i) => self.latest = (nr, i as u32),
+                None => return self.add(nr),
+            }
         }
+        &mut self.stats[self.latest.1 as usize]
     }
 
     #[cold]
     fn add(&mut self, nr: u32) -> &mut CallStats {
         if self.numbers.len() < NEAR {
+            self.latest = (nr, self.stats.len() as u32);
             self.numbers.push(nr);
             self.stats.push(CallStats::default());
             return self.stats.last_mut().expect("just pushed");
@@ -172,5 +188,27 @@ impl CallTable {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &CallStats)> {
         let near = self.numbers.iter().copied().zip(&self.stats);
         near.chain(self.far.iter().map(|(&n, s)| (n, s)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_has_its_own_sums() {
+        let mut table = CallTable::default();
+        // Number 0 is not first, and there are more than are kept near.
+        let numbers = || (1..=NEAR as u32 + 2).chain([0]);
+        for nr in numbers().chain(numbers().rev()) {
+            table.entry(nr).count += 1 + nr as u64;
+        }
+        let mut sums: Vec<(u32, u64)> = table.iter().map(|(nr, s)| (nr, s.count)).collect();
+        sums.sort();
+        assert!(sums.iter().all(|&(nr, n)| n == 2 * (1 + nr as u64)));
+        assert_eq!(sums.len(), numbers().count());
+        let mut table = CallTable::default();
+        table.entry(5).count += 1;
+        assert_eq!(table.entry(0).count, 0);
     }
 }

@@ -72,54 +72,29 @@ pub(crate) enum Mode {
 }
 
 /// One thread.
+///
+/// In the order of use: what each system call touches comes first and shares five cache lines, what
+/// each switch touches follows. A trace with many threads is as slow as its cache misses.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Thread {
+    /// System call in progress.
+    pub(crate) call: Option<Call>,
+    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
+    /// with [`crate::stretches::FAULTED`] if a page fault came since.
+    pub(crate) stretch: Option<(Nanos, u8)>,
     /// Thread id.
     pub tid: Tid,
     /// Process id, as far as known.
     pub pid: Pid,
-    /// Latest name.
-    pub comm: NameId,
-    /// Thread that made it.
-    pub parent: Option<Tid>,
-    /// When it came to be, or the start of the trace.
-    pub born: Nanos,
-    /// When it ended.
-    pub died: Option<Nanos>,
-
-    pub(crate) state: State,
-    /// Since when it is in `state`.
-    pub(crate) since: Nanos,
-    pub(crate) mode: Mode,
-    /// Last CPU it ran on.
-    pub(crate) last_cpu: Cpu,
-    /// It was woken while still running; the switch-out that follows does not mean sleep for long.
-    pub(crate) early_wake: bool,
-    /// `state` is [`State::Woken`] by `sched_waking` only; `sched_wakeup` will give the exact time.
-    pub(crate) wake_is_early: bool,
-    /// The block now in progress is uninterruptible (`D`).
-    pub(crate) uninterruptible: bool,
     /// Kernel locks it is waiting for (contention_begin without end).
     pub(crate) contending: u32,
+    pub(crate) state: State,
+    pub(crate) mode: Mode,
     /// Time on a CPU is time spent on waiting for a kernel lock.
     pub(crate) spins: bool,
-    /// Exited, switches out soon.
-    pub(crate) exiting: bool,
-    /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
-    pub(crate) blame_mark: Option<u128>,
-    /// Integral of the scheduler's part of idle time when it was woken.
-    pub(crate) ready_mark: Option<u128>,
-    /// The kernel lock it is or was last waiting for.
-    pub(crate) contended: u64,
-    /// `pid` was not in the trace but follows from how the thread was made.
-    pub pid_inferred: bool,
-    /// Counted in a CPU's number of threads waiting for I/O.
-    pub(crate) iowait_cpu: Option<Cpu>,
-    /// Its last sleep for something outside: a timer, a terminal, work that did not come.
-    pub(crate) rested: Option<(Nanos, Nanos)>,
-    /// Who woke it last: the thread, if one did, not an interrupt.
-    pub(crate) waker: Option<Slot>,
-
+    /// Since when it is in `state`.
+    pub(crate) since: Nanos,
     /// On a CPU, interrupts on top of it included.
     pub running_ns: Nanos,
     /// Of `running_ns`: taken by interrupts and softirqs.
@@ -128,43 +103,70 @@ pub struct Thread {
     pub woken_ns: Nanos,
     /// Ready after losing its CPU.
     pub preempted_ns: Nanos,
-    /// Of the two: behind another thread that had the CPU, not for an idle CPU to wake up.
-    pub queued_ns: Nanos,
     /// Asleep.
     pub blocked_ns: Nanos,
     /// Of `running_ns - irq_ns`: application code.
     pub user_ns: Nanos,
     /// Of `running_ns - irq_ns`: kernel.
     pub kernel_ns: Nanos,
-    /// Application or kernel, not known until the first system call shows: per CPU.
-    pub(crate) undecided: Vec<(Cpu, Nanos)>,
+    /// System calls seen, pending ones and returns included.
+    pub(crate) syscall_events: u64,
+    /// Finished system calls.
+    pub(crate) calls: CallTable,
 
+    /// Of the times ready: behind another thread that had the CPU, not for an idle CPU to wake up.
+    pub queued_ns: Nanos,
     /// Left a CPU to sleep or end.
     pub voluntary: u64,
     /// Lost a CPU.
     pub involuntary: u64,
-    /// Moves to another CPU.
-    pub migrations: u64,
     /// Stays on a CPU as `perf sched timehist` counts them.
     pub stays: u64,
     /// Their time as perf counts it.
     pub stays_ns: Nanos,
     /// Run-queue delays as `perf sched latency` counts them.
     pub latency: Latency,
-
-    /// System call in progress.
-    pub(crate) call: Option<Call>,
-    /// `user_ns` and `faults` at the last return from a call, and the quarter of the CPUs that were busy then.
-    pub(crate) stretch: Option<(Nanos, u64, u8)>,
-    /// Finished ones.
-    pub(crate) calls: CallTable,
-
+    /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
+    pub(crate) blame_mark: Option<u128>,
+    /// Integral of the scheduler's part of idle time when it was woken.
+    pub(crate) ready_mark: Option<u128>,
+    /// Latest name.
+    pub comm: NameId,
+    /// Last CPU it ran on.
+    pub(crate) last_cpu: Cpu,
+    /// It was woken while still running; the switch-out that follows does not mean sleep for long.
+    pub(crate) early_wake: bool,
+    /// `state` is [`State::Woken`] by `sched_waking` only; `sched_wakeup` will give the exact time.
+    pub(crate) wake_is_early: bool,
+    /// The block now in progress is uninterruptible (`D`).
+    pub(crate) uninterruptible: bool,
+    /// Exited, switches out soon.
+    pub(crate) exiting: bool,
+    /// `pid` was not in the trace but follows from how the thread was made.
+    pub pid_inferred: bool,
+    /// Counted in a CPU's number of threads waiting for I/O.
+    pub(crate) iowait_cpu: Option<Cpu>,
+    /// Who woke it last: the thread, if one did, not an interrupt.
+    pub(crate) waker: Option<Slot>,
+    /// Its last sleep for something outside: a timer, a terminal, work that did not come.
+    pub(crate) rested: Option<(Nanos, Nanos)>,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
     pub(crate) ended_wait_ns: Nanos,
-    /// System calls seen, pending ones and returns included.
-    pub(crate) syscall_events: u64,
+    /// Moves to another CPU.
+    pub migrations: u64,
     /// Page faults.
     pub faults: u64,
+    /// The kernel lock it is or was last waiting for.
+    pub(crate) contended: u64,
+    /// Application or kernel, not known until the first system call shows: per CPU.
+    pub(crate) undecided: Vec<(Cpu, Nanos)>,
+
+    /// Thread that made it.
+    pub parent: Option<Tid>,
+    /// When it came to be, or the start of the trace.
+    pub born: Nanos,
+    /// When it ended.
+    pub died: Option<Nanos>,
 }
 
 impl Thread {

@@ -1,7 +1,7 @@
 //! From records to events.
 
 use crate::attr::sample;
-use crate::layout::Variable;
+use crate::layout::{FIELD, NEAR, Variable};
 use crate::reader::PerfData;
 use crate::record;
 use crate::schema::{Class, Decodable, Schema, When};
@@ -47,13 +47,38 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn sample<E: Endian>(&mut self, rec: &[u8], batch: &mut Batch) {
         let schema = self.schema;
         let Some(d) = schema.of_sample::<E>(rec) else {
             batch.quality.add(QualityCode::BadRecords, 1);
             return;
         };
+        let l = &d.layout;
+        // System calls are most of most traces.
+        if let (true, Class::Tracepoint(plan @ (Plan::SysEnter64 | Plan::SysExit64)), Some(head)) =
+            (l.near, &d.class, rec.first_chunk::<NEAR>())
+        {
+            let at = |field: u16| (field & FIELD) as usize;
+            let ts = E::u64(head, at(l.time));
+            let size = E::u32(head, at(l.raw)) as usize;
+            if ts != u64::MAX
+                && let Some(raw) = rec[at(l.raw) + 4..].get(..size)
+                && let Some(what) = plan.decode::<E>(raw, &mut self.names, batch)
+            {
+                let pid = Pid(E::u32(head, at(l.tid)));
+                let tid = Tid(E::u32(head, at(l.tid) + 4));
+                self.last = ts;
+                batch.events.push(Event { ts, tid, pid, comm: NameId::NONE, cpu: cpu(E::u32(head, at(l.cpu))), id: d.event, what });
+                return;
+            }
+        }
+        self.any_sample::<E>(d, rec, batch);
+    }
+
+    /// As it is done for any event and any layout.
+    #[inline(never)]
+    fn any_sample<E: Endian>(&mut self, d: &Decodable, rec: &[u8], batch: &mut Batch) {
         let l = &d.layout;
         if rec.len() < l.min as usize {
             batch.quality.add(QualityCode::BadRecords, 1);
@@ -103,23 +128,15 @@ impl<'a> Decoder<'a> {
             Class::Counter => counter::<E>(d, rec, variable, batch),
         };
         self.last = ts;
-        let mut event = Event {
+        batch.events.push(Event {
             ts,
             tid: if l.tid == 0 { Tid::UNKNOWN } else { Tid(word(l.tid + 4)) },
             pid: if l.tid == 0 { Pid::UNKNOWN } else { Pid(word(l.tid)) },
             comm: NameId::NONE,
             cpu: if l.cpu == 0 { Cpu::UNKNOWN } else { cpu(word(l.cpu)) },
             id: d.event,
-            what: What::Other,
-        };
-        // The general copy of `what` loads in 16 bytes what was just stored in smaller pieces, and
-        // the processor waits for the stores. The bulk of a trace is copied field by field.
-        match what {
-            What::SysEnter { nr, args } => event.what = What::SysEnter { nr, args },
-            What::SysExit { nr, ret } => event.what = What::SysExit { nr, ret },
-            _ => event.what = what,
-        }
-        batch.events.push(event);
+            what,
+        });
     }
 
     fn untimed(&self, batch: &mut Batch) -> u64 {

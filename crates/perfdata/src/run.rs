@@ -63,6 +63,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
     fn refill(&mut self, want: usize, batch: &mut Batch) -> Result<bool> {
         let want = want.min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
         let got = self.window.fill(&self.file.source, self.next, want).map_err(|e| self.file.io_error(e))?;
+        self.file.source.done_with(self.next, self.next + got as u64);
         self.next += got as u64;
         if got < want {
             // The file shrank since it was indexed.
@@ -130,14 +131,12 @@ fn decode<E: Endian>(decoder: &mut Decoder<'_>, bytes: &[u8], batch: &mut Batch)
 #[inline(always)]
 pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8])> {
     let rest = buf.get(at..)?;
-    if rest.len() < record::HEADER {
+    let header = rest.first_chunk::<{ record::HEADER }>()?;
+    let size = E::u16(header, 6) as usize;
+    if size < record::HEADER {
         return None;
     }
-    let size = E::u16(rest, 6) as usize;
-    if size < record::HEADER || size > rest.len() {
-        return None;
-    }
-    Some((E::u32(rest, 0), &rest[..size]))
+    Some((E::u32(header, 0), rest.get(..size)?))
 }
 
 impl<E: Endian> RunDecoder for RunReader<'_, E> {
@@ -151,6 +150,9 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
             // The index saw records to the end: where there are none any more, the file has shrunk.
             batch.quality.add(QualityCode::Truncated, (!more && at < bytes.len()) as u64);
             self.mapped = Some(&bytes[at..]);
+            let done = if more { self.next + at as u64 } else { self.end };
+            self.file.source.done_with(self.next, done);
+            self.next = done;
             return Ok(more);
         }
         loop {

@@ -67,7 +67,7 @@ impl Ids {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, id: u64) -> Option<usize> {
         match self {
             Ids::Dense { base, index } => index.get(usize::try_from(id.wrapping_sub(*base)).ok()?).map(|&i| i as usize),
@@ -142,7 +142,7 @@ impl Schema {
     }
 
     /// The event a sample belongs to.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of_sample<E: Endian>(&self, rec: &[u8]) -> Option<&Decodable> {
         match &self.lookup {
             Lookup::Id(at) => match E::u64(rec, *at as usize) {
@@ -151,17 +151,20 @@ impl Schema {
                 id => self.events.get(self.ids.get(id)?),
             },
             Lookup::First => self.events.first(),
-            Lookup::CommonType(map) => {
-                let first = self.events.first()?;
-                let raw = match first.layout.variable {
-                    true => first.layout.walk::<E>(rec)?.raw,
-                    false => rec.get(first.layout.raw as usize + 4..)?,
-                };
-                match map.get(&E::u16(raw, 0)) {
-                    Some(&i) => self.events.get(i as usize),
-                    None => Some(first),
-                }
-            }
+            Lookup::CommonType(map) => self.of_common_type::<E>(map, rec),
+        }
+    }
+
+    #[cold]
+    fn of_common_type<E: Endian>(&self, map: &FxHashMap<u16, u16>, rec: &[u8]) -> Option<&Decodable> {
+        let first = self.events.first()?;
+        let raw = match first.layout.variable {
+            true => first.layout.walk::<E>(rec)?.raw,
+            false => rec.get(first.layout.raw as usize + 4..)?,
+        };
+        match map.get(&E::u16(raw, 0)) {
+            Some(&i) => self.events.get(i as usize),
+            None => Some(first),
         }
     }
 

@@ -69,6 +69,14 @@ impl Source {
         bytes.get(clamp(start)..clamp(end))
     }
 
+    /// Nothing will look at the bytes from `start` to `end` again.
+    pub(crate) fn done_with(&self, start: u64, end: u64) {
+        if let Source::Mapped(map) = self {
+            let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(map.bytes().len());
+            map.done_with(clamp(start)..clamp(end));
+        }
+    }
+
     /// Fill `buf` from `offset` as far as there are bytes; returns how many that were.
     pub(crate) fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;

@@ -183,33 +183,45 @@ impl Walk<'_> {
             Some(t) if t != 0 => (record::SAMPLE, t as usize),
             _ => (u32::MAX, 0),
         };
+        // What the loop over samples looks at.
+        let need = (sample_time + 8).max(record::HEADER);
+        let end = stop.min(buf.len());
         let mut samples = 0;
         // Earliest and latest time of the samples taken here; the open piece's latest.
         let (mut lo, mut hi) = self.out.span.unwrap_or((u64::MAX, 0));
-        let mut last = self.open.filter(|p| !p.timeless).map_or(u64::MAX, |p| p.last);
+        let mut last = self.time_so_far();
         let mut at = 0;
         let used = loop {
+            // Samples that go on in the open piece: as a rule, nearly all there are.
+            let before = (samples, at);
+            while at < end
+                && let Some(rec) = buf[at..].get(..need)
+            {
+                let (kind, size) = head::<E>(rec, 0);
+                let time = E::u64(rec, sample_time);
+                // `last` is never 0, and u64::MAX while there is no piece to go on; 0 and u64::MAX are no times.
+                if kind != fast || time < last || time == u64::MAX || size < need || size > buf.len() - at {
+                    break;
+                }
+                if samples == before.0 {
+                    lo = lo.min(time);
+                }
+                samples += 1;
+                last = time;
+                at += size;
+            }
+            if at > before.1 {
+                hi = hi.max(last);
+                if let Some(open) = &mut self.open {
+                    open.last = last;
+                }
+            }
             if at >= stop || at + record::HEADER > buf.len() {
                 break at as u64;
             }
             let (kind, size) = head::<E>(buf, at);
             if size < record::HEADER || size > buf.len() - at {
                 break at as u64;
-            }
-            let time = E::u64(buf, at + sample_time);
-            // `last` is u64::MAX while there is no piece to go on; 0 and u64::MAX are no times.
-            if kind == fast && time >= last && time.wrapping_sub(1) < u64::MAX - 1 && size >= sample_time + 8 && !self.fresh_round {
-                samples += 1;
-                last = time;
-                lo = lo.min(time);
-                hi = hi.max(time);
-                at += size;
-                continue;
-            }
-            if last != u64::MAX
-                && let Some(open) = &mut self.open
-            {
-                open.last = last;
             }
             let rec = &buf[at..at + size];
             let offset = base + at as u64;
@@ -233,18 +245,21 @@ impl Walk<'_> {
                     break (at as u64 + size as u64).saturating_add(payload);
                 }
             }
-            last = self.open.filter(|p| !p.timeless).map_or(u64::MAX, |p| p.last);
+            last = self.time_so_far();
             at += size;
         };
-        if last != u64::MAX
-            && let Some(open) = &mut self.open
-        {
-            open.last = last;
-        }
         self.out.latest = self.out.latest.max(hi);
         self.out.census[record::SAMPLE as usize] += samples;
         self.out.span = (lo <= hi).then_some((lo, hi));
         used
+    }
+
+    /// Time that a sample must not precede to go on in the open piece just so; `u64::MAX` if none can.
+    fn time_so_far(&self) -> u64 {
+        match self.open {
+            Some(p) if !p.timeless && !self.fresh_round => p.last.max(1),
+            _ => u64::MAX,
+        }
     }
 
     /// Put an event's time into the open piece, or begin another.

@@ -1,0 +1,83 @@
+//! The part analysed begins and ends.
+
+use super::Engine;
+use super::wakeups::Ended;
+use crate::threads::{Mode, Slot};
+use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
+
+impl Engine {
+    /// Forget every sum, keep every state: the part of the trace to be analysed starts at `now`.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        let now = now.max(self.now);
+        let cpus: Vec<Cpu> = self.cpus.iter().map(|(c, _)| c).collect();
+        for cpu in cpus {
+            self.charge(now, cpu);
+        }
+        self.cpus.restart(now);
+        self.irqs.restart();
+        self.blame.restart(now);
+        self.crowding.restart(now);
+        self.costs.restart();
+        self.stretches.restart();
+        self.counters.restart();
+        self.quality = Quality::default();
+        self.events = 0;
+        let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();
+        for t in self.threads.iter_mut() {
+            t.restart(now);
+        }
+        self.restart_locks(now);
+        for slot in marks {
+            // The wait goes on; its share counts from here.
+            self.blame.wait_ends(now, 0);
+            let mark = self.blame.wait_begins(now);
+            self.threads[slot].blame_mark = Some(mark);
+        }
+        let (g, ready) = (self.blame.integral_at(now), self.blame.ready_at(now));
+        self.waits.restart(now, g);
+        for t in self.threads.iter_mut() {
+            t.ready_mark = t.ready_mark.map(|_| ready);
+        }
+        self.start = now;
+        self.now = now;
+    }
+
+    /// The trace ends at `end`: close what is open.
+    pub(crate) fn finish(&mut self, end: Nanos, cpus: &[Cpu]) {
+        let end = end.max(self.now);
+        self.now = end;
+        for &cpu in cpus {
+            let silent_is_idle = self.caps.irqs || self.caps.softirqs;
+            let c = self.cpus.get_mut(cpu);
+            if !c.seen {
+                self.quality.add(QualityCode::SilentCpu, 1);
+                let span = end.saturating_sub(c.charged_to);
+                if silent_is_idle {
+                    c.idle += span
+                } else {
+                    c.unaccounted += span
+                }
+                c.charged_to = end;
+            }
+            self.charge(end, cpu);
+        }
+        let slots: Vec<Slot> = self.threads.iter().map(|(s, _)| s).collect();
+        for slot in slots {
+            self.stop_waiting(end, slot, None, Ended::Trace);
+            let t = &mut self.threads[slot];
+            t.settle(end);
+            if let Some(call) = t.call.take() {
+                let stats = t.calls.entry(call.nr);
+                stats.pending += 1;
+                stats.pending_ns += end - call.start;
+            }
+            // Whoever showed a call is decided.
+            if self.threads[slot].mode == Mode::Unknown {
+                let mode = self.mode_without_calls(slot);
+                self.decide(slot, mode);
+            }
+        }
+        self.finish_locks(end);
+        self.blame.advance(end);
+    }
+}

@@ -1,0 +1,269 @@
+//! System calls begin and end.
+
+use super::Engine;
+use crate::costs::QUARTERS;
+use crate::cpus::{Counts, CpuState, Cpus};
+use crate::syscalls::Call;
+use crate::threads::{Mode, Slot, Thread, Threads};
+use crate::waits::Class;
+use holdup_syscalls::{Arch, Direction, WaitKind};
+use holdup_trace::{Cpu, Event, Nanos, QualityCode};
+
+/// What holdup counts of a system call, by its number.
+#[derive(Clone, Copy, Default)]
+pub(super) struct CallTraits {
+    pub(super) wait: WaitKind,
+    direction: Option<Direction>,
+    semaphore: bool,
+    message: bool,
+    class: Class,
+}
+
+impl CallTraits {
+    /// Of all calls, by number.
+    pub(super) fn table(arch: Arch) -> Vec<CallTraits> {
+        let of = |name: &str| CallTraits {
+            wait: holdup_syscalls::wait_kind(name),
+            direction: holdup_syscalls::io_direction(name),
+            semaphore: holdup_syscalls::is_semaphore(name),
+            message: holdup_syscalls::is_message(name),
+            class: Class::of(name),
+        };
+        (0..holdup_syscalls::table_len(arch) as u32).map(|nr| holdup_syscalls::name(arch, nr).map(of).unwrap_or_default()).collect()
+    }
+}
+
+/// A thread on its CPU.
+struct At<'a> {
+    c: &'a mut CpuState,
+    t: &'a mut Thread,
+    slot: Slot,
+}
+
+impl<'a> At<'a> {
+    /// The thread believed current on `cpu`; `None` for the idle task.
+    #[inline(always)]
+    fn new(cpus: &'a mut Cpus, threads: &'a mut Threads, cpu: Cpu) -> Option<At<'a>> {
+        let c = cpus.known_mut(cpu)?;
+        let (_, slot) = c.current.filter(|&(_, slot)| slot != Slot::IDLE)?;
+        Some(At { c, t: &mut threads[slot], slot })
+    }
+}
+
+impl Engine {
+    /// What nearly every event that begins or ends a system call finds: the thread believed current
+    /// on its CPU, nothing on top of it, doing what it was `before`. Settles that.
+    /// `None`: see [`Engine::settle_boundary`].
+    #[inline(always)]
+    fn plain_boundary<'a>(cpus: &'a mut Cpus, threads: &'a mut Threads, now: Nanos, e: &Event, before: Mode) -> Option<At<'a>> {
+        let At { c, t, slot } = At::new(cpus, threads, e.cpu)?;
+        let plain = c.current.is_some_and(|(tid, _)| tid == e.tid) && c.stack.is_empty() && t.mode == before && t.contending == 0;
+        if !plain {
+            return None;
+        }
+        debug_assert!(t.undecided.is_empty() && !t.spins);
+        // As `charge` does.
+        let span = now.saturating_sub(c.charged_to);
+        c.charged_to += span;
+        if before == Mode::User {
+            c.user += span;
+            t.user_ns += span;
+        } else {
+            c.kernel += span;
+            t.kernel_ns += span;
+        }
+        Some(At { c, t, slot })
+    }
+
+    /// The current thread enters or leaves the kernel: settle what it did until now, which was
+    /// `before`. False if there is no thread that could.
+    #[inline(never)]
+    fn settle_boundary(&mut self, now: Nanos, e: &Event, before: Mode) -> bool {
+        if !self.valid(e.cpu, e.tid) {
+            return false;
+        }
+        let slot = self.current(now, e.cpu, e.tid, e.pid);
+        if slot == Slot::IDLE {
+            return false;
+        }
+        self.charge(now, e.cpu);
+        if !self.threads[slot].undecided.is_empty() {
+            self.decide(slot, before);
+        }
+        if self.threads[slot].contending > 0 {
+            self.abandon_waits(slot);
+        }
+        if before == Mode::User && self.threads[slot].call.is_some() {
+            self.return_was_lost(now, slot);
+        }
+        true
+    }
+
+    /// `SETTLED`: the time up to now is accounted for.
+    #[inline(always)]
+    pub(super) fn sys_enter<const SETTLED: bool>(&mut self, now: Nanos, e: &Event, nr: u32, args: Option<&[u64; 6]>) {
+        let at = match SETTLED {
+            true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
+            false => Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::User),
+        };
+        let Some(At { c, t, slot }) = at else {
+            if !SETTLED {
+                self.sys_enter_settled(now, e, nr, args);
+            }
+            return;
+        };
+        if !SETTLED && t.call.is_some() {
+            return self.sys_enter_settled(now, e, nr, args);
+        }
+        t.mode = Mode::Kernel;
+        t.syscall_events += 1;
+        if let Some((user0, quarter)) = t.stretch {
+            t.stretch = None;
+            let ns = t.user_ns - user0;
+            self.costs.stretch(nr, ns, quarter);
+            self.stretches.add(slot, nr, ns, quarter);
+        }
+        t.call = Some(Call {
+            nr,
+            start: now,
+            running0: t.running_at(now),
+            irq0: t.irq_ns,
+            runnable0: t.woken_ns + t.preempted_ns,
+            blocked0: t.blocked_ns,
+            crowd_mark: Some(self.crowding.enter(now)),
+            crowd: 0,
+            alone: self.costs.enter(),
+            inside: true,
+        });
+        c.counts.scalls += 1;
+        if let Some(traits) = self.traits.get(nr as usize)
+            && traits.class != Class::None
+            && let Some(args) = args
+        {
+            self.waits.call_begins(now, slot, t.pid, traits.class, args);
+        }
+    }
+
+    #[inline(never)]
+    fn sys_enter_settled(&mut self, now: Nanos, e: &Event, nr: u32, args: Option<&[u64; 6]>) {
+        if self.settle_boundary(now, e, Mode::User) {
+            self.sys_enter::<true>(now, e, nr, args);
+        }
+    }
+
+    /// A thread that is in a call enters another.
+    #[cold]
+    fn return_was_lost(&mut self, now: Nanos, slot: Slot) {
+        self.quality.add(QualityCode::OrphanSysEnter, 1);
+        let t = &mut self.threads[slot];
+        if let Some(mut call) = t.call.take() {
+            call.leaves_cpu(now, &mut self.crowding);
+            if call.inside {
+                self.costs.leave();
+            }
+        }
+    }
+
+    /// `SETTLED`: the time up to now is accounted for.
+    #[inline(always)]
+    pub(super) fn sys_exit<const SETTLED: bool>(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
+        let cpus = self.cpus.len();
+        let at = match SETTLED {
+            true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
+            false => Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::Kernel),
+        };
+        let Some(At { c, t, slot }) = at else {
+            if !SETTLED {
+                self.sys_exit_settled(now, e, nr, ret);
+            }
+            return;
+        };
+        t.mode = Mode::User;
+        t.syscall_events += 1;
+        // How many CPUs are busy as the application goes on.
+        t.stretch = Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
+        let running = t.running_at(now);
+        let Some(call) = &mut t.call else { return self.only_returned(e.cpu, slot, nr, ret) };
+        call.leaves_cpu(now, &mut self.crowding);
+        if call.inside {
+            self.costs.leave();
+        }
+        let elapsed = now - call.start;
+        let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
+        let (start, crowd, alone) = (call.start, call.crowd, call.alone);
+        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
+        // the number it was entered with is the true one, and there is no result.
+        let (nr, ret) = if nr == u32::MAX { (call.nr, 0) } else { (nr, ret) };
+        let stats = t.calls.entry(nr);
+        stats.returned(elapsed, ret);
+        // Most calls keep their CPU from beginning to end.
+        let (own, blocked) = if running == elapsed && interrupted == 0 {
+            debug_assert_eq!(t.blocked_ns, call.blocked0);
+            stats.running += elapsed;
+            (elapsed, 0)
+        } else {
+            let (own, blocked) = (running.saturating_sub(interrupted), t.blocked_ns - call.blocked0);
+            stats.running += own;
+            stats.interrupted += interrupted;
+            stats.runnable += t.woken_ns + t.preempted_ns - call.runnable0;
+            stats.blocked += blocked;
+            (own, blocked)
+        };
+        t.call = None;
+        self.crowding.call(nr, own + interrupted, crowd, own);
+        self.costs.call(nr, now, slot, own, alone, blocked > 0);
+        let Some(traits) = self.traits.get(nr as usize) else { return };
+        if traits.class.returns() {
+            self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
+        }
+        count_call(&mut c.counts, traits, ret);
+    }
+
+    #[inline(never)]
+    fn sys_exit_settled(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
+        if self.settle_boundary(now, e, Mode::Kernel) {
+            self.sys_exit::<true>(now, e, nr, ret);
+        }
+    }
+
+    /// A call whose beginning was not seen returns.
+    #[inline(never)]
+    fn only_returned(&mut self, cpu: Cpu, slot: Slot, nr: u32, ret: i64) {
+        let t = &mut self.threads[slot];
+        if t.syscall_events > 1 {
+            self.quality.add(QualityCode::OrphanSysExit, 1);
+        }
+        // See `sys_exit`.
+        let ret = if nr == u32::MAX { 0 } else { ret };
+        t.calls.entry(nr).only_returned(ret);
+        if let Some(traits) = self.traits.get(nr as usize) {
+            count_call(&mut self.cpus.get_mut(cpu).counts, traits, ret);
+        }
+    }
+}
+
+/// What sar counts of calls that return.
+#[inline(always)]
+fn count_call(counts: &mut Counts, traits: &CallTraits, ret: i64) {
+    match traits.direction {
+        Some(Direction::Read) => {
+            counts.sreads += 1;
+            counts.rchars += ret.max(0) as u64;
+        }
+        Some(Direction::Write) => {
+            counts.swrites += 1;
+            counts.wchars += ret.max(0) as u64;
+        }
+        None => {
+            counts.semas += traits.semaphore as u64;
+            counts.msgs += traits.message as u64;
+        }
+    }
+}
+
+/// Which quarter of `cpus` CPUs `busy` is in: `busy * QUARTERS / cpus` without the division, which
+/// would cost as much as all else together.
+#[inline]
+pub(super) fn quarter(busy: usize, cpus: usize) -> u8 {
+    (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
+}

@@ -1,0 +1,47 @@
+//! Interrupts and softirqs, on top of whatever a CPU was doing.
+
+use super::Engine;
+use crate::cpus::{Frame, Level, MAX_CPUS};
+use crate::irqs::IrqKind;
+use holdup_trace::{Event, NameId, Nanos, QualityCode, Tid};
+
+impl Engine {
+    pub(super) fn enter_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32, name: NameId) {
+        if e.cpu.0 >= MAX_CPUS {
+            return;
+        }
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
+        self.charge(now, e.cpu);
+        let c = self.cpus.get_mut(e.cpu);
+        if level == Level::Irq {
+            c.irqs += 1;
+        }
+        if !c.push(Frame { level, id, start: now }) {
+            self.quality.add(QualityCode::UnmatchedIrq, 1);
+        }
+        self.refresh_idle(now, e.cpu);
+        if name != NameId::NONE {
+            self.irqs.named(kind, id as u64, e.cpu, name);
+        }
+    }
+
+    pub(super) fn leave_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32) {
+        if e.cpu.0 >= MAX_CPUS {
+            return;
+        }
+        // A thread that ends has no id for its last few microseconds: whom it interrupts is known.
+        if e.tid != Tid::UNKNOWN {
+            self.current(now, e.cpu, e.tid, e.pid);
+        }
+        self.charge(now, e.cpu);
+        let frame = self.cpus.get_mut(e.cpu).pop(level, id);
+        self.refresh_idle(now, e.cpu);
+        match frame {
+            Some(frame) => self.irqs.ran(kind, id as u64, e.cpu, frame.start, now),
+            None => self.quality.add(QualityCode::UnmatchedIrq, 1),
+        }
+    }
+}

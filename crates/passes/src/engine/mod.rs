@@ -1,0 +1,261 @@
+//! The dispatcher: every event once, to every state machine it concerns.
+//!
+//! The order inside one event matters and is the same everywhere: first the time up to the event
+//! is charged (CPU, then thread), then states change. See [`crate::cpus`], [`crate::threads`],
+//! [`crate::syscalls`], [`crate::blame`] for the machines themselves.
+//!
+//! * [`calls`]: system calls begin and end. Most of most traces, so this is where speed is.
+//! * [`current`]: who is on a CPU, and what its time is charged to; put right where events were lost.
+//! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
+//! * [`irqs`]: interrupts and softirqs.
+//! * [`tasks`]: threads come, go, and get names.
+//! * [`bounds`]: the part analysed begins and ends.
+
+mod bounds;
+mod calls;
+mod current;
+mod irqs;
+mod switches;
+mod tasks;
+mod wakeups;
+
+use crate::blame::Blame;
+use crate::costs::CostTable;
+use crate::counters::Counters;
+use crate::cpus::{Cpus, Level, MAX_CPUS};
+use crate::crowding::Crowding;
+use crate::irqs::{IrqKind, Irqs};
+use crate::locks::Locks;
+use crate::options::Detail;
+use crate::stretches::{FAULTED, StretchTable};
+use crate::threads::{Mode, Slot, Threads};
+use crate::waits::Waits;
+use calls::CallTraits;
+use holdup_syscalls::Arch;
+use holdup_trace::{
+    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Quality, QualityCode, SymbolTable, Tid, TraceInfo, What,
+};
+use std::sync::Arc;
+
+/// So many different `syscalls:sys_enter_*` events mean that all calls were recorded, not a choice.
+const ALL_CALLS: usize = 20;
+
+pub(crate) struct Engine {
+    pub(crate) caps: Capabilities,
+    /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
+    has_sched_switch: bool,
+    pub(crate) names: Arc<Names>,
+    pub(crate) arch: Arch,
+    traits: Vec<CallTraits>,
+    /// Events that are software page-fault samples.
+    fault_ids: Vec<bool>,
+    /// `syscalls:*` events in a trace that has `raw_syscalls:*` too: the same calls a second time.
+    duplicate_ids: Vec<bool>,
+
+    pub(crate) start: Nanos,
+    pub(crate) now: Nanos,
+    /// End of the part analysed.
+    last: Nanos,
+    pub(crate) threads: Threads,
+    pub(crate) cpus: Cpus,
+    pub(crate) irqs: Irqs,
+    pub(crate) blame: Blame,
+    pub(crate) waits: Waits,
+    pub(crate) locks: Locks,
+    pub(crate) crowding: Crowding,
+    pub(crate) costs: CostTable,
+    pub(crate) stretches: StretchTable,
+    pub(crate) counters: Counters,
+    pub(crate) quality: Quality,
+    pub(crate) events: u64,
+    lost: bool,
+}
+
+impl Engine {
+    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable, start: Nanos, last: Nanos, detail: Detail) -> Engine {
+        let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
+        let raw = info.events.iter().any(|e| e.short_name() == "sys_enter");
+        let named = info.events.iter().filter(|e| e.system == "syscalls" && e.short_name().starts_with("sys_enter_")).count();
+        let mut caps = info.capabilities;
+        // A few chosen calls say nothing about the time outside of them.
+        caps.syscalls = raw || named >= ALL_CALLS;
+        let mut engine = Engine {
+            caps,
+            has_sched_switch: info.events.iter().any(|e| e.short_name() == "sched_switch"),
+            names: info.names.clone(),
+            arch,
+            traits: CallTraits::table(arch),
+            fault_ids: info.events.iter().map(|e| e.system.is_empty() && e.name.contains("faults")).collect(),
+            duplicate_ids: if raw && named > 0 { info.events.iter().map(|e| e.system == "syscalls").collect() } else { Vec::new() },
+            start,
+            now: start,
+            last,
+            threads: Threads::default(),
+            cpus: Cpus::new(start),
+            irqs: Irqs::default(),
+            blame: Blame::default(),
+            waits: Waits::new(detail),
+            locks: Locks::new(info, symbols),
+            crowding: Crowding::default(),
+            costs: CostTable::default(),
+            stretches: StretchTable::default(),
+            counters: Counters::new(&info.events),
+            quality: Quality::default(),
+            events: 0,
+            lost: false,
+        };
+        engine.blame.start_at(start);
+        for task in &info.tasks {
+            if task.tid != Tid::IDLE && task.tid != Tid::UNKNOWN {
+                let slot = engine.find_or_add(task.tid);
+                engine.describe(slot, task.pid, task.parent, task.comm);
+            }
+        }
+        engine
+    }
+
+    /// Take one event in; `batch` holds what did not fit into it.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, e: &Event, batch: &Batch) {
+        // Records of the recorder itself may come after the last event of the part analysed.
+        let now = e.ts.min(self.last).max(self.now);
+        self.now = now;
+        self.events += (e.id != EventId::SIDEBAND) as u64;
+        // System calls are most of most traces: they alone are worth being unfolded here.
+        match e.what {
+            What::SysEnter { .. } | What::SysExit { .. } if self.is_duplicate(e.id) => {}
+            What::SysEnter { nr, args } => self.sys_enter::<false>(now, e, nr, batch.args(args)),
+            What::SysExit { nr, ret } => self.sys_exit::<false>(now, e, nr, ret),
+            _ => self.other_event(now, e, batch),
+        }
+        if e.comm != NameId::NONE {
+            self.name_current(e);
+        }
+    }
+
+    /// The format repeats the current thread's name.
+    #[inline(never)]
+    fn name_current(&mut self, e: &Event) {
+        if let Some(slot) = self.threads.get(e.tid)
+            && slot != Slot::IDLE
+        {
+            self.name(slot, e.comm);
+        }
+    }
+
+    #[inline(never)]
+    fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
+        let cpu = e.cpu;
+        match e.what {
+            What::SysEnter { .. } | What::SysExit { .. } => {}
+            What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
+                if self.valid(cpu, prev) && next != Tid::UNKNOWN {
+                    self.switch(now, cpu, e.pid, (prev, prev_comm), prev_state, Some((next, next_comm)));
+                }
+            }
+            What::Waking { tid, comm, .. } => self.wakeup(now, e, tid, comm, true),
+            What::Wakeup { tid, comm, .. } => {
+                self.wakeup(now, e, tid, comm, false);
+            }
+            What::WakeupNew { tid, comm, .. } => self.wakeup_new(now, e, tid, comm),
+            What::IrqEntry { irq, name } => self.enter_level(now, e, Level::Irq, IrqKind::Irq, irq, name),
+            What::IrqExit { irq } => self.leave_level(now, e, Level::Irq, IrqKind::Irq, irq),
+            What::VectorEntry { vector, name } => self.enter_level(now, e, Level::Irq, IrqKind::Vector, vector, name),
+            What::VectorExit { vector } => self.leave_level(now, e, Level::Irq, IrqKind::Vector, vector),
+            What::SoftirqEntry { vec } => self.enter_level(now, e, Level::Softirq, IrqKind::Softirq, vec, NameId::NONE),
+            What::SoftirqExit { vec } => self.leave_level(now, e, Level::Softirq, IrqKind::Softirq, vec),
+            What::StatRuntime { tid, runtime } => {
+                if tid != Tid::IDLE && tid != Tid::UNKNOWN {
+                    let slot = self.find_or_add(tid);
+                    self.threads[slot].latency.charged(now, runtime);
+                }
+            }
+            What::ContentionBegin { lock, flags, stack } => self.contention_begin(now, e, lock, flags, batch.stack(stack)),
+            What::ContentionEnd { lock, .. } => self.contention_end(now, e, lock),
+            What::LockAcquire { lock, name, flags } => self.lock_acquire(now, e, lock, name, flags),
+            What::LockContended { lock, name } => self.lock_contended(now, e, lock, name),
+            What::LockAcquired { lock, name } => self.lock_acquired(now, e, lock, name),
+            What::LockRelease { lock, .. } => self.lock_release(now, e, lock),
+            What::PageFault { .. } => self.page_fault(cpu, e.tid),
+            What::Sample { period, stack } => {
+                if self.fault_ids.get(e.id.0 as usize) == Some(&true) {
+                    self.page_fault(cpu, e.tid);
+                } else if self.counters.counts(e.id) {
+                    self.counted(e, period, batch.stack(stack));
+                }
+            }
+            What::Migrate { tid, .. } => {
+                if tid != Tid::IDLE && tid != Tid::UNKNOWN {
+                    let slot = self.find_or_add(tid);
+                    self.threads[slot].migrations += 1;
+                }
+            }
+            What::WorkStart { work, function, name } => self.irqs.work_start(now, cpu, work, function, name),
+            What::WorkEnd { work } => {
+                if !self.irqs.work_end(now, work) {
+                    self.quality.add(QualityCode::UnmatchedIrq, 1);
+                }
+            }
+            What::Fork { parent, child, child_comm } => self.fork(now, cpu, parent, child, child_comm),
+            What::Exec { tid, old, .. } => self.exec(cpu, tid, old),
+            What::Exit { tid, comm } => {
+                if tid != Tid::IDLE {
+                    let slot = self.find_or_add(tid);
+                    self.name(slot, comm);
+                    self.threads[slot].exiting = true;
+                }
+            }
+            What::Comm { tid, pid, comm, .. } => {
+                if tid != Tid::IDLE && tid != Tid::UNKNOWN {
+                    let slot = self.find_or_add(tid);
+                    self.describe(slot, pid, None, comm);
+                }
+            }
+            What::TaskNew { tid, pid, parent_tid, .. } => self.task_new(now, e.ts, tid, pid, parent_tid),
+            What::ContextSwitch { out, preempt, other } => {
+                if !self.has_sched_switch && cpu.0 < MAX_CPUS && e.tid != Tid::UNKNOWN {
+                    self.context_switch(now, cpu, e, out, preempt, other);
+                }
+            }
+            What::Lost { .. } => self.lost = true,
+            What::Other
+            | What::StatDelay { .. }
+            | What::PiSetPrio { .. }
+            | What::SoftirqRaise { .. }
+            | What::WorkQueue { .. }
+            | What::CpuIdle { .. }
+            | What::TaskEnd { .. } => {}
+        }
+    }
+
+    #[inline]
+    fn valid(&self, cpu: Cpu, tid: Tid) -> bool {
+        cpu.0 < MAX_CPUS && tid != Tid::UNKNOWN
+    }
+
+    #[inline(always)]
+    fn is_duplicate(&self, id: EventId) -> bool {
+        !self.duplicate_ids.is_empty() && self.duplicate_ids.get(id.0 as usize) == Some(&true)
+    }
+
+    fn page_fault(&mut self, cpu: Cpu, tid: Tid) {
+        if cpu.0 < MAX_CPUS {
+            self.cpus.get_mut(cpu).counts.faults += 1;
+        }
+        if let Some(slot) = self.threads.get(tid) {
+            let t = &mut self.threads[slot];
+            t.faults += 1;
+            if let Some((_, quarter)) = &mut t.stretch {
+                *quarter |= FAULTED;
+            }
+        }
+    }
+
+    /// A sample of a counter, taken at the first address of `chain`.
+    fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
+        let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
+        let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
+        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.len());
+        self.counters.sample(e.id, slot, period, user, busy);
+    }
+}

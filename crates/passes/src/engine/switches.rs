@@ -1,0 +1,221 @@
+//! Threads get CPUs and lose them.
+
+use super::Engine;
+use super::wakeups::Ended;
+use crate::threads::{Mode, Slot, State};
+use holdup_syscalls::WaitKind;
+use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
+
+impl Engine {
+    pub(super) fn switch(
+        &mut self,
+        now: Nanos,
+        cpu: Cpu,
+        prev_pid: Pid,
+        prev: (Tid, NameId),
+        state: TaskState,
+        next: Option<(Tid, NameId)>,
+    ) {
+        let p = self.current(now, cpu, prev.0, prev_pid);
+        self.charge(now, cpu);
+        let c = self.cpus.get_mut(cpu);
+        if !c.stack.is_empty() {
+            // Interrupts cannot be switched out of: their exits were lost.
+            self.quality.add(QualityCode::UnmatchedIrq, c.stack.len() as u64);
+            c.stack.clear();
+        }
+        c.switches += 1;
+        // perf knows a stay's length from the CPU's switch before it, and takes the first for 0.
+        let stay = if c.last_switch == 0 { 0 } else { now - c.last_switch };
+        c.last_switch = now;
+        if p != Slot::IDLE {
+            self.name(p, prev.1);
+            let t = &mut self.threads[p];
+            if prev_pid != Pid::UNKNOWN {
+                t.pid = prev_pid;
+            }
+            t.stays += 1;
+            t.stays_ns += stay;
+            t.latency.switch_out(now, state);
+            self.leaves(now, cpu, p, state);
+        }
+        let Some((next, next_comm)) = next else {
+            self.set_current(now, cpu, None);
+            return;
+        };
+        let n = self.find_or_add(next);
+        if n != Slot::IDLE {
+            self.name(n, next_comm);
+            self.enters(now, cpu, n, p == Slot::IDLE);
+            self.threads[n].latency.switch_in(now);
+        }
+        self.set_current(now, cpu, Some((next, n)));
+    }
+
+    /// A thread leaves its CPU in `state`.
+    fn leaves(&mut self, now: Nanos, cpu: Cpu, slot: Slot, state: TaskState) {
+        let t = &mut self.threads[slot];
+        t.settle(now);
+        t.last_cpu = cpu;
+        if let Some(call) = &mut t.call {
+            call.leaves_cpu(now, &mut self.crowding);
+        }
+        if state.is_runnable() {
+            t.involuntary += 1;
+            t.state = State::Preempted;
+            self.blame.thread_runnable(now, true);
+            return;
+        }
+        t.voluntary += 1;
+        if state.is_dead() || t.exiting && !state.is_uninterruptible() && state != TaskState::INTERRUPTIBLE {
+            t.state = State::Dead;
+            t.died = Some(now);
+            let tid = t.tid;
+            if let Some(call) = t.call.take() {
+                let stats = t.calls.entry(call.nr);
+                stats.pending += 1;
+                stats.pending_ns += now - call.start;
+                if call.inside {
+                    self.costs.leave();
+                }
+            }
+            self.threads.forget(tid);
+            return;
+        }
+        t.state = State::Blocked;
+        t.waker = None;
+        t.uninterruptible = state.is_uninterruptible();
+        if let Some(call) = &mut t.call
+            && call.inside
+            && t.contending == 0
+            && !t.uninterruptible
+        {
+            call.inside = false;
+            self.costs.leave();
+        }
+        if state.0 & TaskState::IDLE.0 != 0 {
+            // Only kernel threads sleep in this state.
+            self.decide(slot, Mode::Kthread);
+        }
+        let t = &self.threads[slot];
+        if t.mode == Mode::Kthread {
+            return;
+        }
+        let kind = t.call.map(|c| self.wait_kind(c.nr));
+        let device = t.uninterruptible
+            && t.contending == 0
+            && kind.is_none_or(|k| matches!(k, WaitKind::ReadWrite | WaitKind::DiskSync | WaitKind::FileSystem | WaitKind::Memory));
+        if device {
+            self.threads[slot].iowait_cpu = Some(cpu);
+            self.cpus.get_mut(cpu).iowaiters += 1;
+        }
+        let object = {
+            let threads = &self.threads;
+            let t = &threads[slot];
+            self.waits.object(slot, t, kind, t.contended, |tid| threads.get(Tid(tid)).is_some())
+        };
+        let mark = self.blame.integral_at(now);
+        self.waits.begins(now, slot, object, mark);
+        let t = &self.threads[slot];
+        let counts = t.contending > 0
+            || match kind {
+                Some(WaitKind::Timer | WaitKind::Child | WaitKind::Signal | WaitKind::Poll | WaitKind::Process | WaitKind::Yield) => false,
+                Some(WaitKind::Other) => t.uninterruptible,
+                Some(WaitKind::ThreadSync) => !self.waits.is_join(object),
+                Some(_) => true,
+                None => t.uninterruptible || !self.caps.syscalls,
+            };
+        if counts {
+            let mark = self.blame.wait_begins(now);
+            self.threads[slot].blame_mark = Some(mark);
+        }
+    }
+
+    /// A thread gets a CPU, which was idle (it waited for the CPU to wake up) or not (it queued).
+    pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from_idle: bool) {
+        let trust_wakeups = self.caps.wakeups && !self.lost;
+        match self.threads[slot].state {
+            State::Woken | State::Preempted => {
+                let t = &mut self.threads[slot];
+                let woken = t.ready_mark.take().filter(|_| t.state == State::Woken);
+                let delay = now - t.since;
+                if !from_idle {
+                    t.queued_ns += delay;
+                }
+                t.settle(now);
+                if let (Some(mark), true) = (woken, from_idle)
+                    && let Some(key) = self.waits.resumes(slot, delay)
+                {
+                    let share = self.blame.ready_at(now) - mark;
+                    self.blame.move_to(key, share);
+                }
+                self.blame.thread_runnable(now, false);
+            }
+            State::Blocked => {
+                self.stop_waiting(now, slot, None, Ended::Unseen);
+                let t = &mut self.threads[slot];
+                if t.early_wake {
+                    // Woken before it had left its CPU: it never slept.
+                    t.woken_ns += now - t.since;
+                    t.since = now;
+                } else {
+                    t.settle(now);
+                    if self.caps.wakeups {
+                        self.quality.add(QualityCode::MissingWakeup, 1);
+                    }
+                }
+            }
+            State::Unseen => {
+                let t = &mut self.threads[slot];
+                let span = now.saturating_sub(t.since);
+                // Nobody woke it, so it was ready all along (or wake-ups are not known).
+                if trust_wakeups { t.woken_ns += span } else { t.blocked_ns += span }
+            }
+            State::Running(other) if other != cpu => {
+                self.threads[slot].settle(now);
+                self.quality.add(QualityCode::SwitchGap, 1);
+                if matches!(self.cpus.get(other), Some(c) if matches!(c.current, Some((_, s)) if s == slot)) {
+                    self.charge(now, other);
+                    self.set_current(now, other, None);
+                }
+            }
+            State::Running(_) => self.threads[slot].settle(now),
+            State::New | State::Dead => {}
+        }
+        let t = &mut self.threads[slot];
+        if !self.caps.migrations && t.last_cpu != Cpu::UNKNOWN && t.last_cpu != cpu {
+            t.migrations += 1;
+        }
+        t.early_wake = false;
+        t.state = State::Running(cpu);
+        t.since = now;
+        if let Some(call) = &mut t.call {
+            call.crowd_mark = Some(self.crowding.enter(now));
+            if !call.inside {
+                call.inside = true;
+                self.costs.enter();
+            }
+        }
+    }
+
+    /// The poorer source: it does not say whether the thread sleeps, and per task not who is next.
+    pub(super) fn context_switch(&mut self, now: Nanos, cpu: Cpu, e: &Event, out: bool, preempt: bool, other: Tid) {
+        if out {
+            let state = if preempt { TaskState::PREEMPTED } else { TaskState::INTERRUPTIBLE };
+            let next = (other != Tid::UNKNOWN).then_some((other, NameId::NONE));
+            self.switch(now, cpu, e.pid, (e.tid, NameId::NONE), state, next);
+            return;
+        }
+        let c = self.cpus.get_mut(cpu);
+        if c.current.is_none() && c.seen {
+            self.charge(now, cpu);
+            let slot = self.find_or_add(e.tid);
+            if slot != Slot::IDLE {
+                self.enters(now, cpu, slot, false);
+            }
+            self.set_current(now, cpu, Some((e.tid, slot)));
+        } else {
+            self.current(now, cpu, e.tid, e.pid);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Threads come, go, and turn out to be what they are.
+
+use super::Engine;
+use crate::cpus::MAX_CPUS;
+use crate::threads::{Mode, Slot, State, Thread};
+use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
+
+/// Parent of every kernel thread.
+const KTHREADD: Tid = Tid(2);
+
+impl Engine {
+    #[inline]
+    pub(crate) fn find_or_add(&mut self, tid: Tid) -> Slot {
+        match self.threads.get(tid) {
+            Some(slot) => slot,
+            None => self.threads.insert(Thread::new(tid, self.start, State::Unseen)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn name(&mut self, slot: Slot, comm: NameId) {
+        if comm != NameId::NONE && self.threads[slot].comm != comm {
+            self.rename(slot, comm);
+        }
+    }
+
+    #[cold]
+    fn rename(&mut self, slot: Slot, comm: NameId) {
+        self.threads[slot].comm = comm;
+        let t = &self.threads[slot];
+        if t.mode == Mode::Unknown && t.parent.is_none_or(|p| p == KTHREADD) && is_kthread_name(&self.names.bytes(comm)) {
+            self.decide(slot, Mode::Kthread);
+        }
+    }
+
+    pub(super) fn describe(&mut self, slot: Slot, pid: Pid, parent: Option<Tid>, comm: NameId) {
+        let t = &mut self.threads[slot];
+        if pid != Pid::UNKNOWN {
+            t.pid = pid;
+        }
+        if let Some(parent) = parent {
+            t.parent = Some(parent);
+            if parent == KTHREADD || t.tid == KTHREADD {
+                self.decide(slot, Mode::Kthread);
+            }
+        }
+        self.name(slot, comm);
+    }
+
+    pub(super) fn fork(&mut self, now: Nanos, cpu: Cpu, parent: Tid, child: Tid, comm: NameId) {
+        if cpu.0 < MAX_CPUS {
+            self.cpus.get_mut(cpu).counts.forks += 1;
+        }
+        if child == Tid::IDLE || child == Tid::UNKNOWN {
+            return;
+        }
+        let slot = match self.threads.get(child) {
+            // PERF_RECORD_FORK comes first and tells the same.
+            Some(slot) if self.threads[slot].state == State::New => slot,
+            _ => self.threads.insert(Thread::new(child, now, State::New)),
+        };
+        self.describe(slot, Pid::UNKNOWN, Some(parent), comm);
+        self.made(parent, slot);
+    }
+
+    /// Which process a new thread belongs to, where the format does not say: the flags of the
+    /// `clone` its parent is in do.
+    fn made(&mut self, parent: Tid, child: Slot) {
+        let Some(p) = self.threads.get(parent).filter(|&p| p != Slot::IDLE) else { return };
+        let flags = self.threads[p].call.and_then(|c| self.waits.cloning(p, c.start));
+        let t = &self.threads[child];
+        let thread = match (t.pid != Pid::UNKNOWN, flags) {
+            (true, _) => t.pid.0 != t.tid.0,
+            (false, Some((thread, _))) => thread,
+            (false, None) => return,
+        };
+        if t.pid == Pid::UNKNOWN {
+            let own = Pid(t.tid.0);
+            let pid = if thread {
+                let p = &mut self.threads[p];
+                if p.pid == Pid::UNKNOWN {
+                    (p.pid, p.pid_inferred) = (Pid(p.tid.0), true);
+                }
+                p.pid
+            } else {
+                own
+            };
+            let t = &mut self.threads[child];
+            (t.pid, t.pid_inferred) = (pid, true);
+        }
+        self.waits.forked((p, self.threads[p].pid), (child, self.threads[child].pid), thread);
+    }
+
+    pub(super) fn task_new(&mut self, now: Nanos, ts: Nanos, tid: Tid, pid: Pid, parent: Tid) {
+        if tid == Tid::IDLE || tid == Tid::UNKNOWN {
+            return;
+        }
+        // Without a time it was synthesised when recording began: the thread is older.
+        let slot = if ts < self.start { self.find_or_add(tid) } else { self.threads.insert(Thread::new(tid, now, State::New)) };
+        let comm = self.threads.get(parent).map_or(NameId::NONE, |p| self.threads[p].comm);
+        let inherit = ts >= self.start;
+        self.describe(slot, pid, (parent != tid).then_some(parent), if inherit { comm } else { NameId::NONE });
+        if inherit && parent != tid {
+            self.made(parent, slot);
+        }
+    }
+
+    pub(super) fn exec(&mut self, cpu: Cpu, tid: Tid, old: Tid) {
+        if cpu.0 < MAX_CPUS {
+            self.cpus.get_mut(cpu).counts.execs += 1;
+        }
+        if tid == Tid::IDLE || tid == Tid::UNKNOWN {
+            return;
+        }
+        if old != tid
+            && let Some(slot) = self.threads.get(old)
+        {
+            // A thread that is not the leader takes the leader's id.
+            self.threads.rename_tid(slot, old, tid);
+            if let Some((t, s)) = &mut self.cpus.get_mut(cpu).current
+                && *s == slot
+            {
+                *t = tid;
+            }
+        }
+        let slot = self.find_or_add(tid);
+        let t = &mut self.threads[slot];
+        if t.mode == Mode::Kthread {
+            // A helper that the kernel forks off itself becomes a program here.
+            t.mode = Mode::Kernel;
+        }
+        // A thread that was only believed to be one of its parent's process is none.
+        let leaves = t.pid_inferred && t.pid.0 != t.tid.0;
+        if leaves {
+            t.pid = Pid(t.tid.0);
+        }
+        let pid = t.pid;
+        self.waits.exec(slot, pid, leaves);
+    }
+
+    /// An application or kernel thread, a call or not: settle the time charged before this was known.
+    pub(super) fn decide(&mut self, slot: Slot, mode: Mode) {
+        let t = &mut self.threads[slot];
+        if mode == Mode::Kthread {
+            t.mode = Mode::Kthread;
+        }
+        for (cpu, span) in std::mem::take(&mut t.undecided) {
+            let c = self.cpus.get_mut(cpu);
+            c.undecided -= span.min(c.undecided);
+            match mode {
+                Mode::User | Mode::Unknown => {
+                    c.user += span;
+                    t.user_ns += span;
+                }
+                Mode::Kernel => {
+                    c.kernel += span;
+                    t.kernel_ns += span;
+                }
+                Mode::Kthread => {
+                    c.kthread += span;
+                    t.kernel_ns += span;
+                }
+            }
+        }
+    }
+
+    /// What a thread must have been that showed no system call from beginning to end.
+    pub(super) fn mode_without_calls(&self, slot: Slot) -> Mode {
+        let t = &self.threads[slot];
+        let slept = t.voluntary > 0 && t.faults == 0;
+        if !self.caps.syscalls || !slept {
+            // It ran and was preempted: application code.
+            return Mode::User;
+        }
+        // Who sleeps of its own will is in the kernel: in one system call all along, or a thread of
+        // the kernel itself, which is a process of one thread and a child of kthreadd.
+        let may_be_kthread = t.parent.is_none_or(|p| p == KTHREADD) && (t.pid == Pid::UNKNOWN || t.pid.0 == t.tid.0);
+        if may_be_kthread { Mode::Kthread } else { Mode::Kernel }
+    }
+}
+
+/// Names that only kernel threads carry. Consulted when the file says nothing about parents.
+fn is_kthread_name(name: &[u8]) -> bool {
+    const PREFIXES: &[&[u8]] = &[
+        b"kworker/",
+        b"ksoftirqd/",
+        b"migration/",
+        b"rcu_",
+        b"rcuc/",
+        b"rcuog/",
+        b"rcuos/",
+        b"rcuop/",
+        b"rcub/",
+        b"cpuhp/",
+        b"idle_inject/",
+        b"watchdog/",
+        b"kswapd",
+        b"kcompactd",
+        b"khugepaged",
+        b"kthreadd",
+        b"ksmd",
+        b"kauditd",
+        b"khungtaskd",
+        b"oom_reaper",
+        b"kdevtmpfs",
+        b"jbd2/",
+        b"xfsaild/",
+        b"btrfs-",
+        b"irq/",
+        b"scsi_eh_",
+        b"nvme-",
+        b"dmcrypt_",
+        b"ktimers/",
+        b"kpsmoused",
+        b"netns",
+        b"posixcputmr",
+    ];
+    PREFIXES.iter().any(|p| name.starts_with(p))
+}

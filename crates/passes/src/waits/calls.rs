@@ -1,0 +1,255 @@
+//! Calls begin and return: which object they are about, and what they do to it.
+
+use super::class::{FcntlOp, Futex, FutexOp, LOCK_UN, fcntl, futex};
+use super::{Class, Key, Kind, Object, Waits};
+use crate::threads::Slot;
+use holdup_trace::{Nanos, Pid};
+
+const EAGAIN: i64 = -11;
+
+/// The call a thread is in: written at every call of interest, so it has a cache line of its own.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Called {
+    pub(super) args: [u64; 5],
+    /// Start of the call that `args` belong to.
+    pub(super) at: Nanos,
+    pub(super) class: Class,
+    /// It slept, or woke another thread, in that call.
+    pub(super) slept: bool,
+    pub(super) woke: bool,
+}
+
+/// The object that a descriptor was the last time: threads read and write the same few.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cached {
+    pub(super) fd: u64,
+    pub(super) class: Class,
+    pub(super) version: u32,
+    pub(super) object: Option<Object>,
+}
+
+impl Waits {
+    /// A call of interest begins.
+    #[inline(always)]
+    pub(crate) fn call_begins(&mut self, now: Nanos, slot: Slot, pid: Pid, class: Class, args: &[u64; 6]) {
+        let w = self.called(slot);
+        w.args = [args[0], args[1], args[2], args[3], args[4]];
+        w.class = class;
+        w.at = now;
+        w.slept = false;
+        w.woke = false;
+        if matches!(class, Class::Futex | Class::Futex2Wait | Class::Futex2Wake) {
+            self.futex_begins(now, slot, pid);
+        }
+    }
+
+    fn futex_key(&mut self, slot: Slot, pid: Pid, private: bool, addr: u64) -> (Key, u32) {
+        let group = self.group(slot, pid);
+        let g = &self.groups[group as usize];
+        let space = if private { g.space } else { g.family };
+        (Key::Futex { space, shared: !private, addr }, group)
+    }
+
+    /// The word, if anybody ever waited for it.
+    fn known_futex(&mut self, slot: Slot, pid: Pid, f: &Futex, addr: u64) -> Option<Object> {
+        let (key, _) = self.futex_key(slot, pid, f.private, addr);
+        self.index.get(&key).map(|&o| self.find(o))
+    }
+
+    fn futex_begins(&mut self, now: Nanos, slot: Slot, pid: Pid) {
+        let w = self.called(slot);
+        let f = futex(w.class, &w.args);
+        match f.op {
+            FutexOp::Wait | FutexOp::WaitBitset | FutexOp::LockPi => {
+                let (key, group) = self.futex_key(slot, pid, f.private, f.addr);
+                let object = self.intern(key, Kind::Futex, group, None);
+                let ops = &mut self.thing(object).futex;
+                match f.op {
+                    FutexOp::LockPi => ops.pi += 1,
+                    op => {
+                        if op == FutexOp::Wait {
+                            ops.wait += 1;
+                        } else {
+                            ops.wait_bitset += 1;
+                        }
+                        ops.wait_2 += (f.val == 2) as u64;
+                        ops.wait_odd += (f.val == 1 || f.val == 3) as u64;
+                        ops.value_changes += (ops.wait + ops.wait_bitset > 1 && ops.last_value != f.val) as u64;
+                        ops.last_value = f.val;
+                    }
+                }
+                // Back to sleep: it did not get what it was woken for.
+                self.forget_hold(slot, object);
+            }
+            FutexOp::Wake | FutexOp::WakeOp | FutexOp::UnlockPi => {
+                if f.op == FutexOp::WakeOp
+                    && let Some(o) = self.known_futex(slot, pid, &f, f.addr2)
+                {
+                    self.thing(o).futex.wake_one += 1;
+                }
+                if let Some(o) = self.known_futex(slot, pid, &f, f.addr) {
+                    let ops = &mut self.thing(o).futex;
+                    if f.val >= i32::MAX as u32 {
+                        ops.wake_all += 1
+                    } else {
+                        ops.wake_one += 1
+                    }
+                    self.release(now, slot, o);
+                }
+            }
+            FutexOp::Requeue => {
+                let (key, group) = self.futex_key(slot, pid, f.private, f.addr2);
+                let to = self.intern(key, Kind::Futex, group, None);
+                self.thing(to).futex.requeued_to += 1;
+                if let Some(from) = self.known_futex(slot, pid, &f, f.addr) {
+                    self.thing(from).futex.requeued_from += 1;
+                    self.release(now, slot, from);
+                }
+            }
+            FutexOp::Other => {}
+        }
+    }
+
+    /// A call of a class that [`Class::returns`] returns.
+    pub(crate) fn call_returns(&mut self, now: Nanos, slot: Slot, pid: Pid, class: Class, start: Nanos, ret: i64) {
+        let w = self.called(slot);
+        if w.class != class || w.at != start {
+            return;
+        }
+        let (args, slept, woke) = (w.args, w.slept, w.woke);
+        w.class = Class::None;
+        match class {
+            Class::Futex | Class::Futex2Wait => {
+                let f = futex(class, &args);
+                match f.op {
+                    FutexOp::LockPi if ret == 0 => {
+                        let (key, group) = self.futex_key(slot, pid, f.private, f.addr);
+                        let o = self.intern(key, Kind::Futex, group, None);
+                        self.acquire(now, slot, o, true);
+                        if slept {
+                            self.thing(o).elapsed += now - start;
+                        }
+                    }
+                    FutexOp::Wait | FutexOp::WaitBitset => {
+                        if let Some(o) = self.known_futex(slot, pid, &f, f.addr) {
+                            if slept {
+                                self.thing(o).elapsed += now - start;
+                            }
+                            if ret == EAGAIN {
+                                self.thing(o).retries += 1;
+                            }
+                            // Woken, or just too late to sleep: now it tries to take the lock.
+                            if f.val == 2 && (ret == 0 || ret == EAGAIN) {
+                                self.acquire(now, slot, o, true);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            Class::Semop | Class::MsgReceive | Class::MsgSend | Class::MqReceive | Class::MqSend | Class::Flock | Class::Fcntl => {
+                if class == Class::Fcntl && fcntl(args[1]) == FcntlOp::Dup {
+                    let group = self.group(slot, pid) as usize;
+                    self.groups[group].files.dup(args[0], ret, &mut self.ids);
+                    return;
+                }
+                let Some(o) = self.called_on(slot, pid, class, &args) else { return };
+                if slept {
+                    self.thing(o).elapsed += now - start;
+                }
+                if ret < 0 || woke {
+                    // Who woke another gave it back, which was noted then.
+                    return;
+                }
+                let held = self.waiter(slot).held.iter().any(|h| h.object == o);
+                let gives_back = match class {
+                    Class::MsgSend | Class::MqSend => true,
+                    Class::MsgReceive | Class::MqReceive => false,
+                    Class::Flock => args[1] & LOCK_UN != 0,
+                    _ => held && !slept,
+                };
+                if gives_back {
+                    self.release(start, slot, o);
+                } else {
+                    let certain = slept || matches!(class, Class::MsgReceive | Class::MqReceive | Class::Flock);
+                    self.acquire(now, slot, o, certain);
+                }
+            }
+            _ => self.descriptor_call(slot, pid, class, &args, ret),
+        }
+    }
+
+    fn descriptor_call(&mut self, slot: Slot, pid: Pid, class: Class, args: &[u64; 5], ret: i64) {
+        if ret < 0 {
+            return;
+        }
+        let group = self.group(slot, pid) as usize;
+        let files = &mut self.groups[group].files;
+        let ids = &mut self.ids;
+        match class {
+            Class::Open => files.open(ret, Kind::File, ids),
+            Class::Socket | Class::Accept => files.open(ret, Kind::Socket, ids),
+            Class::Eventfd => files.open(ret, Kind::Eventfd, ids),
+            Class::Timerfd => files.open(ret, Kind::Timerfd, ids),
+            Class::EpollCreate => files.open(ret, Kind::Epoll, ids),
+            Class::MqOpen => files.open(ret, Kind::Mqueue, ids),
+            Class::Dup | Class::DupTo => files.dup(args[0], ret, ids),
+            Class::Close => files.close(args[0]),
+            Class::CloseRange => files.close_range(args[0], args[1]),
+            _ => {}
+        }
+    }
+
+    /// The object a call is about, by its arguments.
+    pub(super) fn called_on(&mut self, slot: Slot, pid: Pid, class: Class, args: &[u64; 5]) -> Option<Object> {
+        let group = self.group(slot, pid);
+        let (key, kind, fd) = match class {
+            Class::Futex | Class::Futex2Wait | Class::Futex2Wake => {
+                let f = futex(class, args);
+                let (key, _) = self.futex_key(slot, pid, f.private, f.addr);
+                (key, Kind::Futex, None)
+            }
+            Class::Semop => (Key::Semaphore(args[0] as u32), Kind::Semop, None),
+            Class::MsgReceive | Class::MsgSend => (Key::MessageQueue(args[0] as u32), Kind::MessageQueue, None),
+            Class::Fcntl if fcntl(args[1]) != FcntlOp::Lock => return None,
+            Class::Flock | Class::Fcntl => {
+                let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
+                let kind = if class == Class::Flock { Kind::Flock } else { Kind::PosixLock };
+                (Key::Descriptor { id: d.id, lock: true }, kind, Some(args[0] as u32))
+            }
+            Class::Read
+            | Class::Write
+            | Class::Receive
+            | Class::Send
+            | Class::Accept
+            | Class::Connect
+            | Class::Epoll
+            | Class::MqReceive
+            | Class::MqSend => {
+                let version = self.groups[group as usize].files.version();
+                let place = matches!(class, Class::Write | Class::Send | Class::MqSend) as usize;
+                let c = self.waiter(slot).cached[place];
+                if let Some(o) = c.object
+                    && (c.fd, c.class, c.version) == (args[0], class, version)
+                {
+                    return Some(self.find(o));
+                }
+                let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
+                let kind = match (class, d.kind) {
+                    (Class::Accept, _) => Kind::Accept,
+                    (Class::Epoll, _) => Kind::Epoll,
+                    (Class::MqReceive | Class::MqSend, _) => Kind::Mqueue,
+                    (Class::Receive | Class::Send | Class::Connect, _) => Kind::Socket,
+                    (_, kind) => kind,
+                };
+                let object = self.intern(Key::Descriptor { id: d.id, lock: false }, kind, group, Some(args[0] as u32));
+                let version = self.groups[group as usize].files.version();
+                self.waiter(slot).cached[place] = Cached { fd: args[0], class, version, object: Some(object) };
+                return Some(object);
+            }
+            _ => return None,
+        };
+        Some(self.intern(key, kind, group, fd))
+    }
+}

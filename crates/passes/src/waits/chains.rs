@@ -1,0 +1,97 @@
+//! Root causes: what a wait was really for, and the trail it leaves for others' waits.
+
+use super::{End, Object, Wait, Waits};
+use crate::blame::{Blame, Cause, WaitKey, WaitSum};
+use crate::threads::{Slot, Thread};
+use holdup_trace::Nanos;
+
+/// Segments of a thread's past that can explain other threads' waits.
+const TRAIL: usize = 32;
+
+/// Part of a thread's past asleep, with its root cause.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    /// The blame integral at both ends.
+    pub(super) g_from: u128,
+    pub(super) g_to: u128,
+    pub(super) cause: Cause,
+    pub(super) object: Object,
+    pub(super) nr: Option<u32>,
+    pub(super) waker: Option<Slot>,
+}
+
+impl Waits {
+    /// Share the wait out to its root causes, and leave a trail for those who wait for this thread.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn follow(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        wait: Wait,
+        end: End,
+        cause: Cause,
+        nr: Option<u32>,
+        (g, counted): (u128, bool),
+        waker: Option<(&Thread, bool)>,
+        blame: &mut Blame,
+    ) {
+        let object = wait.object;
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        let follows = matches!(cause, Cause::ThreadSync | Cause::KernelService | Cause::KernelLock);
+        if let (Some(w), Some((_, false)), true) = (end.waker, waker, follows) {
+            let lock = self.things[object.0 as usize].is_lock();
+            // A waker that never waited itself has no trail.
+            let trail = self.threads.get(w.0 as usize).into_iter().flat_map(|w| w.trail.iter().rev());
+            for s in trail {
+                if s.to <= wait.start || pieces.len() >= TRAIL / 2 {
+                    break;
+                }
+                let root = match s.cause {
+                    Cause::Io | Cause::KernelLock => true,
+                    Cause::ThreadSync | Cause::KernelService => s.object != object,
+                    // Who sleeps with a lock in hand holds others up; who has nothing to hand over does not.
+                    Cause::External | Cause::Unknown => !lock,
+                };
+                if root {
+                    if matches!(s.cause, Cause::External | Cause::Unknown) {
+                        self.things[object.0 as usize].followed_idle += s.to - s.from.max(wait.start);
+                    }
+                    pieces.push(Segment { from: s.from.max(wait.start), g_from: s.g_from.max(wait.mark), ..*s });
+                }
+            }
+        }
+        pieces.reverse();
+        let key = |s: &Segment| WaitKey { cause: s.cause, nr: s.nr, waker: s.waker, object: s.object };
+        let own = Segment { from: wait.start, to: now, g_from: wait.mark, g_to: g, cause, object, nr, waker: end.waker };
+        let (mut rest_ns, mut rest_share) = (now - wait.start, if counted { g - wait.mark } else { 0 });
+        let trail = &mut self.waiter(slot).trail;
+        let mut push = |s: Segment| {
+            if s.to > s.from {
+                if trail.len() >= TRAIL {
+                    trail.pop_front();
+                }
+                trail.push_back(s);
+            }
+        };
+        let (mut at, mut g_at) = (wait.start, wait.mark);
+        for s in &pieces {
+            push(Segment { from: at, g_from: g_at, to: s.from, g_to: s.g_from, ..own });
+            push(*s);
+            (at, g_at) = (s.to, s.g_to);
+            if counted {
+                let (ns, share) = (s.to - s.from, s.g_to.saturating_sub(s.g_from).min(rest_share));
+                (rest_ns, rest_share) = (rest_ns.saturating_sub(ns), rest_share - share);
+                blame.attribute(key(s), WaitSum { waits: 0, wait_ns: ns, share });
+            }
+        }
+        push(Segment { from: at, g_from: g_at, ..own });
+        if counted {
+            blame.attribute(key(&own), WaitSum { waits: 1, wait_ns: rest_ns, share: rest_share });
+        }
+        self.waiter(slot).last = Some(key(&own));
+        self.pieces = pieces;
+    }
+}

@@ -1,0 +1,75 @@
+//! Who has what others may wait for.
+
+use super::{Object, Waits};
+use crate::threads::Slot;
+use holdup_trace::Nanos;
+
+/// Locks one thread is believed to hold at a time.
+const MAX_HELD: usize = 64;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold {
+    pub(super) object: Object,
+    pub(super) since: Nanos,
+    /// The object's integral of waiting threads then.
+    pub(super) integral: Nanos,
+    /// That it was taken is certain; else a call on it returned at once, which may have been giving it back.
+    pub(super) certain: bool,
+}
+
+impl Waits {
+    pub(super) fn forget_hold(&mut self, slot: Slot, object: Object) {
+        let w = self.waiter(slot);
+        let Some(i) = w.held.iter().position(|h| h.object == object) else { return };
+        if w.held.swap_remove(i).certain {
+            let thing = self.thing(object);
+            thing.holding = thing.holding.saturating_sub(1);
+        }
+    }
+
+    pub(super) fn acquire(&mut self, now: Nanos, slot: Slot, object: Object, certain: bool) {
+        if object == Object::OTHER {
+            return;
+        }
+        self.forget_hold(slot, object);
+        let thing = self.thing(object);
+        let integral = thing.advance(now);
+        if certain {
+            thing.acquired += 1;
+            thing.overlaps += (thing.holding > 0) as u64;
+            thing.holding += 1;
+        }
+        let w = self.waiter(slot);
+        if w.held.len() < MAX_HELD {
+            w.held.push(Hold { object, since: now, integral, certain });
+        }
+    }
+
+    pub(super) fn release(&mut self, now: Nanos, slot: Slot, object: Object) {
+        if object == Object::OTHER {
+            return;
+        }
+        let w = self.waiter(slot);
+        let held = w.held.iter().position(|h| h.object == object).map(|i| w.held.swap_remove(i));
+        let thing = self.thing(object);
+        let integral = thing.advance(now);
+        let last = std::mem::replace(&mut thing.last_release, now);
+        let (hold_ns, inferred_ns, explained_ns) = match held {
+            Some(h) => {
+                thing.holding -= (h.certain && thing.holding > 0) as u32;
+                (now.saturating_sub(h.since), 0, integral.saturating_sub(h.integral))
+            }
+            // It must have had it; since when, only the others' waiting tells.
+            None if thing.waiting > 0 => {
+                let ns = now.saturating_sub(last.max(thing.waiting_since));
+                (ns, ns, ns * thing.waiting as u64)
+            }
+            None => return,
+        };
+        let sum = self.holds.entry((object, slot)).or_default();
+        sum.holds += 1;
+        sum.hold_ns += hold_ns;
+        sum.inferred_ns += inferred_ns;
+        sum.explained_ns += explained_ns;
+    }
+}

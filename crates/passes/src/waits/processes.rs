@@ -1,0 +1,106 @@
+//! Who shares memory and descriptors with whom.
+
+use super::files::Table;
+use super::{Class, Waits};
+use crate::threads::Slot;
+use holdup_trace::{Nanos, Pid};
+
+pub(super) const NO_GROUP: u32 = u32::MAX;
+
+/// A process: what its threads share.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    /// Identity of its address space; a new one after exec.
+    pub(super) space: u32,
+    /// Processes forked from one another share memory mapped before.
+    pub(super) family: u32,
+    pub(super) files: Table,
+    /// Its process id is known: it is not part of another one seen.
+    pub(super) known: bool,
+}
+
+impl Waits {
+    fn new_group(&mut self, family: Option<u32>, files: Table) -> u32 {
+        let id = self.groups.len() as u32;
+        self.spaces += 1;
+        self.groups.push(Group { space: self.spaces, family: family.unwrap_or(self.spaces), files, known: false });
+        id
+    }
+
+    /// The process of a thread; one of its own while nothing is known.
+    pub(super) fn group(&mut self, slot: Slot, pid: Pid) -> u32 {
+        let w = self.waiter(slot);
+        if w.group != NO_GROUP && w.group_pid == pid {
+            return w.group;
+        }
+        let own = w.group;
+        let group = match self.by_pid.get(&pid) {
+            Some(&g) if pid != Pid::UNKNOWN => g,
+            _ => {
+                let g = if own != NO_GROUP { own } else { self.new_group(None, Table::default()) };
+                if pid != Pid::UNKNOWN {
+                    self.by_pid.insert(pid, g);
+                }
+                g
+            }
+        };
+        self.groups[group as usize].known |= pid != Pid::UNKNOWN;
+        let w = self.waiter(slot);
+        (w.group, w.group_pid, w.cached) = (group, pid, Default::default());
+        group
+    }
+
+    /// The flags a thread passes to the `clone` it is in; `None` if they are not known, or if it is
+    /// not in one: (makes a thread, the trace says so).
+    pub(crate) fn cloning(&self, slot: Slot, call_start: Nanos) -> Option<(bool, bool)> {
+        const CLONE_THREAD: u64 = 0x1_0000;
+        let w = self.calls.get(slot.0 as usize).filter(|w| w.at == call_start)?;
+        match w.class {
+            Class::Clone => Some((w.args[0] & CLONE_THREAD != 0, true)),
+            // Its flags are in memory; the threads library uses it for threads (fork is clone).
+            Class::Clone3 => Some((true, false)),
+            Class::Fork => Some((false, true)),
+            _ => None,
+        }
+    }
+
+    /// A thread or process came to be.
+    pub(crate) fn forked(&mut self, parent: (Slot, Pid), child: (Slot, Pid), thread: bool) {
+        let group = self.group(parent.0, parent.1);
+        let known = self.waiter(child.0);
+        if known.group != NO_GROUP && known.group_pid == child.1 {
+            return;
+        }
+        let group = if thread {
+            group
+        } else {
+            let g = &self.groups[group as usize];
+            let (family, files) = (g.family, g.files.clone());
+            let new = self.new_group(Some(family), files);
+            if child.1 != Pid::UNKNOWN {
+                self.by_pid.insert(child.1, new);
+            }
+            new
+        };
+        let w = self.waiter(child.0);
+        (w.group, w.group_pid, w.cached) = (group, child.1, Default::default());
+    }
+
+    /// A new program: a new address space, the same descriptors. A thread believed to be part of
+    /// its parent's process leaves it.
+    pub(crate) fn exec(&mut self, slot: Slot, pid: Pid, leaves: bool) {
+        let group = self.group(slot, pid);
+        if leaves {
+            let files = self.groups[group as usize].files.clone();
+            let new = self.new_group(None, files);
+            self.by_pid.insert(pid, new);
+            let w = self.waiter(slot);
+            (w.group, w.group_pid, w.cached) = (new, pid, Default::default());
+            return;
+        }
+        self.spaces += 1;
+        let space = self.spaces;
+        let g = &mut self.groups[group as usize];
+        (g.space, g.family) = (space, space);
+    }
+}

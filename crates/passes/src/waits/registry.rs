@@ -1,0 +1,86 @@
+//! Which objects there are, and what they turned out to be.
+
+use super::{FutexUse, Key, Kind, Object, Thing, Waits};
+
+/// Objects beyond this many share one row; a server opens a descriptor per connection.
+pub(crate) const MAX_OBJECTS: usize = 1 << 18;
+
+impl Waits {
+    /// What an object turned out to be.
+    pub(crate) fn find(&self, mut object: Object) -> Object {
+        while self.parents[object.0 as usize] != object {
+            object = self.parents[object.0 as usize];
+        }
+        object
+    }
+
+    pub(super) fn thing(&mut self, object: Object) -> &mut Thing {
+        &mut self.things[object.0 as usize]
+    }
+
+    pub(super) fn intern(&mut self, key: Key, kind: Kind, group: u32, fd: Option<u32>) -> Object {
+        if let Some(&o) = self.index.get(&key) {
+            return self.find(o);
+        }
+        if self.things.len() >= MAX_OBJECTS {
+            return Object::OTHER;
+        }
+        let object = Object(self.things.len() as u32);
+        self.index.insert(key, object);
+        self.things.push(Thing { kind, group, fd, ..Thing::default() });
+        self.keys.push(key);
+        self.parents.push(object);
+        object
+    }
+
+    /// The two are one.
+    pub(super) fn unite(&mut self, a: Object, b: Object) -> Object {
+        let (a, b) = (self.find(a), self.find(b));
+        if a == b || a == Object::OTHER || b == Object::OTHER {
+            return a;
+        }
+        let (keep, drop) = (a.min(b), a.max(b));
+        let other = std::mem::take(&mut self.things[drop.0 as usize]);
+        self.things[keep.0 as usize].merge(&other);
+        self.parents[drop.0 as usize] = keep;
+        // Others point to the root directly: chains stay short.
+        let mut at = drop;
+        while self.parents[at.0 as usize] != keep {
+            at = std::mem::replace(&mut self.parents[at.0 as usize], keep);
+        }
+        keep
+    }
+
+    /// What a futex word is used for. Condition variables of glibc keep two more words, on which
+    /// signallers wait for slow waiters to leave, 24 bytes below those that waiters sleep on.
+    pub(crate) fn usage(&self, object: Object) -> FutexUse {
+        let thing = &self.things[object.0 as usize];
+        let usage = thing.futex.usage();
+        match self.keys[object.0 as usize] {
+            Key::Futex { .. } if usage == FutexUse::Barrier && self.condvar_of(object).is_some() => FutexUse::Condvar,
+            _ => usage,
+        }
+    }
+
+    /// The condition variable that a word with the operations of a barrier is part of.
+    pub(crate) fn condvar_of(&self, object: Object) -> Option<u64> {
+        const BELOW: u64 = 24;
+        let Key::Futex { space, shared, addr } = self.keys[object.0 as usize] else { return None };
+        let base = (addr & !7).checked_add(BELOW)?;
+        let is_condvar = |addr| {
+            let o = self.index.get(&Key::Futex { space, shared, addr })?;
+            (self.things[self.find(*o).0 as usize].futex.usage() == FutexUse::Condvar).then_some(base)
+        };
+        is_condvar(base).or_else(|| is_condvar(base + 4))
+    }
+
+    /// Waiting for the end of a thread, as for a child.
+    pub(crate) fn is_join(&self, object: Object) -> bool {
+        self.things[object.0 as usize].futex.join > 0
+    }
+
+    /// Whether anybody's wait for the object was ever ended.
+    pub(crate) fn was_ended(&self, object: Object) -> bool {
+        self.things[object.0 as usize].spans.count > 0
+    }
+}

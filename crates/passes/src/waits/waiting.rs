@@ -1,0 +1,216 @@
+//! A thread goes to sleep and is woken.
+
+use super::class::{FutexOp, futex};
+use super::{Class, EdgeKey, End, Interval, Key, Kind, Object, Wait, Waits};
+use crate::blame::{Blame, Cause, WaitKey, WaitSum};
+use crate::options::Detail;
+use crate::threads::{Slot, Thread};
+use holdup_syscalls::WaitKind;
+use holdup_trace::Nanos;
+
+impl Waits {
+    /// What a thread that goes to sleep now waits for, by where it is.
+    pub(crate) fn object(&mut self, slot: Slot, t: &Thread, kind: Option<WaitKind>, lock: u64, is_tid: impl Fn(u32) -> bool) -> Object {
+        let group = self.group(slot, t.pid);
+        let Some(call) = &t.call else {
+            return match t.uninterruptible {
+                _ if t.contending > 0 => self.intern(Key::KernelLock { addr: lock, nr: 0 }, Kind::KernelLock, group, None),
+                true => self.intern(Key::Fault { group }, Kind::PageFault, group, None),
+                false => self.intern(Key::Call { group, nr: u32::MAX }, Kind::Other, group, None),
+            };
+        };
+        if t.contending > 0 {
+            return self.intern(Key::KernelLock { addr: lock, nr: 0 }, Kind::KernelLock, group, None);
+        }
+        let w = self.called(slot);
+        if w.at == call.start && w.class != Class::None {
+            w.slept = true;
+            let (class, args) = (w.class, w.args);
+            if let Some(o) = self.called_on(slot, t.pid, class, &args) {
+                if class == Class::Futex {
+                    let f = futex(class, &args);
+                    // pthread_join waits for the kernel to clear the thread's id.
+                    if !f.private && matches!(f.op, FutexOp::Wait | FutexOp::WaitBitset) && f.val > 2 && is_tid(f.val) {
+                        self.thing(o).futex.join += 1;
+                    }
+                }
+                return o;
+            }
+        }
+        let sort = match kind {
+            Some(WaitKind::ThreadSync) => Kind::Futex,
+            Some(WaitKind::Semaphore) => Kind::Semop,
+            Some(WaitKind::Timer) => Kind::Timer,
+            Some(WaitKind::Child) => Kind::Child,
+            Some(WaitKind::Poll) => Kind::Poll,
+            Some(WaitKind::Signal) => Kind::Signal,
+            _ if t.uninterruptible => return self.intern(Key::KernelLock { addr: 0, nr: call.nr }, Kind::KernelLock, group, None),
+            _ => Kind::Other,
+        };
+        self.intern(Key::Call { group, nr: call.nr }, sort, group, None)
+    }
+
+    /// A thread goes to sleep.
+    pub(crate) fn begins(&mut self, now: Nanos, slot: Slot, object: Object, mark: u128) {
+        let thing = self.thing(object);
+        thing.wait_begins(now);
+        if thing.first.is_none() {
+            thing.first = Some(slot);
+        }
+        let w = self.waiter(slot);
+        w.wait = Some(Wait { object, start: now, mark });
+        w.last = None;
+    }
+
+    /// The wait of a thread that is no longer asleep.
+    pub(crate) fn take(&mut self, slot: Slot) -> Option<Wait> {
+        let mut wait = self.threads.get_mut(slot.0 as usize)?.wait.take()?;
+        wait.object = self.find(wait.object);
+        Some(wait)
+    }
+
+    /// It ended: whatever follows from that. `cause` is what the wait alone tells, `g` the blame
+    /// integral now, `counted` whether it took part in sharing idle time.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn ends(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        wait: Wait,
+        end: End,
+        cause: Cause,
+        nr: Option<u32>,
+        (g, counted): (u128, bool),
+        waker: Option<(&Thread, bool)>,
+        uninterruptible: bool,
+        blame: &mut Blame,
+    ) {
+        let mut object = wait.object;
+        self.thing(object).wait_ends(now);
+        let span = now - wait.start;
+        if let (Some(w), Some((thread, false))) = (end.waker, waker) {
+            object = self.woken_by(now, object, end, w, thread);
+        }
+        if !end.early {
+            let thing = self.thing(object);
+            thing.spans.add(span);
+            match cause {
+                Cause::External | Cause::Unknown => thing.idle_wait += span,
+                Cause::Io => thing.device_wait += span,
+                Cause::KernelLock if uninterruptible => thing.lock_wait += span,
+                _ => {}
+            }
+            let last = thing.last_release.max(wait.start).min(now);
+            let pair = self.waiters.entry((object, slot)).or_default();
+            pair.waits += 1;
+            pair.wait_ns += span;
+            if let Some(w) = end.waker {
+                let pair = self.wakes.entry((object, w)).or_default();
+                pair.waits += 1;
+                pair.wait_ns += span;
+                pair.span_ns += now - last;
+            }
+            let is_lock = self.things[object.0 as usize].is_lock();
+            let detail = self.detail;
+            let w = self.waiter(slot);
+            match cause {
+                Cause::External | Cause::Unknown => w.idle_ns += span,
+                _ if is_lock => w.lock_wait_ns += span,
+                _ => {}
+            }
+            if detail >= Detail::Intervals {
+                let interval = Interval { from: wait.start, to: now, waker: end.waker.unwrap_or(Slot::IDLE), object };
+                w.intervals.push(interval);
+            }
+            if self.detail >= Detail::Edges {
+                let share = if counted { g - wait.mark } else { 0 };
+                let edge = self.edges.entry(EdgeKey { waiter: slot, waker: end.waker, object, cause }).or_default();
+                edge.add(&WaitSum { waits: 1, wait_ns: span, share });
+            }
+        }
+        self.follow(now, slot, Wait { object, ..wait }, end, cause, nr, (g, counted), waker, blame);
+    }
+
+    /// A thread was asleep since before its first event, nobody knows for what: idle.
+    pub(crate) fn slept_before(&mut self, slot: Slot, from: Nanos, to: Nanos, waker: Option<Slot>) {
+        let keep = self.detail >= Detail::Intervals;
+        let w = self.waiter(slot);
+        w.idle_ns += to.saturating_sub(from);
+        if keep && to > from {
+            w.intervals.push(Interval { from, to, waker: waker.unwrap_or(Slot::IDLE), object: Object::OTHER });
+        }
+    }
+
+    /// What the call of the waker tells about the object.
+    fn woken_by(&mut self, now: Nanos, mut object: Object, end: End, w: Slot, thread: &Thread) -> Object {
+        let Some(call) = &thread.call else { return object };
+        let state = self.called(w);
+        if state.at != call.start || state.class == Class::None {
+            return object;
+        }
+        let (class, args) = (state.class, state.args);
+        let kind = self.things[object.0 as usize].kind;
+        let same = match kind {
+            Kind::Semop => class == Class::Semop,
+            Kind::MessageQueue => matches!(class, Class::MsgReceive | Class::MsgSend),
+            Kind::Mqueue => matches!(class, Class::MqReceive | Class::MqSend),
+            Kind::Flock => class == Class::Flock,
+            Kind::PosixLock => class == Class::Fcntl,
+            Kind::Pipe | Kind::Descriptor => end.direct && class.is_stream(),
+            // Private words of one process may differ: a waiter was moved from one to the other.
+            Kind::Futex => matches!(class, Class::Futex | Class::Futex2Wake),
+            _ => false,
+        };
+        if !same {
+            return object;
+        }
+        let Some(theirs) = self.called_on(w, thread.pid, class, &args) else { return object };
+        match kind {
+            Kind::Futex => {
+                let space = |key: &Key| if let Key::Futex { space, shared, .. } = key { Some((*space, *shared)) } else { None };
+                let (mine, other) = (space(&self.keys[object.0 as usize]), space(&self.keys[theirs.0 as usize]));
+                // Private words of two processes are two; while it is not known who belongs to
+                // which process, the wake-up proves that these two do to the same.
+                let known = |o: Object| self.groups[self.things[o.0 as usize].group as usize].known;
+                let may = match (mine, other) {
+                    (Some((_, true)), Some((_, true))) => true,
+                    (Some((_, false)), Some((_, false))) => !(known(object) && known(theirs)),
+                    _ => false,
+                };
+                if mine != other && may {
+                    object = self.unite(object, theirs);
+                }
+                return object;
+            }
+            Kind::Pipe | Kind::Descriptor => {
+                // A file is no pipe, whoever reads it meanwhile.
+                if !matches!(self.things[theirs.0 as usize].kind, Kind::Pipe | Kind::Descriptor) {
+                    return object;
+                }
+                object = self.unite(object, theirs);
+                let thing = self.thing(object);
+                thing.kind = Kind::Pipe;
+                thing.piped += 1;
+                thing.last_release = thing.last_release.min(now);
+                return object;
+            }
+            _ => object = self.unite(object, theirs),
+        }
+        self.called(w).woke = true;
+        self.release(now, w, object);
+        object
+    }
+
+    /// The thread got a CPU that had been idle `delay` after its wake-up: what the wait was for.
+    pub(crate) fn resumes(&mut self, slot: Slot, delay: Nanos) -> Option<WaitKey> {
+        let key = self.threads.get_mut(slot.0 as usize)?.last.take()?;
+        self.thing(key.object).wake_delay += delay;
+        // A request over a socket is answered when it is answered; only taking turns costs by waking up.
+        let turns = match key.cause {
+            Cause::ThreadSync | Cause::KernelLock => true,
+            Cause::KernelService => self.things[key.object.0 as usize].kind != Kind::Socket,
+            _ => false,
+        };
+        turns.then_some(key)
+    }
+}

@@ -1,0 +1,115 @@
+//! The decoders' stage: one batch of a run at a time, ahead of the order or when it asks.
+
+use super::receive;
+use crate::{Batch, Event, Nanos, QualityCode, Reader, Result, RunDecoder};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A run in decoding.
+pub(super) struct Decoding<'a> {
+    decoder: Box<dyn RunDecoder + 'a>,
+    /// Time of the last event decoded, to hold the decoder to its promise.
+    last_ts: Nanos,
+}
+
+impl Decoding<'_> {
+    /// Fill `batch` with the next events; false at the end of the run.
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        let more = self.decoder.fill(batch);
+        // Here, where the events still are in this core's cache.
+        let late = hold_to_order(&mut batch.events, &mut self.last_ts);
+        batch.quality.add(QualityCode::TimeBackwards, late);
+        more
+    }
+}
+
+/// A run on its way to a decoder thread, with a batch to fill.
+pub(super) struct Job<'a> {
+    run: Decoding<'a>,
+    batch: Batch,
+    reply: Sender<Done<'a>>,
+}
+
+/// And back.
+pub(super) struct Done<'a> {
+    run: Decoding<'a>,
+    batch: Batch,
+    more: Result<bool>,
+}
+
+/// What a decoder thread does.
+pub(super) fn work(queue: &Mutex<Receiver<Job<'_>>>) {
+    loop {
+        let job = match queue.lock() {
+            Ok(queue) => receive(&queue),
+            Err(_) => return,
+        };
+        let Ok(Job { mut run, mut batch, reply }) = job else { return };
+        let more = run.fill(&mut batch);
+        // The order may have stopped listening; nothing to do about it.
+        let _ = reply.send(Done { run, batch, more });
+    }
+}
+
+/// Where the next batch of an open run comes from.
+pub(super) enum Next<'a> {
+    /// The run has ended.
+    Nowhere,
+    /// It is decoded when asked for.
+    Here(Decoding<'a>),
+    /// A decoder thread fills it.
+    Ahead(Sender<Done<'a>>, Receiver<Done<'a>>),
+}
+
+/// Decoder threads to send jobs to, if there are any.
+pub(super) type Jobs<'a> = Option<Sender<Job<'a>>>;
+
+impl<'a> Next<'a> {
+    /// Start with run number `run` of `reader`. `spare` gives empty batches.
+    pub(super) fn open(reader: &'a dyn Reader, run: u32, jobs: &Jobs<'a>, spare: impl FnOnce() -> Batch) -> Next<'a> {
+        let run = Decoding { decoder: reader.decoder(run as usize), last_ts: 0 };
+        let Some(jobs) = jobs else { return Next::Here(run) };
+        let (reply, replies) = channel();
+        let _ = jobs.send(Job { run, batch: spare(), reply: reply.clone() });
+        Next::Ahead(reply, replies)
+    }
+
+    /// The next batch, and what the decoder said when it had filled it; `None` at the end of the run.
+    pub(super) fn fetch(&mut self, jobs: &Jobs<'a>, spare: impl FnOnce() -> Batch) -> Option<(Batch, Result<()>)> {
+        match std::mem::replace(self, Next::Nowhere) {
+            Next::Nowhere => None,
+            Next::Here(mut run) => {
+                let mut batch = spare();
+                let more = run.fill(&mut batch);
+                if matches!(more, Ok(true)) {
+                    *self = Next::Here(run);
+                }
+                Some((batch, more.map(|_| ())))
+            }
+            Next::Ahead(reply, replies) => {
+                // Its own `reply` keeps the channel open, so this waits for the decoder and only for it.
+                let Done { run, batch, more } = receive(&replies).ok()?;
+                if let (Ok(true), Some(jobs)) = (&more, jobs) {
+                    let _ = jobs.send(Job { run, batch: spare(), reply: reply.clone() });
+                    *self = Next::Ahead(reply, replies);
+                }
+                Some((batch, more.map(|_| ())))
+            }
+        }
+    }
+}
+
+/// Decoders promise ascending times. A broken promise must not reach the passes, whose arithmetic
+/// rests on it: a late event is moved up to its predecessor's time, and counted.
+fn hold_to_order(events: &mut [Event], last: &mut Nanos) -> u64 {
+    let mut late = 0;
+    for e in events {
+        if e.ts < *last {
+            e.ts = *last;
+            late += 1;
+        }
+        *last = e.ts;
+    }
+    late
+}

@@ -1,0 +1,226 @@
+//! The ordered merge: runs in, one stream of events out.
+//!
+//! A run is opened when the merge reaches its first time stamp and closed when it ends, so
+//! however many a file has, only those that overlap in time hold memory. Three stages, each on
+//! threads of its own, hand on what they have done and take back what was used up:
+//!
+//! ```text
+//!  decoders            order                              the caller's thread
+//!                 run 0 [ batch ]    take slices from the    slices
+//!  fill batches ► run 1 [ batch ] ►  run whose head is    ►  0 0 1 0 7 1 …  ► sink
+//!  ahead          run 7 [ batch ]    earliest                (a chunk)
+//! ```
+//!
+//! The passes behind the sink are the slowest stage as a rule, so nothing else is done on their
+//! thread: it walks slices whose order is decided.
+//!
+//! In a file whose runs follow each other in time only one is open at once, and one decoder at a
+//! time would have anything to do. So the runs that come next are begun ahead, one per decoder:
+//! their first batches are decoded while the run before them is consumed.
+//!
+//! Order: by time; equal times by position of the run in the file. This is the order of a stable
+//! sort of the whole file by time.
+
+mod decode;
+mod order;
+
+use crate::{Batch, Event, Quality, Reader, Result};
+use order::Order;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvError, TryRecvError, channel};
+
+/// Takes the ordered stream.
+pub trait Sink {
+    /// The next events, ascending in time, with the batch that holds their payloads.
+    fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()>;
+}
+
+impl<F: FnMut(&[Event], &Batch) -> ControlFlow<()>> Sink for F {
+    #[inline(always)]
+    fn events(&mut self, events: &[Event], batch: &Batch) -> ControlFlow<()> {
+        self(events, batch)
+    }
+}
+
+/// Chunks on their way between the stages: one being filled, one being used, and some to make up
+/// for the stages' different pace.
+const CHUNKS: usize = 4;
+
+/// Decode `reader` and hand every event to `sink` in order. Returns what went wrong on the way
+/// (opening included). Stops early, without error, when the sink breaks.
+///
+/// `workers` threads decode and merge ahead; 0 means as many as the machine has spare cores (at
+/// least one).
+///
+/// # Errors
+/// The first error of a decoder.
+pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Result<Quality> {
+    let workers = match workers {
+        0 => std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1)).clamp(1, 8),
+        n => n,
+    };
+    let mut quality = reader.quality().clone();
+    // Declared before the scope so that decoders may borrow it; `jobs` moves into the order, which
+    // drops it at its end: that is what ends the decoders.
+    let (jobs, queue) = channel();
+    let queue = Mutex::new(queue);
+    std::thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(|| decode::work(&queue));
+        }
+        let (filled, chunks) = channel();
+        let (used, empty) = channel();
+        for _ in 0..CHUNKS {
+            let _ = used.send(order::Chunk::default());
+        }
+        // A single worker decodes what the order needs next.
+        let jobs = (workers > 1).then_some(jobs);
+        let order = scope.spawn(move || Order::new(reader, jobs, workers - 1, filled, empty).run());
+        while let Ok(chunk) = receive(&chunks) {
+            quality.absorb(&chunk.quality);
+            for (events, batch) in chunk.slices() {
+                if sink.events(events, batch).is_break() {
+                    // Whatever was decoded beyond must not show: how much that is depends on the machine's pace.
+                    return Ok(quality);
+                }
+            }
+            let _ = used.send(chunk);
+        }
+        order.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(quality)
+    })
+}
+
+/// Receive, trying for some tens of microseconds before going to sleep: a batch takes about a
+/// hundred to decode, and being woken costs both sides a fifth of that.
+fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
+    const TRIES: u32 = 2000;
+    for _ in 0..TRIES {
+        match from.try_recv() {
+            Ok(it) => return Ok(it),
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+        }
+    }
+    from.recv()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cpu, EventId, NameId, Nanos, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo, What};
+
+    /// Runs given as lists of times; the tid tells the run, the cpu the position in it.
+    struct Fake {
+        info: TraceInfo,
+        quality: Quality,
+        runs: Vec<Run>,
+        times: Vec<Vec<Nanos>>,
+        /// Events per batch.
+        step: usize,
+    }
+
+    impl Fake {
+        fn new(times: Vec<Vec<Nanos>>, step: usize) -> Fake {
+            let runs = times.iter().map(|t| Run { first_ts: t.iter().copied().min().unwrap_or(5) }).collect();
+            Fake { info: TraceInfo::new("fake".into(), "fake"), quality: Quality::default(), runs, times, step }
+        }
+    }
+
+    impl Reader for Fake {
+        fn info(&self) -> &TraceInfo {
+            &self.info
+        }
+        fn quality(&self) -> &Quality {
+            &self.quality
+        }
+        fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+            (&mut self.info, &mut self.quality)
+        }
+        fn runs(&self) -> &[Run] {
+            &self.runs
+        }
+        fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+            Box::new(FakeDecoder { run, at: 0, fake: self })
+        }
+    }
+
+    struct FakeDecoder<'a> {
+        run: usize,
+        at: usize,
+        fake: &'a Fake,
+    }
+
+    impl RunDecoder for FakeDecoder<'_> {
+        fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+            let times = &self.fake.times[self.run];
+            for _ in 0..self.fake.step {
+                let Some(&ts) = times.get(self.at) else { return Ok(false) };
+                let (tid, pid, comm) = (Tid(self.run as u32), Pid(0), NameId::NONE);
+                batch.events.push(Event { ts, tid, pid, comm, cpu: Cpu(self.at as u16), id: EventId(0), what: What::Other });
+                self.at += 1;
+            }
+            Ok(true)
+        }
+    }
+
+    fn merged(fake: &Fake, workers: usize) -> (Vec<(Nanos, u32, u16)>, Quality) {
+        let mut out = Vec::new();
+        let quality = drive(fake, workers, &mut |events: &[Event], _: &Batch| {
+            out.extend(events.iter().map(|e| (e.ts, e.tid.0, e.cpu.0)));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        (out, quality)
+    }
+
+    #[test]
+    fn equals_a_stable_sort_of_the_whole_file() {
+        // A linear congruence is random enough to cover ties, overlaps, gaps and empty runs.
+        let mut x = 12345u64;
+        let mut rnd = |n: u64| {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (x >> 33) % n
+        };
+        for round in 0..200 {
+            let runs: Vec<Vec<Nanos>> = (0..rnd(9))
+                .map(|_| {
+                    let mut t = rnd(60);
+                    (0..rnd(40))
+                        .map(|_| {
+                            t += rnd(4);
+                            t
+                        })
+                        .collect()
+                })
+                .collect();
+            let mut expected: Vec<(Nanos, u32, u16)> =
+                runs.iter().enumerate().flat_map(|(r, ts)| ts.iter().enumerate().map(move |(i, &t)| (t, r as u32, i as u16))).collect();
+            expected.sort_by_key(|e| e.0);
+            let fake = Fake::new(runs, 1 + round % 7);
+            let (got, quality) = merged(&fake, 1 + round % 3);
+            assert_eq!(got, expected, "round {round}");
+            assert!(quality.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_decoder_that_goes_back_in_time_is_counted_and_held() {
+        let (got, quality) = merged(&Fake::new(vec![vec![10, 7, 20], vec![8, 9]], 2), 1);
+        assert_eq!(got.iter().map(|e| e.0).collect::<Vec<_>>(), [8, 9, 10, 10, 20]);
+        assert_eq!(quality.count(QualityCode::TimeBackwards), 1);
+    }
+
+    #[test]
+    fn a_sink_that_has_enough_stops_the_read() {
+        let fake = Fake::new(vec![(0..100_000).collect(), (0..100_000).collect()], 64);
+        let mut n = 0;
+        drive(&fake, 2, &mut |events: &[Event], _: &Batch| {
+            n += events.len();
+            if n > 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+        assert!(n < 1000);
+    }
+}

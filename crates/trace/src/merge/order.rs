@@ -1,0 +1,282 @@
+//! The ordering stage: which run's events come next.
+
+use super::decode::{Jobs, Next};
+use super::receive;
+use crate::{Batch, Event, Nanos, Quality, ReadError, Reader, Result};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// Events per chunk: enough to pay for the hand-over between threads, few enough that they are
+/// still in a cache near by when they are used.
+const CHUNK: usize = Batch::TARGET / 2;
+
+/// Events of one batch that follow each other in the merged stream.
+#[derive(Clone, Copy)]
+struct Slice {
+    /// Index into [`Chunk::batches`].
+    batch: u32,
+    from: u32,
+    to: u32,
+}
+
+/// A stretch of the merged stream.
+#[derive(Default)]
+pub(super) struct Chunk {
+    batches: Vec<Arc<Batch>>,
+    slices: Vec<Slice>,
+    /// What went wrong just before the first slice.
+    pub(super) quality: Quality,
+}
+
+impl Chunk {
+    #[inline(always)]
+    pub(super) fn slices(&self) -> impl Iterator<Item = (&[Event], &Batch)> {
+        self.slices.iter().map(|s| {
+            let batch = &*self.batches[s.batch as usize];
+            (&batch.events[s.from as usize..s.to as usize], batch)
+        })
+    }
+}
+
+/// An open run.
+struct Open<'a> {
+    batch: Arc<Batch>,
+    /// First event of `batch` not yet handed on.
+    at: usize,
+    /// Where `batch` is in the chunk of this number.
+    place: (u64, u32),
+    next: Next<'a>,
+}
+
+/// The earliest event of an open run.
+#[derive(Clone, Copy)]
+struct Head {
+    ts: Nanos,
+    run: u32,
+    slot: u32,
+}
+
+impl Head {
+    fn key(self) -> (Nanos, u32) {
+        (self.ts, self.run)
+    }
+}
+
+/// Why the stage ends before the trace does.
+enum Halt {
+    /// Nobody listens any more.
+    Stopped,
+    Failed(ReadError),
+}
+
+pub(super) struct Order<'a> {
+    reader: &'a dyn Reader,
+    jobs: Jobs<'a>,
+    /// So many runs are begun that are not open yet.
+    ahead: usize,
+    slots: Vec<Open<'a>>,
+    free: Vec<u32>,
+    spare: Vec<Batch>,
+    /// All open runs but the one whose turn it is, the earliest last. A run that has just had its
+    /// turn usually comes next or next but one again: its way from the end is short.
+    heads: Vec<Head>,
+    chunk: Chunk,
+    /// Number of `chunk`, and the events in it.
+    number: u64,
+    events: usize,
+    filled: Sender<Chunk>,
+    empty: Receiver<Chunk>,
+}
+
+impl<'a> Order<'a> {
+    pub(super) fn new(reader: &'a dyn Reader, jobs: Jobs<'a>, ahead: usize, filled: Sender<Chunk>, empty: Receiver<Chunk>) -> Order<'a> {
+        Order {
+            reader,
+            jobs,
+            ahead,
+            slots: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            heads: Vec::new(),
+            chunk: Chunk::default(),
+            number: 0,
+            events: 0,
+            filled,
+            empty,
+        }
+    }
+
+    /// Hand on everything in order.
+    pub(super) fn run(mut self) -> Result<()> {
+        let result = self.merge();
+        // What precedes an error is handed on too.
+        let _ = self.filled.send(self.chunk);
+        match result {
+            Err(Halt::Failed(e)) => Err(e),
+            Ok(()) | Err(Halt::Stopped) => Ok(()),
+        }
+    }
+
+    fn merge(&mut self) -> Result<(), Halt> {
+        let runs = self.reader.runs();
+        let mut order: Vec<u32> = (0..runs.len() as u32).collect();
+        order.sort_by_key(|&r| (runs[r as usize].first_ts, r));
+        let first_ts = |at: usize| order.get(at).map(|&r| runs[r as usize].first_ts);
+        // Runs before `opened` are open or closed; the slots of those begun behind them.
+        let mut opened = 0;
+        let mut begun: VecDeque<u32> = VecDeque::new();
+        loop {
+            // Open every run that may hold the next event. Where the runs opened now begin is known
+            // only then, and may be past further runs' starts.
+            while let Some(first) = first_ts(opened)
+                && self.heads.last().is_none_or(|h| first <= h.ts)
+            {
+                let horizon = self.heads.last().map_or(first, |h| h.ts);
+                let from = opened;
+                while first_ts(opened).is_some_and(|first| first <= horizon) {
+                    opened += 1;
+                }
+                // All decoders get their orders before the first result is waited for.
+                while begun.len() < opened - from + self.ahead
+                    && let Some(&run) = order.get(from + begun.len())
+                {
+                    begun.push_back(self.begin(run));
+                }
+                for (&run, slot) in order[from..opened].iter().zip(begun.drain(..opened - from).collect::<Vec<_>>()) {
+                    self.refill(run, slot)?;
+                }
+            }
+            // Until the next one has to be opened.
+            let barrier = first_ts(opened).unwrap_or(Nanos::MAX);
+            let Some(mut head) = self.heads.pop() else { return Ok(()) };
+            loop {
+                // Hand on what precedes the runner-up and the next run to be opened.
+                let rival = self.heads.last().map_or(Nanos::MAX, |h| h.ts.saturating_add((head.run < h.run) as Nanos));
+                match self.take_until(head.slot, rival.min(barrier))? {
+                    Some(ts) => {
+                        head.ts = ts;
+                        self.take_turns(&mut head);
+                    }
+                    None => {
+                        self.refill(head.run, head.slot)?;
+                        match self.heads.pop() {
+                            Some(next) => head = next,
+                            None => break,
+                        }
+                    }
+                }
+                if head.ts >= barrier {
+                    self.heads.push(head);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Take the events before `limit` from the batch of `slot`. The first always goes: it is the
+    /// earliest of all, and every run that starts no later is open. Returns the time of the next.
+    #[inline(always)]
+    fn take_until(&mut self, slot: u32, limit: Nanos) -> Result<Option<Nanos>, Halt> {
+        let open = &mut self.slots[slot as usize];
+        let events = &open.batch.events[..];
+        let from = open.at;
+        let mut to = from + 1;
+        let next = loop {
+            match events.get(to) {
+                Some(e) if e.ts < limit => to += 1,
+                next => break next.map(|e| e.ts),
+            }
+        };
+        open.at = to;
+        if open.place.0 != self.number {
+            open.place = (self.number, self.chunk.batches.len() as u32);
+            self.chunk.batches.push(open.batch.clone());
+        }
+        self.chunk.slices.push(Slice { batch: open.place.1, from: from as u32, to: to as u32 });
+        self.events += to - from;
+        if self.events >= CHUNK {
+            self.hand_on()?;
+        }
+        Ok(next)
+    }
+
+    /// The runner-up becomes the head if it precedes it, which finds its place among the others.
+    #[inline(always)]
+    fn take_turns(&mut self, head: &mut Head) {
+        let Some(mut i) = self.heads.len().checked_sub(1) else { return };
+        if self.heads[i].key() > head.key() {
+            return;
+        }
+        std::mem::swap(&mut self.heads[i], head);
+        while i > 0 && self.heads[i - 1].key() < self.heads[i].key() {
+            self.heads.swap(i - 1, i);
+            i -= 1;
+        }
+    }
+
+    fn insert(&mut self, head: Head) {
+        let at = self.heads.partition_point(|h| h.key() > head.key());
+        self.heads.insert(at, head);
+    }
+
+    /// Send the chunk off and begin another.
+    #[inline(never)]
+    fn hand_on(&mut self) -> Result<(), Halt> {
+        let mut chunk = receive(&self.empty).map_err(|_| Halt::Stopped)?;
+        for batch in chunk.batches.drain(..) {
+            self.spare.extend(Arc::into_inner(batch));
+        }
+        chunk.slices.clear();
+        chunk.quality.clear();
+        self.number += 1;
+        self.events = 0;
+        self.filled.send(std::mem::replace(&mut self.chunk, chunk)).map_err(|_| Halt::Stopped)
+    }
+
+    /// Start decoding run `r`; the first batch is fetched by [`Order::refill`].
+    fn begin(&mut self, r: u32) -> u32 {
+        let spare = &mut self.spare;
+        let next = Next::open(self.reader, r, &self.jobs, || spare.pop().unwrap_or_default());
+        let open = Open { batch: Arc::default(), at: 0, place: (u64::MAX, 0), next };
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = open;
+                slot
+            }
+            None => {
+                self.slots.push(open);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Fetch the next batch of a run; close the run at its end. Puts the run's new head in its place.
+    fn refill(&mut self, run: u32, slot: u32) -> Result<(), Halt> {
+        loop {
+            let open = &mut self.slots[slot as usize];
+            let used = std::mem::take(&mut open.batch);
+            self.spare.extend(Arc::into_inner(used));
+            let spare = &mut self.spare;
+            let Some((batch, result)) = open.next.fetch(&self.jobs, || spare.pop().unwrap_or_default()) else {
+                self.free.push(slot);
+                return Ok(());
+            };
+            let first = batch.events.first().map(|e| e.ts);
+            if !batch.quality.is_empty() {
+                // It belongs here in the stream, should the sink stop near by.
+                if !self.chunk.slices.is_empty() {
+                    self.hand_on()?;
+                }
+                self.chunk.quality.absorb(&batch.quality);
+            }
+            let open = &mut self.slots[slot as usize];
+            (open.batch, open.at, open.place) = (Arc::new(batch), 0, (u64::MAX, 0));
+            result.map_err(Halt::Failed)?;
+            if let Some(ts) = first {
+                self.insert(Head { ts, run, slot });
+                return Ok(());
+            }
+        }
+    }
+}
