@@ -225,6 +225,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::IoBound => &["syscalls", "irqs"],
         Class::FunneledDriver => &["irqs", "cpus"],
         Class::MpUpOverhead => &["syscalls"],
+        Class::HardwareBandwidth => &["procs", "syscalls --by thread"],
         Class::CpuOverload => &["switches", "procs"],
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],

@@ -80,7 +80,8 @@ pub(crate) enum Mode {
 pub struct Thread {
     /// System call in progress.
     pub(crate) call: Option<Call>,
-    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then.
+    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
+    /// with [`crate::stretches::FAULTED`] if a page fault came since.
     pub(crate) stretch: Option<(Nanos, u8)>,
     /// Thread id.
     pub tid: Tid,
