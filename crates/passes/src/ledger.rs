@@ -30,14 +30,14 @@ const LAST_PCT: u64 = 60;
 
 /// A thread whose time on a CPU, or ready for one, others wait for through pipes and sockets for no
 /// longer than this part of it, in per cent: one partner waits while the other works. The two have one
-/// CPU's worth of work, and nobody stands in line, if nobody else waits for the same pipe or socket. Where n threads share k tokens it is (n - k) / k.
+/// CPU's worth of work, and nobody stands in line, if nobody else uses the same pipe or socket. Where n threads share k tokens it is (n - k) / k.
 const PARTNER_PCT: u64 = 125;
 
 /// Whom threads wait for.
 pub(crate) struct Awaited {
     server: Option<Server>,
     partners: BTreeSet<Slot>,
-    one_waiter: BTreeSet<Object>,
+    between_two: BTreeSet<Object>,
 }
 
 impl WaitRow {
@@ -114,7 +114,7 @@ impl Analysis {
         };
         Awaited {
             server: self.server(),
-            one_waiter: self.with_one_waiter(),
+            between_two: self.between_two(),
             partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
         }
     }
@@ -128,7 +128,7 @@ impl Analysis {
             "one-server"
         } else if r.is_stream()
             && r.waker.is_some_and(|w| awaited.partners.contains(&w))
-            && awaited.one_waiter.contains(&self.engine.waits.find(r.object))
+            && awaited.between_two.contains(&self.engine.waits.find(r.object))
         {
             "no-work"
         } else {
