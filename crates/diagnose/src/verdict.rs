@@ -42,6 +42,12 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     // verdict only if nothing else holds.
     let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
     let best = holding().find(|f| !mild(f)).or_else(|| holding().find(|f| f.class == Class::MpUpOverhead)).or_else(|| holding().next());
+    // Where threads lack CPUs far more than they leave them idle, whoever they wait for lacks one too.
+    let queued = holding().find(|f| f.class == Class::CpuOverload);
+    let best = match (best, queued) {
+        (Some(b), Some(q)) if b.class == Class::WorkloadImbalance && q.share >= b.share * 2.0 => Some(q),
+        _ => best,
+    };
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
     // Whether calls cost more because of others shows only where they were made often enough.
     let judged = facts.analysis.cpus == 1 || !facts.contended.is_empty();

@@ -322,6 +322,11 @@ impl Analysis {
         rows
     }
 
+    /// Time during which at least one work item with this function (the id of its row) was in progress.
+    pub fn work_busy_ns(&self, id: u64) -> Nanos {
+        self.engine.irqs.busy.get(&id).map_or(0, |b| b.total)
+    }
+
     /// sar's rates: the system first, then each CPU if asked for.
     pub fn sar(&self, per_cpu: bool) -> Vec<SarRow> {
         let wall = self.wall_ns();

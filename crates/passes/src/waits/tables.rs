@@ -413,6 +413,17 @@ impl Analysis {
         waits.things[object.0 as usize].kind == Kind::Futex && waits.usage(object) == FutexUse::Barrier
     }
 
+    /// Objects that one and the same thread waits for, by their final numbers.
+    pub(crate) fn with_one_waiter(&self) -> BTreeSet<Object> {
+        let waits = &self.engine.waits;
+        let mut of: BTreeMap<Object, (Slot, bool)> = BTreeMap::new();
+        for &(object, slot) in waits.waiters.keys() {
+            let first = of.entry(waits.find(object)).or_insert((slot, true));
+            first.1 &= first.0 == slot;
+        }
+        of.into_iter().filter(|o| o.1.1).map(|o| o.0).collect()
+    }
+
     /// Per thread: (time holding locks, waiting for them, execution time); `None` where the trace
     /// shows no lock or synchronisation call of it.
     pub(crate) fn lock_times(&self) -> BTreeMap<Slot, (Nanos, Nanos, Nanos)> {
