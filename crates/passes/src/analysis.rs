@@ -295,6 +295,8 @@ impl Analysis {
             .filter(|(_, s)| s.count > 0)
             .map(|((kind, id, cpu), s)| {
                 let given = self.engine.names.get(s.name);
+                // Text gives works a name and no address; what was counted by is a number of ours.
+                let id = if kind == IrqKind::Work && !given.is_empty() { 0 } else { id };
                 let (kind, name) = match kind {
                     IrqKind::Irq => ("irq", given),
                     IrqKind::Vector => ("irq", given),

@@ -212,7 +212,7 @@ pub struct SwitchRow {
 pub struct IrqRow {
     /// `irq`, `softirq` or `workqueue`.
     pub kind: &'static str,
-    /// Line, vector or function address.
+    /// Line, vector or function address; 0 where the trace has only the name of a function.
     pub id: u64,
     /// Handler, softirq or function name.
     pub name: String,
