@@ -127,6 +127,7 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
     let typically_dearer = fewer >= FEW && company.median_ns() * 100 >= alone.median_ns() * DEARER_PCT;
     let beyond = |own: Nanos| (all.total_ns as f64 - all.count as f64 * own as f64 * stretch).max(0.0) as Nanos;
     let (typical, mean) = (all.median_ns(), all.total_ns as f64 / all.count as f64);
+    let stretched_far = mean >= typical as f64 * stretch * FAR && stalls(&all) >= STALLS;
     let (own_ns, lost_ns) = if exclusion.is_some() {
         // Part of the calls had to wait, so the typical one may have; the cheapest quarter did not.
         let own = all.quantile_ns(0.25);
@@ -138,9 +139,7 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
         (typical, beyond(typical).min(begun_in_company(costs)))
     } else if harmless {
         (typical, 0)
-    } else if turns.is_some_and(|t| t <= ONE_AT_A_TIME) {
-        (typical, beyond(typical))
-    } else if turns.is_some() && mean >= typical as f64 * stretch * FAR && stalls(&all) >= STALLS {
+    } else if turns.is_some_and(|t| t <= ONE_AT_A_TIME || stretched_far) {
         (typical, beyond(typical))
     } else if free || turns.is_none() {
         (typical, 0)
