@@ -10,13 +10,14 @@
 //!   so one lock is held for much of each;
 //! * **one at a time**: one thread ends call after call while the others get nowhere, although they
 //!   are on CPUs too;
+//! * **stretched far**: much further than application code, by many stalls;
 //! * **company at the start**: calls begun while others were in the kernel cost more than those
 //!   begun alone. If they cost the same, it is not the others;
 //! * **company meanwhile**: calls with more company during their time cost more. Always there, but
 //!   a long call meets average company whatever made it long; so it counts only if most of the calls
 //!   do not sleep, and do not end as close together as chance would have it.
 
-use holdup_passes::{Analysis, Costs, Exclusion, Group, SyscallRow};
+use holdup_passes::{Analysis, Costs, Exclusion, Group, Spread, SyscallRow};
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
@@ -24,13 +25,16 @@ use std::collections::BTreeMap;
 /// A mean or quantile over fewer calls says nothing.
 const FEW: u64 = 20;
 /// Fewer calls begun alone, or in company, do not prove that company costs nothing.
-const MANY: u64 = 100;
+const MANY: u64 = 200;
 /// Calls in company that cost no more than this much of those alone, in per cent: no contention.
 const SAME_PCT: u64 = 110;
 /// Calls in company that cost this much of those alone, in per cent, if there were this many of
 /// each: contention, whatever the rest says. Stolen CPUs make means differ by chance up to this.
 const DEARER_PCT: u64 = 200;
 const VERY_MANY: u64 = 500;
+/// The same for fewer calls: this many.
+const MUCH_DEARER_PCT: u64 = 1000;
+const RATHER_MANY: u64 = 100;
 /// Ends so close that this many were expected and at most one in [`MISSING`] of them was seen:
 /// calls exclude each other. A Poisson variable of mean 8 is below 3 once in 70 times.
 const EXPECTED: f64 = 8.0;
@@ -41,6 +45,9 @@ const FREE_SEEN: f64 = 4.0;
 /// Changes of the thread that ends a call, as part of what independent threads would have: below
 /// this one thread gets on at a time. Two independent ones change places half of the time.
 const ONE_AT_A_TIME: f64 = 0.5;
+/// Calls stretched so many times further than application code, by so many stalls: not by chance.
+const FAR: f64 = 2.0;
+const STALLS: f64 = 50.0;
 /// Part of the application's stretches that nothing disturbs: what takes CPUs away hits fewer than a tenth.
 const UNDISTURBED: f64 = 0.9;
 
@@ -115,23 +122,25 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
     let fewer = alone.count.min(company.count);
     let company_pct = (fewer >= FEW).then(|| company.mean_ns() * 100 / alone.mean_ns().max(1));
     let harmless = fewer >= MANY && company_pct.is_some_and(|pct| pct <= SAME_PCT);
-    let dearer = fewer >= VERY_MANY && company_pct.is_some_and(|pct| pct >= DEARER_PCT);
+    let dearer = company_pct.is_some_and(|pct| fewer >= VERY_MANY && pct >= DEARER_PCT || fewer >= RATHER_MANY && pct >= MUCH_DEARER_PCT);
     // Medians are not moved by what takes CPUs away: fewer calls will do.
     let typically_dearer = fewer >= FEW && company.median_ns() * 100 >= alone.median_ns() * DEARER_PCT;
     let beyond = |own: Nanos| (all.total_ns as f64 - all.count as f64 * own as f64 * stretch).max(0.0) as Nanos;
-    let typical = all.median_ns();
+    let (typical, mean) = (all.median_ns(), all.total_ns as f64 / all.count as f64);
     let (own_ns, lost_ns) = if exclusion.is_some() {
         // Part of the calls had to wait, so the typical one may have; the cheapest quarter did not.
         let own = all.quantile_ns(0.25);
         (own, beyond(own))
     } else if typically_dearer {
         let own = alone.median_ns();
-        (own, beyond(own).min(begun_in_company(costs)))
+        (own, beyond(own).min(begun_in_company(costs)).max(beyond(typical)))
     } else if dearer {
         (typical, beyond(typical).min(begun_in_company(costs)))
     } else if harmless {
         (typical, 0)
     } else if turns.is_some_and(|t| t <= ONE_AT_A_TIME) {
+        (typical, beyond(typical))
+    } else if turns.is_some() && mean >= typical as f64 * stretch * FAR && stalls(&all) >= STALLS {
         (typical, beyond(typical))
     } else if free || turns.is_none() {
         (typical, 0)
@@ -139,6 +148,12 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
         (typical, beyond(typical).min(begun_in_company(costs).max(met_company(analysis, call.nr))))
     };
     Some(Contended { name: call.name.clone(), nr: call.nr, kind, mean_ns: all.mean_ns(), own_ns, lost_ns, exclusion, company_pct, turns })
+}
+
+/// How many independent stalls a sum of calls far above the typical one amounts to: (sum x)^2 / sum x^2.
+fn stalls(all: &Spread) -> f64 {
+    let (sum, squares) = all.beyond(all.median_ns() * 4);
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
 /// How often another thread ends the next call, against drawing it by lot.

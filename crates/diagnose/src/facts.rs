@@ -111,7 +111,7 @@ impl<'a> Facts<'a> {
     pub fn cpu_in_turns(&self, kinds: &[WaitKind]) -> Nanos {
         let cpu = self.cpu_in(kinds);
         let blocked: Nanos = self.calls_of(kinds).filter_map(|c| c.blocked_ns).sum();
-        if blocked * 10 >= cpu { cpu } else { 0 }
+        if blocked * NEVER_SLEEPS >= cpu { cpu } else { 0 }
     }
 
     /// Calls of these kinds, most elapsed time first.
@@ -160,6 +160,8 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Threads that sleep in a call for less than one part in so many of its CPU time do not sleep in it.
+const NEVER_SLEEPS: u64 = 50;
 /// CPU time lost in a call counts as its threads' own taking turns if they sleep in it for each other
 /// for at least this part of it.
 const SLEEPS: u64 = 3;

@@ -257,10 +257,9 @@ fn threads(f: &Facts<'_>) -> Question {
         },
         tables: &["procs", "switches"],
     };
-    if let Some(class) = Class::from_id("hardware-bandwidth") {
-        let why = "counters or a trace of fewer CPUs show it";
-        q.branches.push(branch("they work, but each slower than alone: memory, caches", why, To::Class(class)));
-    }
+    let slow = rules::hardware_bandwidth(f);
+    let why = slow.ruled_out.unwrap_or(slow.summary);
+    q.branches.push(branch("they work, but each slower than alone: memory, caches", why, To::Class(Class::HardwareBandwidth)));
     q
 }
 

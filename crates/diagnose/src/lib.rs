@@ -16,6 +16,7 @@ pub mod metrics;
 mod record;
 mod report;
 pub mod rules;
+mod slowdown;
 mod thresholds;
 mod verdict;
 

@@ -40,6 +40,8 @@ classes! {
     FunneledDriver = "funneled-driver",
     /// The same work takes a longer kernel path than on one CPU.
     MpUpOverhead = "mp-up-overhead",
+    /// CPUs busy, but slowed down: memory bandwidth, cache lines fought for, the other half of the core.
+    HardwareBandwidth = "hardware-bandwidth",
     /// The disks, not the processors.
     IoBound = "io-bound",
     /// More work than processors.

@@ -158,3 +158,20 @@ fn the_ledger_closes() {
         assert_eq!(leaves, d.ledger.capacity_ns, "{file}");
     }
 }
+
+#[test]
+fn cycles_per_instruction_that_grow_with_the_cpus_are_the_hardwares() {
+    let d = diagnosis("figures/bandwidth.toml", None);
+    assert_eq!(d.verdict.class, Class::HardwareBandwidth);
+    // 97 % user, of which 1 - 0.90 / 2.34 would not be needed.
+    let finding = d.findings.iter().find(|f| f.class == Class::HardwareBandwidth).unwrap();
+    assert!((finding.share - 59.7).abs() < 0.1, "{}", finding.share);
+    let of = |counters: &str| {
+        let figures = Figures::parse(&format!("counters = [{counters}]\n[sar]\npct_usr = 90\n"), None).unwrap();
+        judge("x", &figures, Thresholds::default()).verdict.class
+    };
+    let same = "{ cpus = 1, cycles = 20, instructions = 10 }, { cpus = 4, cycles = 21, instructions = 10 }";
+    let quick = "{ cpus = 1, cycles = 3, instructions = 10 }, { cpus = 4, cycles = 6, instructions = 10 }";
+    assert_ne!(of(same), Class::HardwareBandwidth);
+    assert_ne!(of(quick), Class::HardwareBandwidth);
+}

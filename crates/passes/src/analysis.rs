@@ -1,12 +1,14 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
-use crate::costs::Costs;
+use crate::costs::{Costs, QUARTERS};
+use crate::counters::Counts;
 use crate::crowding::CrowdedCall;
 use crate::engine::Engine;
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
 use crate::rows::*;
+use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
 use crate::waits::Object;
@@ -322,6 +324,11 @@ impl Analysis {
         rows
     }
 
+    /// Time during which at least one work item with this function (the id of its row) was in progress.
+    pub fn work_busy_ns(&self, id: u64) -> Nanos {
+        self.engine.irqs.busy.get(&id).map_or(0, |b| b.total)
+    }
+
     /// sar's rates: the system first, then each CPU if asked for.
     pub fn sar(&self, per_cpu: bool) -> Vec<SarRow> {
         let wall = self.wall_ns();
@@ -396,6 +403,17 @@ impl Analysis {
     /// What a system call, and the application's stretches that lead to it, cost among their likes.
     pub fn costs(&self, nr: u32) -> Option<&Costs> {
         self.engine.costs.get(nr)
+    }
+
+    /// How long each thread's own code took between two system calls, by the call it led to.
+    pub fn stretches(&self) -> Vec<(Slot, u32, &Stretches)> {
+        self.engine.stretches.rows()
+    }
+
+    /// What the processor's counters say about each thread's own code, by the quarter of the CPUs
+    /// that were busy.
+    pub fn counters(&self) -> impl Iterator<Item = (Slot, &[Counts; QUARTERS])> {
+        self.engine.counters.rows()
     }
 
     /// The blame's books, for tests: the parts shared out, with what divisions left over, and the

@@ -114,6 +114,15 @@ impl Spread {
         if wanted > 0.0 { sum / wanted } else { 0.0 }
     }
 
+    /// Sum, and sum of the squares, of the pieces that cost at least this, in ns and ns^2.
+    pub fn beyond(&self, ns: Nanos) -> (f64, f64) {
+        let from = bucket(ns);
+        self.buckets.iter().enumerate().skip(from).filter(|b| *b.1 > 0).fold((0.0, 0.0), |(sum, squares), (i, &n)| {
+            let cost = (low(i) + low(i + 1)) / 2.0;
+            (sum + n as f64 * cost, squares + n as f64 * cost * cost)
+        })
+    }
+
     /// The typical cost.
     pub fn median_ns(&self) -> Nanos {
         self.quantile_ns(0.5)

@@ -56,6 +56,21 @@ pub(crate) struct Irqs {
     pub(crate) rows: FxHashMap<IrqKey, IrqStats>,
     /// Work items in progress: start, function, name, CPU.
     works: FxHashMap<u64, (Nanos, u64, NameId, Cpu)>,
+    /// By function: how many of its work items are in progress, since when any, and for how long in all.
+    pub(crate) busy: FxHashMap<u64, Busy>,
+}
+
+/// Time during which at least one work item of a function was in progress.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Busy {
+    now: u32,
+    since: Nanos,
+    pub(crate) total: Nanos,
+}
+
+/// Text gives a name and no address: the name's id then keeps functions apart.
+fn function_id(function: u64, name: NameId) -> u64 {
+    if function != 0 { function } else { name.0 as u64 }
 }
 
 /// A kernel runs at most some thousands of works at once; more means lost ends.
@@ -74,15 +89,25 @@ impl Irqs {
 
     pub(crate) fn work_start(&mut self, now: Nanos, cpu: Cpu, work: u64, function: u64, name: NameId) {
         if self.works.len() < MAX_WORKS || self.works.contains_key(&work) {
-            self.works.insert(work, (now, function, name, cpu));
+            let unfinished = self.works.insert(work, (now, function, name, cpu));
+            let busy = self.busy.entry(function_id(function, name)).or_default();
+            if busy.now == 0 {
+                busy.since = now;
+            }
+            busy.now += unfinished.is_none() as u32;
         }
     }
 
     /// False if the start was not seen.
     pub(crate) fn work_end(&mut self, now: Nanos, work: u64) -> bool {
         let Some((start, function, name, cpu)) = self.works.remove(&work) else { return false };
-        // Text gives a name and no address: the name's id then keeps functions apart.
-        let id = if function != 0 { function } else { name.0 as u64 };
+        let id = function_id(function, name);
+        if let Some(busy) = self.busy.get_mut(&id) {
+            busy.now = busy.now.saturating_sub(1);
+            if busy.now == 0 {
+                busy.total += now.saturating_sub(busy.since);
+            }
+        }
         let row = self.rows.entry((IrqKind::Work, id, cpu)).or_default();
         row.name = name;
         row.ran(start, now);
@@ -91,5 +116,6 @@ impl Irqs {
 
     pub(crate) fn restart(&mut self) {
         self.rows.clear();
+        self.busy.clear();
     }
 }

@@ -9,21 +9,44 @@ use crate::analysis::{Analysis, WaitRow};
 use crate::blame::Cause;
 use crate::rows::{Ledger, LedgerNode, percent};
 use crate::threads::Slot;
+use crate::waits::Object;
+use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of the wall time a thread must exist to be judged by its life, in per cent: recordings
 /// start before the work does.
 const SERVER_LIFE_PCT: u64 = 40;
 /// Share of its life a thread must have been running (or ready) to count as a server that
-/// others wait for because it is busy, in per cent. The server of AIX case 4 ran 95 % of one CPU;
-/// a lock's holder among N equal workers runs about 100/N %.
-const SERVER_BUSY_PCT: u64 = 75;
+/// others wait for because it is busy, in per cent. The server of AIX case 4 ran 95 % of one CPU, one
+/// on a machine that was taken away from it now and then 65 %; a lock's holder among N equal workers
+/// runs about 100/N %, and ends no more waits than the others.
+const SERVER_BUSY_PCT: u64 = 60;
 /// Share of all waiting time it must have ended, in per cent. Servers of the labelled corpus end
 /// 98 % and more; two workers that hand a turn to each other end half each, up to two thirds.
 const SERVER_WAKES_PCT: u64 = 80;
 /// Share of the waiting time at barriers that one thread must have ended to be named, in per cent.
 const LAST_PCT: u64 = 60;
+
+/// A thread whose time on a CPU, or ready for one, others wait for through pipes and sockets for no
+/// longer than this part of it, in per cent: one partner waits while the other works. The two have one
+/// CPU's worth of work, and nobody stands in line, if nobody else uses the same pipe or socket. Where n threads share k tokens it is (n - k) / k.
+const PARTNER_PCT: u64 = 125;
+
+/// Whom threads wait for.
+pub(crate) struct Awaited {
+    server: Option<Server>,
+    partners: BTreeSet<Slot>,
+    between_two: BTreeSet<Object>,
+}
+
+impl WaitRow {
+    /// A wait for what another thread sends: through a pipe or socket.
+    fn is_stream(&self) -> bool {
+        let kind = self.call.as_deref().map(holdup_syscalls::wait_kind);
+        self.cause == Cause::KernelService && matches!(kind, Some(WaitKind::ReadWrite | WaitKind::Socket))
+    }
+}
 
 /// The thread everybody waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,12 +99,41 @@ impl Analysis {
             .or_else(|| most(&last).map(|m| server(m, at_barriers)).filter(|s| lives_long(s) && ends(s, LAST_PCT) && at_barriers * 2 > all))
     }
 
+    /// Whom threads wait for, over all waits.
+    pub(crate) fn awaited(&self) -> Awaited {
+        let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
+        for r in self.wait_rows() {
+            if let (true, Some(w)) = (r.is_stream(), r.waker) {
+                *streams.entry(w).or_default() += r.sum.wait_ns;
+            }
+        }
+        let alone = |&(w, wait): &(Slot, Nanos)| {
+            let t = self.thread(w);
+            let busy = t.running_ns + t.woken_ns + t.preempted_ns;
+            wait as u128 * 100 <= busy as u128 * PARTNER_PCT as u128
+        };
+        Awaited {
+            server: self.server(),
+            between_two: self.between_two(),
+            partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
+        }
+    }
+
     /// The leaf of the ledger that a wait's share belongs to.
-    pub(crate) fn leaf(&self, r: &WaitRow, server: Option<Server>) -> &'static str {
+    pub(crate) fn leaf(&self, r: &WaitRow, awaited: &Awaited) -> &'static str {
         let turns = matches!(r.cause, Cause::ThreadSync | Cause::KernelService);
         // At a barrier everybody waits for the one who comes last.
-        let one = turns && (server.is_some_and(|s| r.waker == Some(s.slot)) || self.is_barrier(r.object));
-        if one { "one-server" } else { r.cause.path() }
+        let one = turns && (awaited.server.is_some_and(|s| r.waker == Some(s.slot)) || self.is_barrier(r.object));
+        if one {
+            "one-server"
+        } else if r.is_stream()
+            && r.waker.is_some_and(|w| awaited.partners.contains(&w))
+            && awaited.between_two.contains(&self.engine.waits.find(r.object))
+        {
+            "no-work"
+        } else {
+            r.cause.path()
+        }
     }
 
     /// Where every CPU-second went.
@@ -98,9 +150,9 @@ impl Analysis {
         let capacity = self.capacity_ns();
 
         let mut shares: BTreeMap<&'static str, u128> = BTreeMap::new();
-        let server = self.server();
+        let awaited = self.awaited();
         for r in self.wait_rows() {
-            *shares.entry(self.leaf(&r, server)).or_default() += r.sum.share;
+            *shares.entry(self.leaf(&r, &awaited)).or_default() += r.sum.share;
         }
         let share = |path: &str| (shares.get(path).copied().unwrap_or(0) >> 32) as u64;
         // The waits' shares and the CPUs' idle time are measured by different machines; where

@@ -80,7 +80,8 @@ pub(crate) enum Mode {
 pub struct Thread {
     /// System call in progress.
     pub(crate) call: Option<Call>,
-    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then.
+    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
+    /// with [`crate::stretches::FAULTED`] if a page fault came since.
     pub(crate) stretch: Option<(Nanos, u8)>,
     /// Thread id.
     pub tid: Tid,
@@ -147,8 +148,6 @@ pub struct Thread {
     pub(crate) iowait_cpu: Option<Cpu>,
     /// Who woke it last: the thread, if one did, not an interrupt.
     pub(crate) waker: Option<Slot>,
-    /// Its last sleep for something outside: a timer, a terminal, work that did not come.
-    pub(crate) rested: Option<(Nanos, Nanos)>,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
     pub(crate) ended_wait_ns: Nanos,
     /// Moves to another CPU.
@@ -192,7 +191,6 @@ impl Thread {
             contended: 0,
             pid_inferred: false,
             iowait_cpu: None,
-            rested: None,
             waker: None,
             running_ns: 0,
             irq_ns: 0,

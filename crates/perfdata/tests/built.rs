@@ -108,6 +108,35 @@ fn side_band_records_become_events() {
 }
 
 #[test]
+fn counters_beside_tracepoints_say_how_much_was_counted_and_where() {
+    for big in [false, true] {
+        for container in CONTAINERS {
+            let mut b = Builder::new(big);
+            b.counters = true;
+            b.switch(10, 0, 1, 7);
+            b.cycles(20, 0, 7, 0x40_1000, 650_000);
+            b.cycles(30, 0, 7, 0x40_1004, 700_000);
+            b.switch(40, 0, 7, 0);
+            let file = open_bytes(&b.build(container)).unwrap();
+            assert_eq!(file.info().events[2].name, "cycles:u");
+            assert!(file.info().capabilities.counters && file.info().capabilities.switches);
+            let mut batch = holdup_trace::Batch::new();
+            let mut decoder = file.decoder(0);
+            while decoder.fill(&mut batch).unwrap() {}
+            let samples: Vec<_> = batch.events.iter().filter(|e| e.id == EventId(2)).collect();
+            let counted: Vec<(u64, Tid, u64, &[u64])> = samples
+                .iter()
+                .filter_map(|e| match e.what {
+                    What::Sample { period, stack } => Some((e.ts, e.tid, period, batch.stack(stack))),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(counted, [(20, Tid(7), 650_000, &[0x40_1000][..]), (30, Tid(7), 700_000, &[0x40_1004])], "{big} {container:?}");
+        }
+    }
+}
+
+#[test]
 fn events_later_than_a_round_permits_are_counted_and_put_in_place() {
     let mut b = Builder::new(false);
     b.switch(100, 0, 1, 0);

@@ -33,7 +33,8 @@ impl TraceBuilder {
     }
 
     fn id(&mut self, system: &str, name: &str) -> EventId {
-        let full = format!("{system}:{name}");
+        // Counters have no system.
+        let full = if system.is_empty() { name.to_owned() } else { format!("{system}:{name}") };
         if let Some(i) = self.info.events.iter().position(|e| e.name == full) {
             return EventId(i as u16);
         }

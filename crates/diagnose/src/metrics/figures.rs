@@ -20,6 +20,7 @@ struct File {
     semaphores: Vec<Semaphore>,
     commands: Vec<Command>,
     runs: Vec<Run>,
+    counters: Vec<Counters>,
     /// More cases.
     case: Vec<Figures>,
 }
@@ -52,6 +53,8 @@ pub struct Figures {
     pub commands: Vec<Command>,
     /// The same work on several numbers of CPUs.
     pub runs: Vec<Run>,
+    /// What the processors' counters said, likewise.
+    pub counters: Vec<Counters>,
 }
 
 /// sar's figures; keys as in holdup's own `sar` rows.
@@ -230,6 +233,18 @@ pub struct Run {
     pub waiting_ratio_pct: Option<f64>,
 }
 
+/// What the processors' counters said about application code on some number of CPUs (`perf stat`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Counters {
+    /// Processors in use.
+    pub cpus: u32,
+    /// Cycles, in any unit.
+    pub cycles: f64,
+    /// Instructions, in the same unit.
+    pub instructions: f64,
+}
+
 /// Why a file of figures cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FiguresError {
@@ -283,8 +298,9 @@ impl Figures {
         } else {
             toml::from_str(text).map_err(|e| FiguresError::Syntax(e.to_string()))?
         };
-        let File { source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs, case } = file;
-        let mut own = Figures { name: None, source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs };
+        let File { source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs, counters, case } = file;
+        let mut own =
+            Figures { name: None, source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs, counters };
         if case.is_empty() {
             own.check()?;
             return Ok(vec![own]);
@@ -317,6 +333,9 @@ impl Figures {
         if self.cpus == Some(0) || self.runs.iter().any(|r| r.cpus == 0 || r.seconds <= 0.0) || self.seconds.is_some_and(|s| s <= 0.0) {
             return Err(FiguresError::Value("cpus and seconds must be more than 0".to_owned()));
         }
+        if self.counters.iter().any(|c| c.cpus == 0 || c.cycles <= 0.0 || c.instructions <= 0.0) {
+            return Err(FiguresError::Value("counters: cpus, cycles and instructions must be more than 0".to_owned()));
+        }
         let json = serde_json::to_value(self).map_err(|e| FiguresError::Syntax(e.to_string()))?;
         check_numbers("", &json)?;
         if let Some(s) = &self.sar {
@@ -330,7 +349,7 @@ impl Figures {
 
     /// The largest number of CPUs anything was measured on.
     pub fn processors(&self) -> Option<u32> {
-        self.cpus.or_else(|| self.runs.iter().map(|r| r.cpus).max())
+        self.cpus.or_else(|| self.runs.iter().map(|r| r.cpus).chain(self.counters.iter().map(|c| c.cpus)).max())
     }
 }
 
@@ -388,6 +407,7 @@ mod tests {
             "[[semaphores]]\nname = \"x\"\nrequests_per_s = -5",
             "{ \"cpus\": 4",
             "[[runs]]\ncpus = 0\nseconds = 1",
+            "[[counters]]\ncpus = 2\ncycles = 5",
         ] {
             assert!(Figures::parse(text, None).is_err(), "{text}");
         }

@@ -1,8 +1,8 @@
-//! What is no lock and no imbalance: disks, too few CPUs, the price of the multiprocessor kernel.
+//! What is no lock and no imbalance: disks, too few CPUs, slow memory, the price of the multiprocessor kernel.
 
 use super::{Kernel, View, given};
 use crate::report::{Class, Evidence, Finding};
-use crate::rules::{BUSY, KERNEL, MATTERS, OVERHEAD, QUEUE};
+use crate::rules::{BUSY, CPI, KERNEL, MATTERS, OVERHEAD, QUEUE, SLOWER, hardware_advice};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else { return view.silent(Class::IoBound, "waiting for disks is not given (sar, pct_wio)") };
@@ -53,5 +53,35 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
         small.map(|k| format!("{overhead:.1} % longer, but the kernel takes only {k:.0} % of the time"))
     };
     f.advice = vec!["fewer, larger system calls; otherwise this is the price of a multiprocessor kernel".to_owned()];
+    f
+}
+
+/// Cycles per instruction on the most CPUs against those on the fewest.
+pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
+    let class = Class::HardwareBandwidth;
+    let runs = &view.figures.counters;
+    let (Some(few), Some(many)) = (runs.iter().min_by_key(|c| c.cpus), runs.iter().max_by_key(|c| c.cpus).filter(|c| c.cpus > 1)) else {
+        return view.silent(class, "needs cycles and instructions on few CPUs and on all (counters; perf stat -e cycles:u,instructions:u)");
+    };
+    if few.cpus == many.cpus {
+        return view.silent(class, "counters of one number of CPUs have nothing to be compared with");
+    }
+    let per_instruction = |c: &super::Counters| c.cycles / c.instructions;
+    let (alone, cpi) = (per_instruction(few), per_instruction(many));
+    let slower = (cpi / alone - 1.0) * 100.0;
+    // Without sar nobody knows how much of the time application code took.
+    let share = view.usr.map_or(f64::NAN, |usr| usr * (1.0 - alone / cpi).max(0.0));
+    let summary = format!("an instruction takes {cpi:.2} cycles on {} CPUs and {alone:.2} on {}", many.cpus, few.cpus);
+    let mut f = view.finding(class, share, summary);
+    f.evidence = vec![
+        Evidence::of("cycles per instruction with many CPUs busy, against few", slower, "% more", "counters").against(view.limit(&SLOWER)),
+        Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters").against(view.limit(&CPI)),
+    ];
+    if slower < view.limit(&SLOWER) {
+        f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
+    } else if cpi < view.limit(&CPI) {
+        f.ruled_out = Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
+    }
+    f.advice = hardware_advice();
     f
 }

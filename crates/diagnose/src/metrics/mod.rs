@@ -16,7 +16,7 @@ mod locks;
 mod machine;
 mod serialization;
 
-pub use figures::{Command, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar, Semaphore, SystemCall};
+pub use figures::{Command, Counters, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar, Semaphore, SystemCall};
 
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
 use crate::rules::MATTERS;
@@ -129,6 +129,7 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
         serialization::threads(&view),
         locks::check(&view),
         machine::mp_up_overhead(&view),
+        machine::hardware_bandwidth(&view),
         machine::io_bound(&view),
         machine::cpu_overload(&view),
     ];
@@ -165,7 +166,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         return verdict(best.class, 0.55 + clear, best.summary.clone(), runner_up.map(|r| r.class), reservations);
     }
     let f = view.figures;
-    let measured = !(f.semaphores.is_empty() && f.commands.is_empty() && f.runs.is_empty());
+    let measured = !(f.semaphores.is_empty() && f.commands.is_empty() && f.runs.is_empty() && f.counters.is_empty());
     let unknown = |what: String| verdict(Class::NotEnoughEvidence, 0.0, what, None, Vec::new());
     match (view.busy(), view.sys, view.idle) {
         (None, ..) if !measured && f.syscalls.is_empty() && f.locks.is_empty() && f.processes.is_empty() => {

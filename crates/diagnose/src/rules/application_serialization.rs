@@ -45,7 +45,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         0
     } else {
         let own = if facts.kernel_contends_in(SERVICES) { 0 } else { facts.cpu_in_turns(SERVICES) };
-        own + facts.contended.iter().filter(others).map(|c| c.lost_ns).sum::<u64>()
+        // Pipes and sockets are used for much else: beside few sleepers what they cost is no waiting.
+        own + facts.contended.iter().filter(others).map(|c| c.lost_ns).sum::<u64>().min(idle * 2)
     };
     let lost = idle + cpu;
     let top = by_call.first().map(|c| c.0.clone()).or_else(|| facts.calls_of(SERVICES).next().map(|c| c.name.clone()));

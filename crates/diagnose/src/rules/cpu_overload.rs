@@ -64,9 +64,13 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
         Evidence::of("CPU time used then", full, "% of all", "run queue").against(facts.limit(&FULL)),
         Evidence::of("threads running or ready then, per CPU", queue, "threads", "run queue").against(facts.limit(&QUEUE)),
+        Evidence::of("the same, all along", facts.queue / cpus, "threads", "run queue").against(facts.limit(&QUEUE)),
         Evidence::of("CPU time that ready threads lacked", facts.pct(facts.ready), "% of capacity", "procs runnable"),
     ];
-    f.ruled_out = if full < facts.limit(&FULL) {
+    let all_along = facts.queue / cpus;
+    f.ruled_out = if all_along >= facts.limit(&QUEUE) {
+        None
+    } else if full < facts.limit(&FULL) {
         Some(format!("CPUs are only {:.0} % busy, all of them {of_time:.0} % of the time", facts.busy()))
     } else if queue < facts.limit(&QUEUE) {
         Some(format!("only {queue:.2} threads per CPU run or want to"))

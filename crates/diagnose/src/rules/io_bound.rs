@@ -32,10 +32,10 @@ pub(super) const RULE: Rule = Rule {
 
 const MOSTLY: Threshold = Threshold {
     key: "io-bound.mostly_pct",
-    default: 40.0,
+    default: 25.0,
     unit: "% of the capacity that had work",
     meaning: "idle time for I/O that decides although it is less than all.matters_pct, as most CPUs have no work at all",
-    source: "a single thread that waits for the disk half of the time idles 12 % of four CPUs, and nothing else is worth a look",
+    source: "a single thread that waits for the disk half of the time idles 9 to 14 % of four CPUs, a quarter to a half of what had work",
 };
 const FLOOR: Threshold = Threshold {
     key: "io-bound.floor_pct",

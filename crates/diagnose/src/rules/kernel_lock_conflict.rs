@@ -32,8 +32,8 @@ use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::contention::Contended;
 use crate::facts::Facts;
-use crate::report::{Class, Evidence, Finding};
-use holdup_passes::Cause;
+use crate::report::{Class, Culprit, Evidence, Finding};
+use holdup_passes::{Cause, LockBy, LockRow};
 
 pub(super) const RULE: Rule = Rule {
     id: "kernel-lock-conflict",
@@ -51,7 +51,11 @@ fn check(facts: &Facts<'_>) -> Finding {
     let spinning: Vec<&Contended> = facts.contended.iter().filter(|c| !facts.sleeps_for_others(c)).collect();
     let excess: u64 = spinning.iter().map(|c| c.lost_ns).sum();
     // On one CPU nobody spins for another.
-    let seen = facts.ledger.ns("busy/kernel/lock-spin");
+    // Lockdep's events show more waits than the contention events that the ledger counts.
+    let locks = facts.analysis.locks(LockBy::Lock);
+    let named = |r: &LockRow| r.spin_ns.unwrap_or(0) + r.block_ns.unwrap_or(0);
+    let hottest = locks.iter().max_by_key(|r| (named(r), std::cmp::Reverse(&r.address))).filter(|r| facts.pct(named(r)) >= 1.0);
+    let seen = facts.ledger.ns("busy/kernel/lock-spin").max(locks.iter().filter_map(|r| r.spin_ns).sum());
     let spin = if facts.analysis.cpus > 1 { excess.max(seen) } else { 0 };
     let lost = idle + spin;
     let wall = facts.wall.max(1) as f64;
@@ -63,7 +67,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             idle as f64 / wall
         ),
         (_, _) if spin > 0 && spin == seen => format!(
-            "threads spin for locks of the kernel: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+            "threads spin for locks of the kernel{}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+            hottest.map_or(String::new(), |r| format!(", most of all {}", lock_name(r))),
             lost as f64 / wall,
             facts.analysis.cpus,
             idle as f64 / wall
@@ -81,9 +86,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
         Evidence::of("idle while threads slept for kernel locks", facts.pct(idle), "% of capacity", "ledger idle/kernel-locks"),
-        Evidence::of("CPU time of system calls beyond their own work", facts.pct(spin), "% of capacity", "costs of like calls"),
-        Evidence::of("spinning that contention events show", facts.pct(seen), "% of capacity", "ledger busy/kernel/lock-spin"),
-        Evidence::of("both together", facts.pct(lost), "% of capacity", "ledger").against(facts.limit(&MATTERS)),
+        Evidence::of("CPU time of system calls beyond their own work", facts.pct(excess), "% of capacity", "costs of like calls"),
+        Evidence::of("spinning that events of locks show", facts.pct(seen), "% of capacity", "ledger busy/kernel/lock-spin, locks"),
+        Evidence::of("sleeping and the larger of the two together", facts.pct(lost), "% of capacity", "ledger")
+            .against(facts.limit(&MATTERS)),
         Evidence::of("threads asleep for kernel locks, on average", waited as f64 / wall, "threads", "waits"),
     ];
     for c in spinning.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= 1.0) {
@@ -105,13 +111,25 @@ fn check(facts: &Facts<'_>) -> Finding {
     if spin > 0 {
         f.evidence.push(Evidence::of("application code: mean stretch against typical", facts.stretch, "times", "stretches between calls"));
     }
-    f.culprits = by_call.iter().take(2).map(|(name, ns)| syscall(facts, name, *ns)).collect();
+    f.culprits = hottest
+        .map(|r| Culprit { kind: "lock", id: lock_address(r).unwrap_or_default(), name: lock_name(r), ns: named(r), ..Culprit::default() })
+        .into_iter()
+        .collect();
+    f.culprits.extend(by_call.iter().take(2).map(|(name, ns)| syscall(facts, name, *ns)));
     f.culprits.extend(spinning.iter().take(2).filter(|c| c.lost_ns > 0).map(|c| syscall(facts, &c.name, c.lost_ns)));
     f.advice = vec![
         "spread the load over several of the objects that the lock guards: files, directories, address spaces, sockets".to_owned(),
         "to name the lock: perf record -a -g -e lock:contention_begin,lock:contention_end".to_owned(),
     ];
     f
+}
+
+fn lock_name(row: &LockRow) -> String {
+    row.name.clone().flatten().or_else(|| lock_address(row)).unwrap_or_else(|| "one without a name".to_owned())
+}
+
+fn lock_address(row: &LockRow) -> Option<String> {
+    row.address.flatten().map(|a| format!("{a:#x}"))
 }
 
 fn micros(ns: u64) -> String {

@@ -6,6 +6,7 @@
 mod application_serialization;
 mod cpu_overload;
 mod funneled_driver;
+mod hardware_bandwidth;
 mod io_bound;
 mod kernel_lock_conflict;
 mod mp_up_overhead;
@@ -14,6 +15,7 @@ mod workload_imbalance;
 
 pub(crate) use cpu_overload::{BUSY, QUEUE};
 pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
+pub(crate) use hardware_bandwidth::{CPI, SLOWER, advice as hardware_advice, check as hardware_bandwidth};
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
 pub(crate) use workload_imbalance::{DOMINANT, tasks_only};
 
@@ -124,6 +126,7 @@ pub const ALL: &[Rule] = &[
     kernel_lock_conflict::RULE,
     funneled_driver::RULE,
     mp_up_overhead::RULE,
+    hardware_bandwidth::RULE,
     io_bound::RULE,
     cpu_overload::RULE,
 ];

@@ -18,6 +18,8 @@ impl Engine {
         self.blame.restart(now);
         self.crowding.restart(now);
         self.costs.restart();
+        self.stretches.restart();
+        self.counters.restart();
         self.quality = Quality::default();
         self.events = 0;
         let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();

@@ -119,7 +119,9 @@ impl Engine {
         t.syscall_events += 1;
         if let Some((user0, quarter)) = t.stretch {
             t.stretch = None;
-            self.costs.stretch(nr, t.user_ns - user0, quarter);
+            let ns = t.user_ns - user0;
+            self.costs.stretch(nr, ns, quarter);
+            self.stretches.add(slot, nr, ns, quarter);
         }
         t.call = Some(Call {
             nr,
@@ -262,6 +264,6 @@ fn count_call(counts: &mut Counts, traits: &CallTraits, ret: i64) {
 /// Which quarter of `cpus` CPUs `busy` is in: `busy * QUARTERS / cpus` without the division, which
 /// would cost as much as all else together.
 #[inline]
-fn quarter(busy: usize, cpus: usize) -> u8 {
+pub(super) fn quarter(busy: usize, cpus: usize) -> u8 {
     (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
 }

@@ -21,12 +21,14 @@ mod wakeups;
 
 use crate::blame::Blame;
 use crate::costs::CostTable;
+use crate::counters::Counters;
 use crate::cpus::{Cpus, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
 use crate::locks::Locks;
 use crate::options::Detail;
-use crate::threads::{Slot, Threads};
+use crate::stretches::{FAULTED, StretchTable};
+use crate::threads::{Mode, Slot, Threads};
 use crate::waits::Waits;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
@@ -62,6 +64,8 @@ pub(crate) struct Engine {
     pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
     pub(crate) costs: CostTable,
+    pub(crate) stretches: StretchTable,
+    pub(crate) counters: Counters,
     pub(crate) quality: Quality,
     pub(crate) events: u64,
     lost: bool,
@@ -94,6 +98,8 @@ impl Engine {
             locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             costs: CostTable::default(),
+            stretches: StretchTable::default(),
+            counters: Counters::new(&info.events),
             quality: Quality::default(),
             events: 0,
             lost: false,
@@ -171,9 +177,11 @@ impl Engine {
             What::LockAcquired { lock, name } => self.lock_acquired(now, e, lock, name),
             What::LockRelease { lock, .. } => self.lock_release(now, e, lock),
             What::PageFault { .. } => self.page_fault(cpu, e.tid),
-            What::Sample { .. } => {
+            What::Sample { period, stack } => {
                 if self.fault_ids.get(e.id.0 as usize) == Some(&true) {
                     self.page_fault(cpu, e.tid);
+                } else if self.counters.counts(e.id) {
+                    self.counted(e, period, batch.stack(stack));
                 }
             }
             What::Migrate { tid, .. } => {
@@ -235,7 +243,19 @@ impl Engine {
             self.cpus.get_mut(cpu).counts.faults += 1;
         }
         if let Some(slot) = self.threads.get(tid) {
-            self.threads[slot].faults += 1;
+            let t = &mut self.threads[slot];
+            t.faults += 1;
+            if let Some((_, quarter)) = &mut t.stretch {
+                *quarter |= FAULTED;
+            }
         }
+    }
+
+    /// A sample of a counter, taken at the first address of `chain`.
+    fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
+        let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
+        let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
+        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.len());
+        self.counters.sample(e.id, slot, period, user, busy);
     }
 }

@@ -136,9 +136,6 @@ impl Engine {
         if let Some(w) = end.waker {
             self.threads[w].ended_wait_ns += now - since;
         }
-        if cause == Cause::External {
-            self.threads[slot].rested = Some((since, now));
-        }
         let waker = end.waker.map(|w| (&self.threads[w], self.threads[w].is_kthread()));
         let uninterruptible = self.threads[slot].uninterruptible;
         self.waits.ends(now, slot, wait, end, cause, nr, (g, mark.is_some()), waker, uninterruptible, &mut self.blame);
@@ -175,19 +172,11 @@ impl Engine {
             // the lock would have shown, and it was a buffer, a page or a place in a driver's queue.
             _ if t.uninterruptible && by_application && !self.caps.contention => Cause::KernelLock,
             _ if t.uninterruptible => Cause::Io,
-            Some(WaitKind::ReadWrite | WaitKind::Socket) if by_application && !self.rested(slot, waker) => Cause::KernelService,
+            Some(WaitKind::ReadWrite | WaitKind::Socket) if by_application => Cause::KernelService,
             Some(WaitKind::DiskSync) => Cause::Io,
             Some(_) => Cause::External,
             None => Cause::Unknown,
         }
-    }
-
-    /// Whether whom a thread waited for had itself nothing to do for most of that wait: a server is
-    /// idle, not held up, while its client sleeps.
-    fn rested(&self, slot: Slot, waker: Option<Slot>) -> bool {
-        let wait = self.threads[slot].since;
-        let Some((from, to)) = waker.and_then(|w| self.threads[w].rested) else { return false };
-        to.saturating_sub(from.max(wait)) * 2 >= self.now.saturating_sub(wait)
     }
 
     /// What a thread slept for, where only switches and wake-ups were recorded. Threads of one process

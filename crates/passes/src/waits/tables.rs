@@ -413,6 +413,16 @@ impl Analysis {
         waits.things[object.0 as usize].kind == Kind::Futex && waits.usage(object) == FutexUse::Barrier
     }
 
+    /// Objects between two threads, who wait for each other and for nobody else, by their final numbers.
+    pub(crate) fn between_two(&self) -> BTreeSet<Object> {
+        let waits = &self.engine.waits;
+        let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
+        for &(object, slot) in waits.waiters.keys().chain(waits.wakes.keys()) {
+            of.entry(waits.find(object)).or_default().insert(slot);
+        }
+        of.into_iter().filter(|o| o.1.len() <= 2).map(|o| o.0).collect()
+    }
+
     /// Per thread: (time holding locks, waiting for them, execution time); `None` where the trace
     /// shows no lock or synchronisation call of it.
     pub(crate) fn lock_times(&self) -> BTreeMap<Slot, (Nanos, Nanos, Nanos)> {

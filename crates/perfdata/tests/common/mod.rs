@@ -10,6 +10,8 @@ use std::path::Path;
 pub const TRACEPOINT: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 16;
 /// The same with CALLCHAIN.
 pub const WITH_CHAIN: u64 = TRACEPOINT | 1 << 5;
+/// IP, TID, TIME, CPU, PERIOD, IDENTIFIER: what perf asks for with counters beside tracepoints.
+const COUNTER: u64 = TRACEPOINT & !(1 << 10);
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 
 pub const SWITCH_ID: u16 = 5;
@@ -18,6 +20,8 @@ pub const CONTENTION_ID: u16 = 6;
 /// Ids of the two attrs every built file has: a sched_switch and a lock:contention_begin.
 pub const ID_SWITCH: u64 = 100;
 pub const ID_CONTENTION: u64 = 200;
+/// Id of `cycles:u`, in files with [`Builder::counters`].
+pub const ID_CYCLES: u64 = 300;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Container {
@@ -31,11 +35,13 @@ pub struct Builder {
     pub big: bool,
     pub records: Vec<u8>,
     pub tracing: bool,
+    /// `cycles:u` was recorded too.
+    pub counters: bool,
 }
 
 impl Builder {
     pub fn new(big: bool) -> Builder {
-        Builder { big, records: Vec::new(), tracing: true }
+        Builder { big, records: Vec::new(), tracing: true, counters: false }
     }
 
     pub fn u16(&self, v: u16) -> [u8; 2] {
@@ -161,8 +167,33 @@ impl Builder {
         a
     }
 
-    fn attrs(&self) -> [(Vec<u8>, u64); 2] {
-        [(self.attr(SWITCH_ID, TRACEPOINT), ID_SWITCH), (self.attr(CONTENTION_ID, WITH_CHAIN), ID_CONTENTION)]
+    fn attrs(&self) -> Vec<(Vec<u8>, u64)> {
+        let mut attrs = vec![(self.attr(SWITCH_ID, TRACEPOINT), ID_SWITCH), (self.attr(CONTENTION_ID, WITH_CHAIN), ID_CONTENTION)];
+        if self.counters {
+            attrs.push((self.cycles_attr(), ID_CYCLES));
+        }
+        attrs
+    }
+
+    /// PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 4000 samples a second, without kernel and hypervisor.
+    fn cycles_attr(&self) -> Vec<u8> {
+        const FREQ: u64 = 1 << 10;
+        let flags = SAMPLE_ID_ALL | FREQ | 1 << 5 | 1 << 6;
+        let mut a = self.attr(0, COUNTER);
+        a[..4].copy_from_slice(&self.u32(0));
+        a[16..24].copy_from_slice(&self.u64(4000));
+        a[40..48].copy_from_slice(&self.u64(if self.big { flags.reverse_bits() } else { flags }));
+        a
+    }
+
+    /// A sample of `cycles:u`: `period` more since the one before.
+    pub fn cycles(&mut self, ts: u64, cpu: u32, tid: u32, ip: u64, period: u64) {
+        let mut b = [self.u64(ID_CYCLES), self.u64(ip)].concat();
+        b.extend(self.words(&[tid, tid]));
+        b.extend(self.u64(ts));
+        b.extend(self.words(&[cpu, 0]));
+        b.extend(self.u64(period));
+        self.push(9, 2, &b);
     }
 
     pub fn tracing_data(&self) -> Vec<u8> {
@@ -213,7 +244,7 @@ impl Builder {
         let hostname: Vec<u8> = [&self.u32(8)[..], b"machine\0"].concat();
         let sections = [tracing, hostname];
         let attrs_at = table + 32 + sections.iter().map(|s| s.len() as u64).sum::<u64>();
-        for v in [104, 152, attrs_at, 152 * 2, data, records.len() as u64, 0, 0, 1 << 1 | 1 << 3, 0, 0, 0] {
+        for v in [104, 152, attrs_at, 152 * attrs.len() as u64, data, records.len() as u64, 0, 0, 1 << 1 | 1 << 3, 0, 0, 0] {
             f.extend(self.u64(v));
         }
         f.extend(records);
@@ -224,7 +255,7 @@ impl Builder {
             at += s.len() as u64;
         }
         sections.iter().for_each(|s| f.extend(s));
-        let ids_at = attrs_at + 152 * 2;
+        let ids_at = attrs_at + 152 * attrs.len() as u64;
         for (i, (attr, _)) in attrs.iter().enumerate() {
             f.extend(attr);
             f.extend(self.u64(ids_at + 8 * i as u64));

@@ -1,0 +1,173 @@
+//! CPUs are busy in application code that the hardware slows down.
+//!
+//! # What it does
+//! Asks whether the application's own code gets slower the more CPUs are busy, and adds up the CPU
+//! time lost to that. Three ways to know, the most trusted that has enough to go by decides:
+//! * **counters** (`cycles` and `instructions` recorded beside the scheduler's events): cycles per
+//!   instruction of each thread in user mode when many CPUs are busy, against those when few are.
+//!   They are the same at any clock rate, and no hypervisor that takes the CPU away changes them;
+//! * **like stretches**: the typical time (median) that a thread's own code takes on a CPU on its
+//!   way to the same system call, when many CPUs are busy against when few are;
+//! * **a baseline** (`--baseline`, the same work on fewer CPUs): either of these against that of
+//!   threads with the same name there.
+//!
+//! Each thread is compared with itself or its namesake, never with others.
+//!
+//! # Why it matters
+//! The CPUs look perfectly busy and do less work: they wait for a memory bus that is full, for a
+//! cache line that another CPU writes (false sharing), for the memory of another node, or for the
+//! other half of their core (SMT). Adding CPUs makes it worse.
+//!
+//! # What it cannot tell
+//! Which of these it is: that takes the commands below. Nor does a figure say why a processor needs
+//! more cycles for an instruction: a loop that spins for a lock in user mode has its own count of
+//! cycles per instruction, and spins longer in company. Stretches also get longer where the clock
+//! rate drops with the number of busy CPUs, where pieces of work become larger in company, and
+//! where page faults take long that were not recorded (`exceptions:page_fault_user`). Cycles per
+//! instruction that are high but do not depend on company are the code's own: bound by memory, but
+//! not by the multiprocessor. Where all CPUs are busy all the time there is nothing to compare with
+//! but a baseline.
+//!
+//! # What to do
+//! Give every thread data of its own, on cache lines of its own; keep fewer threads on the bus at a
+//! time; keep threads on the node that holds their memory.
+//!
+//! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
+
+use super::{Fixtures, MATTERS, Rule, finding};
+use crate::facts::Facts;
+use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::slowdown::{COVERED, LONG, SHORT, Slowdown, Source, counts, slowdowns};
+use crate::thresholds::Threshold;
+
+pub(super) const RULE: Rule = Rule {
+    id: "hardware-bandwidth",
+    class: Class::HardwareBandwidth,
+    check,
+    file: include_str!("hardware_bandwidth.rs"),
+    needs: &["switches"],
+    thresholds: &[MATTERS, SLOWER, CPI, COVERED, SHORT, LONG],
+    fixtures: Fixtures { positive: "figures/bandwidth.toml", negative: "host_falseshare_n2/perf.data" },
+};
+
+/// Also that of [`crate::metrics`].
+pub(crate) const SLOWER: Threshold = Threshold {
+    key: "hardware-bandwidth.slower_pct",
+    default: 20.0,
+    unit: "% more time for like work",
+    meaning: "a slowdown below this is not told from noise and clock rates",
+    source: "processors clock 10 to 20 % lower with all cores busy than with one; medians are exact within 6 %",
+};
+/// Also that of [`crate::metrics`].
+pub(crate) const CPI: Threshold = Threshold {
+    key: "hardware-bandwidth.cycles_per_instruction",
+    default: 1.0,
+    unit: "cycles",
+    meaning: "code that needs fewer cycles per instruction than this hardly waits for memory, whatever the company",
+    source: "Intel's VTune manual, CPI Rate: 1 is acceptable; the ideal of processors that complete four at a time is 0.25",
+};
+
+pub(crate) fn check(facts: &Facts<'_>) -> Finding {
+    let found = slowdowns(facts);
+    let total = counts(facts.analysis);
+    let cpi = total.per_instruction(1);
+    let Some(best) = found.first() else {
+        let mut f = finding(facts, &RULE, 0, "nothing to compare the speed of the application's code with".to_owned());
+        f.ruled_out = Some(format!("not judged: {}", missing(facts, cpi)));
+        f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
+        return f;
+    };
+    let lost = best.lost_ns.max(0.0) as u64;
+    let slower = (best.times() - 1.0) * 100.0;
+    let mut f = finding(facts, &RULE, lost, summary(facts, best, lost));
+    f.evidence.push(Evidence::of(best.source.metric(), slower, "% more", best.source.place()).against(facts.limit(&SLOWER)));
+    f.evidence
+        .push(Evidence::of("CPU time beyond that", facts.pct(lost), "% of capacity", best.source.place()).against(facts.limit(&MATTERS)));
+    let user = facts.ledger.ns("busy/user").max(1) as f64;
+    f.evidence.push(
+        Evidence::of("like work compared", (best.covered_ns * 100.0 / user).min(100.0), "% of application code", best.source.place())
+            .against(facts.limit(&COVERED)),
+    );
+    f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
+    let thousands = total.instructions as f64 / 1000.0;
+    if total.misses > 0 && thousands > 0.0 {
+        f.evidence.push(Evidence::of("cache misses per 1000 instructions", total.misses as f64 / thousands, "misses", "counters"));
+    }
+    if total.stalled > 0 && total.cycles > 0 {
+        let stalled = total.stalled as f64 * 100.0 / total.cycles as f64;
+        f.evidence.push(Evidence::of("cycles in which execution waited", stalled, "% of cycles", "counters"));
+    }
+    for other in &found[1..] {
+        f.evidence.push(Evidence::of(other.source.metric(), (other.times() - 1.0) * 100.0, "% more", other.source.place()));
+    }
+    let by_counters = matches!(best.source, Source::Counters | Source::BaselineCounters);
+    if slower < facts.limit(&SLOWER) {
+        let memory = if cpi.is_some_and(|c| c >= facts.limit(&CPI)) { ": bound by memory perhaps, but not by company" } else { "" };
+        f.ruled_out = Some(format!("like work takes {:.0} % longer with more CPUs busy{memory}", slower.max(0.0)));
+    } else if by_counters && let Some(cpi) = cpi.filter(|&c| c < facts.limit(&CPI)) {
+        f.ruled_out = Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
+    }
+    f.culprits = culprits(facts, best);
+    f.advice = advice();
+    f
+}
+
+fn cycles(facts: &Facts<'_>, cpi: f64) -> Evidence {
+    Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters").against(facts.limit(&CPI))
+}
+
+fn summary(facts: &Facts<'_>, s: &Slowdown, lost: u64) -> String {
+    let against = match s.source {
+        Source::Counters | Source::Stretches => "when few CPUs are busy",
+        Source::BaselineCounters | Source::BaselineStretches => "in the baseline",
+    };
+    let what = match s.source {
+        Source::Counters | Source::BaselineCounters => "application code takes {} times the cycles per instruction that it takes",
+        Source::Stretches | Source::BaselineStretches => "application code takes {} times as long between system calls as",
+    };
+    format!(
+        "{} {against}: {:.1} of {} CPUs are lost to memory, caches or the other half of a core",
+        what.replace("{}", &format!("{:.1}", s.times())),
+        lost as f64 / facts.wall.max(1) as f64,
+        facts.analysis.cpus
+    )
+}
+
+/// Records what this rule wants; the counters need a machine that lets perf have them.
+const RECORD: &str = "perf record -a -e cycles:u,instructions:u -e 'sched:sched_*' -e 'raw_syscalls:*' -- sleep 10";
+
+/// Why nothing can be said, and what would help.
+fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
+    match cpi {
+        Some(cpi) => {
+            let memory = if cpi >= facts.limit(&CPI) { "bound by memory perhaps, but" } else { "and" };
+            format!(
+                "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs busy and with many: \
+                 give a baseline of the same work on fewer CPUs (--baseline TRACE)"
+            )
+        }
+        None => format!("no counters, and too little like work both with few CPUs busy and with many: {RECORD}"),
+    }
+}
+
+/// The threads that lose most.
+fn culprits(facts: &Facts<'_>, s: &Slowdown) -> Vec<Culprit> {
+    let mut by: Vec<_> = s.by.iter().filter(|b| *b.1 >= 1.0).map(|(&slot, &ns)| (slot, ns as u64)).collect();
+    by.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
+    let culprit = |&(slot, ns): &(holdup_passes::Slot, u64)| {
+        let t = facts.thread(slot);
+        let (name, pid) = (facts.analysis.comm(t), facts.analysis.pid(t));
+        Culprit { kind: "thread", id: t.tid.to_string(), name, tid: Some(t.tid.0), pid, ns }
+    };
+    by.iter().take(3).map(culprit).collect()
+}
+
+/// Also that of [`crate::metrics`].
+pub(crate) fn advice() -> Vec<String> {
+    vec![
+        "give every thread data of its own, on cache lines of its own; to see lines fought for: perf c2c record -a -- sleep 5; perf c2c report".to_owned(),
+        "keep fewer threads on the memory bus, or work on pieces that fit the caches; to see which loads wait: perf mem record -a -- sleep 5; perf mem report".to_owned(),
+        "keep threads near their memory (numactl --cpunodebind --membind), and apart from each other on the halves of a core".to_owned(),
+        "to measure it: perf stat -a -e cycles:u,instructions:u,cache-misses:u,stalled-cycles-backend:u -- sleep 5, with few threads and with all".to_owned(),
+    ]
+}

@@ -1,0 +1,224 @@
+//! How much slower the application's own code runs when more CPUs are busy: three ways to know.
+//!
+//! In this order of trust:
+//! 1. **counters**: cycles per instruction of a thread when many CPUs are busy against those when
+//!    few are;
+//! 2. **stretches**: the typical time between two system calls of a thread, likewise;
+//! 3. **a baseline** with fewer busy CPUs: either of them against that of threads with the same name.
+//!
+//! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
+
+use crate::facts::Facts;
+use crate::thresholds::Threshold;
+use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches};
+use holdup_syscalls::WaitKind;
+use std::collections::BTreeMap;
+
+pub(crate) const COVERED: Threshold = Threshold {
+    key: "hardware-bandwidth.covered_pct",
+    default: 25.0,
+    unit: "% of application code's CPU time",
+    meaning: "like work must make up this part of it, or nothing is said",
+    source: "a slowdown to twice the time of a quarter of the work costs an eighth of it, just below what matters",
+};
+pub(crate) const SHORT: Threshold = Threshold {
+    key: "hardware-bandwidth.short_us",
+    default: 10.0,
+    unit: "us",
+    meaning: "stretches that typically are shorter are not compared: what the recorder adds is a part of them",
+    source: "an event costs the recorder 0.2 to 1 us, and its buffers compete for the caches that are to be judged",
+};
+pub(crate) const LONG: Threshold = Threshold {
+    key: "hardware-bandwidth.long_us",
+    default: 1000.0,
+    unit: "us",
+    meaning: "stretches that typically are longer are not compared: a hypervisor that takes the CPU away lengthens the typical one too",
+    source: "Linux, also as a hypervisor, gives a CPU for 0.75 to 4 ms at a time; within 1 ms most stretches see no change",
+};
+
+/// Fewer stretches have no median: of 30 its error is a quarter of their spread.
+const FEW: u64 = 30;
+/// Fewer samples make no count: of 30 the error is a fifth.
+const SAMPLES: u64 = 30;
+/// A baseline must have at most this part of the trace's busy CPUs.
+const FEWER: f64 = 0.8;
+
+/// Where the figures come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Counters,
+    Stretches,
+    BaselineCounters,
+    BaselineStretches,
+}
+
+impl Source {
+    /// What is measured: for evidence rows.
+    pub(crate) fn metric(self) -> &'static str {
+        match self {
+            Source::Counters => "cycles per instruction with many CPUs busy, against few",
+            Source::Stretches => "application code between system calls with many CPUs busy, against few",
+            Source::BaselineCounters => "cycles per instruction, against the baseline",
+            Source::BaselineStretches => "application code between system calls, against the baseline",
+        }
+    }
+
+    /// Where that is found.
+    pub(crate) fn place(self) -> &'static str {
+        match self {
+            Source::Counters | Source::BaselineCounters => "counters",
+            Source::Stretches | Source::BaselineStretches => "stretches between calls",
+        }
+    }
+}
+
+/// What like work costs more.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slowdown {
+    pub(crate) source: Source,
+    /// CPU time of all work compared, its cheaper part included.
+    pub(crate) covered_ns: f64,
+    /// CPU time of the work that may have been slowed down.
+    pub(crate) taken_ns: f64,
+    /// Of it: beyond what it would have taken elsewhere.
+    pub(crate) lost_ns: f64,
+    /// That, by thread.
+    pub(crate) by: BTreeMap<Slot, f64>,
+}
+
+impl Slowdown {
+    fn of(source: Source) -> Slowdown {
+        Slowdown { source, covered_ns: 0.0, taken_ns: 0.0, lost_ns: 0.0, by: BTreeMap::new() }
+    }
+
+    fn add(&mut self, slot: Slot, taken: f64, lost: f64) {
+        self.covered_ns += taken;
+        self.taken_ns += taken;
+        self.lost_ns += lost;
+        *self.by.entry(slot).or_default() += lost;
+    }
+
+    /// How many times as long like work takes.
+    pub(crate) fn times(&self) -> f64 {
+        let expected = self.taken_ns - self.lost_ns;
+        if expected > 0.0 { self.taken_ns / expected } else { 1.0 }
+    }
+}
+
+/// Every way that has enough to go by, most trusted first.
+pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
+    let mut found = vec![by_counters(facts), by_stretches(facts)];
+    let busy = |a: &Analysis| a.ledger().ns("busy") as f64 / a.wall_ns().max(1) as f64;
+    if let Some(base) = facts.baseline.filter(|b| busy(b) <= busy(facts.analysis) * FEWER) {
+        found.extend([against_counters(facts, base), against_stretches(facts, base)]);
+    }
+    let user = facts.ledger.ns("busy/user") as f64;
+    found.retain(|s| s.taken_ns > 0.0 && s.covered_ns * 100.0 >= facts.limit(&COVERED) * user);
+    found
+}
+
+/// Cycles, instructions and the rest of all application code.
+pub(crate) fn counts(analysis: &Analysis) -> Counts {
+    analysis.counters().flat_map(|(_, levels)| levels).fold(Counts::default(), |sum, c| sum.with(*c))
+}
+
+fn by_counters(facts: &Facts<'_>) -> Slowdown {
+    let mut s = Slowdown::of(Source::Counters);
+    for (slot, levels) in facts.analysis.counters() {
+        let cycles: u64 = levels.iter().map(|c| c.cycles).sum();
+        let cost = facts.thread(slot).user_ns as f64 / cycles.max(1) as f64;
+        let mut known = levels.iter().filter_map(|c| Some((c.per_instruction(SAMPLES)?, c.cycles as f64 * cost)));
+        let Some((alone, alone_ns)) = known.next() else { continue };
+        let mut more = false;
+        for (cpi, ns) in known {
+            s.add(slot, ns, ns * (1.0 - alone / cpi));
+            more = true;
+        }
+        s.covered_ns += if more { alone_ns } else { 0.0 };
+    }
+    s
+}
+
+fn by_stretches(facts: &Facts<'_>) -> Slowdown {
+    let mut s = Slowdown::of(Source::Stretches);
+    for (slot, _, stretches) in alike(facts.analysis) {
+        let mut levels = stretches.levels().map(|(_, l)| l).filter(|l| l.count >= FEW);
+        let Some(few) = levels.next().filter(|l| comparable(facts, l)) else { continue };
+        let mut more = false;
+        for many in levels.filter(|l| comparable(facts, l)) {
+            s.add(slot, typical_ns(many), typical_ns(many) * beyond(few, many));
+            more = true;
+        }
+        s.covered_ns += if more { typical_ns(few) } else { 0.0 };
+    }
+    s
+}
+
+fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
+    let mut namesakes: BTreeMap<String, Counts> = BTreeMap::new();
+    for (slot, levels) in base.counters() {
+        let sum = namesakes.entry(role(base, slot)).or_default();
+        *sum = levels.iter().fold(*sum, |sum, c| sum.with(*c));
+    }
+    let mut s = Slowdown::of(Source::BaselineCounters);
+    for (slot, levels) in facts.analysis.counters() {
+        let here = levels.iter().fold(Counts::default(), |sum, c| sum.with(*c)).per_instruction(SAMPLES);
+        let there = namesakes.get(&role(facts.analysis, slot)).and_then(|c| c.per_instruction(SAMPLES));
+        if let (Some(here), Some(there)) = (here, there) {
+            let ns = facts.thread(slot).user_ns as f64;
+            s.add(slot, ns, ns * (1.0 - there / here));
+        }
+    }
+    s
+}
+
+fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
+    let mut namesakes: BTreeMap<(String, u32), Lengths> = BTreeMap::new();
+    for (slot, nr, stretches) in alike(base) {
+        let all = namesakes.entry((role(base, slot), nr)).or_default();
+        stretches.levels().for_each(|(_, l)| all.merge(l));
+    }
+    let mut s = Slowdown::of(Source::BaselineStretches);
+    for (slot, nr, stretches) in alike(facts.analysis) {
+        let Some(there) = namesakes.get(&(role(facts.analysis, slot), nr)).filter(|l| comparable(facts, l)) else { continue };
+        let mut here = Lengths::default();
+        stretches.levels().for_each(|(_, l)| here.merge(l));
+        if comparable(facts, &here) {
+            s.add(slot, typical_ns(&here), typical_ns(&here) * beyond(there, &here));
+        }
+    }
+    s
+}
+
+/// Stretches that are the same piece of work each time. Those that lead to a futex are not: only who
+/// finds a mutex taken calls it, so in company a thread gets less far between two of them.
+fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &Stretches)> {
+    let futex = |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)) == WaitKind::ThreadSync;
+    analysis.stretches().into_iter().filter(move |s| !futex(s.1))
+}
+
+/// What a thread is for: its name without the number at its end.
+fn role(analysis: &Analysis, slot: Slot) -> String {
+    let name = analysis.comm(analysis.thread(slot));
+    name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
+}
+
+fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
+    let us = l.quantile_ns(0.5) / 1000.0;
+    l.count >= FEW && us >= facts.limit(&SHORT) && us <= facts.limit(&LONG)
+}
+
+/// Time of the stretches if each were typical: what moves the mean only is not the machine's doing.
+fn typical_ns(l: &Lengths) -> f64 {
+    l.quantile_ns(0.5) * l.count as f64
+}
+
+/// What part of the typical stretch of `many` is beyond that of `few`. A slow machine slows every
+/// stretch down, so the shorter ones (the first quarter) must be longer in proportion: if it is but
+/// another mixture of long and short pieces, they are not.
+fn beyond(few: &Lengths, many: &Lengths) -> f64 {
+    let times = |part| many.quantile_ns(part) / few.quantile_ns(part).max(1.0);
+    let (typical, shorter) = (times(0.5), times(0.25));
+    let times = if typical > 1.0 { typical.min(shorter.max(1.0)) } else { typical.max(shorter.min(1.0)) };
+    1.0 - 1.0 / times
+}

@@ -1,0 +1,155 @@
+//! Application code that gets slower in company, by each of the three ways to know it, and what
+//! looks like it and is not.
+
+use holdup_diagnose::{Class, Diagnosis, Finding, diagnose};
+use holdup_passes::{Analysis, Options, analyze};
+use holdup_testkit::{MemTrace, TraceBuilder};
+use holdup_trace::{Reader, StackRef, What};
+
+const GETPPID: u32 = 110;
+const US: u64 = 1000;
+
+/// Pieces of work that two threads do, each ended by a call of 1 us: the first thread alone for
+/// 300 pieces, then both for 300.
+struct Work {
+    /// A piece takes this long alone, and in company, on average.
+    alone_us: u64,
+    company_us: u64,
+    /// Cycles per instruction alone and in company; none for no counters.
+    cpi: Option<(u64, u64)>,
+}
+
+const PIECES: u64 = 300;
+
+/// Pieces differ by up to a tenth either way.
+fn varied(us: u64, i: u64) -> u64 {
+    us * US * (90 + (i * 7) % 21) / 100
+}
+
+impl Work {
+    fn trace(&self) -> MemTrace {
+        let mut b = TraceBuilder::new(2).task(71, 70, None, "worker-0").task(72, 70, None, "worker-1");
+        b = b.switch(0, 0, 0, 71, "R").switch(0, 1, 0, 0, "R");
+        let (mut b, now) = self.pieces(b, 0, 71, 10 * US, self.alone_us, self.cpi.map(|c| c.0));
+        b = b.switch(now, 1, 0, 72, "R");
+        let (b, end) = self.pieces(b, 0, 71, now, self.company_us, self.cpi.map(|c| c.1));
+        let (b, end2) = self.pieces(b, 1, 72, now, self.company_us, self.cpi.map(|c| c.1));
+        b.switch(end, 0, 71, 0, "S").switch(end2, 1, 72, 0, "S").build()
+    }
+
+    /// Returns when the last piece is done.
+    fn pieces(&self, mut b: TraceBuilder, cpu: u16, tid: u32, from: u64, us: u64, cpi: Option<u64>) -> (TraceBuilder, u64) {
+        let mut now = from;
+        for i in 0..PIECES {
+            now += varied(us, i);
+            b = b.sys_enter(now, cpu, tid, GETPPID).sys_exit(now + US, cpu, tid, GETPPID, 1);
+            now += US;
+            if let Some(cpi) = cpi {
+                let sample = |period| What::Sample { period, stack: StackRef::NONE };
+                b = b.event(now + 2, cpu, tid, ("", "cycles:u"), sample(cpi * 1000));
+                b = b.event(now + 3, cpu, tid, ("", "instructions:u"), sample(1000));
+            }
+        }
+        (b, now)
+    }
+}
+
+fn analysis(trace: &MemTrace) -> Analysis {
+    analyze(trace, &Options::default()).unwrap()
+}
+
+fn judge(trace: &MemTrace, baseline: Option<&MemTrace>) -> (Diagnosis, Finding) {
+    let base = baseline.map(analysis);
+    let d = diagnose(trace.info(), &analysis(trace), base.as_ref());
+    let f = d.findings.iter().find(|f| f.class == Class::HardwareBandwidth).unwrap().clone();
+    (d, f)
+}
+
+fn evidence(f: &Finding, metric: &str) -> f64 {
+    f.evidence.iter().find(|e| e.metric.starts_with(metric)).unwrap_or_else(|| panic!("no {metric}: {:?}", f.evidence)).value
+}
+
+#[test]
+fn stretches_that_double_in_company_are_the_hardwares() {
+    let (d, f) = judge(&Work { alone_us: 50, company_us: 100, cpi: None }.trace(), None);
+    assert_eq!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
+    assert_eq!(f.ruled_out, None);
+    let slower = evidence(&f, "application code between system calls with many");
+    assert!((95.0..105.0).contains(&slower), "{slower}");
+    // 292 pieces of the first thread lost 50 us each, of 2 CPUs x 46 ms.
+    assert!((14.0..17.0).contains(&f.share), "{}", f.share);
+    assert_eq!(f.culprits[0].name, "worker-0");
+    assert!(f.advice.iter().any(|a| a.contains("perf c2c")));
+}
+
+#[test]
+fn stretches_that_take_the_same_are_not() {
+    let (d, f) = judge(&Work { alone_us: 50, company_us: 53, cpi: None }.trace(), None);
+    assert_ne!(d.verdict.class, Class::HardwareBandwidth);
+    assert!(f.ruled_out.is_some());
+}
+
+#[test]
+fn counters_are_trusted_more_than_stretches() {
+    let (d, f) = judge(&Work { alone_us: 50, company_us: 100, cpi: Some((1, 3)) }.trace(), None);
+    assert_eq!(d.verdict.class, Class::HardwareBandwidth);
+    assert!(d.verdict.summary.contains("cycles per instruction"), "{}", d.verdict.summary);
+    let slower = evidence(&f, "cycles per instruction with many");
+    assert!((195.0..201.0).contains(&slower), "{slower}");
+    // Larger pieces, not a slower machine: each instruction takes what it took.
+    let (d, f) = judge(&Work { alone_us: 50, company_us: 100, cpi: Some((2, 2)) }.trace(), None);
+    assert_ne!(d.verdict.class, Class::HardwareBandwidth);
+    assert!(f.ruled_out.as_ref().unwrap().contains("not by company"), "{:?}", f.ruled_out);
+}
+
+#[test]
+fn very_short_and_very_long_stretches_say_nothing() {
+    for (alone_us, company_us) in [(5, 10), (2000, 4000)] {
+        let (_, f) = judge(&Work { alone_us, company_us, cpi: None }.trace(), None);
+        assert!(f.ruled_out.as_ref().is_some_and(|r| r.contains("not judged")), "{alone_us}: {:?}", f.ruled_out);
+        assert!(f.ruled_out.unwrap().contains("-e cycles:u,instructions:u"));
+    }
+}
+
+/// Two threads busy all the time, and the same work done by one.
+fn together(us: u64, threads: u16) -> MemTrace {
+    let work = Work { alone_us: us, company_us: us, cpi: None };
+    let mut b = TraceBuilder::new(2).switch(0, 1, 0, 0, "R");
+    for i in 0..threads {
+        let tid = 71 + u32::from(i);
+        b = b.task(tid, 70, None, &format!("worker-{i}")).switch(0, i, 0, tid, "R");
+        let (next, end) = work.pieces(b, i, tid, 10 * US, us, None);
+        b = next.switch(end, i, tid, 0, "S");
+    }
+    b.build()
+}
+
+#[test]
+fn a_baseline_on_fewer_cpus_shows_it_where_all_are_always_busy() {
+    let (d, f) = judge(&together(100, 2), None);
+    assert_ne!(d.verdict.class, Class::HardwareBandwidth);
+    assert!(f.ruled_out.unwrap().contains("not judged"));
+    let (d, f) = judge(&together(100, 2), Some(&together(50, 1)));
+    assert_eq!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
+    assert!((45.0..52.0).contains(&f.share), "half of the time of both: {}", f.share);
+    let (d, _) = judge(&together(52, 2), Some(&together(50, 1)));
+    assert_ne!(d.verdict.class, Class::HardwareBandwidth);
+    // As busy as the trace itself: no baseline for this.
+    let (_, f) = judge(&together(100, 2), Some(&together(50, 2)));
+    assert!(f.ruled_out.unwrap().contains("not judged"));
+}
+
+/// Other work by other threads is not a slow machine.
+#[test]
+fn threads_are_compared_with_themselves() {
+    let work = Work { alone_us: 50, company_us: 100, cpi: None };
+    let mut b = TraceBuilder::new(2).task(71, 71, None, "setup").task(72, 72, None, "a").task(73, 73, None, "b");
+    b = b.switch(0, 0, 0, 71, "R").switch(0, 1, 0, 0, "R");
+    let (b, now) = work.pieces(b, 0, 71, 10 * US, 50, None);
+    let b = b.switch(now, 0, 71, 72, "S").switch(now, 1, 0, 73, "R");
+    let (b, end) = work.pieces(b, 0, 72, now, 100, None);
+    let (b, end2) = work.pieces(b, 1, 73, now, 100, None);
+    let (d, f) = judge(&b.switch(end, 0, 72, 0, "S").switch(end2, 1, 73, 0, "S").build(), None);
+    assert_ne!(d.verdict.class, Class::HardwareBandwidth);
+    assert!(f.ruled_out.unwrap().contains("not judged"));
+}

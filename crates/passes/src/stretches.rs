@@ -1,0 +1,172 @@
+//! How long the application's own code takes between two system calls, by how many CPUs are busy.
+//!
+//! A thread that does the same piece of work again and again takes the same time for it, unless the
+//! machine is slower: because others fight for memory, cache lines, or the other half of the core.
+//! So stretches of one thread that lead to the same call are alike, and their typical time when few
+//! CPUs are busy is held against that when many are.
+//!
+//! Kept apart by thread, unlike [`crate::costs`]: threads that run alone do other work than those
+//! that run together, and that must not look like a slow machine.
+
+use crate::costs::QUARTERS;
+use crate::threads::Slot;
+use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
+
+/// Shorter stretches are the recorder's own time as much as the application's; leaving them out
+/// spares the busiest traces the look-up.
+const SHORTEST: Nanos = 1 << SHORTEST_BITS;
+const SHORTEST_BITS: u32 = 12;
+/// Added to the quarter of a stretch in which a page fault was taken, which takes the kernel's time.
+/// A multiple of the number of quarters.
+pub(crate) const FAULTED: u8 = 0x80;
+/// The first stretches of a kind meet cold caches and untouched pages; and a thread that does a
+/// thing but a few times needs no memory here.
+const EARLY: u32 = 8;
+/// Buckets per doubling: a median is exact within 1/16.
+const SUB_BITS: u32 = 4;
+/// Up to 2^32 ns, 4 s; longer stretches share the last bucket.
+const BUCKETS: usize = ((32 - SHORTEST_BITS) as usize) << SUB_BITS;
+
+/// How many stretches there were of every length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lengths {
+    /// Stretches.
+    pub count: u64,
+    /// Their sum.
+    pub total_ns: Nanos,
+    buckets: [u32; BUCKETS],
+}
+
+impl Default for Lengths {
+    fn default() -> Self {
+        Lengths { count: 0, total_ns: 0, buckets: [0; BUCKETS] }
+    }
+}
+
+fn bucket(ns: Nanos) -> usize {
+    let ns = ns.max(SHORTEST);
+    let top = 63 - ns.leading_zeros();
+    let sub = (ns >> (top - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
+    ((((top - SHORTEST_BITS) as usize) << SUB_BITS) + sub).min(BUCKETS - 1)
+}
+
+/// Lower bound of a bucket.
+fn low(bucket: usize) -> f64 {
+    let (octave, sub) = (bucket >> SUB_BITS, bucket & ((1 << SUB_BITS) - 1));
+    ((1u64 << (octave + SHORTEST_BITS as usize)) as f64) * (1.0 + sub as f64 / (1 << SUB_BITS) as f64)
+}
+
+impl Lengths {
+    fn add(&mut self, ns: Nanos) {
+        self.count += 1;
+        self.total_ns += ns;
+        let b = &mut self.buckets[bucket(ns)];
+        *b = b.saturating_add(1);
+    }
+
+    /// Add all of `other`.
+    pub fn merge(&mut self, other: &Lengths) {
+        self.count += other.count;
+        self.total_ns += other.total_ns;
+        for (a, b) in self.buckets.iter_mut().zip(&other.buckets) {
+            *a = a.saturating_add(*b);
+        }
+    }
+
+    /// The length that this part of the stretches does not exceed; 0 without stretches.
+    pub fn quantile_ns(&self, part: f64) -> f64 {
+        let rank = self.buckets.iter().map(|&b| b as f64).sum::<f64>() * part;
+        let mut seen = 0.0;
+        for (i, &n) in self.buckets.iter().enumerate().filter(|b| *b.1 > 0) {
+            if seen + n as f64 >= rank {
+                return low(i) + (low(i + 1) - low(i)) * ((rank - seen) / n as f64).clamp(0.0, 1.0);
+            }
+            seen += n as f64;
+        }
+        0.0
+    }
+}
+
+/// The stretches of one thread that led to one system call.
+#[derive(Clone, Debug, Default)]
+pub struct Stretches {
+    early: u32,
+    /// By the quarter of the CPUs that were busy when they began.
+    levels: [Option<Box<Lengths>>; QUARTERS],
+}
+
+impl Stretches {
+    /// Every quarter that has stretches, fewest busy CPUs first.
+    pub fn levels(&self) -> impl Iterator<Item = (usize, &Lengths)> {
+        self.levels.iter().enumerate().filter_map(|(quarter, l)| Some((quarter, l.as_deref()?)))
+    }
+}
+
+/// By thread and number of the call they led to.
+#[derive(Debug, Default)]
+pub(crate) struct StretchTable(FxHashMap<(Slot, u32), Stretches>);
+
+impl StretchTable {
+    /// A stretch of application code led to this call.
+    #[inline]
+    pub(crate) fn add(&mut self, slot: Slot, nr: u32, ns: Nanos, quarter: u8) {
+        if ns >= SHORTEST && quarter < FAULTED {
+            self.keep(slot, nr, ns, quarter);
+        }
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, slot: Slot, nr: u32, ns: Nanos, quarter: u8) {
+        let kind = self.0.entry((slot, nr)).or_default();
+        if kind.early < EARLY {
+            kind.early += 1;
+        } else {
+            kind.levels[quarter as usize % QUARTERS].get_or_insert_default().add(ns);
+        }
+    }
+
+    /// In order of threads and numbers.
+    pub(crate) fn rows(&self) -> Vec<(Slot, u32, &Stretches)> {
+        let mut rows: Vec<_> = self.0.iter().map(|(&(slot, nr), s)| (slot, nr, s)).collect();
+        rows.sort_by_key(|r| (r.0, r.1));
+        rows
+    }
+
+    /// Forget the sums.
+    pub(crate) fn restart(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_are_within_a_sixteenth() {
+        for ns in [4_096, 5_000, 20_400, 20_500, 123_456, 7_000_000] {
+            let mut l = Lengths::default();
+            (0..100).for_each(|_| l.add(ns));
+            let median = l.quantile_ns(0.5);
+            assert!((median / ns as f64 - 1.0).abs() < 1.0 / 16.0, "{ns}: {median}");
+            assert!(low(bucket(ns)) <= ns as f64 && (ns as f64) < low(bucket(ns) + 1), "{ns}");
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        assert_eq!(Lengths::default().quantile_ns(0.5), 0.0);
+    }
+
+    #[test]
+    fn the_first_of_a_kind_short_ones_and_page_faults_do_not_count() {
+        let mut table = StretchTable::default();
+        for i in 0..20 {
+            table.add(Slot(1), 39, 20_000 + i, (i % 2) as u8 * 2);
+            table.add(Slot(1), 40, 100, 0);
+            table.add(Slot(1), 41, 20_000, 2 | FAULTED);
+        }
+        let rows = table.rows();
+        assert_eq!(rows.len(), 1);
+        let counts: Vec<(usize, u64)> = rows[0].2.levels().map(|(q, l)| (q, l.count)).collect();
+        assert_eq!(counts, [(0, 6), (2, 6)]);
+    }
+}
