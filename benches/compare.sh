@@ -51,7 +51,7 @@ count_events() {
 }
 
 record() {
-    local out=$1 loops=$2 list="" event tracing=/sys/kernel/tracing
+    local out=$1 loops=$2 buffer=$3 list="" event tracing=/sys/kernel/tracing
     [ "$(id -u)" = 0 ] || { echo "compare.sh: recording needs root; or set BENCH_FILE" >&2; exit 1; }
     [ -d $tracing/events ] || mount -t tracefs nodev $tracing || { echo "compare.sh: no tracefs" >&2; exit 1; }
     for event in sched/sched_switch sched/sched_wakeup sched/sched_waking sched/sched_wakeup_new \
@@ -60,7 +60,7 @@ record() {
         irq/irq_handler_entry irq/irq_handler_exit irq/softirq_entry irq/softirq_exit irq/softirq_raise; do
         [ -d "$tracing/events/$event" ] && list+=",${event/\//:}"
     done
-    perf record -a -m 256M -o "$out" -e "${list#,}" -- perf bench sched messaging -g 20 -l "$loops" >/dev/null 2>"$dir/record.log" ||
+    perf record -a -m "${buffer}M" -o "$out" -e "${list#,}" -- perf bench sched messaging -g 20 -l "$loops" >/dev/null 2>"$dir/record.log" ||
         { cat "$dir/record.log" >&2; exit 1; }
 }
 
@@ -68,7 +68,7 @@ if [ -n "${BENCH_FILE:-}" ]; then
     file=$BENCH_FILE
 else
     file=$dir/messaging.perf.data
-    loops=160
+    loops=160 buffer=256
     while :; do
         if [ -f "$file" ]; then
             read -r events lost < <(count_events "$file")
@@ -77,8 +77,10 @@ else
             echo "compare.sh: recorded $size bytes, $events events, lost records $lost; again" >&2
             if [ "$size" -lt 500000000 ] || [ "$events" -lt 5000000 ]; then loops=$((loops * 5 / 4)); fi
         fi
-        [ "$loops" -le 2000 ] || { echo "compare.sh: could not make the recording" >&2; exit 1; }
-        record "$file" "$loops"
+        # A busy machine does not let perf write in time: all of it must fit into the buffers then.
+        if [ "${lost:-0}" != 0 ]; then buffer=$((buffer * 2)); fi
+        [ "$loops" -le 2000 ] && [ "$buffer" -le 1024 ] || { echo "compare.sh: could not make the recording" >&2; exit 1; }
+        record "$file" "$loops" "$buffer"
         rm -f "$file.old"
     done
 fi

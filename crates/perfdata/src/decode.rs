@@ -6,7 +6,7 @@ use crate::reader::PerfData;
 use crate::record;
 use crate::schema::{Class, Decodable, Schema, When};
 use holdup_trace::{Batch, Cpu, Event, EventId, LocalNames, NameId, Pid, QualityCode, StackRef, Tid, What};
-use holdup_tracepoint::{Endian, Plan};
+use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 
 /// Turns single records into events; knows nothing of runs.
 pub(crate) struct Decoder<'a> {
@@ -56,21 +56,35 @@ impl<'a> Decoder<'a> {
         };
         let l = &d.layout;
         // System calls are most of most traces.
-        if let (true, Class::Tracepoint(plan @ (Plan::SysEnter64 | Plan::SysExit64)), Some(head)) =
-            (l.near, &d.class, rec.first_chunk::<NEAR>())
-        {
+        if let (true, Class::Tracepoint(plan), Some(head)) = (l.near, &d.class, rec.first_chunk::<NEAR>()) {
             let at = |field: u16| (field & FIELD) as usize;
             let ts = E::u64(head, at(l.time));
             let size = E::u32(head, at(l.raw)) as usize;
             if ts != u64::MAX
                 && let Some(raw) = rec[at(l.raw) + 4..].get(..size)
-                && let Some(what) = plan.decode::<E>(raw, &mut self.names, batch)
             {
                 let pid = Pid(E::u32(head, at(l.tid)));
                 let tid = Tid(E::u32(head, at(l.tid) + 4));
-                self.last = ts;
-                batch.events.push(Event { ts, tid, pid, comm: NameId::NONE, cpu: cpu(E::u32(head, at(l.cpu))), id: d.event, what });
-                return;
+                let cpu = cpu(E::u32(head, at(l.cpu)));
+                let event = |what| Event { ts, tid, pid, comm: NameId::NONE, cpu, id: d.event, what };
+                // Each kind is pushed on its own, so that it goes from registers to the batch: a `What`
+                // of any kind is put together in memory first and copied in larger pieces than it was
+                // stored in, for which the processor waits until all stores before it are done.
+                match plan {
+                    Plan::SysEnter64 => {
+                        if let Some((nr, args)) = sys_enter_64::<E>(raw, batch) {
+                            self.last = ts;
+                            return batch.events.push(event(What::SysEnter { nr, args }));
+                        }
+                    }
+                    Plan::SysExit64 => {
+                        if let Some((nr, ret)) = sys_exit_64::<E>(raw) {
+                            self.last = ts;
+                            return batch.events.push(event(What::SysExit { nr, ret }));
+                        }
+                    }
+                    _ => {}
+                }
             }
         }
         self.any_sample::<E>(d, rec, batch);

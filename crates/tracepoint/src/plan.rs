@@ -6,7 +6,7 @@
 //! lacks a needed field gets [`Plan::Incomplete`]; both decode to [`What::Other`].
 
 use crate::{Endian, Field, Format};
-use holdup_trace::{Batch, Cpu, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What};
+use holdup_trace::{ArgsRef, Batch, Cpu, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What};
 
 /// Properties of the recorded machine that change how a payload is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,6 +290,22 @@ const SYS_ENTER_64: usize = 64;
 /// Bytes of a [`Plan::SysExit64`].
 const SYS_EXIT_64: usize = 24;
 
+/// Decode a [`Plan::SysEnter64`] of its own: number and arguments.
+#[inline(always)]
+pub fn sys_enter_64<E: Endian>(raw: &[u8], batch: &mut Batch) -> Option<(u32, ArgsRef)> {
+    let raw = raw.first_chunk::<SYS_ENTER_64>()?;
+    // Not by way of this function's result: see the reader of perf.data on copies of what was just stored.
+    let args = batch.push_args(std::array::from_fn(|i| E::u64(raw, 16 + 8 * i)));
+    Some((E::u64(raw, 8) as u32, args))
+}
+
+/// Decode a [`Plan::SysExit64`] of its own: number and result.
+#[inline(always)]
+pub fn sys_exit_64<E: Endian>(raw: &[u8]) -> Option<(u32, i64)> {
+    let raw = raw.first_chunk::<SYS_EXIT_64>()?;
+    Some((E::u64(raw, 8) as u32, E::u64(raw, 16) as i64))
+}
+
 /// Collects the fields of one format and the length that holds them all.
 struct Fields<'a> {
     format: &'a Format,
@@ -508,15 +524,8 @@ impl Plan {
     #[inline(always)]
     pub fn decode<E: Endian>(&self, raw: &[u8], names: &mut LocalNames, batch: &mut Batch) -> Option<What> {
         match self {
-            Plan::SysEnter64 => {
-                let raw = raw.first_chunk::<SYS_ENTER_64>()?;
-                let args = batch.push_args(std::array::from_fn(|i| E::u64(raw, 16 + 8 * i)));
-                Some(What::SysEnter { nr: E::u64(raw, 8) as u32, args })
-            }
-            Plan::SysExit64 => {
-                let raw = raw.first_chunk::<SYS_EXIT_64>()?;
-                Some(What::SysExit { nr: E::u64(raw, 8) as u32, ret: E::u64(raw, 16) as i64 })
-            }
+            Plan::SysEnter64 => sys_enter_64::<E>(raw, batch).map(|(nr, args)| What::SysEnter { nr, args }),
+            Plan::SysExit64 => sys_exit_64::<E>(raw).map(|(nr, ret)| What::SysExit { nr, ret }),
             _ => self.decode_any::<E>(raw, names, batch),
         }
     }
