@@ -216,6 +216,10 @@ impl Reader for TextTrace {
         &self.runs
     }
 
+    fn is_slow_to_decode(&self) -> bool {
+        true
+    }
+
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         match &self.order {
             Order::Stretches(starts) => Box::new(Stretch::new(self, starts[run], starts[run + 1])),

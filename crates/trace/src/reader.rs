@@ -28,6 +28,11 @@ pub trait Reader: Send + Sync {
     /// The runs, in file order.
     fn runs(&self) -> &[Run];
 
+    /// Decoding takes longer than everything that comes after it: worth every core.
+    fn is_slow_to_decode(&self) -> bool {
+        false
+    }
+
     /// A decoder for run number `run` (an index into [`Reader::runs`]).
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_>;
 }

@@ -51,13 +51,16 @@ const CHUNKS: usize = 4;
 /// (opening included). Stops early, without error, when the sink breaks.
 ///
 /// `workers` threads decode and merge ahead; 0 means as many as the machine has spare cores (at
-/// least one).
+/// least one), or where decoding is most of the work, one per core to decode and one to merge.
 ///
 /// # Errors
 /// The first error of a decoder.
 pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Result<Quality> {
     let workers = match workers {
-        0 => std::thread::available_parallelism().map_or(1, |n| n.get().saturating_sub(1)).clamp(1, 8),
+        0 => {
+            let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+            if reader.is_slow_to_decode() && cores > 1 { (cores + 1).min(9) } else { cores.saturating_sub(1).clamp(1, 8) }
+        }
         n => n,
     };
     let mut quality = reader.quality().clone();
