@@ -17,10 +17,9 @@
 //!   a long call meets average company whatever made it long; so it counts only if most of the calls
 //!   do not sleep, and do not end as close together as chance would have it.
 
-use holdup_passes::{Analysis, Costs, Exclusion, Group, Spread, SyscallRow};
+use holdup_passes::{Analysis, Costs, Exclusion, Spread, SyscallRow};
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
-use std::collections::BTreeMap;
 
 /// A mean or quantile over fewer calls says nothing.
 const FEW: u64 = 20;
@@ -93,12 +92,7 @@ pub(crate) fn contended(analysis: &Analysis, calls: &[SyscallRow], stretch: f64)
     if analysis.cpus < 2 {
         return Vec::new();
     }
-    // Sum of the squares of the threads' numbers of calls: how often the same thread would follow
-    // itself if who ends a call were drawn by lot.
-    let mut squares: BTreeMap<u32, u128> = BTreeMap::new();
-    for row in analysis.syscalls(Group::Thread) {
-        *squares.entry(row.nr).or_default() += (row.count as u128).pow(2);
-    }
+    let squares = analysis.squares_of_calls();
     let mut out: Vec<Contended> =
         calls.iter().filter_map(|call| judge(analysis, call, stretch, squares.get(&call.nr).copied().unwrap_or(0))).collect();
     out.sort_by(|a, b| b.lost_ns.cmp(&a.lost_ns).then(a.nr.cmp(&b.nr)));

@@ -109,6 +109,16 @@ impl Analysis {
         self.capabilities.switches
     }
 
+    /// For each system call the sum of the squares of the threads' numbers of it: over the square of the
+    /// sum, how often two calls drawn by lot are the same thread's.
+    pub fn squares_of_calls(&self) -> BTreeMap<u32, u128> {
+        let mut squares = BTreeMap::new();
+        for (nr, stats) in self.threads().flat_map(|(_, t)| t.calls.iter()) {
+            *squares.entry(nr).or_default() += (stats.count as u128).pow(2);
+        }
+        squares
+    }
+
     /// System calls.
     pub fn syscalls(&self, by: Group) -> Vec<SyscallRow> {
         let mut groups: BTreeMap<(GroupKey, u32), (CallStats, Option<Slot>)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! How fast a perf.data is indexed and decoded: `cargo run --release --example decode FILE [events]`.
+//! How fast a perf.data is indexed and decoded: `cargo run --release --example decode_perfdata FILE [events]`.
 //! With `events`, prints every event in order instead: time cpu tid name. With `no-merge`, stops
 //! after decoding.
 

@@ -1,6 +1,6 @@
 //! Opens a text trace, decodes it and prints what it is and how fast that went.
 //!
-//! `cargo run --release -p holdup-ftracetext --example decode -- FILE [WORKERS]`
+//! `cargo run --release -p holdup-ftracetext --example decode_text -- FILE [WORKERS]`
 
 use holdup_ftracetext::TextOptions;
 use holdup_trace::{Batch, Event, Reader, What};
