@@ -129,7 +129,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let by = culprit.as_ref().map_or(String::new(), |c| format!(", most of it {}", c.name));
     let summary = match &serial {
         Some(s) if !confined => format!(
-            "{} {} is busy {:.0} % of the time, one piece of work after the other; the CPUs are idle for {:.1} CPUs",
+            "{} {} is busy {:.0} % of the time, one piece of work after the other, and others wait for it: {:.1} CPUs are idle",
             s.kind,
             s.name,
             s.ns as f64 * 100.0 / wall,
@@ -166,6 +166,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     } else if f.ruled_out.is_none() && concentrated < facts.limit(&CONCENTRATED) {
         f.ruled_out = Some(format!("driver work is spread: CPU {} does {concentrated:.0} % of it", top.cpu));
     }
+    let serial_only = serial.is_some() && !confined;
     f.culprits = match serial {
         Some(s) if !confined => vec![Culprit {
             kind: s.kind,
@@ -177,6 +178,10 @@ fn check(facts: &Facts<'_>) -> Finding {
         }],
         _ => culprit.into_iter().collect(),
     };
+    if serial_only {
+        f.advice.push("let the device have more than one worker: more threads or queues of its driver, or several devices".to_owned());
+        return f;
+    }
     f.advice = vec![
         "spread the interrupts or receive queues over CPUs: /proc/irq/*/smp_affinity, rps_cpus, more queues".to_owned(),
         "let workers run elsewhere: /sys/devices/virtual/workqueue/*/cpumask, taskset -p for a driver's thread".to_owned(),

@@ -34,6 +34,7 @@ use crate::contention::Contended;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_passes::{Cause, LockBy, LockRow};
+use std::collections::BTreeSet;
 
 pub(super) const RULE: Rule = Rule {
     id: "kernel-lock-conflict",
@@ -115,8 +116,13 @@ fn check(facts: &Facts<'_>) -> Finding {
         .map(|r| Culprit { kind: "lock", id: lock_address(r).unwrap_or_default(), name: lock_name(r), ns: named(r), ..Culprit::default() })
         .into_iter()
         .collect();
-    f.culprits.extend(by_call.iter().take(2).map(|(name, ns)| syscall(facts, name, *ns)));
-    f.culprits.extend(spinning.iter().take(2).filter(|c| c.lost_ns > 0).map(|c| syscall(facts, &c.name, c.lost_ns)));
+    // One line a call: what it burns or what its threads sleep, whichever is more.
+    let burnt = spinning.iter().filter(|c| c.lost_ns > 0).map(|c| (c.name.clone(), c.lost_ns));
+    let mut calls: Vec<(String, u64)> = by_call.iter().cloned().chain(burnt).collect();
+    calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut named_calls = BTreeSet::new();
+    calls.retain(|c| named_calls.insert(c.0.clone()));
+    f.culprits.extend(calls.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)));
     f.advice = vec![
         "spread the load over several of the objects that the lock guards: files, directories, address spaces, sockets".to_owned(),
         "to name the lock: perf record -a -g -e lock:contention_begin,lock:contention_end".to_owned(),
