@@ -17,7 +17,7 @@
 //!   a long call meets average company whatever made it long; so it counts only if most of the calls
 //!   do not sleep, and do not end as close together as chance would have it.
 
-use holdup_passes::{Analysis, Costs, Exclusion, Spread, SyscallRow};
+use holdup_passes::{Analysis, Costing, Costs, Exclusion, SyscallRow};
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 
@@ -77,8 +77,7 @@ pub struct Contended {
 /// How much longer application code takes on average than undisturbed, 1 or more.
 pub(crate) fn stretch(analysis: &Analysis, calls: &[SyscallRow]) -> f64 {
     let (mut total, mut undisturbed) = (0.0, 0.0);
-    for costs in calls.iter().filter_map(|c| analysis.costs(c.nr)) {
-        let all = costs.stretches.iter().skip(1).fold(costs.stretches[0].clone(), |sum, s| sum.with(s));
+    for all in calls.iter().filter_map(|c| Some(&analysis.costs(c.nr)?.stretches)) {
         if all.count >= FEW {
             total += all.total_ns as f64;
             undisturbed += all.count as f64 * all.mean_below_ns(UNDISTURBED);
@@ -144,7 +143,7 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
 }
 
 /// How many independent stalls a sum of calls far above the typical one amounts to: (sum x)^2 / sum x^2.
-fn stalls(all: &Spread) -> f64 {
+fn stalls(all: &Costing) -> f64 {
     let (sum, squares) = all.beyond(all.median_ns() * 4);
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }

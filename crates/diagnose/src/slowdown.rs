@@ -204,20 +204,20 @@ fn role(analysis: &Analysis, slot: Slot) -> String {
 }
 
 fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
-    let us = l.quantile_ns(0.5) / 1000.0;
+    let us = l.quantile(0.5) / 1000.0;
     l.count >= FEW && us >= facts.limit(&SHORT) && us <= facts.limit(&LONG)
 }
 
 /// Time of the stretches if each were typical: what moves the mean only is not the machine's doing.
 fn typical_ns(l: &Lengths) -> f64 {
-    l.quantile_ns(0.5) * l.count as f64
+    l.quantile(0.5) * l.count as f64
 }
 
 /// What part of the typical stretch of `many` is beyond that of `few`. A slow machine slows every
 /// stretch down, so the shorter ones (the first quarter) must be longer in proportion: if it is but
 /// another mixture of long and short pieces, they are not.
 fn beyond(few: &Lengths, many: &Lengths) -> f64 {
-    let times = |part| many.quantile_ns(part) / few.quantile_ns(part).max(1.0);
+    let times = |part| many.quantile(part) / few.quantile(part).max(1.0);
     let (typical, shorter) = (times(0.5), times(0.25));
     let times = if typical > 1.0 { typical.min(shorter.max(1.0)) } else { typical.max(shorter.min(1.0)) };
     1.0 - 1.0 / times

@@ -1,13 +1,14 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
-use crate::costs::{Costs, QUARTERS};
+use crate::costs::Costs;
 use crate::counters::Counts;
 use crate::crowding::CrowdedCall;
 use crate::engine::Engine;
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
 use crate::rows::*;
+use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};

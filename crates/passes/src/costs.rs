@@ -1,5 +1,5 @@
 //! What like pieces of work cost: system calls by who else was in the kernel when they began, and
-//! the application's stretches between two calls by how many CPUs were busy when they began.
+//! the application's stretches between two calls.
 //!
 //! Three questions that no single event answers come from comparing a piece of work with its likes:
 //!
@@ -11,135 +11,21 @@
 //!   the lock is held. The gaps between ends by different threads show it: none is short, although
 //!   longer ones abound. A gap that an end by the same thread closes tells nothing but that no
 //!   other thread ended a call meanwhile (it is censored, in the words of survival analysis).
-//! * **Does the machine slow the work down?** A hypervisor that takes the CPU away makes some
-//!   pieces very long and leaves the typical one as it is: mean over median of the application's
-//!   own stretches. A memory bus or a cache line that is fought for makes the typical one longer,
-//!   the more CPUs are busy.
+//! * **Is the CPU taken away?** A hypervisor that does makes some pieces very long and leaves the
+//!   others as they are: the mean of the application's own stretches against that of the undisturbed.
+//!   (Whether the machine itself gets slower is asked thread by thread, in [`crate::stretches`].)
 //!
 //! Stretches are alike if they lead to the same system call. Their time is that on a CPU outside
 //! the kernel and interrupts.
 
+use crate::spread::Spread;
 use crate::threads::Slot;
 use holdup_trace::Nanos;
 
-/// Buckets per doubling.
-const SUB_BITS: u32 = 2;
-/// Up to 2^32 ns, 4 s: longer pieces share the last bucket.
-const BUCKETS: usize = 31 << SUB_BITS;
-/// Levels of [`Costs::stretches`]: quarters of the CPUs busy.
-pub const QUARTERS: usize = 4;
+/// Costs of like pieces of work: a quarter of an octave a bucket, from 4 ns to 4 s.
+pub type Costing = Spread<2, 2, { 31 << 2 }>;
 /// System call numbers beyond this are damage.
 const MAX_NR: u32 = 4096;
-
-fn bucket(ns: Nanos) -> usize {
-    let ns = ns.max(1 << SUB_BITS);
-    let top = 63 - ns.leading_zeros();
-    let sub = (ns >> (top - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
-    ((((top - SUB_BITS) as usize) << SUB_BITS) + sub).min(BUCKETS - 1)
-}
-
-/// Lower bound of a bucket.
-fn low(bucket: usize) -> f64 {
-    let (octave, sub) = (bucket >> SUB_BITS, bucket & ((1 << SUB_BITS) - 1));
-    ((1u64 << octave) * ((1 << SUB_BITS) + sub) as u64) as f64
-}
-
-/// Costs of like pieces of work.
-#[derive(Clone, Debug)]
-pub struct Spread {
-    /// Pieces.
-    pub count: u64,
-    /// Their sum.
-    pub total_ns: Nanos,
-    buckets: [u32; BUCKETS],
-}
-
-impl Default for Spread {
-    fn default() -> Self {
-        Spread { count: 0, total_ns: 0, buckets: [0; BUCKETS] }
-    }
-}
-
-impl Spread {
-    #[inline]
-    pub(crate) fn add(&mut self, ns: Nanos) {
-        self.count += 1;
-        self.total_ns += ns;
-        let b = &mut self.buckets[bucket(ns)];
-        *b = b.saturating_add(1);
-    }
-
-    /// Both together.
-    pub fn with(&self, other: &Spread) -> Spread {
-        let mut sum = self.clone();
-        sum.count += other.count;
-        sum.total_ns += other.total_ns;
-        for (a, b) in sum.buckets.iter_mut().zip(&other.buckets) {
-            *a = a.saturating_add(*b);
-        }
-        sum
-    }
-
-    /// Arithmetic mean; 0 without pieces.
-    pub fn mean_ns(&self) -> Nanos {
-        self.total_ns.checked_div(self.count).unwrap_or(0)
-    }
-
-    /// The cost that this part of the pieces does not exceed, interpolated within a bucket a
-    /// quarter of an octave wide; 0 without pieces.
-    pub fn quantile_ns(&self, part: f64) -> Nanos {
-        let all: u64 = self.buckets.iter().map(|&b| b as u64).sum();
-        let rank = all as f64 * part;
-        let mut seen = 0.0;
-        for (i, &n) in self.buckets.iter().enumerate().filter(|b| *b.1 > 0) {
-            if seen + n as f64 >= rank {
-                let within = ((rank - seen) / n as f64).clamp(0.0, 1.0);
-                return (low(i) + (low(i + 1) - low(i)) * within) as Nanos;
-            }
-            seen += n as f64;
-        }
-        0
-    }
-
-    /// Mean of the cheapest `part`.
-    pub fn mean_below_ns(&self, part: f64) -> f64 {
-        let all: u64 = self.buckets.iter().map(|&b| b as u64).sum();
-        let (mut left, mut sum) = (all as f64 * part, 0.0);
-        let wanted = left;
-        for (i, &n) in self.buckets.iter().enumerate().filter(|b| *b.1 > 0) {
-            let n = (n as f64).min(left);
-            sum += n * (low(i) + low(i + 1)) / 2.0;
-            left -= n;
-        }
-        if wanted > 0.0 { sum / wanted } else { 0.0 }
-    }
-
-    /// Sum, and sum of the squares, of the pieces that cost at least this, in ns and ns^2.
-    pub fn beyond(&self, ns: Nanos) -> (f64, f64) {
-        let from = bucket(ns);
-        self.buckets.iter().enumerate().skip(from).filter(|b| *b.1 > 0).fold((0.0, 0.0), |(sum, squares), (i, &n)| {
-            let cost = (low(i) + low(i + 1)) / 2.0;
-            (sum + n as f64 * cost, squares + n as f64 * cost * cost)
-        })
-    }
-
-    /// The typical cost.
-    pub fn median_ns(&self) -> Nanos {
-        self.quantile_ns(0.5)
-    }
-
-    /// Pieces from `from` to below `to`, and the time that all pieces together spent at that age.
-    fn at_age(&self, from: f64, to: f64) -> (f64, f64) {
-        let (mut ended, mut lived) = (0.0, 0.0);
-        for (i, &n) in self.buckets.iter().enumerate().filter(|b| *b.1 > 0) {
-            let (a, b, n) = (low(i), low(i + 1), n as f64);
-            let inside = ((b.min(to) - a.max(from)) / (b - a)).max(0.0);
-            ended += n * inside;
-            lived += n * (((a + b) / 2.0).min(to) - from).max(0.0);
-        }
-        (ended, lived)
-    }
-}
 
 /// How close together calls of different threads end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,21 +40,22 @@ pub struct Exclusion {
 #[derive(Clone, Debug, Default)]
 pub struct Costs {
     /// CPU time of calls begun when no other thread was in the kernel.
-    pub alone: Spread,
+    pub alone: Costing,
     /// CPU time of those begun when others were: on a CPU, ready to go on, or asleep for a lock.
-    pub company: Spread,
-    /// CPU time of the application's stretches that led to this call, by the quarter of the CPUs
-    /// that were busy when they began.
-    pub stretches: [Spread; QUARTERS],
+    pub company: Costing,
+    /// CPU time of the application's stretches that led to this call.
+    pub stretches: Costing,
     last_end: Option<(Nanos, Slot)>,
     /// Gaps between ends of calls that never slept: to an end by another thread, and by the same.
-    gaps: [Spread; 2],
+    gaps: [Costing; 2],
 }
 
 impl Costs {
     /// CPU time of all calls.
-    pub fn calls(&self) -> Spread {
-        self.alone.with(&self.company)
+    pub fn calls(&self) -> Costing {
+        let mut all = self.alone.clone();
+        all.merge(&self.company);
+        all
     }
 
     /// Ends that followed another thread's, and ends that followed the same thread's.
@@ -236,9 +123,9 @@ impl CostTable {
 
     /// A stretch of application code led to this call.
     #[inline]
-    pub(crate) fn stretch(&mut self, nr: u32, ns: Nanos, quarter: u8) {
+    pub(crate) fn stretch(&mut self, nr: u32, ns: Nanos) {
         if let Some(c) = self.entry(nr) {
-            c.stretches[quarter as usize % QUARTERS].add(ns);
+            c.stretches.add(ns);
         }
     }
 
@@ -265,28 +152,6 @@ impl CostTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_hold_what_they_say() {
-        for ns in [4, 5, 7, 8, 9, 100, 1000, 12_345, 1 << 20, (1 << 31) + 5] {
-            let b = bucket(ns);
-            assert!(low(b) <= ns as f64 && (ns as f64) < low(b + 1), "{ns} in {b}: {} to {}", low(b), low(b + 1));
-        }
-        assert_eq!(bucket(0), 0);
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-    }
-
-    #[test]
-    fn quantiles_are_within_a_quarter_octave() {
-        let mut s = Spread::default();
-        (1..=1000u64).for_each(|i| s.add(i * 1000));
-        for part in [0.1, 0.5, 0.9] {
-            let (is, truth) = (s.quantile_ns(part) as f64, part * 1e6);
-            assert!((is / truth - 1.0).abs() < 0.05, "{part}: {is}");
-        }
-        assert_eq!(Spread::default().median_ns(), 0);
-        assert_eq!(Spread::default().mean_ns(), 0);
-    }
 
     /// Calls of 10 us, of which 8 us under a lock, by two threads that always want it.
     #[test]

@@ -5,7 +5,7 @@
 //! (`cycles:u`); of others the address tells, as the upper half of the address space is the
 //! kernel's; where that is not recorded either, a thread is in user mode outside its system calls.
 
-use crate::costs::QUARTERS;
+use crate::stretches::QUARTERS;
 use crate::threads::Slot;
 use holdup_trace::{EventDesc, EventId};
 use std::collections::BTreeMap;

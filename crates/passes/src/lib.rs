@@ -28,6 +28,7 @@ mod ledger;
 mod locks;
 mod options;
 mod rows;
+mod spread;
 mod stretches;
 mod syscalls;
 mod threads;
@@ -35,7 +36,7 @@ mod waits;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
-pub use costs::{Costs, Exclusion, QUARTERS, Spread};
+pub use costs::{Costing, Costs, Exclusion};
 pub use counters::Counts;
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
@@ -44,7 +45,7 @@ pub use ledger::Server;
 pub use locks::{LockBy, LockKind, LockRow, LockSource};
 pub use options::{Detail, Options};
 pub use rows::*;
-pub use stretches::{Lengths, Stretches};
+pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use threads::{Slot, Thread};
 pub use waits::{Edge, Graph, Holder, Node, Object, Path, PathRow, Root, WaitsBy, WaitsRow};
 

@@ -8,7 +8,7 @@
 //! Kept apart by thread, unlike [`crate::costs`]: threads that run alone do other work than those
 //! that run together, and that must not look like a slow machine.
 
-use crate::costs::QUARTERS;
+use crate::spread::Spread;
 use crate::threads::Slot;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -23,70 +23,10 @@ pub(crate) const FAULTED: u8 = 0x80;
 /// The first stretches of a kind meet cold caches and untouched pages; and a thread that does a
 /// thing but a few times needs no memory here.
 const EARLY: u32 = 8;
-/// Buckets per doubling: a median is exact within 1/16.
-const SUB_BITS: u32 = 4;
-/// Up to 2^32 ns, 4 s; longer stretches share the last bucket.
-const BUCKETS: usize = ((32 - SHORTEST_BITS) as usize) << SUB_BITS;
-
-/// How many stretches there were of every length.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Lengths {
-    /// Stretches.
-    pub count: u64,
-    /// Their sum.
-    pub total_ns: Nanos,
-    buckets: [u32; BUCKETS],
-}
-
-impl Default for Lengths {
-    fn default() -> Self {
-        Lengths { count: 0, total_ns: 0, buckets: [0; BUCKETS] }
-    }
-}
-
-fn bucket(ns: Nanos) -> usize {
-    let ns = ns.max(SHORTEST);
-    let top = 63 - ns.leading_zeros();
-    let sub = (ns >> (top - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
-    ((((top - SHORTEST_BITS) as usize) << SUB_BITS) + sub).min(BUCKETS - 1)
-}
-
-/// Lower bound of a bucket.
-fn low(bucket: usize) -> f64 {
-    let (octave, sub) = (bucket >> SUB_BITS, bucket & ((1 << SUB_BITS) - 1));
-    ((1u64 << (octave + SHORTEST_BITS as usize)) as f64) * (1.0 + sub as f64 / (1 << SUB_BITS) as f64)
-}
-
-impl Lengths {
-    fn add(&mut self, ns: Nanos) {
-        self.count += 1;
-        self.total_ns += ns;
-        let b = &mut self.buckets[bucket(ns)];
-        *b = b.saturating_add(1);
-    }
-
-    /// Add all of `other`.
-    pub fn merge(&mut self, other: &Lengths) {
-        self.count += other.count;
-        self.total_ns += other.total_ns;
-        for (a, b) in self.buckets.iter_mut().zip(&other.buckets) {
-            *a = a.saturating_add(*b);
-        }
-    }
-
-    /// The length that this part of the stretches does not exceed; 0 without stretches.
-    pub fn quantile_ns(&self, part: f64) -> f64 {
-        let rank = self.buckets.iter().map(|&b| b as f64).sum::<f64>() * part;
-        let mut seen = 0.0;
-        for (i, &n) in self.buckets.iter().enumerate().filter(|b| *b.1 > 0) {
-            if seen + n as f64 >= rank {
-                return low(i) + (low(i + 1) - low(i)) * ((rank - seen) / n as f64).clamp(0.0, 1.0);
-            }
-            seen += n as f64;
-        }
-        0.0
-    }
-}
+/// Lengths of stretches: a sixteenth of an octave a bucket, from the shortest to 4 s.
+pub type Lengths = Spread<SHORTEST_BITS, 4, { 20 << 4 }>;
+/// Levels of stretches and counts: quarters of the CPUs busy.
+pub const QUARTERS: usize = 4;
 
 /// The stretches of one thread that led to one system call.
 #[derive(Clone, Debug, Default)]
@@ -142,19 +82,6 @@ impl StretchTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians_are_within_a_sixteenth() {
-        for ns in [4_096, 5_000, 20_400, 20_500, 123_456, 7_000_000] {
-            let mut l = Lengths::default();
-            (0..100).for_each(|_| l.add(ns));
-            let median = l.quantile_ns(0.5);
-            assert!((median / ns as f64 - 1.0).abs() < 1.0 / 16.0, "{ns}: {median}");
-            assert!(low(bucket(ns)) <= ns as f64 && (ns as f64) < low(bucket(ns) + 1), "{ns}");
-        }
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-        assert_eq!(Lengths::default().quantile_ns(0.5), 0.0);
-    }
 
     #[test]
     fn the_first_of_a_kind_short_ones_and_page_faults_do_not_count() {

@@ -1,8 +1,8 @@
 //! System calls begin and end.
 
 use super::Engine;
-use crate::costs::QUARTERS;
 use crate::cpus::{Counts, CpuState, Cpus};
+use crate::stretches::QUARTERS;
 use crate::syscalls::Call;
 use crate::threads::{Mode, Slot, Thread, Threads};
 use crate::waits::Class;
@@ -120,7 +120,7 @@ impl Engine {
         if let Some((user0, quarter)) = t.stretch {
             t.stretch = None;
             let ns = t.user_ns - user0;
-            self.costs.stretch(nr, ns, quarter);
+            self.costs.stretch(nr, ns);
             self.stretches.add(slot, nr, ns, quarter);
         }
         t.call = Some(Call {
