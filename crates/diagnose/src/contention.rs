@@ -107,8 +107,7 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
     let kind = holdup_syscalls::wait_kind(&call.name);
     let ends = costs.exclusion();
     // Whoever takes turns in a call keeps apart from others by its own will.
-    let by_will = matches!(kind, WaitKind::ThreadSync | WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock);
-    let exclusion = Some(ends).filter(|e| !by_will && e.expected >= EXPECTED && e.observed * MISSING <= e.expected);
+    let exclusion = Some(ends).filter(|e| !kind.takes_turns() && e.expected >= EXPECTED && e.observed * MISSING <= e.expected);
     let free = ends.observed >= FREE_SEEN && ends.observed >= ends.expected * FREE;
     let turns = turns(costs, call.count, squares);
     let (alone, company) = (&costs.alone, &costs.company);

@@ -1,6 +1,7 @@
 //! The figures that rules look at, drawn once from the tables.
 
 use crate::contention::{Contended, contended, stretch};
+use crate::report::Culprit;
 use crate::thresholds::{Threshold, Thresholds};
 use holdup_passes::{Analysis, Cause, Group, Ledger, Server, Slot, SyscallRow, Thread, WaitRow};
 use holdup_syscalls::WaitKind;
@@ -103,20 +104,20 @@ impl<'a> Facts<'a> {
     }
 
     /// CPU time spent inside calls of these kinds.
-    pub fn cpu_in(&self, kinds: &[WaitKind]) -> Nanos {
+    pub fn cpu_in(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
         self.calls_of(kinds).filter_map(|c| c.cpu_ns).sum()
     }
 
     /// CPU time inside calls of these kinds, if threads also sleep in them: who never sleeps takes no turns.
-    pub fn cpu_in_turns(&self, kinds: &[WaitKind]) -> Nanos {
+    pub fn cpu_in_turns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
         let cpu = self.cpu_in(kinds);
         let blocked: Nanos = self.calls_of(kinds).filter_map(|c| c.blocked_ns).sum();
         if blocked * NEVER_SLEEPS >= cpu { cpu } else { 0 }
     }
 
     /// Calls of these kinds, most elapsed time first.
-    pub fn calls_of(&self, kinds: &[WaitKind]) -> impl Iterator<Item = &SyscallRow> {
-        self.calls.iter().filter(move |c| kinds.contains(&holdup_syscalls::wait_kind(&c.name)))
+    pub fn calls_of(&self, kinds: fn(WaitKind) -> bool) -> impl Iterator<Item = &SyscallRow> {
+        self.calls.iter().filter(move |c| kinds(holdup_syscalls::wait_kind(&c.name)))
     }
 
     /// Waiting time for this cause: all, and by system call, largest first.
@@ -154,6 +155,17 @@ impl<'a> Facts<'a> {
         format!("{} (tid {})", self.analysis.comm(t), t.tid)
     }
 
+    /// A thread as a culprit that stands for so much CPU time; `kind` is what it is called.
+    pub(crate) fn culprit(&self, kind: &'static str, slot: Slot, ns: Nanos) -> Culprit {
+        let t = self.thread(slot);
+        Culprit { kind, id: t.tid.to_string(), name: self.analysis.comm(t), tid: Some(t.tid.0), pid: self.analysis.pid(t), ns }
+    }
+
+    /// Only some tasks were recorded, so that what the CPUs did otherwise is not known.
+    pub fn tasks_only(&self) -> bool {
+        self.info.system_wide == Some(false)
+    }
+
     /// One thread.
     pub fn thread(&self, slot: Slot) -> &Thread {
         self.analysis.thread(slot)
@@ -177,8 +189,8 @@ impl Facts<'_> {
     }
 
     /// Calls of these kinds burn time on locks of the kernel rather than by taking turns.
-    pub fn kernel_contends_in(&self, kinds: &[WaitKind]) -> bool {
-        let lost = |c: &&Contended| kinds.contains(&c.kind) && !self.sleeps_for_others(c);
+    pub fn kernel_contends_in(&self, kinds: fn(WaitKind) -> bool) -> bool {
+        let lost = |c: &&Contended| kinds(c.kind) && !self.sleeps_for_others(c);
         self.pct(self.contended.iter().filter(lost).map(|c| c.lost_ns).sum()) >= 1.0
     }
 }

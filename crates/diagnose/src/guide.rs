@@ -274,9 +274,8 @@ fn calls(f: &Facts<'_>) -> Question {
         figures.push(unknown("system calls (not recorded, or none)", OF_CAPACITY));
     }
     let of = |wanted: &dyn Fn(WaitKind) -> bool| f.pct(calls.iter().filter(|c| wanted(wait_kind(&c.0.name))).map(|c| c.1).sum());
-    let service = |k| matches!(k, WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock);
-    let (services, library) = (of(&service), of(&|k| k == WaitKind::ThreadSync));
-    let others = of(&|k| !service(k) && k != WaitKind::ThreadSync);
+    let (services, library) = (of(&WaitKind::is_service), of(&|k| k == WaitKind::ThreadSync));
+    let others = of(&|k| !k.takes_turns());
     Question {
         id: "calls",
         text: "Which system calls?".to_owned(),

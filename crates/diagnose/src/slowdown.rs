@@ -10,7 +10,7 @@
 
 use crate::facts::Facts;
 use crate::thresholds::Threshold;
-use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches};
+use holdup_passes::{Analysis, Counts, Ledger, Lengths, Slot, Stretches, role};
 use holdup_syscalls::WaitKind;
 use std::collections::BTreeMap;
 
@@ -108,8 +108,8 @@ impl Slowdown {
 /// Every way that has enough to go by, most trusted first.
 pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let mut found = vec![by_counters(facts), by_stretches(facts)];
-    let busy = |a: &Analysis| a.ledger().ns("busy") as f64 / a.wall_ns().max(1) as f64;
-    if let Some(base) = facts.baseline.filter(|b| busy(b) <= busy(facts.analysis) * FEWER) {
+    let busy = |ledger: &Ledger, wall: u64| ledger.ns("busy") as f64 / wall.max(1) as f64;
+    if let Some(base) = facts.baseline.filter(|b| busy(&b.ledger(), b.wall_ns()) <= busy(&facts.ledger, facts.wall) * FEWER) {
         found.extend([against_counters(facts, base), against_stretches(facts, base)]);
     }
     let user = facts.ledger.ns("busy/user") as f64;
@@ -155,15 +155,15 @@ fn by_stretches(facts: &Facts<'_>) -> Slowdown {
 }
 
 fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
-    let mut namesakes: BTreeMap<String, Counts> = BTreeMap::new();
+    let mut namesakes: BTreeMap<Vec<u8>, Counts> = BTreeMap::new();
     for (slot, levels) in base.counters() {
-        let sum = namesakes.entry(role(base, slot)).or_default();
+        let sum = namesakes.entry(role_of(base, slot)).or_default();
         *sum = levels.iter().fold(*sum, |sum, c| sum.with(*c));
     }
     let mut s = Slowdown::of(Source::BaselineCounters);
     for (slot, levels) in facts.analysis.counters() {
         let here = levels.iter().fold(Counts::default(), |sum, c| sum.with(*c)).per_instruction(SAMPLES);
-        let there = namesakes.get(&role(facts.analysis, slot)).and_then(|c| c.per_instruction(SAMPLES));
+        let there = namesakes.get(&role_of(facts.analysis, slot)).and_then(|c| c.per_instruction(SAMPLES));
         if let (Some(here), Some(there)) = (here, there) {
             let ns = facts.thread(slot).user_ns as f64;
             s.add(slot, ns, ns * (1.0 - there / here));
@@ -173,14 +173,14 @@ fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
 }
 
 fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
-    let mut namesakes: BTreeMap<(String, u32), Lengths> = BTreeMap::new();
+    let mut namesakes: BTreeMap<(Vec<u8>, u32), Lengths> = BTreeMap::new();
     for (slot, nr, stretches) in alike(base) {
-        let all = namesakes.entry((role(base, slot), nr)).or_default();
+        let all = namesakes.entry((role_of(base, slot), nr)).or_default();
         stretches.levels().for_each(|(_, l)| all.merge(l));
     }
     let mut s = Slowdown::of(Source::BaselineStretches);
     for (slot, nr, stretches) in alike(facts.analysis) {
-        let Some(there) = namesakes.get(&(role(facts.analysis, slot), nr)).filter(|l| comparable(facts, l)) else { continue };
+        let Some(there) = namesakes.get(&(role_of(facts.analysis, slot), nr)).filter(|l| comparable(facts, l)) else { continue };
         let mut here = Lengths::default();
         stretches.levels().for_each(|(_, l)| here.merge(l));
         if comparable(facts, &here) {
@@ -197,10 +197,8 @@ fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &Stretches)> {
     analysis.stretches().into_iter().filter(move |s| !futex(s.1))
 }
 
-/// What a thread is for: its name without the number at its end.
-fn role(analysis: &Analysis, slot: Slot) -> String {
-    let name = analysis.comm(analysis.thread(slot));
-    name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
+fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
+    role(analysis.comm(analysis.thread(slot)).as_bytes()).to_vec()
 }
 
 fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {

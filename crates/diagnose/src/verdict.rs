@@ -3,8 +3,9 @@
 use crate::facts::Facts;
 use crate::record::record_command;
 use crate::report::{Class, Finding, Step, Verdict};
-use crate::rules::{MATTERS, tasks_only};
+use crate::rules::MATTERS;
 use crate::thresholds::Threshold;
+use holdup_syscalls::WaitKind;
 use holdup_trace::QualityCode;
 
 /// What the verdict itself holds figures against.
@@ -122,9 +123,9 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
     }
     let unaccounted = facts.node("unaccounted");
-    let one_program = tasks_only(facts) && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
+    let one_program = facts.tasks_only() && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
     if unaccounted >= facts.limit(&UNACCOUNTED) && !one_program {
-        let why = if facts.info.system_wide == Some(false) { "it was recorded for some tasks only" } else { "too many events are missing" };
+        let why = if facts.tasks_only() { "it was recorded for some tasks only" } else { "too many events are missing" };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
     let idle = facts.node("idle/no-work");
@@ -138,8 +139,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
 
 /// Kernel time inside the calls that the serialization rules account for, in per cent.
 fn explained_kernel(facts: &Facts<'_>) -> f64 {
-    use holdup_syscalls::WaitKind::{FileLock, MessageQueue, Semaphore, ThreadSync};
-    facts.pct(facts.cpu_in_turns(&[FileLock, MessageQueue, Semaphore]) + facts.cpu_in_turns(&[ThreadSync]))
+    facts.pct(facts.cpu_in_turns(WaitKind::is_service) + facts.cpu_in_turns(|k| k == WaitKind::ThreadSync))
 }
 
 fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {

@@ -116,6 +116,8 @@ impl Irqs {
 
     pub(crate) fn restart(&mut self) {
         self.rows.clear();
-        self.busy.clear();
+        // What is in progress counts from its beginning, as its row will.
+        self.busy.retain(|_, b| b.now > 0);
+        self.busy.values_mut().for_each(|b| b.total = 0);
     }
 }

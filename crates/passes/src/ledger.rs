@@ -67,10 +67,14 @@ impl Analysis {
     /// The one thread that is busy nearly all the time and that most of the waiting is for; or the
     /// one that the others most often find missing at a barrier.
     pub fn server(&self) -> Option<Server> {
+        self.server_of(&self.wait_rows())
+    }
+
+    fn server_of(&self, rows: &[WaitRow]) -> Option<Server> {
         let mut ended: BTreeMap<Slot, Nanos> = BTreeMap::new();
         let mut last: BTreeMap<Slot, Nanos> = BTreeMap::new();
         let (mut all, mut at_barriers) = (0, 0);
-        for r in self.wait_rows() {
+        for r in rows {
             if matches!(r.cause, Cause::ThreadSync | Cause::KernelService) {
                 let barrier = self.is_barrier(r.object);
                 all += r.sum.wait_ns;
@@ -100,9 +104,9 @@ impl Analysis {
     }
 
     /// Whom threads wait for, over all waits.
-    pub(crate) fn awaited(&self) -> Awaited {
+    pub(crate) fn awaited(&self, rows: &[WaitRow]) -> Awaited {
         let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
-        for r in self.wait_rows() {
+        for r in rows {
             if let (true, Some(w)) = (r.is_stream(), r.waker) {
                 *streams.entry(w).or_default() += r.sum.wait_ns;
             }
@@ -113,7 +117,7 @@ impl Analysis {
             wait as u128 * 100 <= busy as u128 * PARTNER_PCT as u128
         };
         Awaited {
-            server: self.server(),
+            server: self.server_of(rows),
             between_two: self.between_two(),
             partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
         }
@@ -150,9 +154,10 @@ impl Analysis {
         let capacity = self.capacity_ns();
 
         let mut shares: BTreeMap<&'static str, u128> = BTreeMap::new();
-        let awaited = self.awaited();
-        for r in self.wait_rows() {
-            *shares.entry(self.leaf(&r, &awaited)).or_default() += r.sum.share;
+        let waits = self.wait_rows();
+        let awaited = self.awaited(&waits);
+        for r in &waits {
+            *shares.entry(self.leaf(r, &awaited)).or_default() += r.sum.share;
         }
         let share = |path: &str| (shares.get(path).copied().unwrap_or(0) >> 32) as u64;
         // The waits' shares and the CPUs' idle time are measured by different machines; where

@@ -46,7 +46,7 @@ pub use locks::{LockBy, LockKind, LockRow, LockSource};
 pub use options::{Detail, Options};
 pub use rows::*;
 pub use stretches::{Lengths, QUARTERS, Stretches};
-pub use threads::{Slot, Thread};
+pub use threads::{Slot, Thread, role};
 pub use waits::{Edge, Graph, Holder, Node, Object, Path, PathRow, Root, WaitsBy, WaitsRow};
 
 use engine::Engine;

@@ -167,6 +167,12 @@ pub struct Thread {
     pub died: Option<Nanos>,
 }
 
+/// What a thread is for: `worker-12` without the number at its end.
+pub fn role(comm: &[u8]) -> &[u8] {
+    let end = comm.iter().rposition(|c| !c.is_ascii_digit()).map_or(0, |last| last + 1);
+    &comm[..end]
+}
+
 impl Thread {
     pub(crate) fn new(tid: Tid, born: Nanos, state: State) -> Thread {
         Thread {

@@ -55,6 +55,18 @@ pub enum WaitKind {
     Other,
 }
 
+impl WaitKind {
+    /// A service of the kernel by which threads and processes queue on each other.
+    pub fn is_service(self) -> bool {
+        matches!(self, WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock)
+    }
+
+    /// Made for threads to take turns: these services, and the threads library.
+    pub fn takes_turns(self) -> bool {
+        self.is_service() || self == WaitKind::ThreadSync
+    }
+}
+
 /// What a thread asleep in the call named `name` most plausibly waits for. The spellings of the
 /// tables of all architectures are known, and those of the kernel's entry points where they have no
 /// table spelling of their own (`newfstat`, `futex_time32`).

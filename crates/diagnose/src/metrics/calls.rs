@@ -21,7 +21,7 @@ pub(super) fn sync(name: &str) -> Sync {
         "msgop" | "lockfx" | "lockf" | "kfcntl" | "msgxrcv" => Sync::Service,
         _ => match wait_kind(name) {
             WaitKind::ThreadSync => Sync::Threads,
-            WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock => Sync::Service,
+            kind if kind.is_service() => Sync::Service,
             _ => Sync::None,
         },
     }

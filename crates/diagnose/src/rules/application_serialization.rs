@@ -33,23 +33,21 @@ pub(super) const RULE: Rule = Rule {
     fixtures: Fixtures { positive: "ser_semop_perf_c8/perf.data", negative: "imb_server_c4/perf.data" },
 };
 
-const SERVICES: &[WaitKind] = &[WaitKind::Semaphore, WaitKind::MessageQueue, WaitKind::FileLock];
-
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/kernel-services");
     let (waited, by_call) = facts.waiting_for(Cause::KernelService);
     // Behind a server the calls are its clients' way of waiting, not the hold-up.
     let behind_a_server = facts.ledger.ns("idle/one-server") > idle;
-    let others = |c: &&Contended| c.kind != WaitKind::ThreadSync && !SERVICES.contains(&c.kind) && facts.sleeps_for_others(c);
+    let others = |c: &&Contended| !c.kind.takes_turns() && facts.sleeps_for_others(c);
     let cpu = if behind_a_server {
         0
     } else {
-        let own = if facts.kernel_contends_in(SERVICES) { 0 } else { facts.cpu_in_turns(SERVICES) };
+        let own = if facts.kernel_contends_in(WaitKind::is_service) { 0 } else { facts.cpu_in_turns(WaitKind::is_service) };
         // Pipes and sockets are used for much else: beside few sleepers what they cost is no waiting.
         own + facts.contended.iter().filter(others).map(|c| c.lost_ns).sum::<u64>().min(idle * 2)
     };
     let lost = idle + cpu;
-    let top = by_call.first().map(|c| c.0.clone()).or_else(|| facts.calls_of(SERVICES).next().map(|c| c.name.clone()));
+    let top = by_call.first().map(|c| c.0.clone()).or_else(|| facts.calls_of(WaitKind::is_service).next().map(|c| c.name.clone()));
     let summary = match &top {
         Some(call) => format!(
             "threads take turns in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",

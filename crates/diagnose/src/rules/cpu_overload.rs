@@ -12,7 +12,7 @@
 
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::report::{Class, Evidence, Finding};
 use crate::thresholds::Threshold;
 
 pub(super) const RULE: Rule = Rule {
@@ -77,22 +77,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     } else {
         None
     };
-    f.culprits = facts
-        .workers
-        .iter()
-        .take(3)
-        .map(|&(slot, ns)| {
-            let t = facts.thread(slot);
-            Culprit {
-                kind: "thread",
-                id: t.tid.to_string(),
-                name: facts.analysis.comm(t),
-                tid: Some(t.tid.0),
-                pid: facts.analysis.pid(t),
-                ns,
-            }
-        })
-        .collect();
+    f.culprits = facts.workers.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect();
     f.advice = vec!["run fewer threads at a time, or add CPUs: the CPUs do useful work all the time".to_owned()];
     f
 }

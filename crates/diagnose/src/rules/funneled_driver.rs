@@ -62,29 +62,15 @@ const SERIAL: Threshold = Threshold {
 /// Work items of one function that run at the same time for more than this part are not one worker's, in per cent.
 const OVERLAP_PCT: u64 = 120;
 
-/// A driver's only worker: what it is, and how long it was busy, wherever it ran.
-struct Serial {
-    kind: &'static str,
-    name: String,
-    tid: Option<u32>,
-    pid: Option<u32>,
-    ns: u64,
-}
-
-/// The busiest kernel thread, or function of work items of which one runs at a time.
-fn serial(facts: &Facts<'_>) -> Option<Serial> {
+/// A driver's only worker, and how long it was busy, wherever it ran: the busiest kernel thread, or
+/// function of work items of which one runs at a time.
+fn serial(facts: &Facts<'_>) -> Option<Culprit> {
     // A kworker is many workers' thread: its work items stand for it, where they were recorded.
-    let threads = facts.analysis.threads().filter(|(_, t)| t.is_kthread()).map(|(_, t)| Serial {
-        kind: "kthread",
-        name: facts.analysis.comm(t),
-        tid: Some(t.tid.0),
-        pid: facts.analysis.pid(t),
-        ns: t.running_ns,
-    });
+    let threads = facts.analysis.threads().filter(|(_, t)| t.is_kthread()).map(|(slot, t)| facts.culprit("kthread", slot, t.running_ns));
     let works = facts.analysis.irqs(false).into_iter().filter(|r| r.kind == "workqueue").filter_map(|r| {
         let ns = facts.analysis.work_busy_ns(r.id);
         let one_at_a_time = r.total_ns as u128 * 100 <= ns as u128 * OVERLAP_PCT as u128;
-        one_at_a_time.then_some(Serial { kind: r.kind, name: r.name, tid: None, pid: None, ns })
+        one_at_a_time.then(|| Culprit { kind: r.kind, id: r.name.clone(), name: r.name, ns, ..Culprit::default() })
     });
     threads.chain(works).max_by(|a, b| a.ns.cmp(&b.ns).then(b.name.cmp(&a.name)))
 }
@@ -93,39 +79,51 @@ fn driver(row: &CpuRow) -> u64 {
     row.kthread_ns + row.irq_ns.unwrap_or(0) + row.softirq_ns.unwrap_or(0)
 }
 
-/// The CPU with most driver work: that work in per cent of its time, and of all such work.
-fn busiest(facts: &Facts<'_>, rows: &[CpuRow]) -> Option<(CpuRow, f64, f64)> {
+/// The CPU with most driver work.
+struct Busiest {
+    row: CpuRow,
+    /// That work in per cent of its time, and of all such work.
+    saturated: f64,
+    concentrated: f64,
+    /// It takes much of this CPU and little of the others.
+    confined: bool,
+    /// There are others.
+    several: bool,
+}
+
+fn busiest(facts: &Facts<'_>) -> Option<Busiest> {
+    let rows = facts.analysis.cpu_rows();
     let all: u64 = rows.iter().map(driver).sum();
-    let top = rows.iter().max_by_key(|r| (driver(r), std::cmp::Reverse(r.cpu)))?;
-    let of = |whole: u64| driver(top) as f64 * 100.0 / whole.max(1) as f64;
-    Some((top.clone(), of(facts.wall), of(all)))
+    let several = rows.len() > 1;
+    let row = rows.into_iter().max_by_key(|r| (driver(r), std::cmp::Reverse(r.cpu)))?;
+    let of = |whole: u64| driver(&row) as f64 * 100.0 / whole.max(1) as f64;
+    let (saturated, concentrated) = (of(facts.wall), of(all));
+    let confined = several && saturated >= facts.limit(&SATURATED) && concentrated >= facts.limit(&CONCENTRATED);
+    Some(Busiest { row, saturated, concentrated, confined, several })
 }
 
 /// Driver work takes much of one CPU and little of the others.
 pub(super) fn confined_driver(facts: &Facts<'_>) -> bool {
-    let rows = facts.analysis.cpu_rows();
-    rows.len() > 1 && busiest(facts, &rows).is_some_and(|(_, s, c)| s >= facts.limit(&SATURATED) && c >= facts.limit(&CONCENTRATED))
+    busiest(facts).is_some_and(|b| b.confined)
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let rows = facts.analysis.cpu_rows();
-    let Some((top, saturated, concentrated)) = busiest(facts, &rows) else {
+    let Some(Busiest { row: top, saturated, concentrated, confined, several }) = busiest(facts) else {
         return finding(facts, &RULE, 0, "there are no CPUs".to_owned());
     };
     let wall = facts.wall.max(1) as f64;
     // Idle time that threads waiting for each other explain is not the driver's.
     let ledger = |path| facts.ledger.ns(path);
-    let lost = if rows.len() < 2 {
+    let lost = if !several {
         0
     } else {
         let explained = ledger("idle/thread-sync") + ledger("idle/one-server") + top.idle_ns;
         ledger("idle").saturating_sub(explained)
     };
-    let confined = confined_driver(facts);
     // Of a worker that goes from CPU to CPU only those who sleep for a device can be waiting.
     let lost = if confined { lost } else { lost.min(ledger("idle/io") + ledger("idle/kernel-locks")) };
     let culprit = culprit(facts, top.cpu);
-    let serial = serial(facts).filter(|s| rows.len() > 1 && s.ns as f64 * 100.0 >= facts.limit(&SERIAL) * wall);
+    let serial = serial(facts).filter(|s| several && s.ns as f64 * 100.0 >= facts.limit(&SERIAL) * wall);
     let by = culprit.as_ref().map_or(String::new(), |c| format!(", most of it {}", c.name));
     let summary = match &serial {
         Some(s) if !confined => format!(
@@ -159,29 +157,19 @@ fn check(facts: &Facts<'_>) -> Finding {
             .against(facts.limit(&SERIAL)),
         );
     }
-    if serial.is_some() {
-        // One worker is enough, wherever it runs.
-    } else if f.ruled_out.is_none() && saturated < facts.limit(&SATURATED) {
+    // One worker is enough, wherever it runs.
+    let undecided = f.ruled_out.is_none() && serial.is_none();
+    if undecided && saturated < facts.limit(&SATURATED) {
         f.ruled_out = Some(format!("no CPU spends more than {saturated:.0} % of its time on driver work"));
-    } else if f.ruled_out.is_none() && concentrated < facts.limit(&CONCENTRATED) {
+    } else if undecided && concentrated < facts.limit(&CONCENTRATED) {
         f.ruled_out = Some(format!("driver work is spread: CPU {} does {concentrated:.0} % of it", top.cpu));
     }
-    let serial_only = serial.is_some() && !confined;
-    f.culprits = match serial {
-        Some(s) if !confined => vec![Culprit {
-            kind: s.kind,
-            id: s.tid.map_or_else(|| s.name.clone(), |t| t.to_string()),
-            name: s.name,
-            tid: s.tid,
-            pid: s.pid,
-            ns: s.ns,
-        }],
-        _ => culprit.into_iter().collect(),
-    };
-    if serial_only {
-        f.advice.push("let the device have more than one worker: more threads or queues of its driver, or several devices".to_owned());
+    if let Some(worker) = serial.filter(|_| !confined) {
+        f.culprits = vec![worker];
+        f.advice = vec!["let the device have more than one worker: more threads or queues of its driver, or several devices".to_owned()];
         return f;
     }
+    f.culprits = culprit.into_iter().collect();
     f.advice = vec![
         "spread the interrupts or receive queues over CPUs: /proc/irq/*/smp_affinity, rps_cpus, more queues".to_owned(),
         "let workers run elsewhere: /sys/devices/virtual/workqueue/*/cpumask, taskset -p for a driver's thread".to_owned(),
@@ -202,14 +190,7 @@ fn culprit(facts: &Facts<'_>, cpu: u16) -> Option<Culprit> {
             ns: h.total_ns,
             ..Culprit::default()
         }),
-        (_, Some((_, t))) => Some(Culprit {
-            kind: "kthread",
-            id: t.tid.to_string(),
-            name: facts.analysis.comm(t),
-            tid: Some(t.tid.0),
-            pid: facts.analysis.pid(t),
-            ns: t.running_ns,
-        }),
+        (_, Some((slot, t))) => Some(facts.culprit("kthread", slot, t.running_ns)),
         (Some(_), None) | (None, None) => None,
     }
 }

@@ -154,12 +154,7 @@ fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
 fn culprits(facts: &Facts<'_>, s: &Slowdown) -> Vec<Culprit> {
     let mut by: Vec<_> = s.by.iter().filter(|b| *b.1 >= 1.0).map(|(&slot, &ns)| (slot, ns as u64)).collect();
     by.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
-    let culprit = |&(slot, ns): &(holdup_passes::Slot, u64)| {
-        let t = facts.thread(slot);
-        let (name, pid) = (facts.analysis.comm(t), facts.analysis.pid(t));
-        Culprit { kind: "thread", id: t.tid.to_string(), name, tid: Some(t.tid.0), pid, ns }
-    };
-    by.iter().take(3).map(culprit).collect()
+    by.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect()
 }
 
 /// Also that of [`crate::metrics`].

@@ -51,12 +51,12 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (waited, by_call) = facts.waiting_for(Cause::KernelLock);
     let spinning: Vec<&Contended> = facts.contended.iter().filter(|c| !facts.sleeps_for_others(c)).collect();
     let excess: u64 = spinning.iter().map(|c| c.lost_ns).sum();
-    // On one CPU nobody spins for another.
     // Lockdep's events show more waits than the contention events that the ledger counts.
     let locks = facts.analysis.locks(LockBy::Lock);
     let named = |r: &LockRow| r.spin_ns.unwrap_or(0) + r.block_ns.unwrap_or(0);
     let hottest = locks.iter().max_by_key(|r| (named(r), std::cmp::Reverse(&r.address))).filter(|r| facts.pct(named(r)) >= 1.0);
     let seen = facts.ledger.ns("busy/kernel/lock-spin").max(locks.iter().filter_map(|r| r.spin_ns).sum());
+    // On one CPU nobody spins for another.
     let spin = if facts.analysis.cpus > 1 { excess.max(seen) } else { 0 };
     let lost = idle + spin;
     let wall = facts.wall.max(1) as f64;

@@ -17,7 +17,7 @@ pub(crate) use cpu_overload::{BUSY, QUEUE};
 pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
 pub(crate) use hardware_bandwidth::{CPI, SLOWER, advice as hardware_advice, check as hardware_bandwidth};
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
-pub(crate) use workload_imbalance::{DOMINANT, tasks_only};
+pub(crate) use workload_imbalance::DOMINANT;
 
 use crate::facts::Facts;
 use crate::report::{Class, Finding};

@@ -32,13 +32,15 @@ pub(super) const RULE: Rule = Rule {
     fixtures: Fixtures { positive: "thr_mutex_perfz_c8/perf.data", negative: "ser_semop_perf_c8/perf.data" },
 };
 
-const LIBRARY: &[WaitKind] = &[WaitKind::ThreadSync];
+fn library(kind: WaitKind) -> bool {
+    kind == WaitKind::ThreadSync
+}
 
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/thread-sync");
     let (waited, by_call) = facts.waiting_for(Cause::ThreadSync);
     let behind_a_server = facts.ledger.ns("idle/one-server") > idle;
-    let cpu = if behind_a_server || facts.kernel_contends_in(LIBRARY) { 0 } else { facts.cpu_in(LIBRARY) };
+    let cpu = if behind_a_server || facts.kernel_contends_in(library) { 0 } else { facts.cpu_in(library) };
     let lost = idle + cpu;
     let summary = if waited + cpu == 0 {
         "no thread waits in the threads library".to_owned()

@@ -19,7 +19,7 @@
 use super::funneled_driver::confined_driver;
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::report::{Class, Evidence, Finding};
 use crate::thresholds::Threshold;
 use holdup_passes::Slot;
 use holdup_syscalls::WaitKind;
@@ -75,8 +75,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let few = (1..=facts.analysis.cpus as usize / 2).contains(&busy_threads) && half && full_ns < facts.wall / 4;
     let alone = if few { facts.ledger.ns("idle/no-work") } else { 0 };
     // What the clients burn in the calls they wait in is part of the price of the one server.
-    let calls = if facts.pct(served) >= facts.limit(&MATTERS) { facts.cpu_in(SERVED_IN) } else { 0 };
-    let elsewhere = if tasks_only(facts) && facts.workers.len() == 1 && dominant.is_some() {
+    let calls = if facts.pct(served) >= facts.limit(&MATTERS) { facts.cpu_in(WaitKind::takes_turns) } else { 0 };
+    let elsewhere = if facts.tasks_only() && facts.workers.len() == 1 && dominant.is_some() {
         // Only this program was recorded: whatever the other CPUs did, it could not use them.
         facts.ledger.ns("unaccounted")
     } else {
@@ -143,17 +143,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         let part = server.ended_wait_ns as f64 * 100.0 / server.all_wait_ns.max(1) as f64;
         f.evidence.push(Evidence::of(format!("waiting time ended by {}", facts.name(server.slot)), part, "%", "wake-ups").against(60.0));
     }
-    if let Some(slot) = culprit {
-        let t = facts.thread(slot);
-        f.culprits.push(Culprit {
-            kind: "thread",
-            id: t.tid.to_string(),
-            name: facts.analysis.comm(t),
-            tid: Some(t.tid.0),
-            pid: facts.analysis.pid(t),
-            ns: t.running_ns,
-        });
-    }
+    f.culprits.extend(culprit.map(|slot| facts.culprit("thread", slot, facts.thread(slot).running_ns)));
     if elsewhere > 0 {
         f.evidence.push(Evidence::of("recorded threads with work", facts.workers.len() as f64, "threads", "procs"));
     }
@@ -166,11 +156,3 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     f
 }
-
-/// Only some tasks were recorded, so that what the CPUs did otherwise is not known.
-pub(crate) fn tasks_only(facts: &Facts<'_>) -> bool {
-    facts.info.system_wide == Some(false)
-}
-
-/// Calls in which clients wait for a server, or workers for each other.
-const SERVED_IN: &[WaitKind] = &[WaitKind::Semaphore, WaitKind::MessageQueue, WaitKind::FileLock, WaitKind::ThreadSync];

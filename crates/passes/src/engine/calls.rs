@@ -1,6 +1,7 @@
 //! System calls begin and end.
 
 use super::Engine;
+use super::current::spend;
 use crate::cpus::{Counts, CpuState, Cpus};
 use crate::stretches::QUARTERS;
 use crate::syscalls::Call;
@@ -65,13 +66,7 @@ impl Engine {
         // As `charge` does.
         let span = now.saturating_sub(c.charged_to);
         c.charged_to += span;
-        if before == Mode::User {
-            c.user += span;
-            t.user_ns += span;
-        } else {
-            c.kernel += span;
-            t.kernel_ns += span;
-        }
+        spend(c, t, before, span);
         Some(At { c, t, slot })
     }
 

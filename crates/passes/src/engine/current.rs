@@ -3,7 +3,7 @@
 use super::Engine;
 use super::wakeups::Ended;
 use crate::cpus::{CpuState, Level};
-use crate::threads::{Mode, Slot, State, Threads};
+use crate::threads::{Mode, Slot, State, Thread, Threads};
 use holdup_trace::{Cpu, Nanos, Pid, QualityCode, Tid};
 
 impl Engine {
@@ -178,7 +178,22 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
             c.lock_spin += span;
             t.kernel_ns += span;
         }
-        Mode::User => {
+        mode @ (Mode::User | Mode::Kernel | Mode::Kthread) => spend(c, t, mode, span),
+        Mode::Unknown => {
+            c.undecided += span;
+            match t.undecided.iter_mut().find(|u| u.0 == cpu) {
+                Some(u) => u.1 += span,
+                None => t.undecided.push((cpu, span)),
+            }
+        }
+    }
+}
+
+/// `span` more on this CPU by this thread, doing what `mode` says; what is not known counts as application code.
+#[inline(always)]
+pub(super) fn spend(c: &mut CpuState, t: &mut Thread, mode: Mode, span: Nanos) {
+    match mode {
+        Mode::User | Mode::Unknown => {
             c.user += span;
             t.user_ns += span;
         }
@@ -189,13 +204,6 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
         Mode::Kthread => {
             c.kthread += span;
             t.kernel_ns += span;
-        }
-        Mode::Unknown => {
-            c.undecided += span;
-            match t.undecided.iter_mut().find(|u| u.0 == cpu) {
-                Some(u) => u.1 += span,
-                None => t.undecided.push((cpu, span)),
-            }
         }
     }
 }

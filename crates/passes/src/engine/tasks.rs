@@ -1,6 +1,7 @@
 //! Threads come, go, and turn out to be what they are.
 
 use super::Engine;
+use super::current::spend;
 use crate::cpus::MAX_CPUS;
 use crate::threads::{Mode, Slot, State, Thread};
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
@@ -147,20 +148,7 @@ impl Engine {
         for (cpu, span) in std::mem::take(&mut t.undecided) {
             let c = self.cpus.get_mut(cpu);
             c.undecided -= span.min(c.undecided);
-            match mode {
-                Mode::User | Mode::Unknown => {
-                    c.user += span;
-                    t.user_ns += span;
-                }
-                Mode::Kernel => {
-                    c.kernel += span;
-                    t.kernel_ns += span;
-                }
-                Mode::Kthread => {
-                    c.kthread += span;
-                    t.kernel_ns += span;
-                }
-            }
+            spend(c, t, mode, span);
         }
     }
 

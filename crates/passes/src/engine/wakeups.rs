@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::blame::Cause;
 use crate::cpus::{Frame, Level};
-use crate::threads::{Mode, Slot, State, Thread};
+use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Object};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Event, NameId, Nanos, Pid, Tid};
@@ -151,7 +151,7 @@ impl Engine {
             return self.cause_without_calls(slot, waker.filter(|_| by_application));
         }
         let kind = t.call.map(|c| self.wait_kind(c.nr));
-        let taking_turns = matches!(kind, Some(WaitKind::ThreadSync | WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock));
+        let taking_turns = kind.is_some_and(WaitKind::takes_turns);
         if taking_turns && !t.uninterruptible {
             let nobody = match ended {
                 // Only a thread's call ends such a wait; else it is a time-out or a signal.
@@ -166,7 +166,7 @@ impl Engine {
         }
         match kind {
             Some(WaitKind::ThreadSync) => Cause::ThreadSync,
-            Some(WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock) => Cause::KernelService,
+            Some(kind) if kind.is_service() => Cause::KernelService,
             // In D state: the disk's completion comes from an interrupt or kernel thread; another
             // application thread ends the wait for a lock it held. Where contention is recorded,
             // the lock would have shown, and it was a buffer, a page or a place in a driver's queue.
@@ -193,7 +193,7 @@ impl Engine {
         let one_process = if t.pid != Pid::UNKNOWN && waker.pid != Pid::UNKNOWN {
             t.pid == waker.pid
         } else {
-            stem(&self.names.bytes(t.comm)) == stem(&self.names.bytes(waker.comm))
+            role(&self.names.bytes(t.comm)) == role(&self.names.bytes(waker.comm))
         };
         if one_process { Cause::ThreadSync } else { Cause::KernelService }
     }
@@ -201,10 +201,4 @@ impl Engine {
     pub(super) fn wait_kind(&self, nr: u32) -> WaitKind {
         self.traits.get(nr as usize).map_or(WaitKind::Other, |t| t.wait)
     }
-}
-
-/// `worker-12` without what numbers it: threads of one kind.
-fn stem(name: &[u8]) -> &[u8] {
-    let end = name.iter().rposition(|c| !c.is_ascii_digit()).map_or(0, |i| i + 1);
-    &name[..end]
 }

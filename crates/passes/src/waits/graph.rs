@@ -131,9 +131,10 @@ impl Analysis {
         nodes.sort_by(|a, b| (a.tid, &a.comm).cmp(&(b.tid, &b.comm)));
         let idle = self.idle_ns();
         let mut roots: BTreeMap<(&'static str, Object), WaitSum> = BTreeMap::new();
-        let awaited = self.awaited();
-        for r in self.wait_rows() {
-            roots.entry((self.leaf(&r, &awaited), machine.find(r.object))).or_default().add(&r.sum);
+        let waits = self.wait_rows();
+        let awaited = self.awaited(&waits);
+        for r in &waits {
+            roots.entry((self.leaf(r, &awaited), machine.find(r.object))).or_default().add(&r.sum);
         }
         let mut roots: Vec<Root> = roots
             .into_iter()

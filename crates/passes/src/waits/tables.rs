@@ -5,7 +5,6 @@ use crate::analysis::Analysis;
 use crate::blame::WaitSum;
 use crate::rows::percent;
 use crate::threads::{Slot, Thread};
-use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -452,14 +451,7 @@ impl Analysis {
 
     /// CPU time of a thread in calls that synchronise.
     fn in_services(&self, t: &Thread) -> Nanos {
-        t.calls
-            .iter()
-            .filter(|(nr, _)| {
-                let kind = holdup_syscalls::wait_kind(&self.call_name(*nr));
-                matches!(kind, WaitKind::ThreadSync | WaitKind::Semaphore | WaitKind::MessageQueue | WaitKind::FileLock)
-            })
-            .map(|(_, s)| s.running)
-            .sum()
+        t.calls.iter().filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).takes_turns()).map(|(_, s)| s.running).sum()
     }
 }
 
