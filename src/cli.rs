@@ -25,7 +25,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
     Diagnose(DiagnoseArgs),
     /// The same questions one after the other, with the figures at each fork and a way back
-    #[command(after_help = "Example: holdup guide perf.data\n         holdup guide --yes perf.data > walk.txt")]
+    #[command(
+        after_help = "Example: holdup guide perf.data\n         holdup guide --yes perf.data > walk.txt"
+    )]
     Guide(GuideArgs),
     /// The rules behind a verdict: what each does, its thresholds, what it needs
     #[command(after_help = "Example: holdup rules kernel-lock-conflict")]
@@ -40,7 +42,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example: holdup ledger --time 10%,90% perf.data")]
     Ledger(LedgerArgs),
     /// Time and errors of system calls
-    #[command(after_help = "Example: holdup syscalls --by process --comm postgres -s max_ns perf.data")]
+    #[command(
+        after_help = "Example: holdup syscalls --by process --comm postgres -s max_ns perf.data"
+    )]
     Syscalls(SyscallsArgs),
     /// CPU time of processes and threads
     #[command(after_help = "Example: holdup procs --by command -n 10 perf.data")]
@@ -58,27 +62,32 @@ pub(crate) enum Command {
     #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
     Path(PathArgs),
     /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
-    #[command(after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a pair.\n\n\
+    #[command(
+        after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a pair.\n\n\
                       Examples: holdup locks --by caller perf.data\n          \
-                      holdup locks --view aix --before lock_stat.1 lock_stat.2")]
+                      holdup locks --view aix --before lock_stat.1 lock_stat.2"
+    )]
     Locks(LocksArgs),
     /// Interrupts, softirqs and kernel work
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),
     /// Every event in order, in the column of the context it happens in
-    #[command(after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
+    #[command(
+        after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
                       system call (SYSCALL), the scheduler, a kernel thread or the idle task (KERNEL), an interrupt\n\
                       or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the trace, DELTA_US from the\n\
                       line above. --pid, --tid and --comm show what these threads do and what switches to or wakes\n\
                       them. --format json writes one object per line.\n\n\
-                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data")]
+                      Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
+    )]
     Events(EventsArgs),
 }
 
 /// Which trace.
 #[derive(Debug, Args)]
 pub(crate) struct TraceArg {
-    /// The trace, - for standard input [default: perf.data, then trace.dat, in the current directory]
+    /// The trace, - for standard input [default: perf.data, then trace.dat, in the current
+    /// directory]
     #[arg(value_name = "TRACE")]
     pub(crate) trace: Option<PathBuf>,
     /// The trace, as perf spells it
@@ -118,7 +127,13 @@ pub(crate) struct OutputArgs {
     #[arg(short = 'j', long = "json", overrides_with = "json", conflicts_with_all = ["format", "separator"])]
     pub(crate) json: bool,
     /// CSV with this separator, as perf spells it
-    #[arg(short = 'x', long = "field-separator", value_name = "SEP", conflicts_with = "format", allow_hyphen_values = true)]
+    #[arg(
+        short = 'x',
+        long = "field-separator",
+        value_name = "SEP",
+        conflicts_with = "format",
+        allow_hyphen_values = true
+    )]
     pub(crate) separator: Option<String>,
     /// Write to FILE
     #[arg(short, long, value_name = "FILE")]

@@ -1,11 +1,17 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
-use crate::cli::{Command, CommonArgs, GraphForm, IrqsBy, PathArgs, ProcsBy, SyscallsBy, TableArgs, WaitsArgs, WaitsByName};
+use crate::cli::{
+    Command, CommonArgs, GraphForm, IrqsBy, PathArgs, ProcsBy, SyscallsBy, TableArgs, WaitsArgs,
+    WaitsByName,
+};
 use crate::config::Config;
 use crate::exit::{self, usage};
 use anyhow::Result;
 use holdup_passes::{Analysis, Detail, Group, WaitsBy, analyze};
-use holdup_render::{Body, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table, TraceHead, schema, text};
+use holdup_render::{
+    Body, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table, TraceHead, schema,
+    text,
+};
 use holdup_trace::{Capabilities, Reader, Severity};
 
 /// Rows per table of text.
@@ -22,23 +28,35 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Events(args) => return crate::events::run(args),
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
-            table("syscalls", &args.table, schema::syscalls(&[], by), |a| schema::syscalls(&a.syscalls(by), by))
+            table("syscalls", &args.table, schema::syscalls(&[], by), |a| {
+                schema::syscalls(&a.syscalls(by), by)
+            })
         }
         Command::Procs(args) => {
             let by = procs_group(args.by);
             table("procs", &args.table, schema::procs(&[], by), |a| schema::procs(&a.procs(by), by))
         }
-        Command::Cpus(args) => table("cpus", &args.table, schema::cpus(&[]), |a| schema::cpus(&a.cpu_rows())),
-        Command::Switches(args) => table("switches", &args.table, schema::switches(&[]), |a| schema::switches(&a.switches())),
+        Command::Cpus(args) => {
+            table("cpus", &args.table, schema::cpus(&[]), |a| schema::cpus(&a.cpu_rows()))
+        }
+        Command::Switches(args) => table("switches", &args.table, schema::switches(&[]), |a| {
+            schema::switches(&a.switches())
+        }),
         Command::Irqs(args) => {
             let per_cpu = args.by == IrqsBy::Cpu;
-            table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| schema::irqs(&a.irqs(per_cpu), per_cpu))
+            table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| {
+                schema::irqs(&a.irqs(per_cpu), per_cpu)
+            })
         }
         Command::Waits(args) => waits(args),
         Command::Path(args) => path(args),
         Command::Locks(args) => crate::locks::run(args),
-        Command::Ledger(args) => report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger()))),
-        Command::Info(args) => report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info()))))),
+        Command::Ledger(args) => {
+            report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger())))
+        }
+        Command::Info(args) => {
+            report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info())))))
+        }
         Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
             let entries = config.entries(args.entries.entries, SUMMARY_ENTRIES);
             Ok(Body::Summary(summary(reader, analysis, args.per_cpu, entries)))
@@ -55,13 +73,25 @@ fn waits(args: &WaitsArgs) -> Result<()> {
     };
     let Some(form) = args.graph else {
         let detail = if by == WaitsBy::Thread { Detail::Edges } else { Detail::Sums };
-        return table_with("waits", &args.table, detail, schema::waits(&[], by), |a| schema::waits(&a.waits(by), by));
+        return table_with("waits", &args.table, detail, schema::waits(&[], by), |a| {
+            schema::waits(&a.waits(by), by)
+        });
     };
     let json = form == GraphForm::Json;
-    report_as("waits", &args.table.common, Detail::Edges, json.then_some(Format::Json), |_, a, config| {
-        let entries = config.entries(args.table.entries.entries, ENTRIES);
-        Ok(Body::Graph(Box::new(GraphBody { graph: a.graph(), dot: form == GraphForm::Dot, entries })))
-    })
+    report_as(
+        "waits",
+        &args.table.common,
+        Detail::Edges,
+        json.then_some(Format::Json),
+        |_, a, config| {
+            let entries = config.entries(args.table.entries.entries, ENTRIES);
+            Ok(Body::Graph(Box::new(GraphBody {
+                graph: a.graph(),
+                dot: form == GraphForm::Dot,
+                entries,
+            })))
+        },
+    )
 }
 
 fn path(args: &PathArgs) -> Result<()> {
@@ -108,7 +138,12 @@ fn procs_group(by: ProcsBy) -> Group {
 }
 
 /// A verb with one table; `empty` has its columns.
-fn table(command: &'static str, args: &TableArgs, empty: Table, build: impl FnOnce(&Analysis) -> Table) -> Result<()> {
+fn table(
+    command: &'static str,
+    args: &TableArgs,
+    empty: Table,
+    build: impl FnOnce(&Analysis) -> Table,
+) -> Result<()> {
     table_with(command, args, Detail::Sums, empty, build)
 }
 
@@ -136,7 +171,12 @@ fn table_with(
     })
 }
 
-fn summary(reader: &dyn Reader, analysis: &Analysis, per_cpu: bool, entries: Option<usize>) -> Vec<Section> {
+fn summary(
+    reader: &dyn Reader,
+    analysis: &Analysis,
+    per_cpu: bool,
+    entries: Option<usize>,
+) -> Vec<Section> {
     let with = |mut table: Table, entries: Option<usize>| {
         table.entries = entries;
         table.missing = missing(table.name, &reader.info().capabilities);
@@ -167,8 +207,13 @@ pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'stat
         "locks" => &["contention", "lockdep"],
         _ => &[],
     };
-    let list: Vec<_> = capabilities.list().into_iter().filter(|(name, ..)| needs.contains(name)).collect();
-    if list.iter().any(|(_, present, _)| *present) { None } else { list.first().map(|(_, _, events)| *events) }
+    let list: Vec<_> =
+        capabilities.list().into_iter().filter(|(name, ..)| needs.contains(name)).collect();
+    if list.iter().any(|(_, present, _)| *present) {
+        None
+    } else {
+        list.first().map(|(_, _, events)| *events)
+    }
 }
 
 /// The verbs of one table each, in a fixed order.
@@ -177,7 +222,11 @@ pub(crate) fn table_names() -> Vec<&'static str> {
 }
 
 /// The table of the verb `name`, as it is without options.
-pub(crate) fn any_table(name: &str, analysis: &Analysis, capabilities: &Capabilities) -> Option<Table> {
+pub(crate) fn any_table(
+    name: &str,
+    analysis: &Analysis,
+    capabilities: &Capabilities,
+) -> Option<Table> {
     let mut table = match name {
         "cpus" => schema::cpus(&analysis.cpu_rows()),
         "procs" => schema::procs(&analysis.procs(Group::Thread), Group::Thread),
@@ -241,7 +290,11 @@ pub(crate) fn write(
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
         // CSV has no place for them, and losses must not pass in silence.
         for entry in report.quality.iter().filter(|e| e.severity > Severity::Info) {
-            eprintln!("holdup: {}: {}", text::escape(&report.trace.path), text::quality_words(entry));
+            eprintln!(
+                "holdup: {}: {}",
+                text::escape(&report.trace.path),
+                text::quality_words(entry)
+            );
         }
     }
     config.output.write(&report, &config.format)

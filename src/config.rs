@@ -37,7 +37,8 @@ impl Config {
     pub(crate) fn options(&self, info: &TraceInfo) -> Result<Options> {
         let mut options = self.select.clone();
         if let Some(window) = self.window {
-            (options.from, options.to) = window.resolve(info.span).map_err(|e| usage(format!("--time: {e}")))?;
+            (options.from, options.to) =
+                window.resolve(info.span).map_err(|e| usage(format!("--time: {e}")))?;
         }
         Ok(options)
     }
@@ -54,20 +55,32 @@ impl Config {
 
 /// perf's habit, and trace-cmd's.
 fn default_trace() -> Result<PathBuf> {
-    ["perf.data", "trace.dat"]
-        .into_iter()
-        .map(PathBuf::from)
-        .find(|p| p.exists())
-        .ok_or_else(|| usage("no TRACE given, and neither perf.data nor trace.dat is in the current directory"))
+    ["perf.data", "trace.dat"].into_iter().map(PathBuf::from).find(|p| p.exists()).ok_or_else(
+        || usage("no TRACE given, and neither perf.data nor trace.dat is in the current directory"),
+    )
 }
 
 fn selection(args: &SelectArgs) -> Result<(Options, Option<Window>)> {
     let cpus = match &args.cpu {
-        Some(text) => Some(Cpu::parse_list(text).ok_or_else(|| usage(format!("--cpu: '{text}' is no list of CPUs; write 0-3,5")))?),
+        Some(text) => Some(
+            Cpu::parse_list(text)
+                .ok_or_else(|| usage(format!("--cpu: '{text}' is no list of CPUs; write 0-3,5")))?,
+        ),
         None => None,
     };
-    let window = args.time.as_deref().map(Window::parse).transpose().map_err(|e| usage(format!("--time: {e}")))?;
-    let options = Options { pids: args.pid.clone(), tids: args.tid.clone(), comms: args.comm.clone(), cpus, ..Options::default() };
+    let window = args
+        .time
+        .as_deref()
+        .map(Window::parse)
+        .transpose()
+        .map_err(|e| usage(format!("--time: {e}")))?;
+    let options = Options {
+        pids: args.pid.clone(),
+        tids: args.tid.clone(),
+        comms: args.comm.clone(),
+        cpus,
+        ..Options::default()
+    };
     Ok((options, window))
 }
 

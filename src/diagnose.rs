@@ -17,7 +17,11 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
     let fail_on = args
         .fail_on
         .iter()
-        .map(|id| Class::from_id(id).ok_or_else(|| usage(format!("--fail-on: no class {id}; there are {}", class_ids()))))
+        .map(|id| {
+            Class::from_id(id).ok_or_else(|| {
+                usage(format!("--fail-on: no class {id}; there are {}", class_ids()))
+            })
+        })
         .collect::<Result<Vec<Class>>>()?;
     let thresholds = thresholds(args.thresholds.as_deref())?;
     let class = match &args.metrics {
@@ -45,7 +49,8 @@ fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
     let analysis = analyze(&*reader, &config.options(reader.info())?)?;
     let mut verdict = Class::NotEnoughEvidence;
     write("diagnose", config, &*reader, &analysis, |reader, analysis, _| {
-        let diagnosis = holdup_diagnose::diagnose_with(reader.info(), analysis, baseline.as_ref(), thresholds);
+        let diagnosis =
+            holdup_diagnose::diagnose_with(reader.info(), analysis, baseline.as_ref(), thresholds);
         verdict = diagnosis.verdict.class;
         Ok(Body::Diagnosis(Box::new(diagnosis)))
     })?;
@@ -56,7 +61,8 @@ fn of_figures(args: &DiagnoseArgs, path: &Path, thresholds: Thresholds) -> Resul
     let output = Output::open(args.common.output.output.as_deref(), path)?;
     let format = config::explained(config::format(&args.common.output, &output)?, args.explain);
     let name = path.display().to_string();
-    let figures = Figures::parse(&read(path)?, args.case.as_deref()).map_err(|e| usage(format!("{name}: {e}")))?;
+    let figures = Figures::parse(&read(path)?, args.case.as_deref())
+        .map_err(|e| usage(format!("{name}: {e}")))?;
     let diagnosis = metrics::judge(&name, &figures, thresholds);
     let verdict = diagnosis.verdict.class;
     let wall_ns = (figures.seconds.unwrap_or(1.0) * 1e9) as u64;
@@ -77,7 +83,8 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(|e| usage(format!("{}: cannot be read: {e}", path.display())))
+    std::fs::read_to_string(path)
+        .map_err(|e| usage(format!("{}: cannot be read: {e}", path.display())))
 }
 
 fn class_ids() -> String {

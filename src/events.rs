@@ -16,7 +16,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     let form = match &config.format {
         Format::Text(options) => Form::Text { quiet: options.quiet },
         Format::Json => Form::Json,
-        Format::Markdown => return Err(usage("events have no Markdown form; use text, json or csv")),
+        Format::Markdown => {
+            return Err(usage("events have no Markdown form; use text, json or csv"));
+        }
         Format::Csv { separator } => Form::Csv { separator: separator.clone() },
     };
     let file = config.output.name();
@@ -25,12 +27,18 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
         (Ok(quality), _) => quality,
         (Err(StreamError::Read(e)), _) => return Err(e.into()),
         (Err(StreamError::Write(e)), None) => return Err(e.into()),
-        (Err(StreamError::Write(e)), Some(file)) => return Err(e).with_context(|| format!("{file}: cannot be written")),
+        (Err(StreamError::Write(e)), Some(file)) => {
+            return Err(e).with_context(|| format!("{file}: cannot be written"));
+        }
     };
     if !config.quiet {
         // A stream of events has no place for them, and losses must not pass in silence.
         for entry in quality.entries().iter().filter(|e| e.severity > Severity::Info) {
-            eprintln!("holdup: {}: {}", text::escape(&reader.info().path.to_string_lossy()), text::quality_words(entry));
+            eprintln!(
+                "holdup: {}: {}",
+                text::escape(&reader.info().path.to_string_lossy()),
+                text::quality_words(entry)
+            );
         }
     }
     Ok(exit::OK)
@@ -51,7 +59,10 @@ fn select(args: &EventsArgs, config: &Config, info: &TraceInfo) -> Result<Select
     };
     if let Some(pattern) = select.unmatched(info).first() {
         let known: Vec<&str> = info.events.iter().map(|e| e.name.as_str()).collect();
-        return Err(usage(format!("--event: the trace has no event {pattern}; there are {}", known.join(", "))));
+        return Err(usage(format!(
+            "--event: the trace has no event {pattern}; there are {}",
+            known.join(", ")
+        )));
     }
     Ok(select)
 }

@@ -21,14 +21,19 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
     let limits = thresholds(args.thresholds.as_deref())?;
     let terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let output = &args.common.output;
-    let text_to_stdout = output.output.is_none() && !output.json && output.separator.is_none() && output.format == FormatName::Text;
+    let text_to_stdout = output.output.is_none()
+        && !output.json
+        && output.separator.is_none()
+        && output.format == FormatName::Text;
     if args.ask || (terminal && !args.yes && text_to_stdout) {
         let config = Config::new(&args.common)?;
         let Format::Text(options) = config.format.clone() else {
             return Err(usage("the walk asks in text only; use --yes with other formats"));
         };
         if config.trace.as_os_str() == "-" {
-            return Err(usage("answers come from standard input: name a file as TRACE, or use --yes"));
+            return Err(usage(
+                "answers come from standard input: name a file as TRACE, or use --yes",
+            ));
         }
         let reader = holdup_open::open(&config.trace)?;
         let analysis = analyze(&*reader, &config.options(reader.info())?)?;
@@ -65,7 +70,12 @@ impl Asking<'_> {
                 text::write_question(q, way.len(), &self.options, out)?;
             }
             show = true;
-            write!(out, "[1-{}, Enter = {}, t TABLE, b, r, q, ?] ", q.branches.len(), q.recommended + 1)?;
+            write!(
+                out,
+                "[1-{}, Enter = {}, t TABLE, b, r, q, ?] ",
+                q.branches.len(),
+                q.recommended + 1
+            )?;
             out.flush()?;
             let mut line = String::new();
             if answers.read_line(&mut line)? == 0 {
@@ -95,7 +105,13 @@ impl Asking<'_> {
                 (Some(number), _) => match number.parse::<usize>() {
                     Ok(n) if (1..=q.branches.len()).contains(&n) => n - 1,
                     _ => {
-                        writeln!(out, "{}\nTables that show more here: {}; all: {}", HELP, q.tables.join(", "), table_names().join(", "))?;
+                        writeln!(
+                            out,
+                            "{}\nTables that show more here: {}; all: {}",
+                            HELP,
+                            q.tables.join(", "),
+                            table_names().join(", ")
+                        )?;
                         show = false;
                         continue;
                     }
@@ -137,7 +153,12 @@ impl Asking<'_> {
                 table.entries = Some(ENTRIES);
                 self.write(Body::Table(table), options, out)
             }
-            None => Ok(writeln!(out, "No table {}; there are {}.", text::escape(name), table_names().join(", "))?),
+            None => Ok(writeln!(
+                out,
+                "No table {}; there are {}.",
+                text::escape(name),
+                table_names().join(", ")
+            )?),
         }
     }
 
@@ -154,5 +175,4 @@ impl Asking<'_> {
     }
 }
 
-const HELP: &str =
-    "A number takes a branch, Enter the recommended one (>); t TABLE shows a table, b goes back, r shows the report, q ends.";
+const HELP: &str = "A number takes a branch, Enter the recommended one (>); t TABLE shows a table, b goes back, r shows the report, q ends.";

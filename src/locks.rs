@@ -25,13 +25,18 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     }
     let config = Config::new(&args.table.common)?;
     if args.view != LocksView::Holdup && !matches!(config.format, Format::Text(_)) {
-        return Err(usage("--view is a form of text; JSON and CSV always carry holdup's own columns"));
+        return Err(usage(
+            "--view is a form of text; JSON and CSV always carry holdup's own columns",
+        ));
     }
     if is_lock_stat(&config.trace) {
         return lock_stat(args, config, by);
     }
     if args.before.is_some() {
-        return Err(usage(format!("--before: {} is no dump of /proc/lock_stat", config.trace.display())));
+        return Err(usage(format!(
+            "--before: {} is no dump of /proc/lock_stat",
+            config.trace.display()
+        )));
     }
     let reader = holdup_open::open(&config.trace)?;
     let mut options = config.options(reader.info())?;
@@ -89,7 +94,11 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
     for text in &args.types {
         let kinds = LockKind::parse(text).ok_or_else(|| {
             let known: Vec<&str> = LockKind::ALL.iter().map(|k| k.name()).collect();
-            usage(format!("--type: '{}' is no type of lock; there are {}", text.escape_default(), known.join(", ")))
+            usage(format!(
+                "--type: '{}' is no type of lock; there are {}",
+                text.escape_default(),
+                known.join(", ")
+            ))
         })?;
         options.lock_kinds.extend(kinds);
     }
@@ -97,7 +106,9 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
         let hex = text.strip_prefix("0x").unwrap_or(text);
         match u64::from_str_radix(hex, 16) {
             // Addresses are long; a short word of hex digits is a name (`dead`).
-            Ok(address) if text.starts_with("0x") || hex.len() >= 8 => options.lock_addresses.push(address),
+            Ok(address) if text.starts_with("0x") || hex.len() >= 8 => {
+                options.lock_addresses.push(address)
+            }
             _ => options.lock_names.push(text.clone()),
         }
     }
@@ -105,7 +116,10 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
         let text = fs::read(path).map_err(|e| ErrorKind::from(e).in_file(path))?;
         let symbols = SymbolTable::from_kallsyms(&text);
         if symbols.is_empty() {
-            return Err(usage(format!("--kallsyms: {}: no symbols; /proc/kallsyms shows addresses to root only", path.display())));
+            return Err(usage(format!(
+                "--kallsyms: {}: no symbols; /proc/kallsyms shows addresses to root only",
+                path.display()
+            )));
         }
         options.symbols = Some(Arc::new(symbols));
     }
@@ -113,7 +127,12 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
 }
 
 /// What the table cannot show, and what would.
-fn notes(table: &Table, capabilities: &Capabilities, by: LockBy, source: LockSource) -> Vec<String> {
+fn notes(
+    table: &Table,
+    capabilities: &Capabilities,
+    by: LockBy,
+    source: LockSource,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if !capabilities.contention && !capabilities.lockdep && table.rows.is_empty() {
         notes.push(
@@ -134,10 +153,14 @@ fn notes(table: &Table, capabilities: &Capabilities, by: LockBy, source: LockSou
         );
     }
     if by == LockBy::Caller && !capabilities.stacks {
-        notes.push("no call chains were recorded (perf record -g), so callers are not known".to_owned());
+        notes.push(
+            "no call chains were recorded (perf record -g), so callers are not known".to_owned(),
+        );
     }
     if !capabilities.switches {
-        notes.push("spinning and sleeping cannot be told apart without sched:sched_switch".to_owned());
+        notes.push(
+            "spinning and sleeping cannot be told apart without sched:sched_switch".to_owned(),
+        );
     }
     notes
 }
@@ -147,7 +170,9 @@ fn notes(table: &Table, capabilities: &Capabilities, by: LockBy, source: LockSou
 fn is_lock_stat(path: &Path) -> bool {
     let mut head = Vec::new();
     // Anything that goes wrong shows again, with its message, when the trace is opened.
-    path.is_file() && fs::File::open(path).is_ok_and(|f| f.take(HEAD).read_to_end(&mut head).is_ok()) && holdup_lockstat::sniff(&head)
+    path.is_file()
+        && fs::File::open(path).is_ok_and(|f| f.take(HEAD).read_to_end(&mut head).is_ok())
+        && holdup_lockstat::sniff(&head)
 }
 
 fn read(path: &Path) -> Result<LockStat> {
@@ -164,16 +189,21 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
     let mut notes = Vec::new();
     let stat = match &args.before {
         None => {
-            notes.push("sums since the last reset of /proc/lock_stat; give --before for an interval".to_owned());
+            notes.push(
+                "sums since the last reset of /proc/lock_stat; give --before for an interval"
+                    .to_owned(),
+            );
             stat
         }
-        Some(path) => match stat.since(&read(path)?) {
-            Some(between) => between,
-            None => {
-                notes.push("the counters were reset between the two dumps: these are the sums since then".to_owned());
-                stat
+        Some(path) => {
+            match stat.since(&read(path)?) {
+                Some(between) => between,
+                None => {
+                    notes.push("the counters were reset between the two dumps: these are the sums since then".to_owned());
+                    stat
+                }
             }
-        },
+        }
     };
     let rows =
         stat.rows(by).ok_or_else(|| usage("--by: a dump of /proc/lock_stat knows locks by class and callers, not types and threads"))?;

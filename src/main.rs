@@ -23,8 +23,10 @@ fn main() -> ExitCode {
         Err(error) => {
             let code = exit::code(&error);
             if code != exit::OK {
-                // A ReadError tells its cause itself. Messages quote the trace, which may hold anything.
-                let message = if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
+                // A ReadError tells its cause itself. Messages quote the trace, which may hold
+                // anything.
+                let message =
+                    if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
                 let _ = writeln!(std::io::stderr(), "holdup: {}", holdup_render::escape(&message));
             }
             code

@@ -19,9 +19,13 @@ impl Output {
     pub(crate) fn open(path: Option<&Path>, trace: &Path) -> Result<Output> {
         let Some(path) = path.filter(|p| p.as_os_str() != "-") else { return Ok(Output::Stdout) };
         if same_file(path, trace) {
-            return Err(usage(format!("{}: is the trace itself; it would be overwritten", path.display())));
+            return Err(usage(format!(
+                "{}: is the trace itself; it would be overwritten",
+                path.display()
+            )));
         }
-        let file = File::create(path).map_err(|e| usage(format!("{}: cannot be written: {e}", path.display())))?;
+        let file = File::create(path)
+            .map_err(|e| usage(format!("{}: cannot be written: {e}", path.display())))?;
         Ok(Output::File(path.to_owned(), file))
     }
 
@@ -38,7 +42,9 @@ impl Output {
     /// Columns, on a terminal.
     pub(crate) fn width(&self) -> Option<usize> {
         match self {
-            Output::Stdout if io::stdout().is_terminal() => terminal_size::terminal_size().map(|(w, _)| w.0.into()),
+            Output::Stdout if io::stdout().is_terminal() => {
+                terminal_size::terminal_size().map(|(w, _)| w.0.into())
+            }
             _ => None,
         }
     }

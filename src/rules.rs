@@ -30,8 +30,13 @@ pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
             (Format::Markdown, None) => markdown::write_rules(out),
             (Format::Markdown, Some(rule)) => markdown::write_rule(rule, out),
             (_, rule) => {
-                let rows: Vec<Page> = ALL.iter().filter(|r| rule.is_none_or(|only| only.id == r.id)).map(Page::of).collect();
-                let value = serde_json::json!({ "schema": SCHEMA, "command": "rules", "rows": rows });
+                let rows: Vec<Page> = ALL
+                    .iter()
+                    .filter(|r| rule.is_none_or(|only| only.id == r.id))
+                    .map(Page::of)
+                    .collect();
+                let value =
+                    serde_json::json!({ "schema": SCHEMA, "command": "rules", "rows": rows });
                 writeln!(out, "{value:#}")
             }
         }

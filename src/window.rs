@@ -20,21 +20,33 @@ pub(crate) struct Window {
 impl Window {
     /// `A,B`, `A,`, `,B`, `A%,B%`, `A%-B%`.
     pub(crate) fn parse(text: &str) -> Result<Window, String> {
-        let wrong = || format!("'{text}' is no time window; write A,B in seconds as perf prints them (either may be empty) or 10%,20%");
-        let (a, b) = text.split_once(',').or_else(|| text.split_once('-').filter(|_| text.contains('%'))).ok_or_else(wrong)?;
+        let wrong = || {
+            format!(
+                "'{text}' is no time window; write A,B in seconds as perf prints them (either may be empty) or 10%,20%"
+            )
+        };
+        let (a, b) = text
+            .split_once(',')
+            .or_else(|| text.split_once('-').filter(|_| text.contains('%')))
+            .ok_or_else(wrong)?;
         let edge = |t: &str| -> Result<Option<Edge>, String> {
             let t = t.trim();
             if t.is_empty() {
                 return Ok(None);
             }
             match t.strip_suffix('%') {
-                Some(p) => decimal(p, 4).filter(|&p| p <= 1_000_000).map(|p| Some(Edge::Part(p))).ok_or_else(wrong),
+                Some(p) => decimal(p, 4)
+                    .filter(|&p| p <= 1_000_000)
+                    .map(|p| Some(Edge::Part(p)))
+                    .ok_or_else(wrong),
                 None => decimal(t, 9).map(|ns| Some(Edge::At(ns))).ok_or_else(wrong),
             }
         };
         let window = Window { from: edge(a)?, to: edge(b)? };
         match (window.from, window.to) {
-            (Some(Edge::At(a)), Some(Edge::At(b))) | (Some(Edge::Part(a)), Some(Edge::Part(b))) if a >= b => {
+            (Some(Edge::At(a)), Some(Edge::At(b))) | (Some(Edge::Part(a)), Some(Edge::Part(b)))
+                if a >= b =>
+            {
                 Err(format!("the time window '{text}' ends before it begins"))
             }
             _ => Ok(window),
@@ -42,10 +54,15 @@ impl Window {
     }
 
     /// Times of the trace's clock. A window that shows nothing of the trace is an error.
-    pub(crate) fn resolve(self, span: Option<(Nanos, Nanos)>) -> Result<(Option<Nanos>, Option<Nanos>), String> {
+    pub(crate) fn resolve(
+        self,
+        span: Option<(Nanos, Nanos)>,
+    ) -> Result<(Option<Nanos>, Option<Nanos>), String> {
         let at = |edge| match (edge, span) {
             (Edge::At(ns), _) => Some(ns),
-            (Edge::Part(p), Some((start, end))) => Some(start + (u128::from(end.saturating_sub(start)) * u128::from(p) / 1_000_000) as u64),
+            (Edge::Part(p), Some((start, end))) => Some(
+                start + (u128::from(end.saturating_sub(start)) * u128::from(p) / 1_000_000) as u64,
+            ),
             (Edge::Part(_), None) => None,
         };
         let (from, to) = (self.from.and_then(at), self.to.and_then(at));
@@ -53,7 +70,11 @@ impl Window {
             && (from.is_some_and(|f| f > end) || to.is_some_and(|t| t < start))
         {
             let s = |ns: Nanos| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
-            return Err(format!("the time window misses the trace, which runs from {} to {}", s(start), s(end)));
+            return Err(format!(
+                "the time window misses the trace, which runs from {} to {}",
+                s(start),
+                s(end)
+            ));
         }
         Ok((from, to))
     }
@@ -87,10 +108,15 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "5", "a,b", "-1,2", "2,1", "1,1", "20%,10%", "101%,", "1.2.3,", ".,1", "10%"] {
+        for text in
+            ["", "5", "a,b", "-1,2", "2,1", "1,1", "20%,10%", "101%,", "1.2.3,", ".,1", "10%"]
+        {
             assert!(Window::parse(text).is_err(), "{text}");
         }
-        let error = Window::parse("7,8").unwrap().resolve(Some((1_000_000_000, 3_000_000_000))).unwrap_err();
+        let error = Window::parse("7,8")
+            .unwrap()
+            .resolve(Some((1_000_000_000, 3_000_000_000)))
+            .unwrap_err();
         assert!(error.contains("1.000000 to 3.000000"), "{error}");
     }
 }

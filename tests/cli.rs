@@ -9,7 +9,11 @@ const TABLES: [&str; 5] = ["syscalls", "procs", "cpus", "switches", "irqs"];
 
 fn holdup() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
-    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("CLICOLOR").stdin(Stdio::null());
+    command
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("CLICOLOR")
+        .stdin(Stdio::null());
     command
 }
 
@@ -50,7 +54,10 @@ fn fails(out: Output, code: i32) -> String {
 fn version_and_help_succeed() {
     let out = holdup().arg("--version").output().unwrap();
     assert!(out.status.success());
-    assert_eq!(String::from_utf8(out.stdout).unwrap(), format!("holdup {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(
+        String::from_utf8(out.stdout).unwrap(),
+        format!("holdup {}\n", env!("CARGO_PKG_VERSION"))
+    );
     for verb in [&TABLES[..], &["info", "ledger", "summary", "diagnose"]].concat() {
         let out = holdup().args([verb, "--help"]).output().unwrap();
         let help = String::from_utf8(out.stdout).unwrap();
@@ -123,7 +130,13 @@ fn unreadable_input_exits_with_3_and_says_what_and_where() {
 
 #[test]
 fn a_closed_pipe_is_quiet_success() {
-    let mut child = holdup().args(["summary", "-j"]).arg(small()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = holdup()
+        .args(["summary", "-j"])
+        .arg(small())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(0));
@@ -132,7 +145,11 @@ fn a_closed_pipe_is_quiet_success() {
 
 #[test]
 fn standard_input_is_a_trace_too() {
-    let out = holdup().args(["syscalls", "-j", "-"]).stdin(fs::File::open(small()).unwrap()).output().unwrap();
+    let out = holdup()
+        .args(["syscalls", "-j", "-"])
+        .stdin(fs::File::open(small()).unwrap())
+        .output()
+        .unwrap();
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
     let piped: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(piped["trace"]["path"], "-");
@@ -149,7 +166,17 @@ fn every_verb_speaks_json_of_one_schema() {
         assert_eq!((&report["schema"], &report["command"]), (&"holdup/1".into(), &verb.into()));
         assert!(!report["rows"].as_array().unwrap().is_empty(), "{verb}");
     }
-    let trace_keys = ["clock", "cpus", "end_ns", "events", "format", "lost_events", "path", "start_ns", "wall_ns"];
+    let trace_keys = [
+        "clock",
+        "cpus",
+        "end_ns",
+        "events",
+        "format",
+        "lost_events",
+        "path",
+        "start_ns",
+        "wall_ns",
+    ];
     let info = json(&["info"], &trace);
     assert_eq!(info["trace"].as_object().unwrap().keys().collect::<Vec<_>>(), trace_keys);
     assert!(info["info"]["capabilities"].is_array());
@@ -166,13 +193,29 @@ fn the_ledger_and_every_cpu_add_up() {
     let report = json(&["ledger"], &small());
     let capacity = report["ledger"]["capacity_ns"].as_u64().unwrap();
     let nodes = report["ledger"]["nodes"].as_array().unwrap();
-    let top: u64 = nodes.iter().filter(|n| !n["path"].as_str().unwrap().contains('/')).map(|n| n["ns"].as_u64().unwrap()).sum();
+    let top: u64 = nodes
+        .iter()
+        .filter(|n| !n["path"].as_str().unwrap().contains('/'))
+        .map(|n| n["ns"].as_u64().unwrap())
+        .sum();
     assert_eq!(top, capacity);
     let trace = &report["trace"];
     assert_eq!(capacity, trace["cpus"].as_u64().unwrap() * trace["wall_ns"].as_u64().unwrap());
     for cpu in json(&["cpus"], &small())["rows"].as_array().unwrap() {
-        let parts = ["user_ns", "kernel_ns", "kthread_ns", "irq_ns", "softirq_ns", "idle_ns", "unaccounted_ns"];
-        assert_eq!(parts.iter().map(|p| cpu[p].as_u64().unwrap_or(0)).sum::<u64>(), cpu["wall_ns"].as_u64().unwrap(), "{cpu}");
+        let parts = [
+            "user_ns",
+            "kernel_ns",
+            "kthread_ns",
+            "irq_ns",
+            "softirq_ns",
+            "idle_ns",
+            "unaccounted_ns",
+        ];
+        assert_eq!(
+            parts.iter().map(|p| cpu[p].as_u64().unwrap_or(0)).sum::<u64>(),
+            cpu["wall_ns"].as_u64().unwrap(),
+            "{cpu}"
+        );
     }
 }
 
@@ -198,7 +241,9 @@ fn rows_can_be_sorted_limited_and_selected() {
     let column = |args: &[&str], key: &str| -> Vec<Value> {
         json(args, &trace)["rows"].as_array().unwrap().iter().map(|r| r[key].clone()).collect()
     };
-    let numbers = |args: &[&str], key: &str| column(args, key).iter().map(|v| v.as_u64().unwrap()).collect::<Vec<_>>();
+    let numbers = |args: &[&str], key: &str| {
+        column(args, key).iter().map(|v| v.as_u64().unwrap()).collect::<Vec<_>>()
+    };
     let counts = numbers(&["syscalls", "--sort", "count"], "count");
     assert!(counts.is_sorted_by(|a, b| a >= b) && counts.len() > 3);
     assert_eq!(numbers(&["syscalls", "-k", "count", "-n", "3"], "count"), counts[..3]);
@@ -229,7 +274,10 @@ fn a_window_of_time_is_cut_out() {
 fn csv_has_the_keys_as_headers() {
     let trace = small();
     let csv = stdout(&["irqs", "--format", "csv", "-n", "2"], &trace);
-    assert_eq!(csv.lines().next(), Some("kind,id,name,cpu,count,total_ns,avg_ns,max_ns,max_start_ns"));
+    assert_eq!(
+        csv.lines().next(),
+        Some("kind,id,name,cpu,count,total_ns,avg_ns,max_ns,max_start_ns")
+    );
     assert_eq!(csv.lines().count(), 3);
     assert_eq!(stdout(&["irqs", "-x;", "-n", "2"], &trace), csv.replace(',', ";"));
     assert_eq!(stdout(&["irqs", "-x", "\\t", "-n", "2"], &trace), csv.replace(',', "\t"));
@@ -260,7 +308,8 @@ fn output_goes_to_a_file_but_never_onto_the_trace() {
     let trace = dir.path().join("perf.data");
     fs::copy(small(), &trace).unwrap();
     let file = dir.path().join("out");
-    let to = |file: &Path| vec!["cpus".to_owned(), "-o".to_owned(), file.to_str().unwrap().to_owned()];
+    let to =
+        |file: &Path| vec!["cpus".to_owned(), "-o".to_owned(), file.to_str().unwrap().to_owned()];
     let out = holdup().args(to(&file)).arg(&trace).output().unwrap();
     assert!(out.status.success() && out.stdout.is_empty());
     assert_eq!(fs::read_to_string(&file).unwrap(), stdout(&["cpus"], &trace));

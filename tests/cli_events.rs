@@ -26,23 +26,35 @@ fn stdout(name: &str, args: &[&str]) -> String {
 }
 
 fn json(name: &str, args: &[&str]) -> Vec<Value> {
-    stdout(name, &[&["--format", "json"], args].concat()).lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    stdout(name, &[&["--format", "json"], args].concat())
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect()
 }
 
 #[test]
 fn nesting_shows() {
     // A worker sleeps on the semaphore, another runs, posts and wakes it.
-    insta::assert_snapshot!("semop", stdout(SEMOP, &["--time", "14.6,14.62", "--comm", "semop-1,semop-2", "-n", "60"]));
+    insta::assert_snapshot!(
+        "semop",
+        stdout(SEMOP, &["--time", "14.6,14.62", "--comm", "semop-1,semop-2", "-n", "60"])
+    );
 }
 
 #[test]
 fn interrupts_stand_in_their_own_column() {
-    insta::assert_snapshot!("interrupts", stdout(SEMOP, &["-C", "1", "-n", "40", "--time", "14.4,"]));
+    insta::assert_snapshot!(
+        "interrupts",
+        stdout(SEMOP, &["-C", "1", "-n", "40", "--time", "14.4,"])
+    );
 }
 
 #[test]
 fn microseconds_are_marked() {
-    insta::assert_snapshot!("microseconds", stdout("equivalence/ser_semop_c4/report.txt.xz", &["-n", "5"]));
+    insta::assert_snapshot!(
+        "microseconds",
+        stdout("equivalence/ser_semop_c4/report.txt.xz", &["-n", "5"])
+    );
 }
 
 #[test]
@@ -63,12 +75,18 @@ fn every_line_is_an_object_in_order() {
     let keys = ["ts_ns", "cpu", "tid", "pid", "comm", "event", "context", "fields"];
     let contexts = ["application", "syscall", "kernel", "interrupt"];
     for e in &all {
-        assert!(e.as_object().unwrap().len() == keys.len() && keys.iter().all(|k| e.get(k).is_some()), "{e}");
+        assert!(
+            e.as_object().unwrap().len() == keys.len() && keys.iter().all(|k| e.get(k).is_some()),
+            "{e}"
+        );
         assert!(contexts.contains(&e["context"].as_str().unwrap()));
     }
     let of = |context: &str| all.iter().filter(|e| e["context"] == context).count();
     assert!(contexts.iter().all(|c| of(c) > 0));
-    let enter = all.iter().find(|e| e["event"] == "raw_syscalls:sys_enter" && e["fields"]["name"] == "semtimedop").unwrap();
+    let enter = all
+        .iter()
+        .find(|e| e["event"] == "raw_syscalls:sys_enter" && e["fields"]["name"] == "semtimedop")
+        .unwrap();
     assert_eq!(enter["fields"]["args"].as_array().unwrap().len(), 6);
 }
 
@@ -78,20 +96,33 @@ fn filters_are_what_they_say() {
     let count = |f: &dyn Fn(&Value) -> bool| all.iter().filter(|e| f(e)).count();
     let shown = |args: &[&str]| json(SEMOP, args).len();
     assert_eq!(shown(&["-C", "1,3"]), count(&|e| e["cpu"] == 1 || e["cpu"] == 3));
-    assert_eq!(shown(&["-e", "sched:*"]), count(&|e| e["event"].as_str().unwrap().starts_with("sched:")));
-    assert_eq!(shown(&["-e", "sched_switch", "-e", "sys_e*"]), shown(&["-e", "sched:sched_switch,raw_syscalls:*"]));
+    assert_eq!(
+        shown(&["-e", "sched:*"]),
+        count(&|e| e["event"].as_str().unwrap().starts_with("sched:"))
+    );
+    assert_eq!(
+        shown(&["-e", "sched_switch", "-e", "sys_e*"]),
+        shown(&["-e", "sched:sched_switch,raw_syscalls:*"])
+    );
     assert_eq!(shown(&["-n", "7"]), 7);
     let (from, to) = (14_500_000_000, 14_600_000_000u64);
-    assert_eq!(shown(&["--time", "14.5,14.6"]), count(&|e| (from..=to).contains(&e["ts_ns"].as_u64().unwrap())));
+    assert_eq!(
+        shown(&["--time", "14.5,14.6"]),
+        count(&|e| (from..=to).contains(&e["ts_ns"].as_u64().unwrap()))
+    );
     let worker = all.iter().find(|e| e["fields"]["name"] == "semtimedop").unwrap()["tid"].clone();
     let about = |e: &Value| {
         let fields = &e["fields"];
-        let woken = e["event"].as_str().unwrap().starts_with("sched:sched_wak") && fields["tid"] == worker;
+        let woken =
+            e["event"].as_str().unwrap().starts_with("sched:sched_wak") && fields["tid"] == worker;
         e["tid"] == worker || fields["next_tid"] == worker || woken
     };
     assert_eq!(shown(&["--tid", &worker.to_string()]), count(&about));
     let comm = json(SEMOP, &["--comm", "semop-1"]);
-    assert!(comm.len() > 500 && comm.iter().any(|e| e["comm"] != "semop-1" && e["fields"]["next_comm"] == "semop-1"));
+    assert!(
+        comm.len() > 500
+            && comm.iter().any(|e| e["comm"] != "semop-1" && e["fields"]["next_comm"] == "semop-1")
+    );
 }
 
 #[test]
@@ -99,7 +130,10 @@ fn nothing_found_is_not_nothing_said() {
     let output = events(SEMOP, &["-e", "sched_swich"]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("no event sched_swich") && message.contains("sched_switch"), "{message}");
+    assert!(
+        message.contains("no event sched_swich") && message.contains("sched_switch"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -113,7 +147,13 @@ fn csv_has_one_record_per_event() {
 
 #[test]
 fn a_reader_that_has_enough_ends_it_quietly() {
-    let mut child = holdup().arg("events").arg(fixture(SEMOP)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = holdup()
+        .arg("events")
+        .arg(fixture(SEMOP))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut line = String::new();
     BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("# trace.dat v7 in zstd"), "{line}");
@@ -127,14 +167,22 @@ fn a_reader_that_has_enough_ends_it_quietly() {
 fn wrapped_traces_come_through_a_pipe() {
     let from_file = stdout(SEMOP, &["-q"]);
     for file in [SEMOP, "equivalence/ser_semop_c4/report-ns.txt.xz"] {
-        let mut child = holdup().args(["events", "-q", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = holdup()
+            .args(["events", "-q", "-"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let bytes = std::fs::read(fixture(file)).unwrap();
         let feeder = std::thread::spawn(move || stdin.write_all(&bytes));
         let output = child.wait_with_output().unwrap();
         feeder.join().unwrap().unwrap();
         assert!(output.status.success());
-        assert_eq!(output.stdout.iter().filter(|&&b| b == b'\n').count(), from_file.lines().count());
+        assert_eq!(
+            output.stdout.iter().filter(|&&b| b == b'\n').count(),
+            from_file.lines().count()
+        );
     }
 }
 
@@ -148,7 +196,8 @@ fn info_says_what_it_was_recognised_by() {
     ] {
         let output = holdup().arg("info").arg(fixture(file)).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let line = text.lines().find(|l| l.contains("recognised by")).unwrap_or_else(|| panic!("{text}"));
+        let line =
+            text.lines().find(|l| l.contains("recognised by")).unwrap_or_else(|| panic!("{text}"));
         assert!(line.contains(why), "{line}");
     }
 }

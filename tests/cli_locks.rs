@@ -5,7 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn holdup(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_holdup")).env_remove("CLICOLOR_FORCE").stdin(Stdio::null()).args(args).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_holdup"))
+        .env_remove("CLICOLOR_FORCE")
+        .stdin(Stdio::null())
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 fn stdout(args: &[&str]) -> String {
@@ -22,7 +27,10 @@ fn fails(args: &[&str], code: i32, words: &str) {
 }
 
 fn fixture() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/healthy_cpu_threads_c4/perf.data").display().to_string()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/healthy_cpu_threads_c4/perf.data")
+        .display()
+        .to_string()
 }
 
 fn dump(dir: &Path, name: &str, waits: u32, total: &str) -> PathBuf {
@@ -38,14 +46,24 @@ fn dump(dir: &Path, name: &str, waits: u32, total: &str) -> PathBuf {
 fn a_trace_is_grouped_filtered_and_viewed() {
     let trace = fixture();
     for by in ["lock", "class", "caller", "type", "task"] {
-        let value: Value = serde_json::from_str(&stdout(&["locks", "--by", by, "-j", &trace])).unwrap();
+        let value: Value =
+            serde_json::from_str(&stdout(&["locks", "--by", by, "-j", &trace])).unwrap();
         assert_eq!(value["command"], "locks");
         assert!(value["rows"].is_array());
         for view in ["holdup", "aix", "perf", "solaris", "lock_stat"] {
             stdout(&["locks", "--by", by, "--view", view, &trace]);
         }
     }
-    stdout(&["locks", "-Y", "rwsem,mutex", "-L", "0xff1100007d898970,tasklist_lock", "-s", "wait_max", &trace]);
+    stdout(&[
+        "locks",
+        "-Y",
+        "rwsem,mutex",
+        "-L",
+        "0xff1100007d898970,tasklist_lock",
+        "-s",
+        "wait_max",
+        &trace,
+    ]);
     assert!(stdout(&["locks", &trace]).contains("note: the kernel reports no waiting of rwsems"));
     assert!(!stdout(&["locks", "-q", &trace]).contains("note:"));
 }
@@ -55,14 +73,20 @@ fn a_pair_of_dumps_is_an_interval() {
     let dir = tempfile::tempdir().unwrap();
     let before = dump(dir.path(), "1", 3, "20.00").display().to_string();
     let after = dump(dir.path(), "2", 10, "50.00").display().to_string();
-    let value: Value = serde_json::from_str(&stdout(&["locks", "-j", "--before", &before, &after])).unwrap();
+    let value: Value =
+        serde_json::from_str(&stdout(&["locks", "-j", "--before", &before, &after])).unwrap();
     let row = &value["rows"][0];
-    assert_eq!((&row["name"], &row["contended"], &row["wait_total_ns"]), (&"&mm->mmap_lock-W".into(), &7.into(), &30_000.into()));
+    assert_eq!(
+        (&row["name"], &row["contended"], &row["wait_total_ns"]),
+        (&"&mm->mmap_lock-W".into(), &7.into(), &30_000.into())
+    );
     assert_eq!(row["wait_min_ns"], Value::Null);
     assert_eq!(value["trace"].as_object().unwrap().keys().collect::<Vec<_>>(), ["format", "path"]);
     let view = stdout(&["locks", "-q", "--view", "lock_stat", &after]);
     assert!(view.contains("waittime-total") && view.contains("50.00"), "{view}");
-    assert!(stdout(&["locks", "--before", &after, &before]).contains("note: the counters were reset"));
+    assert!(
+        stdout(&["locks", "--before", &after, &before]).contains("note: the counters were reset")
+    );
     assert!(stdout(&["locks", "--by", "caller", &after]).contains("vm_mmap_pgoff+0x6c/0x190"));
 }
 

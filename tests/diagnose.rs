@@ -5,7 +5,12 @@ use std::process::{Command, Output};
 
 fn holdup(args: &[&str]) -> Output {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    Command::new(env!("CARGO_BIN_EXE_holdup")).current_dir(root).env_remove("CLICOLOR_FORCE").args(args).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_holdup"))
+        .current_dir(root)
+        .env_remove("CLICOLOR_FORCE")
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 #[track_caller]
@@ -25,7 +30,10 @@ fn reports() {
     for case in 1..=4 {
         insta::assert_snapshot!(
             format!("aix_case_{case}"),
-            text(0, &["diagnose", "--metrics", &format!("fixtures/published/aix-case-{case}.toml")])
+            text(
+                0,
+                &["diagnose", "--metrics", &format!("fixtures/published/aix-case-{case}.toml")]
+            )
         );
     }
 }
@@ -37,10 +45,23 @@ fn figures_of_several_cases_need_a_choice() {
     assert!(text(2, &["diagnose", "--metrics", file, "--case", "moon"]).contains("compile-12-c4"));
     let report = text(0, &["diagnose", "--metrics", file, "--case", "compile-12-c4"]);
     assert!(
-        report.contains("VERDICT: kernel-lock-conflict") && report.contains("3.03") && report.contains("effective processors, predicted"),
+        report.contains("VERDICT: kernel-lock-conflict")
+            && report.contains("3.03")
+            && report.contains("effective processors, predicted"),
         "{report}"
     );
-    text(1, &["diagnose", "--metrics", file, "--case", "compile-12-c4", "--fail-on", "kernel-lock-conflict"]);
+    text(
+        1,
+        &[
+            "diagnose",
+            "--metrics",
+            file,
+            "--case",
+            "compile-12-c4",
+            "--fail-on",
+            "kernel-lock-conflict",
+        ],
+    );
     text(2, &["diagnose", "--metrics", "fixtures/none.toml"]);
     text(2, &["diagnose", "--metrics", "Cargo.toml"]);
     text(2, &["diagnose", "--metrics", file, SERVER]);
@@ -58,10 +79,15 @@ fn thresholds_come_from_a_file_and_show() {
     let report = text(0, &["diagnose", "--thresholds", &strict, SERVER]);
     assert!(report.contains("threshold all.matters_pct is 99 % of capacity, not 15"), "{report}");
     assert!(!report.contains("VERDICT: workload-imbalance"), "{report}");
-    let json: serde_json::Value = serde_json::from_str(&text(0, &["diagnose", "-j", "--thresholds", &strict, SERVER])).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&text(0, &["diagnose", "-j", "--thresholds", &strict, SERVER]))
+            .unwrap();
     assert_eq!(json["thresholds"][0]["key"], "all.matters_pct");
     let wrong = file("wrong.toml", "[all]\nmaters_pct = 99\n");
-    assert!(text(2, &["diagnose", "--thresholds", &wrong, SERVER]).contains("all.matters_pct"), "names the known ones");
+    assert!(
+        text(2, &["diagnose", "--thresholds", &wrong, SERVER]).contains("all.matters_pct"),
+        "names the known ones"
+    );
     assert!(text(2, &["guide", "-y", "--thresholds", &wrong, SERVER]).contains("all.matters_pct"));
 }
 
@@ -72,7 +98,8 @@ fn rules_print_their_manual() {
         assert!(list.contains(rule.id));
         let page = text(0, &["rules", rule.id]);
         assert!(page.contains("What it does") && page.contains("Thresholds"), "{page}");
-        let json: serde_json::Value = serde_json::from_str(&text(0, &["rules", "-j", rule.id])).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&text(0, &["rules", "-j", rule.id])).unwrap();
         assert_eq!(json["rows"][0]["id"], rule.id);
     }
     assert!(text(2, &["rules", "moon"]).contains("io-bound"));

@@ -1,8 +1,8 @@
 //! The same scenario gives the same answer whatever file it came in.
 //!
-//! `fixtures/equivalence` holds scenarios recorded by perf, by trace-cmd and by reading the kernel's
-//! `trace` file at the same time, and the text `trace-cmd report` makes of the second. What must
-//! agree, and how far, depends on how a form came about:
+//! `fixtures/equivalence` holds scenarios recorded by perf, by trace-cmd and by reading the
+//! kernel's `trace` file at the same time, and the text `trace-cmd report` makes of the second.
+//! What must agree, and how far, depends on how a form came about:
 //!
 //! * text with nanoseconds made from the trace.dat: every figure of every table, exactly;
 //! * text with microseconds: every count exactly; a sum of n spans to (n + 1) x 1 us, because each
@@ -26,8 +26,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-const SCENARIOS: [(&str, &str); 3] =
-    [("ser_semop_c4", "application-serialization"), ("thr_mutex_c4", "thread-serialization"), ("imb_single_c4", "workload-imbalance")];
+const SCENARIOS: [(&str, &str); 3] = [
+    ("ser_semop_c4", "application-serialization"),
+    ("thr_mutex_c4", "thread-serialization"),
+    ("imb_single_c4", "workload-imbalance"),
+];
 const TRACE_DAT: &str = "trace.dat.zst";
 /// Form, and format as `info` names it.
 const FORMS: [(&str, &str); 5] = [
@@ -39,7 +42,10 @@ const FORMS: [(&str, &str); 5] = [
 ];
 
 fn open(scenario: &str, form: &str) -> Box<dyn Reader> {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/equivalence").join(scenario).join(form);
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/equivalence")
+        .join(scenario)
+        .join(form);
     holdup_open::open(&path).unwrap()
 }
 
@@ -143,7 +149,9 @@ fn text_with_nanoseconds_is_the_trace_dat() {
         assert_eq!(dat.keys().collect::<Vec<_>>(), text.keys().collect::<Vec<_>>(), "{scenario}");
         for ((table, key), row) in &dat {
             let other = &text[&(*table, key.clone())];
-            for (column, value) in row.as_object().unwrap().iter().filter(|(c, _)| !needs_preemption(table, c)) {
+            for (column, value) in
+                row.as_object().unwrap().iter().filter(|(c, _)| !needs_preemption(table, c))
+            {
                 assert_eq!(value, &other[column], "{scenario} {table} {key} {column}");
             }
         }
@@ -162,10 +170,13 @@ fn text_with_microseconds_is_the_trace_dat_to_the_microsecond() {
             let other = &text[&(*table, key.clone())];
             let n = spans(table, row, &census);
             for (column, value) in row.as_object().unwrap() {
-                let what = || format!("{scenario} {table} {key} {column}: {value} and {}", other[column]);
+                let what =
+                    || format!("{scenario} {table} {key} {column}: {value} and {}", other[column]);
                 match (value.as_u64(), other[column].as_u64()) {
                     _ if is_derived(column) || needs_preemption(table, column) => {}
-                    (Some(a), Some(b)) if column.ends_with("ns") => assert!(a.abs_diff(b) <= (n + 1) * 1000, "{}, {n} spans", what()),
+                    (Some(a), Some(b)) if column.ends_with("ns") => {
+                        assert!(a.abs_diff(b) <= (n + 1) * 1000, "{}, {n} spans", what())
+                    }
                     _ => assert_eq!(value, &other[column], "{}", what()),
                 }
             }
@@ -197,14 +208,21 @@ fn recorders_that_ran_at_the_same_time_agree() {
                 // Sums and counts; the one longest span of many may differ by what a recorder was
                 // interrupted for. Not runtime_ns, which perf's rules begin with the first switch
                 // of the file, not of the window.
-                for column in ["count", "switches", "total_ns", "blocked_ns", "combined_ns", "idle_ns", "ns"] {
-                    let (Some(a), Some(b)) = (row[column].as_u64(), other[column].as_u64()) else { continue };
+                for column in
+                    ["count", "switches", "total_ns", "blocked_ns", "combined_ns", "idle_ns", "ns"]
+                {
+                    let (Some(a), Some(b)) = (row[column].as_u64(), other[column].as_u64()) else {
+                        continue;
+                    };
                     let tolerance = match (*table, column) {
                         ("ledger" | "cpus", _) => capacity / 50,
                         (_, c) if c.ends_with("ns") => a / 100 + (n + 1) * 50_000,
                         _ => 2 + a / 100,
                     };
-                    assert!(a.abs_diff(b) <= tolerance, "{scenario}/{form} {table} {key} {column}: {a} and {b}, {n} spans");
+                    assert!(
+                        a.abs_diff(b) <= tolerance,
+                        "{scenario}/{form} {table} {key} {column}: {a} and {b}, {n} spans"
+                    );
                 }
             }
         }

@@ -38,8 +38,13 @@ fn walk(text: &str) -> &str {
 
 #[test]
 fn transcripts() {
-    for fixture in ["ser_semop_perf_c8", "imb_server_c4", "thr_mutex_perfz_c8", "ser_append_case2_c2"] {
-        insta::assert_snapshot!(format!("transcript_{fixture}"), walk(&text(guide(&["--yes"], fixture, ""))));
+    for fixture in
+        ["ser_semop_perf_c8", "imb_server_c4", "thr_mutex_perfz_c8", "ser_append_case2_c2"]
+    {
+        insta::assert_snapshot!(
+            format!("transcript_{fixture}"),
+            walk(&text(guide(&["--yes"], fixture, "")))
+        );
     }
 }
 
@@ -51,12 +56,17 @@ fn the_recommended_way_ends_at_the_verdict() {
             continue;
         }
         let out = guide(&["-y", "-j"], &name, "");
-        let value: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let value: serde_json::Value =
+            serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{name}: {e}"));
         let verdict = value["verdict"]["class"].as_str().unwrap();
         if verdict != "not-enough-evidence" {
             assert_eq!(value["ends_at"], verdict, "{name}");
         }
-        assert_eq!(out.status.code(), Some(if verdict == "not-enough-evidence" { 4 } else { 0 }), "{name}");
+        assert_eq!(
+            out.status.code(),
+            Some(if verdict == "not-enough-evidence" { 4 } else { 0 }),
+            "{name}"
+        );
     }
 }
 
@@ -70,28 +80,48 @@ fn without_a_terminal_nothing_is_asked() {
 #[test]
 fn enter_follows_the_recommendations_to_the_report() {
     let answered = text(guide(&["--ask"], "imb_server_c4", "\n\n\n\n\n\n"));
-    assert!(answered.contains("The way ends at workload-imbalance") && answered.contains("VERDICT: workload-imbalance"), "{answered}");
-    assert!(answered.trim_end().lines().last().unwrap().contains("holdup "), "ends in commands: {answered}");
+    assert!(
+        answered.contains("The way ends at workload-imbalance")
+            && answered.contains("VERDICT: workload-imbalance"),
+        "{answered}"
+    );
+    assert!(
+        answered.trim_end().lines().last().unwrap().contains("holdup "),
+        "ends in commands: {answered}"
+    );
 }
 
 #[test]
 fn the_other_branch_says_why_it_does_not_hold() {
     // Not busy; a disk, against the recommendation; back, by the recommended way to the report.
     let answered = text(guide(&["--ask"], "imb_server_c4", "2\n1\nb\nr\n"));
-    assert!(answered.contains("The way ends at io-bound") && answered.contains("It does not hold: "), "{answered}");
+    assert!(
+        answered.contains("The way ends at io-bound") && answered.contains("It does not hold: "),
+        "{answered}"
+    );
     assert!(answered.contains("The verdict is another: workload-imbalance"));
-    assert_eq!(answered.matches("2. Is it no problem of a multiprocessor").count(), 2, "{answered}");
+    assert_eq!(
+        answered.matches("2. Is it no problem of a multiprocessor").count(),
+        2,
+        "{answered}"
+    );
     assert!(answered.contains("VERDICT: workload-imbalance"));
 }
 
 #[test]
 fn tables_help_back_and_quit() {
     let answered = text(guide(&["--ask"], "imb_server_c4", "?\nt procs\nt moon\n2\nb\nb\nq\n1\n"));
-    assert!(answered.contains("server-0") && answered.contains("No table moon; there are cpus, procs"), "{answered}");
+    assert!(
+        answered.contains("server-0") && answered.contains("No table moon; there are cpus, procs"),
+        "{answered}"
+    );
     assert!(answered.contains("This is the first question."));
     assert!(!answered.contains("VERDICT"), "q ends without the report");
     let ended = text(guide(&["--ask"], "imb_server_c4", "2\n"));
-    assert!(ended.contains("2. Is it") && !ended.contains("VERDICT"), "the end of the answers ends the walk");
+    assert!(
+        ended.contains("2. Is it") && !ended.contains("VERDICT"),
+        "the end of the answers ends the walk"
+    );
     for nonsense in ["0\n", "99\n", "-1\n", "\u{1b}[A\n", "1 2 3 4\n"] {
         text(guide(&["--ask"], "imb_server_c4", nonsense));
     }
@@ -100,5 +130,8 @@ fn tables_help_back_and_quit() {
 #[test]
 fn no_escape_codes_but_where_asked_for() {
     assert!(!text(guide(&["--ask"], "imb_server_c4", "\n\n\n\n")).contains('\u{1b}'));
-    assert!(text(guide(&["--ask", "--color", "always"], "imb_server_c4", "\n\n\n\n")).contains("\u{1b}[1m"));
+    assert!(
+        text(guide(&["--ask", "--color", "always"], "imb_server_c4", "\n\n\n\n"))
+            .contains("\u{1b}[1m")
+    );
 }

@@ -14,8 +14,11 @@ fn root() -> PathBuf {
 fn verdict(fixture: &str) -> Class {
     let path = root().join("fixtures").join(fixture);
     if fixture.ends_with(".toml") {
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        return judge(fixture, &Figures::parse(&text, None).unwrap(), Thresholds::default()).verdict.class;
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        return judge(fixture, &Figures::parse(&text, None).unwrap(), Thresholds::default())
+            .verdict
+            .class;
     }
     let reader = holdup_open::open(&path).unwrap_or_else(|e| panic!("{e}"));
     let analysis = holdup_passes::analyze(&*reader, &holdup_passes::Options::default()).unwrap();
@@ -50,8 +53,13 @@ fn every_rule_is_documented() {
         assert!(manual.contains("Source:"), "{id}: the description names no source");
         assert!(manual.lines().count() >= 8, "{id}: a manual page has more to say");
         assert!(!rule.needs.is_empty(), "{id}: what does it need?");
-        let known: Vec<&str> = holdup_trace::Capabilities::default().list().iter().map(|c| c.0).collect();
-        assert!(rule.needs.iter().all(|n| known.contains(n)), "{id}: needs {:?}, known are {known:?}", rule.needs);
+        let known: Vec<&str> =
+            holdup_trace::Capabilities::default().list().iter().map(|c| c.0).collect();
+        assert!(
+            rule.needs.iter().all(|n| known.contains(n)),
+            "{id}: needs {:?}, known are {known:?}",
+            rule.needs
+        );
     }
 }
 
@@ -59,13 +67,22 @@ fn every_rule_is_documented() {
 fn every_threshold_has_a_meaning_and_a_source() {
     let all = thresholds();
     for t in &all {
-        assert!(t.meaning.len() > 15 && t.source.len() > 15 && !t.unit.is_empty(), "{}: meaning, unit or source is missing", t.key);
+        assert!(
+            t.meaning.len() > 15 && t.source.len() > 15 && !t.unit.is_empty(),
+            "{}: meaning, unit or source is missing",
+            t.key
+        );
         assert_eq!(all.iter().filter(|o| o.key == t.key).count(), 1, "{}: twice", t.key);
     }
     for rule in ALL {
         for t in rule.thresholds {
             let section = t.key.split('.').next().unwrap();
-            assert!(section == "all" || section == rule.id, "{}: {} belongs to another rule", rule.id, t.key);
+            assert!(
+                section == "all" || section == rule.id,
+                "{}: {} belongs to another rule",
+                rule.id,
+                t.key
+            );
         }
     }
 }
@@ -73,8 +90,20 @@ fn every_threshold_has_a_meaning_and_a_source() {
 #[test]
 fn every_rule_is_shown_at_work() {
     for rule in ALL {
-        assert_eq!(verdict(rule.fixtures.positive), rule.class, "{}: positive fixture {}", rule.id, rule.fixtures.positive);
-        assert_ne!(verdict(rule.fixtures.negative), rule.class, "{}: negative fixture {}", rule.id, rule.fixtures.negative);
+        assert_eq!(
+            verdict(rule.fixtures.positive),
+            rule.class,
+            "{}: positive fixture {}",
+            rule.id,
+            rule.fixtures.positive
+        );
+        assert_ne!(
+            verdict(rule.fixtures.negative),
+            rule.class,
+            "{}: negative fixture {}",
+            rule.id,
+            rule.fixtures.negative
+        );
     }
 }
 
@@ -90,5 +119,9 @@ fn up_to_date(path: &Path) {
         std::fs::write(path, &text).unwrap();
     }
     let there = std::fs::read(path).unwrap_or_default();
-    assert!(there == text, "{} is not what the rules say; HOLDUP_BLESS=1 cargo test --test rules rewrites it", path.display());
+    assert!(
+        there == text,
+        "{} is not what the rules say; HOLDUP_BLESS=1 cargo test --test rules rewrites it",
+        path.display()
+    );
 }

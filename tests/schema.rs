@@ -12,7 +12,8 @@ fn root() -> PathBuf {
 
 fn schema(name: &str) -> Value {
     let path = root().join("docs/schema").join(name);
-    serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    serde_json::from_slice(&std::fs::read(&path).unwrap())
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn has_type(value: &Value, name: &str) -> bool {
@@ -35,19 +36,25 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
         match word.as_str() {
             "$schema" | "$id" | "$defs" | "title" | "description" => {}
             "$ref" => {
-                let target = root.pointer(rule.as_str().unwrap().trim_start_matches('#')).unwrap_or_else(|| panic!("{rule} leads nowhere"));
+                let target = root
+                    .pointer(rule.as_str().unwrap().trim_start_matches('#'))
+                    .unwrap_or_else(|| panic!("{rule} leads nowhere"));
                 check(root, target, value, at)?;
             }
             "type" => {
-                let names: Vec<&str> =
-                    rule.as_array().map_or_else(|| vec![rule.as_str().unwrap()], |l| l.iter().filter_map(Value::as_str).collect());
+                let names: Vec<&str> = rule.as_array().map_or_else(
+                    || vec![rule.as_str().unwrap()],
+                    |l| l.iter().filter_map(Value::as_str).collect(),
+                );
                 if !names.iter().any(|n| has_type(value, n)) {
                     return wrong(format!("{value} is no {names:?}"));
                 }
             }
             "const" if rule != value => return wrong(format!("{value} is not {rule}")),
             "const" => {}
-            "enum" if !rule.as_array().unwrap().contains(value) => return wrong(format!("{value} is none of {rule}")),
+            "enum" if !rule.as_array().unwrap().contains(value) => {
+                return wrong(format!("{value} is none of {rule}"));
+            }
             "enum" => {}
             "minimum" | "maximum" => {
                 let (limit, number) = (rule.as_f64().unwrap(), value.as_f64());
@@ -71,7 +78,12 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
             }
             "additionalProperties" => {
                 let known = schema.get("properties").and_then(Value::as_object);
-                for (key, v) in value.as_object().into_iter().flatten().filter(|(k, _)| known.is_none_or(|p| !p.contains_key(*k))) {
+                for (key, v) in value
+                    .as_object()
+                    .into_iter()
+                    .flatten()
+                    .filter(|(k, _)| known.is_none_or(|p| !p.contains_key(*k)))
+                {
                     match rule {
                         Value::Bool(false) => return wrong(format!("has an unknown key {key}")),
                         rule => check(root, rule, v, &format!("{at}.{key}"))?,
@@ -84,7 +96,12 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 }
             }
             "anyOf" | "oneOf" => {
-                let fits = rule.as_array().unwrap().iter().filter(|r| check(root, r, value, at).is_ok()).count();
+                let fits = rule
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .filter(|r| check(root, r, value, at).is_ok())
+                    .count();
                 if fits == 0 || (word == "oneOf" && fits > 1) {
                     return wrong(format!("fits {fits} of {word}"));
                 }
@@ -96,15 +113,19 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
 }
 
 fn output(args: &[&str]) -> Value {
-    let out = Command::new(env!("CARGO_BIN_EXE_holdup")).current_dir(root()).args(args).output().unwrap();
-    serde_json::from_slice(&out.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}\n{}", String::from_utf8_lossy(&out.stderr)))
+    let out =
+        Command::new(env!("CARGO_BIN_EXE_holdup")).current_dir(root()).args(args).output().unwrap();
+    serde_json::from_slice(&out.stdout)
+        .unwrap_or_else(|e| panic!("{args:?}: {e}\n{}", String::from_utf8_lossy(&out.stderr)))
 }
 
 /// `args` with a verb first print what the schema says of that verb.
 #[track_caller]
 fn conforms(schema: &Value, args: &[&str]) {
     let value = output(args);
-    let own = schema.pointer(&format!("/$defs/output-{}", args[0])).unwrap_or_else(|| panic!("the schema does not know {}", args[0]));
+    let own = schema
+        .pointer(&format!("/$defs/output-{}", args[0]))
+        .unwrap_or_else(|| panic!("the schema does not know {}", args[0]));
     // First by itself, for a message that says where.
     check(schema, own, &value, args[0]).unwrap_or_else(|e| panic!("{args:?}: {e}"));
     check(schema, schema, &value, args[0]).unwrap_or_else(|e| panic!("{args:?}: {e}"));
@@ -113,9 +134,15 @@ fn conforms(schema: &Value, args: &[&str]) {
 #[test]
 fn outputs_of_every_verb_conform() {
     let schema = schema("holdup-1.json");
-    for trace in ["fixtures/thr_mutex_perfz_c8/perf.data", "fixtures/lost_sysloop_n2/perf.data", "fixtures/host_falseshare_n2/perf.data"] {
-        let verbs =
-            ["syscalls", "procs", "cpus", "switches", "irqs", "locks", "waits", "path", "ledger", "info", "summary", "diagnose", "guide"];
+    for trace in [
+        "fixtures/thr_mutex_perfz_c8/perf.data",
+        "fixtures/lost_sysloop_n2/perf.data",
+        "fixtures/host_falseshare_n2/perf.data",
+    ] {
+        let verbs = [
+            "syscalls", "procs", "cpus", "switches", "irqs", "locks", "waits", "path", "ledger",
+            "info", "summary", "diagnose", "guide",
+        ];
         for verb in verbs {
             conforms(&schema, &[verb, "-j", trace]);
         }
@@ -142,7 +169,10 @@ fn diagnoses_of_every_fixture_conform() {
         }
     }
     for case in 1..=4 {
-        conforms(&schema, &["diagnose", "-j", "--metrics", &format!("fixtures/published/aix-case-{case}.toml")]);
+        conforms(
+            &schema,
+            &["diagnose", "-j", "--metrics", &format!("fixtures/published/aix-case-{case}.toml")],
+        );
     }
     conforms(&schema, &["rules", "-j"]);
     conforms(&schema, &["rules", "-j", "io-bound"]);
@@ -173,7 +203,8 @@ fn published_figures_conform() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|e| e == "toml") {
                 let table: toml::Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
-                check(&schema, &schema, &serde_json::to_value(table).unwrap(), "").unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+                check(&schema, &schema, &serde_json::to_value(table).unwrap(), "")
+                    .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
                 seen += 1;
             }
         }
@@ -187,9 +218,15 @@ fn the_schema_of_figures_has_every_key() {
     let figures = serde_json::to_value(holdup_diagnose::metrics::Figures::default()).unwrap();
     let sar = serde_json::to_value(holdup_diagnose::metrics::Sar::default()).unwrap();
     for (name, value) in [("Figures", figures), ("Sar", sar)] {
-        let known = schema.pointer(&format!("/$defs/{name}/properties")).and_then(Value::as_object).unwrap();
+        let known = schema
+            .pointer(&format!("/$defs/{name}/properties"))
+            .and_then(Value::as_object)
+            .unwrap();
         let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
-        assert!(keys.iter().all(|k| known.contains_key(*k)) && keys.len() == known.len(), "{name}: {keys:?}");
+        assert!(
+            keys.iter().all(|k| known.contains_key(*k)) && keys.len() == known.len(),
+            "{name}: {keys:?}"
+        );
     }
     assert!(Path::new(&root().join("docs/metrics.md")).exists());
 }

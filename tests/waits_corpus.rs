@@ -59,7 +59,9 @@ fn each(dir: &Path, mut look: impl FnMut(Case)) {
 /// What the first row must be, where the recording can show it.
 fn is_bottleneck(case: &Case, row: &WaitsRow) -> Option<bool> {
     let b = &case.truth["bottleneck"];
-    let address = |key: &str| b[key].as_str().and_then(|a| u64::from_str_radix(a.trim_start_matches("0x"), 16).ok());
+    let address = |key: &str| {
+        b[key].as_str().and_then(|a| u64::from_str_radix(a.trim_start_matches("0x"), 16).ok())
+    };
     let object = || u64::from_str_radix(row.object.trim_start_matches("0x"), 16).ok();
     let kind = b["kind"].as_str().unwrap_or("");
     Some(match kind {
@@ -67,11 +69,17 @@ fn is_bottleneck(case: &Case, row: &WaitsRow) -> Option<bool> {
         // Any word of the 48 bytes, or its mutex.
         "condition variable broadcast" => {
             let cond = address("cond")?;
-            row.kind == "futex" && (object() == address("mutex") || object().is_some_and(|o| (cond..cond + 48).contains(&o)))
+            row.kind == "futex"
+                && (object() == address("mutex")
+                    || object().is_some_and(|o| (cond..cond + 48).contains(&o)))
         }
         "pthread barrier" | "serial phase" => row.kind == "futex" && row.usage == Some("barrier"),
-        "SysV semaphore" | "single server" => row.kind == "semop" && row.object == format!("semid {}", b["semid"]),
-        "SysV message queue token" => row.kind == "msgq" && row.object == format!("msqid {}", b["msqid"]),
+        "SysV semaphore" | "single server" => {
+            row.kind == "semop" && row.object == format!("semid {}", b["semid"])
+        }
+        "SysV message queue token" => {
+            row.kind == "msgq" && row.object == format!("msqid {}", b["msqid"])
+        }
         "file lock (flock)" => row.kind == "flock",
         "pipe token ring" => row.kind == "pipe",
         "block device" if case.class.starts_with("io_bound") => row.kind == "disk",
@@ -95,7 +103,8 @@ fn tids(roles: &Value) -> Vec<u32> {
 #[test]
 fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
     let Some(dir) = corpus() else { return };
-    let (mut cases, mut first, mut holders, mut right, mut compared, mut agree) = (0, 0, 0, 0, 0, 0);
+    let (mut cases, mut first, mut holders, mut right, mut compared, mut agree) =
+        (0, 0, 0, 0, 0, 0);
     let mut report = String::new();
     each(&dir, |case| {
         let a = &case.analysis;
@@ -109,7 +118,12 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
         cases += 1;
         first += ok as usize;
         if !ok {
-            writeln!(report, "{}: first row is {} {} ({:?})", case.name, row.kind, row.object, row.usage).unwrap();
+            writeln!(
+                report,
+                "{}: first row is {} {} ({:?})",
+                case.name, row.kind, row.object, row.usage
+            )
+            .unwrap();
             return;
         }
         let b = &case.truth["bottleneck"];
@@ -118,19 +132,27 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
         let one = if b["kind"] == "single server" {
             case.truth["roles"]["server"][0].as_u64()
         } else {
-            b["longest_worker"].as_u64().or(b["worker"].as_u64()).and_then(|w| roles.get(w as usize)).map(|&t| t as u64)
+            b["longest_worker"]
+                .as_u64()
+                .or(b["worker"].as_u64())
+                .and_then(|w| roles.get(w as usize))
+                .map(|&t| t as u64)
         };
         if let Some(h) = row.holders.first() {
             holders += 1;
             let good = one.map_or(roles.contains(&h.tid), |t| t == h.tid as u64);
             right += good as usize;
             if !good {
-                writeln!(report, "{}: holder is {} ({}), not {one:?}", case.name, h.comm, h.tid).unwrap();
+                writeln!(report, "{}: holder is {} ({}), not {one:?}", case.name, h.comm, h.tid)
+                    .unwrap();
             }
         }
         // The programs time lock, semop, flock, msgrcv, read and barrier calls.
         let counted = case.truth["wait_us"].as_u64().unwrap_or(0) * 1000;
-        let lone = !matches!(row.kind, "pipe" | "disk") && row.usage != Some("condvar") && caps.lifecycle && a.lost_events == 0;
+        let lone = !matches!(row.kind, "pipe" | "disk")
+            && row.usage != Some("condvar")
+            && caps.lifecycle
+            && a.lost_events == 0;
         if counted > 50_000_000 && lone && b["kind"] != "condition variable broadcast" {
             compared += 1;
             let seen = row.elapsed_ns.unwrap_or(0);
@@ -138,11 +160,18 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
             agree += (off <= WAIT_TOLERANCE_PCT) as usize;
             if off > WAIT_TOLERANCE_PCT {
                 let (seen, counted) = (seen / 1_000_000, counted / 1_000_000);
-                writeln!(report, "{} ({}): waits {seen} ms, the program counted {counted} ms", case.name, case.workload).unwrap();
+                writeln!(
+                    report,
+                    "{} ({}): waits {seen} ms, the program counted {counted} ms",
+                    case.name, case.workload
+                )
+                .unwrap();
             }
         }
     });
-    println!("bottleneck first: {first}/{cases}; holder right: {right}/{holders}; waiting time agrees: {agree}/{compared}\n{report}");
+    println!(
+        "bottleneck first: {first}/{cases}; holder right: {right}/{holders}; waiting time agrees: {agree}/{compared}\n{report}"
+    );
     assert!(cases >= 30, "{cases} cases");
     assert!(first * 100 >= cases * FIRST_PCT, "bottleneck first in {first} of {cases}\n{report}");
     assert!(right * 100 >= holders * FIRST_PCT, "holder right in {right} of {holders}\n{report}");
@@ -157,8 +186,12 @@ fn assert_adds_up(name: &str, a: &Analysis) {
     // Every object's part is in the table: rows lose less than a nanosecond each to rounding.
     let rows = a.waits(WaitsBy::Object);
     let blamed: u64 = rows.iter().map(|r| r.idle_blamed_ns).sum();
-    let leaves = ["thread-sync", "kernel-services", "kernel-locks", "one-server", "io"].map(|l| ledger.ns(&format!("idle/{l}")));
-    assert!(blamed + rows.len() as u64 + leaves.len() as u64 >= leaves.iter().sum::<u64>(), "{name}: rows");
+    let leaves = ["thread-sync", "kernel-services", "kernel-locks", "one-server", "io"]
+        .map(|l| ledger.ns(&format!("idle/{l}")));
+    assert!(
+        blamed + rows.len() as u64 + leaves.len() as u64 >= leaves.iter().sum::<u64>(),
+        "{name}: rows"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Any bytes as a file of unknown kind, and any bytes in a wrapper that is then damaged: recognised,
-//! unpacked, opened and decoded without panic, hang or runaway memory.
+//! Any bytes as a file of unknown kind, and any bytes in a wrapper that is then damaged:
+//! recognised, unpacked, opened and decoded without panic, hang or runaway memory.
 //!
 //! The first byte decides: 0 to 3 wrap the rest in gzip, zstd, xz or twice (zstd in gzip), and the
 //! next three say where to damage it and how; anything else is part of the file.

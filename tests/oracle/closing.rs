@@ -48,11 +48,21 @@ fn every_cpu_row_adds_up_to_the_wall_time() {
     over_all_traces("CPU rows close", |a, tally| {
         let mut failures = Vec::new();
         let rows = a.cpu_rows();
-        must(&mut failures, rows.len() == a.cpus as usize, || format!("{} rows, {} CPUs", rows.len(), a.cpus));
+        must(&mut failures, rows.len() == a.cpus as usize, || {
+            format!("{} rows, {} CPUs", rows.len(), a.cpus)
+        });
         for r in rows {
             tally.count("CPUs", 1);
-            let sum = on_cpu(&r) + r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0) + r.idle_ns + r.unaccounted_ns;
-            must(&mut failures, sum == r.wall_ns && r.wall_ns == a.wall_ns() && r.iowait_ns <= r.idle_ns, || format!("{sum}: {r:?}"));
+            let sum = on_cpu(&r)
+                + r.irq_ns.unwrap_or(0)
+                + r.softirq_ns.unwrap_or(0)
+                + r.idle_ns
+                + r.unaccounted_ns;
+            must(
+                &mut failures,
+                sum == r.wall_ns && r.wall_ns == a.wall_ns() && r.iowait_ns <= r.idle_ns,
+                || format!("{sum}: {r:?}"),
+            );
         }
         failures
     });
@@ -66,7 +76,9 @@ fn the_ledger_adds_up_to_the_capacity() {
         tally.count("nodes", ledger.nodes.len() as u64);
         let capacity = a.cpus as u64 * a.wall_ns();
         let leaves: u64 = ledger.leaves().map(|n| n.ns).sum();
-        must(&mut failures, ledger.capacity_ns == capacity && leaves == capacity, || format!("{leaves} of {capacity}"));
+        must(&mut failures, ledger.capacity_ns == capacity && leaves == capacity, || {
+            format!("{leaves} of {capacity}")
+        });
         let mut children: BTreeMap<&str, u64> = BTreeMap::new();
         for n in &ledger.nodes {
             if let Some((parent, _)) = n.path.rsplit_once('/') {
@@ -74,7 +86,9 @@ fn the_ledger_adds_up_to_the_capacity() {
             }
         }
         for (parent, ns) in children {
-            must(&mut failures, ledger.ns(parent) == ns, || format!("{parent}: {} is not {ns}", ledger.ns(parent)));
+            must(&mut failures, ledger.ns(parent) == ns, || {
+                format!("{parent}: {} is not {ns}", ledger.ns(parent))
+            });
         }
         failures
     });
@@ -88,7 +102,10 @@ fn every_system_call_row_adds_up_to_its_elapsed_time() {
         for by in [Group::System, Group::Command, Group::Process, Group::Thread] {
             let rows = a.syscalls(by);
             tally.count("rows", rows.len() as u64);
-            totals.push(rows.iter().fold((0, 0, 0), |t, r| (t.0 + r.count, t.1 + r.errors, t.2 + r.total_ns)));
+            totals.push(
+                rows.iter()
+                    .fold((0, 0, 0), |t, r| (t.0 + r.count, t.1 + r.errors, t.2 + r.total_ns)),
+            );
             for r in rows {
                 if let (Some(cpu), Some(interrupted), Some(runnable), Some(blocked)) =
                     (r.cpu_ns, r.interrupted_ns, r.runnable_ns, r.blocked_ns)
@@ -97,8 +114,13 @@ fn every_system_call_row_adds_up_to_its_elapsed_time() {
                     must(&mut failures, sum == r.total_ns, || format!("{sum}: {r:?}"));
                 }
                 let errors: u64 = r.errnos.values().sum();
-                must(&mut failures, errors == r.errors && r.errors <= r.count, || format!("errors: {r:?}"));
-                let order = r.min_ns <= r.avg_ns && r.avg_ns <= r.max_ns && r.p50_ns <= r.p99_ns && r.p99_ns <= Some(r.max_ns);
+                must(&mut failures, errors == r.errors && r.errors <= r.count, || {
+                    format!("errors: {r:?}")
+                });
+                let order = r.min_ns <= r.avg_ns
+                    && r.avg_ns <= r.max_ns
+                    && r.p50_ns <= r.p99_ns
+                    && r.p99_ns <= Some(r.max_ns);
                 must(&mut failures, order, || format!("order: {r:?}"));
             }
         }
@@ -118,19 +140,28 @@ fn what_threads_ran_is_what_cpus_ran_and_no_thread_lives_longer_than_its_states(
             let life = t.died.unwrap_or(a.end).saturating_sub(t.born);
             let known = t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns;
             // A new thread is in no state between its fork and its first wake-up.
-            let whole = t.born == a.start && t.voluntary + t.involuntary > 0 && a.quality.count(QualityCode::SwitchGap) == 0;
+            let whole = t.born == a.start
+                && t.voluntary + t.involuntary > 0
+                && a.quality.count(QualityCode::SwitchGap) == 0;
             tally.count("threads known all their life", whole as u64);
-            must(&mut failures, !whole || known == life, || format!("lived {life}, states only {known}: {t:?}"));
+            must(&mut failures, !whole || known == life, || {
+                format!("lived {life}, states only {known}: {t:?}")
+            });
             must(&mut failures, known <= life, || format!("lived {life}, states {known}: {t:?}"));
-            must(&mut failures, t.user_ns + t.kernel_ns + t.irq_ns == t.running_ns, || format!("running: {t:?}"));
+            must(&mut failures, t.user_ns + t.kernel_ns + t.irq_ns == t.running_ns, || {
+                format!("running: {t:?}")
+            });
             combined += t.user_ns + t.kernel_ns;
             interrupted += t.irq_ns;
         }
         let rows = a.cpu_rows();
         let cpus: u64 = rows.iter().map(on_cpu).sum();
-        let irqs: u64 = rows.iter().map(|r| r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0)).sum();
+        let irqs: u64 =
+            rows.iter().map(|r| r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0)).sum();
         must(&mut failures, combined == cpus, || format!("threads ran {combined}, CPUs {cpus}"));
-        must(&mut failures, interrupted <= irqs, || format!("threads were interrupted {interrupted}, CPUs {irqs}"));
+        must(&mut failures, interrupted <= irqs, || {
+            format!("threads were interrupted {interrupted}, CPUs {irqs}")
+        });
         let procs: u64 = a.procs(Group::Thread).iter().map(|r| r.combined_ns).sum();
         must(&mut failures, procs == combined, || format!("procs {procs}, threads {combined}"));
         failures

@@ -23,19 +23,22 @@ impl Recording {
     /// What holdup makes of it, whole.
     pub(crate) fn analyze(&self) -> Analysis {
         let reader = holdup_open::open(&self.path).unwrap_or_else(|e| panic!("{}: {e}", self.name));
-        holdup_passes::analyze(&*reader, &Options::default()).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+        holdup_passes::analyze(&*reader, &Options::default())
+            .unwrap_or_else(|e| panic!("{}: {e}", self.name))
     }
 }
 
 /// Every perf.data of the fixtures and the corpus.
 pub(crate) fn perf_recordings() -> &'static [Recording] {
-    static FILES: LazyLock<Vec<Recording>> = LazyLock::new(|| all_files().into_iter().filter(|f| is_perf(&f.path)).collect());
+    static FILES: LazyLock<Vec<Recording>> =
+        LazyLock::new(|| all_files().into_iter().filter(|f| is_perf(&f.path)).collect());
     &FILES
 }
 
 fn is_perf(path: &Path) -> bool {
     let mut magic = [0; 8];
-    fs::File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && matches!(&magic, b"PERFILE2" | b"2ELIFREP")
+    fs::File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok()
+        && matches!(&magic, b"PERFILE2" | b"2ELIFREP")
 }
 
 /// Every file of the fixtures and the corpus that may be a trace: for holdup to decide.
@@ -78,7 +81,10 @@ fn find(wanted: impl Fn(&str) -> bool) -> Vec<Recording> {
     let roots = [Some((fixtures, "fixtures")), corpus().map(|c| (c, ""))];
     for (root, prefix) in roots.into_iter().flatten() {
         for file in walk(&root) {
-            let name = Path::new(prefix).join(file.strip_prefix(&root).expect("below its root")).display().to_string();
+            let name = Path::new(prefix)
+                .join(file.strip_prefix(&root).expect("below its root"))
+                .display()
+                .to_string();
             let plain = name.strip_suffix(".zst").unwrap_or(&name);
             if wanted(plain) {
                 let path = if plain == name { file } else { unpacked(&file, plain) };

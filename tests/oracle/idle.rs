@@ -45,7 +45,9 @@ fn compare(file: &Recording, tally: &mut Tally) {
             continue;
         };
         tally.count("CPUs", 1);
-        tally.check(printed.is_ms_cut(idle.stays.total), || format!("{}: CPU {cpu}: perf {printed:?}, events {idle:?}", file.name));
+        tally.check(printed.is_ms_cut(idle.stays.total), || {
+            format!("{}: CPU {cpu}: perf {printed:?}, events {idle:?}", file.name)
+        });
         let expected = idle.stays.total - idle.interrupted + idle.edges;
         if mine.get(cpu) == Some(&expected) {
             tally.count("ns of idle time in perf", idle.stays.total);
@@ -54,7 +56,11 @@ fn compare(file: &Recording, tally: &mut Tally) {
         } else if idle.gaps > 0 {
             tally.exception("CPUs with switches that were not recorded");
         } else {
-            tally.fail(format!("{}: CPU {cpu}: holdup {:?}, expected {expected} from {idle:?}", file.name, mine.get(cpu)));
+            tally.fail(format!(
+                "{}: CPU {cpu}: holdup {:?}, expected {expected} from {idle:?}",
+                file.name,
+                mine.get(cpu)
+            ));
         }
     }
 }

@@ -39,10 +39,17 @@ fn compare(file: &Recording, tally: &mut Tally) {
     let mut left = raw.runs.clone();
     for p in &rows {
         tally.count("rows of perf", 1);
-        let found = left.iter().find(|(key, runs)| key.2 == p.cpu && named(p, key) && agrees(p, runs)).map(|(key, _)| *key);
+        let found = left
+            .iter()
+            .find(|(key, runs)| key.2 == p.cpu && named(p, key) && agrees(p, runs))
+            .map(|(key, _)| *key);
         match found {
             Some(key) => drop(left.remove(&key)),
-            None => tally.fail(format!("{}: {p:?}, {:?}", file.name, raw.runs.iter().filter(|r| r.0.2 == p.cpu).collect::<Vec<_>>())),
+            None => tally.fail(format!(
+                "{}: {p:?}, {:?}",
+                file.name,
+                raw.runs.iter().filter(|r| r.0.2 == p.cpu).collect::<Vec<_>>()
+            )),
         }
     }
     for (key, runs) in left {
@@ -61,7 +68,8 @@ fn compare(file: &Recording, tally: &mut Tally) {
         let key = (kind, h.id, h.cpu.expect("per CPU"));
         let runs = mine.remove(&key);
         let same = runs.is_some_and(|r| {
-            (h.count, h.total_ns, h.max_ns, h.avg_ns) == (r.count, r.total, r.max, r.total / r.count)
+            (h.count, h.total_ns, h.max_ns, h.avg_ns)
+                == (r.count, r.total, r.max, r.total / r.count)
                 && (h.max_start_ns == r.max_start || r.ties > 0)
         });
         tally.check(same, || format!("{}: {h:?}, {runs:?}", file.name));
@@ -75,7 +83,10 @@ fn compare(file: &Recording, tally: &mut Tally) {
 fn named(p: &KworkRow, key: &RunKey) -> bool {
     match key.0 {
         's' => p.name.starts_with("(s)") && p.name.ends_with(&format!(":{}", key.1)),
-        'w' => p.name.starts_with("(w)") && p.name.strip_prefix("(w)0x").is_none_or(|hex| hex == format!("{:x}", key.1)),
+        'w' => {
+            p.name.starts_with("(w)")
+                && p.name.strip_prefix("(w)0x").is_none_or(|hex| hex == format!("{:x}", key.1))
+        }
         _ => !p.name.starts_with('(') && p.name.ends_with(&format!(":{}", key.1)),
     }
 }

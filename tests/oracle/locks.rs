@@ -59,7 +59,10 @@ struct Row {
 
 fn contention(file: &Recording, options: &[&str]) -> Vec<Row> {
     let fields = ["-F", "contended,wait_total,wait_max,wait_min,avg_wait"];
-    tables(&[&["lock", "contention"], options, &fields].concat(), file).lines().filter_map(row).collect()
+    tables(&[&["lock", "contention"], options, &fields].concat(), file)
+        .lines()
+        .filter_map(row)
+        .collect()
 }
 
 /// perf lock prints its tables as messages: on stderr.
@@ -103,7 +106,8 @@ struct Raw {
 fn script(file: &Recording) -> Vec<Raw> {
     for fields in ["tid,cpu,time,event,trace", "tid,time,event,trace"] {
         let out = perf::run(&["script", "--ns", "-F", fields], file);
-        let events: Vec<Raw> = out.out.lines().filter_map(|l| raw(l, fields.contains("cpu"))).collect();
+        let events: Vec<Raw> =
+            out.out.lines().filter_map(|l| raw(l, fields.contains("cpu"))).collect();
         if !events.is_empty() {
             return events;
         }
@@ -162,7 +166,9 @@ fn report(file: &Recording) -> Option<Vec<Raw>> {
 
 /// `   mmap-1-944   [000]   145.907831498: contention_begin:     0xff1100000550a8f0 (flags=WRITE)`
 fn reported(line: &str) -> Option<Raw> {
-    let (event, at) = ["contention_begin", "contention_end"].into_iter().find_map(|e| Some((e, line.find(&format!(": {e}:"))?)))?;
+    let (event, at) = ["contention_begin", "contention_end"]
+        .into_iter()
+        .find_map(|e| Some((e, line.find(&format!(": {e}:"))?)))?;
     let body = &line[at + event.len() + 3..];
     let head = line[..at].trim_end();
     let (head, time) = head.rsplit_once([' ', ']'])?;
@@ -231,7 +237,12 @@ fn plain<K: Ord>(events: &[Raw], apart: bool, key: impl Fn(&Raw) -> K) -> BTreeM
     sums
 }
 
-fn ours<K: Ord>(a: &Analysis, by: LockBy, source: LockSource, key: impl Fn(&LockRow) -> K) -> BTreeMap<K, Sums> {
+fn ours<K: Ord>(
+    a: &Analysis,
+    by: LockBy,
+    source: LockSource,
+    key: impl Fn(&LockRow) -> K,
+) -> BTreeMap<K, Sums> {
     let mut out: BTreeMap<K, Sums> = BTreeMap::new();
     for r in a.locks_from(by, source) {
         let s = Sums::of(&r);
@@ -252,7 +263,10 @@ fn tid_of(r: &LockRow) -> i64 {
     r.tid.unwrap().map_or(-1, i64::from)
 }
 
-fn differences<K: Ord + std::fmt::Debug>(ours: &BTreeMap<K, Sums>, theirs: &BTreeMap<K, Sums>) -> Vec<String> {
+fn differences<K: Ord + std::fmt::Debug>(
+    ours: &BTreeMap<K, Sums>,
+    theirs: &BTreeMap<K, Sums>,
+) -> Vec<String> {
     let keys: BTreeSet<&K> = ours.keys().chain(theirs.keys()).collect();
     keys.into_iter()
         .filter(|k| ours.get(k) != theirs.get(k))
@@ -282,11 +296,17 @@ struct Symbols {
 }
 
 fn symbols(file: &Recording) -> Option<Symbols> {
-    let guest = [("vm/debian61", "debian61"), ("vm/lockstat612", "lockstat612"), ("vm/mpup612", "smp612"), ("vm/funnel", "debian61")]
-        .into_iter()
-        .find(|(folder, _)| file.name.starts_with(folder));
+    let guest = [
+        ("vm/debian61", "debian61"),
+        ("vm/lockstat612", "lockstat612"),
+        ("vm/mpup612", "smp612"),
+        ("vm/funnel", "debian61"),
+    ]
+    .into_iter()
+    .find(|(folder, _)| file.name.starts_with(folder));
     if let Some((_, kernel)) = guest {
-        let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../shared/corpus/vm/kallsyms/kallsyms.{kernel}.zst"));
+        let packed = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("../shared/corpus/vm/kallsyms/kallsyms.{kernel}.zst"));
         let text = zstd::decode_all(std::fs::File::open(packed).ok()?).ok()?;
         let ids = perf::run(&["buildid-list"], file).out;
         let id = ids.lines().find_map(|l| l.split_once(" [kernel.kallsyms]"))?.0.trim().to_owned();
@@ -303,10 +323,14 @@ fn symbols(file: &Recording) -> Option<Symbols> {
         if link.symlink_metadata().is_err() {
             std::os::unix::fs::symlink(folder, link).ok()?;
         }
-        return Some(Symbols { table: Arc::new(SymbolTable::from_kallsyms(&text)), cache: Some(cache) });
+        return Some(Symbols {
+            table: Arc::new(SymbolTable::from_kallsyms(&text)),
+            cache: Some(cache),
+        });
     }
     // Made on this machine, and the same kernel runs: perf finds the symbols itself.
-    let running = Command::new("perf").args(["buildid-list", "-k"]).stdin(Stdio::null()).output().ok()?;
+    let running =
+        Command::new("perf").args(["buildid-list", "-k"]).stdin(Stdio::null()).output().ok()?;
     let running = String::from_utf8_lossy(&running.stdout).trim().to_owned();
     let ids = perf::run(&["buildid-list"], file).out;
     if running.len() < 8 || !ids.lines().any(|l| l.split_whitespace().next() == Some(&running)) {
@@ -318,7 +342,8 @@ fn symbols(file: &Recording) -> Option<Symbols> {
 
 fn analyze(file: &Recording, symbols: Option<Arc<SymbolTable>>) -> Analysis {
     let reader = holdup_open::open(&file.path).unwrap_or_else(|e| panic!("{}: {e}", file.name));
-    holdup_passes::analyze(&*reader, &Options { symbols, ..Options::default() }).unwrap_or_else(|e| panic!("{}: {e}", file.name))
+    holdup_passes::analyze(&*reader, &Options { symbols, ..Options::default() })
+        .unwrap_or_else(|e| panic!("{}: {e}", file.name))
 }
 
 /// perf cannot read the lock events of these.
@@ -354,8 +379,11 @@ fn locks_by_task_equal_perf_lock_contention_t() {
         for d in differences(&mine, &right) {
             tally.fail(format!("{}: {d}", file.name));
         }
-        let names: BTreeMap<i64, String> =
-            a.locks_from(LockBy::Task, LockSource::Contention).into_iter().map(|r| (tid_of(&r), r.comm.unwrap())).collect();
+        let names: BTreeMap<i64, String> = a
+            .locks_from(LockBy::Task, LockSource::Contention)
+            .into_iter()
+            .map(|r| (tid_of(&r), r.comm.unwrap()))
+            .collect();
         tally.check(theirs.len() == by_rule.values().filter(|s| s.total > 0).count(), || {
             format!("{}: perf prints {} rows", file.name, theirs.len())
         });
@@ -366,12 +394,14 @@ fn locks_by_task_equal_perf_lock_contention_t() {
             if by_rule.get(&tid) != right.get(&tid) {
                 tally.exception("perf takes the idle tasks of all CPUs for one thread");
             }
-            tally
-                .check(by_rule.get(&tid).is_some_and(|s| shows(row, s)), || format!("{}: {row:?}, holdup {:?}", file.name, mine.get(&tid)));
+            tally.check(by_rule.get(&tid).is_some_and(|s| shows(row, s)), || {
+                format!("{}: {row:?}, holdup {:?}", file.name, mine.get(&tid))
+            });
             // perf lock reads names from PERF_RECORD_COMM only, holdup from scheduler events too.
             let name = names.get(&tid).map_or("", String::as_str);
             if row.last == format!(":{tid}") || row.last != name && row.last.starts_with(name) {
-                tally.exception("perf has no name, or an older one, where scheduler events tell it");
+                tally
+                    .exception("perf has no name, or an older one, where scheduler events tell it");
                 continue;
             }
             tally.check(name == row.last, || format!("{}: {row:?}, name {name:?}", file.name));
@@ -390,17 +420,20 @@ fn locks_by_caller_equal_perf_lock_contention() {
     for file in corpus::perf_recordings() {
         let symbols = symbols(file);
         let Ok(reader) = holdup_open::open(&file.path) else { continue };
-        let options = Options { symbols: symbols.as_ref().map(|s| s.table.clone()), ..Options::default() };
+        let options =
+            Options { symbols: symbols.as_ref().map(|s| s.table.clone()), ..Options::default() };
         let Ok(a) = holdup_passes::analyze(&*reader, &options) else { continue };
         if !has_contention(&a) {
             continue;
         }
         // perf's own choice leaves out three frames; holdup looks for the first frame that counts.
-        let cache = symbols.as_ref().and_then(|s| s.cache.as_ref()).map(|c| c.display().to_string());
+        let cache =
+            symbols.as_ref().and_then(|s| s.cache.as_ref()).map(|c| c.display().to_string());
         let perf = |options: &[&str]| match &cache {
             Some(cache) => {
                 let fields = ["-F", "contended,wait_total,wait_max,wait_min,avg_wait"];
-                let verb = [&["--buildid-dir", cache, "lock", "contention"], options, &fields].concat();
+                let verb =
+                    [&["--buildid-dir", cache, "lock", "contention"], options, &fields].concat();
                 tables(&verb, file).lines().filter_map(row).collect::<Vec<Row>>()
             }
             None => contention(file, options),
@@ -423,17 +456,26 @@ fn locks_by_caller_equal_perf_lock_contention() {
                 let events = script(file);
                 let merged = plain(&events, false, |_| ());
                 tally.exception("perf takes the idle tasks of all CPUs for one thread");
-                tally.check(shows(&theirs[0], &merged[&()]), || format!("{}: {theirs:?}, holdup {all:?}", file.name));
+                tally.check(shows(&theirs[0], &merged[&()]), || {
+                    format!("{}: {theirs:?}, holdup {all:?}", file.name)
+                });
                 continue;
             }
             tally.check(one, || format!("{}: {theirs:?}, holdup {all:?}", file.name));
-            tally.check(rows.iter().all(|r| r.caller == Some(None)), || format!("{}: callers from nowhere", file.name));
+            tally.check(rows.iter().all(|r| r.caller == Some(None)), || {
+                format!("{}: callers from nowhere", file.name)
+            });
             continue;
         }
         // perf keeps a row per call chain: add up those of one caller.
-        let key = |kind: &str, caller: &str| (kind.to_owned(), if known { caller.to_owned() } else { String::new() });
+        let key = |kind: &str, caller: &str| {
+            (kind.to_owned(), if known { caller.to_owned() } else { String::new() })
+        };
         let mine = ours(&a, LockBy::Caller, LockSource::Contention, |r| {
-            key(r.lock_type.as_ref().unwrap().as_deref().unwrap(), r.caller.as_ref().unwrap().as_deref().unwrap_or("Unknown"))
+            key(
+                r.lock_type.as_ref().unwrap().as_deref().unwrap(),
+                r.caller.as_ref().unwrap().as_deref().unwrap_or("Unknown"),
+            )
         });
         let mut merged: BTreeMap<(String, String), Merged> = BTreeMap::new();
         for r in &theirs {
@@ -444,14 +486,22 @@ fn locks_by_caller_equal_perf_lock_contention() {
             m.3 = m.3.max(r.max.value * r.max.unit);
             m.4 = m.4.min(r.min.value * r.min.unit);
         }
-        tally.count(if known { "files with callers by name" } else { "files with callers without names" }, 1);
+        tally.count(
+            if known { "files with callers by name" } else { "files with callers without names" },
+            1,
+        );
         for (key, m) in &merged {
             tally.count("rows", 1);
             let near = |a: f64, b: u64, slack: f64| (a - b as f64).abs() <= slack + b as f64 * 5e-3;
-            let same = mine
-                .get(key)
-                .is_some_and(|s| s.begun == m.0 && near(m.1, s.total, m.2) && near(m.3, s.max, 10.0) && near(m.4, s.min, 10.0));
-            tally.check(same, || format!("{}: {key:?}: perf {m:?}, holdup {:?}", file.name, mine.get(key)));
+            let same = mine.get(key).is_some_and(|s| {
+                s.begun == m.0
+                    && near(m.1, s.total, m.2)
+                    && near(m.3, s.max, 10.0)
+                    && near(m.4, s.min, 10.0)
+            });
+            tally.check(same, || {
+                format!("{}: {key:?}: perf {m:?}, holdup {:?}", file.name, mine.get(key))
+            });
         }
         let extra = mine.iter().filter(|(k, s)| s.total > 0 && !merged.contains_key(*k)).count();
         tally.check(extra == 0, || {
@@ -473,7 +523,10 @@ fn locks_by_lock_equal_a_plain_computation() {
     let tracecmd = Command::new("trace-cmd").arg("--version").output().is_ok();
     for file in corpus::all_files() {
         let Ok(reader) = holdup_open::open(&file.path) else { continue };
-        let (from_perf, from_tracecmd) = (reader.info().format.starts_with("perf.data"), reader.info().format.starts_with("trace.dat"));
+        let (from_perf, from_tracecmd) = (
+            reader.info().format.starts_with("perf.data"),
+            reader.info().format.starts_with("trace.dat"),
+        );
         if !(from_perf && perf || from_tracecmd && tracecmd) {
             continue;
         }
@@ -518,15 +571,24 @@ fn waits_are_spinning_ready_or_asleep() {
             ));
             for r in rows {
                 tally.count("rows", 1);
-                if let (Some(spin), Some(runnable), Some(block)) = (r.spin_ns, r.runnable_ns, r.block_ns) {
-                    tally.check(spin + runnable + block == r.wait_total_ns.unwrap(), || format!("{}: {r:?}", file.name));
+                if let (Some(spin), Some(runnable), Some(block)) =
+                    (r.spin_ns, r.runnable_ns, r.block_ns)
+                {
+                    tally.check(spin + runnable + block == r.wait_total_ns.unwrap(), || {
+                        format!("{}: {r:?}", file.name)
+                    });
                 }
-                tally.check(r.wait_p99_ns >= r.wait_p50_ns && r.wait_max_ns >= r.wait_p99_ns, || format!("{}: {r:?}", file.name));
+                tally.check(
+                    r.wait_p99_ns >= r.wait_p50_ns && r.wait_max_ns >= r.wait_p99_ns,
+                    || format!("{}: {r:?}", file.name),
+                );
             }
         }
         tally.check(totals.len() == 1, || format!("{}: groupings differ: {totals:?}", file.name));
         let busy = a.ledger().ns("busy/kernel");
-        tally.check(a.lock_spin_ns() <= busy || !a.capabilities.syscalls, || format!("{}: spinning exceeds kernel time", file.name));
+        tally.check(a.lock_spin_ns() <= busy || !a.capabilities.syscalls, || {
+            format!("{}: spinning exceeds kernel time", file.name)
+        });
     }
     tally.finish();
 }
@@ -562,9 +624,14 @@ fn perf_report(events: &[Raw]) -> BTreeMap<u64, Report> {
     let mut states: BTreeMap<(i64, u64), (State, u64)> = BTreeMap::new();
     let mut rows: BTreeMap<u64, Report> = BTreeMap::new();
     for e in events {
-        let row = rows.entry(e.lock).or_insert_with(|| Report { min: u64::MAX, ..Report::default() });
+        let row =
+            rows.entry(e.lock).or_insert_with(|| Report { min: u64::MAX, ..Report::default() });
         if row.name.is_empty() {
-            row.name = if matches!(e.kind, Kind::Begin | Kind::End) { "Unknown".to_owned() } else { e.class.clone() };
+            row.name = if matches!(e.kind, Kind::Begin | Kind::End) {
+                "Unknown".to_owned()
+            } else {
+                e.class.clone()
+            };
         }
         let slot = states.entry((e.tid, e.lock)).or_default();
         let wait = |row: &mut Report, since: u64| {
@@ -652,12 +719,16 @@ fn lockdep_traces_equal_perf_lock_report() {
         let by_rule = perf_report(&events);
         // What perf prints carries no address: its rows must be those of its rule, in any order.
         let printed = tables(&["lock", "report"], file);
-        let mut printed: Vec<(String, u64, u64, [Scaled; 4])> = printed.lines().filter_map(report_row).collect();
+        let mut printed: Vec<(String, u64, u64, [Scaled; 4])> =
+            printed.lines().filter_map(report_row).collect();
         tally.count("files", 1);
         for r in by_rule.values().filter(|r| r.acquired > 0) {
             tally.count("rows", 1);
-            let name =
-                if r.name.chars().count() < 20 { r.name.clone() } else { format!("{}...", r.name.chars().take(16).collect::<String>()) };
+            let name = if r.name.chars().count() < 20 {
+                r.name.clone()
+            } else {
+                format!("{}...", r.name.chars().take(16).collect::<String>())
+            };
             let avg = r.total.checked_div(r.contended).unwrap_or(0);
             let min = if r.min == u64::MAX { 0 } else { r.min };
             let found = printed.iter().position(|(n, acquired, contended, t)| {
@@ -675,8 +746,11 @@ fn lockdep_traces_equal_perf_lock_report() {
         }
         tally.check(printed.is_empty(), || format!("{}: rows left over: {printed:?}", file.name));
         // Where perf's rule sees everything, holdup has the same figures.
-        let mine: BTreeMap<u64, LockRow> =
-            a.locks_from(LockBy::Lock, LockSource::Lockdep).into_iter().filter_map(|r| Some((r.address??, r))).collect();
+        let mine: BTreeMap<u64, LockRow> = a
+            .locks_from(LockBy::Lock, LockSource::Lockdep)
+            .into_iter()
+            .filter_map(|r| Some((r.address??, r)))
+            .collect();
         for (lock, r) in &by_rule {
             if r.name == "Unknown" && !mine.contains_key(lock) {
                 tally.count("locks of contention events", 1);
@@ -687,13 +761,20 @@ fn lockdep_traces_equal_perf_lock_report() {
                 continue;
             }
             let Some(m) = mine.get(lock) else {
-                tally.check(r.acquired + r.contended == 0, || format!("{}: holdup has no {lock:x} {r:?}", file.name));
+                tally.check(r.acquired + r.contended == 0, || {
+                    format!("{}: holdup has no {lock:x} {r:?}", file.name)
+                });
                 continue;
             };
             tally.count("locks compared", 1);
             let min = if r.min == u64::MAX { None } else { Some(r.min) };
-            let same = (m.acquired, m.contended, m.wait_total_ns, m.wait_min_ns, m.wait_max_ns.unwrap_or(0))
-                == (Some(r.acquired), Some(r.contended), Some(r.total), min, r.max);
+            let same = (
+                m.acquired,
+                m.contended,
+                m.wait_total_ns,
+                m.wait_min_ns,
+                m.wait_max_ns.unwrap_or(0),
+            ) == (Some(r.acquired), Some(r.contended), Some(r.total), min, r.max);
             tally.check(same, || format!("{}: {lock:x} {r:?}, holdup {m:?}", file.name));
         }
     }
@@ -718,8 +799,14 @@ const EVENT_COST_NS: u64 = 3000;
 /// lockdep tells classes of one name apart by subclass (`/1`) and key (`#2`); the events do not.
 fn bare(class: &str) -> &str {
     let class = class.strip_suffix("-R").or_else(|| class.strip_suffix("-W")).unwrap_or(class);
-    let class = class.rsplit_once('/').filter(|(_, n)| n.bytes().all(|b| b.is_ascii_digit())).map_or(class, |(c, _)| c);
-    class.rsplit_once('#').filter(|(_, n)| n.bytes().all(|b| b.is_ascii_digit())).map_or(class, |(c, _)| c)
+    let class = class
+        .rsplit_once('/')
+        .filter(|(_, n)| n.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(class, |(c, _)| c);
+    class
+        .rsplit_once('#')
+        .filter(|(_, n)| n.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(class, |(c, _)| c)
 }
 
 /// The dumps around a trace cover more time than it: the recorder's start and end, the workload's.
@@ -730,15 +817,26 @@ fn lock_stat_pairs_agree_with_the_trace_between_them() {
     let mut tally = Tally::new("lock_stat before/after = trace between");
     for file in corpus::all_files() {
         let Ok(reader) = holdup_open::open(&file.path) else { continue };
-        if !file.name.starts_with("vm/lockstat612") || !reader.info().events.iter().any(|e| e.short_name() == "lock_contended") {
+        if !file.name.starts_with("vm/lockstat612")
+            || !reader.info().events.iter().any(|e| e.short_name() == "lock_contended")
+        {
             continue;
         }
-        let stem = [".trace.dat", ".perf.data", ".ftrace.txt"].into_iter().find_map(|end| file.name.strip_suffix(end)).unwrap();
+        let stem = [".trace.dat", ".perf.data", ".ftrace.txt"]
+            .into_iter()
+            .find_map(|end| file.name.strip_suffix(end))
+            .unwrap();
         let dump = |when: &str| {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus").join(format!("{stem}.lock_stat.{when}.txt"));
-            let text = std::fs::read(&path).or_else(|_| zstd::decode_all(std::fs::File::open(path.with_extension("txt.zst"))?));
-            holdup_lockstat::LockStat::parse(&text.unwrap_or_else(|e| panic!("{}: {e}", path.display())))
-                .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../shared/corpus")
+                .join(format!("{stem}.lock_stat.{when}.txt"));
+            let text = std::fs::read(&path).or_else(|_| {
+                zstd::decode_all(std::fs::File::open(path.with_extension("txt.zst"))?)
+            });
+            holdup_lockstat::LockStat::parse(
+                &text.unwrap_or_else(|e| panic!("{}: {e}", path.display())),
+            )
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
         };
         let between = dump("after").since(&dump("before")).expect("not reset in between");
         let a = analyze(&file, None);
@@ -754,9 +852,12 @@ fn lock_stat_pairs_agree_with_the_trace_between_them() {
             let Some(&(waits, wait_ns, holds)) = stat.get(bare(&name)) else { continue };
             tally.count("classes", 1);
             let ended = r.contended.unwrap() - r.open.unwrap();
-            // The event of a wait's begin comes before lock_stat reads its clock, the one of its end after.
+            // The event of a wait's begin comes before lock_stat reads its clock, the one of its
+            // end after.
             let slack = EVENT_COST_NS + reader.info().clock.resolution_ns;
-            tally.check(ended <= waits, || format!("{}: {name}: {ended} waits, lock_stat {waits}", file.name));
+            tally.check(ended <= waits, || {
+                format!("{}: {name}: {ended} waits, lock_stat {waits}", file.name)
+            });
             tally.check(r.acquired.unwrap() <= holds + 64, || {
                 format!("{}: {name}: acquired {:?}, lock_stat {holds}", file.name, r.acquired)
             });

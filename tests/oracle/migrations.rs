@@ -37,7 +37,9 @@ fn compare(file: &Recording, tally: &mut Tally) {
         let moved = raw.moved.get(tid).copied().unwrap_or(0);
         tally.check(n == moved, || format!("{}: {tid}: holdup {n}, {moved} events", file.name));
     }
-    for p in perf::sched_timehist(&perf::run(&["sched", "timehist", "-s", "-M", "-f"], file).out).rows {
+    for p in
+        perf::sched_timehist(&perf::run(&["sched", "timehist", "-s", "-M", "-f"], file).out).rows
+    {
         if p.tid == -1 {
             continue; // perf's row for threads already gone, see the test of the stays
         }

@@ -42,7 +42,10 @@ pub(crate) fn run(verb: &[&str], file: &Recording) -> Output {
         .stdin(Stdio::null())
         .output()
         .expect("perf runs");
-    Output { out: String::from_utf8_lossy(&o.stdout).into_owned(), err: String::from_utf8_lossy(&o.stderr).into_owned() }
+    Output {
+        out: String::from_utf8_lossy(&o.stdout).into_owned(),
+        err: String::from_utf8_lossy(&o.stderr).into_owned(),
+    }
 }
 
 /// A row of `perf trace -s`.
@@ -135,7 +138,16 @@ fn latency_row(line: &str) -> Option<LatencyRow> {
     let runtime = Printed::parse(&column("", "ms")?)?;
     let task = columns.next()?;
     let (comm, tid) = task.rsplit_once(':')?;
-    Some(LatencyRow { comm: comm.to_owned(), tid: tid.parse().ok()?, runtime, switches, avg, max, max_start, max_end })
+    Some(LatencyRow {
+        comm: comm.to_owned(),
+        tid: tid.parse().ok()?,
+        runtime,
+        switches,
+        avg,
+        max,
+        max_start,
+        max_end,
+    })
 }
 
 /// A thread of `perf sched timehist -s`.
@@ -158,7 +170,10 @@ pub(crate) struct Timehist {
 
 /// Read what `perf sched timehist -s` prints.
 pub(crate) fn sched_timehist(text: &str) -> Timehist {
-    Timehist { rows: text.lines().filter_map(hist_row).collect(), idle: text.lines().filter_map(idle_row).collect() }
+    Timehist {
+        rows: text.lines().filter_map(hist_row).collect(),
+        idle: text.lines().filter_map(idle_row).collect(),
+    }
 }
 
 /// `COMM[TID/PID] PARENT SCHED-IN RUN-TIME MIN AVG MAX STDDEV MIGRATIONS`

@@ -77,7 +77,8 @@ impl Stays {
 
     /// Whether `count` stays of `total` in sum are possible, given the events.
     pub(crate) fn admit(&self, count: u64, total: Nanos) -> bool {
-        count == self.count && (self.total - self.unproven..=self.total - self.too_early).contains(&total)
+        count == self.count
+            && (self.total - self.unproven..=self.total - self.too_early).contains(&total)
     }
 }
 
@@ -99,7 +100,8 @@ impl Runs {
         self.count += o.count;
         self.total += o.total;
         if o.max > self.max {
-            (self.max, self.max_start, self.max_end, self.ties) = (o.max, o.max_start, o.max_end, o.ties);
+            (self.max, self.max_start, self.max_end, self.ties) =
+                (o.max, o.max_start, o.max_end, o.ties);
         } else if o.max == self.max {
             self.ties += o.ties + 1;
         }
@@ -244,7 +246,12 @@ fn id(tid: Tid) -> Id {
 }
 
 impl Walk {
-    fn event(&mut self, e: &Event, is_raw_call: bool, name: &dyn Fn(holdup_trace::NameId) -> String) {
+    fn event(
+        &mut self,
+        e: &Event,
+        is_raw_call: bool,
+        name: &dyn Fn(holdup_trace::NameId) -> String,
+    ) {
         let me = id(e.tid);
         let mut named = |tid: Tid, comm| {
             self.raw.names.entry(id(tid)).or_default().insert(name(comm));
@@ -342,7 +349,12 @@ impl Walk {
         let mut s = Stays::default();
         s.add(stay);
         if gap {
-            let left = self.elsewhere.get(&prev).copied().unwrap_or(0).max(self.woken.get(&prev).copied().unwrap_or(0));
+            let left = self
+                .elsewhere
+                .get(&prev)
+                .copied()
+                .unwrap_or(0)
+                .max(self.woken.get(&prev).copied().unwrap_or(0));
             let possible = left.clamp(began, shown);
             (s.unseen, s.too_early, s.unproven) = (1, possible - began, shown - began);
         }

@@ -38,7 +38,9 @@ fn stays_on_cpus_are_what_perf_sched_timehist_prints() {
 /// Whether perf has nothing to show, and rightly so.
 fn nothing(file: &Recording, empty: bool, raw: &Raw, tally: &mut Tally) -> bool {
     if empty {
-        tally.check(raw.piped || raw.stays.is_empty(), || format!("{}: perf prints nothing", file.name));
+        tally.check(raw.piped || raw.stays.is_empty(), || {
+            format!("{}: perf prints nothing", file.name)
+        });
         tally.count("files without switches, or piped", 1);
     } else {
         tally.count("files", 1);
@@ -47,7 +49,10 @@ fn nothing(file: &Recording, empty: bool, raw: &Raw, tally: &mut Tally) -> bool 
 }
 
 /// Rows by thread id; an id that was used again has several.
-fn by_tid(rows: Vec<SwitchRow>, wanted: impl Fn(&SwitchRow) -> bool) -> BTreeMap<i64, Vec<SwitchRow>> {
+fn by_tid(
+    rows: Vec<SwitchRow>,
+    wanted: impl Fn(&SwitchRow) -> bool,
+) -> BTreeMap<i64, Vec<SwitchRow>> {
     let mut map: BTreeMap<i64, Vec<SwitchRow>> = BTreeMap::new();
     for r in rows.into_iter().filter(wanted) {
         map.entry(r.tid as i64).or_default().push(r);
@@ -56,20 +61,35 @@ fn by_tid(rows: Vec<SwitchRow>, wanted: impl Fn(&SwitchRow) -> bool) -> BTreeMap
 }
 
 /// Take the first row that `agrees` out of the rows with this id.
-fn take(rows: &mut BTreeMap<i64, Vec<SwitchRow>>, tid: i64, agrees: impl Fn(&SwitchRow) -> bool) -> Option<SwitchRow> {
+fn take(
+    rows: &mut BTreeMap<i64, Vec<SwitchRow>>,
+    tid: i64,
+    agrees: impl Fn(&SwitchRow) -> bool,
+) -> Option<SwitchRow> {
     let list = rows.get_mut(&tid)?;
     let i = list.iter().position(agrees)?;
     Some(list.remove(i))
 }
 
-fn check_name(file: &Recording, tid: i64, perf: &str, row: &SwitchRow, raw: &Raw, tally: &mut Tally) {
+fn check_name(
+    file: &Recording,
+    tid: i64,
+    perf: &str,
+    row: &SwitchRow,
+    raw: &Raw,
+    tally: &mut Tally,
+) {
     if row.comm == perf {
         return;
     }
     let seen = raw.names.get(&tid).is_some_and(|n| n.contains(&row.comm));
     match raw.last_comm.get(&tid) {
-        Some(comm) if seen && comm == perf => tally.exception("rows that perf names after PERF_RECORD_COMM and the events otherwise"),
-        None if seen && *perf == format!(":{tid}") => tally.exception("rows of threads perf has no name for and the events have"),
+        Some(comm) if seen && comm == perf => {
+            tally.exception("rows that perf names after PERF_RECORD_COMM and the events otherwise")
+        }
+        None if seen && *perf == format!(":{tid}") => {
+            tally.exception("rows of threads perf has no name for and the events have")
+        }
         _ => tally.fail(format!("{}: perf calls {tid} {perf:?}, holdup {:?}", file.name, row.comm)),
     }
 }
@@ -130,7 +150,9 @@ fn compare_timehist(file: &Recording, tally: &mut Tally) {
             tally.check(fits(p, &at_its_end), || format!("{}: {p:?}, {at_its_end:?}", file.name));
             continue;
         }
-        if let Some(h) = take(&mut mine, p.tid, |h| p.sched_in == h.switches && p.run_time.is_ms_cut(h.runtime_ns)) {
+        if let Some(h) = take(&mut mine, p.tid, |h| {
+            p.sched_in == h.switches && p.run_time.is_ms_cut(h.runtime_ns)
+        }) {
             check_name(file, p.tid, &p.comm, &h, &raw, tally);
             continue;
         }
@@ -138,7 +160,9 @@ fn compare_timehist(file: &Recording, tally: &mut Tally) {
         let last = raw.stays_of_gone.get(&p.tid).copied().unwrap_or_default();
         let mut right = at_its_end;
         right.join(&last);
-        if !fits(p, &at_its_end) || take(&mut mine, p.tid, |h| right.admit(h.switches, h.runtime_ns)).is_none() {
+        if !fits(p, &at_its_end)
+            || take(&mut mine, p.tid, |h| right.admit(h.switches, h.runtime_ns)).is_none()
+        {
             tally.fail(format!("{}: {p:?}, {:?}, {right:?}", file.name, mine.get(&p.tid)));
             continue;
         }
@@ -147,11 +171,17 @@ fn compare_timehist(file: &Recording, tally: &mut Tally) {
         }
         if right.unseen > 0 {
             tally.exception("rows in which perf counts idle time before an unrecorded switch");
-            tally.count("ns of run time that perf counts although the thread was not woken yet", right.too_early);
+            tally.count(
+                "ns of run time that perf counts although the thread was not woken yet",
+                right.too_early,
+            );
         }
     }
     for h in mine.into_values().flatten() {
-        let only = raw.stays_of_gone.get(&(h.tid as i64)).is_some_and(|s| s.admit(h.switches, h.runtime_ns));
+        let only = raw
+            .stays_of_gone
+            .get(&(h.tid as i64))
+            .is_some_and(|s| s.admit(h.switches, h.runtime_ns));
         if only && !raw.stays.contains_key(&(h.tid as i64)) {
             tally.exception("threads whose only stay perf gives to thread -1");
         } else {
@@ -183,7 +213,9 @@ fn stays_on_cpus_are_what_the_events_come_to() {
             let s = expected.remove(&tid).unwrap_or_default();
             tally.count("threads", 1);
             tally.count("threads with stays that began unseen", (s.unseen > 0) as u64);
-            tally.check(s.admit(count, total), || format!("{}: {tid}: holdup {count} stays of {total}, events {s:?}", file.name));
+            tally.check(s.admit(count, total), || {
+                format!("{}: {tid}: holdup {count} stays of {total}, events {s:?}", file.name)
+            });
         }
         tally.check(expected.is_empty(), || format!("{}: holdup lacks {expected:?}", file.name));
     }

@@ -45,13 +45,17 @@ fn compare(file: &Recording, tally: &mut Tally) {
                 tally.fail(format!("{at}: perf alone has it: {p:?}"));
                 continue;
             };
-            tally.check(h.comm.as_ref() == Some(&t.comm), || format!("{at}: holdup calls the thread {:?}", h.comm));
+            tally.check(h.comm.as_ref() == Some(&t.comm), || {
+                format!("{at}: holdup calls the thread {:?}", h.comm)
+            });
             if agrees(p, &figures(&h)) {
                 continue;
             }
             match raw.calls.get(&(t.tid, h.nr)) {
                 Some(row) if row.stale > 0 && agrees(p, &row.perf) && figures(&h) == row.right => {
-                    tally.exception("rows with a return that perf measures from an earlier call's entry");
+                    tally.exception(
+                        "rows with a return that perf measures from an earlier call's entry",
+                    );
                 }
                 row => tally.fail(format!("{at}: {p:?}, {h:?}, {row:?}")),
             }
@@ -59,10 +63,13 @@ fn compare(file: &Recording, tally: &mut Tally) {
     }
     for ((tid, name), h) in mine {
         match raw.calls.get(&(tid, h.nr)) {
-            Some(row) if row.unnumbered == h.count && row.perf.count == 0 && figures(&h) == row.right => {
+            Some(row)
+                if row.unnumbered == h.count && row.perf.count == 0 && figures(&h) == row.right =>
+            {
                 tally.exception("rows of calls that return with number -1, which perf drops");
             }
-            row => tally.fail(format!("{}: {tid} {name}: holdup alone has it: {h:?}, {row:?}", file.name)),
+            row => tally
+                .fail(format!("{}: {tid} {name}: holdup alone has it: {h:?}, {row:?}", file.name)),
         }
     }
 }
@@ -75,7 +82,10 @@ fn by_thread(file: &Recording, tally: &mut Tally) -> BTreeMap<(i64, String), Sys
         if r.count > 0
             && let Some(other) = rows.insert(key, r)
         {
-            tally.fail(format!("{}: two threads with id {:?} call {}", file.name, other.tid, other.name));
+            tally.fail(format!(
+                "{}: two threads with id {:?} call {}",
+                file.name, other.tid, other.name
+            ));
         }
     }
     rows
@@ -93,7 +103,9 @@ fn syscalls_by_thread_are_what_the_events_come_to_and_percentiles_lie_within_a_s
         for (key, h) in by_thread(file, &mut tally) {
             tally.count("rows", 1);
             let row = raw.calls.get(&(key.0, h.nr)).cloned().unwrap_or_default();
-            tally.check(figures(&h) == row.right, || format!("{}: {key:?}: {h:?}, {row:?}", file.name));
+            tally.check(figures(&h) == row.right, || {
+                format!("{}: {key:?}: {h:?}, {row:?}", file.name)
+            });
             let mut lengths = row.lengths;
             lengths.sort_unstable();
             for (per_cent, found) in [(50, h.p50_ns), (99, h.p99_ns)] {
@@ -104,7 +116,9 @@ fn syscalls_by_thread_are_what_the_events_come_to_and_percentiles_lie_within_a_s
                     (found, exact) => found == exact,
                 };
                 tally.count("percentiles", 1);
-                tally.check(close, || format!("{}: {key:?}: {per_cent} %: {found:?}, truly {exact:?}", file.name));
+                tally.check(close, || {
+                    format!("{}: {key:?}: {per_cent} %: {found:?}, truly {exact:?}", file.name)
+                });
             }
         }
     }

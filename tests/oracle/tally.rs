@@ -40,7 +40,9 @@ impl Tally {
         if self.counts.is_empty() {
             eprintln!("SKIPPED: {}: there are no recordings", self.claim);
         }
-        let list = |m: &BTreeMap<&'static str, u64>| m.iter().map(|(k, n)| format!("{n} {k}")).collect::<Vec<_>>().join(", ");
+        let list = |m: &BTreeMap<&'static str, u64>| {
+            m.iter().map(|(k, n)| format!("{n} {k}")).collect::<Vec<_>>().join(", ")
+        };
         eprintln!(
             "{}: {}; exceptions: {}",
             self.claim,
@@ -48,6 +50,11 @@ impl Tally {
             if self.exceptions.is_empty() { "none".to_owned() } else { list(&self.exceptions) }
         );
         let shown: Vec<&String> = self.failures.iter().take(40).collect();
-        assert!(self.failures.is_empty(), "{}: {} differences, the first:\n{shown:#?}", self.claim, self.failures.len());
+        assert!(
+            self.failures.is_empty(),
+            "{}: {} differences, the first:\n{shown:#?}",
+            self.claim,
+            self.failures.len()
+        );
     }
 }

@@ -14,11 +14,15 @@ pub(crate) struct Labelled {
 }
 
 impl Labelled {
-    /// In the half that rules were made on; the other half checks them. Which one depends on the name
-    /// alone, so that new recordings fall where nobody chose.
+    /// In the half that rules were made on; the other half checks them. Which one depends on the
+    /// name alone, so that new recordings fall where nobody chose.
     pub(crate) fn is_to_tune(&self) -> bool {
         // FNV-1a
-        self.name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3)) & 1 == 0
+        self.name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3))
+            & 1
+            == 0
     }
 
     pub(crate) fn is_healthy(&self) -> bool {
@@ -46,11 +50,18 @@ pub(crate) fn labelled() -> Option<Vec<Labelled>> {
         if fields[7] == "mp_up_overhead" {
             // Recorded in pairs; the uniprocessor's is what the other is compared with.
             match name.strip_suffix("_smp") {
-                Some(stem) => baseline = Some(path.with_file_name(file.replace(&name, &format!("{stem}_up")))),
+                Some(stem) => {
+                    baseline = Some(path.with_file_name(file.replace(&name, &format!("{stem}_up"))))
+                }
                 None => continue,
             }
         }
-        out.push(Labelled { name, path, right: fields[7].split('|').map(class).collect(), baseline });
+        out.push(Labelled {
+            name,
+            path,
+            right: fields[7].split('|').map(class).collect(),
+            baseline,
+        });
     }
     Some(out)
 }

@@ -80,8 +80,14 @@ fn judge(of: Labelled) -> Outcome {
     let middle = first + (last - first) / 2;
     let whole = verdict(&*reader, &Options::default());
     let mut changed = BTreeMap::new();
-    changed.insert(Change::FirstHalf, verdict(&*reader, &Options { to: Some(middle), ..Options::default() }));
-    changed.insert(Change::SecondHalf, verdict(&*reader, &Options { from: Some(middle), ..Options::default() }));
+    changed.insert(
+        Change::FirstHalf,
+        verdict(&*reader, &Options { to: Some(middle), ..Options::default() }),
+    );
+    changed.insert(
+        Change::SecondHalf,
+        verdict(&*reader, &Options { from: Some(middle), ..Options::default() }),
+    );
     changed.insert(Change::Thinned, verdict(&Thinned(reader), &Options::default()));
     Outcome { of, verdict: whole, changed }
 }
@@ -113,14 +119,21 @@ fn outcomes() -> Option<&'static [Outcome]> {
 
 /// One row per true class, one column per verdict; what is right too counts as the truth.
 fn matrix(of: &[&Outcome]) -> String {
-    let truth = |o: &Outcome| if o.is_right() { o.verdict.class.id().to_owned() } else { o.of.right[0].clone() };
+    let truth = |o: &Outcome| {
+        if o.is_right() { o.verdict.class.id().to_owned() } else { o.of.right[0].clone() }
+    };
     let mut cells: BTreeMap<(String, &str), usize> = BTreeMap::new();
     for o in of {
         *cells.entry((truth(o), o.verdict.class.id())).or_default() += 1;
     }
     let rows: BTreeSet<&String> = cells.keys().map(|k| &k.0).collect();
-    let columns: Vec<&str> = Class::ALL.iter().map(|c| c.id()).filter(|id| cells.keys().any(|k| k.1 == *id)).collect();
-    let mut out = format!("| true class | {} |\n|---|{}\n", columns.join(" | "), "--:|".repeat(columns.len()));
+    let columns: Vec<&str> =
+        Class::ALL.iter().map(|c| c.id()).filter(|id| cells.keys().any(|k| k.1 == *id)).collect();
+    let mut out = format!(
+        "| true class | {} |\n|---|{}\n",
+        columns.join(" | "),
+        "--:|".repeat(columns.len())
+    );
     for row in rows {
         write!(out, "| {row} |").unwrap();
         for column in &columns {
@@ -145,15 +158,25 @@ const BINS: [(f64, f64); 5] = [(0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.93)
 /// Per bin: its verdicts, their mean confidence, the part that is right.
 fn calibration(of: &[Outcome]) -> Vec<(usize, f64, f64)> {
     let bin = |&(from, to): &(f64, f64)| {
-        let all: Vec<&Outcome> =
-            of.iter().filter(|o| o.verdict.class != Class::NotEnoughEvidence && (from..to).contains(&o.verdict.confidence)).collect();
+        let all: Vec<&Outcome> = of
+            .iter()
+            .filter(|o| {
+                o.verdict.class != Class::NotEnoughEvidence
+                    && (from..to).contains(&o.verdict.confidence)
+            })
+            .collect();
         let n = all.len().max(1) as f64;
-        (all.len(), all.iter().map(|o| o.verdict.confidence).sum::<f64>() / n, right(&all) as f64 / n)
+        (
+            all.len(),
+            all.iter().map(|o| o.verdict.confidence).sum::<f64>() / n,
+            right(&all) as f64 / n,
+        )
     };
     BINS.iter().map(bin).collect()
 }
 
-/// Verdicts under a change: kept, right as well, less sure with a reason, and those that are neither.
+/// Verdicts under a change: kept, right as well, less sure with a reason, and those that are
+/// neither.
 fn wavering(of: &[Outcome], change: Change) -> (usize, usize, usize, Vec<&Outcome>) {
     let (mut kept, mut also_right, mut less_sure, mut neither) = (0, 0, 0, Vec::new());
     for o in of {
@@ -162,7 +185,9 @@ fn wavering(of: &[Outcome], change: Change) -> (usize, usize, usize, Vec<&Outcom
             kept += 1;
         } else if o.of.right.iter().any(|r| r == v.class.id()) {
             also_right += 1;
-        } else if v.class == Class::NotEnoughEvidence || v.confidence < o.verdict.confidence && !v.reservations.is_empty() {
+        } else if v.class == Class::NotEnoughEvidence
+            || v.confidence < o.verdict.confidence && !v.reservations.is_empty()
+        {
             less_sure += 1;
         } else {
             neither.push(o);
@@ -178,13 +203,23 @@ fn page(all: &[Outcome]) -> String {
         ("The half that checks them", all.iter().filter(|o| !o.of.is_to_tune()).collect()),
     ];
     for (title, half) in &halves {
-        write!(out, "\n### {title}: {} of {} right\n\n{}", right(half), half.len(), matrix(half)).unwrap();
+        write!(out, "\n### {title}: {} of {} right\n\n{}", right(half), half.len(), matrix(half))
+            .unwrap();
     }
-    out.push_str("\n### Wrong\n\n| recording | true class | verdict | confidence |\n|---|---|---|--:|\n");
+    out.push_str(
+        "\n### Wrong\n\n| recording | true class | verdict | confidence |\n|---|---|---|--:|\n",
+    );
     for o in all.iter().filter(|o| !o.is_right()) {
         let half = if o.of.is_to_tune() { "" } else { " (check)" };
-        writeln!(out, "| {}{half} | {} | {} | {:.2} |", o.of.name, o.of.right.join(" or "), o.verdict.class.id(), o.verdict.confidence)
-            .unwrap();
+        writeln!(
+            out,
+            "| {}{half} | {} | {} | {:.2} |",
+            o.of.name,
+            o.of.right.join(" or "),
+            o.verdict.class.id(),
+            o.verdict.confidence
+        )
+        .unwrap();
     }
     out.push_str(include_str!("confidence.md"));
     out.push_str("\n| confidence | verdicts | mean confidence | right |\n|---|--:|--:|--:|\n");
@@ -195,7 +230,8 @@ fn page(all: &[Outcome]) -> String {
     out.push_str("\n| change | same verdict | another that is right too | less sure, and why | neither |\n|---|--:|--:|--:|--:|\n");
     for change in Change::ALL {
         let (kept, also, less, neither) = wavering(all, change);
-        writeln!(out, "| {} | {kept} | {also} | {less} | {} |", change.name(), neither.len()).unwrap();
+        writeln!(out, "| {} | {kept} | {also} | {less} | {} |", change.name(), neither.len())
+            .unwrap();
     }
     out
 }
@@ -210,11 +246,22 @@ fn verdicts_are_right() {
     let check: Vec<&Outcome> = all.iter().filter(|o| !o.of.is_to_tune()).collect();
     assert!(tune.len() > 40 && check.len() > 40, "{} and {} recordings", tune.len(), check.len());
     for half in [&everything, &tune, &check] {
-        assert!(right(half) * 100 >= half.len() * RIGHT_PCT, "{} of {} right", right(half), half.len());
+        assert!(
+            right(half) * 100 >= half.len() * RIGHT_PCT,
+            "{} of {} right",
+            right(half),
+            half.len()
+        );
     }
-    let blamed = [Class::KernelLockConflict, Class::ApplicationSerialization, Class::ThreadSerialization];
+    let blamed =
+        [Class::KernelLockConflict, Class::ApplicationSerialization, Class::ThreadSerialization];
     for o in all.iter().filter(|o| o.of.is_healthy()) {
-        assert!(!blamed.contains(&o.verdict.class), "{}: healthy, called {}", o.of.name, o.verdict.class.id());
+        assert!(
+            !blamed.contains(&o.verdict.class),
+            "{}: healthy, called {}",
+            o.of.name,
+            o.verdict.class.id()
+        );
     }
 }
 
@@ -224,7 +271,10 @@ fn confidence_is_how_often_the_verdict_is_right() {
     for (n, mean, freq) in calibration(all) {
         // Two standard deviations of a frequency seen in n cases.
         let chance = 2.0 * (mean * (1.0 - mean) / n.max(1) as f64).sqrt();
-        assert!(n < 5 || (mean - freq).abs() <= OFF + chance, "{n} verdicts with mean confidence {mean:.2} are right in {freq:.2}");
+        assert!(
+            n < 5 || (mean - freq).abs() <= OFF + chance,
+            "{n} verdicts with mean confidence {mean:.2} are right in {freq:.2}"
+        );
     }
 }
 
@@ -237,12 +287,28 @@ fn a_part_of_a_trace_keeps_the_verdict_or_is_less_sure() {
             .iter()
             .map(|o| {
                 let v = &o.changed[&change];
-                format!("{}: {} {:.2} -> {} {:.2}", o.of.name, o.verdict.class.id(), o.verdict.confidence, v.class.id(), v.confidence)
+                format!(
+                    "{}: {} {:.2} -> {} {:.2}",
+                    o.of.name,
+                    o.verdict.class.id(),
+                    o.verdict.confidence,
+                    v.class.id(),
+                    v.confidence
+                )
             })
             .collect();
-        println!("{}: {kept} kept, {also} right too, {less} less sure, {} neither: {list:#?}", change.name(), neither.len());
+        println!(
+            "{}: {kept} kept, {also} right too, {less} less sure, {} neither: {list:#?}",
+            change.name(),
+            neither.len()
+        );
         assert!(neither.len() * 100 <= all.len() * 2, "{}: {list:#?}", change.name());
-        assert!((kept + also) * 100 >= all.len() * 80, "{}: {kept} of {} kept", change.name(), all.len());
+        assert!(
+            (kept + also) * 100 >= all.len() * 80,
+            "{}: {kept} of {} kept",
+            change.name(),
+            all.len()
+        );
     }
 }
 
@@ -254,7 +320,10 @@ fn the_page_is_up_to_date() {
     if std::env::var_os("HOLDUP_BLESS").is_some() {
         std::fs::write(&path, &page).unwrap();
     }
-    assert!(std::fs::read_to_string(&path).is_ok_and(|p| p == page), "docs/verdicts.md: HOLDUP_BLESS=1 cargo test --test verdicts");
+    assert!(
+        std::fs::read_to_string(&path).is_ok_and(|p| p == page),
+        "docs/verdicts.md: HOLDUP_BLESS=1 cargo test --test verdicts"
+    );
 }
 
 #[test]
@@ -265,10 +334,16 @@ fn every_fixture_gets_a_right_verdict() {
         let Ok(truth) = std::fs::read_to_string(dir.path().join("truth.json")) else { continue };
         let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
         let also = truth["also_right"].as_array().into_iter().flatten();
-        let right: Vec<&str> = std::iter::once(&truth["true_class"]).chain(also).filter_map(|c| c.as_str()).collect();
+        let right: Vec<&str> =
+            std::iter::once(&truth["true_class"]).chain(also).filter_map(|c| c.as_str()).collect();
         let reader = open(&dir.path().join("perf.data"));
         let verdict = diagnose(reader.info(), &read(&*reader, &Options::default()), None).verdict;
-        assert!(right.contains(&verdict.class.id()), "{}: {} instead of {right:?}", dir.path().display(), verdict.class.id());
+        assert!(
+            right.contains(&verdict.class.id()),
+            "{}: {} instead of {right:?}",
+            dir.path().display(),
+            verdict.class.id()
+        );
         judged += 1;
     }
     assert!(judged >= 14, "{judged} fixtures");

@@ -2,10 +2,10 @@
 //!
 //! Spinning for a lock looks like any other kernel time and often leaves no event. What shows it:
 //!
-//! * **stretch**: the mean call costs many times the typical one. So it does where a hypervisor takes
-//!   CPUs away, or interrupts are not recorded; then application code is stretched as well, and only
-//!   what exceeds that is the calls' own. Nor is it enough: calls differ in size. One of these must
-//!   say that others are why:
+//! * **stretch**: the mean call costs many times the typical one. So it does where a hypervisor
+//!   takes CPUs away, or interrupts are not recorded; then application code is stretched as well,
+//!   and only what exceeds that is the calls' own. Nor is it enough: calls differ in size. One of
+//!   these must say that others are why:
 //! * **exclusion**: calls of different threads never end as close together as they would by chance,
 //!   so one lock is held for much of each;
 //! * **one at a time**: one thread ends call after call while the others get nowhere, although they
@@ -14,8 +14,8 @@
 //! * **company at the start**: calls begun while others were in the kernel cost more than those
 //!   begun alone. If they cost the same, it is not the others;
 //! * **company meanwhile**: calls with more company during their time cost more. Always there, but
-//!   a long call meets average company whatever made it long; so it counts only if most of the calls
-//!   do not sleep, and do not end as close together as chance would have it.
+//!   a long call meets average company whatever made it long; so it counts only if most of the
+//!   calls do not sleep, and do not end as close together as chance would have it.
 
 use holdup_passes::{Analysis, Costing, Costs, Exclusion, SyscallRow};
 use holdup_syscalls::WaitKind;
@@ -38,7 +38,8 @@ const RATHER_MANY: u64 = 100;
 /// calls exclude each other. A Poisson variable of mean 8 is below 3 once in 70 times.
 const EXPECTED: f64 = 8.0;
 const MISSING: f64 = 3.0;
-/// So many such ends seen, and at least this part of those expected: calls do not exclude each other.
+/// So many such ends seen, and at least this part of those expected: calls do not exclude each
+/// other.
 const FREE: f64 = 0.6;
 const FREE_SEEN: f64 = 4.0;
 /// Changes of the thread that ends a call, as part of what independent threads would have: below
@@ -47,7 +48,8 @@ const ONE_AT_A_TIME: f64 = 0.5;
 /// Calls stretched so many times further than application code, by so many stalls: not by chance.
 const FAR: f64 = 2.0;
 const STALLS: f64 = 50.0;
-/// Part of the application's stretches that nothing disturbs: what takes CPUs away hits fewer than a tenth.
+/// Part of the application's stretches that nothing disturbs: what takes CPUs away hits fewer than
+/// a tenth.
 const UNDISTURBED: f64 = 0.9;
 
 /// What others in the kernel cost one system call.
@@ -92,8 +94,12 @@ pub(crate) fn contended(analysis: &Analysis, calls: &[SyscallRow], stretch: f64)
         return Vec::new();
     }
     let squares = analysis.squares_of_calls();
-    let mut out: Vec<Contended> =
-        calls.iter().filter_map(|call| judge(analysis, call, stretch, squares.get(&call.nr).copied().unwrap_or(0))).collect();
+    let mut out: Vec<Contended> = calls
+        .iter()
+        .filter_map(|call| {
+            judge(analysis, call, stretch, squares.get(&call.nr).copied().unwrap_or(0))
+        })
+        .collect();
     out.sort_by(|a, b| b.lost_ns.cmp(&a.lost_ns).then(a.nr.cmp(&b.nr)));
     out
 }
@@ -107,17 +113,24 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
     let kind = holdup_syscalls::wait_kind(&call.name);
     let ends = costs.exclusion();
     // Whoever takes turns in a call keeps apart from others by its own will.
-    let exclusion = Some(ends).filter(|e| !kind.takes_turns() && e.expected >= EXPECTED && e.observed * MISSING <= e.expected);
+    let exclusion = Some(ends).filter(|e| {
+        !kind.takes_turns() && e.expected >= EXPECTED && e.observed * MISSING <= e.expected
+    });
     let free = ends.observed >= FREE_SEEN && ends.observed >= ends.expected * FREE;
     let turns = turns(costs, call.count, squares);
     let (alone, company) = (&costs.alone, &costs.company);
     let fewer = alone.count.min(company.count);
     let company_pct = (fewer >= FEW).then(|| company.mean_ns() * 100 / alone.mean_ns().max(1));
     let harmless = fewer >= MANY && company_pct.is_some_and(|pct| pct <= SAME_PCT);
-    let dearer = company_pct.is_some_and(|pct| fewer >= VERY_MANY && pct >= DEARER_PCT || fewer >= RATHER_MANY && pct >= MUCH_DEARER_PCT);
+    let dearer = company_pct.is_some_and(|pct| {
+        fewer >= VERY_MANY && pct >= DEARER_PCT || fewer >= RATHER_MANY && pct >= MUCH_DEARER_PCT
+    });
     // Medians are not moved by what takes CPUs away: fewer calls will do.
-    let typically_dearer = fewer >= FEW && company.median_ns() * 100 >= alone.median_ns() * DEARER_PCT;
-    let beyond = |own: Nanos| (all.total_ns as f64 - all.count as f64 * own as f64 * stretch).max(0.0) as Nanos;
+    let typically_dearer =
+        fewer >= FEW && company.median_ns() * 100 >= alone.median_ns() * DEARER_PCT;
+    let beyond = |own: Nanos| {
+        (all.total_ns as f64 - all.count as f64 * own as f64 * stretch).max(0.0) as Nanos
+    };
     let (typical, mean) = (all.median_ns(), all.total_ns as f64 / all.count as f64);
     let stretched_far = mean >= typical as f64 * stretch * FAR && stalls(&all) >= STALLS;
     let (own_ns, lost_ns) = if exclusion.is_some() {
@@ -138,10 +151,21 @@ fn judge(analysis: &Analysis, call: &SyscallRow, stretch: f64, squares: u128) ->
     } else {
         (typical, beyond(typical).min(begun_in_company(costs).max(met_company(analysis, call.nr))))
     };
-    Some(Contended { name: call.name.clone(), nr: call.nr, kind, mean_ns: all.mean_ns(), own_ns, lost_ns, exclusion, company_pct, turns })
+    Some(Contended {
+        name: call.name.clone(),
+        nr: call.nr,
+        kind,
+        mean_ns: all.mean_ns(),
+        own_ns,
+        lost_ns,
+        exclusion,
+        company_pct,
+        turns,
+    })
 }
 
-/// How many independent stalls a sum of calls far above the typical one amounts to: (sum x)^2 / sum x^2.
+/// How many independent stalls a sum of calls far above the typical one amounts to: (sum x)^2 / sum
+/// x^2.
 fn stalls(all: &Costing) -> f64 {
     let (sum, squares) = all.beyond(all.median_ns() * 4);
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
@@ -169,6 +193,9 @@ fn met_company(analysis: &Analysis, nr: u32) -> Nanos {
     let Some(call) = analysis.crowding(nr) else { return 0 };
     let Some(highest) = call.levels.iter().rposition(|l| l.count >= FEW) else { return 0 };
     let low = &call.levels[..=(highest.saturating_sub(1)) / 2];
-    let Some(alone) = low.iter().filter(|l| l.count >= FEW).map(|l| l.cpu_ns / l.count).min() else { return 0 };
+    let Some(alone) = low.iter().filter(|l| l.count >= FEW).map(|l| l.cpu_ns / l.count).min()
+    else {
+        return 0;
+    };
     call.levels[..=highest].iter().map(|l| l.cpu_ns.saturating_sub(l.count * alone)).sum()
 }

@@ -47,18 +47,31 @@ pub struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// Draw them; every threshold has its default.
-    pub fn new(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>) -> Facts<'a> {
+    pub fn new(
+        info: &'a TraceInfo,
+        analysis: &'a Analysis,
+        baseline: Option<&'a Analysis>,
+    ) -> Facts<'a> {
         Facts::with(info, analysis, baseline, Thresholds::default())
     }
 
     /// Draw them.
-    pub fn with(info: &'a TraceInfo, analysis: &'a Analysis, baseline: Option<&'a Analysis>, thresholds: Thresholds) -> Facts<'a> {
+    pub fn with(
+        info: &'a TraceInfo,
+        analysis: &'a Analysis,
+        baseline: Option<&'a Analysis>,
+        thresholds: Thresholds,
+    ) -> Facts<'a> {
         let wall = analysis.wall_ns();
         let mut calls = analysis.syscalls(Group::System);
-        calls.sort_by(|a, b| (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr)));
+        calls.sort_by(|a, b| {
+            (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr))
+        });
         let applications = || analysis.threads().filter(|(_, t)| !t.is_kthread());
-        let mut workers: Vec<(Slot, Nanos)> =
-            applications().map(|(s, t)| (s, t.running_ns)).filter(|&(_, ns)| ns > 0 && ns * 100 >= wall).collect();
+        let mut workers: Vec<(Slot, Nanos)> = applications()
+            .map(|(s, t)| (s, t.running_ns))
+            .filter(|&(_, ns)| ns > 0 && ns * 100 >= wall)
+            .collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
         let stretch = stretch(analysis, &calls);
         Facts {
@@ -108,7 +121,8 @@ impl<'a> Facts<'a> {
         self.calls_of(kinds).filter_map(|c| c.cpu_ns).sum()
     }
 
-    /// CPU time inside calls of these kinds, if threads also sleep in them: who never sleeps takes no turns.
+    /// CPU time inside calls of these kinds, if threads also sleep in them: who never sleeps takes
+    /// no turns.
     pub fn cpu_in_turns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
         let cpu = self.cpu_in(kinds);
         let blocked: Nanos = self.calls_of(kinds).filter_map(|c| c.blocked_ns).sum();
@@ -158,7 +172,14 @@ impl<'a> Facts<'a> {
     /// A thread as a culprit that stands for so much CPU time; `kind` is what it is called.
     pub(crate) fn culprit(&self, kind: &'static str, slot: Slot, ns: Nanos) -> Culprit {
         let t = self.thread(slot);
-        Culprit { kind, id: t.tid.to_string(), name: self.analysis.comm(t), tid: Some(t.tid.0), pid: self.analysis.pid(t), ns }
+        Culprit {
+            kind,
+            id: t.tid.to_string(),
+            name: self.analysis.comm(t),
+            tid: Some(t.tid.0),
+            pid: self.analysis.pid(t),
+            ns,
+        }
     }
 
     /// Only some tasks were recorded, so that what the CPUs did otherwise is not known.
@@ -172,18 +193,21 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Threads that sleep in a call for less than one part in so many of its CPU time do not sleep in it.
+/// Threads that sleep in a call for less than one part in so many of its CPU time do not sleep in
+/// it.
 const NEVER_SLEEPS: u64 = 50;
-/// CPU time lost in a call counts as its threads' own taking turns if they sleep in it for each other
-/// for at least this part of it.
+/// CPU time lost in a call counts as its threads' own taking turns if they sleep in it for each
+/// other for at least this part of it.
 const SLEEPS: u64 = 3;
 
 impl Facts<'_> {
     /// Whether threads sleep for each other in this call rather than for the kernel: then what they
-    /// burn in it beyond its own work belongs to that too. The lists behind semaphores, file locks and
-    /// futexes are guarded by spinlocks of the kernel, which contend without any thread asleep.
+    /// burn in it beyond its own work belongs to that too. The lists behind semaphores, file locks
+    /// and futexes are guarded by spinlocks of the kernel, which contend without any thread asleep.
     pub fn sleeps_for_others(&self, call: &Contended) -> bool {
-        let peers = |w: &&WaitRow| w.nr == Some(call.nr) && matches!(w.cause, Cause::ThreadSync | Cause::KernelService);
+        let peers = |w: &&WaitRow| {
+            w.nr == Some(call.nr) && matches!(w.cause, Cause::ThreadSync | Cause::KernelService)
+        };
         let waited: Nanos = self.waits.iter().filter(peers).map(|w| w.sum.wait_ns).sum();
         waited * SLEEPS >= call.lost_ns
     }

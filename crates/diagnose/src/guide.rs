@@ -138,7 +138,8 @@ pub fn walk(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Wa
     ];
     let class = diagnosis.verdict.class;
     for i in 0..questions.len() {
-        let leads: Vec<bool> = questions[i].branches.iter().map(|b| Walk::leads(&questions, b.to, class)).collect();
+        let leads: Vec<bool> =
+            questions[i].branches.iter().map(|b| Walk::leads(&questions, b.to, class)).collect();
         let q = &mut questions[i];
         if let (false, Some(other)) = (leads[q.recommended], leads.iter().position(|&l| l)) {
             q.recommended = other;
@@ -193,8 +194,16 @@ fn busy(f: &Facts<'_>) -> Question {
         text: "Are the CPUs busy?".to_owned(),
         figures,
         branches: vec![
-            branch("yes: see what they do", format!("{busy:.0} % of capacity is used"), To::Question("mode")),
-            branch("no: see what threads wait for", format!("{idle:.0} % of capacity is idle"), To::Question("idle")),
+            branch(
+                "yes: see what they do",
+                format!("{busy:.0} % of capacity is used"),
+                To::Question("mode"),
+            ),
+            branch(
+                "no: see what threads wait for",
+                format!("{idle:.0} % of capacity is idle"),
+                To::Question("idle"),
+            ),
         ],
         recommended: usize::from(busy < idle),
         tables: &["cpus"],
@@ -209,13 +218,29 @@ fn mode(f: &Facts<'_>) -> Question {
         text: "User or system?".to_owned(),
         figures: vec![
             figure("application code", user, OF_CAPACITY),
-            if f.caps.syscalls { figure("system calls", kernel, OF_CAPACITY) } else { unknown("system calls", OF_CAPACITY) },
+            if f.caps.syscalls {
+                figure("system calls", kernel, OF_CAPACITY)
+            } else {
+                unknown("system calls", OF_CAPACITY)
+            },
             figure("kernel threads", f.node("busy/kthreads"), OF_CAPACITY),
-            figure("interrupts and softirqs", f.node("busy/irq") + f.node("busy/softirq"), OF_CAPACITY),
+            figure(
+                "interrupts and softirqs",
+                f.node("busy/irq") + f.node("busy/softirq"),
+                OF_CAPACITY,
+            ),
         ],
         branches: vec![
-            branch("user: which threads?", format!("applications use {user:.0} % of capacity"), To::Question("threads")),
-            branch("system: which system call?", format!("system calls use {kernel:.0} % of capacity"), To::Question("calls")),
+            branch(
+                "user: which threads?",
+                format!("applications use {user:.0} % of capacity"),
+                To::Question("threads"),
+            ),
+            branch(
+                "system: which system call?",
+                format!("system calls use {kernel:.0} % of capacity"),
+                To::Question("calls"),
+            ),
             branch(
                 "the kernel's own work: which driver?",
                 format!("threads and interrupts of the kernel use {driver:.0} % of capacity"),
@@ -230,9 +255,18 @@ fn mode(f: &Facts<'_>) -> Question {
 fn threads(f: &Facts<'_>) -> Question {
     let cpus = f64::from(f.analysis.cpus.max(1));
     let of_one = |ns: u64| ns as f64 * 100.0 / f.wall.max(1) as f64;
-    let mut figures: Vec<Figure> = f.workers.iter().take(4).map(|w| figure(f.name(w.0), of_one(w.1), "% of one CPU")).collect();
+    let mut figures: Vec<Figure> = f
+        .workers
+        .iter()
+        .take(4)
+        .map(|w| figure(f.name(w.0), of_one(w.1), "% of one CPU"))
+        .collect();
     let full = f.workers.iter().filter(|w| of_one(w.1) >= f.limit(&rules::DOMINANT)).count();
-    figures.push(figure(format!("threads that use {} % of a CPU or more", f.limit(&rules::DOMINANT)), full as f64, "threads"));
+    figures.push(figure(
+        format!("threads that use {} % of a CPU or more", f.limit(&rules::DOMINANT)),
+        full as f64,
+        "threads",
+    ));
     figures.push(figure("threads running or ready, per CPU", f.queue / cpus, "threads"));
     let queued = f.queue / cpus >= f.limit(&rules::QUEUE);
     let mut q = Question {
@@ -240,13 +274,21 @@ fn threads(f: &Facts<'_>) -> Question {
         text: "Which threads use it, and is there a CPU for each?".to_owned(),
         figures,
         branches: vec![
-            branch("there are more threads than CPUs", format!("{:.1} threads want {cpus} CPUs", f.queue), To::Class(Class::CpuOverload)),
+            branch(
+                "there are more threads than CPUs",
+                format!("{:.1} threads want {cpus} CPUs", f.queue),
+                To::Class(Class::CpuOverload),
+            ),
             branch(
                 "few threads do all the work",
                 format!("{full} of {cpus} CPUs have a thread that fills them"),
                 To::Class(Class::WorkloadImbalance),
             ),
-            branch("the work is spread and gets done", format!("CPUs are {:.0} % busy", f.busy()), To::Class(Class::Healthy)),
+            branch(
+                "the work is spread and gets done",
+                format!("CPUs are {:.0} % busy", f.busy()),
+                To::Class(Class::Healthy),
+            ),
         ],
         recommended: if queued {
             0
@@ -259,21 +301,32 @@ fn threads(f: &Facts<'_>) -> Question {
     };
     let slow = rules::hardware_bandwidth(f);
     let why = slow.ruled_out.unwrap_or(slow.summary);
-    q.branches.push(branch("they work, but each slower than alone: memory, caches", why, To::Class(Class::HardwareBandwidth)));
+    q.branches.push(branch(
+        "they work, but each slower than alone: memory, caches",
+        why,
+        To::Class(Class::HardwareBandwidth),
+    ));
     q
 }
 
 fn calls(f: &Facts<'_>) -> Question {
-    let mut calls: Vec<_> = f.calls.iter().filter_map(|c| Some((c, c.cpu_ns?))).filter(|c| c.1 > 0).collect();
+    let mut calls: Vec<_> =
+        f.calls.iter().filter_map(|c| Some((c, c.cpu_ns?))).filter(|c| c.1 > 0).collect();
     calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.nr.cmp(&b.0.nr)));
     let mut figures = Vec::new();
     for (c, ns) in calls.iter().take(4) {
-        figures.push(figure(format!("{}: {} calls, {} us each", c.name, c.count, c.avg_ns / 1000), f.pct(*ns), OF_CAPACITY));
+        figures.push(figure(
+            format!("{}: {} calls, {} us each", c.name, c.count, c.avg_ns / 1000),
+            f.pct(*ns),
+            OF_CAPACITY,
+        ));
     }
     if calls.is_empty() {
         figures.push(unknown("system calls (not recorded, or none)", OF_CAPACITY));
     }
-    let of = |wanted: &dyn Fn(WaitKind) -> bool| f.pct(calls.iter().filter(|c| wanted(wait_kind(&c.0.name))).map(|c| c.1).sum());
+    let of = |wanted: &dyn Fn(WaitKind) -> bool| {
+        f.pct(calls.iter().filter(|c| wanted(wait_kind(&c.0.name))).map(|c| c.1).sum())
+    };
     let (services, library) = (of(&WaitKind::is_service), of(&|k| k == WaitKind::ThreadSync));
     let others = of(&|k| !k.takes_turns());
     Question {
@@ -281,9 +334,21 @@ fn calls(f: &Facts<'_>) -> Question {
         text: "Which system calls?".to_owned(),
         figures,
         branches: vec![
-            branch("semaphores, message queues, file locks", format!("they use {services:.1} % of capacity"), To::Question("who")),
-            branch("the threads library's (futex)", format!("they use {library:.1} % of capacity"), To::Question("who")),
-            branch("others: do they wait for a lock of the kernel?", format!("they use {others:.1} % of capacity"), To::Question("locks")),
+            branch(
+                "semaphores, message queues, file locks",
+                format!("they use {services:.1} % of capacity"),
+                To::Question("who"),
+            ),
+            branch(
+                "the threads library's (futex)",
+                format!("they use {library:.1} % of capacity"),
+                To::Question("who"),
+            ),
+            branch(
+                "others: do they wait for a lock of the kernel?",
+                format!("they use {others:.1} % of capacity"),
+                To::Question("locks"),
+            ),
         ],
         recommended: largest(&[services, library, others]),
         tables: &["syscalls"],
@@ -295,12 +360,19 @@ fn locks(f: &Facts<'_>) -> Question {
     let excess = f.pct(f.contended.iter().map(|c| c.lost_ns).sum());
     figures.push(figure("CPU time of system calls beyond their own work", excess, OF_CAPACITY));
     for c in f.contended.iter().take(3).filter(|c| f.pct(c.lost_ns) >= 1.0) {
-        figures.push(figure(format!("{}: mean cost against its own work", c.name), c.mean_ns as f64 / c.own_ns.max(1) as f64, "times"));
+        figures.push(figure(
+            format!("{}: mean cost against its own work", c.name),
+            c.mean_ns as f64 / c.own_ns.max(1) as f64,
+            "times",
+        ));
     }
     let asleep = f.node("idle/kernel-locks");
     figures.push(figure("idle while threads slept for kernel locks", asleep, OF_CAPACITY));
     if !f.caps.contention {
-        figures.push(unknown("contended locks (not recorded: lock:contention_begin,lock:contention_end)", "1/s"));
+        figures.push(unknown(
+            "contended locks (not recorded: lock:contention_begin,lock:contention_end)",
+            "1/s",
+        ));
     }
     let cost = excess + asleep;
     Question {
@@ -326,28 +398,50 @@ fn locks(f: &Facts<'_>) -> Question {
 
 fn driver(f: &Facts<'_>) -> Question {
     let rows = f.analysis.cpu_rows();
-    let work = |r: &holdup_passes::CpuRow| r.kthread_ns + r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0);
+    let work = |r: &holdup_passes::CpuRow| {
+        r.kthread_ns + r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0)
+    };
     let all: u64 = rows.iter().map(work).sum();
     let mut sorted: Vec<_> = rows.iter().map(|r| (r.cpu, work(r))).collect();
     sorted.sort_by_key(|r| (std::cmp::Reverse(r.1), r.0));
     let mut figures: Vec<Figure> = sorted
         .iter()
         .take(3)
-        .map(|(cpu, ns)| figure(format!("driver work on CPU {cpu}"), *ns as f64 * 100.0 / f.wall.max(1) as f64, "% of its time"))
+        .map(|(cpu, ns)| {
+            figure(
+                format!("driver work on CPU {cpu}"),
+                *ns as f64 * 100.0 / f.wall.max(1) as f64,
+                "% of its time",
+            )
+        })
         .collect();
     let part = sorted.first().map_or(0.0, |r| r.1 as f64 * 100.0 / all.max(1) as f64);
     figures.push(figure("part of all such work on the first of them", part, "%"));
     let holds = rows.len() > 1
         && part >= f.limit(&rules::CONCENTRATED)
-        && sorted.first().is_some_and(|r| r.1 as f64 * 100.0 >= f.limit(&rules::SATURATED) * f.wall as f64);
+        && sorted
+            .first()
+            .is_some_and(|r| r.1 as f64 * 100.0 >= f.limit(&rules::SATURATED) * f.wall as f64);
     Question {
         id: "driver",
         text: "Is the kernel's own work confined to one CPU?".to_owned(),
         figures,
         branches: vec![
-            branch("yes: one CPU does most of it", format!("{part:.0} % of it is on one CPU"), To::Class(Class::FunneledDriver)),
-            branch("no: it is spread; is it for a disk?", format!("the busiest CPU does {part:.0} % of it"), To::Class(Class::IoBound)),
-            branch("no: it is spread, and gets done", format!("the busiest CPU does {part:.0} % of it"), To::Class(Class::Healthy)),
+            branch(
+                "yes: one CPU does most of it",
+                format!("{part:.0} % of it is on one CPU"),
+                To::Class(Class::FunneledDriver),
+            ),
+            branch(
+                "no: it is spread; is it for a disk?",
+                format!("the busiest CPU does {part:.0} % of it"),
+                To::Class(Class::IoBound),
+            ),
+            branch(
+                "no: it is spread, and gets done",
+                format!("the busiest CPU does {part:.0} % of it"),
+                To::Class(Class::Healthy),
+            ),
         ],
         recommended: if holds { 0 } else { 2 },
         tables: &["irqs", "cpus", "procs"],
@@ -359,16 +453,33 @@ fn idle(f: &Facts<'_>) -> Question {
     let (waited, by_call) = f.waiting_for(Cause::Io);
     let mut figures = vec![
         figure("idle while threads waited for disks", io, OF_CAPACITY),
-        figure("threads asleep for disks, on average", waited as f64 / f.wall.max(1) as f64, "threads"),
+        figure(
+            "threads asleep for disks, on average",
+            waited as f64 / f.wall.max(1) as f64,
+            "threads",
+        ),
     ];
     if let Some((call, ns)) = by_call.first() {
-        figures.push(figure(format!("most of it in {call}"), *ns as f64 * 100.0 / waited.max(1) as f64, "%"));
+        figures.push(figure(
+            format!("most of it in {call}"),
+            *ns as f64 * 100.0 / waited.max(1) as f64,
+            "%",
+        ));
     }
     // A wait for the disk outside any system call is a page fault's.
-    let paging: u64 = by_call.iter().filter(|c| c.0.starts_with("no system call")).map(|c| c.1).sum();
-    figures.push(figure("threads asleep for pages (faults that went to a disk)", paging as f64 / f.wall.max(1) as f64, "threads"));
+    let paging: u64 =
+        by_call.iter().filter(|c| c.0.starts_with("no system call")).map(|c| c.1).sum();
+    figures.push(figure(
+        "threads asleep for pages (faults that went to a disk)",
+        paging as f64 / f.wall.max(1) as f64,
+        "threads",
+    ));
     let (network, _) = f.waiting_for(Cause::External);
-    figures.push(figure("threads asleep for network, terminal or timers", network as f64 / f.wall.max(1) as f64, "threads"));
+    figures.push(figure(
+        "threads asleep for network, terminal or timers",
+        network as f64 / f.wall.max(1) as f64,
+        "threads",
+    ));
     let paged = paging * 2 > waited;
     Question {
         id: "idle",
@@ -377,7 +488,10 @@ fn idle(f: &Facts<'_>) -> Question {
         branches: vec![
             branch(
                 "disk or paging",
-                format!("{io:.0} % of capacity is idle for {}", if paged { "pages" } else { "disks" }),
+                format!(
+                    "{io:.0} % of capacity is idle for {}",
+                    if paged { "pages" } else { "disks" }
+                ),
                 To::Class(Class::IoBound),
             ),
             branch(
@@ -385,7 +499,11 @@ fn idle(f: &Facts<'_>) -> Question {
                 format!("kernel threads use {:.0} % of capacity", f.node("busy/kthreads")),
                 To::Question("driver"),
             ),
-            branch("none of these: threads wait for events", format!("disks explain {io:.0} % of capacity"), To::Question("event")),
+            branch(
+                "none of these: threads wait for events",
+                format!("disks explain {io:.0} % of capacity"),
+                To::Question("event"),
+            ),
         ],
         recommended: if io >= f.limit(&rules::MATTERS) { 0 } else { 2 },
         tables: &["syscalls", "irqs"],
@@ -427,20 +545,34 @@ fn who(f: &Facts<'_>) -> Question {
             s.busy_ns as f64 * 100.0 / s.life_ns.max(1) as f64,
             "% of its life",
         ));
-        figures.push(figure("waiting time of others that it ended", s.ended_wait_ns as f64 * 100.0 / s.all_wait_ns.max(1) as f64, "%"));
+        figures.push(figure(
+            "waiting time of others that it ended",
+            s.ended_wait_ns as f64 * 100.0 / s.all_wait_ns.max(1) as f64,
+            "%",
+        ));
     } else if let Some((slot, ns)) = f.workers.first() {
-        figures.push(figure(format!("longest running: {}", f.name(*slot)), *ns as f64 * 100.0 / f.wall.max(1) as f64, "% of one CPU"));
+        figures.push(figure(
+            format!("longest running: {}", f.name(*slot)),
+            *ns as f64 * 100.0 / f.wall.max(1) as f64,
+            "% of one CPU",
+        ));
     }
     let mut weight = [0.0, 0.0];
     for (i, (cause, what)) in
-        [(Cause::KernelService, "kernel services"), (Cause::ThreadSync, "the threads library")].into_iter().enumerate()
+        [(Cause::KernelService, "kernel services"), (Cause::ThreadSync, "the threads library")]
+            .into_iter()
+            .enumerate()
     {
         let (waited, _) = f.waiting_for(cause);
         let (wakers, most) = f.wakers(cause);
         weight[i] = waited as f64 / f.wall.max(1) as f64;
         figures.push(figure(format!("threads asleep in {what}, on average"), weight[i], "threads"));
         if waited > 0 {
-            figures.push(figure("  different threads that ended those waits", wakers as f64, "threads"));
+            figures.push(figure(
+                "  different threads that ended those waits",
+                wakers as f64,
+                "threads",
+            ));
             figures.push(figure("  largest part ended by one of them", most, "%"));
         }
     }
@@ -452,9 +584,9 @@ fn who(f: &Facts<'_>) -> Question {
         branches: vec![
             branch(
                 "all for one thread, or nobody: the others have no work",
-                server
-                    .as_ref()
-                    .map_or("no single thread ends most waits".to_owned(), |s| format!("{s} ends most waits and is busy itself")),
+                server.as_ref().map_or("no single thread ends most waits".to_owned(), |s| {
+                    format!("{s} ends most waits and is busy itself")
+                }),
                 To::Class(Class::WorkloadImbalance),
             ),
             branch(
@@ -473,7 +605,11 @@ fn who(f: &Facts<'_>) -> Question {
                 To::Class(Class::Healthy),
             ),
         ],
-        recommended: if server.is_some() { 0 } else { [1, 2, 3][largest(&[weight[0], weight[1], 0.01])] },
+        recommended: if server.is_some() {
+            0
+        } else {
+            [1, 2, 3][largest(&[weight[0], weight[1], 0.01])]
+        },
         tables: &["waits", "syscalls", "procs"],
     }
 }

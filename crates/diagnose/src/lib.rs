@@ -35,7 +35,12 @@ pub fn diagnose(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysi
 }
 
 /// Judge a trace by other thresholds than the default ones.
-pub fn diagnose_with(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>, thresholds: Thresholds) -> Diagnosis {
+pub fn diagnose_with(
+    info: &TraceInfo,
+    analysis: &Analysis,
+    baseline: Option<&Analysis>,
+    thresholds: Thresholds,
+) -> Diagnosis {
     judge(&Facts::with(info, analysis, baseline, thresholds))
 }
 
@@ -46,5 +51,12 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
     let verdict = verdict::decide(facts, &findings);
     let next = verdict::next_commands(facts, verdict.class);
-    Diagnosis { verdict, ledger: facts.ledger.clone(), findings, next, thresholds: facts.thresholds.settings(), source: None }
+    Diagnosis {
+        verdict,
+        ledger: facts.ledger.clone(),
+        findings,
+        next,
+        thresholds: facts.thresholds.settings(),
+        source: None,
+    }
 }

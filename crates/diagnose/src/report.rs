@@ -40,7 +40,8 @@ classes! {
     FunneledDriver = "funneled-driver",
     /// The same work takes a longer kernel path than on one CPU.
     MpUpOverhead = "mp-up-overhead",
-    /// CPUs busy, but slowed down: memory bandwidth, cache lines fought for, the other half of the core.
+    /// CPUs busy, but slowed down: memory bandwidth, cache lines fought for, the other half of the
+    /// core.
     HardwareBandwidth = "hardware-bandwidth",
     /// The disks, not the processors.
     IoBound = "io-bound",
@@ -191,8 +192,19 @@ pub struct Evidence {
 
 impl Evidence {
     /// A figure without threshold.
-    pub(crate) fn of(metric: impl Into<String>, value: f64, unit: &'static str, source: &'static str) -> Evidence {
-        Evidence { metric: metric.into(), value: (value * 1000.0).round() / 1000.0, unit, threshold: None, source }
+    pub(crate) fn of(
+        metric: impl Into<String>,
+        value: f64,
+        unit: &'static str,
+        source: &'static str,
+    ) -> Evidence {
+        Evidence {
+            metric: metric.into(),
+            value: (value * 1000.0).round() / 1000.0,
+            unit,
+            threshold: None,
+            source,
+        }
     }
 
     /// Held against this.

@@ -4,7 +4,8 @@
 //! 1. **counters**: cycles per instruction of a thread when many CPUs are busy against those when
 //!    few are;
 //! 2. **stretches**: the typical time between two system calls of a thread, likewise;
-//! 3. **a baseline** with fewer busy CPUs: either of them against that of threads with the same name.
+//! 3. **a baseline** with fewer busy CPUs: either of them against that of threads with the same
+//!    name.
 //!
 //! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
 
@@ -57,9 +58,13 @@ impl Source {
     pub(crate) fn metric(self) -> &'static str {
         match self {
             Source::Counters => "cycles per instruction with many CPUs busy, against few",
-            Source::Stretches => "application code between system calls with many CPUs busy, against few",
+            Source::Stretches => {
+                "application code between system calls with many CPUs busy, against few"
+            }
             Source::BaselineCounters => "cycles per instruction, against the baseline",
-            Source::BaselineStretches => "application code between system calls, against the baseline",
+            Source::BaselineStretches => {
+                "application code between system calls, against the baseline"
+            }
         }
     }
 
@@ -109,7 +114,10 @@ impl Slowdown {
 pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let mut found = vec![by_counters(facts), by_stretches(facts)];
     let busy = |ledger: &Ledger, wall: u64| ledger.ns("busy") as f64 / wall.max(1) as f64;
-    if let Some(base) = facts.baseline.filter(|b| busy(&b.ledger(), b.wall_ns()) <= busy(&facts.ledger, facts.wall) * FEWER) {
+    if let Some(base) = facts
+        .baseline
+        .filter(|b| busy(&b.ledger(), b.wall_ns()) <= busy(&facts.ledger, facts.wall) * FEWER)
+    {
         found.extend([against_counters(facts, base), against_stretches(facts, base)]);
     }
     let user = facts.ledger.ns("busy/user") as f64;
@@ -119,7 +127,10 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
 
 /// Cycles, instructions and the rest of all application code.
 pub(crate) fn counts(analysis: &Analysis) -> Counts {
-    analysis.counters().flat_map(|(_, levels)| levels).fold(Counts::default(), |sum, c| sum.with(*c))
+    analysis
+        .counters()
+        .flat_map(|(_, levels)| levels)
+        .fold(Counts::default(), |sum, c| sum.with(*c))
 }
 
 fn by_counters(facts: &Facts<'_>) -> Slowdown {
@@ -127,7 +138,9 @@ fn by_counters(facts: &Facts<'_>) -> Slowdown {
     for (slot, levels) in facts.analysis.counters() {
         let cycles: u64 = levels.iter().map(|c| c.cycles).sum();
         let cost = facts.thread(slot).user_ns as f64 / cycles.max(1) as f64;
-        let mut known = levels.iter().filter_map(|c| Some((c.per_instruction(SAMPLES)?, c.cycles as f64 * cost)));
+        let mut known = levels
+            .iter()
+            .filter_map(|c| Some((c.per_instruction(SAMPLES)?, c.cycles as f64 * cost)));
         let Some((alone, alone_ns)) = known.next() else { continue };
         let mut more = false;
         for (cpi, ns) in known {
@@ -162,8 +175,10 @@ fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     }
     let mut s = Slowdown::of(Source::BaselineCounters);
     for (slot, levels) in facts.analysis.counters() {
-        let here = levels.iter().fold(Counts::default(), |sum, c| sum.with(*c)).per_instruction(SAMPLES);
-        let there = namesakes.get(&role_of(facts.analysis, slot)).and_then(|c| c.per_instruction(SAMPLES));
+        let here =
+            levels.iter().fold(Counts::default(), |sum, c| sum.with(*c)).per_instruction(SAMPLES);
+        let there =
+            namesakes.get(&role_of(facts.analysis, slot)).and_then(|c| c.per_instruction(SAMPLES));
         if let (Some(here), Some(there)) = (here, there) {
             let ns = facts.thread(slot).user_ns as f64;
             s.add(slot, ns, ns * (1.0 - there / here));
@@ -180,7 +195,11 @@ fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     }
     let mut s = Slowdown::of(Source::BaselineStretches);
     for (slot, nr, stretches) in alike(facts.analysis) {
-        let Some(there) = namesakes.get(&(role_of(facts.analysis, slot), nr)).filter(|l| comparable(facts, l)) else { continue };
+        let Some(there) =
+            namesakes.get(&(role_of(facts.analysis, slot), nr)).filter(|l| comparable(facts, l))
+        else {
+            continue;
+        };
         let mut here = Lengths::default();
         stretches.levels().for_each(|(_, l)| here.merge(l));
         if comparable(facts, &here) {
@@ -190,10 +209,11 @@ fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     s
 }
 
-/// Stretches that are the same piece of work each time. Those that lead to a futex are not: only who
-/// finds a mutex taken calls it, so in company a thread gets less far between two of them.
+/// Stretches that are the same piece of work each time. Those that lead to a futex are not: only
+/// who finds a mutex taken calls it, so in company a thread gets less far between two of them.
 fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &Stretches)> {
-    let futex = |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)) == WaitKind::ThreadSync;
+    let futex =
+        |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)) == WaitKind::ThreadSync;
     analysis.stretches().into_iter().filter(move |s| !futex(s.1))
 }
 
@@ -217,6 +237,7 @@ fn typical_ns(l: &Lengths) -> f64 {
 fn beyond(few: &Lengths, many: &Lengths) -> f64 {
     let times = |part| many.quantile(part) / few.quantile(part).max(1.0);
     let (typical, shorter) = (times(0.5), times(0.25));
-    let times = if typical > 1.0 { typical.min(shorter.max(1.0)) } else { typical.max(shorter.min(1.0)) };
+    let times =
+        if typical > 1.0 { typical.min(shorter.max(1.0)) } else { typical.max(shorter.min(1.0)) };
     1.0 - 1.0 / times
 }

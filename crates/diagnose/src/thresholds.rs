@@ -1,4 +1,5 @@
-//! The limits that rules hold figures against: each has a default and a source, and a file may set it.
+//! The limits that rules hold figures against: each has a default and a source, and a file may set
+//! it.
 //!
 //! The file is TOML, one table per rule:
 //!
@@ -16,7 +17,8 @@ use std::collections::BTreeMap;
 /// A limit that a rule holds a figure against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Threshold {
-    /// `rule-id.name`; the rule id is the table in the file. `all` and `verdict` belong to no single rule.
+    /// `rule-id.name`; the rule id is the table in the file. `all` and `verdict` belong to no
+    /// single rule.
     pub key: &'static str,
     /// Its value where no file sets it.
     pub default: f64,
@@ -73,10 +75,20 @@ impl std::fmt::Display for ThresholdError {
         match self {
             ThresholdError::Syntax(why) => write!(f, "no TOML: {}", why.trim_end()),
             ThresholdError::Unknown { key, known } => {
-                write!(f, "unknown threshold '{}'; there are: {}", key.escape_debug(), known.join(", "))
+                write!(
+                    f,
+                    "unknown threshold '{}'; there are: {}",
+                    key.escape_debug(),
+                    known.join(", ")
+                )
             }
             ThresholdError::Value { key, value } => {
-                write!(f, "{}: '{}' is no number of 0 or more", key.escape_debug(), value.escape_debug())
+                write!(
+                    f,
+                    "{}: '{}' is no number of 0 or more",
+                    key.escape_debug(),
+                    value.escape_debug()
+                )
             }
         }
     }
@@ -87,7 +99,8 @@ impl std::error::Error for ThresholdError {}
 impl Thresholds {
     /// From the text of a TOML file.
     pub fn parse(text: &str) -> Result<Thresholds, ThresholdError> {
-        let tables: toml::Table = text.parse().map_err(|e: toml::de::Error| ThresholdError::Syntax(e.to_string()))?;
+        let tables: toml::Table =
+            text.parse().map_err(|e: toml::de::Error| ThresholdError::Syntax(e.to_string()))?;
         let mut thresholds = Thresholds::default();
         for (section, value) in &tables {
             match value {
@@ -105,10 +118,19 @@ impl Thresholds {
     fn set(&mut self, key: &str, value: &toml::Value) -> Result<(), ThresholdError> {
         let all = crate::rules::thresholds();
         let Some(threshold) = all.iter().find(|t| t.key == key) else {
-            return Err(ThresholdError::Unknown { key: key.to_owned(), known: all.iter().map(|t| t.key).collect() });
+            return Err(ThresholdError::Unknown {
+                key: key.to_owned(),
+                known: all.iter().map(|t| t.key).collect(),
+            });
         };
-        let number = value.as_float().or(value.as_integer().map(|i| i as f64)).filter(|v| v.is_finite() && *v >= 0.0);
-        let number = number.ok_or_else(|| ThresholdError::Value { key: key.to_owned(), value: value.to_string() })?;
+        let number = value
+            .as_float()
+            .or(value.as_integer().map(|i| i as f64))
+            .filter(|v| v.is_finite() && *v >= 0.0);
+        let number = number.ok_or_else(|| ThresholdError::Value {
+            key: key.to_owned(),
+            value: value.to_string(),
+        })?;
         self.set.insert(threshold.key, number);
         Ok(())
     }
@@ -135,17 +157,26 @@ mod tests {
 
     #[test]
     fn a_file_sets_what_it_names() {
-        let t = Thresholds::parse("[all]\nmatters_pct = 20\n[cpu-overload]\nbusy_pct = 85.0\n").unwrap();
+        let t = Thresholds::parse("[all]\nmatters_pct = 20\n[cpu-overload]\nbusy_pct = 85.0\n")
+            .unwrap();
         assert_eq!(t.get(&crate::rules::MATTERS), 20.0);
         assert_eq!(t.settings().len(), 1, "a default spelled out is no setting");
-        assert_eq!(Thresholds::default().get(&crate::rules::MATTERS), crate::rules::MATTERS.default);
+        assert_eq!(
+            Thresholds::default().get(&crate::rules::MATTERS),
+            crate::rules::MATTERS.default
+        );
     }
 
     #[test]
     fn mistakes_name_what_there_is() {
         let error = Thresholds::parse("[all]\nmaters_pct = 20").unwrap_err().to_string();
         assert!(error.contains("all.maters_pct") && error.contains("all.matters_pct"), "{error}");
-        assert!(Thresholds::parse("[all]\nmatters_pct = \"x\"").unwrap_err().to_string().contains("no number"));
+        assert!(
+            Thresholds::parse("[all]\nmatters_pct = \"x\"")
+                .unwrap_err()
+                .to_string()
+                .contains("no number")
+        );
         assert!(Thresholds::parse("[all]\nmatters_pct = -1").is_err());
         assert!(Thresholds::parse("matters_pct = 1").is_err());
         assert!(matches!(Thresholds::parse("[all"), Err(ThresholdError::Syntax(_))));

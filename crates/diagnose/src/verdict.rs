@@ -42,11 +42,17 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     // Queueing for busy CPUs costs no capacity, and a longer kernel path little: they are the
     // verdict only if nothing else holds.
     let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
-    let best = holding().find(|f| !mild(f)).or_else(|| holding().find(|f| f.class == Class::MpUpOverhead)).or_else(|| holding().next());
-    // Where threads lack CPUs far more than they leave them idle, whoever they wait for lacks one too.
+    let best = holding()
+        .find(|f| !mild(f))
+        .or_else(|| holding().find(|f| f.class == Class::MpUpOverhead))
+        .or_else(|| holding().next());
+    // Where threads lack CPUs far more than they leave them idle, whoever they wait for lacks one
+    // too.
     let queued = holding().find(|f| f.class == Class::CpuOverload);
     let best = match (best, queued) {
-        (Some(b), Some(q)) if b.class == Class::WorkloadImbalance && q.share >= b.share * 2.0 => Some(q),
+        (Some(b), Some(q)) if b.class == Class::WorkloadImbalance && q.share >= b.share * 2.0 => {
+            Some(q)
+        }
         _ => best,
     };
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
@@ -64,20 +70,38 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     }
     match best {
         Some(best) => {
-            let rival = runner_up.filter(|r| r.class != Class::CpuOverload).map_or(0.0, |r| r.share);
-            verdict(facts, best.class, how_often_right(best.class, best.share, rival), best.summary.clone(), runner_up.map(|r| r.class))
+            let rival =
+                runner_up.filter(|r| r.class != Class::CpuOverload).map_or(0.0, |r| r.share);
+            verdict(
+                facts,
+                best.class,
+                how_often_right(best.class, best.share, rival),
+                best.summary.clone(),
+                runner_up.map(|r| r.class),
+            )
         }
         None => {
             let busy = facts.busy();
             // What a rule refused for another reason than its size is no near miss.
-            let small = |f: &&Finding| f.class != Class::CpuOverload && f.share < facts.limit(&MATTERS);
+            let small =
+                |f: &&Finding| f.class != Class::CpuOverload && f.share < facts.limit(&MATTERS);
             let largest = findings.iter().filter(small).map(|f| f.share).fold(0.0, f64::max);
             let what = if busy >= 50.0 {
-                format!("CPUs are {busy:.0} % busy and nothing holds them up: no cause costs more than {largest:.0} % of capacity")
+                format!(
+                    "CPUs are {busy:.0} % busy and nothing holds them up: no cause costs more than {largest:.0} % of capacity"
+                )
             } else {
-                format!("CPUs are {busy:.0} % busy because there is no more work: no cause costs more than {largest:.0} % of capacity")
+                format!(
+                    "CPUs are {busy:.0} % busy because there is no more work: no cause costs more than {largest:.0} % of capacity"
+                )
             };
-            verdict(facts, Class::Healthy, HEALTHY_RIGHT - largest / facts.limit(&MATTERS) * HEALTHY_NEAR, what, None)
+            verdict(
+                facts,
+                Class::Healthy,
+                HEALTHY_RIGHT - largest / facts.limit(&MATTERS) * HEALTHY_NEAR,
+                what,
+                None,
+            )
         }
     }
 }
@@ -87,8 +111,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
 const HEALTHY_RIGHT: f64 = 0.97;
 const HEALTHY_NEAR: f64 = 0.07;
 /// How often a verdict was right whose finding costs this much, in per cent of capacity: recordings
-/// of known workloads, most of which no rule was made on (docs/verdicts.md). Small losses are easily
-/// something else's; queues for CPUs come with many other things.
+/// of known workloads, most of which no rule was made on (docs/verdicts.md). Small losses are
+/// easily something else's; queues for CPUs come with many other things.
 const RIGHT: &[(f64, f64)] = &[(15.0, 0.70), (30.0, 0.88), (50.0, 0.98)];
 const RIGHT_OVERLOAD: &[(f64, f64)] = &[(15.0, 0.30), (30.0, 0.60), (50.0, 0.96)];
 /// A rival that costs as much takes this part of the confidence away.
@@ -123,13 +147,21 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
     }
     let unaccounted = facts.node("unaccounted");
-    let one_program = facts.tasks_only() && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
+    let one_program = facts.tasks_only()
+        && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
     if unaccounted >= facts.limit(&UNACCOUNTED) && !one_program {
-        let why = if facts.tasks_only() { "it was recorded for some tasks only" } else { "too many events are missing" };
+        let why = if facts.tasks_only() {
+            "it was recorded for some tasks only"
+        } else {
+            "too many events are missing"
+        };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
     let idle = facts.node("idle/no-work");
-    if !facts.caps.syscalls && idle >= 50.0 && !facts.workers.iter().any(|w| w.1 * 4 >= facts.wall * 3) {
+    if !facts.caps.syscalls
+        && idle >= 50.0
+        && !facts.workers.iter().any(|w| w.1 * 4 >= facts.wall * 3)
+    {
         return Some(format!(
             "CPUs are idle for {idle:.0} % of capacity, and without system calls nobody can tell what threads waited for"
         ));
@@ -139,13 +171,20 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
 
 /// Kernel time inside the calls that the serialization rules account for, in per cent.
 fn explained_kernel(facts: &Facts<'_>) -> f64 {
-    facts.pct(facts.cpu_in_turns(WaitKind::is_service) + facts.cpu_in_turns(|k| k == WaitKind::ThreadSync))
+    facts.pct(
+        facts.cpu_in_turns(WaitKind::is_service)
+            + facts.cpu_in_turns(|k| k == WaitKind::ThreadSync),
+    )
 }
 
 fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {
     let mut calls: Vec<_> = facts.calls.iter().filter(|c| c.cpu_ns.unwrap_or(0) > 0).collect();
     calls.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.nr.cmp(&b.nr)));
-    calls.iter().take(3).map(|c| format!("{} {:.0} %", c.name, facts.pct(c.cpu_ns.unwrap_or(0)))).collect()
+    calls
+        .iter()
+        .take(3)
+        .map(|c| format!("{} {:.0} %", c.name, facts.pct(c.cpu_ns.unwrap_or(0))))
+        .collect()
 }
 
 /// What shows in the states of threads and CPUs where events are missing.
@@ -156,16 +195,23 @@ const GAPS: &[QualityCode] = &[
     QualityCode::MissingWakeup,
     QualityCode::UnmatchedIrq,
 ];
-/// More of them, per event, than a sound recording has: those of the labelled corpus have up to 0.2 %,
-/// but for a handful at the beginning of short ones.
+/// More of them, per event, than a sound recording has: those of the labelled corpus have up to 0.2
+/// %, but for a handful at the beginning of short ones.
 const MANY_GAPS: f64 = 0.01;
 const FEW_GAPS: u64 = 20;
 
 /// Lower the confidence by what is wrong with the trace, and say so.
-fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, runner_up: Option<Class>) -> Verdict {
+fn verdict(
+    facts: &Facts<'_>,
+    class: Class,
+    confidence: f64,
+    summary: String,
+    runner_up: Option<Class>,
+) -> Verdict {
     let mut confidence = confidence;
     let mut reservations = Vec::new();
-    let mut steps = vec![Step::of("how often such a verdict was right, in a sound trace", confidence)];
+    let mut steps =
+        vec![Step::of("how often such a verdict was right, in a sound trace", confidence)];
     let mut doubt = |factor: f64, why: String| {
         confidence *= factor;
         steps.push(Step::of(&why, factor));
@@ -175,14 +221,20 @@ fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, ru
     let lost = facts.analysis.lost_events;
     if lost > 0 {
         let part = lost as f64 / (lost + facts.analysis.events) as f64;
-        doubt(1.0 - part.min(0.5), format!("the recorder lost {lost} events ({:.1} %)", part * 100.0));
+        doubt(
+            1.0 - part.min(0.5),
+            format!("the recorder lost {lost} events ({:.1} %)", part * 100.0),
+        );
     } else if q.count(QualityCode::LostChunks) > 0 {
         doubt(0.8, "the recorder lost an unknown number of events".to_owned());
     }
     let gaps_seen: u64 = GAPS.iter().map(|&code| q.count(code)).sum();
     let gaps = gaps_seen as f64 / facts.analysis.events.max(1) as f64;
     if lost == 0 && gaps >= MANY_GAPS && gaps_seen >= FEW_GAPS {
-        let what = format!("{:.0} % of the events do not fit those before: events seem to be missing", gaps * 100.0);
+        let what = format!(
+            "{:.0} % of the events do not fit those before: events seem to be missing",
+            gaps * 100.0
+        );
         doubt(1.0 - (gaps * 3.0).min(0.5), what);
     }
     if let Some((first, last)) = facts.info.span
@@ -197,7 +249,10 @@ fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, ru
     }
     let unaccounted = facts.node("unaccounted");
     if unaccounted >= 5.0 {
-        doubt(1.0 - unaccounted / 100.0, format!("{unaccounted:.0} % of capacity is unaccounted for"));
+        doubt(
+            1.0 - unaccounted / 100.0,
+            format!("{unaccounted:.0} % of capacity is unaccounted for"),
+        );
     }
     if (facts.wall as f64) < facts.limit(&SHORT) * 1e6 {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
@@ -206,14 +261,24 @@ fn verdict(facts: &Facts<'_>, class: Class, confidence: f64, summary: String, ru
         .caps
         .list()
         .into_iter()
-        .filter(|(name, present, _)| !present && matches!(*name, "wakeups" | "wakers" | "syscalls" | "contention"))
+        .filter(|(name, present, _)| {
+            !present && matches!(*name, "wakeups" | "wakers" | "syscalls" | "contention")
+        })
         .map(|(_, _, events)| events)
         .collect();
-    // Only the first three decide between the classes; contention adds certainty about kernel locks.
+    // Only the first three decide between the classes; contention adds certainty about kernel
+    // locks.
     if !(facts.caps.syscalls && (facts.caps.wakeups || facts.caps.wakers)) {
         doubt(0.7, format!("not recorded: {}", lacking.join(", ")));
     }
-    Verdict { class, confidence: (confidence.clamp(0.0, 0.99) * 100.0).round() / 100.0, summary, runner_up, reservations, steps }
+    Verdict {
+        class,
+        confidence: (confidence.clamp(0.0, 0.99) * 100.0).round() / 100.0,
+        summary,
+        runner_up,
+        reservations,
+        steps,
+    }
 }
 
 /// Commands that lead on from a verdict; `TRACE` stands for the file.
@@ -221,7 +286,9 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
     let trace = facts.info.path.display();
     let verbs: &[&str] = match class {
         Class::WorkloadImbalance => &["procs", "syscalls --by thread"],
-        Class::ApplicationSerialization | Class::ThreadSerialization | Class::KernelLockConflict => &["syscalls --by thread", "switches"],
+        Class::ApplicationSerialization
+        | Class::ThreadSerialization
+        | Class::KernelLockConflict => &["syscalls --by thread", "switches"],
         Class::IoBound => &["syscalls", "irqs"],
         Class::FunneledDriver => &["irqs", "cpus"],
         Class::MpUpOverhead => &["syscalls"],

@@ -28,7 +28,8 @@ fn varied(us: u64, i: u64) -> u64 {
 
 impl Work {
     fn trace(&self) -> MemTrace {
-        let mut b = TraceBuilder::new(2).task(71, 70, None, "worker-0").task(72, 70, None, "worker-1");
+        let mut b =
+            TraceBuilder::new(2).task(71, 70, None, "worker-0").task(72, 70, None, "worker-1");
         b = b.switch(0, 0, 0, 71, "R").switch(0, 1, 0, 0, "R");
         let (mut b, now) = self.pieces(b, 0, 71, 10 * US, self.alone_us, self.cpi.map(|c| c.0));
         b = b.switch(now, 1, 0, 72, "R");
@@ -38,7 +39,15 @@ impl Work {
     }
 
     /// Returns when the last piece is done.
-    fn pieces(&self, mut b: TraceBuilder, cpu: u16, tid: u32, from: u64, us: u64, cpi: Option<u64>) -> (TraceBuilder, u64) {
+    fn pieces(
+        &self,
+        mut b: TraceBuilder,
+        cpu: u16,
+        tid: u32,
+        from: u64,
+        us: u64,
+        cpi: Option<u64>,
+    ) -> (TraceBuilder, u64) {
         let mut now = from;
         for i in 0..PIECES {
             now += varied(us, i);
@@ -66,7 +75,11 @@ fn judge(trace: &MemTrace, baseline: Option<&MemTrace>) -> (Diagnosis, Finding) 
 }
 
 fn evidence(f: &Finding, metric: &str) -> f64 {
-    f.evidence.iter().find(|e| e.metric.starts_with(metric)).unwrap_or_else(|| panic!("no {metric}: {:?}", f.evidence)).value
+    f.evidence
+        .iter()
+        .find(|e| e.metric.starts_with(metric))
+        .unwrap_or_else(|| panic!("no {metric}: {:?}", f.evidence))
+        .value
 }
 
 #[test]
@@ -106,7 +119,11 @@ fn counters_are_trusted_more_than_stretches() {
 fn very_short_and_very_long_stretches_say_nothing() {
     for (alone_us, company_us) in [(5, 10), (2000, 4000)] {
         let (_, f) = judge(&Work { alone_us, company_us, cpi: None }.trace(), None);
-        assert!(f.ruled_out.as_ref().is_some_and(|r| r.contains("not judged")), "{alone_us}: {:?}", f.ruled_out);
+        assert!(
+            f.ruled_out.as_ref().is_some_and(|r| r.contains("not judged")),
+            "{alone_us}: {:?}",
+            f.ruled_out
+        );
         assert!(f.ruled_out.unwrap().contains("-e cycles:u,instructions:u"));
     }
 }
@@ -143,7 +160,10 @@ fn a_baseline_on_fewer_cpus_shows_it_where_all_are_always_busy() {
 #[test]
 fn threads_are_compared_with_themselves() {
     let work = Work { alone_us: 50, company_us: 100, cpi: None };
-    let mut b = TraceBuilder::new(2).task(71, 71, None, "setup").task(72, 72, None, "a").task(73, 73, None, "b");
+    let mut b = TraceBuilder::new(2)
+        .task(71, 71, None, "setup")
+        .task(72, 72, None, "a")
+        .task(73, 73, None, "b");
     b = b.switch(0, 0, 0, 71, "R").switch(0, 1, 0, 0, "R");
     let (b, now) = work.pieces(b, 0, 71, 10 * US, 50, None);
     let b = b.switch(now, 0, 71, 72, "S").switch(now, 1, 0, 73, "R");

@@ -17,12 +17,20 @@ fn diagnosis(file: &str, case: Option<&str>) -> Diagnosis {
 fn verdict(file: &str, case: Option<&str>) -> (Class, Vec<String>) {
     let d = diagnosis(file, case);
     let finding = d.findings.iter().find(|f| f.class == d.verdict.class);
-    (d.verdict.class, finding.map_or(Vec::new(), |f| f.culprits.iter().map(|c| c.name.clone()).collect()))
+    (
+        d.verdict.class,
+        finding.map_or(Vec::new(), |f| f.culprits.iter().map(|c| c.name.clone()).collect()),
+    )
 }
 
 fn evidence(d: &Diagnosis, class: Class, metric: &str) -> f64 {
     let finding = d.findings.iter().find(|f| f.class == class).unwrap();
-    finding.evidence.iter().find(|e| e.metric.starts_with(metric)).unwrap_or_else(|| panic!("no {metric}: {:?}", finding.evidence)).value
+    finding
+        .evidence
+        .iter()
+        .find(|e| e.metric.starts_with(metric))
+        .unwrap_or_else(|| panic!("no {metric}: {:?}", finding.evidence))
+        .value
 }
 
 #[test]
@@ -42,7 +50,10 @@ fn aix_case_2_is_the_inode_lock() {
     assert!(d.verdict.summary.contains("inode"), "{}", d.verdict.summary);
     let finding = &d.findings[0];
     assert_eq!(finding.priced(), None, "lockstat does not say what it costs");
-    assert!(finding.advice.iter().any(|a| a.contains("raw logical volumes")) && finding.advice.iter().any(|a| a.contains("several files")));
+    assert!(
+        finding.advice.iter().any(|a| a.contains("raw logical volumes"))
+            && finding.advice.iter().any(|a| a.contains("several files"))
+    );
 }
 
 #[test]
@@ -58,7 +69,10 @@ fn aix_case_4_is_one_server() {
     let d = diagnosis("published/aix-case-4.toml", None);
     assert_eq!(d.verdict.class, Class::WorkloadImbalance);
     let culprit = &d.findings[0].culprits[0];
-    assert_eq!((culprit.name.as_str(), culprit.pid, culprit.tid), ("lazyp", Some(5874), Some(5683)));
+    assert_eq!(
+        (culprit.name.as_str(), culprit.pid, culprit.tid),
+        ("lazyp", Some(5874), Some(5683))
+    );
     // Ten thousand semaphore and message operations a second do not make it a serialization.
     let services = d.findings.iter().find(|f| f.class == Class::ApplicationSerialization).unwrap();
     assert!(services.ruled_out.as_deref().unwrap().contains("lazyp"), "{:?}", services.ruled_out);
@@ -92,9 +106,14 @@ fn bier_and_vernons_table_1() {
         close("demand of one processor", demand, 0.1);
         close("effective processors, measured", measured, 0.0101);
         close("effective processors, predicted", predicted, 0.0101);
-        assert_eq!(d.verdict.class, if conflict { Class::KernelLockConflict } else { Class::Healthy }, "{case}");
         assert_eq!(
-            d.findings.iter().find(|f| f.class == Class::KernelLockConflict).unwrap().culprits[0].name,
+            d.verdict.class,
+            if conflict { Class::KernelLockConflict } else { Class::Healthy },
+            "{case}"
+        );
+        assert_eq!(
+            d.findings.iter().find(|f| f.class == Class::KernelLockConflict).unwrap().culprits[0]
+                .name,
             "operating system semaphore"
         );
     }
@@ -117,7 +136,11 @@ fn kaiedas_tables_3_to_9() {
         let d = diagnosis(file, Some(case));
         assert_eq!(d.verdict.class, class, "{case}: {}", d.verdict.summary);
         if let Some((waiting, speedup)) = whole {
-            assert_eq!(evidence(&d, Class::KernelLockConflict, "lost to waiting"), waiting, "{case}");
+            assert_eq!(
+                evidence(&d, Class::KernelLockConflict, "lost to waiting"),
+                waiting,
+                "{case}"
+            );
             let cpus = if case.ends_with("c2") { 2 } else { 4 };
             let ours = evidence(&d, Class::KernelLockConflict, &format!("speedup on {cpus} CPUs"));
             // The print divides times that were rounded for it.
@@ -128,7 +151,11 @@ fn kaiedas_tables_3_to_9() {
     let f = d.findings.iter().find(|f| f.class == Class::KernelLockConflict).unwrap();
     let names: Vec<&str> = f.culprits.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["ar", "gcc", "ld"], "the commands that wait the largest part of their time");
-    assert!((f.share - 1.36).abs() < 0.01, "near the 1.52 % that table 3 gives for the whole: {}", f.share);
+    assert!(
+        (f.share - 1.36).abs() < 0.01,
+        "near the 1.52 % that table 3 gives for the whole: {}",
+        f.share
+    );
 }
 
 #[test]
@@ -147,14 +174,18 @@ fn too_few_figures_are_not_enough() {
         assert_eq!(d.verdict.class, Class::NotEnoughEvidence, "{text}: {}", d.verdict.summary);
     }
     let busy = "cpus = 4\n[sar]\npct_usr = 95\npct_sys = 3\npct_idle = 2\nrunq_sz = 3.9";
-    assert_eq!(judge("x", &Figures::parse(busy, None).unwrap(), Thresholds::default()).verdict.class, Class::Healthy);
+    assert_eq!(
+        judge("x", &Figures::parse(busy, None).unwrap(), Thresholds::default()).verdict.class,
+        Class::Healthy
+    );
 }
 
 #[test]
 fn the_ledger_closes() {
     for file in ["aix-case-1.toml", "aix-case-2.toml", "aix-case-3.toml", "aix-case-4.toml"] {
         let d = diagnosis(&format!("published/{file}"), None);
-        let leaves: u64 = d.ledger.nodes.iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum();
+        let leaves: u64 =
+            d.ledger.nodes.iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum();
         assert_eq!(leaves, d.ledger.capacity_ns, "{file}");
     }
 }
@@ -167,11 +198,14 @@ fn cycles_per_instruction_that_grow_with_the_cpus_are_the_hardwares() {
     let finding = d.findings.iter().find(|f| f.class == Class::HardwareBandwidth).unwrap();
     assert!((finding.share - 59.7).abs() < 0.1, "{}", finding.share);
     let of = |counters: &str| {
-        let figures = Figures::parse(&format!("counters = [{counters}]\n[sar]\npct_usr = 90\n"), None).unwrap();
+        let figures =
+            Figures::parse(&format!("counters = [{counters}]\n[sar]\npct_usr = 90\n"), None)
+                .unwrap();
         judge("x", &figures, Thresholds::default()).verdict.class
     };
     let same = "{ cpus = 1, cycles = 20, instructions = 10 }, { cpus = 4, cycles = 21, instructions = 10 }";
-    let quick = "{ cpus = 1, cycles = 3, instructions = 10 }, { cpus = 4, cycles = 6, instructions = 10 }";
+    let quick =
+        "{ cpus = 1, cycles = 3, instructions = 10 }, { cpus = 4, cycles = 6, instructions = 10 }";
     assert_ne!(of(same), Class::HardwareBandwidth);
     assert_ne!(of(quick), Class::HardwareBandwidth);
 }

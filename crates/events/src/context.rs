@@ -74,8 +74,15 @@ pub struct Tracker {
 impl Tracker {
     /// At the start of a trace.
     pub fn new(info: &TraceInfo) -> Tracker {
-        let is_mark = |name: &str| matches!(name, "print" | "bprint" | "bputs" | "tracing_mark_write");
-        let marks = info.events.iter().map(|e| is_mark(e.short_name()) || e.system.is_empty() || e.system.starts_with("probe_")).collect();
+        let is_mark =
+            |name: &str| matches!(name, "print" | "bprint" | "bputs" | "tracing_mark_write");
+        let marks = info
+            .events
+            .iter()
+            .map(|e| {
+                is_mark(e.short_name()) || e.system.is_empty() || e.system.starts_with("probe_")
+            })
+            .collect();
         let mut tracker = Tracker { cpus: Vec::new(), tasks: Vec::new(), marks };
         for task in &info.tasks {
             let kernel = task.parent == Some(KTHREADD) || task.tid == KTHREADD;
@@ -220,7 +227,11 @@ impl Tracker {
                 let mark = self.marks.get(e.id.0 as usize) == Some(&true);
                 self.of_thread(e, mark)
             }
-            What::StatRuntime { .. } | What::StatDelay { .. } | What::Migrate { .. } | What::PiSetPrio { .. } | What::CpuIdle { .. } => {
+            What::StatRuntime { .. }
+            | What::StatDelay { .. }
+            | What::Migrate { .. }
+            | What::PiSetPrio { .. }
+            | What::CpuIdle { .. } => {
                 if self.in_interrupt(e.cpu) {
                     Context::Interrupt
                 } else {
@@ -284,10 +295,17 @@ impl Tracker {
                 if let Some(t) = self.task_mut(tid)
                     && t.comm == NameId::NONE
                 {
-                    *t = Task { comm: parent.comm, pid, in_call: t.in_call, kernel: parent_tid == KTHREADD };
+                    *t = Task {
+                        comm: parent.comm,
+                        pid,
+                        in_call: t.in_call,
+                        kernel: parent_tid == KTHREADD,
+                    };
                 }
             }
-            What::ContextSwitch { .. } => self.depth(e.cpu).into_iter().for_each(|d| *d = Depth::default()),
+            What::ContextSwitch { .. } => {
+                self.depth(e.cpu).into_iter().for_each(|d| *d = Depth::default())
+            }
             What::Lost { .. } if e.cpu == Cpu::UNKNOWN => self.cpus.fill(Depth::default()),
             What::Lost { .. } => self.depth(e.cpu).into_iter().for_each(|d| *d = Depth::default()),
             _ => {}
@@ -301,7 +319,15 @@ mod tests {
     use holdup_trace::{ArgsRef, TaskState};
 
     fn event(cpu: u16, tid: u32, what: What) -> Event {
-        Event { ts: 0, tid: Tid(tid), pid: Pid::UNKNOWN, comm: NameId::NONE, cpu: Cpu(cpu), id: EventId(0), what }
+        Event {
+            ts: 0,
+            tid: Tid(tid),
+            pid: Pid::UNKNOWN,
+            comm: NameId::NONE,
+            cpu: Cpu(cpu),
+            id: EventId(0),
+            what,
+        }
     }
 
     #[test]
@@ -310,12 +336,20 @@ mod tests {
         let batch = Batch::new();
         let mut step = |cpu, tid, what| tracker.step(&event(cpu, tid, what), &batch);
         let fault = What::PageFault { user: true, address: 0, ip: 0 };
-        let begin = What::ContentionBegin { lock: 1, flags: 1, stack: holdup_trace::StackRef::NONE };
+        let begin =
+            What::ContentionBegin { lock: 1, flags: 1, stack: holdup_trace::StackRef::NONE };
         let none = NameId::NONE;
         let wake = What::Waking { tid: Tid(9), comm: none, prio: 0, target: Cpu(0) };
         let state = TaskState::INTERRUPTIBLE;
-        let switch =
-            What::Switch { prev: Tid(7), next: Tid(0), prev_state: state, prev_comm: none, next_comm: none, prev_prio: 0, next_prio: 0 };
+        let switch = What::Switch {
+            prev: Tid(7),
+            next: Tid(0),
+            prev_state: state,
+            prev_comm: none,
+            next_comm: none,
+            prev_prio: 0,
+            next_prio: 0,
+        };
         assert_eq!(step(0, 7, fault), Context::Application);
         assert_eq!(step(0, 7, begin), Context::Kernel);
         assert_eq!(step(0, 7, What::SysEnter { nr: 1, args: ArgsRef::NONE }), Context::Syscall);
@@ -351,7 +385,13 @@ mod tests {
         let mut tracker = Tracker::new(&TraceInfo::new("x".into(), "x"));
         let batch = Batch::new();
         for tid in [u32::MAX, u32::MAX - 1, MAX_TID] {
-            assert_eq!(tracker.step(&event(u16::MAX, tid, What::SysEnter { nr: 1, args: ArgsRef::NONE }), &batch), Context::Syscall);
+            assert_eq!(
+                tracker.step(
+                    &event(u16::MAX, tid, What::SysEnter { nr: 1, args: ArgsRef::NONE }),
+                    &batch
+                ),
+                Context::Syscall
+            );
         }
         assert!(tracker.tasks.is_empty() && tracker.cpus.is_empty());
     }

@@ -6,7 +6,8 @@ use crate::put::Put;
 use holdup_syscalls::{Arch, errno_name};
 use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What};
 
-const SOFTIRQS: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// Knows how the trace calls things.
 pub(crate) struct Describe<'a> {
@@ -26,8 +27,13 @@ impl<'a> Describe<'a> {
         };
         Describe {
             info,
-            names: Spelled::new(info.names.clone(), |name| holdup_render::escape(name).into_owned()).into(),
-            calls: (0..holdup_syscalls::table_len(arch) as u32).map(|nr| holdup_syscalls::name(arch, nr)).collect(),
+            names: Spelled::new(info.names.clone(), |name| {
+                holdup_render::escape(name).into_owned()
+            })
+            .into(),
+            calls: (0..holdup_syscalls::table_len(arch) as u32)
+                .map(|nr| holdup_syscalls::name(arch, nr))
+                .collect(),
             named_calls: info.events.iter().map(|e| named(e.short_name())).collect(),
         }
     }
@@ -122,7 +128,9 @@ impl<'a> Describe<'a> {
                 out.str(state_text(prev_state, &mut [0; 24]));
                 out.push(b')');
             }
-            What::Waking { tid, comm, target, .. } | What::Wakeup { tid, comm, target, .. } | What::WakeupNew { tid, comm, target, .. } => {
+            What::Waking { tid, comm, target, .. }
+            | What::Wakeup { tid, comm, target, .. }
+            | What::WakeupNew { tid, comm, target, .. } => {
                 self.woken(out, tid, comm, target);
             }
             What::Migrate { tid, from, to } => {
@@ -204,11 +212,15 @@ impl<'a> Describe<'a> {
                 self.name(out, name);
             }
             What::VectorExit { vector } => out.int(vector),
-            What::SoftirqRaise { vec } | What::SoftirqEntry { vec } | What::SoftirqExit { vec } => match softirq_name(vec) {
-                Some(name) => out.str(name),
-                None => out.int(vec),
-            },
-            What::WorkQueue { work, function, name } | What::WorkStart { work, function, name } => self.work(out, work, function, name),
+            What::SoftirqRaise { vec } | What::SoftirqEntry { vec } | What::SoftirqExit { vec } => {
+                match softirq_name(vec) {
+                    Some(name) => out.str(name),
+                    None => out.int(vec),
+                }
+            }
+            What::WorkQueue { work, function, name } | What::WorkStart { work, function, name } => {
+                self.work(out, work, function, name)
+            }
             What::WorkEnd { work } => {
                 out.str("work ");
                 out.hex(work);
@@ -242,7 +254,9 @@ impl<'a> Describe<'a> {
                     }
                 }
             }
-            What::LockContended { lock, name } | What::LockAcquired { lock, name } | What::LockRelease { lock, name } => {
+            What::LockContended { lock, name }
+            | What::LockAcquired { lock, name }
+            | What::LockRelease { lock, name } => {
                 self.lock(out, lock, name);
             }
             What::CpuIdle { state, cpu } => {

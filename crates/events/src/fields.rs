@@ -99,7 +99,14 @@ impl Members<'_> {
 }
 
 /// The members of `fields`.
-pub(crate) fn fields(out: &mut Vec<u8>, names: &mut Spelled, describe: &Describe<'_>, e: &Event, batch: &Batch, tracker: &Tracker) {
+pub(crate) fn fields(
+    out: &mut Vec<u8>,
+    names: &mut Spelled,
+    describe: &Describe<'_>,
+    e: &Event,
+    batch: &Batch,
+    tracker: &Tracker,
+) {
     let mut m = Members { out, names, first: true };
     match e.what {
         What::Other => {}
@@ -222,7 +229,9 @@ pub(crate) fn fields(out: &mut Vec<u8>, names: &mut Spelled, describe: &Describe
             m.name("name", name);
             m.int("flags", flags);
         }
-        What::LockContended { lock, name } | What::LockAcquired { lock, name } | What::LockRelease { lock, name } => {
+        What::LockContended { lock, name }
+        | What::LockAcquired { lock, name }
+        | What::LockRelease { lock, name } => {
             m.hex("lockdep_addr", lock);
             m.name("name", name);
         }

@@ -61,7 +61,12 @@ const BUFFER: usize = 256 << 10;
 ///
 /// # Errors
 /// The trace cannot be read on, or the output cannot be written.
-pub fn stream(reader: &dyn Reader, select: &Select, form: &Form, out: &mut dyn Write) -> Result<Quality, StreamError> {
+pub fn stream(
+    reader: &dyn Reader,
+    select: &Select,
+    form: &Form,
+    out: &mut dyn Write,
+) -> Result<Quality, StreamError> {
     let info = reader.info();
     let mut tracker = Tracker::new(info);
     let select = select.for_trace(info);

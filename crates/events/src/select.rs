@@ -35,7 +35,8 @@ impl Select {
     pub(crate) fn for_trace<'a>(&'a self, info: &TraceInfo) -> Resolved<'a> {
         let wanted = |name: &str, short: &str, system: &str| {
             let full = format!("{system}:{short}");
-            self.events.is_empty() || self.events.iter().any(|p| [name, short, &full].iter().any(|n| matches(p, n)))
+            self.events.is_empty()
+                || self.events.iter().any(|p| [name, short, &full].iter().any(|n| matches(p, n)))
         };
         Resolved {
             select: self,
@@ -48,7 +49,11 @@ impl Select {
     /// The patterns that match no event of the trace.
     pub fn unmatched(&self, info: &TraceInfo) -> Vec<&str> {
         let fits = |p: &str| {
-            info.events.iter().any(|e| [&e.name, e.short_name(), &format!("{}:{}", e.system, e.short_name())].iter().any(|n| matches(p, n)))
+            info.events.iter().any(|e| {
+                [&e.name, e.short_name(), &format!("{}:{}", e.system, e.short_name())]
+                    .iter()
+                    .any(|n| matches(p, n))
+            })
         };
         self.events.iter().map(String::as_str).filter(|p| !fits(p)).collect()
     }
@@ -78,8 +83,11 @@ impl Resolved<'_> {
     #[inline]
     pub(crate) fn wants(&self, e: &Event, tracker: &Tracker) -> bool {
         let s = self.select;
-        let kind =
-            if e.id == EventId::SIDEBAND { s.sideband && s.events.is_empty() } else { self.by_id.get(e.id.0 as usize) != Some(&false) };
+        let kind = if e.id == EventId::SIDEBAND {
+            s.sideband && s.events.is_empty()
+        } else {
+            self.by_id.get(e.id.0 as usize) != Some(&false)
+        };
         kind && s.from.is_none_or(|from| e.ts >= from)
             && s.cpus.as_ref().is_none_or(|list| list.contains(&e.cpu))
             && (!self.by_thread || self.wants_thread(e, tracker))
@@ -87,14 +95,21 @@ impl Resolved<'_> {
 
     fn wants_thread(&self, e: &Event, tracker: &Tracker) -> bool {
         let s = self.select;
-        let comm = |id| s.comms.is_empty() || s.comms.iter().any(|c| c.as_bytes() == &*self.names.bytes(id));
-        let by_id = |tid: Tid, pid: u32| (s.tids.is_empty() || s.tids.contains(&tid.0)) && (s.pids.is_empty() || s.pids.contains(&pid));
+        let comm = |id| {
+            s.comms.is_empty() || s.comms.iter().any(|c| c.as_bytes() == &*self.names.bytes(id))
+        };
+        let by_id = |tid: Tid, pid: u32| {
+            (s.tids.is_empty() || s.tids.contains(&tid.0))
+                && (s.pids.is_empty() || s.pids.contains(&pid))
+        };
         if by_id(e.tid, tracker.pid(e).0) && comm(tracker.comm(e)) {
             return true;
         }
         let about = match e.what {
             What::Switch { next, .. } => next,
-            What::Waking { tid, .. } | What::Wakeup { tid, .. } | What::WakeupNew { tid, .. } => tid,
+            What::Waking { tid, .. } | What::Wakeup { tid, .. } | What::WakeupNew { tid, .. } => {
+                tid
+            }
             _ => return false,
         };
         by_id(about, tracker.pid_of(about).0) && comm(tracker.comm_of(about))

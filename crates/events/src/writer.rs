@@ -65,7 +65,8 @@ impl<'a> Writer<'a> {
             }
             Form::Json => {}
             Form::Csv { separator } => {
-                let keys = ["ts_ns", "cpu", "tid", "pid", "comm", "event", "context", "description"];
+                let keys =
+                    ["ts_ns", "cpu", "tid", "pid", "comm", "event", "context", "description"];
                 out.str(&keys.join(separator));
                 out.push(b'\n');
             }
@@ -92,7 +93,14 @@ impl<'a> Writer<'a> {
 
     /// One event.
     #[inline]
-    pub(crate) fn line(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+    pub(crate) fn line(
+        &mut self,
+        out: &mut Vec<u8>,
+        e: &Event,
+        batch: &Batch,
+        context: Context,
+        tracker: &Tracker,
+    ) {
         match self.form {
             Form::Text { .. } => self.text(out, e, batch, context, tracker),
             Form::Json => self.json(out, e, batch, context, tracker),
@@ -102,7 +110,14 @@ impl<'a> Writer<'a> {
         self.last = Some(e.ts);
     }
 
-    fn text(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+    fn text(
+        &mut self,
+        out: &mut Vec<u8>,
+        e: &Event,
+        batch: &Batch,
+        context: Context,
+        tracker: &Tracker,
+    ) {
         let start = out.len();
         out.extend_from_slice(event_name(&self.events, e));
         if e.cpu == Cpu::UNKNOWN {
@@ -143,7 +158,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn json(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+    fn json(
+        &mut self,
+        out: &mut Vec<u8>,
+        e: &Event,
+        batch: &Batch,
+        context: Context,
+        tracker: &Tracker,
+    ) {
         out.str("{\"ts_ns\":");
         out.int(e.ts);
         out.str(",\"cpu\":");
@@ -172,7 +194,14 @@ impl<'a> Writer<'a> {
         out.str("}}");
     }
 
-    fn csv(&mut self, out: &mut Vec<u8>, e: &Event, batch: &Batch, context: Context, tracker: &Tracker) {
+    fn csv(
+        &mut self,
+        out: &mut Vec<u8>,
+        e: &Event,
+        batch: &Batch,
+        context: Context,
+        tracker: &Tracker,
+    ) {
         let Form::Csv { separator } = &self.form else { return };
         out.int(e.ts);
         out.str(separator);

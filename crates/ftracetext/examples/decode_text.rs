@@ -57,17 +57,18 @@ fn main() {
     let t = Instant::now();
     let (mut merged, mut late) = (0u64, 0u64);
     let mut last = 0;
-    let quality = holdup_trace::merge::drive(&trace, workers, &mut |events: &[Event], _: &Batch| {
-        merged += events.len() as u64;
-        for e in events {
-            if e.ts < last {
-                late += 1;
+    let quality =
+        holdup_trace::merge::drive(&trace, workers, &mut |events: &[Event], _: &Batch| {
+            merged += events.len() as u64;
+            for e in events {
+                if e.ts < last {
+                    late += 1;
+                }
+                last = e.ts;
             }
-            last = e.ts;
-        }
-        ControlFlow::Continue(())
-    })
-    .expect("readable");
+            ControlFlow::Continue(())
+        })
+        .expect("readable");
     let drive = t.elapsed().as_secs_f64();
 
     // What it is.
@@ -95,7 +96,10 @@ fn main() {
             batch.clear();
             more = decoder.fill(&mut batch).expect("readable");
             for e in &batch.events {
-                let name = info.events.get(e.id.0 as usize).map_or("(sideband)".to_owned(), |d| d.name.clone());
+                let name = info
+                    .events
+                    .get(e.id.0 as usize)
+                    .map_or("(sideband)".to_owned(), |d| d.name.clone());
                 *counts.entry((name, variant(&e.what))).or_default() += 1;
             }
         }

@@ -7,7 +7,10 @@ use crate::line::{Line, Other, Syntax, other, parse};
 use crate::order::Place;
 use crate::scan::{blank, hex};
 use crate::trace::TextTrace;
-use holdup_trace::{Batch, Cpu, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder, Tid, What};
+use holdup_trace::{
+    Batch, Cpu, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder,
+    Tid, What,
+};
 
 /// What turns lines into events.
 struct Lines<'a> {
@@ -37,7 +40,10 @@ impl<'a> Lines<'a> {
 
     #[inline]
     fn line(&mut self, line: &[u8], batch: &mut Batch) {
-        if self.held.is_none() && line.first() == Some(&b'\t') && self.trace.syntax() == Syntax::Perf {
+        if self.held.is_none()
+            && line.first() == Some(&b'\t')
+            && self.trace.syntax() == Syntax::Perf
+        {
             return;
         }
         match parse(self.trace.syntax(), line) {
@@ -212,7 +218,13 @@ impl RunDecoder for Picked<'_> {
             while self.lines.held.is_some() {
                 let at = end + 1;
                 match text.get(at..).and_then(|_| line_end(text, at)) {
-                    Some(next) if at < text.len() && matches!(other(self.lines.trace.syntax(), &text[at..next]), Other::Frame(_)) => {
+                    Some(next)
+                        if at < text.len()
+                            && matches!(
+                                other(self.lines.trace.syntax(), &text[at..next]),
+                                Other::Frame(_)
+                            ) =>
+                    {
                         self.lines.line(&text[at..next], batch);
                         end = next;
                     }

@@ -35,16 +35,28 @@ pub(crate) struct Events {
 
 impl Events {
     /// Enter a name, unless it is known; gives its place.
-    pub(crate) fn intern(&mut self, name: &[u8], form: Form, rules: &Rules, descs: &mut Vec<EventDesc>) -> u32 {
+    pub(crate) fn intern(
+        &mut self,
+        name: &[u8],
+        form: Form,
+        rules: &Rules,
+        descs: &mut Vec<EventDesc>,
+    ) -> u32 {
         // All functions are one event.
         let name = if form == Form::Function { b"" } else { name };
         let full = self.entries.len() >= MAX_NAMES;
-        let (name, form) = if full { (&b"(too many event names)"[..], Form::Colon) } else { (name, form) };
+        let (name, form) =
+            if full { (&b"(too many event names)"[..], Form::Colon) } else { (name, form) };
         if let Some(&i) = self.by_name.get(&(form, Box::from(name))) {
             return i;
         }
-        let Meaning { kind, name: shown, system, detail } = meaning(name, form, rules.syntax == Syntax::Perf);
-        let nr = if matches!(kind, Kind::SysEnterNamed | Kind::SysExitNamed) { self.number(&detail, rules) } else { 0 };
+        let Meaning { kind, name: shown, system, detail } =
+            meaning(name, form, rules.syntax == Syntax::Perf);
+        let nr = if matches!(kind, Kind::SysEnterNamed | Kind::SysExitNamed) {
+            self.number(&detail, rules)
+        } else {
+            0
+        };
         let id = if kind.is_record() {
             EventId::SIDEBAND
         } else {
@@ -77,7 +89,12 @@ impl Events {
 
     /// The entry of a name; `None` for one the index did not see (the file has changed).
     #[inline]
-    pub(crate) fn find<'e>(&'e self, name: &[u8], form: Form, cache: &mut Cache) -> Option<&'e Entry> {
+    pub(crate) fn find<'e>(
+        &'e self,
+        name: &[u8],
+        form: Form,
+        cache: &mut Cache,
+    ) -> Option<&'e Entry> {
         let name = if form == Form::Function { b"" } else { name };
         let slot = slot(name, form);
         if let Some(e) = self.entries.get(cache.0[slot] as usize)
@@ -121,5 +138,11 @@ impl Default for Cache {
 pub(crate) fn slot(name: &[u8], form: Form) -> usize {
     let at = |i: usize| name.get(i).copied().unwrap_or(0) as usize;
     let n = name.len();
-    (n * 31 + at(n.wrapping_sub(1)) * 7 + at(n.wrapping_sub(3)) * 3 + at(n / 2) * 5 + at(n.wrapping_sub(6)) + form as usize) % SLOTS
+    (n * 31
+        + at(n.wrapping_sub(1)) * 7
+        + at(n.wrapping_sub(3)) * 3
+        + at(n / 2) * 5
+        + at(n.wrapping_sub(6))
+        + form as usize)
+        % SLOTS
 }

@@ -23,7 +23,9 @@ pub(crate) fn cut_out(mut source: Source) -> Result<Source, ErrorKind> {
         let tag = &page[at..page.len().min(at + 256)];
         // The viewer's own code has this tag inside a regular expression; a real one ends its line.
         let Some(close) = memchr::memchr(b'>', tag) else { continue };
-        if memmem::find(&tag[..close], b"trace-data").is_none() && memmem::find(&tag[..close], b"viewer-data").is_none() {
+        if memmem::find(&tag[..close], b"trace-data").is_none()
+            && memmem::find(&tag[..close], b"viewer-data").is_none()
+        {
             continue;
         }
         if !tag.get(close + 1).is_some_and(|b| matches!(b, b'\n' | b'\r' | b'#' | b' ')) {
@@ -46,7 +48,8 @@ pub(crate) fn cut_out(mut source: Source) -> Result<Source, ErrorKind> {
     Err(if compressed {
         ErrorKind::Unsupported {
             what: "an HTML page with a compressed trace".to_owned(),
-            way_out: "save the trace as text or as trace.dat / perf.data and give holdup that".to_owned(),
+            way_out: "save the trace as text or as trace.dat / perf.data and give holdup that"
+                .to_owned(),
         }
     } else {
         ErrorKind::malformed(
@@ -60,7 +63,9 @@ pub(crate) fn cut_out(mut source: Source) -> Result<Source, ErrorKind> {
 
 fn is_trace(text: &[u8]) -> bool {
     let head = &text[..text.len().min(HEAD)];
-    sniff(head).is_some_and(|d| matches!(d.kind, DialectKind::Kernel | DialectKind::TracePipe | DialectKind::Report))
+    sniff(head).is_some_and(|d| {
+        matches!(d.kind, DialectKind::Kernel | DialectKind::TracePipe | DialectKind::Report)
+    })
 }
 
 /// The JavaScript string at the front of `text`, up to its closing quote.
@@ -114,6 +119,10 @@ mod tests {
     #[test]
     fn pages_without_trace_say_so() {
         assert!(text("<html></html>").unwrap_err().contains("linuxPerfData"));
-        assert!(text("<html><script id=\"viewer-data\" type=\"text/plain\">\nH4sI\n</script></html>").unwrap_err().contains("compressed"));
+        assert!(
+            text("<html><script id=\"viewer-data\" type=\"text/plain\">\nH4sI\n</script></html>")
+                .unwrap_err()
+                .contains("compressed")
+        );
     }
 }

@@ -250,13 +250,18 @@ impl Scan {
         (name, form).hash(&mut hasher);
         let names = &mut self.index.names;
         let place = match self.by_hash.get(&hasher.finish()) {
-            Some(&place) if names[place as usize].0 == form && *names[place as usize].1 == *name => place,
+            Some(&place)
+                if names[place as usize].0 == form && *names[place as usize].1 == *name =>
+            {
+                place
+            }
             // The last name stands for all that are too many.
             _ if names.len() >= NAMES => NAMES as u32 - 1,
             // A hash that two names share makes one of them appear twice, which does no harm.
             _ => {
                 names.push((form, name.into()));
-                self.notes.push(Note { record: form == Form::Record, switch: name == b"sched_switch" });
+                self.notes
+                    .push(Note { record: form == Form::Record, switch: name == b"sched_switch" });
                 let place = names.len() as u32 - 1;
                 self.by_hash.insert(hasher.finish(), place);
                 place
@@ -315,7 +320,13 @@ mod tests {
     use super::*;
 
     fn text(stamps: &[u64]) -> Vec<u8> {
-        stamps.iter().flat_map(|t| format!("              sh-196     [003] d..2. {t:>4}.000000: ev{}: x\n", t % 3).into_bytes()).collect()
+        stamps
+            .iter()
+            .flat_map(|t| {
+                format!("              sh-196     [003] d..2. {t:>4}.000000: ev{}: x\n", t % 3)
+                    .into_bytes()
+            })
+            .collect()
     }
 
     #[test]
@@ -323,7 +334,11 @@ mod tests {
         let bytes = text(&[1, 2, 2, 5, 3, 4, 1]);
         let line = bytes.len() / 7;
         let one = index(&bytes, Syntax::Kernel, 1 << 20);
-        let starts: Vec<_> = one.stretches.iter().map(|s| (s.start / line, s.first / 1_000_000_000, s.events)).collect();
+        let starts: Vec<_> = one
+            .stretches
+            .iter()
+            .map(|s| (s.start / line, s.first / 1_000_000_000, s.events))
+            .collect();
         assert_eq!(starts, [(0, 1, 4), (4, 3, 2), (6, 1, 1)]);
         assert_eq!((one.events, one.span, one.bad), (7, Some((1_000_000_000, 5_000_000_000)), 0));
         assert_eq!(one.names.len(), 3);
@@ -339,7 +354,10 @@ mod tests {
     fn unreadable_lines_are_counted_and_shown() {
         let i = index(b"what\nis\n# this\nnow\nhere\n", Syntax::Kernel, 6);
         assert_eq!((i.bad, i.events), (4, 0));
-        assert_eq!(i.examples.iter().map(|e| e.1.as_str()).collect::<Vec<_>>(), ["what", "is", "now"]);
+        assert_eq!(
+            i.examples.iter().map(|e| e.1.as_str()).collect::<Vec<_>>(),
+            ["what", "is", "now"]
+        );
     }
 
     #[test]

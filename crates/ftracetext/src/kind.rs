@@ -59,7 +59,15 @@ pub(crate) enum Kind {
 impl Kind {
     /// A sideband record: not an event the peers count.
     pub(crate) fn is_record(self) -> bool {
-        matches!(self, Kind::RecordComm | Kind::RecordFork | Kind::RecordExit | Kind::RecordSwitch | Kind::RecordLost | Kind::RecordOther)
+        matches!(
+            self,
+            Kind::RecordComm
+                | Kind::RecordFork
+                | Kind::RecordExit
+                | Kind::RecordSwitch
+                | Kind::RecordLost
+                | Kind::RecordOther
+        )
     }
 
     /// Whether a call chain printed below the event is wanted.
@@ -84,13 +92,21 @@ pub(crate) struct Meaning {
 /// names without system are counters.
 pub(crate) fn meaning(name: &[u8], form: Form, perf: bool) -> Meaning {
     let text = String::from_utf8_lossy(name).into_owned();
-    let plain =
-        |kind, name: String, system: &str, detail: &str| Meaning { kind, name, system: system.to_owned(), detail: detail.to_owned() };
+    let plain = |kind, name: String, system: &str, detail: &str| Meaning {
+        kind,
+        name,
+        system: system.to_owned(),
+        detail: detail.to_owned(),
+    };
     match form {
         Form::Function => return plain(Kind::Other, "function".to_owned(), "ftrace", ""),
         Form::Call | Form::Return => {
             if let Some(call) = text.strip_prefix("sys_") {
-                let (kind, way) = if form == Form::Call { (Kind::SysEnterNamed, "enter") } else { (Kind::SysExitNamed, "exit") };
+                let (kind, way) = if form == Form::Call {
+                    (Kind::SysEnterNamed, "enter")
+                } else {
+                    (Kind::SysExitNamed, "exit")
+                };
                 return plain(kind, format!("sys_{way}_{call}"), "syscalls", call);
             }
             return plain(Kind::Other, text, "", "");
@@ -109,7 +125,9 @@ pub(crate) fn meaning(name: &[u8], form: Form, perf: bool) -> Meaning {
         Form::Colon => {}
     }
     let (system, short) = match text.split_once(':') {
-        Some((_, modifiers)) if perf && is_modifiers(modifiers) => return plain(Kind::Sample, text, "", ""),
+        Some((_, modifiers)) if perf && is_modifiers(modifiers) => {
+            return plain(Kind::Sample, text, "", "");
+        }
         Some((system, short)) if !system.contains('/') => (system, short),
         _ if perf => return plain(Kind::Sample, text, "", ""),
         _ => (system_of(&text), text.as_str()),
@@ -200,16 +218,26 @@ fn system_of(name: &str) -> &'static str {
     }
     match name {
         "sys_enter" | "sys_exit" => "raw_syscalls",
-        "irq_handler_entry" | "irq_handler_exit" | "softirq_raise" | "softirq_entry" | "softirq_exit" => "irq",
+        "irq_handler_entry" | "irq_handler_exit" | "softirq_raise" | "softirq_entry"
+        | "softirq_exit" => "irq",
         "tasklet_entry" | "tasklet_exit" => "irq",
         "page_fault_user" | "page_fault_kernel" => "exceptions",
-        "contention_begin" | "contention_end" | "lock_acquire" | "lock_contended" | "lock_acquired" | "lock_release" => "lock",
-        "cpu_idle" | "cpu_frequency" | "cpu_frequency_limits" | "clock_set_rate" | "clock_enable" | "clock_disable" => "power",
+        "contention_begin" | "contention_end" | "lock_acquire" | "lock_contended"
+        | "lock_acquired" | "lock_release" => "lock",
+        "cpu_idle"
+        | "cpu_frequency"
+        | "cpu_frequency_limits"
+        | "clock_set_rate"
+        | "clock_enable"
+        | "clock_disable" => "power",
         "task_newtask" | "task_rename" => "task",
-        "print" | "bprint" | "bputs" | "function" | "funcgraph_entry" | "funcgraph_exit" | "kernel_stack" | "user_stack" => "ftrace",
+        "print" | "bprint" | "bputs" | "function" | "funcgraph_entry" | "funcgraph_exit"
+        | "kernel_stack" | "user_stack" => "ftrace",
         n if n.starts_with("sys_enter_") || n.starts_with("sys_exit_") => "syscalls",
         n if n.starts_with("workqueue_") => "workqueue",
-        n if n.starts_with("hrtimer_") || n.starts_with("timer_") || n.starts_with("tick_") => "timer",
+        n if n.starts_with("hrtimer_") || n.starts_with("timer_") || n.starts_with("tick_") => {
+            "timer"
+        }
         n if n.starts_with("block_") => "block",
         n if n.starts_with("ext4_") => "ext4",
         n if n.starts_with("thermal_") || n == "cdev_update" => "thermal",
@@ -229,8 +257,14 @@ mod tests {
 
     #[test]
     fn names_with_and_without_system() {
-        assert_eq!(m("sched:sched_switch", true), (Kind::Switch, "sched:sched_switch".into(), "sched".into(), "".into()));
-        assert_eq!(m("sched_switch", false), (Kind::Switch, "sched_switch".into(), "sched".into(), "".into()));
+        assert_eq!(
+            m("sched:sched_switch", true),
+            (Kind::Switch, "sched:sched_switch".into(), "sched".into(), "".into())
+        );
+        assert_eq!(
+            m("sched_switch", false),
+            (Kind::Switch, "sched_switch".into(), "sched".into(), "".into())
+        );
         assert_eq!(m("synthetic:sched_switch", true).0, Kind::Other);
         assert_eq!(m("cycles:uppp", true).0, Kind::Sample);
         assert_eq!(m("cpu/event=0x3c/u", true).0, Kind::Sample);

@@ -10,7 +10,8 @@ pub(crate) fn read(head: &[u8], info: &mut TraceInfo, quality: &mut Quality) {
         if let Some(cpus) = line.strip_prefix(b"cpus=").and_then(dec) {
             info.cpus_online = u32::try_from(cpus.0).ok();
         } else if let Some(version) = line.strip_prefix(b"version = ") {
-            info.recorder = Some(format!("trace-cmd, file version {}", String::from_utf8_lossy(version)));
+            info.recorder =
+                Some(format!("trace-cmd, file version {}", String::from_utf8_lossy(version)));
         } else if let Some(tracer) = line.strip_prefix(b"# tracer:") {
             info.extra.push(("tracer".to_owned(), text(tracer)));
         } else if let Some(entries) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
@@ -37,7 +38,8 @@ fn kernel_entries(s: &[u8], info: &mut TraceInfo, quality: &mut Quality) {
         info.cpus_online = u32::try_from(cpus).ok();
     }
     if written > kept {
-        info.extra.push(("overwritten while recording".to_owned(), format!("{} events", written - kept)));
+        info.extra
+            .push(("overwritten while recording".to_owned(), format!("{} events", written - kept)));
         quality.add(QualityCode::LostEvents, written - kept);
     }
 }
@@ -96,7 +98,10 @@ mod tests {
             &mut info,
             &mut q,
         );
-        assert_eq!((info.cpus_online, info.hostname.as_deref(), info.total_mem), (Some(2), Some("h"), Some(2048)));
+        assert_eq!(
+            (info.cpus_online, info.hostname.as_deref(), info.total_mem),
+            (Some(2), Some("h"), Some(2048))
+        );
         assert_eq!(info.system_wide, Some(true));
         assert_eq!(info.numa, [(0, "0-3".to_owned())]);
         assert_eq!(q.count(QualityCode::LostEvents), 154150);

@@ -43,7 +43,8 @@ pub(crate) fn spaces8(w: u64) -> usize {
 #[inline(always)]
 pub(crate) fn digits8(w: u64) -> (u32, usize) {
     let digits = w ^ (ONES * b'0' as u64);
-    // 10 and more carry into the top bit; where that spoils the bytes behind, those no longer matter.
+    // 10 and more carry into the top bit; where that spoils the bytes behind, those no longer
+    // matter.
     let n = before_mark(digits.wrapping_add(ONES * 0x76) | digits);
     // To the last place, with zeros in front: two bytes, two pairs, two fours become one.
     let v = if n == 0 { 0 } else { digits << (64 - 8 * n) };
@@ -59,7 +60,8 @@ fn hex8(w: u64) -> (u32, usize) {
     let letters = (w | (ONES * 0x20)) ^ (ONES * 0x60);
     let no_digit = digits.wrapping_add(ONES * 0x76) | digits;
     // 'a' to 'f' are 1 to 6 now.
-    let no_letter = letters.wrapping_add(ONES * 0x79) | !(letters | TOPS).wrapping_sub(ONES) | letters;
+    let no_letter =
+        letters.wrapping_add(ONES * 0x79) | !(letters | TOPS).wrapping_sub(ONES) | letters;
     let n = before_mark(no_digit & no_letter);
     let v = (w & (ONES * 0xF)) + ((w >> 6) & ONES) * 9;
     let v = if n == 0 { 0 } else { v << (64 - 8 * n) };
@@ -257,7 +259,8 @@ impl<'a> Keys<'a> {
             at += 1;
         }
         if !self.s.get(at..)?.starts_with(key) || at > 0 && is_name(self.s[at - 1]) {
-            at = find_word(self.s, self.at, key).or_else(|| if self.at > 0 { find_word(self.s, 0, key) } else { None })?;
+            at = find_word(self.s, self.at, key)
+                .or_else(|| if self.at > 0 { find_word(self.s, 0, key) } else { None })?;
         }
         self.at = at + key.len();
         Some(self.at)
@@ -302,7 +305,12 @@ impl<'a> Keys<'a> {
 
     /// The text between `key` and the first ` next` that is a number followed by ` after`.
     #[inline(always)]
-    pub(crate) fn text_before(&mut self, key: &[u8], next: &[u8], after: &[u8]) -> Option<&'a [u8]> {
+    pub(crate) fn text_before(
+        &mut self,
+        key: &[u8],
+        next: &[u8],
+        after: &[u8],
+    ) -> Option<&'a [u8]> {
         let start = self.seek(key)?;
         let mut from = start;
         while let Some(n) = self.s.get(from..).and_then(|s| near(s, b' ')) {
@@ -391,7 +399,11 @@ mod tests {
             let bytes: Vec<u8> = (0..20)
                 .map(|i| {
                     let r = (x.rotate_left(i * 7 + 3) >> 20) as u8;
-                    if r < 40 { (x >> 40) as u8 } else { b"0123456789abcdefABCDEF 9019"[r as usize % 27] }
+                    if r < 40 {
+                        (x >> 40) as u8
+                    } else {
+                        b"0123456789abcdefABCDEF 9019"[r as usize % 27]
+                    }
                 })
                 .collect();
             let s = &bytes[..round % 21];
@@ -421,7 +433,10 @@ mod tests {
     #[test]
     fn a_key_inside_a_comm_is_not_taken_for_the_key() {
         let mut k = Keys::new(b"prev_comm=a prev_pid=1 b prev_pid=7 prev_prio=120");
-        assert_eq!(k.text_before(b"prev_comm=", b"prev_pid=", b"prev_prio="), Some(&b"a prev_pid=1 b"[..]));
+        assert_eq!(
+            k.text_before(b"prev_comm=", b"prev_pid=", b"prev_prio="),
+            Some(&b"a prev_pid=1 b"[..])
+        );
         assert_eq!(k.int(b"prev_pid="), Some(7));
     }
 }

@@ -95,9 +95,13 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
             } else {
                 plain += 1;
             }
-        } else if parse(Syntax::Perf, line).is_some_and(|l| !l.comm.is_empty() || l.tid != holdup_trace::Tid::UNKNOWN) {
+        } else if parse(Syntax::Perf, line)
+            .is_some_and(|l| !l.comm.is_empty() || l.tid != holdup_trace::Tid::UNKNOWN)
+        {
             perf += 1;
-        } else if other(Syntax::Kernel, line) == Other::Bad && !line.first().is_some_and(|&b| blank(b)) {
+        } else if other(Syntax::Kernel, line) == Other::Bad
+            && !line.first().is_some_and(|&b| blank(b))
+        {
             bad += 1;
         }
         if flagged + plain + perf >= ENOUGH {
@@ -119,7 +123,8 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
 fn looks_like_html(head: &[u8]) -> bool {
     let start = head.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(head.len());
     let start = &head[start..head.len().min(start + 4096)];
-    let begins = |what: &[u8]| start.get(..what.len()).is_some_and(|s| s.eq_ignore_ascii_case(what));
+    let begins =
+        |what: &[u8]| start.get(..what.len()).is_some_and(|s| s.eq_ignore_ascii_case(what));
     begins(b"<!doctype html") || begins(b"<html") || begins(b"<script") || begins(b"<!--")
 }
 
@@ -158,8 +163,14 @@ mod tests {
             ("CPU 0 is empty\ncpus=2\n", Report),
             ("  mmap-0-943     3d..2.   145.939519: sched_stat_runtime:   x\n", Report),
             ("              wl-206   [000]    12.652474: sys_exit:             NR 1 = 1\n", Report),
-            ("            perf   292 [000]    28.914036:          sched:sched_switch: prev_comm=x\n", PerfScript),
-            ("perf 83220/83220 36556.170907:          1 cycles: \n\tffff x+0x6 ([k])\n", PerfScript),
+            (
+                "            perf   292 [000]    28.914036:          sched:sched_switch: prev_comm=x\n",
+                PerfScript,
+            ),
+            (
+                "perf 83220/83220 36556.170907:          1 cycles: \n\tffff x+0x6 ([k])\n",
+                PerfScript,
+            ),
             ("# ========\n# captured on    : Sat\n", PerfScript),
             ("\n<!DOCTYPE html>\n<html>", Html),
         ];
@@ -170,13 +181,24 @@ mod tests {
 
     #[test]
     fn not_traces() {
-        for text in ["", "\n", "hello\nworld\n", "PERFILE2\0\0\0", "{\"traceEvents\": []}", "a,b,c\n1,2,3\n", "fn main() {}\n"] {
+        for text in [
+            "",
+            "\n",
+            "hello\nworld\n",
+            "PERFILE2\0\0\0",
+            "{\"traceEvents\": []}",
+            "a,b,c\n1,2,3\n",
+            "fn main() {}\n",
+        ] {
             assert_eq!(kind(text), None, "{text}");
         }
     }
 
     #[test]
     fn display_says_why() {
-        assert_eq!(sniff(b"cpus=4\n").unwrap().to_string(), "trace-cmd report text (the heading `cpus=` or `version =`)");
+        assert_eq!(
+            sniff(b"cpus=4\n").unwrap().to_string(),
+            "trace-cmd report text (the heading `cpus=` or `version =`)"
+        );
     }
 }

@@ -99,7 +99,8 @@ impl Source {
 
     /// Whether the file has been cut off since it was opened; true for the first who asks then.
     pub(crate) fn has_shrunk(&self) -> bool {
-        matches!(&self.bytes, Bytes::Mapped(map) if map.shrank()) && !self.told.swap(true, Ordering::Relaxed)
+        matches!(&self.bytes, Bytes::Mapped(map) if map.shrank())
+            && !self.told.swap(true, Ordering::Relaxed)
     }
 }
 

@@ -9,7 +9,10 @@ use crate::scan::lossy;
 use crate::sniff::{Dialect, DialectKind, sniff};
 use crate::source::Source;
 use crate::{html, preamble};
-use holdup_trace::{Clock, ErrorKind, Names, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, TraceInfo};
+use holdup_trace::{
+    Clock, ErrorKind, Names, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable,
+    TraceInfo,
+};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -112,7 +115,11 @@ pub struct TextTrace {
 const HEAD: usize = 1 << 20;
 
 impl TextTrace {
-    fn new(path: PathBuf, mut source: Source, options: &TextOptions) -> std::result::Result<TextTrace, ErrorKind> {
+    fn new(
+        path: PathBuf,
+        mut source: Source,
+        options: &TextOptions,
+    ) -> std::result::Result<TextTrace, ErrorKind> {
         let head = source.head(HEAD);
         let Some(dialect) = sniff(head) else { return Err(not_a_trace(head)) };
         if dialect.kind == DialectKind::Html {
@@ -146,14 +153,31 @@ impl TextTrace {
             quality.add(QualityCode::Reordered, late);
             Order::Sorted(places)
         } else {
-            Order::Stretches(found.stretches.iter().map(|s| s.start).chain([source.bytes().len()]).collect())
+            Order::Stretches(
+                found.stretches.iter().map(|s| s.start).chain([source.bytes().len()]).collect(),
+            )
         };
         let runs = match &order {
-            Order::Stretches(_) => found.stretches.iter().map(|s| Run { first_ts: s.first }).collect(),
-            Order::Sorted(places) => places.chunks(order::RUN).map(|c| Run { first_ts: c[0].0 }).collect(),
+            Order::Stretches(_) => {
+                found.stretches.iter().map(|s| Run { first_ts: s.first }).collect()
+            }
+            Order::Sorted(places) => {
+                places.chunks(order::RUN).map(|c| Run { first_ts: c[0].0 }).collect()
+            }
         };
         let old_states = found.idle_letters == (true, false);
-        Ok(TextTrace { info, quality, dialect, source, syntax, old_states, events, runs, order, event_count: found.events })
+        Ok(TextTrace {
+            info,
+            quality,
+            dialect,
+            source,
+            syntax,
+            old_states,
+            events,
+            runs,
+            order,
+            event_count: found.events,
+        })
     }
 
     /// The dialect, and what gave it away.
@@ -232,7 +256,14 @@ impl Reader for TextTrace {
 }
 
 /// Fill in what the index found.
-fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, found: &Index, events: &Events, base: usize) {
+fn describe(
+    info: &mut TraceInfo,
+    quality: &mut Quality,
+    dialect: &Dialect,
+    found: &Index,
+    events: &Events,
+    base: usize,
+) {
     info.span = found.span;
     for i in 0..info.events.len() {
         let desc = &info.events[i];
@@ -240,7 +271,8 @@ fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, foun
         info.capabilities.note_event(&system, &name);
     }
     info.capabilities.stacks = found.frames;
-    let symbols: String = found.symbols.iter().map(|(start, name)| format!("{start:x} t {name}\n")).collect();
+    let symbols: String =
+        found.symbols.iter().map(|(start, name)| format!("{start:x} t {name}\n")).collect();
     info.symbols = SymbolTable::from_kallsyms(symbols.as_bytes());
 
     info.extra.insert(0, ("recognised by".to_owned(), dialect.why.to_owned()));
@@ -251,7 +283,8 @@ fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, foun
             quality.add(QualityCode::TickClock, 1);
             info.extra.push((
                 "time stamps".to_owned(),
-                "ticks of a counter whose rate the text does not say; shown as if nanoseconds".to_owned(),
+                "ticks of a counter whose rate the text does not say; shown as if nanoseconds"
+                    .to_owned(),
             ));
         }
         1..=8 => {
@@ -266,7 +299,8 @@ fn describe(info: &mut TraceInfo, quality: &mut Quality, dialect: &Dialect, foun
         info.extra.push((format!("unreadable line at byte {at}"), line.clone()));
     }
     if !events.unnumbered.is_empty() {
-        info.extra.push(("syscalls named but not numbered".to_owned(), events.unnumbered.join(" ")));
+        info.extra
+            .push(("syscalls named but not numbered".to_owned(), events.unnumbered.join(" ")));
     }
 }
 

@@ -95,7 +95,10 @@ fn the_seeds_themselves() {
         for run in [1, 100, 1 << 20] {
             read(seed.as_bytes(), run);
         }
-        assert!(TextOptions::default().open_stream(Path::new("-"), seed.as_bytes()).is_ok(), "{seed}");
+        assert!(
+            TextOptions::default().open_stream(Path::new("-"), seed.as_bytes()).is_ok(),
+            "{seed}"
+        );
     }
 }
 

@@ -24,7 +24,9 @@ const FILES: &[&str] = &[
 /// With the numbers of syscalls, which the text of `syscalls:*` leaves out.
 fn read(name: &Path, text: &[u8]) -> TextTrace {
     let options = TextOptions {
-        syscall_nr: |machine, name| entry_number(machine.map_or(Arch::X86_64, Arch::from_uname), name),
+        syscall_nr: |machine, name| {
+            entry_number(machine.map_or(Arch::X86_64, Arch::from_uname), name)
+        },
         ..TextOptions::default()
     };
     options.open_stream(name, text).unwrap_or_else(|e| panic!("{e}"))
@@ -136,6 +138,9 @@ fn columns_can_be_left_out() {
     let header = output("perf", &["script", "--ns", "--header", "-i", data]);
     let header = open_stream(Path::new("header"), &header[..]).unwrap();
     let info = header.info();
-    assert_eq!((info.cpus_online, info.system_wide, info.arch.as_deref()), (Some(4), Some(true), Some("x86_64")));
+    assert_eq!(
+        (info.cpus_online, info.system_wide, info.arch.as_deref()),
+        (Some(4), Some(true), Some("x86_64"))
+    );
     assert_eq!(header.event_count(), want.len() as u64);
 }

@@ -13,7 +13,9 @@ fn trace(text: &str) -> TextTrace {
 }
 
 fn line(ts: f64, vec: u32) -> String {
-    format!("              sh-196     [003] d..2. {ts:12.6}: softirq_raise: vec={vec} [action=TIMER]\n")
+    format!(
+        "              sh-196     [003] d..2. {ts:12.6}: softirq_raise: vec={vec} [action=TIMER]\n"
+    )
 }
 
 /// The vectors in merged order.
@@ -36,7 +38,8 @@ fn vectors(t: &TextTrace) -> (Vec<u32>, Quality) {
 
 #[test]
 fn unsorted_text_comes_out_sorted() {
-    let text: String = [5.0, 3.0, 4.0, 4.0, 1.0].iter().enumerate().map(|(i, &t)| line(t, i as u32)).collect();
+    let text: String =
+        [5.0, 3.0, 4.0, 4.0, 1.0].iter().enumerate().map(|(i, &t)| line(t, i as u32)).collect();
     let t = trace(&text);
     assert_eq!(t.runs().len(), 3);
     assert_eq!(vectors(&t).0, [4, 1, 2, 3, 0]);
@@ -59,10 +62,14 @@ fn text_in_no_order_at_all_is_sorted_by_place() {
 
 #[test]
 fn too_many_names_are_one_event() {
-    let text: String = (0..9000).map(|i| line(1.0, i).replace("softirq_raise", &format!("name{i}"))).collect();
+    let text: String =
+        (0..9000).map(|i| line(1.0, i).replace("softirq_raise", &format!("name{i}"))).collect();
     for run_bytes in [20_000, 4 << 20] {
-        let t = TextOptions { run_bytes, ..TextOptions::default() }.open_stream(Path::new("-"), text.as_bytes()).unwrap();
-        let (rows, quality) = all(&t, &|e, _, r| Some(r.info().events[e.id.0 as usize].name.clone()));
+        let t = TextOptions { run_bytes, ..TextOptions::default() }
+            .open_stream(Path::new("-"), text.as_bytes())
+            .unwrap();
+        let (rows, quality) =
+            all(&t, &|e, _, r| Some(r.info().events[e.id.0 as usize].name.clone()));
         assert_eq!((rows.len(), t.event_count(), t.info().events.len()), (9000, 9000, 4097));
         assert_eq!((rows[0].as_str(), rows[8999].as_str()), ("name0", "(too many event names)"));
         assert_eq!(quality.entries().len(), 1);
@@ -73,7 +80,9 @@ fn too_many_names_are_one_event() {
 fn the_size_of_runs_changes_nothing() {
     let text: String = (0..3000).map(|i| line(f64::from(i / 3) / 100.0 + 1.0, i)).collect();
     for run_bytes in [100, 1000, 70_001, 1 << 20] {
-        let t = TextOptions { run_bytes, ..TextOptions::default() }.open_stream(Path::new("-"), text.as_bytes()).unwrap();
+        let t = TextOptions { run_bytes, ..TextOptions::default() }
+            .open_stream(Path::new("-"), text.as_bytes())
+            .unwrap();
         assert_eq!(vectors(&t).0, (0..3000).collect::<Vec<_>>(), "{run_bytes}");
         assert_eq!(t.event_count(), 3000);
     }
@@ -96,15 +105,38 @@ fn losses_are_dated_by_the_event_that_follows() {
         ControlFlow::Continue(())
     })
     .unwrap();
-    assert_eq!(losses, [(2, Cpu(3), What::Lost { count: 12 }), (3, Cpu(2), What::Lost { count: 0 }), (3, Cpu(1), What::Lost { count: 0 })]);
-    assert_eq!((quality.count(QualityCode::LostEvents), quality.count(QualityCode::LostChunks)), (12, 1));
+    assert_eq!(
+        losses,
+        [
+            (2, Cpu(3), What::Lost { count: 12 }),
+            (3, Cpu(2), What::Lost { count: 0 }),
+            (3, Cpu(1), What::Lost { count: 0 })
+        ]
+    );
+    assert_eq!(
+        (quality.count(QualityCode::LostEvents), quality.count(QualityCode::LostChunks)),
+        (12, 1)
+    );
     assert_eq!(quality.count(QualityCode::BadRecords), 0);
     assert_eq!(t.event_count(), 3);
 }
 
 #[test]
 fn a_trace_of_tricky_comms() {
-    let comms = ["a b", "kworker/0:1-ev", "x-1 [0] 1.5: y", "a: b", "<x>", "(12)", "", "n 7", "a ==> b", "a pid=1 b", "é", "[LOST]"];
+    let comms = [
+        "a b",
+        "kworker/0:1-ev",
+        "x-1 [0] 1.5: y",
+        "a: b",
+        "<x>",
+        "(12)",
+        "",
+        "n 7",
+        "a ==> b",
+        "a pid=1 b",
+        "é",
+        "[LOST]",
+    ];
     let kernel: String = comms
         .iter()
         .enumerate()
@@ -139,12 +171,30 @@ fn a_trace_of_tricky_comms() {
         let (rows, quality) = all(&t, &|e, _, r| match e.what {
             What::Switch { prev, next, prev_comm, next_comm, .. } => {
                 let n = |id| r.info().names.get(id);
-                Some(format!("{} {} {} {} {} {} {next}", e.tid, e.pid, prev, n(e.comm), n(prev_comm), n(next_comm)))
+                Some(format!(
+                    "{} {} {} {} {} {} {next}",
+                    e.tid,
+                    e.pid,
+                    prev,
+                    n(e.comm),
+                    n(prev_comm),
+                    n(next_comm)
+                ))
             }
             _ => None,
         });
         let want: Vec<String> = (0..comms.len())
-            .map(|i| format!("{} {} {} {} {} {} 9", i + 1, i + 100, i + 1, comms[i], comms[i], comms[(i + 1) % comms.len()]))
+            .map(|i| {
+                format!(
+                    "{} {} {} {} {} {} 9",
+                    i + 1,
+                    i + 100,
+                    i + 1,
+                    comms[i],
+                    comms[i],
+                    comms[(i + 1) % comms.len()]
+                )
+            })
             .collect();
         assert_eq!(rows, want);
         assert_eq!(quality.entries().len(), 1, "{quality:?}");
@@ -164,12 +214,19 @@ fn unreadable_lines_are_shown() {
     let t = trace(&format!("{}what is this\n{}", line(1.0, 1), line(2.0, 2)));
     assert_eq!((t.event_count(), t.quality().count(QualityCode::BadRecords)), (2, 1));
     assert!(
-        t.info().extra.iter().any(|(label, value)| label == "unreadable line at byte 87" && value == "what is this"),
+        t.info()
+            .extra
+            .iter()
+            .any(|(label, value)| label == "unreadable line at byte 87" && value == "what is this"),
         "{:?}",
         t.info().extra
     );
     // A time that does not fit 64 bits of nanoseconds is one.
-    let t = trace(&format!("{}{}", line(1.0, 1), line(2.0, 2).replace("    2.000000", "99999999999999.000000")));
+    let t = trace(&format!(
+        "{}{}",
+        line(1.0, 1),
+        line(2.0, 2).replace("    2.000000", "99999999999999.000000")
+    ));
     assert_eq!((t.event_count(), t.quality().count(QualityCode::BadRecords)), (1, 1));
 }
 
@@ -189,14 +246,23 @@ fn errors_say_what_was_expected() {
     let graph = "# tracer: function_graph\n#\n# CPU  DURATION                  FUNCTION CALLS\n 0)   1.234 us    |  foo();\n";
     assert!(fails(graph).contains("echo nop > current_tracer"));
     assert!(fails("# tracer: nop\n#\nnot an event\n").contains("\"not an event\" (1 such lines"));
-    assert!(open(Path::new("/nonexistent")).err().expect("fails").to_string().starts_with("/nonexistent: "));
+    assert!(
+        open(Path::new("/nonexistent"))
+            .err()
+            .expect("fails")
+            .to_string()
+            .starts_with("/nonexistent: ")
+    );
     assert!(fails("SIMPLEPERF\0").contains("report-sample"));
 }
 
 #[test]
 fn an_empty_trace_is_a_trace() {
     let t = trace("# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:8\n#\n");
-    assert_eq!((t.event_count(), t.info().span, t.runs().len(), t.info().cpus_online), (0, None, 0, Some(8)));
+    assert_eq!(
+        (t.event_count(), t.info().span, t.runs().len(), t.info().cpus_online),
+        (0, None, 0, Some(8))
+    );
     assert!(vectors(&t).1.is_empty());
 }
 
@@ -215,7 +281,10 @@ fn a_page_with_a_trace_in_it() {
 #[test]
 fn counters_instead_of_time() {
     let t = trace("cpus=8\n              wl-1958  [006]770227493960: softirq_raise:  vec=1\n");
-    assert_eq!((t.info().span, t.info().clock.resolution_ns), (Some((770227493960, 770227493960)), 1));
+    assert_eq!(
+        (t.info().span, t.info().clock.resolution_ns),
+        (Some((770227493960, 770227493960)), 1)
+    );
     assert_eq!(t.quality().count(QualityCode::TickClock), 1);
     assert!(t.info().extra.iter().any(|e| e.0 == "time stamps"));
 }

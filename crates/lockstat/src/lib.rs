@@ -118,7 +118,8 @@ impl LockStat {
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines().enumerate().skip_while(|(_, l)| l.trim().is_empty());
         let (_, first) = lines.next().ok_or(Error::NotLockStat)?;
-        let version = first.trim().strip_prefix("lock_stat version ").ok_or(Error::NotLockStat)?.trim();
+        let version =
+            first.trim().strip_prefix("lock_stat version ").ok_or(Error::NotLockStat)?.trim();
         let averages = match version {
             "0.3" => false,
             "0.4" => true,
@@ -143,11 +144,24 @@ impl LockStat {
             }
             if let Some((left, right)) = line.split_once("[<") {
                 // A class may have the words of a contention point in its name, but no `[<`.
-                let count = left.split_whitespace().next_back().and_then(|n| n.parse().ok()).ok_or_else(wrong)?;
+                let count = left
+                    .split_whitespace()
+                    .next_back()
+                    .and_then(|n| n.parse().ok())
+                    .ok_or_else(wrong)?;
                 let (address, caller) = right.split_once(">]").ok_or_else(wrong)?;
-                let caller = if caller.trim().is_empty() { format!("0x{}", address.trim()) } else { caller.trim().to_owned() };
-                let class = stat.classes.get_mut(first_of_group..).and_then(|c| c.first_mut()).ok_or_else(wrong)?;
-                if rules < 2 { &mut class.waiters } else { &mut class.holders }.push(Point { caller, count });
+                let caller = if caller.trim().is_empty() {
+                    format!("0x{}", address.trim())
+                } else {
+                    caller.trim().to_owned()
+                };
+                let class = stat
+                    .classes
+                    .get_mut(first_of_group..)
+                    .and_then(|c| c.first_mut())
+                    .ok_or_else(wrong)?;
+                if rules < 2 { &mut class.waiters } else { &mut class.holders }
+                    .push(Point { caller, count });
                 continue;
             }
             let class = class(line, averages).ok_or_else(wrong)?;
@@ -155,7 +169,9 @@ impl LockStat {
                 // Lines without contention points follow each other without a rule of dots.
                 (first_of_group, rules) = (stat.classes.len(), 0);
             }
-            if stat.classes.len() > first_of_group && !same_class(&stat.classes[first_of_group].name, &class.name) {
+            if stat.classes.len() > first_of_group
+                && !same_class(&stat.classes[first_of_group].name, &class.name)
+            {
                 first_of_group = stat.classes.len();
             }
             stat.classes.push(class);
@@ -174,7 +190,9 @@ impl LockStat {
         }
         let mut classes = Vec::new();
         for c in &self.classes {
-            let before = seen.get_mut(c.name.as_str()).and_then(|list| if list.is_empty() { None } else { Some(list.remove(0)) });
+            let before = seen
+                .get_mut(c.name.as_str())
+                .and_then(|list| if list.is_empty() { None } else { Some(list.remove(0)) });
             let c = match before {
                 Some(b) => c.minus(b)?,
                 None => c.clone(),
@@ -218,7 +236,12 @@ fn class(line: &str, averages: bool) -> Option<Class> {
     let times = |at: usize, count: &str| -> Option<Times> {
         let count = count.parse().ok()?;
         let known = |text: &str| us(text).map(|ns| (count > 0).then_some(ns));
-        Some(Times { count, min_ns: known(n[at])?, max_ns: known(n[at + 1])?, total_ns: us(n[at + 2])? })
+        Some(Times {
+            count,
+            min_ns: known(n[at])?,
+            max_ns: known(n[at + 1])?,
+            total_ns: us(n[at + 2])?,
+        })
     };
     let half = if averages { 6 } else { 5 };
     if n.len() != 2 * half {
@@ -237,7 +260,8 @@ fn class(line: &str, averages: bool) -> Option<Class> {
 
 /// `X-R` and `X-W` are one class.
 fn same_class(a: &str, b: &str) -> bool {
-    let bare = |n: &str| n.strip_suffix("-R").or_else(|| n.strip_suffix("-W")).unwrap_or(n).to_owned();
+    let bare =
+        |n: &str| n.strip_suffix("-R").or_else(|| n.strip_suffix("-W")).unwrap_or(n).to_owned();
     bare(a) == bare(b)
 }
 
@@ -248,8 +272,12 @@ impl Times {
         let fresh = before.count == 0;
         Some(Times {
             count,
-            min_ns: self.min_ns.filter(|&ns| count > 0 && (fresh || before.min_ns.is_none_or(|b| ns < b))),
-            max_ns: self.max_ns.filter(|&ns| count > 0 && (fresh || before.max_ns.is_none_or(|b| ns > b))),
+            min_ns: self
+                .min_ns
+                .filter(|&ns| count > 0 && (fresh || before.min_ns.is_none_or(|b| ns < b))),
+            max_ns: self
+                .max_ns
+                .filter(|&ns| count > 0 && (fresh || before.max_ns.is_none_or(|b| ns > b))),
             total_ns: self.total_ns.checked_sub(before.total_ns)?,
         })
     }
@@ -293,7 +321,9 @@ impl Class {
             wait_max_ns: self.wait.max_ns,
             pct_wait: Some(percent(self.wait.total_ns, all_wait_ns)),
             acquired: Some(self.hold.count),
-            miss_rate: (self.hold.count > 0).then(|| (self.wait.count as f64 * 1000.0 / self.hold.count as f64).round() / 1000.0),
+            miss_rate: (self.hold.count > 0).then(|| {
+                (self.wait.count as f64 * 1000.0 / self.hold.count as f64).round() / 1000.0
+            }),
             hold_total_ns: Some(self.hold.total_ns),
             hold_min_ns: self.hold.min_ns,
             hold_avg_ns: self.hold.avg_ns(),
@@ -344,7 +374,15 @@ mod tests {
             ["&mm->mmap_lock-W", "&mm->mmap_lock-R", "(wq_completion)a: b"]
         );
         let w = &stat.classes[0];
-        assert_eq!(w.wait, Times { count: 476, min_ns: Some(1690), max_ns: Some(33_470_360), total_ns: 1_013_275_020 });
+        assert_eq!(
+            w.wait,
+            Times {
+                count: 476,
+                min_ns: Some(1690),
+                max_ns: Some(33_470_360),
+                total_ns: 1_013_275_020
+            }
+        );
         assert_eq!((w.con_bounces, w.acq_bounces, w.hold.count), (159, 208, 795));
         assert_eq!((w.waiters.len(), w.holders.len()), (2, 1));
         let rows = stat.rows(LockBy::Class).unwrap();
@@ -352,9 +390,15 @@ mod tests {
         assert_eq!(rows[2].wait_min_ns, None);
 
         let old = LockStat::parse(V3.as_bytes()).unwrap();
-        assert_eq!(old.classes[0].hold, Times { count: 10, min_ns: Some(100), max_ns: Some(9500), total_ns: 20_000 });
+        assert_eq!(
+            old.classes[0].hold,
+            Times { count: 10, min_ns: Some(100), max_ns: Some(9500), total_ns: 20_000 }
+        );
         let callers = old.rows(LockBy::Caller).unwrap();
-        assert_eq!((callers[0].caller.clone().flatten().as_deref(), callers[0].contended), (Some("do_unlinkat+0x10/0x20"), Some(3)));
+        assert_eq!(
+            (callers[0].caller.clone().flatten().as_deref(), callers[0].contended),
+            (Some("do_unlinkat+0x10/0x20"), Some(3))
+        );
         assert_eq!(callers[0].wait_total_ns, None);
     }
 
@@ -362,10 +406,14 @@ mod tests {
     fn a_pair_is_the_difference() {
         let before = LockStat::parse(V3.as_bytes()).unwrap();
         let mut after = before.clone();
-        after.classes[0].wait = Times { count: 5, min_ns: Some(1000), max_ns: Some(700_000), total_ns: 1_400_500 };
+        after.classes[0].wait =
+            Times { count: 5, min_ns: Some(1000), max_ns: Some(700_000), total_ns: 1_400_500 };
         let diff = after.since(&before).unwrap();
         // The longest is new, the shortest may be an old one.
-        assert_eq!(diff.classes[0].wait, Times { count: 2, min_ns: None, max_ns: Some(700_000), total_ns: 800_000 });
+        assert_eq!(
+            diff.classes[0].wait,
+            Times { count: 2, min_ns: None, max_ns: Some(700_000), total_ns: 800_000 }
+        );
         assert_eq!(before.since(&after), None, "reset in between");
     }
 

@@ -1,10 +1,11 @@
 //! A file mapped into memory, safe to read while others truncate it.
 //!
 //! Mapping saves the copy out of the page cache, which is the largest single cost of reading a
-//! trace: on the 500 MB benchmark recording the page faults of a mapping cost 40 to 60 ms of CPU time,
-//! reading it with `pread` 110 ms. The price is SIGBUS: touching a page that lies behind the end of a file
-//! that has shrunk kills the process. So a handler puts a page of zeros where the file has none any
-//! more, and [`Map::shrank`] tells the reader, to whom zeros are no records, what happened.
+//! trace: on the 500 MB benchmark recording the page faults of a mapping cost 40 to 60 ms of CPU
+//! time, reading it with `pread` 110 ms. The price is SIGBUS: touching a page that lies behind the
+//! end of a file that has shrunk kills the process. So a handler puts a page of zeros where the
+//! file has none any more, and [`Map::shrank`] tells the reader, to whom zeros are no records, what
+//! happened.
 //!
 //! This is the only crate of holdup with `unsafe`: mapping a file, installing the handler, and the
 //! handler itself.
@@ -40,7 +41,12 @@ struct Region {
 
 impl Region {
     const fn new() -> Region {
-        Region { taken: AtomicBool::new(false), start: AtomicUsize::new(0), len: AtomicUsize::new(0), shrank: AtomicBool::new(false) }
+        Region {
+            taken: AtomicBool::new(false),
+            start: AtomicUsize::new(0),
+            len: AtomicUsize::new(0),
+            shrank: AtomicBool::new(false),
+        }
     }
 }
 
@@ -57,7 +63,9 @@ impl Map {
             return None;
         }
         install();
-        let free = |r: &&Region| r.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let free = |r: &&Region| {
+            r.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
         let region = REGIONS.iter().find(free)?;
         // SAFETY: the mapping is private and read-only. The file may change under us: that changes
         // bytes, which readers bounds-check one load at a time and never trust, and removes pages,
@@ -86,8 +94,8 @@ impl Map {
 
     /// The reader has done with these bytes. Once it has with all of a block, the block's pages are
     /// given back (and read from the file again should they be looked at nevertheless): unmapping
-    /// takes as long as some millions of events, and done here it is the decoders' time, not that of
-    /// whoever waits for the process to end.
+    /// takes as long as some millions of events, and done here it is the decoders' time, not that
+    /// of whoever waits for the process to end.
     pub fn done_with(&self, bytes: Range<usize>) {
         let mut at = bytes.start;
         let end = bytes.end.min(self.map.len());
@@ -98,10 +106,12 @@ impl Map {
             let n = end.min(to) - at;
             if self.used[block].fetch_add(n, Ordering::Relaxed) + n == to - from {
                 self.used[block].store(0, Ordering::Relaxed);
-                // SAFETY: the mapping is private and never written to: pages that were dropped
-                // come back from the file with the same content (or, if that has changed, as if they
-                // had not been touched before). A block starts at a page.
-                let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from) };
+                // SAFETY: the mapping is private and never written to: pages that were dropped come
+                // back from the file with the same content (or, if that has changed, as if they had
+                // not been touched before). A block starts at a page.
+                let _ = unsafe {
+                    self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from)
+                };
             }
             at = to;
         }
@@ -127,7 +137,9 @@ fn install() {
                 PAGE.store(page, Ordering::Relaxed);
             }
             let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = on_sigbus as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
+            action.sa_sigaction = on_sigbus
+                as extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void)
+                as usize;
             action.sa_flags = libc::SA_SIGINFO;
             libc::sigemptyset(&mut action.sa_mask);
             libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
@@ -149,7 +161,9 @@ extern "C" fn on_sigbus(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc
             let page = PAGE.load(Ordering::Relaxed);
             let at = address & !(page - 1);
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-            if libc::mmap(at as *mut libc::c_void, page, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED {
+            if libc::mmap(at as *mut libc::c_void, page, libc::PROT_READ, flags, -1, 0)
+                != libc::MAP_FAILED
+            {
                 region.shrank.store(true, Ordering::Relaxed);
                 return;
             }

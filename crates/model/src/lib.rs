@@ -13,7 +13,8 @@
 //! bursts, and the model supposes that they do not ([`OPTIMISM`]).
 
 /// What to say beside a prediction.
-pub const OPTIMISM: &str = "the model's authors find it 2 to 5 % optimistic, up to 10 % at very high demand";
+pub const OPTIMISM: &str =
+    "the model's authors find it 2 to 5 % optimistic, up to 10 % at very high demand";
 
 /// A lock and the processors' appetite for it. Any unit of time, the same for both.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +45,11 @@ impl Lock {
     /// its mean hold time is the unit of time.
     pub fn of_demand(demand: f64) -> Lock {
         let demand = demand.clamp(0.0, 1.0);
-        if demand == 0.0 { Lock { hold: 0.0, think: 1.0 } } else { Lock { hold: 1.0, think: 1.0 / demand - 1.0 } }
+        if demand == 0.0 {
+            Lock { hold: 0.0, think: 1.0 }
+        } else {
+            Lock { hold: 1.0, think: 1.0 / demand - 1.0 }
+        }
     }
 
     /// Part of its time a processor would hold the lock if it were alone: D = x / (x + Z).
@@ -94,7 +99,8 @@ impl Measured {
     /// nothing was acquired.
     pub fn lock(self) -> Option<Lock> {
         let think = f64::from(self.cpus) / self.throughput - self.wait - self.hold;
-        (self.throughput > 0.0 && think >= 0.0 && self.hold >= 0.0).then_some(Lock { hold: self.hold, think })
+        (self.throughput > 0.0 && think >= 0.0 && self.hold >= 0.0)
+            .then_some(Lock { hold: self.hold, think })
     }
 
     /// Processors lost to waiting: L W.
@@ -139,11 +145,22 @@ mod tests {
         for (cpus, rate, hold, wait, demand, measured, predicted) in TABLE_1 {
             let m = Measured { cpus, throughput: rate, hold: hold * 1e-6, wait: wait * 1e-6 };
             let lock = m.lock().unwrap();
-            assert!((lock.demand() * 100.0 - demand).abs() <= 0.1, "{cpus} {rate}: demand {} is not {demand}", lock.demand() * 100.0);
-            assert!(close(m.effective_cpus(), measured), "{cpus} {rate}: measured {} is not {measured}", m.effective_cpus());
+            assert!(
+                (lock.demand() * 100.0 - demand).abs() <= 0.1,
+                "{cpus} {rate}: demand {} is not {demand}",
+                lock.demand() * 100.0
+            );
+            assert!(
+                close(m.effective_cpus(), measured),
+                "{cpus} {rate}: measured {} is not {measured}",
+                m.effective_cpus()
+            );
             for lock in [lock, Lock::of_demand(demand / 100.0)] {
                 let ours = lock.predict(cpus).effective_cpus;
-                assert!(close(ours, predicted), "{cpus} {rate}: predicted {ours} is not {predicted}");
+                assert!(
+                    close(ours, predicted),
+                    "{cpus} {rate}: predicted {ours} is not {predicted}"
+                );
             }
         }
     }
@@ -161,7 +178,11 @@ mod tests {
         let lock = Lock::of_demand(0.05);
         assert!((lock.saturation().unwrap() - 20.0).abs() < 1e-9);
         let (a, b) = (lock.predict(64), lock.predict(128));
-        assert!(b.effective_cpus - a.effective_cpus < 1e-6 && (b.effective_cpus - 20.0).abs() < 1e-6 && b.utilization > 0.999_999);
+        assert!(
+            b.effective_cpus - a.effective_cpus < 1e-6
+                && (b.effective_cpus - 20.0).abs() < 1e-6
+                && b.utilization > 0.999_999
+        );
     }
 
     #[test]

@@ -8,7 +8,10 @@ fn unsupported(what: &str, way_out: &str) -> ErrorKind {
 
 /// A trace of LTTng or barectf.
 pub(crate) fn ctf() -> ErrorKind {
-    unsupported("a CTF trace (LTTng, barectf)", "not read yet; record with perf record or trace-cmd record instead")
+    unsupported(
+        "a CTF trace (LTTng, barectf)",
+        "not read yet; record with perf record or trace-cmd record instead",
+    )
 }
 
 /// What the first bytes look like.
@@ -16,10 +19,16 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     let starts = |magic: &[u8]| head.starts_with(magic);
     let contains = |text: &[u8]| head.windows(text.len()).any(|w| w == text);
     if head.is_empty() {
-        return unsupported("an empty file", "the recording was not finished or went elsewhere; record again");
+        return unsupported(
+            "an empty file",
+            "the recording was not finished or went elsewhere; record again",
+        );
     }
     if head.iter().all(|&b| b == 0) {
-        return unsupported("nothing but zero bytes", "the recording was not finished, or the disk filled up; record again");
+        return unsupported(
+            "nothing but zero bytes",
+            "the recording was not finished, or the disk filled up; record again",
+        );
     }
     for (magic, what, way_out) in MAGIC {
         if starts(magic) {
@@ -30,7 +39,10 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         return ctf();
     }
     if head.get(257..262) == Some(b"ustar") {
-        return unsupported("a tar archive", "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a trace");
+        return unsupported(
+            "a tar archive",
+            "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a trace",
+        );
     }
     if is_etl(head) {
         return unsupported("a Windows event trace (ETL)", "holdup reads traces of Linux");
@@ -40,12 +52,21 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     if is_text(head) {
         if trimmed.starts_with(['{', '[']) {
             if contains(b"traceEvents") || contains(b"\"ph\"") {
-                return unsupported("a Chrome JSON trace", "it lacks the scheduler's events; record with perf, trace-cmd or ftrace");
+                return unsupported(
+                    "a Chrome JSON trace",
+                    "it lacks the scheduler's events; record with perf, trace-cmd or ftrace",
+                );
             }
-            return unsupported("JSON", "holdup reads what perf, trace-cmd or ftrace recorded, not what was made from it");
+            return unsupported(
+                "JSON",
+                "holdup reads what perf, trace-cmd or ftrace recorded, not what was made from it",
+            );
         }
         if trimmed.starts_with('<') {
-            return unsupported("HTML or XML", "holdup reads what perf, trace-cmd or ftrace recorded");
+            return unsupported(
+                "HTML or XML",
+                "holdup reads what perf, trace-cmd or ftrace recorded",
+            );
         }
         return unsupported(
             "text of an unknown kind",
@@ -59,19 +80,36 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         );
     }
     if is_pprof(head) {
-        return unsupported("a pprof profile", "it holds sums, not events; record with perf record");
+        return unsupported(
+            "a pprof profile",
+            "it holds sums, not events; record with perf record",
+        );
     }
     if is_perfetto(head) {
-        return unsupported("a Perfetto trace", "not read yet; traceconv systrace FILE OUT makes ftrace text of it");
+        return unsupported(
+            "a Perfetto trace",
+            "not read yet; traceconv systrace FILE OUT makes ftrace text of it",
+        );
     }
-    unsupported("a file of an unknown kind", "holdup reads what perf record, trace-cmd record or ftrace wrote")
+    unsupported(
+        "a file of an unknown kind",
+        "holdup reads what perf record, trace-cmd record or ftrace wrote",
+    )
 }
 
 /// First bytes that tell, what they tell, and the way out.
 const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"BZh", "bzip2-compressed data", "unpack it on the fly: bzip2 -dc FILE | holdup ... -"),
-    (b"\x04\x22\x4d\x18", "lz4-compressed data", "unpack it on the fly: lz4 -dc FILE | holdup ... -"),
-    (b"\x5d\0\0", "lzma-compressed data", "unpack it on the fly: xz -dc --format=lzma FILE | holdup ... -"),
+    (
+        b"\x04\x22\x4d\x18",
+        "lz4-compressed data",
+        "unpack it on the fly: lz4 -dc FILE | holdup ... -",
+    ),
+    (
+        b"\x5d\0\0",
+        "lzma-compressed data",
+        "unpack it on the fly: xz -dc --format=lzma FILE | holdup ... -",
+    ),
     (b"PK\x05\x06", "an empty zip archive", "name a trace, or an archive with one"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
     (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
@@ -79,8 +117,16 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"2ELIFREP", "a perf.data file of the other byte order", "this build cannot read it"),
     (b"PERFFILE", "a perf.data file from before Linux 2.6.34", "record with a newer perf"),
     (b"\x17\x08\x44tracing", "a trace.dat file", "this build cannot read it"),
-    (b"\xd4\xc3\xb2\xa1", "a packet capture (pcap)", "holdup reads what perf, trace-cmd or ftrace recorded"),
-    (b"\x0a\x0d\x0d\x0a", "a packet capture (pcapng)", "holdup reads what perf, trace-cmd or ftrace recorded"),
+    (
+        b"\xd4\xc3\xb2\xa1",
+        "a packet capture (pcap)",
+        "holdup reads what perf, trace-cmd or ftrace recorded",
+    ),
+    (
+        b"\x0a\x0d\x0d\x0a",
+        "a packet capture (pcapng)",
+        "holdup reads what perf, trace-cmd or ftrace recorded",
+    ),
     (b"SQLite format 3\0", "an SQLite database", "holdup reads the perf.data it was made from"),
     (b"PAR1", "a Parquet file", "holdup reads the trace it was made from"),
     (b"SIMPLEPERF", "a simpleperf report", "holdup reads the perf.data it was made from"),
@@ -109,7 +155,11 @@ fn is_ring_buffer(head: &[u8]) -> bool {
     let (b, used_b) = if head.len() == 4096 { (a, used) } else { page(4096).unwrap_or((0, 0)) };
     // An hour at most lies between two pages of one recording.
     let plausible = |used: u32| (1..=4084).contains(&used);
-    a > 0 && a <= b && b - a < 3_600_000_000_000 && plausible(used) && (plausible(used_b) || used_b == 0)
+    a > 0
+        && a <= b
+        && b - a < 3_600_000_000_000
+        && plausible(used)
+        && (plausible(used_b) || used_b == 0)
 }
 
 /// CTF 2: a JSON text sequence.
@@ -121,7 +171,10 @@ fn is_ctf2(head: &[u8]) -> bool {
 fn is_etl(head: &[u8]) -> bool {
     let Some((size, event)) = head.get(0..4).zip(head.get(72..76)) else { return false };
     let size = u32::from_le_bytes([size[0], size[1], size[2], size[3]]);
-    size % 1024 == 0 && (1024..=16 << 20).contains(&size) && matches!(event[2], 1 | 2 | 10 | 11) && event[3] == 0xc0
+    size % 1024 == 0
+        && (1024..=16 << 20).contains(&size)
+        && matches!(event[2], 1 | 2 | 10 | 11)
+        && event[3] == 0xc0
 }
 
 fn is_text(head: &[u8]) -> bool {
@@ -134,7 +187,8 @@ fn is_pprof(head: &[u8]) -> bool {
     match head {
         [0x0a, length @ 2..=12, 0x08, rest @ ..] => {
             let length = usize::from(*length);
-            rest.get(..length - 1).is_some_and(|body| body.contains(&0x10)) && matches!(rest.get(length - 1), Some(0x0a | 0x12))
+            rest.get(..length - 1).is_some_and(|body| body.contains(&0x10))
+                && matches!(rest.get(length - 1), Some(0x0a | 0x12))
         }
         _ => false,
     }

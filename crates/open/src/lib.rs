@@ -41,12 +41,17 @@ struct Format {
 /// Text comes last: its sniffer is the least certain.
 const FORMATS: &[Format] = &[
     Format {
-        sniff: |head| holdup_perfdata::sniff(head).then_some("the magic number PERFILE2 (perf.data)"),
+        sniff: |head| {
+            holdup_perfdata::sniff(head).then_some("the magic number PERFILE2 (perf.data)")
+        },
         open: |path| Ok(Box::new(holdup_perfdata::open(path)?)),
         stream: |path, stream| Ok(Box::new(holdup_perfdata::open_stream(path, stream)?)),
     },
     Format {
-        sniff: |head| holdup_tracedat::sniff(head).then_some("the magic number 17 08 44 and `tracing` (trace.dat)"),
+        sniff: |head| {
+            holdup_tracedat::sniff(head)
+                .then_some("the magic number 17 08 44 and `tracing` (trace.dat)")
+        },
         open: |path| dat::reader(path, holdup_tracedat::content(path)?),
         stream: |path, stream| dat::reader(path, holdup_tracedat::content_stream(path, stream)?),
     },
@@ -87,7 +92,9 @@ mod text {
     }
     // Where the text does not say which machine it comes from, calls are numbered as on x86_64.
     fn options() -> TextOptions {
-        let syscall_nr = |machine: Option<&str>, name: &str| entry_number(machine.map_or(Arch::X86_64, Arch::from_uname), name);
+        let syscall_nr = |machine: Option<&str>, name: &str| {
+            entry_number(machine.map_or(Arch::X86_64, Arch::from_uname), name)
+        };
         TextOptions { syscall_nr, ..TextOptions::default() }
     }
     pub(super) fn open(path: &Path) -> Result<TextTrace> {
@@ -134,7 +141,11 @@ fn open_stream(path: &Path, mut stream: Stream) -> Result<Box<dyn Reader>> {
     let head = read_head(&mut stream).map_err(|e| ErrorKind::from(e).in_file(path))?;
     let wrapper = Wrapper::of(&head);
     if let Some(wrapper) = wrapper {
-        return open_wrapped(path, wrapper, Input::Stream(Box::new(Cursor::new(head).chain(stream))));
+        return open_wrapped(
+            path,
+            wrapper,
+            Input::Stream(Box::new(Cursor::new(head).chain(stream))),
+        );
     }
     let (format, why) = recognise(&head).map_err(|kind| kind.in_file(path))?;
     Ok(note((format.stream)(path, Box::new(Cursor::new(head).chain(stream)))?, why))
@@ -149,7 +160,11 @@ fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box
     while let Some(wrapper) = next {
         if layers.len() == LAYERS {
             let what = format!("a trace wrapped more than {LAYERS} times");
-            return Err(ErrorKind::Unsupported { what, way_out: format!("unpack it first: {}", outermost.command()) }.in_file(path));
+            return Err(ErrorKind::Unsupported {
+                what,
+                way_out: format!("unpack it first: {}", outermost.command()),
+            }
+            .in_file(path));
         }
         layers.push(wrapper);
         let unpacked = wrapper.unwrap(input, &meter).and_then(|mut stream| {
@@ -158,13 +173,16 @@ fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box
         });
         let stream = unpacked.map_err(|kind| not_unpacked(kind, wrapper, &meter).in_file(path))?;
         next = Wrapper::of(&head);
-        input = Input::Stream(Box::new(Cursor::new(std::mem::take(&mut head).into_boxed_slice()).chain(stream)));
+        input = Input::Stream(Box::new(
+            Cursor::new(std::mem::take(&mut head).into_boxed_slice()).chain(stream),
+        ));
         if next.is_none() {
             break;
         }
     }
     let Input::Stream(mut stream) = input else { return Err(io_other(path)) };
-    let head = read_head(&mut stream).map_err(|e| not_unpacked(e.into(), outermost, &meter).in_file(path))?;
+    let head = read_head(&mut stream)
+        .map_err(|e| not_unpacked(e.into(), outermost, &meter).in_file(path))?;
     let names: Vec<&str> = layers.iter().rev().map(|w| w.name()).collect();
     let names = names.join(" in ");
     let (format, why) = recognise(&head).map_err(|kind| inside(kind, &names).in_file(path))?;
@@ -174,7 +192,10 @@ fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box
     info.format = format!("{} in {names}", info.format);
     if let Some(damage) = meter.damage() {
         quality.add(QualityCode::Truncated, 1);
-        info.extra.push(("unpacking".to_owned(), format!("stopped before the end of the {names} data: {damage}")));
+        info.extra.push((
+            "unpacking".to_owned(),
+            format!("stopped before the end of the {names} data: {damage}"),
+        ));
     }
     Ok(note(reader, &format!("{why}, inside {names} (magic number)")))
 }
@@ -186,7 +207,9 @@ fn io_other(path: &Path) -> ReadError {
 /// A refusal says that it is about what the wrapper holds.
 fn inside(kind: ErrorKind, names: &str) -> ErrorKind {
     match kind {
-        ErrorKind::Unsupported { what, way_out } => ErrorKind::Unsupported { what: format!("{what} (inside {names})"), way_out },
+        ErrorKind::Unsupported { what, way_out } => {
+            ErrorKind::Unsupported { what: format!("{what} (inside {names})"), way_out }
+        }
         other => other,
     }
 }
@@ -195,18 +218,33 @@ fn inside(kind: ErrorKind, names: &str) -> ErrorKind {
 fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
     let way_out = format!("if that is right, unpack it first: {}", wrapper.command());
     if meter.is_too_much() {
-        let what = format!("{} bytes of {} data that unpack to more than {RATIO} times as much", meter.bytes_read(), wrapper.name());
-        return ErrorKind::Unsupported { what: format!("{what} and {} GiB", ALLOWANCE >> 30), way_out };
+        let what = format!(
+            "{} bytes of {} data that unpack to more than {RATIO} times as much",
+            meter.bytes_read(),
+            wrapper.name()
+        );
+        return ErrorKind::Unsupported {
+            what: format!("{what} and {} GiB", ALLOWANCE >> 30),
+            way_out,
+        };
     }
     match (kind, meter.damage()) {
         (ErrorKind::Io(e), _) if e.kind() == io::ErrorKind::StorageFull => ErrorKind::Unsupported {
             what: "no room for the unpacked trace in the folder for temporary files".to_owned(),
-            way_out: format!("point TMPDIR at a larger disk, or unpack it there: {}", wrapper.command()),
+            way_out: format!(
+                "point TMPDIR at a larger disk, or unpack it there: {}",
+                wrapper.command()
+            ),
         },
         // The decoders report what is wrong with the data as errors of reading.
         (ErrorKind::Io(e), _) if e.raw_os_error().is_none() => {
             let record = Some(format!("{} data", wrapper.name()));
-            ErrorKind::malformed(meter.bytes_read(), record, "data that can be unpacked", format!("{e}; try: {}", wrapper.command()))
+            ErrorKind::malformed(
+                meter.bytes_read(),
+                record,
+                "data that can be unpacked",
+                format!("{e}; try: {}", wrapper.command()),
+            )
         }
         (kind, Some(damage)) => {
             let record = Some(format!("{} data", wrapper.name()));
@@ -234,16 +272,23 @@ fn note(mut reader: Box<dyn Reader>, why: &str) -> Box<dyn Reader> {
 fn open_directory(path: &Path) -> Result<Box<dyn Reader>> {
     let has = |name: &str| path.join(name).exists();
     if has("data") {
-        return Ok(note(Box::new(holdup_perfdata::open(path)?), "a folder with a file called data (perf record --threads)"));
+        return Ok(note(
+            Box::new(holdup_perfdata::open(path)?),
+            "a folder with a file called data (perf record --threads)",
+        ));
     }
     if ["traces", "per_cpu", "cpu0"].into_iter().any(has) {
-        return Ok(note(Box::new(holdup_tracedat::open_raw_dir(path)?), "a folder with one file per CPU (trace_pipe_raw)"));
+        return Ok(note(
+            Box::new(holdup_tracedat::open_raw_dir(path)?),
+            "a folder with one file per CPU (trace_pipe_raw)",
+        ));
     }
     if ["metadata", "kernel/metadata", "ust/metadata"].into_iter().any(has) {
         return Err(foreign::ctf().in_file(path));
     }
     let what = "a directory that is no trace".to_owned();
-    Err(ErrorKind::Unsupported { what, way_out: "name the trace file in it".to_owned() }.in_file(path))
+    Err(ErrorKind::Unsupported { what, way_out: "name the trace file in it".to_owned() }
+        .in_file(path))
 }
 
 fn recognise(head: &[u8]) -> Result<(&'static Format, &'static str), ErrorKind> {

@@ -47,7 +47,10 @@ impl Wrapper {
 
     /// zstd files may begin with a frame to be skipped (`pzstd`, seekable zstd).
     fn skippable(self, head: &[u8]) -> bool {
-        self == Wrapper::Zstd && head.len() > 4 && head[0] & 0xf0 == 0x50 && head[1..4] == [0x2a, 0x4d, 0x18]
+        self == Wrapper::Zstd
+            && head.len() > 4
+            && head[0] & 0xf0 == 0x50
+            && head[1..4] == [0x2a, 0x4d, 0x18]
     }
 
     /// As the name of the format shows it.
@@ -76,11 +79,16 @@ impl Wrapper {
             Wrapper::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(buffered(input, meter))),
             Wrapper::Xz => {
                 // CONCATENATED: a file may be several streams, one behind the other.
-                let stream =
-                    liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, liblzma::stream::CONCATENATED).map_err(io::Error::from)?;
+                let stream = liblzma::stream::Stream::new_stream_decoder(
+                    XZ_MEMORY,
+                    liblzma::stream::CONCATENATED,
+                )
+                .map_err(io::Error::from)?;
                 Box::new(liblzma::bufread::XzDecoder::new_stream(buffered(input, meter), stream))
             }
-            Wrapper::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(buffered(input, meter))?),
+            Wrapper::Zstd => {
+                Box::new(zstd::stream::read::Decoder::with_buffer(buffered(input, meter))?)
+            }
             Wrapper::Zip => zip::open(input.into_file()?, meter)?,
         };
         Ok(Box::new(Guard { stream, meter: meter.clone(), out: 0, ended: false }))
@@ -132,7 +140,10 @@ pub(crate) struct Meter {
 impl Meter {
     /// Count what is read of `stream` if it is the file's own.
     pub(crate) fn metered(self: &Arc<Meter>, stream: Stream) -> Metered {
-        Metered { stream, meter: (self.layers.fetch_add(1, Ordering::Relaxed) == 0).then(|| self.clone()) }
+        Metered {
+            stream,
+            meter: (self.layers.fetch_add(1, Ordering::Relaxed) == 0).then(|| self.clone()),
+        }
     }
 
     /// Bytes of the file read so far.
@@ -208,7 +219,10 @@ impl Read for Guard {
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => Err(e),
             Err(e) => {
-                if self.out == 0 || self.meter.io_failed.load(Ordering::Relaxed) || self.meter.is_too_much() {
+                if self.out == 0
+                    || self.meter.io_failed.load(Ordering::Relaxed)
+                    || self.meter.is_too_much()
+                {
                     return Err(e);
                 }
                 self.ended = true;
@@ -238,7 +252,8 @@ mod tests {
         let meter = Arc::new(Meter::default());
         let mut metered = meter.metered(Box::new(&b"x"[..]));
         io::copy(&mut metered, &mut io::sink()).unwrap();
-        let mut guard = Guard { stream: Box::new(Bomb), meter: meter.clone(), out: 0, ended: false };
+        let mut guard =
+            Guard { stream: Box::new(Bomb), meter: meter.clone(), out: 0, ended: false };
         assert!(io::copy(&mut guard, &mut io::sink()).is_err());
         assert!(meter.is_too_much() && meter.damage().is_none());
         assert!((ALLOWANCE..ALLOWANCE + (1 << 20)).contains(&guard.out), "{}", guard.out);

@@ -40,28 +40,44 @@ pub(crate) fn open(file: File, meter: &Arc<Meter>) -> Result<Stream, ErrorKind> 
             }
         }
         None => {
-            meter.note_damage("the end of the archive, which holds its directory, is missing".into());
+            meter.note_damage(
+                "the end of the archive, which holds its directory, is missing".into(),
+            );
             first_entry(&file, len)?
         }
     };
-    let unsupported = |what: String| ErrorKind::Unsupported { what, way_out: "unpack it: unzip FILE, or 7z x FILE".into() };
+    let unsupported = |what: String| ErrorKind::Unsupported {
+        what,
+        way_out: "unpack it: unzip FILE, or 7z x FILE".into(),
+    };
     if entry.encrypted {
         return Err(unsupported(format!("a zip archive whose entry {} is encrypted", entry.name)));
     }
     let header = read_at(&file, entry.header, 30)?;
     if !header.starts_with(b"PK\x03\x04") || header.len() < 30 {
-        return Err(ErrorKind::malformed(entry.header, Some("zip".into()), "the header of an entry (PK\\x03\\x04)", "something else"));
+        return Err(ErrorKind::malformed(
+            entry.header,
+            Some("zip".into()),
+            "the header of an entry (PK\\x03\\x04)",
+            "something else",
+        ));
     }
     let start = entry.header + 30 + u64::from(u16_at(&header, 26)) + u64::from(u16_at(&header, 28));
     let mut file = file;
     file.seek(SeekFrom::Start(start))?;
-    let data = BufReader::with_capacity(64 << 10, meter.metered(Box::new(file.take(entry.compressed))));
+    let data =
+        BufReader::with_capacity(64 << 10, meter.metered(Box::new(file.take(entry.compressed))));
     Ok(match entry.method {
         0 => Box::new(data),
         8 => Box::new(flate2::bufread::DeflateDecoder::new(data)),
         93 => Box::new(zstd::stream::read::Decoder::with_buffer(data)?),
         95 => Box::new(liblzma::bufread::XzDecoder::new(data)),
-        other => return Err(unsupported(format!("a zip archive whose entry {} is compressed by method {other}", entry.name))),
+        other => {
+            return Err(unsupported(format!(
+                "a zip archive whose entry {} is compressed by method {other}",
+                entry.name
+            )));
+        }
     })
 }
 
@@ -84,8 +100,13 @@ fn not_one(n: usize, entries: &[Entry]) -> ErrorKind {
 fn directory(file: &File, len: u64) -> Result<Option<Vec<Entry>>, ErrorKind> {
     let tail_at = len.saturating_sub(TAIL);
     let tail = read_at(file, tail_at, TAIL)?;
-    let is_end = |at: usize| tail[at..].starts_with(b"PK\x05\x06") && tail.len() - at == 22 + usize::from(u16_at(&tail[at..], 20));
-    let Some(at) = (0..tail.len().saturating_sub(21)).rev().find(|&at| is_end(at)) else { return Ok(None) };
+    let is_end = |at: usize| {
+        tail[at..].starts_with(b"PK\x05\x06")
+            && tail.len() - at == 22 + usize::from(u16_at(&tail[at..], 20))
+    };
+    let Some(at) = (0..tail.len().saturating_sub(21)).rev().find(|&at| is_end(at)) else {
+        return Ok(None);
+    };
     let end = &tail[at..];
     let (mut size, mut offset) = (u64::from(u32_at(end, 12)), u64::from(u32_at(end, 16)));
     if size == 0xffff_ffff || offset == 0xffff_ffff || u16_at(end, 10) == 0xffff {
@@ -103,7 +124,8 @@ fn directory(file: &File, len: u64) -> Result<Option<Vec<Entry>>, ErrorKind> {
     while rest.len() >= 46 && rest.starts_with(b"PK\x01\x02") {
         let lengths = [28, 30, 32].map(|o| usize::from(u16_at(rest, o)));
         let Some(after) = rest.get(46 + lengths.iter().sum::<usize>()..) else { break };
-        let (name, extra) = (&rest[46..46 + lengths[0]], &rest[46 + lengths[0]..46 + lengths[0] + lengths[1]]);
+        let (name, extra) =
+            (&rest[46..46 + lengths[0]], &rest[46 + lengths[0]..46 + lengths[0] + lengths[1]]);
         let mut entry = Entry {
             name: String::from_utf8_lossy(name).into_owned(),
             encrypted: u16_at(rest, 8) & 1 != 0,
@@ -145,7 +167,12 @@ fn large(entry: &mut Entry, uncompressed: u32, mut extra: &[u8]) {
 fn first_entry(file: &File, len: u64) -> Result<Entry, ErrorKind> {
     let header = read_at(file, 0, 30)?;
     if header.len() < 30 {
-        return Err(ErrorKind::malformed(0, Some("zip".into()), "the header of an entry", format!("{len} bytes")));
+        return Err(ErrorKind::malformed(
+            0,
+            Some("zip".into()),
+            "the header of an entry",
+            format!("{len} bytes"),
+        ));
     }
     let name = read_at(file, 30, u64::from(u16_at(&header, 26)))?;
     // Bit 3: the sizes stand behind the data.

@@ -39,24 +39,37 @@ fn file(text: &str) -> Vec<u8> {
 
 #[test]
 fn the_text_is_read_and_the_file_tells_the_machine() {
-    let [plain, packed] = [file(TEXT), zstd::encode_all(file(TEXT).as_slice(), 1).unwrap()].map(|bytes| {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), bytes).unwrap();
-        file
-    });
+    let [plain, packed] =
+        [file(TEXT), zstd::encode_all(file(TEXT).as_slice(), 1).unwrap()].map(|bytes| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            file
+        });
     for path in [plain.path(), packed.path()] {
         let reader = holdup_open::open(path).unwrap();
         let info = reader.info();
-        assert!(info.format.starts_with("trace.dat v6, text of a latency tracer"), "{}", info.format);
-        assert_eq!((info.hostname.as_deref(), info.arch.as_deref(), info.cpus_online), (Some("box"), Some("x86_64"), Some(4)));
+        assert!(
+            info.format.starts_with("trace.dat v6, text of a latency tracer"),
+            "{}",
+            info.format
+        );
+        assert_eq!(
+            (info.hostname.as_deref(), info.arch.as_deref(), info.cpus_online),
+            (Some("box"), Some("x86_64"), Some(4))
+        );
         assert_eq!(info.tasks.len(), 1);
         assert!(info.extra[0].1.contains("17 08 44"), "{:?}", info.extra[0]);
         let mut switches = 0;
-        let quality = merge::drive(&*reader, 1, &mut |events: &[holdup_trace::Event], _: &Batch| {
-            switches += events.iter().filter(|e| matches!(e.what, What::Switch { .. })).count();
-            ControlFlow::Continue(())
-        });
-        assert_eq!((switches, quality.unwrap().entries().len()), (2, 1), "microseconds, nothing else");
+        let quality =
+            merge::drive(&*reader, 1, &mut |events: &[holdup_trace::Event], _: &Batch| {
+                switches += events.iter().filter(|e| matches!(e.what, What::Switch { .. })).count();
+                ControlFlow::Continue(())
+            });
+        assert_eq!(
+            (switches, quality.unwrap().entries().len()),
+            (2, 1),
+            "microseconds, nothing else"
+        );
     }
 }
 

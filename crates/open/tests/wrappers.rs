@@ -122,14 +122,22 @@ fn keys(reader: &dyn Reader) -> Vec<(u64, u32, u16, u16)> {
 
 /// A way to wrap.
 type Wrap = fn(&[u8]) -> Vec<u8>;
-const WRAPS: [(&str, Wrap); 4] = [("gzip", gz), ("xz", xz), ("zstd", zst), ("zip", |data| zip(&[("dir/", b""), ("dir/trace", data)]))];
+const WRAPS: [(&str, Wrap); 4] = [
+    ("gzip", gz),
+    ("xz", xz),
+    ("zstd", zst),
+    ("zip", |data| zip(&[("dir/", b""), ("dir/trace", data)])),
+];
 
 #[test]
 fn every_format_in_every_wrapper() {
     let traces = [
         ("ftrace text", text(3000)),
         ("perf.data", fixture("ser_flock_c4/perf.data")),
-        ("trace.dat v7", zstd::decode_all(&fixture("tracedat-small/imb_single_c2.trace.dat.zst")[..]).unwrap()),
+        (
+            "trace.dat v7",
+            zstd::decode_all(&fixture("tracedat-small/imb_single_c2.trace.dat.zst")[..]).unwrap(),
+        ),
     ];
     for (format, data) in &traces {
         let bare = open(data).unwrap();
@@ -140,7 +148,11 @@ fn every_format_in_every_wrapper() {
             let reader = open(&wrap(data)).unwrap();
             assert_eq!(reader.info().format, format!("{format} in {name}"));
             let why = &reader.info().extra[0];
-            assert!(why.0 == "recognised by" && why.1.ends_with(&format!(", inside {name} (magic number)")), "{why:?}");
+            assert!(
+                why.0 == "recognised by"
+                    && why.1.ends_with(&format!(", inside {name} (magic number)")),
+                "{why:?}"
+            );
             assert!(keys(&*reader) == want, "{format} in {name}");
             assert_eq!(reader.quality().count(QualityCode::Truncated), 0);
             for (outer, again) in WRAPS {
@@ -168,7 +180,10 @@ fn members_one_behind_the_other_are_read_through() {
 #[test]
 fn archives_with_several_files_name_them() {
     let message = refusal(&zip(&[("a/trace.dat", b"x"), ("b/readme", b"y")]));
-    assert!(message.contains("2 files (a/trace.dat, b/readme)") && message.contains("unzip -p"), "{message}");
+    assert!(
+        message.contains("2 files (a/trace.dat, b/readme)") && message.contains("unzip -p"),
+        "{message}"
+    );
     let message = refusal(&zip(&[("only/", b"")]));
     assert!(message.contains("without files"), "{message}");
     let trace = text(20);
@@ -182,7 +197,10 @@ fn what_a_wrapper_holds_is_named_too() {
     let mut tar = vec![b'a'; 512];
     tar[257..262].copy_from_slice(b"ustar");
     let message = refusal(&gz(&tar));
-    assert!(message.contains("a tar archive (inside gzip)") && message.contains("tar xf"), "{message}");
+    assert!(
+        message.contains("a tar archive (inside gzip)") && message.contains("tar xf"),
+        "{message}"
+    );
     assert!(refusal(&zst(b"")).contains("an empty file"));
 }
 

@@ -96,7 +96,8 @@ impl Analysis {
 
     /// Name of a system call on the recorded machine.
     pub fn call_name(&self, nr: u32) -> String {
-        holdup_syscalls::name(self.engine.arch, nr).map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)
+        holdup_syscalls::name(self.engine.arch, nr)
+            .map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)
     }
 
     pub(crate) fn wanted(&self, t: &Thread) -> bool {
@@ -110,8 +111,8 @@ impl Analysis {
         self.capabilities.switches
     }
 
-    /// For each system call the sum of the squares of the threads' numbers of it: over the square of the
-    /// sum, how often two calls drawn by lot are the same thread's.
+    /// For each system call the sum of the squares of the threads' numbers of it: over the square
+    /// of the sum, how often two calls drawn by lot are the same thread's.
     pub fn squares_of_calls(&self) -> BTreeMap<u32, u128> {
         let mut squares = BTreeMap::new();
         for (nr, stats) in self.threads().flat_map(|(_, t)| t.calls.iter()) {
@@ -166,7 +167,13 @@ impl Analysis {
                     errnos: s
                         .errnos
                         .iter()
-                        .map(|&(e, n)| (holdup_syscalls::errno_name(e as u32).map_or_else(|| format!("errno_{e}"), str::to_owned), n))
+                        .map(|&(e, n)| {
+                            (
+                                holdup_syscalls::errno_name(e as u32)
+                                    .map_or_else(|| format!("errno_{e}"), str::to_owned),
+                                n,
+                            )
+                        })
                         .collect(),
                 }
             })
@@ -187,7 +194,10 @@ impl Analysis {
         let lock_times = self.lock_times();
         let mut groups: BTreeMap<GroupKey, Sum> = BTreeMap::new();
         for (slot, t) in self.threads() {
-            if t.running_ns == 0 && t.voluntary + t.involuntary == 0 && t.calls.iter().next().is_none() {
+            if t.running_ns == 0
+                && t.voluntary + t.involuntary == 0
+                && t.calls.iter().next().is_none()
+            {
                 continue; // known by name only
             }
             let sum = groups.entry(self.group_key(by, slot, t)).or_default();
@@ -204,9 +214,14 @@ impl Analysis {
             r.combined_ns += t.user_ns + t.kernel_ns;
             let split = caps.syscalls || t.is_kthread();
             r.app_ns += t.user_ns;
-            r.kernel_ns = if split || r.kernel_ns.is_some() { Some(r.kernel_ns.unwrap_or(0) + t.kernel_ns) } else { None };
+            r.kernel_ns = if split || r.kernel_ns.is_some() {
+                Some(r.kernel_ns.unwrap_or(0) + t.kernel_ns)
+            } else {
+                None
+            };
             r.interrupted_ns += t.irq_ns;
-            r.runnable_ns = caps.wakeups.then(|| r.runnable_ns.unwrap_or(0) + t.woken_ns + t.preempted_ns);
+            r.runnable_ns =
+                caps.wakeups.then(|| r.runnable_ns.unwrap_or(0) + t.woken_ns + t.preempted_ns);
             r.blocked_ns += t.blocked_ns;
             r.switches += t.voluntary + t.involuntary;
             r.voluntary += t.voluntary;
@@ -221,7 +236,9 @@ impl Analysis {
                 let t = self.thread(sum.slot?);
                 let by_command = by == Group::Command;
                 let ratio = |part: fn((Nanos, Nanos, Nanos)) -> Nanos| {
-                    sum.locks.filter(|l| l.2 > 0).map(|l| (part(l) as f64 * 10_000.0 / l.2 as f64).round() / 10_000.0)
+                    sum.locks
+                        .filter(|l| l.2 > 0)
+                        .map(|l| (part(l) as f64 * 10_000.0 / l.2 as f64).round() / 10_000.0)
                 };
                 Some(ProcRow {
                     lock_ratio: ratio(|l| l.0),
@@ -312,9 +329,10 @@ impl Analysis {
                     IrqKind::Irq => ("irq", given),
                     IrqKind::Vector => ("irq", given),
                     IrqKind::Softirq => ("softirq", softirq_name(id)),
-                    IrqKind::Work if given.is_empty() => {
-                        ("workqueue", self.functions.get(&id).cloned().unwrap_or_else(|| format!("{id:#x}")))
-                    }
+                    IrqKind::Work if given.is_empty() => (
+                        "workqueue",
+                        self.functions.get(&id).cloned().unwrap_or_else(|| format!("{id:#x}")),
+                    ),
                     IrqKind::Work => ("workqueue", given),
                 };
                 IrqRow {
@@ -331,11 +349,15 @@ impl Analysis {
             })
             .collect();
         // Interned ids must not decide the order.
-        rows.sort_by(|a, b| (a.kind, &a.name, a.cpu, a.count, a.total_ns).cmp(&(b.kind, &b.name, b.cpu, b.count, b.total_ns)));
+        rows.sort_by(|a, b| {
+            (a.kind, &a.name, a.cpu, a.count, a.total_ns)
+                .cmp(&(b.kind, &b.name, b.cpu, b.count, b.total_ns))
+        });
         rows
     }
 
-    /// Time during which at least one work item with this function (the id of its row) was in progress.
+    /// Time during which at least one work item with this function (the id of its row) was in
+    /// progress.
     pub fn work_busy_ns(&self, id: u64) -> Nanos {
         self.engine.irqs.busy.get(&id).map_or(0, |b| b.total)
     }
@@ -346,10 +368,16 @@ impl Analysis {
         let caps = &self.capabilities;
         let rows = self.cpu_rows();
         let row = |cpu: Option<u16>| {
-            let mine: Vec<&CpuRow> = rows.iter().filter(|r| cpu.is_none_or(|c| r.cpu == c)).collect();
+            let mine: Vec<&CpuRow> =
+                rows.iter().filter(|r| cpu.is_none_or(|c| r.cpu == c)).collect();
             let sum = |f: &dyn Fn(&CpuRow) -> u64| mine.iter().map(|r| f(r)).sum::<u64>();
             let capacity = sum(&|r| r.wall_ns);
-            let sys = sum(&|r| r.kernel_ns.unwrap_or(0) + r.kthread_ns + r.irq_ns.unwrap_or(0) + r.softirq_ns.unwrap_or(0));
+            let sys = sum(&|r| {
+                r.kernel_ns.unwrap_or(0)
+                    + r.kthread_ns
+                    + r.irq_ns.unwrap_or(0)
+                    + r.softirq_ns.unwrap_or(0)
+            });
             let wio = sum(&|r| r.iowait_ns);
             let mut n = crate::cpus::Counts::default();
             for r in &mine {
@@ -375,8 +403,9 @@ impl Analysis {
                 fork_per_s: caps.lifecycle.then(|| per_second(n.forks, wall)),
                 exec_per_s: caps.lifecycle.then(|| per_second(n.execs, wall)),
                 cswch_per_s: self.sees_switches().then(|| per_second(sum(&|r| r.switches), wall)),
-                runq_sz: (system && blame.occupied_ns > 0)
-                    .then(|| (blame.queue_ns as f64 * 1000.0 / blame.occupied_ns as f64).round() / 1000.0),
+                runq_sz: (system && blame.occupied_ns > 0).then(|| {
+                    (blame.queue_ns as f64 * 1000.0 / blame.occupied_ns as f64).round() / 1000.0
+                }),
                 pct_runocc: system.then(|| percent(blame.occupied_ns, wall)),
                 sema_per_s: syscall_rate(n.semas),
                 msg_per_s: syscall_rate(n.msgs),
@@ -392,7 +421,8 @@ impl Analysis {
 
     /// Every wait that may explain idle CPUs, grouped by cause, call and waker.
     pub fn wait_rows(&self) -> Vec<WaitRow> {
-        let mut rows: Vec<(WaitKey, WaitSum)> = self.engine.blame.waits.iter().map(|(k, s)| (*k, *s)).collect();
+        let mut rows: Vec<(WaitKey, WaitSum)> =
+            self.engine.blame.waits.iter().map(|(k, s)| (*k, *s)).collect();
         rows.sort_by_key(|r| r.0);
         rows.into_iter()
             .map(|(k, sum)| WaitRow {
@@ -449,7 +479,10 @@ impl Analysis {
     /// thousandths.
     pub fn full(&self) -> (Nanos, u64) {
         let blame = &self.engine.blame;
-        (blame.full_ns, (blame.full_queue_ns * 1000).checked_div(blame.full_ns as u128).unwrap_or(0) as u64)
+        (
+            blame.full_ns,
+            (blame.full_queue_ns * 1000).checked_div(blame.full_ns as u128).unwrap_or(0) as u64,
+        )
     }
 
     fn group_key(&self, by: Group, slot: Slot, t: &Thread) -> GroupKey {
@@ -477,6 +510,9 @@ fn pid_of(t: &Thread) -> Option<u32> {
 
 /// `include/linux/interrupt.h`, `softirq_to_name`.
 fn softirq_name(vec: u64) -> String {
-    const NAMES: [&str; 10] = ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    const NAMES: [&str; 10] = [
+        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
+        "RCU",
+    ];
     NAMES.get(vec as usize).map_or_else(|| format!("softirq_{vec}"), |n| (*n).to_owned())
 }

@@ -50,7 +50,14 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Cause; 6] = [Cause::ThreadSync, Cause::KernelService, Cause::KernelLock, Cause::Io, Cause::External, Cause::Unknown];
+    pub const ALL: [Cause; 6] = [
+        Cause::ThreadSync,
+        Cause::KernelService,
+        Cause::KernelLock,
+        Cause::Io,
+        Cause::External,
+        Cause::Unknown,
+    ];
 
     /// Last part of its path in the ledger.
     pub fn path(self) -> &'static str {
@@ -150,7 +157,8 @@ impl Blame {
             let scheduler = self.idle.min(self.runnable);
             if scheduler > 0 {
                 self.scheduler_ns += scheduler as u64 * span;
-                self.ready += ((scheduler as u128) << FRACTION) / self.runnable as u128 * span as u128;
+                self.ready +=
+                    ((scheduler as u128) << FRACTION) / self.runnable as u128 * span as u128;
             }
             let shared = (self.idle - scheduler).min(self.waiting);
             if shared > 0 {
@@ -230,7 +238,8 @@ impl Blame {
 
     /// Idle time with runnable threads elsewhere, that is not part of a wait.
     pub(crate) fn scheduler_left_ns(&self) -> Nanos {
-        let moved = (self.moved >> FRACTION) as Nanos + (self.moved & ((1 << FRACTION) - 1) != 0) as Nanos;
+        let moved =
+            (self.moved >> FRACTION) as Nanos + (self.moved & ((1 << FRACTION) - 1) != 0) as Nanos;
         self.scheduler_ns.saturating_sub(moved)
     }
 

@@ -12,8 +12,9 @@
 //!   longer ones abound. A gap that an end by the same thread closes tells nothing but that no
 //!   other thread ended a call meanwhile (it is censored, in the words of survival analysis).
 //! * **Is the CPU taken away?** A hypervisor that does makes some pieces very long and leaves the
-//!   others as they are: the mean of the application's own stretches against that of the undisturbed.
-//!   (Whether the machine itself gets slower is asked thread by thread, in [`crate::stretches`].)
+//!   others as they are: the mean of the application's own stretches against that of the
+//!   undisturbed. (Whether the machine itself gets slower is asked thread by thread, in
+//!   [`crate::stretches`].)
 //!
 //! Stretches are alike if they lead to the same system call. Their time is that on a CPU outside
 //! the kernel and interrupts.
@@ -30,7 +31,8 @@ const MAX_NR: u32 = 4096;
 /// How close together calls of different threads end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exclusion {
-    /// Calls that ended so soon after another thread's that two could not have done so under one lock.
+    /// Calls that ended so soon after another thread's that two could not have done so under one
+    /// lock.
     pub observed: f64,
     /// As many as there would be if ends were as frequent as at somewhat longer gaps.
     pub expected: f64,
@@ -129,9 +131,18 @@ impl CostTable {
         }
     }
 
-    /// A call that took `cpu_ns` ended. Who `slept` was woken by others, in whatever order they do that.
+    /// A call that took `cpu_ns` ended. Who `slept` was woken by others, in whatever order they do
+    /// that.
     #[inline]
-    pub(crate) fn call(&mut self, nr: u32, now: Nanos, slot: Slot, cpu_ns: Nanos, alone: bool, slept: bool) {
+    pub(crate) fn call(
+        &mut self,
+        nr: u32,
+        now: Nanos,
+        slot: Slot,
+        cpu_ns: Nanos,
+        alone: bool,
+        slept: bool,
+    ) {
         let Some(c) = self.entry(nr) else { return };
         if alone { &mut c.alone } else { &mut c.company }.add(cpu_ns);
         if !slept && let Some((end, by)) = c.last_end.replace((now, slot)) {
@@ -170,7 +181,9 @@ mod tests {
         let mut table = CostTable::default();
         let (mut ts, mut random) = (0u64, 1u64);
         for _ in 0..4000 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let uniform = ((random >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
             ts += (-uniform.ln() * 20_000.0) as u64;
             table.call(1, ts, Slot(1 + (random >> 7) as u32 % 2), 10_000, true, false);

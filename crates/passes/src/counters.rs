@@ -39,7 +39,8 @@ impl Counts {
 
     /// Cycles per instruction, from at least so many samples of each.
     pub fn per_instruction(&self, samples: u64) -> Option<f64> {
-        (self.instructions > 0 && self.samples.iter().all(|&n| n >= samples)).then(|| self.cycles as f64 / self.instructions as f64)
+        (self.instructions > 0 && self.samples.iter().all(|&n| n >= samples))
+            .then(|| self.cycles as f64 / self.instructions as f64)
     }
 }
 
@@ -95,7 +96,10 @@ impl Counters {
         let mut kinds: Vec<Option<Kind>> = events.iter().map(kind).collect();
         // One count of misses is enough.
         if kinds.iter().flatten().any(|k| k.counter == Counter::CacheMisses) {
-            kinds.iter_mut().filter(|k| k.is_some_and(|k| k.counter == Counter::LlcMisses)).for_each(|k| *k = None);
+            kinds
+                .iter_mut()
+                .filter(|k| k.is_some_and(|k| k.counter == Counter::LlcMisses))
+                .for_each(|k| *k = None);
         }
         Counters { kinds, threads: BTreeMap::new() }
     }
@@ -106,7 +110,8 @@ impl Counters {
         self.kinds.get(id.0 as usize).is_some_and(Option::is_some)
     }
 
-    /// A sample: `period` more while `slot` was on a CPU. `user`: the program's own code was running.
+    /// A sample: `period` more while `slot` was on a CPU. `user`: the program's own code was
+    /// running.
     pub(crate) fn sample(&mut self, id: EventId, slot: Slot, period: u64, user: bool, quarter: u8) {
         let Some(kind) = self.kinds.get(id.0 as usize).copied().flatten() else { return };
         if !kind.user.unwrap_or(user) {
@@ -161,7 +166,12 @@ mod tests {
 
     #[test]
     fn sums_are_of_user_mode() {
-        let mut c = Counters::new(&[event("cycles"), event("instructions:u"), event("LLC-load-misses"), event("cache-misses")]);
+        let mut c = Counters::new(&[
+            event("cycles"),
+            event("instructions:u"),
+            event("LLC-load-misses"),
+            event("cache-misses"),
+        ]);
         c.sample(EventId(0), Slot(1), 1000, true, 2);
         c.sample(EventId(0), Slot(1), 5000, false, 2);
         c.sample(EventId(1), Slot(1), 500, false, 2);
@@ -170,7 +180,10 @@ mod tests {
         c.sample(EventId(9), Slot(1), 9, true, 2);
         let rows: Vec<_> = c.rows().collect();
         assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].1[2], Counts { cycles: 1000, instructions: 500, misses: 9, stalled: 0, samples: [1, 1] });
+        assert_eq!(
+            rows[0].1[2],
+            Counts { cycles: 1000, instructions: 500, misses: 9, stalled: 0, samples: [1, 1] }
+        );
         assert_eq!(rows[0].1[2].per_instruction(1), Some(2.0));
         assert_eq!(rows[0].1[2].per_instruction(2), None);
     }

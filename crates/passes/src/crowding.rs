@@ -73,7 +73,8 @@ impl Crowding {
     /// `cpu_ns` of it not interrupted.
     #[inline(always)]
     pub(crate) fn call(&mut self, nr: u32, running: Nanos, crowd: u64, cpu_ns: Nanos) {
-        // K rounded, less one. Most calls have little company: a division costs as much as the rest.
+        // K rounded, less one. Most calls have little company: a division costs as much as the
+        // rest.
         let level = if crowd * 2 < running * 3 {
             0
         } else if crowd * 2 < running * 5 {

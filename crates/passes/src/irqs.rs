@@ -56,7 +56,8 @@ pub(crate) struct Irqs {
     pub(crate) rows: FxHashMap<IrqKey, IrqStats>,
     /// Work items in progress: start, function, name, CPU.
     works: FxHashMap<u64, (Nanos, u64, NameId, Cpu)>,
-    /// By function: how many of its work items are in progress, since when any, and for how long in all.
+    /// By function: how many of its work items are in progress, since when any, and for how long in
+    /// all.
     pub(crate) busy: FxHashMap<u64, Busy>,
 }
 
@@ -87,7 +88,14 @@ impl Irqs {
         self.rows.entry((kind, id, cpu)).or_default().ran(start, end);
     }
 
-    pub(crate) fn work_start(&mut self, now: Nanos, cpu: Cpu, work: u64, function: u64, name: NameId) {
+    pub(crate) fn work_start(
+        &mut self,
+        now: Nanos,
+        cpu: Cpu,
+        work: u64,
+        function: u64,
+        name: NameId,
+    ) {
         if self.works.len() < MAX_WORKS || self.works.contains_key(&work) {
             let unfinished = self.works.insert(work, (now, function, name, cpu));
             let busy = self.busy.entry(function_id(function, name)).or_default();

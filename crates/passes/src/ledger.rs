@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Part of the wall time a thread must exist to be judged by its life, in per cent: recordings
 /// start before the work does.
 const SERVER_LIFE_PCT: u64 = 40;
-/// Share of its life a thread must have been running (or ready) to count as a server that
-/// others wait for because it is busy, in per cent. The server of AIX case 4 ran 95 % of one CPU, one
-/// on a machine that was taken away from it now and then 65 %; a lock's holder among N equal workers
+/// Share of its life a thread must have been running (or ready) to count as a server that others
+/// wait for because it is busy, in per cent. The server of AIX case 4 ran 95 % of one CPU, one on a
+/// machine that was taken away from it now and then 65 %; a lock's holder among N equal workers
 /// runs about 100/N %, and ends no more waits than the others.
 const SERVER_BUSY_PCT: u64 = 60;
 /// Share of all waiting time it must have ended, in per cent. Servers of the labelled corpus end
@@ -29,8 +29,9 @@ const SERVER_WAKES_PCT: u64 = 80;
 const LAST_PCT: u64 = 60;
 
 /// A thread whose time on a CPU, or ready for one, others wait for through pipes and sockets for no
-/// longer than this part of it, in per cent: one partner waits while the other works. The two have one
-/// CPU's worth of work, and nobody stands in line, if nobody else uses the same pipe or socket. Where n threads share k tokens it is (n - k) / k.
+/// longer than this part of it, in per cent: one partner waits while the other works. The two have
+/// one CPU's worth of work, and nobody stands in line, if nobody else uses the same pipe or socket.
+/// Where n threads share k tokens it is (n - k) / k.
 const PARTNER_PCT: u64 = 125;
 
 /// Whom threads wait for.
@@ -44,7 +45,8 @@ impl WaitRow {
     /// A wait for what another thread sends: through a pipe or socket.
     fn is_stream(&self) -> bool {
         let kind = self.call.as_deref().map(holdup_syscalls::wait_kind);
-        self.cause == Cause::KernelService && matches!(kind, Some(WaitKind::ReadWrite | WaitKind::Socket))
+        self.cause == Cause::KernelService
+            && matches!(kind, Some(WaitKind::ReadWrite | WaitKind::Socket))
     }
 }
 
@@ -88,19 +90,36 @@ impl Analysis {
                 }
             }
         }
-        let most = |by: &BTreeMap<Slot, Nanos>| by.iter().max_by_key(|&(&s, &ns)| (ns, std::cmp::Reverse(s))).map(|(&s, &ns)| (s, ns));
+        let most = |by: &BTreeMap<Slot, Nanos>| {
+            by.iter().max_by_key(|&(&s, &ns)| (ns, std::cmp::Reverse(s))).map(|(&s, &ns)| (s, ns))
+        };
         let server = |(slot, most): (Slot, Nanos), all: Nanos| {
             let t = self.thread(slot);
             let busy = t.running_ns + t.woken_ns + t.preempted_ns;
-            Server { slot, busy_ns: busy, life_ns: self.life_ns(t), ended_wait_ns: most, all_wait_ns: all }
+            Server {
+                slot,
+                busy_ns: busy,
+                life_ns: self.life_ns(t),
+                ended_wait_ns: most,
+                all_wait_ns: all,
+            }
         };
-        let lives_long = |s: &Server| s.life_ns as u128 * 100 >= self.wall_ns() as u128 * SERVER_LIFE_PCT as u128;
-        let ends = |s: &Server, pct: u64| s.ended_wait_ns as u128 * 100 >= s.all_wait_ns as u128 * pct as u128;
-        let busy = |s: &Server| s.busy_ns as u128 * 100 >= s.life_ns as u128 * SERVER_BUSY_PCT as u128;
+        let lives_long = |s: &Server| {
+            s.life_ns as u128 * 100 >= self.wall_ns() as u128 * SERVER_LIFE_PCT as u128
+        };
+        let ends = |s: &Server, pct: u64| {
+            s.ended_wait_ns as u128 * 100 >= s.all_wait_ns as u128 * pct as u128
+        };
+        let busy =
+            |s: &Server| s.busy_ns as u128 * 100 >= s.life_ns as u128 * SERVER_BUSY_PCT as u128;
         most(&ended)
             .map(|m| server(m, all))
             .filter(|s| lives_long(s) && busy(s) && ends(s, SERVER_WAKES_PCT))
-            .or_else(|| most(&last).map(|m| server(m, at_barriers)).filter(|s| lives_long(s) && ends(s, LAST_PCT) && at_barriers * 2 > all))
+            .or_else(|| {
+                most(&last)
+                    .map(|m| server(m, at_barriers))
+                    .filter(|s| lives_long(s) && ends(s, LAST_PCT) && at_barriers * 2 > all)
+            })
     }
 
     /// Whom threads wait for, over all waits.
@@ -127,7 +146,9 @@ impl Analysis {
     pub(crate) fn leaf(&self, r: &WaitRow, awaited: &Awaited) -> &'static str {
         let turns = matches!(r.cause, Cause::ThreadSync | Cause::KernelService);
         // At a barrier everybody waits for the one who comes last.
-        let one = turns && (awaited.server.is_some_and(|s| r.waker == Some(s.slot)) || self.is_barrier(r.object));
+        let one = turns
+            && (awaited.server.is_some_and(|s| r.waker == Some(s.slot))
+                || self.is_barrier(r.object));
         if one {
             "one-server"
         } else if r.is_stream()
@@ -177,7 +198,9 @@ impl Analysis {
             ("idle/scheduler", take(self.scheduler_idle_ns())),
         ];
         let mut nodes = Vec::new();
-        let mut node = |path: &str, ns: u64| nodes.push(LedgerNode { path: path.to_owned(), ns, pct: percent(ns, capacity) });
+        let mut node = |path: &str, ns: u64| {
+            nodes.push(LedgerNode { path: path.to_owned(), ns, pct: percent(ns, capacity) })
+        };
         node("busy", user + kernel + kthreads + irq + softirq);
         node("busy/user", user);
         node("busy/kernel", kernel);

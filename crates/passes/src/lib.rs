@@ -103,10 +103,17 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     if info.system_wide == Some(false) {
         quality.add(QualityCode::NotSystemWide, 1);
     }
-    let functions = engine.irqs.rows.keys().filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned()))).collect();
+    let functions = engine
+        .irqs
+        .rows
+        .keys()
+        .filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned())))
+        .collect();
     Ok(Analysis {
         // Two counts of the same losses.
-        lost_events: quality.count(QualityCode::LostEvents).max(quality.count(QualityCode::LostSamples)),
+        lost_events: quality
+            .count(QualityCode::LostEvents)
+            .max(quality.count(QualityCode::LostSamples)),
         quality,
         start,
         end,

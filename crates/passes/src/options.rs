@@ -40,7 +40,8 @@ pub struct Options {
     pub symbols: Option<Arc<SymbolTable>>,
     /// Only rows of kernel locks of these kinds; empty for all.
     pub lock_kinds: Vec<LockKind>,
-    /// Only rows of kernel locks at these addresses or with the names in `lock_names`; both empty for all.
+    /// Only rows of kernel locks at these addresses or with the names in `lock_names`; both empty
+    /// for all.
     pub lock_addresses: Vec<u64>,
     /// See `lock_addresses`.
     pub lock_names: Vec<String>,

@@ -221,7 +221,8 @@ pub struct IrqRow {
     pub cpu: Option<u16>,
     /// Executions that ended in the trace.
     pub count: u64,
-    /// Run time summed: from entry to exit, as `perf kwork report` counts it (nested interrupts included).
+    /// Run time summed: from entry to exit, as `perf kwork report` counts it (nested interrupts
+    /// included).
     pub total_ns: u64,
     /// Mean, rounded down.
     pub avg_ns: u64,

@@ -39,7 +39,11 @@ impl<const FLOOR: u32, const SUB: u32, const N: usize> Spread<FLOOR, SUB, N> {
 
     /// Buckets with spans in them: bounds, and how many spans.
     fn filled(&self) -> impl Iterator<Item = (f64, f64, f64)> {
-        self.buckets.iter().enumerate().filter(|b| *b.1 > 0).map(|(i, &n)| (Self::low(i), Self::low(i + 1), n as f64))
+        self.buckets
+            .iter()
+            .enumerate()
+            .filter(|b| *b.1 > 0)
+            .map(|(i, &n)| (Self::low(i), Self::low(i + 1), n as f64))
     }
 
     #[inline]
@@ -159,7 +163,11 @@ mod tests {
             (0..100).for_each(|_| l.add(ns));
             let median = l.quantile(0.5);
             assert!((median / ns as f64 - 1.0).abs() < 1.0 / 16.0, "{ns}: {median}");
-            assert!(Lengths::low(Lengths::bucket(ns)) <= ns as f64 && (ns as f64) < Lengths::low(Lengths::bucket(ns) + 1), "{ns}");
+            assert!(
+                Lengths::low(Lengths::bucket(ns)) <= ns as f64
+                    && (ns as f64) < Lengths::low(Lengths::bucket(ns) + 1),
+                "{ns}"
+            );
         }
         assert_eq!(Lengths::bucket(u64::MAX), (20 << 4) - 1);
         assert_eq!(Lengths::default().quantile(0.5), 0.0);

@@ -17,8 +17,8 @@ use rustc_hash::FxHashMap;
 /// spares the busiest traces the look-up.
 const SHORTEST: Nanos = 1 << SHORTEST_BITS;
 const SHORTEST_BITS: u32 = 12;
-/// Added to the quarter of a stretch in which a page fault was taken, which takes the kernel's time.
-/// A multiple of the number of quarters.
+/// Added to the quarter of a stretch in which a page fault was taken, which takes the kernel's
+/// time. A multiple of the number of quarters.
 pub(crate) const FAULTED: u8 = 0x80;
 /// The first stretches of a kind meet cold caches and untouched pages; and a thread that does a
 /// thing but a few times needs no memory here.

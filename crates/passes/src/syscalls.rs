@@ -30,7 +30,8 @@ pub(crate) struct Call {
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
     pub(crate) blocked0: Nanos,
-    /// Mark of the present stay on a CPU ([`crate::crowding`]), and the crowd integral of earlier ones.
+    /// Mark of the present stay on a CPU ([`crate::crowding`]), and the crowd integral of earlier
+    /// ones.
     pub(crate) crowd_mark: Option<u64>,
     pub(crate) crowd: u64,
     /// No other thread was in the kernel when it began; and whether this one counts as being there
@@ -50,7 +51,16 @@ impl Call {
 
     /// The analysis starts at `now`: the call began before it.
     pub(crate) fn restart(&mut self, now: Nanos) {
-        *self = Call { nr: self.nr, start: now, running0: 0, irq0: 0, runnable0: 0, blocked0: 0, crowd: 0, ..*self };
+        *self = Call {
+            nr: self.nr,
+            start: now,
+            running0: 0,
+            irq0: 0,
+            runnable0: 0,
+            blocked0: 0,
+            crowd: 0,
+            ..*self
+        };
     }
 }
 

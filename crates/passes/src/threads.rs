@@ -265,9 +265,11 @@ impl Thread {
     pub(crate) fn restart(&mut self, now: Nanos) {
         self.settle(now);
         self.born = self.born.max(now);
-        (self.running_ns, self.irq_ns, self.woken_ns, self.preempted_ns, self.blocked_ns) = (0, 0, 0, 0, 0);
+        (self.running_ns, self.irq_ns, self.woken_ns, self.preempted_ns, self.blocked_ns) =
+            (0, 0, 0, 0, 0);
         (self.user_ns, self.kernel_ns, self.queued_ns) = (0, 0, 0);
-        (self.voluntary, self.involuntary, self.migrations, self.stays, self.stays_ns) = (0, 0, 0, 0, 0);
+        (self.voluntary, self.involuntary, self.migrations, self.stays, self.stays_ns) =
+            (0, 0, 0, 0, 0);
         self.undecided.clear();
         self.latency.restart();
         self.calls = CallTable::default();
@@ -322,7 +324,8 @@ impl Threads {
             if page >= self.pages.len() {
                 self.pages.resize_with(page + 1, || None);
             }
-            self.pages[page].get_or_insert_with(|| Box::new([NO_SLOT; PAGE]))[tid.0 as usize % PAGE] = slot;
+            self.pages[page].get_or_insert_with(|| Box::new([NO_SLOT; PAGE]))
+                [tid.0 as usize % PAGE] = slot;
         } else {
             self.far.insert(tid.0, slot);
         }

@@ -51,17 +51,33 @@ fn a_mutex_that_spins_and_sleeps_is_one_wait_split_by_what_the_thread_did() {
     assert_eq!((r.contended, r.open, r.wait_total_ns), (Some(1), Some(0), Some(120)));
     assert_eq!((r.spin_ns, r.runnable_ns, r.block_ns), (Some(50), Some(30), Some(40)));
     assert_eq!((r.slept, r.slept_wait_ns), (Some(1), Some(120)));
-    assert_eq!((r.wait_min_ns, r.wait_avg_ns, r.wait_max_ns, r.wait_p99_ns), (Some(120), Some(120), Some(120), Some(120)));
+    assert_eq!(
+        (r.wait_min_ns, r.wait_avg_ns, r.wait_max_ns, r.wait_p99_ns),
+        (Some(120), Some(120), Some(120), Some(120))
+    );
     assert_eq!((r.first_ns, r.last_ns), (Some(120), Some(120)));
-    assert_eq!((r.lock_type, r.acquired, r.hold_total_ns), (Some(Some("mutex".into())), None, None));
+    assert_eq!(
+        (r.lock_type, r.acquired, r.hold_total_ns),
+        (Some(Some("mutex".into())), None, None)
+    );
     // The time on a CPU is in the ledger, as part of kernel.
     let ledger = a.ledger();
-    assert_eq!((ledger.ns("busy/kernel"), ledger.ns("busy/kernel/lock-spin"), ledger.ns("busy/kernel/other")), (70, 50, 20));
+    assert_eq!(
+        (
+            ledger.ns("busy/kernel"),
+            ledger.ns("busy/kernel/lock-spin"),
+            ledger.ns("busy/kernel/other")
+        ),
+        (70, 50, 20)
+    );
 }
 
 #[test]
 fn without_switches_spinning_and_sleeping_are_not_told_apart() {
-    let a = run(&TraceBuilder::new(1).contention_begin(10, 0, 42, A, WRITE).contention_end(30, 0, 42, A).build());
+    let a = run(&TraceBuilder::new(1)
+        .contention_begin(10, 0, 42, A, WRITE)
+        .contention_end(30, 0, 42, A)
+        .build());
     let r = by_address(&a, A);
     assert_eq!((r.wait_total_ns, r.spin_ns, r.block_ns, r.slept), (Some(20), None, None, None));
     assert!(a.ledger().nodes.iter().all(|n| n.path != "busy/kernel/lock-spin"));
@@ -79,7 +95,11 @@ fn waits_nest_by_lock() {
         .build());
     assert_eq!(by_address(&a, A).wait_total_ns, Some(30));
     assert_eq!(by_address(&a, B).wait_total_ns, Some(5));
-    let types: Vec<_> = a.locks(LockBy::Type).into_iter().map(|r| (r.lock_type.unwrap().unwrap(), r.wait_total_ns.unwrap())).collect();
+    let types: Vec<_> = a
+        .locks(LockBy::Type)
+        .into_iter()
+        .map(|r| (r.lock_type.unwrap().unwrap(), r.wait_total_ns.unwrap()))
+        .collect();
     assert_eq!(types, [("spinlock".to_owned(), 5), ("mutex".to_owned(), 30)]);
 }
 
@@ -114,7 +134,10 @@ fn open_waits_and_lost_ends_are_counted_apart() {
         .switch(100, 0, 42, 0, "S")
         .build());
     let r = by_address(&a, A);
-    assert_eq!((r.contended, r.wait_total_ns, r.open, r.open_ns), (Some(2), Some(0), Some(1), Some(30)));
+    assert_eq!(
+        (r.contended, r.wait_total_ns, r.open, r.open_ns),
+        (Some(2), Some(0), Some(1), Some(30))
+    );
     assert_eq!(r.lock_type, Some(Some("rwsem".into())));
     assert_eq!(r.wait_min_ns, None);
     assert_eq!(a.quality.count(QualityCode::UnmatchedContention), 1);
@@ -125,7 +148,10 @@ fn a_window_counts_a_wait_from_its_start() {
     let options = Options { from: Some(130), to: Some(170), ..Options::default() };
     let a = run_with(&contended_mutex().build(), &options);
     let r = by_address(&a, A);
-    assert_eq!((r.contended, r.open, r.open_ns, r.wait_total_ns), (Some(1), Some(1), Some(40), Some(0)));
+    assert_eq!(
+        (r.contended, r.open, r.open_ns, r.wait_total_ns),
+        (Some(1), Some(1), Some(40), Some(0))
+    );
     assert_eq!(a.ledger().ns("busy/kernel/lock-spin"), 30);
 }
 
@@ -141,7 +167,10 @@ fn sleeping_while_waiting_for_a_lock_is_blamed_on_kernel_locks() {
         .contention_end(80, 0, 42, A)
         .sys_exit(90, 0, 42, 0, 0)
         .build());
-    assert_eq!(a.wait_rows().iter().map(|r| (r.cause, r.sum.wait_ns)).collect::<Vec<_>>(), [(Cause::KernelLock, 50)]);
+    assert_eq!(
+        a.wait_rows().iter().map(|r| (r.cause, r.sum.wait_ns)).collect::<Vec<_>>(),
+        [(Cause::KernelLock, 50)]
+    );
     assert_eq!(a.ledger().ns("idle/kernel-locks"), 50);
 }
 
@@ -156,12 +185,20 @@ fn a_wait_in_a_page_fault_is_kernel_time_without_a_call() {
         .switch(50, 0, 42, 0, "S")
         .build());
     let ledger = a.ledger();
-    assert_eq!((ledger.ns("busy/kernel/lock-spin"), ledger.ns("busy/kernel"), ledger.ns("busy/user")), (20, 21, 29));
+    assert_eq!(
+        (ledger.ns("busy/kernel/lock-spin"), ledger.ns("busy/kernel"), ledger.ns("busy/user")),
+        (20, 21, 29)
+    );
 }
 
 #[test]
 fn callers_are_the_first_frame_outside_the_locking_code() {
-    let chain = [0xffff_ffff_81a5_6314, 0xffff_ffff_81a5_65f0, 0xffff_ffff_812a_d4a3, 0xffff_ffff_81a4_3e1d];
+    let chain = [
+        0xffff_ffff_81a5_6314,
+        0xffff_ffff_81a5_65f0,
+        0xffff_ffff_812a_d4a3,
+        0xffff_ffff_81a4_3e1d,
+    ];
     let trace = TraceBuilder::new(1)
         .contention_begin_from(10, 0, 42, A, WRITE, &[])
         .contention_end(12, 0, 42, A)
@@ -171,7 +208,10 @@ fn callers_are_the_first_frame_outside_the_locking_code() {
         .contention_end(45, 0, 42, A)
         .build();
     let callers = |a: &Analysis| -> Vec<(Option<String>, u64)> {
-        a.locks(LockBy::Caller).into_iter().map(|r| (r.caller.unwrap(), r.wait_total_ns.unwrap())).collect()
+        a.locks(LockBy::Caller)
+            .into_iter()
+            .map(|r| (r.caller.unwrap(), r.wait_total_ns.unwrap()))
+            .collect()
     };
     assert_eq!(callers(&run(&trace)), [(None, 2), (Some("0xffffffff812ad4a3".into()), 15)]);
     let symbols = SymbolTable::from_kallsyms(
@@ -192,10 +232,22 @@ fn filters_choose_kinds_locks_and_threads() {
         .contention_begin(30, 0, 43, B, SPIN)
         .contention_end(34, 0, 43, B)
         .build();
-    let total = |options: Options| run_with(&trace, &options).locks(LockBy::Type).iter().map(|r| r.wait_total_ns.unwrap()).sum::<u64>();
+    let total = |options: Options| {
+        run_with(&trace, &options)
+            .locks(LockBy::Type)
+            .iter()
+            .map(|r| r.wait_total_ns.unwrap())
+            .sum::<u64>()
+    };
     assert_eq!(total(Options::default()), 7);
-    assert_eq!(total(Options { lock_kinds: LockKind::parse("rwsem").unwrap(), ..Options::default() }), 3);
-    assert_eq!(total(Options { lock_kinds: LockKind::parse("rwsem:W").unwrap(), ..Options::default() }), 2);
+    assert_eq!(
+        total(Options { lock_kinds: LockKind::parse("rwsem").unwrap(), ..Options::default() }),
+        3
+    );
+    assert_eq!(
+        total(Options { lock_kinds: LockKind::parse("rwsem:W").unwrap(), ..Options::default() }),
+        2
+    );
     assert_eq!(total(Options { lock_addresses: vec![B], ..Options::default() }), 4);
     assert_eq!(total(Options { tids: vec![43], ..Options::default() }), 6);
 }
@@ -225,11 +277,26 @@ fn lockdep_shows_acquisitions_waits_and_holds() {
         .switch(100, 0, 42, 0, "S")
         .build());
     let r = by_address(&a, A);
-    assert_eq!((r.name.clone(), r.acquired, r.trylocks, r.contended), (Some(Some(CLASS.into())), Some(3), Some(1), Some(1)));
-    assert_eq!((r.wait_total_ns, r.spin_ns, r.runnable_ns, r.block_ns), (Some(54), Some(8), Some(6), Some(40)));
-    assert_eq!((r.hold_total_ns, r.hold_min_ns, r.hold_avg_ns, r.hold_max_ns), (Some(57), Some(3), Some(19), Some(49)));
-    assert_eq!((r.preempted_holds, r.preempted_hold_ns, r.slept_holds), (Some(1), Some(20), Some(0)));
-    assert_eq!((r.miss_rate, r.utilization, r.block_pct, r.sleep_pct), (Some(0.333), Some(0.57), Some(33.333), Some(33.333)));
+    assert_eq!(
+        (r.name.clone(), r.acquired, r.trylocks, r.contended),
+        (Some(Some(CLASS.into())), Some(3), Some(1), Some(1))
+    );
+    assert_eq!(
+        (r.wait_total_ns, r.spin_ns, r.runnable_ns, r.block_ns),
+        (Some(54), Some(8), Some(6), Some(40))
+    );
+    assert_eq!(
+        (r.hold_total_ns, r.hold_min_ns, r.hold_avg_ns, r.hold_max_ns),
+        (Some(57), Some(3), Some(19), Some(49))
+    );
+    assert_eq!(
+        (r.preempted_holds, r.preempted_hold_ns, r.slept_holds),
+        (Some(1), Some(20), Some(0))
+    );
+    assert_eq!(
+        (r.miss_rate, r.utilization, r.block_pct, r.sleep_pct),
+        (Some(0.333), Some(0.57), Some(33.333), Some(33.333))
+    );
     assert_eq!((r.max_waiters, r.recursion), (Some(1), Some(1)));
 }
 
@@ -248,9 +315,15 @@ fn lockdep_maps_without_acquired_are_held_from_acquire_and_readers_nest() {
         .lock_release(40, 0, 42, B, CLASS)
         .build());
     let r = by_address(&a, A);
-    assert_eq!((r.acquired, r.reads, r.hold_total_ns, r.recursion, r.contended), (Some(2), Some(2), Some(13), Some(2), Some(0)));
+    assert_eq!(
+        (r.acquired, r.reads, r.hold_total_ns, r.recursion, r.contended),
+        (Some(2), Some(2), Some(13), Some(2), Some(0))
+    );
     let r = by_address(&a, B);
-    assert_eq!((r.acquired, r.contended, r.wait_total_ns, r.hold_total_ns), (Some(0), Some(1), Some(9), Some(0)));
+    assert_eq!(
+        (r.acquired, r.contended, r.wait_total_ns, r.hold_total_ns),
+        (Some(0), Some(1), Some(9), Some(0))
+    );
 }
 
 #[test]
@@ -260,7 +333,8 @@ fn the_two_events_of_waits_alone_show_no_hold_times() {
         // Never released as far as the trace tells: must not fill any table.
         b = b.lock_acquired(10 + i, 0, 42, A + i * 8, CLASS);
     }
-    let a = run(&b.lock_contended(200, 0, 42, B, CLASS).lock_acquired(250, 0, 42, B, CLASS).build());
+    let a =
+        run(&b.lock_contended(200, 0, 42, B, CLASS).lock_acquired(250, 0, 42, B, CLASS).build());
     let r = by_address(&a, B);
     assert_eq!((r.acquired, r.contended, r.wait_total_ns), (Some(1), Some(1), Some(50)));
     assert_eq!((r.hold_total_ns, r.utilization, r.trylocks), (None, None, None));

@@ -25,7 +25,10 @@ fn assert_closes(a: &Analysis) {
     let ledger = a.ledger();
     assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns);
     for r in a.syscalls(Group::System) {
-        let parts = r.cpu_ns.unwrap_or(0) + r.interrupted_ns.unwrap_or(0) + r.runnable_ns.unwrap_or(0) + r.blocked_ns.unwrap_or(0);
+        let parts = r.cpu_ns.unwrap_or(0)
+            + r.interrupted_ns.unwrap_or(0)
+            + r.runnable_ns.unwrap_or(0)
+            + r.blocked_ns.unwrap_or(0);
         if r.cpu_ns.is_some() {
             assert_eq!(parts, r.total_ns, "{r:?}");
         }
@@ -67,12 +70,21 @@ fn a_call_that_sleeps_is_split_by_what_the_thread_did() {
         .build());
     let read = call(&a, "read");
     assert_eq!((read.count, read.errors, read.total_ns, read.cpu_ns), (1, 0, 50, Some(10)));
-    assert_eq!((read.interrupted_ns, read.runnable_ns, read.blocked_ns), (Some(3), Some(7), Some(30)));
+    assert_eq!(
+        (read.interrupted_ns, read.runnable_ns, read.blocked_ns),
+        (Some(3), Some(7), Some(30))
+    );
     assert_eq!(times(&a, 42), [33, 7, 0, 30]);
     let c = cpu(&a, 0);
-    assert_eq!((c.user_ns, c.kernel_ns, c.irq_ns, c.idle_ns, c.unaccounted_ns), (20, Some(10), Some(3), 37, 0));
+    assert_eq!(
+        (c.user_ns, c.kernel_ns, c.irq_ns, c.idle_ns, c.unaccounted_ns),
+        (20, Some(10), Some(3), 37, 0)
+    );
     let sar = &a.sar(false)[0];
-    assert_eq!(sar.rchar_per_s, Some(512.0 * 1e9 / 70.0).map(|x| (x * 1000.0_f64).round() / 1000.0));
+    assert_eq!(
+        sar.rchar_per_s,
+        Some(512.0 * 1e9 / 70.0).map(|x| (x * 1000.0_f64).round() / 1000.0)
+    );
 }
 
 #[test]
@@ -116,7 +128,10 @@ fn preemption_inside_a_call_is_runnable_time_and_involuntary() {
         .records("sched", "sched_wakeup")
         .build());
     let write = call(&a, "write");
-    assert_eq!((write.total_ns, write.cpu_ns, write.runnable_ns, write.blocked_ns), (45, Some(15), Some(30), Some(0)));
+    assert_eq!(
+        (write.total_ns, write.cpu_ns, write.runnable_ns, write.blocked_ns),
+        (45, Some(15), Some(30), Some(0))
+    );
     assert_eq!(write.errnos.get("EPIPE"), Some(&1));
     let t = thread(&a, 7);
     assert_eq!((t.voluntary, t.involuntary), (1, 1));
@@ -181,7 +196,11 @@ fn an_id_used_again_is_another_thread() {
         .switch(140, 0, 5, 7, "S")
         .switch(150, 0, 7, 0, "S")
         .build());
-    let lives: Vec<_> = a.threads().filter(|(_, t)| t.tid.0 == 7).map(|(_, t)| (t.born, t.died, t.running_ns)).collect();
+    let lives: Vec<_> = a
+        .threads()
+        .filter(|(_, t)| t.tid.0 == 7)
+        .map(|(_, t)| (t.born, t.died, t.running_ns))
+        .collect();
     assert_eq!(lives, [(100, Some(120), 20), (130, None, 10)]);
 }
 
@@ -227,14 +246,21 @@ fn interrupts_nest_and_the_innermost_is_charged() {
     let c = cpu(&a, 0);
     assert_eq!((c.softirq_ns, c.irq_ns, c.idle_ns), (Some(30), Some(10), 60));
     let rows = a.irqs(false);
-    assert_eq!((rows[1].name.as_str(), rows[1].total_ns, rows[1].max_start_ns), ("NET_RX", 40, 110));
+    assert_eq!(
+        (rows[1].name.as_str(), rows[1].total_ns, rows[1].max_start_ns),
+        ("NET_RX", 40, 110)
+    );
     assert_eq!(rows[0].total_ns, 10);
 }
 
 #[test]
 fn a_thread_without_an_id_is_interrupted_like_any_other() {
-    let a =
-        run(&TraceBuilder::new(1).switch(0, 0, 0, 42, "R").exit(10, 0, 42).irq(20, 25, 0, u32::MAX, 9).switch(30, 0, 42, 0, "X").build());
+    let a = run(&TraceBuilder::new(1)
+        .switch(0, 0, 0, 42, "R")
+        .exit(10, 0, 42)
+        .irq(20, 25, 0, u32::MAX, 9)
+        .switch(30, 0, 42, 0, "X")
+        .build());
     let c = cpu(&a, 0);
     assert_eq!((c.irq_ns, c.unaccounted_ns), (Some(5), 0));
     assert_eq!((thread(&a, 42).running_ns, thread(&a, 42).irq_ns), (30, 5));
@@ -244,7 +270,10 @@ fn a_thread_without_an_id_is_interrupted_like_any_other() {
 fn a_silent_cpu_is_idle_only_if_interrupts_were_recorded() {
     let trace = |b: TraceBuilder| b.switch(100, 0, 0, 7, "R").switch(200, 0, 7, 0, "S").build();
     assert_eq!(cpu(&run(&trace(TraceBuilder::new(2))), 1).unaccounted_ns, 100);
-    assert_eq!(cpu(&run(&trace(TraceBuilder::new(2).records("irq", "softirq_entry"))), 1).idle_ns, 100);
+    assert_eq!(
+        cpu(&run(&trace(TraceBuilder::new(2).records("irq", "softirq_entry"))), 1).idle_ns,
+        100
+    );
 }
 
 #[test]
@@ -282,11 +311,15 @@ fn a_window_keeps_what_came_before_it_as_state() {
         .sys_exit(190, 0, 7, 0, 1)
         .switch(300, 0, 7, 0, "S")
         .build();
-    let a = analyze(&trace, &Options { from: Some(150), to: Some(250), ..Options::default() }).unwrap();
+    let a =
+        analyze(&trace, &Options { from: Some(150), to: Some(250), ..Options::default() }).unwrap();
     assert_closes(&a);
     assert_eq!((a.start, a.end, cpu(&a, 0).idle_ns, cpu(&a, 0).kernel_ns), (150, 250, 35, Some(5)));
     let read = call(&a, "read");
-    assert_eq!((read.total_ns, read.blocked_ns, read.runnable_ns, read.cpu_ns), (40, Some(30), Some(5), Some(5)));
+    assert_eq!(
+        (read.total_ns, read.blocked_ns, read.runnable_ns, read.cpu_ns),
+        (40, Some(30), Some(5), Some(5))
+    );
 }
 
 #[test]
@@ -298,8 +331,16 @@ fn two_threads_taking_turns_at_a_futex_are_blamed_on_thread_sync() {
         let (me, other) = if i % 2 == 0 { (7, 8) } else { (8, 7) };
         let (my_cpu, other_cpu) = ((me - 7) as u16, (other - 7) as u16);
         b = b.sys_enter(t, other_cpu, other, 202).switch(t + 1, other_cpu, other, 0, "S");
-        b = b.sys_enter(t + 90, my_cpu, me, 202).waking(t + 91, my_cpu, me, other).wakeup(t + 92, my_cpu, me, other);
-        b = b.sys_exit(t + 94, my_cpu, me, 202, 1).switch(t + 95, other_cpu, 0, other, "R").sys_exit(t + 96, other_cpu, other, 202, 0);
+        b = b.sys_enter(t + 90, my_cpu, me, 202).waking(t + 91, my_cpu, me, other).wakeup(
+            t + 92,
+            my_cpu,
+            me,
+            other,
+        );
+        b = b
+            .sys_exit(t + 94, my_cpu, me, 202, 1)
+            .switch(t + 95, other_cpu, 0, other, "R")
+            .sys_exit(t + 96, other_cpu, other, 202, 0);
     }
     let a = run(&b.build());
     let l = a.ledger();

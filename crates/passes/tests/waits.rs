@@ -23,7 +23,11 @@ fn run(trace: &MemTrace) -> Analysis {
     let ledger = a.ledger();
     assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns);
     if let Some(path) = a.path(None) {
-        assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns, "the path closes");
+        assert_eq!(
+            path.rows.iter().map(|r| r.total_ns).sum::<u64>(),
+            path.total_ns,
+            "the path closes"
+        );
     }
     a
 }
@@ -59,7 +63,10 @@ fn a_mutex_its_waiter_and_its_inferred_holder() {
     let a = run(&contended(two()).switch(100, 0, 7, 0, "S").switch(400, 1, 8, 0, "S").build());
     let row = first(&a);
     assert_eq!((row.kind, row.usage, row.object.as_str()), ("futex", Some("mutex"), "0x1000"));
-    assert_eq!((row.waits, row.waiters, row.wait_total_ns, row.wait_max_ns, row.elapsed_ns), (1, 1, 30, Some(30), Some(52)));
+    assert_eq!(
+        (row.waits, row.waiters, row.wait_total_ns, row.wait_max_ns, row.elapsed_ns),
+        (1, 1, 30, Some(30), Some(52))
+    );
     assert_eq!((row.pid, row.comm.as_str(), row.top_waker), (Some(7), "b", Some(7)));
     assert_eq!((row.harmful, row.rule), (true, "lock-turns"));
     let h = &row.holders[0];
@@ -150,7 +157,10 @@ fn two_descriptors_of_one_pipe_are_one_object() {
         .build());
     let rows = a.waits(WaitsBy::Object);
     assert_eq!(rows.len(), 1, "{rows:?}");
-    assert_eq!((rows[0].kind, rows[0].waits, rows[0].waiters, rows[0].wait_total_ns), ("pipe", 2, 2, 11 + 11));
+    assert_eq!(
+        (rows[0].kind, rows[0].waits, rows[0].waiters, rows[0].wait_total_ns),
+        ("pipe", 2, 2, 11 + 11)
+    );
     assert_eq!(rows[0].object, "fd 3 of pid 8");
 }
 
@@ -196,7 +206,10 @@ fn semaphores_taken_and_given_back_by_the_same_thread_are_locks() {
         .switch(400, 1, 8, 0, "S")
         .build());
     let row = first(&a);
-    assert_eq!((row.kind, row.object.as_str(), row.wait_total_ns, row.rule), ("semop", "semid 9", 30, "lock-turns"));
+    assert_eq!(
+        (row.kind, row.object.as_str(), row.wait_total_ns, row.rule),
+        ("semop", "semid 9", 30, "lock-turns")
+    );
     assert_eq!((row.holders[0].tid, row.holders[0].hold_ns), (7, 36));
     assert_eq!(a.ledger().ns("idle/kernel-services"), 33);
 }
@@ -217,7 +230,10 @@ fn barriers_are_imbalance_and_workers_without_work_are_idle() {
     }
     let a = run(&barrier.build());
     let row = first(&a);
-    assert_eq!((row.usage, row.rule, row.holders[0].tid), (Some("barrier"), "barrier-imbalance", 7));
+    assert_eq!(
+        (row.usage, row.rule, row.holders[0].tid),
+        (Some("barrier"), "barrier-imbalance", 7)
+    );
     assert_eq!(a.ledger().ns("idle/thread-sync"), 0);
     assert!(a.ledger().ns("idle/one-server") >= 4 * 61);
 
@@ -262,7 +278,8 @@ fn threads_of_a_trace_without_process_ids_find_their_process_by_the_flags_of_clo
         .switch(50, 1, 9, 0, "S")
         .build());
     let rows = a.procs(Group::Thread);
-    let pid = |tid| rows.iter().find(|r| r.tid == Some(tid)).map(|r| (r.pid, r.pid_inferred)).unwrap();
+    let pid =
+        |tid| rows.iter().find(|r| r.tid == Some(tid)).map(|r| (r.pid, r.pid_inferred)).unwrap();
     assert_eq!(pid(8), (Some(Some(7)), Some(true)));
     assert_eq!(pid(9), (Some(Some(9)), Some(true)));
     assert_eq!(a.procs(Group::Process).len(), 2);
@@ -282,7 +299,10 @@ fn two_that_wait_for_each_other_are_a_knot() {
     assert_eq!(graph.knots, [[7, 8]]);
     assert!(graph.nodes.iter().all(|n| n.knot == Some(1)));
     let by_thread = a.waits(WaitsBy::Thread);
-    assert_eq!(by_thread.iter().map(|r| (r.tid, r.wait_total_ns)).collect::<Vec<_>>(), [(Some(8), 30), (Some(7), 11)]);
+    assert_eq!(
+        by_thread.iter().map(|r| (r.tid, r.wait_total_ns)).collect::<Vec<_>>(),
+        [(Some(8), 30), (Some(7), 11)]
+    );
     let by_kind = a.waits(WaitsBy::Kind);
     assert_eq!((by_kind.len(), by_kind[0].objects, by_kind[0].wait_total_ns), (1, Some(2), 41));
 }

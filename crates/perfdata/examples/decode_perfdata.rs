@@ -1,6 +1,6 @@
-//! How fast a perf.data is indexed and decoded: `cargo run --release --example decode_perfdata FILE [events]`.
-//! With `events`, prints every event in order instead: time cpu tid name. With `no-merge`, stops
-//! after decoding.
+//! How fast a perf.data is indexed and decoded: `cargo run --release --example decode_perfdata FILE
+//! [events]`. With `events`, prints every event in order instead: time cpu tid name. With
+//! `no-merge`, stops after decoding.
 
 use holdup_trace::{Batch, Event, EventId, Reader, merge};
 use std::io::Write;
@@ -11,7 +11,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let path = std::path::Path::new(args.first().ok_or("usage: decode FILE [events]")?);
     let start = Instant::now();
-    let file = if path.as_os_str() == "-" { holdup_perfdata::open_stream(path, std::io::stdin())? } else { holdup_perfdata::open(path)? };
+    let file = if path.as_os_str() == "-" {
+        holdup_perfdata::open_stream(path, std::io::stdin())?
+    } else {
+        holdup_perfdata::open(path)?
+    };
     let opened = start.elapsed();
     let info = file.info();
     let mode = args.get(1).map_or("", |m| m.as_str());
@@ -32,7 +36,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         all.sort_by_key(|e: &Event| e.ts);
         for e in all {
-            writeln!(out, "{} {} {} {}", e.ts, e.cpu.0 as i16, e.tid, info.events[e.id.0 as usize].name)?;
+            writeln!(
+                out,
+                "{} {} {} {}",
+                e.ts, e.cpu.0 as i16, e.tid, info.events[e.id.0 as usize].name
+            )?;
         }
         out.flush()?;
         for q in quality.entries() {
@@ -42,7 +50,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let mb = std::fs::metadata(path).map_or(0.0, |m| m.len() as f64 / 1e6);
-    println!("index  {:8.2} ms  {:8.0} MB/s", opened.as_secs_f64() * 1e3, mb / opened.as_secs_f64());
+    println!(
+        "index  {:8.2} ms  {:8.0} MB/s",
+        opened.as_secs_f64() * 1e3,
+        mb / opened.as_secs_f64()
+    );
     let start = Instant::now();
     let mut batch = Batch::new();
     let (mut events, mut samples) = (0u64, 0u64);
@@ -77,9 +89,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let quality = merge::drive(&file, 0, &mut sink)?;
     let t = start.elapsed().as_secs_f64();
-    println!("merge  {:8.2} ms  {:8.0} MB/s  {:.1} M events/s", t * 1e3, mb / t, merged as f64 / t / 1e6);
-    println!("events {events} ({samples} samples, {merged} merged), runs {}, span {:?}", file.runs().len(), info.span);
-    println!("system wide {:?}, tasks {}, caps {:?}", info.system_wide, info.tasks.len(), info.capabilities);
+    println!(
+        "merge  {:8.2} ms  {:8.0} MB/s  {:.1} M events/s",
+        t * 1e3,
+        mb / t,
+        merged as f64 / t / 1e6
+    );
+    println!(
+        "events {events} ({samples} samples, {merged} merged), runs {}, span {:?}",
+        file.runs().len(),
+        info.span
+    );
+    println!(
+        "system wide {:?}, tasks {}, caps {:?}",
+        info.system_wide,
+        info.tasks.len(),
+        info.capabilities
+    );
     for (label, value) in &info.extra {
         println!("{label}: {value}");
     }

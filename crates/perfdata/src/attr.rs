@@ -101,7 +101,11 @@ impl Attr {
             read_format: order.u64(bytes, 32),
             flags,
             // The reversal above also reversed the one field wider than a bit.
-            precise_ip: if order == Order::Big { precise >> 1 | (precise & 1) << 1 } else { precise },
+            precise_ip: if order == Order::Big {
+                precise >> 1 | (precise & 1) << 1
+            } else {
+                precise
+            },
             clockid: order.u32(bytes, 92) as i32,
             ids: Vec::new(),
             name: None,
@@ -143,8 +147,12 @@ impl Attr {
         ];
         let config = usize::try_from(self.config).ok();
         let base = match self.kind {
-            kind::HARDWARE => config.and_then(|c| HARDWARE.get(c).copied()).map_or_else(|| "unknown-hardware".into(), String::from),
-            kind::SOFTWARE => config.and_then(|c| SOFTWARE.get(c).copied()).map_or_else(|| "unknown-software".into(), String::from),
+            kind::HARDWARE => config
+                .and_then(|c| HARDWARE.get(c).copied())
+                .map_or_else(|| "unknown-hardware".into(), String::from),
+            kind::SOFTWARE => config
+                .and_then(|c| SOFTWARE.get(c).copied())
+                .map_or_else(|| "unknown-software".into(), String::from),
             kind::HW_CACHE => cache_name(self.config),
             kind::RAW => format!("raw 0x{:x}", self.config),
             kind::BREAKPOINT => "mem".to_owned(),
@@ -156,7 +164,8 @@ impl Attr {
     /// The `:u`, `:pp`, `:HG` perf appends where an event was not opened the default way.
     fn modifiers(&self) -> String {
         let mut m = String::new();
-        let levels = [(flag::EXCLUDE_KERNEL, 'k'), (flag::EXCLUDE_USER, 'u'), (flag::EXCLUDE_HV, 'h')];
+        let levels =
+            [(flag::EXCLUDE_KERNEL, 'k'), (flag::EXCLUDE_USER, 'u'), (flag::EXCLUDE_HV, 'h')];
         let mut guest_excluded_by_default = false;
         if levels.iter().any(|&(bit, _)| self.has(bit)) {
             m.extend(levels.iter().filter(|&&(bit, _)| !self.has(bit)).map(|&(_, c)| c));
@@ -166,7 +175,9 @@ impl Attr {
             m.extend(std::iter::repeat_n('p', self.precise_ip as usize));
             guest_excluded_by_default = true;
         }
-        if self.has(flag::EXCLUDE_HOST) || self.has(flag::EXCLUDE_GUEST) == guest_excluded_by_default {
+        if self.has(flag::EXCLUDE_HOST)
+            || self.has(flag::EXCLUDE_GUEST) == guest_excluded_by_default
+        {
             m.extend((!self.has(flag::EXCLUDE_HOST)).then_some('H'));
             m.extend((!self.has(flag::EXCLUDE_GUEST)).then_some('G'));
         }
@@ -177,7 +188,8 @@ impl Attr {
 /// `L1-dcache-load-misses` and its kin: cache, operation and result are a byte each.
 fn cache_name(config: u64) -> String {
     const CACHE: [&str; 7] = ["L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"];
-    const OPS: [(&str, &str); 3] = [("load", "loads"), ("store", "stores"), ("prefetch", "prefetches")];
+    const OPS: [(&str, &str); 3] =
+        [("load", "loads"), ("store", "stores"), ("prefetch", "prefetches")];
     let (cache, op, result) = (config & 0xff, config >> 8 & 0xff, config >> 16 & 0xff);
     match (CACHE.get(cache as usize), OPS.get(op as usize), result) {
         (Some(cache), Some((_, plural)), 0) => format!("{cache}-{plural}"),
@@ -201,7 +213,10 @@ mod tests {
         let user = flag::EXCLUDE_KERNEL | flag::EXCLUDE_HV;
         assert_eq!(attr(0, 1, user, 0).counter_name().unwrap(), "instructions:u");
         assert_eq!(attr(0, 0, 0, 3).counter_name().unwrap(), "cycles:ppp");
-        assert_eq!(attr(3, 0x1_00_00, flag::EXCLUDE_GUEST, 0).counter_name().unwrap(), "L1-dcache-load-misses");
+        assert_eq!(
+            attr(3, 0x1_00_00, flag::EXCLUDE_GUEST, 0).counter_name().unwrap(),
+            "L1-dcache-load-misses"
+        );
         assert_eq!(attr(2, 0x174, 0, 0).counter_name(), None);
     }
 
@@ -213,7 +228,10 @@ mod tests {
         // sample_id_all is bit 18: third byte, third bit from the top. precise_ip = 1 is bit 16.
         bytes[40 + 2] = 0x20 | 0x80;
         let a = Attr::parse(&bytes, Order::Big).unwrap();
-        assert_eq!((a.kind, a.flags & flag::SAMPLE_ID_ALL, a.precise_ip), (2, flag::SAMPLE_ID_ALL, 1));
+        assert_eq!(
+            (a.kind, a.flags & flag::SAMPLE_ID_ALL, a.precise_ip),
+            (2, flag::SAMPLE_ID_ALL, 1)
+        );
         assert!(Attr::parse(&bytes[..63], Order::Big).is_none());
     }
 }

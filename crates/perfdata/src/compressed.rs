@@ -29,7 +29,13 @@ pub(crate) struct Inflater {
 
 impl Inflater {
     pub(crate) fn new() -> Inflater {
-        Inflater { spool: Spool::new(IN_MEMORY), damage: None, lost: 0, compressed: 0, truncated: false }
+        Inflater {
+            spool: Spool::new(IN_MEMORY),
+            damage: None,
+            lost: 0,
+            compressed: 0,
+            truncated: false,
+        }
     }
 
     /// What came out.
@@ -38,8 +44,14 @@ impl Inflater {
     }
 
     /// Copy the records in `start..limit`, which are one stream.
-    pub(crate) fn copy<E: Endian>(&mut self, source: &Source, start: u64, limit: u64) -> io::Result<()> {
-        let mut stream = Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
+    pub(crate) fn copy<E: Endian>(
+        &mut self,
+        source: &Source,
+        start: u64,
+        limit: u64,
+    ) -> io::Result<()> {
+        let mut stream =
+            Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
         let mut broken = false;
         let mut buf = vec![0; 256 << 10];
         let mut at = start;
@@ -62,7 +74,8 @@ impl Inflater {
                     Some(data) if broken => self.lost += data.len() as u64,
                     Some(data) => {
                         self.compressed += data.len() as u64;
-                        let room = (self.compressed.saturating_mul(MAX_RATIO) + IN_MEMORY).saturating_sub(self.spool.len());
+                        let room = (self.compressed.saturating_mul(MAX_RATIO) + IN_MEMORY)
+                            .saturating_sub(self.spool.len());
                         if let Err(why) = stream.push::<E>(data, room, &mut self.spool)? {
                             broken = true;
                             self.lost += data.len() as u64;
@@ -76,7 +89,9 @@ impl Inflater {
                 if payload > 0 {
                     at = at.saturating_add(used as u64);
                     while payload > 0 && at < limit {
-                        let want = buf.len().min(usize::try_from(payload.min(limit - at)).unwrap_or(usize::MAX));
+                        let want = buf
+                            .len()
+                            .min(usize::try_from(payload.min(limit - at)).unwrap_or(usize::MAX));
                         let got = source.read_at(&mut buf[..want], at)?;
                         if got == 0 {
                             break;
@@ -112,7 +127,12 @@ struct Stream {
 
 impl Stream {
     /// Inflate one chunk to at most `room` bytes. The inner error says why that failed.
-    fn push<E: Endian>(&mut self, data: &[u8], mut room: u64, spool: &mut Spool) -> io::Result<Result<(), String>> {
+    fn push<E: Endian>(
+        &mut self,
+        data: &[u8],
+        mut room: u64,
+        spool: &mut Spool,
+    ) -> io::Result<Result<(), String>> {
         let mut input = InBuffer::around(data);
         loop {
             let mut output = OutBuffer::around(&mut self.out[..]);

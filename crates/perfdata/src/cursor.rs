@@ -89,7 +89,8 @@ impl<'a> Cursor<'a> {
         Some(s)
     }
 
-    /// perf's header string: u32 length with padding, then bytes of which those before the NUL count.
+    /// perf's header string: u32 length with padding, then bytes of which those before the NUL
+    /// count.
     pub(crate) fn string(&mut self) -> Option<String> {
         Some(text(self.sized32()?))
     }

@@ -5,7 +5,9 @@ use crate::layout::{FIELD, NEAR, Variable};
 use crate::reader::PerfData;
 use crate::record;
 use crate::schema::{Class, Decodable, Schema, When};
-use holdup_trace::{Batch, Cpu, Event, EventId, LocalNames, NameId, Pid, QualityCode, StackRef, Tid, What};
+use holdup_trace::{
+    Batch, Cpu, Event, EventId, LocalNames, NameId, Pid, QualityCode, StackRef, Tid, What,
+};
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 
 /// Turns single records into events; knows nothing of runs.
@@ -56,7 +58,9 @@ impl<'a> Decoder<'a> {
         };
         let l = &d.layout;
         // System calls are most of most traces.
-        if let (true, Class::Tracepoint(plan), Some(head)) = (l.near, &d.class, rec.first_chunk::<NEAR>()) {
+        if let (true, Class::Tracepoint(plan), Some(head)) =
+            (l.near, &d.class, rec.first_chunk::<NEAR>())
+        {
             let at = |field: u16| (field & FIELD) as usize;
             let ts = E::u64(head, at(l.time));
             let size = E::u32(head, at(l.raw)) as usize;
@@ -66,10 +70,12 @@ impl<'a> Decoder<'a> {
                 let pid = Pid(E::u32(head, at(l.tid)));
                 let tid = Tid(E::u32(head, at(l.tid) + 4));
                 let cpu = cpu(E::u32(head, at(l.cpu)));
-                let event = |what| Event { ts, tid, pid, comm: NameId::NONE, cpu, id: d.event, what };
-                // Each kind is pushed on its own, so that it goes from registers to the batch: a `What`
-                // of any kind is put together in memory first and copied in larger pieces than it was
-                // stored in, for which the processor waits until all stores before it are done.
+                let event =
+                    |what| Event { ts, tid, pid, comm: NameId::NONE, cpu, id: d.event, what };
+                // Each kind is pushed on its own, so that it goes from registers to the batch: a
+                // `What` of any kind is put together in memory first and copied in larger pieces
+                // than it was stored in, for which the processor waits until all stores before it
+                // are done.
                 match plan {
                     Plan::SysEnter64 => {
                         if let Some((nr, args)) = sys_enter_64::<E>(raw, batch) {
@@ -120,9 +126,14 @@ impl<'a> Decoder<'a> {
             };
         }
         let what = match &d.class {
-            Class::Tracepoint(plan) => match plan.decode::<E>(variable.raw, &mut self.names, batch) {
+            Class::Tracepoint(plan) => match plan.decode::<E>(variable.raw, &mut self.names, batch)
+            {
                 Some(What::ContentionBegin { lock, flags, .. }) if !variable.chain.is_empty() => {
-                    What::ContentionBegin { lock, flags, stack: batch.push_stack(frames::<E>(variable.chain)) }
+                    What::ContentionBegin {
+                        lock,
+                        flags,
+                        stack: batch.push_stack(frames::<E>(variable.chain)),
+                    }
                 }
                 Some(What::Other) if matches!(plan, Plan::Incomplete(_)) => {
                     batch.quality.add(QualityCode::MissingField, 1);
@@ -161,14 +172,21 @@ impl<'a> Decoder<'a> {
     #[cold]
     fn other<E: Endian>(&mut self, kind: u32, rec: &[u8], batch: &mut Batch) {
         match kind {
-            record::LOST_SAMPLES if rec.len() >= 16 => return batch.quality.add(QualityCode::LostSamples, E::u64(rec, 8)),
+            record::LOST_SAMPLES if rec.len() >= 16 => {
+                return batch.quality.add(QualityCode::LostSamples, E::u64(rec, 8));
+            }
             record::THROTTLE => return batch.quality.add(QualityCode::Throttled, 1),
             record::AUX if rec.len() >= 32 => {
                 // PERF_AUX_FLAG_TRUNCATED and _PARTIAL: hardware trace the kernel had no room for.
                 let lost = E::u64(rec, 24) & (1 | 4) != 0;
                 return batch.quality.add(QualityCode::LostChunks, lost as u64);
             }
-            record::COMM | record::FORK | record::EXIT | record::LOST | record::SWITCH | record::SWITCH_CPU_WIDE => {}
+            record::COMM
+            | record::FORK
+            | record::EXIT
+            | record::LOST
+            | record::SWITCH
+            | record::SWITCH_CPU_WIDE => {}
             _ => return,
         }
         let ts = match self.schema.when::<E>(kind, rec) {
@@ -184,9 +202,19 @@ impl<'a> Decoder<'a> {
             record::COMM => {
                 let (pid, tid) = (word(8), word(12));
                 let comm = self.names.name(tid, &rec[16..back(trailer.len)]);
-                What::Comm { tid: Tid(tid), pid: Pid(pid), comm, exec: misc & record::MISC_COMM_EXEC != 0 }
+                What::Comm {
+                    tid: Tid(tid),
+                    pid: Pid(pid),
+                    comm,
+                    exec: misc & record::MISC_COMM_EXEC != 0,
+                }
             }
-            record::FORK => What::TaskNew { pid: Pid(word(8)), parent_pid: Pid(word(12)), tid: Tid(word(16)), parent_tid: Tid(word(20)) },
+            record::FORK => What::TaskNew {
+                pid: Pid(word(8)),
+                parent_pid: Pid(word(12)),
+                tid: Tid(word(16)),
+                parent_tid: Tid(word(20)),
+            },
             record::EXIT => What::TaskEnd { pid: Pid(word(8)), tid: Tid(word(16)) },
             record::LOST => {
                 let count = E::u64(rec, 16);
@@ -212,7 +240,12 @@ impl<'a> Decoder<'a> {
     }
 }
 
-fn counter<E: Endian>(d: &Decodable, rec: &[u8], variable: Variable<'_>, batch: &mut Batch) -> What {
+fn counter<E: Endian>(
+    d: &Decodable,
+    rec: &[u8],
+    variable: Variable<'_>,
+    batch: &mut Batch,
+) -> What {
     let l = &d.layout;
     let stack = if !variable.chain.is_empty() {
         batch.push_stack(frames::<E>(variable.chain))
@@ -228,5 +261,9 @@ fn counter<E: Endian>(d: &Decodable, rec: &[u8], variable: Variable<'_>, batch: 
 
 /// perf gives a sample without PERIOD the attr's period, unless that is a frequency.
 pub(crate) fn default_period(attr: &crate::attr::Attr) -> u64 {
-    if attr.sample_type & sample::PERIOD == 0 && !attr.has(crate::attr::flag::FREQ) { attr.sample_period } else { 0 }
+    if attr.sample_type & sample::PERIOD == 0 && !attr.has(crate::attr::flag::FREQ) {
+        attr.sample_period
+    } else {
+        0
+    }
 }

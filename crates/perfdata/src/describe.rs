@@ -19,16 +19,23 @@ pub(crate) fn classes(attrs: &[Attr], tracing: Option<&TracingData>) -> Vec<Clas
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
     let class = |a: &Attr| match a.kind {
-        kind::TRACEPOINT => formats.get(&a.config).map_or(Class::NoFormat, |f| Class::Tracepoint(Plan::compile(f, abi))),
+        kind::TRACEPOINT => formats
+            .get(&a.config)
+            .map_or(Class::NoFormat, |f| Class::Tracepoint(Plan::compile(f, abi))),
         _ => Class::Counter,
     };
     attrs.iter().map(class).collect()
 }
 
 /// Name and system of each attr: the recorder's own name, else the format's, else the numbers'.
-pub(crate) fn events(attrs: &[Attr], tracing: Option<&TracingData>, event_types: &[(u64, String)]) -> Vec<EventDesc> {
+pub(crate) fn events(
+    attrs: &[Attr],
+    tracing: Option<&TracingData>,
+    event_types: &[(u64, String)],
+) -> Vec<EventDesc> {
     let formats = formats(tracing);
-    let event_types: FxHashMap<u64, &String> = event_types.iter().map(|(config, name)| (*config, name)).collect();
+    let event_types: FxHashMap<u64, &String> =
+        event_types.iter().map(|(config, name)| (*config, name)).collect();
     let describe = |a: &Attr| {
         let format = (a.kind == kind::TRACEPOINT).then(|| formats.get(&a.config)).flatten();
         let name = a
@@ -43,7 +50,9 @@ pub(crate) fn events(attrs: &[Attr], tracing: Option<&TracingData>, event_types:
             });
         let system = match (a.kind, format) {
             (_, Some(f)) => f.system.clone(),
-            (kind::TRACEPOINT, None) => name.split_once(':').map_or(String::new(), |(s, _)| s.to_owned()),
+            (kind::TRACEPOINT, None) => {
+                name.split_once(':').map_or(String::new(), |(s, _)| s.to_owned())
+            }
             _ => String::new(),
         };
         EventDesc { name, system }
@@ -58,7 +67,9 @@ pub(crate) fn capabilities(attrs: &[Attr], schema: &Schema, events: &[EventDesc]
         match &decodable.class {
             Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => {}
             Class::Tracepoint(_) => c.note_event(&desc.system, desc.short_name()),
-            Class::Counter => c.counters |= matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW),
+            Class::Counter => {
+                c.counters |= matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
+            }
         }
         c.stacks |= attr.sample_type & sample::CALLCHAIN != 0;
         c.switches |= attr.has(flag::CONTEXT_SWITCH);
@@ -99,9 +110,13 @@ pub(crate) fn tasks(info: &mut TraceInfo, tracing: Option<&TracingData>, facts: 
 /// A few figures about the container.
 pub(crate) fn extra(info: &mut TraceInfo, found: &Index) {
     let census = found.census.iter().enumerate().filter(|&(_, &n)| n > 0);
-    let records: Vec<String> = census.map(|(kind, n)| format!("{} {n}", record::name(kind as u32))).collect();
+    let records: Vec<String> =
+        census.map(|(kind, n)| format!("{} {n}", record::name(kind as u32))).collect();
     info.extra.push(("records".into(), records.join(", ")));
-    info.extra.push(("runs in time order".into(), format!("{} ({} rounds)", found.runs.len(), found.rounds)));
+    info.extra.push((
+        "runs in time order".into(),
+        format!("{} ({} rounds)", found.runs.len(), found.rounds),
+    ));
     let sorted = found.spans.iter().filter(|s| s.unsorted).count();
     if sorted > 0 {
         info.extra.push(("runs sorted in memory".into(), sorted.to_string()));

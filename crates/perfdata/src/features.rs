@@ -43,11 +43,23 @@ pub(crate) struct Features {
 
 impl Features {
     /// Take in one section. Returns false if it does not hold what it should.
-    pub(crate) fn take(&mut self, number: u32, bytes: &[u8], order: Order, info: &mut TraceInfo) -> bool {
+    pub(crate) fn take(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        order: Order,
+        info: &mut TraceInfo,
+    ) -> bool {
         self.parse(number, bytes, order, info).is_some()
     }
 
-    fn parse(&mut self, number: u32, bytes: &[u8], order: Order, info: &mut TraceInfo) -> Option<()> {
+    fn parse(
+        &mut self,
+        number: u32,
+        bytes: &[u8],
+        order: Order,
+        info: &mut TraceInfo,
+    ) -> Option<()> {
         let mut c = Cursor::new(bytes, order);
         match number {
             number::HOSTNAME => info.hostname = Some(c.string()?),
@@ -87,21 +99,28 @@ impl Features {
                 let (first, last) = (c.u64()?, c.u64()?);
                 // In pipe mode perf writes it before it knows.
                 if last > 0 {
-                    info.extra.push(("perf's sample span (ns)".into(), format!("{first} to {last}")));
+                    info.extra
+                        .push(("perf's sample span (ns)".into(), format!("{first} to {last}")));
                 }
             }
-            number::CLOCKID => info.extra.push(("clock resolution (ns)".into(), c.u64()?.to_string())),
+            number::CLOCKID => {
+                info.extra.push(("clock resolution (ns)".into(), c.u64()?.to_string()))
+            }
             number::CLOCK_DATA => {
                 c.u32()?; // version
                 let id = c.u32()?;
                 let (wall, clock) = (c.u64()?, c.u64()?);
                 self.clock = Some(clock_name(id as i32));
-                info.extra.push(("wall clock (ns since 1970) at trace time".into(), format!("{wall} at {clock}")));
+                info.extra.push((
+                    "wall clock (ns since 1970) at trace time".into(),
+                    format!("{wall} at {clock}"),
+                ));
             }
             number::COMPRESSED => {
                 let (_version, kind, level, ratio) = (c.u32()?, c.u32()?, c.u32()?, c.u32()?);
                 let kind = if kind == 1 { "zstd".to_owned() } else { format!("type {kind}") };
-                info.extra.push(("compression".into(), format!("{kind} level {level}, ratio {ratio}")));
+                info.extra
+                    .push(("compression".into(), format!("{kind} level {level}, ratio {ratio}")));
             }
             _ => {}
         }
@@ -122,7 +141,8 @@ impl Features {
 
     /// Give `attrs` the names of EVENT_DESC: by id, and where there are no ids by position.
     pub(crate) fn name(&self, attrs: &mut [Attr]) {
-        let by_id: rustc_hash::FxHashMap<u64, &str> = self.names.iter().flat_map(|n| n.ids.iter().map(|&id| (id, &*n.name))).collect();
+        let by_id: rustc_hash::FxHashMap<u64, &str> =
+            self.names.iter().flat_map(|n| n.ids.iter().map(|&id| (id, &*n.name))).collect();
         for (i, attr) in attrs.iter_mut().enumerate().filter(|(_, a)| a.name.is_none()) {
             let name = match attr.ids.first() {
                 Some(id) if !by_id.is_empty() => by_id.get(id).copied(),

@@ -59,9 +59,15 @@ pub(crate) const FULL_SIZE: u64 = 104;
 impl Header {
     /// Parse the first [`FULL_SIZE`] bytes, or as many as there are.
     pub(crate) fn parse(head: &[u8]) -> Result<Header, ErrorKind> {
-        let malformed = |at: u64, expected: &str, found: String| ErrorKind::malformed(at, "file header".to_owned(), expected, found);
+        let malformed = |at: u64, expected: &str, found: String| {
+            ErrorKind::malformed(at, "file header".to_owned(), expected, found)
+        };
         let Some(magic) = head.first_chunk::<8>() else {
-            return Err(malformed(0, "the 8 bytes PERFILE2", format!("a file of {} bytes", head.len())));
+            return Err(malformed(
+                0,
+                "the 8 bytes PERFILE2",
+                format!("a file of {} bytes", head.len()),
+            ));
         };
         if MAGIC1.contains(&magic) {
             return Err(ErrorKind::Unsupported {
@@ -72,7 +78,13 @@ impl Header {
         let order = match MAGIC2.iter().position(|m| *m == magic) {
             Some(0) => Order::Little,
             Some(_) => Order::Big,
-            None => return Err(malformed(0, "PERFILE2", format!("{:?}", String::from_utf8_lossy(magic)))),
+            None => {
+                return Err(malformed(
+                    0,
+                    "PERFILE2",
+                    format!("{:?}", String::from_utf8_lossy(magic)),
+                ));
+            }
         };
         if head.len() < PIPE_SIZE as usize {
             return Err(malformed(8, "the size of the header", "the end of the file".into()));
@@ -85,7 +97,11 @@ impl Header {
             return Err(malformed(8, "a header size of 16 (pipe), 72 or 104", size.to_string()));
         }
         if (head.len() as u64) < size.min(FULL_SIZE) {
-            return Err(malformed(head.len() as u64, &format!("a header of {size} bytes"), "the end of the file".into()));
+            return Err(malformed(
+                head.len() as u64,
+                &format!("a header of {size} bytes"),
+                "the end of the file".into(),
+            ));
         }
         let section = |at| Section { offset: order.u64(head, at), size: order.u64(head, at + 8) };
         let mut features = [0; 4];
@@ -94,12 +110,20 @@ impl Header {
             // The bitmap is an array of longs. A 32-bit big-endian recorder therefore has its
             // words the other way round; HOSTNAME, always set, tells.
             const HOSTNAME: u64 = 1 << 3;
-            if order == Order::Big && features[0] & HOSTNAME == 0 && features[0].rotate_left(32) & HOSTNAME != 0 {
+            if order == Order::Big
+                && features[0] & HOSTNAME == 0
+                && features[0].rotate_left(32) & HOSTNAME != 0
+            {
                 features = features.map(|w| w.rotate_left(32));
             }
         }
-        let file =
-            FileHeader { attr_entry: order.u64(head, 16), attrs: section(24), data: section(40), event_types: section(56), features };
+        let file = FileHeader {
+            attr_entry: order.u64(head, 16),
+            attrs: section(24),
+            data: section(40),
+            event_types: section(56),
+            features,
+        };
         Ok(Header { order, size, file: Some(file) })
     }
 }

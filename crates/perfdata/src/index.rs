@@ -65,9 +65,16 @@ fn union(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
 }
 
 /// Index the records in `start..limit`.
-pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, limit: u64) -> io::Result<Index> {
-    let count = usize::try_from(limit.saturating_sub(start).div_ceil(SEGMENT)).unwrap_or(usize::MAX);
-    let bounds = |i: usize| (start + i as u64 * SEGMENT, (start + (i as u64 + 1) * SEGMENT).min(limit));
+pub(crate) fn index<E: Endian>(
+    source: &Source,
+    schema: &Schema,
+    start: u64,
+    limit: u64,
+) -> io::Result<Index> {
+    let count =
+        usize::try_from(limit.saturating_sub(start).div_ceil(SEGMENT)).unwrap_or(usize::MAX);
+    let bounds =
+        |i: usize| (start + i as u64 * SEGMENT, (start + (i as u64 + 1) * SEGMENT).min(limit));
     let mut join = Join::new(start);
     if count <= 2 {
         let mut window = Window::default();
@@ -89,7 +96,8 @@ pub(crate) fn index<E: Endian>(source: &Source, schema: &Schema, start: u64, lim
                     return Ok(());
                 }
                 let (from, to) = bounds(i);
-                let guess = if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit)? };
+                let guess =
+                    if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit)? };
                 let Some(guess) = guess.filter(|&g| g < to) else { continue };
                 let w = walk::<E>(source, schema, guess, to, limit, &mut window)?;
                 let mut walked = walked.lock().unwrap_or_else(|e| e.into_inner());
@@ -188,7 +196,9 @@ impl Join {
         let index = &mut self.index;
         index.rounds = self.rounds.len();
         let rounds = &self.rounds;
-        let allowed = |round: u32| (round as usize).checked_sub(2).and_then(|i| rounds.get(i)).map_or(0, |r| r.latest);
+        let allowed = |round: u32| {
+            (round as usize).checked_sub(2).and_then(|i| rounds.get(i)).map_or(0, |r| r.latest)
+        };
         let mut window = Window::default();
         let mut late = 0;
         for p in &self.pieces {
@@ -196,7 +206,11 @@ impl Join {
                 true => p.first < allowed(p.rounds.1),
                 false => {
                     let inner = rounds.get(p.rounds.0 as usize..p.rounds.1 as usize).unwrap_or(&[]);
-                    p.first < allowed(p.rounds.0) || inner.iter().zip(p.rounds.0 + 1..).any(|(r, n)| r.next.is_some_and(|t| t < allowed(n)))
+                    p.first < allowed(p.rounds.0)
+                        || inner
+                            .iter()
+                            .zip(p.rounds.0 + 1..)
+                            .any(|(r, n)| r.next.is_some_and(|t| t < allowed(n)))
                 }
             };
             if suspect {
@@ -205,16 +219,24 @@ impl Join {
         }
         index.quality.add(QualityCode::Reordered, late);
         let census = index.census.iter().enumerate();
-        let unknown: u64 = census.filter(|&(kind, _)| !record::is_known(kind as u32)).map(|(_, n)| n).sum();
+        let unknown: u64 =
+            census.filter(|&(kind, _)| !record::is_known(kind as u32)).map(|(_, n)| n).sum();
         index.quality.add(QualityCode::UnknownRecords, unknown);
         index.quality.add(QualityCode::SkippedAux, index.census[record::AUXTRACE as usize]);
         index.runs = self.pieces.iter().map(|p| Run { first_ts: p.first }).collect();
-        index.spans = self.pieces.iter().map(|p| Span { start: p.start, end: p.end, unsorted: p.unsorted }).collect();
+        index.spans = self
+            .pieces
+            .iter()
+            .map(|p| Span { start: p.start, end: p.end, unsorted: p.unsorted })
+            .collect();
         Ok(self.index)
     }
 }
 
 /// Whether `next` goes on where `prev` stops, in place and time.
 fn joins(prev: &Piece, next: &Piece) -> bool {
-    prev.end == next.start && !prev.unsorted && !next.unsorted && (prev.timeless || next.timeless || prev.last <= next.first)
+    prev.end == next.start
+        && !prev.unsorted
+        && !next.unsorted
+        && (prev.timeless || next.timeless || prev.last <= next.first)
 }

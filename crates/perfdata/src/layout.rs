@@ -62,7 +62,11 @@ pub(crate) struct Variable<'a> {
 
 impl Layout {
     pub(crate) fn new(attr: &Attr) -> Layout {
-        let mut l = Layout { sample_type: attr.sample_type, read_format: attr.read_format, ..Layout::default() };
+        let mut l = Layout {
+            sample_type: attr.sample_type,
+            read_format: attr.read_format,
+            ..Layout::default()
+        };
         let mut at = record::HEADER as u16;
         let mut field = |bit: u64| {
             let here = at;
@@ -157,12 +161,21 @@ mod tests {
     #[test]
     fn the_layout_of_an_ordinary_tracepoint() {
         let attr = Attr {
-            sample_type: sample::IP | sample::TID | sample::TIME | sample::CPU | sample::PERIOD | sample::RAW | sample::IDENTIFIER,
+            sample_type: sample::IP
+                | sample::TID
+                | sample::TIME
+                | sample::CPU
+                | sample::PERIOD
+                | sample::RAW
+                | sample::IDENTIFIER,
             flags: flag::SAMPLE_ID_ALL,
             ..Attr::default()
         };
         let l = Layout::new(&attr);
-        assert_eq!((l.id, l.ip, l.tid, l.time, l.cpu, l.period, l.raw, l.min), (8, 16, 24, 32, 40, 48, 56, 60));
+        assert_eq!(
+            (l.id, l.ip, l.tid, l.time, l.cpu, l.period, l.raw, l.min),
+            (8, 16, 24, 32, 40, 48, 56, 60)
+        );
         let t = Trailer::new(&attr);
         assert_eq!((t.id, t.cpu, t.time, t.tid, t.len), (8, 16, 24, 32, 32));
         assert_eq!(Trailer::new(&Attr { flags: 0, ..attr }), Trailer::default());

@@ -28,9 +28,9 @@ const MAX_ATTRS: usize = EventId::SIDEBAND.0 as usize;
 /// Open a perf.data file and index it.
 ///
 /// # Errors
-/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is a variant that is
-/// not read (version 1, a `perf record --threads` directory). Damage further on is no error: what
-/// is sound is read, the rest counted in [`holdup_trace::Reader::quality`].
+/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is a variant
+/// that is not read (version 1, a `perf record --threads` directory). Damage further on is no
+/// error: what is sound is read, the rest counted in [`holdup_trace::Reader::quality`].
 pub fn open(path: &Path) -> Result<PerfData> {
     open_file(path).map_err(|e| e.in_file(path))
 }
@@ -46,7 +46,10 @@ pub fn open_stream(name: &Path, input: impl Read) -> Result<PerfData> {
         spool.push_all(input)?;
         spool.finish()
     };
-    spooled().map_err(ErrorKind::Io).and_then(|source| open_source(name, source)).map_err(|e| e.in_file(name))
+    spooled()
+        .map_err(ErrorKind::Io)
+        .and_then(|source| open_source(name, source))
+        .map_err(|e| e.in_file(name))
 }
 
 fn open_file(path: &Path) -> Result<PerfData, ErrorKind> {
@@ -76,7 +79,9 @@ fn directory(path: &Path) -> Result<Source, ErrorKind> {
     let mut numbered = Vec::new();
     for entry in std::fs::read_dir(path)? {
         let name = entry?.file_name();
-        numbered.extend(name.to_str().and_then(|n| n.strip_prefix("data.")).and_then(|n| n.parse::<u32>().ok()));
+        numbered.extend(
+            name.to_str().and_then(|n| n.strip_prefix("data.")).and_then(|n| n.parse::<u32>().ok()),
+        );
     }
     numbered.sort_unstable();
     let files = numbered.into_iter().map(|n| path.join(format!("data.{n}")));
@@ -164,7 +169,12 @@ fn data_bounds(len: u64, file: &FileHeader, quality: &mut Quality) -> (u64, u64)
     (file.data.offset, if cut { len } else { file.data.end() })
 }
 
-fn index_all(order: Order, source: &Source, schema: &Schema, stretches: &[(u64, u64)]) -> std::io::Result<Index> {
+fn index_all(
+    order: Order,
+    source: &Source,
+    schema: &Schema,
+    stretches: &[(u64, u64)],
+) -> std::io::Result<Index> {
     let mut all: Option<Index> = None;
     for &(start, limit) in stretches {
         let index = index_in(order, source, schema, start, limit)?;
@@ -180,14 +190,24 @@ impl Facts {
     /// The attrs section: entries of an attr and the section of its ids.
     fn attrs(&mut self, source: &Source, file: &FileHeader) -> Result<(), ErrorKind> {
         let entry = file.attr_entry;
-        let malformed = |at, expected: &str, found: String| ErrorKind::malformed(at, "attrs section".to_owned(), expected, found);
+        let malformed = |at, expected: &str, found: String| {
+            ErrorKind::malformed(at, "attrs section".to_owned(), expected, found)
+        };
         if entry < 80 || entry > u16::MAX as u64 {
-            return Err(malformed(16, "the size of an attr with its ids, at least 80", entry.to_string()));
+            return Err(malformed(
+                16,
+                "the size of an attr with its ids, at least 80",
+                entry.to_string(),
+            ));
         }
         let bytes = source.read_vec(file.attrs.offset, file.attrs.size.min(MAX_SECTION))?;
         if (bytes.len() as u64) < file.attrs.size {
             let at = file.attrs.offset.saturating_add(bytes.len() as u64);
-            return Err(malformed(at, &format!("{} bytes of attrs", file.attrs.size), "the end of the file".into()));
+            return Err(malformed(
+                at,
+                &format!("{} bytes of attrs", file.attrs.size),
+                "the end of the file".into(),
+            ));
         }
         let mut budget = source.len();
         for chunk in bytes.chunks_exact(entry as usize).take(MAX_ATTRS) {
@@ -201,10 +221,16 @@ impl Facts {
             self.attrs.push(attr);
         }
         if self.attrs.is_empty() {
-            return Err(malformed(file.attrs.offset, "at least one attr", format!("{} bytes", file.attrs.size)));
+            return Err(malformed(
+                file.attrs.offset,
+                "at least one attr",
+                format!("{} bytes", file.attrs.size),
+            ));
         }
-        let names = source.read_vec(file.event_types.offset, file.event_types.size.min(MAX_SECTION))?;
-        self.event_types.extend(names.chunks_exact(72).map(|t| (self.order.u64(t, 0), text(&t[8..]))));
+        let names =
+            source.read_vec(file.event_types.offset, file.event_types.size.min(MAX_SECTION))?;
+        self.event_types
+            .extend(names.chunks_exact(72).map(|t| (self.order.u64(t, 0), text(&t[8..]))));
         Ok(())
     }
 
@@ -216,7 +242,10 @@ impl Facts {
         }
         let table = source.read_vec(file.data.end(), 16 * numbers.len() as u64)?;
         for (i, number) in numbers.into_iter().enumerate() {
-            let section = Section { offset: self.order.u64(&table, 16 * i), size: self.order.u64(&table, 16 * i + 8) };
+            let section = Section {
+                offset: self.order.u64(&table, 16 * i),
+                size: self.order.u64(&table, 16 * i + 8),
+            };
             if section.size == 0 || section.size > MAX_SECTION {
                 continue;
             }
@@ -279,7 +308,10 @@ impl Facts {
         let mut c = Cursor::new(rec.get(record::HEADER..).unwrap_or(&[]), self.order);
         let sound = match kind {
             record::HEADER_ATTR => self.attr_record(&rec[record::HEADER.min(rec.len())..]),
-            record::HEADER_EVENT_TYPE => c.u64().zip(c.bytes(64)).map(|(config, name)| self.event_types.push((config, text(name)))),
+            record::HEADER_EVENT_TYPE => c
+                .u64()
+                .zip(c.bytes(64))
+                .map(|(config, name)| self.event_types.push((config, text(name)))),
             record::HEADER_TRACING_DATA => c.u32().map(|n| n as u64).and_then(|n| {
                 let bytes = source.read_vec(at + size, n.min(MAX_SECTION)).ok()?;
                 self.tracing_data(&bytes);
@@ -346,7 +378,9 @@ impl Facts {
         self.quality.add(QualityCode::Truncated, inflater.truncated as u64);
         self.quality.add(QualityCode::SkippedBytes, inflater.lost);
         if let Some((at, why)) = inflater.damage.take() {
-            self.info.extra.push(("damaged".into(), format!("compressed stream from byte {at:#x}: {why}")));
+            self.info
+                .extra
+                .push(("damaged".into(), format!("compressed stream from byte {at:#x}: {why}")));
         }
         inflater.finish()
     }
@@ -361,8 +395,13 @@ impl Facts {
         self.info.span = found.span;
         self.info.events = describe::events(&self.attrs, self.tracing.as_ref(), &self.event_types);
         self.info.capabilities = describe::capabilities(&self.attrs, &schema, &self.info.events);
-        let from_attr = self.attrs.iter().find(|a| a.has(crate::attr::flag::USE_CLOCKID)).map(|a| features::clock_name(a.clockid));
-        self.info.clock.name = self.features.clock.take().or(from_attr).unwrap_or_else(|| "local".into());
+        let from_attr = self
+            .attrs
+            .iter()
+            .find(|a| a.has(crate::attr::flag::USE_CLOCKID))
+            .map(|a| features::clock_name(a.clockid));
+        self.info.clock.name =
+            self.features.clock.take().or(from_attr).unwrap_or_else(|| "local".into());
         describe::tasks(&mut self.info, self.tracing.as_ref(), &found.tasks);
         describe::extra(&mut self.info, &found);
         if let Some(t) = &self.tracing {

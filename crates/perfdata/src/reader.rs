@@ -13,8 +13,9 @@ use std::sync::Mutex;
 /// A perf.data file, opened and indexed. Decode it through [`Reader`].
 ///
 /// Memory: the index has about 40 bytes for each flush of a ring buffer (typically hundreds of
-/// records); nothing grows with the number of events. A decoder holds one read window (128 KiB, or the whole
-/// run of at most 256 KiB where short flushes were put together and are sorted in memory).
+/// records); nothing grows with the number of events. A decoder holds one read window (128 KiB, or
+/// the whole run of at most 256 KiB where short flushes were put together and are sorted in
+/// memory).
 pub struct PerfData {
     pub(crate) info: TraceInfo,
     pub(crate) quality: Quality,
@@ -52,7 +53,13 @@ impl PerfData {
 }
 
 /// Index with the byte order as a type.
-pub(crate) fn index_in(order: Order, source: &Source, schema: &Schema, start: u64, limit: u64) -> std::io::Result<Index> {
+pub(crate) fn index_in(
+    order: Order,
+    source: &Source,
+    schema: &Schema,
+    start: u64,
+    limit: u64,
+) -> std::io::Result<Index> {
     match order {
         Order::Little => index::<Little>(source, schema, start, limit),
         Order::Big => index::<Big>(source, schema, start, limit),
@@ -78,9 +85,11 @@ impl Reader for PerfData {
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         let nothing = (Span { start: 0, end: 0, unsorted: false }, 0);
-        let (span, first_ts) = self.spans.get(run).zip(self.runs.get(run)).map_or(nothing, |(s, r)| (*s, r.first_ts));
+        let (span, first_ts) =
+            self.spans.get(run).zip(self.runs.get(run)).map_or(nothing, |(s, r)| (*s, r.first_ts));
         let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        let scratch = spare.unwrap_or_else(|| Scratch::new(LocalNames::new(self.info.names.clone())));
+        let scratch =
+            spare.unwrap_or_else(|| Scratch::new(LocalNames::new(self.info.names.clone())));
         match self.order {
             Order::Little => Box::new(RunReader::<Little>::new(self, span, first_ts, scratch)),
             Order::Big => Box::new(RunReader::<Big>::new(self, span, first_ts, scratch)),

@@ -62,7 +62,10 @@ impl<'a, E: Endian> RunReader<'a, E> {
     /// Read on, at most `want` bytes. Returns false if nothing came.
     fn refill(&mut self, want: usize, batch: &mut Batch) -> Result<bool> {
         let want = want.min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
-        let got = self.window.fill(&self.file.source, self.next, want).map_err(|e| self.file.io_error(e))?;
+        let got = self
+            .window
+            .fill(&self.file.source, self.next, want)
+            .map_err(|e| self.file.io_error(e))?;
         self.file.source.done_with(self.next, self.next + got as u64);
         self.next += got as u64;
         if got < want {
@@ -99,7 +102,9 @@ impl<'a, E: Endian> RunReader<'a, E> {
         if self.next < self.end {
             self.sort(batch)?;
         }
-        let (Some((order, next)), Some(decoder)) = (&mut self.order, &mut self.decoder) else { return Ok(false) };
+        let (Some((order, next)), Some(decoder)) = (&mut self.order, &mut self.decoder) else {
+            return Ok(false);
+        };
         while let Some(&(time, at)) = order.get(*next) {
             if batch.is_full() {
                 return Ok(true);
@@ -175,8 +180,13 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
 impl<E> Drop for RunReader<'_, E> {
     fn drop(&mut self) {
         if let Some(decoder) = self.decoder.take() {
-            let order = self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
-            self.file.recycle(Scratch { window: std::mem::take(&mut self.window), order, names: decoder.into_names() });
+            let order =
+                self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
+            self.file.recycle(Scratch {
+                window: std::mem::take(&mut self.window),
+                order,
+                names: decoder.into_names(),
+            });
         }
     }
 }

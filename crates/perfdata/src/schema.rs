@@ -53,7 +53,9 @@ const DENSE_SPAN: u64 = 1 << 18;
 
 impl Ids {
     fn new(attrs: &[Attr]) -> Ids {
-        let all = || attrs.iter().enumerate().flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i as u16)));
+        let all = || {
+            attrs.iter().enumerate().flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i as u16)))
+        };
         let base = all().map(|(id, _)| id).min().unwrap_or(0);
         let span = all().map(|(id, _)| id - base).max().unwrap_or(0);
         if span < DENSE_SPAN {
@@ -70,7 +72,9 @@ impl Ids {
     #[inline(always)]
     fn get(&self, id: u64) -> Option<usize> {
         match self {
-            Ids::Dense { base, index } => index.get(usize::try_from(id.wrapping_sub(*base)).ok()?).map(|&i| i as usize),
+            Ids::Dense { base, index } => {
+                index.get(usize::try_from(id.wrapping_sub(*base)).ok()?).map(|&i| i as usize)
+            }
             Ids::Sparse(map) => map.get(&id).map(|&i| i as usize),
         }
     }
@@ -117,7 +121,9 @@ impl Schema {
                 class,
             })
             .collect();
-        let same = |f: &dyn Fn(&Decodable) -> u16| events.first().map(f).filter(|v| events.iter().all(|e| f(e) == *v));
+        let same = |f: &dyn Fn(&Decodable) -> u16| {
+            events.first().map(f).filter(|v| events.iter().all(|e| f(e) == *v))
+        };
         let id = same(&|e| e.layout.id).unwrap_or(0);
         let any_ids = attrs.iter().any(|a| !a.ids.is_empty());
         let lookup = if events.len() > 1 && id != 0 && any_ids {
@@ -129,8 +135,8 @@ impl Schema {
             Lookup::First
         };
         let by_id = matches!(lookup, Lookup::Id(_));
-        // With several events this must hold for all: whichever a sample turns out to belong to, the
-        // decoder reads the time where the index did.
+        // With several events this must hold for all: whichever a sample turns out to belong to,
+        // the decoder reads the time where the index did.
         let sample_time = match lookup {
             Lookup::First => events.first().map(|e| e.layout.time),
             _ => same(&|e| e.layout.time),
@@ -156,7 +162,11 @@ impl Schema {
     }
 
     #[cold]
-    fn of_common_type<E: Endian>(&self, map: &FxHashMap<u16, u16>, rec: &[u8]) -> Option<&Decodable> {
+    fn of_common_type<E: Endian>(
+        &self,
+        map: &FxHashMap<u16, u16>,
+        rec: &[u8],
+    ) -> Option<&Decodable> {
         let first = self.events.first()?;
         let raw = match first.layout.variable {
             true => first.layout.walk::<E>(rec)?.raw,
@@ -171,7 +181,9 @@ impl Schema {
     /// Whether a sample's id is one of the file's; true where ids do not tell events apart.
     pub(crate) fn knows<E: Endian>(&self, rec: &[u8]) -> bool {
         match self.lookup {
-            Lookup::Id(at) => self.ids.get(E::u64(rec, at as usize)).is_some_and(|i| i < self.events.len()),
+            Lookup::Id(at) => {
+                self.ids.get(E::u64(rec, at as usize)).is_some_and(|i| i < self.events.len())
+            }
             _ => true,
         }
     }
@@ -213,14 +225,21 @@ impl Schema {
                     t => stamp(t),
                 }
             }
-            record::COMM | record::FORK | record::EXIT | record::LOST | record::SWITCH | record::SWITCH_CPU_WIDE => {
+            record::COMM
+            | record::FORK
+            | record::EXIT
+            | record::LOST
+            | record::SWITCH
+            | record::SWITCH_CPU_WIDE => {
                 let t = self.trailer_of::<E>(rec);
                 if rec.len() < record::HEADER + side_band_body(kind) + t.len as usize {
                     return When::Never;
                 }
                 match t.time as usize {
                     // These two carry the time in their body as well.
-                    0 if matches!(kind, record::FORK | record::EXIT) && rec.len() >= 32 => stamp(24),
+                    0 if matches!(kind, record::FORK | record::EXIT) && rec.len() >= 32 => {
+                        stamp(24)
+                    }
                     0 => When::Unsaid,
                     back => stamp(rec.len() - back),
                 }

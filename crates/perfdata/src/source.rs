@@ -44,7 +44,9 @@ impl Source {
     /// The stretch each file of a directory takes; all of it for other sources.
     pub(crate) fn parts(&self) -> Vec<(u64, u64)> {
         match self {
-            Source::Parts(parts) => parts.iter().map(|(offset, part)| (*offset, offset + part.len())).collect(),
+            Source::Parts(parts) => {
+                parts.iter().map(|(offset, part)| (*offset, offset + part.len())).collect()
+            }
             _ => vec![(0, self.len())],
         }
     }
@@ -84,7 +86,10 @@ impl Source {
             let at = offset.saturating_add(done as u64);
             let n = match self {
                 Source::Mapped(map) => {
-                    let rest = usize::try_from(at).ok().and_then(|at| map.bytes().get(at..)).unwrap_or(&[]);
+                    let rest = usize::try_from(at)
+                        .ok()
+                        .and_then(|at| map.bytes().get(at..))
+                        .unwrap_or(&[]);
                     let n = rest.len().min(buf.len() - done);
                     buf[done..done + n].copy_from_slice(&rest[..n]);
                     n
@@ -95,14 +100,17 @@ impl Source {
                 },
                 Source::Memory(blocks) => {
                     let block = usize::try_from(at / BLOCK as u64).ok().and_then(|i| blocks.get(i));
-                    let rest = block.and_then(|b| b.get((at % BLOCK as u64) as usize..)).unwrap_or(&[]);
+                    let rest =
+                        block.and_then(|b| b.get((at % BLOCK as u64) as usize..)).unwrap_or(&[]);
                     let n = rest.len().min(buf.len() - done);
                     buf[done..done + n].copy_from_slice(&rest[..n]);
                     n
                 }
                 Source::Parts(parts) => {
                     let i = parts.partition_point(|(offset, _)| *offset <= at);
-                    let Some((offset, part)) = i.checked_sub(1).and_then(|i| parts.get(i)) else { break };
+                    let Some((offset, part)) = i.checked_sub(1).and_then(|i| parts.get(i)) else {
+                        break;
+                    };
                     part.read_at(&mut buf[done..], at - offset)?
                 }
             };
@@ -118,7 +126,8 @@ impl Source {
     /// is there, whatever `len` claims.
     pub(crate) fn read_vec(&self, offset: u64, len: u64) -> io::Result<Vec<u8>> {
         let len = len.min(self.len().saturating_sub(offset));
-        let mut buf = vec![0; usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?];
+        let mut buf =
+            vec![0; usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?];
         let n = self.read_at(&mut buf, offset)?;
         buf.truncate(n);
         Ok(buf)

@@ -40,7 +40,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<TracingData> {
     let version = text(c.c_str()?);
     let order = if c.u8()? == 0 { Order::Little } else { Order::Big };
     c.set_order(order);
-    let mut data = TracingData { long_size: if c.u8()? == 4 { 4 } else { 8 }, ..TracingData::default() };
+    let mut data =
+        TracingData { long_size: if c.u8()? == 4 { 4 } else { 8 }, ..TracingData::default() };
     data.truncated = rest(&mut c, &version, &mut data).is_none();
     Some(data)
 }
@@ -64,7 +65,9 @@ fn rest(c: &mut Cursor<'_>, version: &str, data: &mut TracingData) -> Option<()>
         data.cmdlines = lines
             .lines()
             .filter_map(|l| l.split_once(' '))
-            .filter_map(|(pid, comm)| Some((pid.trim().parse().ok()?, comm.trim_end_matches('\0').to_owned())))
+            .filter_map(|(pid, comm)| {
+                Some((pid.trim().parse().ok()?, comm.trim_end_matches('\0').to_owned()))
+            })
             .collect();
     }
     Some(())
@@ -118,7 +121,10 @@ mod tests {
         for order in [Order::Little, Order::Big] {
             let b = sample(order);
             let d = parse(&b).unwrap();
-            assert_eq!((d.formats.len(), d.bad_formats, &d.kallsyms[..], d.truncated), (1, 1, &b"sym"[..], false));
+            assert_eq!(
+                (d.formats.len(), d.bad_formats, &d.kallsyms[..], d.truncated),
+                (1, 1, &b"sym"[..], false)
+            );
             assert_eq!(d.cmdlines, [(17, "a b c".to_owned())]);
             for n in 0..b.len() {
                 assert!(parse(&b[..n]).is_none_or(|d| d.truncated), "{n}");

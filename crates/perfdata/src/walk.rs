@@ -21,7 +21,8 @@ pub(crate) struct Piece {
     pub(crate) first: u64,
     /// Latest time.
     pub(crate) last: u64,
-    /// FINISHED_ROUND records before its start and before its end, counted from the segment's start.
+    /// FINISHED_ROUND records before its start and before its end, counted from the segment's
+    /// start.
     pub(crate) rounds: (u32, u32),
     /// Short pieces put together: the decoder sorts them in memory.
     pub(crate) unsorted: bool,
@@ -199,8 +200,14 @@ impl Walk<'_> {
             {
                 let (kind, size) = head::<E>(rec, 0);
                 let time = E::u64(rec, sample_time);
-                // `last` is never 0, and u64::MAX while there is no piece to go on; 0 and u64::MAX are no times.
-                if kind != fast || time < last || time == u64::MAX || size < need || size > buf.len() - at {
+                // `last` is never 0, and u64::MAX while there is no piece to go on; 0 and u64::MAX
+                // are no times.
+                if kind != fast
+                    || time < last
+                    || time == u64::MAX
+                    || size < need
+                    || size > buf.len() - at
+                {
                     break;
                 }
                 if samples == before.0 {
@@ -254,7 +261,8 @@ impl Walk<'_> {
         used
     }
 
-    /// Time that a sample must not precede to go on in the open piece just so; `u64::MAX` if none can.
+    /// Time that a sample must not precede to go on in the open piece just so; `u64::MAX` if none
+    /// can.
     fn time_so_far(&self) -> u64 {
         match self.open {
             Some(p) if !p.timeless && !self.fresh_round => p.last.max(1),
@@ -304,11 +312,17 @@ impl Walk<'_> {
         piece.rounds.1 = self.out.rounds.len() as u32;
         let short = |p: &Piece| p.unsorted || p.end - p.start < SHORT;
         match self.out.pieces.last_mut() {
-            Some(prev) if prev.end == piece.start && short(prev) && short(&piece) && piece.end - prev.start <= GROUP => {
+            Some(prev)
+                if prev.end == piece.start
+                    && short(prev)
+                    && short(&piece)
+                    && piece.end - prev.start <= GROUP =>
+            {
                 prev.unsorted = true;
                 prev.end = end;
                 if !piece.timeless {
-                    prev.first = if prev.timeless { piece.first } else { prev.first.min(piece.first) };
+                    prev.first =
+                        if prev.timeless { piece.first } else { prev.first.min(piece.first) };
                     prev.last = prev.last.max(piece.last);
                     prev.timeless = false;
                 }
@@ -321,7 +335,10 @@ impl Walk<'_> {
     fn other<E: Endian>(&mut self, kind: u32, rec: &[u8], offset: u64) {
         match kind {
             record::FINISHED_ROUND => {
-                self.out.rounds.push(Round { latest: self.out.latest.max(self.out.span.map_or(0, |s| s.1)), next: None });
+                self.out.rounds.push(Round {
+                    latest: self.out.latest.max(self.out.span.map_or(0, |s| s.1)),
+                    next: None,
+                });
                 self.fresh_round = true;
                 self.open_at(offset);
             }
@@ -333,7 +350,11 @@ impl Walk<'_> {
                     _ => self.place(offset, when),
                 }
                 if when == When::At(0) && self.out.tasks.len() < MAX_TASKS {
-                    self.out.tasks.extend(task_fact::<E>(kind, rec, self.schema.trailer_of::<E>(rec).len as usize));
+                    self.out.tasks.extend(task_fact::<E>(
+                        kind,
+                        rec,
+                        self.schema.trailer_of::<E>(rec).len as usize,
+                    ));
                 }
             }
             record::HEADER_ATTR
@@ -359,15 +380,30 @@ fn task_fact<E: Endian>(kind: u32, rec: &[u8], trailer: usize) -> Option<TaskFac
             let text = &rec[16..rec.len() - trailer];
             let n = text.len().min(16);
             comm[..n].copy_from_slice(&text[..n]);
-            Some(TaskFact { pid: E::u32(rec, 8), tid: E::u32(rec, 12), parent: None, comm: Some(comm) })
+            Some(TaskFact {
+                pid: E::u32(rec, 8),
+                tid: E::u32(rec, 12),
+                parent: None,
+                comm: Some(comm),
+            })
         }
-        record::FORK => Some(TaskFact { pid: E::u32(rec, 8), tid: E::u32(rec, 16), parent: Some(E::u32(rec, 20)), comm: None }),
+        record::FORK => Some(TaskFact {
+            pid: E::u32(rec, 8),
+            tid: E::u32(rec, 16),
+            parent: Some(E::u32(rec, 20)),
+            comm: None,
+        }),
         _ => None,
     }
 }
 
 /// Find the next offset from `from` on where a chain of plausible records begins.
-pub(crate) fn resync<E: Endian>(source: &Source, schema: &Schema, from: u64, limit: u64) -> io::Result<Option<u64>> {
+pub(crate) fn resync<E: Endian>(
+    source: &Source,
+    schema: &Schema,
+    from: u64,
+    limit: u64,
+) -> io::Result<Option<u64>> {
     // As a rule the next record is near.
     let mut want = 8 << 10;
     let mut base = from;

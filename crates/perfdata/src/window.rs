@@ -85,7 +85,8 @@ mod tests {
         loop {
             let next = at + w.bytes().len();
             // Growing in the middle must not lose anything either.
-            let n = w.fill(&source, next as u64, if at > 200_000 { 2 * READ } else { READ }).unwrap();
+            let n =
+                w.fill(&source, next as u64, if at > 200_000 { 2 * READ } else { READ }).unwrap();
             assert!(w.bytes() == &bytes[at..next + n]);
             if n == 0 {
                 break;

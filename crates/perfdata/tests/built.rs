@@ -5,7 +5,8 @@ mod common;
 use common::{Builder, Container, drain, merged, open_bytes, printed};
 use holdup_trace::{Cpu, EventId, Pid, QualityCode, Reader, Tid, What};
 
-const CONTAINERS: [Container; 4] = [Container::File, Container::Pipe, Container::Compressed, Container::Compressed2];
+const CONTAINERS: [Container; 4] =
+    [Container::File, Container::Pipe, Container::Compressed, Container::Compressed2];
 
 /// Two CPUs flushed in turn, with side-band records and a tie in time.
 fn two_cpus(b: &mut Builder) {
@@ -17,7 +18,12 @@ fn two_cpus(b: &mut Builder) {
                 b.switch(1000 + round * 100 + i * 10 + (cpu as u64 * 5 * (i % 2)), cpu, 7 + cpu, 0);
             }
         }
-        b.contention(1000 + round * 100 + 99, 1, 8, &[-128i64 as u64, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020]);
+        b.contention(
+            1000 + round * 100 + 99,
+            1,
+            8,
+            &[-128i64 as u64, 0xffff_ffff_8100_0010, 0xffff_ffff_8100_0020],
+        );
         b.round();
     }
     b.comm(6000, 8, b"eight\0\0\0");
@@ -35,9 +41,16 @@ fn containers_and_byte_orders_agree() {
             assert_eq!(info.events[0].name, "sched:sched_switch");
             assert_eq!(info.events[1].system, "lock");
             assert_eq!(info.events[1].short_name(), "contention_begin");
-            assert!(info.capabilities.switches && info.capabilities.contention && info.capabilities.stacks);
+            assert!(
+                info.capabilities.switches
+                    && info.capabilities.contention
+                    && info.capabilities.stacks
+            );
             assert_eq!(info.span, Some((1000, 5999)));
-            assert_eq!(info.hostname.as_deref(), (container != Container::Pipe).then_some("machine"));
+            assert_eq!(
+                info.hostname.as_deref(),
+                (container != Container::Pipe).then_some("machine")
+            );
             let task = info.tasks.iter().find(|t| t.tid == Tid(7)).unwrap();
             assert_eq!((info.names.get(task.comm).as_str(), task.pid), ("seven", Pid(7)));
             assert_eq!(info.tasks.iter().find(|t| t.tid == Tid(8)).unwrap().parent, Some(Tid(1)));
@@ -60,13 +73,16 @@ fn payload_and_call_chain_arrive() {
     let file = open_bytes(&b.build(Container::File)).unwrap();
     let mut batch = holdup_trace::Batch::new();
     file.decoder(0).fill(&mut batch).unwrap();
-    let Some(What::Switch { prev, next, next_comm, prev_prio, .. }) = batch.events.iter().find(|e| e.id == EventId(0)).map(|e| e.what)
+    let Some(What::Switch { prev, next, next_comm, prev_prio, .. }) =
+        batch.events.iter().find(|e| e.id == EventId(0)).map(|e| e.what)
     else {
         panic!("no switch")
     };
     assert_eq!((prev, next, prev_prio), (Tid(7), Tid(0), 120));
     assert_eq!(file.info().names.get(next_comm), "next");
-    let Some(What::ContentionBegin { lock, flags, stack }) = batch.events.iter().find(|e| e.id == EventId(1)).map(|e| e.what) else {
+    let Some(What::ContentionBegin { lock, flags, stack }) =
+        batch.events.iter().find(|e| e.id == EventId(1)).map(|e| e.what)
+    else {
         panic!("no contention")
     };
     assert_eq!((lock, flags), (0xffff_8880_0000_1000, 32));
@@ -102,7 +118,10 @@ fn side_band_records_become_events() {
         );
         assert!(events[1..].iter().all(|e| e.id == EventId::SIDEBAND && e.cpu == Cpu(3)));
         assert_eq!((events[1].tid, events[1].ts), (Tid(42), 11));
-        assert_eq!((quality.count(QualityCode::LostEvents), quality.count(QualityCode::LostSamples)), (5, 9));
+        assert_eq!(
+            (quality.count(QualityCode::LostEvents), quality.count(QualityCode::LostSamples)),
+            (5, 9)
+        );
         assert_eq!(quality.count(QualityCode::Throttled), 1);
     }
 }
@@ -127,11 +146,17 @@ fn counters_beside_tracepoints_say_how_much_was_counted_and_where() {
             let counted: Vec<(u64, Tid, u64, &[u64])> = samples
                 .iter()
                 .filter_map(|e| match e.what {
-                    What::Sample { period, stack } => Some((e.ts, e.tid, period, batch.stack(stack))),
+                    What::Sample { period, stack } => {
+                        Some((e.ts, e.tid, period, batch.stack(stack)))
+                    }
                     _ => None,
                 })
                 .collect();
-            assert_eq!(counted, [(20, Tid(7), 650_000, &[0x40_1000][..]), (30, Tid(7), 700_000, &[0x40_1004])], "{big} {container:?}");
+            assert_eq!(
+                counted,
+                [(20, Tid(7), 650_000, &[0x40_1000][..]), (30, Tid(7), 700_000, &[0x40_1004])],
+                "{big} {container:?}"
+            );
         }
     }
 }
@@ -192,7 +217,12 @@ fn large_files_with_payloads_that_look_like_records() {
         let r = &b.records[at..];
         if r[0] == 9 {
             let word = |i: usize| u32::from_le_bytes(r[i..i + 4].try_into().unwrap());
-            expect.push((u64::from_le_bytes(r[32..40].try_into().unwrap()), word(40) as u16, word(28), 0));
+            expect.push((
+                u64::from_le_bytes(r[32..40].try_into().unwrap()),
+                word(40) as u16,
+                word(28),
+                0,
+            ));
         }
         at += u16::from_le_bytes(r[6..8].try_into().unwrap()) as usize;
     }
@@ -289,7 +319,8 @@ fn records_without_time_take_their_predecessors() {
     b.switch(40, 1, 1, 0);
     b.comm(u64::MAX, 1, b"last\0\0\0\0");
     let file = open_bytes(&b.build(Container::File)).unwrap();
-    let order: Vec<(u64, bool)> = merged(&file).iter().map(|e| (e.ts, e.id == EventId::SIDEBAND)).collect();
+    let order: Vec<(u64, bool)> =
+        merged(&file).iter().map(|e| (e.ts, e.id == EventId::SIDEBAND)).collect();
     // The first has no predecessor and takes the run's earliest time.
     assert_eq!(order, [(40, true), (40, false), (40, true), (50, false), (50, true), (60, false)]);
 }

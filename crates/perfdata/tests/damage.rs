@@ -24,12 +24,20 @@ fn files() -> &'static Vec<Vec<u8>> {
                     b.round();
                 }
             }
-            files.extend([Container::File, Container::Pipe, Container::Compressed, Container::Compressed2].map(|c| b.build(c)));
+            files.extend(
+                [Container::File, Container::Pipe, Container::Compressed, Container::Compressed2]
+                    .map(|c| b.build(c)),
+            );
         }
         for folder in ["public/google+perf_data_converter", "public/mstange+linux-perf-data"] {
             let Some(folder) = corpus(folder) else { continue };
             let names = |n: &str| n.starts_with("perf.data") || n.ends_with(".data");
-            files.extend(files_below(&folder, &names).iter().filter_map(|f| std::fs::read(f).ok()).filter(|b| b.len() < 64 << 10));
+            files.extend(
+                files_below(&folder, &names)
+                    .iter()
+                    .filter_map(|f| std::fs::read(f).ok())
+                    .filter(|b| b.len() < 64 << 10),
+            );
         }
         files
     })
@@ -40,7 +48,12 @@ fn read(bytes: &[u8]) {
     let Ok(file) = open_bytes(bytes) else { return };
     let (events, _) = drain(&file);
     let compressed = file.info().format.contains("compressed");
-    assert!(compressed || events.len() <= bytes.len() / 8, "{} events from {} bytes", events.len(), bytes.len());
+    assert!(
+        compressed || events.len() <= bytes.len() / 8,
+        "{} events from {} bytes",
+        events.len(),
+        bytes.len()
+    );
 }
 
 proptest! {
@@ -85,7 +98,8 @@ proptest! {
 
 #[test]
 fn the_fuzz_corpus_reads() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/perfdata");
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/perfdata");
     let seeds = files_below(&folder, &|_| true);
     assert!(!seeds.is_empty(), "no fuzz corpus at {}", folder.display());
     for seed in seeds {
@@ -110,10 +124,12 @@ fn a_file_that_shrinks() {
     assert!(quality.count(holdup_trace::QualityCode::Truncated) > 0);
 }
 
-/// The committed seeds of the fuzz target are what the builder makes; `HOLDUP_BLESS=1` rewrites them.
+/// The committed seeds of the fuzz target are what the builder makes; `HOLDUP_BLESS=1` rewrites
+/// them.
 #[test]
 fn the_fuzz_corpus_is_what_the_builder_makes() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/perfdata");
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/perfdata");
     for (name, bytes) in fuzz_seeds() {
         if std::env::var_os("HOLDUP_BLESS").is_some() {
             std::fs::create_dir_all(&folder).unwrap();
@@ -121,24 +137,32 @@ fn the_fuzz_corpus_is_what_the_builder_makes() {
         }
         let committed = std::fs::read(folder.join(&name)).unwrap_or_default();
         // What zstd makes of the same input may change with its version: compare what is read.
-        assert_eq!(drain_bytes(&committed), drain_bytes(&bytes), "{name}: HOLDUP_BLESS=1 rewrites it");
+        assert_eq!(
+            drain_bytes(&committed),
+            drain_bytes(&bytes),
+            "{name}: HOLDUP_BLESS=1 rewrites it"
+        );
     }
 }
 
 fn drain_bytes(bytes: &[u8]) -> usize {
-    holdup_perfdata::open_stream(std::path::Path::new("seed"), bytes).map_or(0, |file| drain(&file).0.len())
+    holdup_perfdata::open_stream(std::path::Path::new("seed"), bytes)
+        .map_or(0, |file| drain(&file).0.len())
 }
 
 fn fuzz_seeds() -> Vec<(String, Vec<u8>)> {
     let mut seeds = Vec::new();
     for big in [false, true] {
-        for container in [Container::File, Container::Pipe, Container::Compressed, Container::Compressed2] {
+        for container in
+            [Container::File, Container::Pipe, Container::Compressed, Container::Compressed2]
+        {
             let mut b = Builder::new(big);
             b.comm(0, 7, b"seven\0\0\0");
             b.switch(1000, 0, 7, 0);
             b.contention(990, 1, 8, &[-128i64 as u64, 0xffff_ffff_8100_0010]);
             b.round();
-            let name = format!("{container:?}-{}", if big { "big" } else { "little" }).to_lowercase();
+            let name =
+                format!("{container:?}-{}", if big { "big" } else { "little" }).to_lowercase();
             seeds.push((name, b.build(container)));
         }
     }

@@ -17,7 +17,11 @@ type Row = (u64, i64, i64, String);
 /// read the file.
 fn perf(file: &Path) -> Option<(Vec<Row>, bool)> {
     for fields in ["comm,tid,cpu,time,event", "comm,tid,time,event"] {
-        let out = Command::new("perf").args(["script", "--ns", "-F", fields, "-i"]).arg(file).output().ok()?;
+        let out = Command::new("perf")
+            .args(["script", "--ns", "-F", fields, "-i"])
+            .arg(file)
+            .output()
+            .ok()?;
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         let mut rows: Vec<Row> = text.lines().filter_map(row).collect();
         if !rows.is_empty() {
@@ -33,13 +37,20 @@ fn row(line: &str) -> Option<Row> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let time = words.iter().position(|w| {
         let digits = w.strip_suffix(':').and_then(|w| w.split_once('.'));
-        digits.is_some_and(|(s, ns)| ns.len() == 9 && [s, ns].concat().bytes().all(|b| b.is_ascii_digit()))
+        digits.is_some_and(|(s, ns)| {
+            ns.len() == 9 && [s, ns].concat().bytes().all(|b| b.is_ascii_digit())
+        })
     })?;
     let (s, ns) = words[time].strip_suffix(':')?.split_once('.')?;
     let cpu = words[time - 1].strip_prefix('[').and_then(|w| w.strip_suffix(']'));
     let tid = words[time - 1 - cpu.is_some() as usize].parse().ok()?;
     let event = words[time + 1..].join(" ").strip_suffix(':')?.to_owned();
-    Some((s.parse::<u64>().ok()? * 1_000_000_000 + ns.parse::<u64>().ok()?, cpu.map_or(Ok(-1), str::parse).ok()?, tid, event))
+    Some((
+        s.parse::<u64>().ok()? * 1_000_000_000 + ns.parse::<u64>().ok()?,
+        cpu.map_or(Ok(-1), str::parse).ok()?,
+        tid,
+        event,
+    ))
 }
 
 fn holdup(file: &Path, cpu: bool) -> Vec<Row> {
@@ -47,13 +58,16 @@ fn holdup(file: &Path, cpu: bool) -> Vec<Row> {
     let name = |id: EventId| file.info().events[id.0 as usize].name.clone();
     let events = merged(&file);
     let printed = events.iter().filter(|e| e.id != EventId::SIDEBAND);
-    printed.map(|e| (e.ts, if cpu { e.cpu.0 as i64 } else { -1 }, e.tid.0 as i32 as i64, name(e.id))).collect()
+    printed
+        .map(|e| (e.ts, if cpu { e.cpu.0 as i64 } else { -1 }, e.tid.0 as i32 as i64, name(e.id)))
+        .collect()
 }
 
 fn check(file: &Path) -> bool {
     let name = file.display();
     let Some((theirs, cpu)) = perf(file) else {
-        let events = holdup_perfdata::open(file).map(|f| merged(&f).iter().filter(|e| e.id != EventId::SIDEBAND).count());
+        let events = holdup_perfdata::open(file)
+            .map(|f| merged(&f).iter().filter(|e| e.id != EventId::SIDEBAND).count());
         eprintln!("perf prints nothing for {name}; holdup: {events:?} events");
         return true;
     };
@@ -89,7 +103,8 @@ fn have_perf() -> bool {
 #[test]
 fn foreign_files() {
     let Some(folder) = corpus("public").filter(|_| have_perf()) else { return };
-    let mut files = files_below(&folder.join("google+perf_data_converter"), &|n| n.starts_with("perf.data"));
+    let mut files =
+        files_below(&folder.join("google+perf_data_converter"), &|n| n.starts_with("perf.data"));
     files.extend(files_below(&folder.join("mstange+linux-perf-data"), &|n| n.ends_with(".data")));
     assert!(files.len() > 30, "{files:?}");
     let wrong: Vec<_> = files.iter().filter(|f| !check(f)).collect();
@@ -101,7 +116,9 @@ fn recordings() {
     let Some(folder) = corpus("vm").filter(|_| have_perf()) else { return };
     let temp = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
-    for packed in files_below(&folder, &|n| n.ends_with(".perf.data.zst") || n.ends_with(".perf.pipe.data.zst")) {
+    for packed in files_below(&folder, &|n| {
+        n.ends_with(".perf.data.zst") || n.ends_with(".perf.pipe.data.zst")
+    }) {
         let file = temp.path().join("perf.data");
         let bytes = zstd::decode_all(std::fs::File::open(&packed).unwrap()).unwrap();
         std::fs::write(&file, bytes).unwrap();

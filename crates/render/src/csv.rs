@@ -46,13 +46,21 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
 }
 
 fn write_diagnosis(d: &Diagnosis, separator: &str, out: &mut dyn Write) -> io::Result<()> {
-    write_line(["class", "rule", "share", "lost_cpu_ns", "verdict", "summary", "ruled_out"].into_iter(), separator, out)?;
+    write_line(
+        ["class", "rule", "share", "lost_cpu_ns", "verdict", "summary", "ruled_out"].into_iter(),
+        separator,
+        out,
+    )?;
     for f in &d.findings {
         let verdict = (f.class == d.verdict.class).to_string();
         let share = f.priced().map_or(String::new(), |_| f.share.to_string());
         let lost = f.priced().map_or(String::new(), |ns| ns.to_string());
         let ruled_out = f.ruled_out.as_deref().unwrap_or("");
-        write_line([f.class.id(), f.rule, &share, &lost, &verdict, &f.summary, ruled_out].into_iter(), separator, out)?;
+        write_line(
+            [f.class.id(), f.rule, &share, &lost, &verdict, &f.summary, ruled_out].into_iter(),
+            separator,
+            out,
+        )?;
     }
     Ok(())
 }
@@ -74,14 +82,20 @@ pub(crate) fn field(cell: &Cell) -> String {
         Cell::Float(x) => x.to_string(),
         Cell::Text(t) => t.clone(),
         Cell::List(l) => {
-            let record = |r: &Vec<(&'static str, Cell)>| r.iter().map(|(_, c)| field(c)).collect::<Vec<_>>().join(":");
+            let record = |r: &Vec<(&'static str, Cell)>| {
+                r.iter().map(|(_, c)| field(c)).collect::<Vec<_>>().join(":")
+            };
             l.iter().map(record).collect::<Vec<_>>().join(";")
         }
         Cell::Map(m) => m.iter().map(|(k, n)| format!("{k}={n}")).collect::<Vec<_>>().join(";"),
     }
 }
 
-fn write_line<T: AsRef<str>>(fields: impl Iterator<Item = T>, separator: &str, out: &mut dyn Write) -> io::Result<()> {
+fn write_line<T: AsRef<str>>(
+    fields: impl Iterator<Item = T>,
+    separator: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for (i, field) in fields.enumerate() {
         let field = field.as_ref();
         if i > 0 {

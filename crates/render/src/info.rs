@@ -110,7 +110,11 @@ impl Info {
             arch: info.arch.clone(),
             cpu_desc: info.cpu_desc.clone(),
             cpus_online: info.cpus_online,
-            numa: info.numa.iter().map(|(node, cpus)| Node { node: *node, cpus: cpus.clone() }).collect(),
+            numa: info
+                .numa
+                .iter()
+                .map(|(node, cpus)| Node { node: *node, cpus: cpus.clone() })
+                .collect(),
             total_mem_bytes: info.total_mem,
             recorder: info.recorder.clone(),
             cmdline: info.cmdline.clone(),
@@ -123,17 +127,27 @@ impl Info {
             events: info.events.iter().map(|e| e.name.clone()).collect(),
             capabilities: list
                 .iter()
-                .map(|&(name, present, events)| Capability { name, present, events, purpose: purpose(name) })
+                .map(|&(name, present, events)| Capability {
+                    name,
+                    present,
+                    events,
+                    purpose: purpose(name),
+                })
                 .collect(),
             record_command: holdup_diagnose::record_command(info),
-            extra: info.extra.iter().map(|(label, value)| Fact { label: label.clone(), value: value.clone() }).collect(),
+            extra: info
+                .extra
+                .iter()
+                .map(|(label, value)| Fact { label: label.clone(), value: value.clone() })
+                .collect(),
         }
     }
 
     /// Keys and values for CSV: everything that is one value, then one line per list entry.
     pub(crate) fn pairs(&self, trace: &TraceHead) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
-        for value in [serde_json::to_value(trace), serde_json::to_value(self)].into_iter().flatten() {
+        for value in [serde_json::to_value(trace), serde_json::to_value(self)].into_iter().flatten()
+        {
             flatten("", &value, &mut pairs);
         }
         pairs
@@ -145,7 +159,10 @@ fn flatten(path: &str, value: &serde_json::Value, out: &mut Vec<(String, String)
     let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| flatten(&join(key), value, out)),
-        Value::Array(list) => list.iter().enumerate().for_each(|(i, value)| flatten(&join(&i.to_string()), value, out)),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(i, value)| flatten(&join(&i.to_string()), value, out)),
         Value::Null => out.push((path.to_owned(), String::new())),
         Value::String(text) => out.push((path.to_owned(), text.clone())),
         other => out.push((path.to_owned(), other.to_string())),

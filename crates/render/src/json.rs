@@ -19,7 +19,10 @@ impl Serialize for Report {
         map.serialize_entry("schema", SCHEMA)?;
         map.serialize_entry("command", self.command)?;
         if self.trace.is_dump() {
-            map.serialize_entry("trace", &BTreeMap::from([("path", &self.trace.path), ("format", &self.trace.format)]))?;
+            map.serialize_entry(
+                "trace",
+                &BTreeMap::from([("path", &self.trace.path), ("format", &self.trace.format)]),
+            )?;
         } else {
             map.serialize_entry("trace", &self.trace)?;
         }
@@ -70,7 +73,9 @@ impl Serialize for Sections<'_> {
         let mut map = s.serialize_map(None)?;
         for section in self.0 {
             match section {
-                Section::Table(table) => map.serialize_entry(table.name, &Rows { rows: table.json_rows() })?,
+                Section::Table(table) => {
+                    map.serialize_entry(table.name, &Rows { rows: table.json_rows() })?
+                }
                 Section::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
             }
         }

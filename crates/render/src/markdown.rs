@@ -34,13 +34,20 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         Body::Ledger(ledger) => write_ledger(ledger, out),
         Body::Diagnosis(d) => write_diagnosis(d, out),
         Body::Path(path) => {
-            writeln!(out, "Path of {} ({}), {:.3} s\n", plain(&path.head.comm), path.head.tid, path.head.total_ns as f64 / 1e9)?;
+            writeln!(
+                out,
+                "Path of {} ({}), {:.3} s\n",
+                plain(&path.head.comm),
+                path.head.tid,
+                path.head.total_ns as f64 / 1e9
+            )?;
             write_table(&path.table, out)
         }
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), out),
         Body::Guide(walk) => write_walk(walk, out),
         Body::Info(info) => {
-            let rows: Vec<Vec<String>> = info.pairs(t).into_iter().map(|(k, v)| vec![k, v]).collect();
+            let rows: Vec<Vec<String>> =
+                info.pairs(t).into_iter().map(|(k, v)| vec![k, v]).collect();
             grid(&["key", "value"], &rows, out)
         }
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
@@ -78,13 +85,16 @@ fn code(text: &str) -> String {
 fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", heads.join(" | "))?;
     writeln!(out, "|{}", "---|".repeat(heads.len()))?;
-    rows.iter().try_for_each(|row| writeln!(out, "| {} |", row.iter().map(|c| plain(c)).collect::<Vec<_>>().join(" | ")))
+    rows.iter().try_for_each(|row| {
+        writeln!(out, "| {} |", row.iter().map(|c| plain(c)).collect::<Vec<_>>().join(" | "))
+    })
 }
 
 fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let heads: Vec<&str> = table.columns.iter().map(|c| c.key).collect();
     let cell = |c: &Cell| if *c == Cell::Null { "n/a".to_owned() } else { field(c) };
-    let rows: Vec<Vec<String>> = table.shown().iter().map(|r| r.iter().map(cell).collect()).collect();
+    let rows: Vec<Vec<String>> =
+        table.shown().iter().map(|r| r.iter().map(cell).collect()).collect();
     grid(&heads, &rows, out)
 }
 
@@ -94,7 +104,13 @@ fn write_ledger(ledger: &Ledger, out: &mut dyn Write) -> io::Result<()> {
 
 fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
     let v = &d.verdict;
-    writeln!(out, "**{}** (confidence {:.2}): {}\n", v.class.id(), v.confidence, plain(&v.summary))?;
+    writeln!(
+        out,
+        "**{}** (confidence {:.2}): {}\n",
+        v.class.id(),
+        v.confidence,
+        plain(&v.summary)
+    )?;
     for r in &v.reservations {
         writeln!(out, "* less sure because {}", plain(r))?;
     }
@@ -102,7 +118,14 @@ fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "* figures from {}", plain(source))?;
     }
     for t in &d.thresholds {
-        writeln!(out, "* threshold {} = {} {} (default {})", code(t.key), t.value, plain(t.unit), t.default)?;
+        writeln!(
+            out,
+            "* threshold {} = {} {} (default {})",
+            code(t.key),
+            t.value,
+            plain(t.unit),
+            t.default
+        )?;
     }
     writeln!(out, "\n## Where every CPU-second went\n")?;
     write_ledger(&d.ledger, out)?;
@@ -110,7 +133,11 @@ fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
         write_finding(f, out)?;
     }
     writeln!(out, "\n## Ruled out\n")?;
-    let rows: Vec<Vec<String>> = d.findings.iter().filter_map(|f| Some(vec![f.class.id().to_owned(), f.ruled_out.clone()?])).collect();
+    let rows: Vec<Vec<String>> = d
+        .findings
+        .iter()
+        .filter_map(|f| Some(vec![f.class.id().to_owned(), f.ruled_out.clone()?]))
+        .collect();
     grid(&["class", "why"], &rows, out)?;
     writeln!(out, "\n## Next\n")?;
     writeln!(out, "```sh")?;
@@ -119,7 +146,9 @@ fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
-    let cost = f.priced().map_or("cost not known".to_owned(), |ns| format!("{:.1} % of capacity, {:.3} CPU-s", f.share, ns as f64 / 1e9));
+    let cost = f.priced().map_or("cost not known".to_owned(), |ns| {
+        format!("{:.1} % of capacity, {:.3} CPU-s", f.share, ns as f64 / 1e9)
+    });
     writeln!(out, "\n## {}: {cost}\n\n{}\n", f.class.id(), plain(&f.summary))?;
     let number = |x: f64| format!("{x:.2}");
     let rows: Vec<Vec<String>> = f
@@ -138,7 +167,11 @@ fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
     grid(&["evidence", "value", "unit", "threshold", "source"], &rows, out)?;
     writeln!(out)?;
     for c in &f.culprits {
-        let ids: Vec<String> = [c.tid.map(|t| format!("tid {t}")), c.pid.map(|p| format!("pid {p}"))].into_iter().flatten().collect();
+        let ids: Vec<String> =
+            [c.tid.map(|t| format!("tid {t}")), c.pid.map(|p| format!("pid {p}"))]
+                .into_iter()
+                .flatten()
+                .collect();
         writeln!(out, "* {} {} {}", c.kind, code(&c.name), ids.join(", "))?;
     }
     f.advice.iter().try_for_each(|a| writeln!(out, "* **do:** {}", plain(a)))
@@ -151,7 +184,13 @@ fn write_walk(walk: &Walk, out: &mut dyn Write) -> io::Result<()> {
         let rows: Vec<Vec<String>> = q
             .figures
             .iter()
-            .map(|f| vec![f.label.clone(), f.value.map_or("n/a".to_owned(), |v| format!("{v:.2}")), f.unit.to_owned()])
+            .map(|f| {
+                vec![
+                    f.label.clone(),
+                    f.value.map_or("n/a".to_owned(), |v| format!("{v:.2}")),
+                    f.unit.to_owned(),
+                ]
+            })
             .collect();
         grid(&["figure", "value", "unit"], &rows, out)?;
         writeln!(out)?;
@@ -168,7 +207,10 @@ fn write_walk(walk: &Walk, out: &mut dyn Write) -> io::Result<()> {
 /// The manual of all rules, `docs/rules.md`.
 pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# The rules\n")?;
-    writeln!(out, "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test rules -->\n")?;
+    writeln!(
+        out,
+        "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test rules -->\n"
+    )?;
     writeln!(
         out,
         "A rule says how much CPU capacity one class of trouble costs, and holds where that reaches `all.matters_pct`\n\
@@ -198,10 +240,24 @@ pub fn write_rule(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "\nClass `{}`. Needs: {}.\n", rule.class.id(), rule.needs.join(", "))?;
     thresholds(rule.thresholds, out)?;
-    writeln!(out, "\nIt holds in `fixtures/{}`, not in `fixtures/{}`.", rule.fixtures.positive, rule.fixtures.negative)
+    writeln!(
+        out,
+        "\nIt holds in `fixtures/{}`, not in `fixtures/{}`.",
+        rule.fixtures.positive, rule.fixtures.negative
+    )
 }
 
 fn thresholds(list: &[Threshold], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| threshold | default | unit | decides | source |\n|---|--:|---|---|---|")?;
-    list.iter().try_for_each(|t| writeln!(out, "| `{}` | {} | {} | {} | {} |", t.key, t.default, t.unit, plain(t.meaning), plain(t.source)))
+    list.iter().try_for_each(|t| {
+        writeln!(
+            out,
+            "| `{}` | {} | {} | {} | {} |",
+            t.key,
+            t.default,
+            t.unit,
+            plain(t.meaning),
+            plain(t.source)
+        )
+    })
 }

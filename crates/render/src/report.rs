@@ -56,7 +56,17 @@ impl TraceHead {
     /// No trace but a dump of counters: it has no times, CPUs and events.
     pub fn dump(path: &Path, format: String) -> TraceHead {
         let path = path.to_string_lossy().into_owned();
-        TraceHead { path, format, cpus: 0, start_ns: 0, end_ns: 0, wall_ns: 0, events: 0, lost_events: 0, clock: None }
+        TraceHead {
+            path,
+            format,
+            cpus: 0,
+            start_ns: 0,
+            end_ns: 0,
+            wall_ns: 0,
+            events: 0,
+            lost_events: 0,
+            clock: None,
+        }
     }
 
     pub(crate) fn is_dump(&self) -> bool {
@@ -65,7 +75,17 @@ impl TraceHead {
 
     /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
     pub fn of_figures(path: String, cpus: u32, wall_ns: u64) -> TraceHead {
-        TraceHead { path, format: FIGURES.to_owned(), cpus, start_ns: 0, end_ns: wall_ns, wall_ns, events: 0, lost_events: 0, clock: None }
+        TraceHead {
+            path,
+            format: FIGURES.to_owned(),
+            cpus,
+            start_ns: 0,
+            end_ns: wall_ns,
+            wall_ns,
+            events: 0,
+            lost_events: 0,
+            clock: None,
+        }
     }
 
     /// CPUs x wall time.

@@ -2,7 +2,8 @@
 
 use crate::table::{Cell, Column, Table, ToCell, Unit};
 use holdup_passes::{
-    CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, LockBy, LockRow, PathRow, ProcRow, SarRow, SwitchRow, SyscallRow, WaitsBy, WaitsRow,
+    CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, LockBy, LockRow, PathRow, ProcRow, SarRow,
+    SwitchRow, SyscallRow, WaitsBy, WaitsRow,
 };
 
 impl ToCell for Vec<Holder> {
@@ -127,7 +128,8 @@ pub fn syscalls(rows: &[SyscallRow], by: Group) -> Table {
     let mut table = build("syscalls", SYSCALLS, rows, absent, "total_ns");
     // A call that never returned has no shortest time; 0 would be a lie.
     let count = table.column("count");
-    let times: Vec<usize> = ["min_ns", "avg_ns", "max_ns"].iter().filter_map(|key| table.column(key)).collect();
+    let times: Vec<usize> =
+        ["min_ns", "avg_ns", "max_ns"].iter().filter_map(|key| table.column(key)).collect();
     for row in table.rows.iter_mut().filter(|row| count.is_some_and(|i| row[i] == Cell::Int(0))) {
         times.iter().for_each(|&i| row[i] = Cell::Null);
     }
@@ -149,7 +151,8 @@ pub fn cpus(rows: &[CpuRow]) -> Table {
     build("cpus", CPUS, rows, &[], "cpu")
 }
 
-/// `switches`, longest delay first: one long wait for a CPU is what a user feels, and a mean hides it.
+/// `switches`, longest delay first: one long wait for a CPU is what a user feels, and a mean hides
+/// it.
 pub fn switches(rows: &[SwitchRow]) -> Table {
     build("switches", SWITCHES, rows, &[], "max_delay_ns")
 }
@@ -180,7 +183,16 @@ pub fn waits(rows: &[WaitsRow], by: WaitsBy) -> Table {
     let absent: &[&str] = match by {
         WaitsBy::Object => &["objects", "tid"],
         WaitsBy::Kind => &["tid"],
-        WaitsBy::Thread => &["holders", "pct_explained", "wait_p99_ns", "wait_max_ns", "elapsed_ns", "waiters", "wake_delay_ns", "retries"],
+        WaitsBy::Thread => &[
+            "holders",
+            "pct_explained",
+            "wait_p99_ns",
+            "wait_max_ns",
+            "elapsed_ns",
+            "waiters",
+            "wake_delay_ns",
+            "retries",
+        ],
     };
     build("waits", WAITS, rows, absent, "")
 }
@@ -211,7 +223,9 @@ mod tests {
         let mut at = 0;
         for def in defs {
             let key = format!("\"{}\":", def.column.key);
-            at += json[at..].find(&key).unwrap_or_else(|| panic!("{key} not in this order in {json}"));
+            at += json[at..]
+                .find(&key)
+                .unwrap_or_else(|| panic!("{key} not in this order in {json}"));
         }
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
@@ -220,7 +234,15 @@ mod tests {
 
     #[test]
     fn columns_are_the_fields_of_the_rows() {
-        same_keys(SyscallRow { comm: Some(String::new()), pid: Some(None), tid: Some(1), ..Default::default() }, SYSCALLS);
+        same_keys(
+            SyscallRow {
+                comm: Some(String::new()),
+                pid: Some(None),
+                tid: Some(1),
+                ..Default::default()
+            },
+            SYSCALLS,
+        );
         let waits = WaitsRow { objects: Some(1), tid: Some(1), ..Default::default() };
         same_keys(waits, WAITS);
         same_keys(PathRow::default(), PATH);
@@ -254,10 +276,22 @@ mod tests {
 
     #[test]
     fn ties_are_broken_by_name_and_thread_and_unknown_values_come_last() {
-        let row = |comm: &str, tid, max_delay_ns| SwitchRow { comm: comm.into(), tid, max_delay_ns, ..Default::default() };
-        let rows = [row("b", 1, Some(5)), row("a", 3, Some(5)), row("z", 9, None), row("a", 2, Some(5)), row("c", 4, Some(9))];
+        let row = |comm: &str, tid, max_delay_ns| SwitchRow {
+            comm: comm.into(),
+            tid,
+            max_delay_ns,
+            ..Default::default()
+        };
+        let rows = [
+            row("b", 1, Some(5)),
+            row("a", 3, Some(5)),
+            row("z", 9, None),
+            row("a", 2, Some(5)),
+            row("c", 4, Some(9)),
+        ];
         let mut table = switches(&rows);
-        let tids = |t: &Table| t.rows.iter().map(|r| t.line(r).int("tid").unwrap()).collect::<Vec<_>>();
+        let tids =
+            |t: &Table| t.rows.iter().map(|r| t.line(r).int("tid").unwrap()).collect::<Vec<_>>();
         assert_eq!(tids(&table), [4, 2, 3, 1, 9]);
         table.sort("comm,max_delay").unwrap();
         assert_eq!(tids(&table), [2, 3, 1, 4, 9]);

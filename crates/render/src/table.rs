@@ -83,7 +83,9 @@ impl Cell {
             (Cell::Float(a), Cell::Float(b)) => a.total_cmp(b),
             (Cell::Text(a), Cell::Text(b)) => a.cmp(b),
             (Cell::Bool(a), Cell::Bool(b)) => a.cmp(b),
-            (Cell::Map(a), Cell::Map(b)) => a.iter().map(|e| e.1).sum::<u64>().cmp(&b.iter().map(|e| e.1).sum::<u64>()),
+            (Cell::Map(a), Cell::Map(b)) => {
+                a.iter().map(|e| e.1).sum::<u64>().cmp(&b.iter().map(|e| e.1).sum::<u64>())
+            }
             _ => Ordering::Equal,
         }
     }
@@ -183,7 +185,12 @@ pub struct UnknownKey {
 
 impl std::fmt::Display for UnknownKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "unknown sort key '{}'; the keys are: {}", self.key.escape_default(), self.known.join(", "))
+        write!(
+            f,
+            "unknown sort key '{}'; the keys are: {}",
+            self.key.escape_default(),
+            self.known.join(", ")
+        )
     }
 }
 
@@ -212,7 +219,10 @@ impl Table {
         let mut order = Vec::new();
         for key in keys.split(',').map(str::trim).filter(|k| !k.is_empty()) {
             let column = self.column(key).or_else(|| self.column(&format!("{key}_ns")));
-            order.push(column.ok_or_else(|| UnknownKey { key: key.into(), known: self.columns.iter().map(|c| c.key).collect() })?);
+            order.push(column.ok_or_else(|| UnknownKey {
+                key: key.into(),
+                known: self.columns.iter().map(|c| c.key).collect(),
+            })?);
         }
         order.extend((0..self.columns.len()).filter(|&i| !self.columns[i].unit.descends()));
         let columns = &self.columns;

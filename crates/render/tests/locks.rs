@@ -16,7 +16,12 @@ fn render(table: Table, format: &Format) -> String {
         clock: None,
     };
     let mut out = Vec::new();
-    write(&Report { command: "locks", trace, quality: Vec::new(), body: Body::Table(table) }, format, &mut out).unwrap();
+    write(
+        &Report { command: "locks", trace, quality: Vec::new(), body: Body::Table(table) },
+        format,
+        &mut out,
+    )
+    .unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -52,8 +57,11 @@ fn waits(contended: u64, avg: u64, slept: u64) -> LockRow {
 }
 
 fn by_caller() -> Table {
-    let row =
-        |kind: &str, caller: Option<&str>, w| LockRow { lock_type: Some(Some(kind.into())), caller: Some(caller.map(str::to_owned)), ..w };
+    let row = |kind: &str, caller: Option<&str>, w| LockRow {
+        lock_type: Some(Some(kind.into())),
+        caller: Some(caller.map(str::to_owned)),
+        ..w
+    };
     let rows = [
         row("rwsem:W", Some("vm_mmap_pgoff+0xb3"), waits(150, 11_412_980, 120)),
         row("rwsem:R", Some("lock_mm_and_find_vma+0x9b"), waits(959, 6_067_668, 959)),
@@ -86,33 +94,46 @@ fn by_task() -> Table {
 
 /// What lockdep tells.
 fn by_lock() -> Table {
-    let row = |address, name: Option<&str>, kind: Option<&str>, acquired: u64, w: LockRow| LockRow {
-        address: Some(address),
-        name: Some(name.map(str::to_owned)),
-        lock_type: Some(kind.map(str::to_owned)),
-        max_waiters: Some(3),
-        acquired: Some(acquired),
-        acquired_per_s: Some(acquired as f64 / 2.0),
-        miss_rate: Some(0.9),
-        hold_total_ns: Some(97_010_910),
-        hold_min_ns: Some(860),
-        hold_avg_ns: Some(122_030),
-        hold_max_ns: Some(9_864_610),
-        utilization: Some(0.049),
-        block_pct: Some(92.16),
-        sleep_pct: Some(37.28),
-        trylocks: Some(1),
-        reads: Some(4),
-        recursion: Some(1),
-        preempted_holds: Some(2),
-        preempted_hold_ns: Some(7_000_000),
-        slept_holds: Some(0),
-        slept_hold_ns: Some(0),
-        ..w
-    };
+    let row =
+        |address, name: Option<&str>, kind: Option<&str>, acquired: u64, w: LockRow| LockRow {
+            address: Some(address),
+            name: Some(name.map(str::to_owned)),
+            lock_type: Some(kind.map(str::to_owned)),
+            max_waiters: Some(3),
+            acquired: Some(acquired),
+            acquired_per_s: Some(acquired as f64 / 2.0),
+            miss_rate: Some(0.9),
+            hold_total_ns: Some(97_010_910),
+            hold_min_ns: Some(860),
+            hold_avg_ns: Some(122_030),
+            hold_max_ns: Some(9_864_610),
+            utilization: Some(0.049),
+            block_pct: Some(92.16),
+            sleep_pct: Some(37.28),
+            trylocks: Some(1),
+            reads: Some(4),
+            recursion: Some(1),
+            preempted_holds: Some(2),
+            preempted_hold_ns: Some(7_000_000),
+            slept_holds: Some(0),
+            slept_hold_ns: Some(0),
+            ..w
+        };
     let rows = [
-        row(Some(0xff11_0000_7ea1_8198), Some("&mm->mmap_lock"), Some("rwsem"), 625, waits(576, 2_201_615, 233)),
-        row(Some(0xff11_0000_7ea1_8158), Some("&mm->mmap_lock"), Some("rwsem:R"), 100, waits(3, 20_000, 1)),
+        row(
+            Some(0xff11_0000_7ea1_8198),
+            Some("&mm->mmap_lock"),
+            Some("rwsem"),
+            625,
+            waits(576, 2_201_615, 233),
+        ),
+        row(
+            Some(0xff11_0000_7ea1_8158),
+            Some("&mm->mmap_lock"),
+            Some("rwsem:R"),
+            100,
+            waits(3, 20_000, 1),
+        ),
         row(Some(0xffff_ffff_81ec_d0f0), None, None, 229, waits(7, 3_750_069, 0)),
     ];
     schema::locks(&rows, LockBy::Lock)
@@ -146,10 +167,21 @@ fn by_class() -> Table {
 
 #[test]
 fn every_view_of_every_grouping() {
-    for (name, table) in [("caller", by_caller as fn() -> Table), ("task", by_task), ("lock", by_lock), ("class", by_class)] {
+    for (name, table) in [
+        ("caller", by_caller as fn() -> Table),
+        ("task", by_task),
+        ("lock", by_lock),
+        ("class", by_class),
+    ] {
         let all: Vec<String> = ["", "aix", "perf", "solaris", "lock_stat"]
             .into_iter()
-            .map(|view| format!("--view {}\n\n{}", if view.is_empty() { "holdup" } else { view }, text(table(), view)))
+            .map(|view| {
+                format!(
+                    "--view {}\n\n{}",
+                    if view.is_empty() { "holdup" } else { view },
+                    text(table(), view)
+                )
+            })
             .collect();
         insta::assert_snapshot!(format!("locks_by_{name}"), all.join("\n"));
     }

@@ -1,6 +1,8 @@
 //! Every renderer on rows made by hand: known and unknown values, hostile names, nothing at all.
 
-use holdup_passes::{CpuRow, Group, IrqRow, Ledger, LedgerNode, ProcRow, SarRow, SwitchRow, SyscallRow};
+use holdup_passes::{
+    CpuRow, Group, IrqRow, Ledger, LedgerNode, ProcRow, SarRow, SwitchRow, SyscallRow,
+};
 use holdup_render::{Body, Format, Info, Report, Section, Table, TextOptions, TraceHead, schema};
 use holdup_trace::{Quality, QualityCode, TraceInfo};
 use std::path::PathBuf;
@@ -52,7 +54,10 @@ fn json(command: &'static str, body: Body) -> String {
 }
 
 fn csv(table: Table, separator: &str) -> String {
-    render(&report(table.name, Body::Table(table)), &Format::Csv { separator: separator.to_owned() })
+    render(
+        &report(table.name, Body::Table(table)),
+        &Format::Csv { separator: separator.to_owned() },
+    )
 }
 
 fn syscall_rows() -> Vec<SyscallRow> {
@@ -133,7 +138,15 @@ fn cpu_rows() -> Vec<CpuRow> {
 
 fn switch_rows() -> Vec<SwitchRow> {
     vec![
-        SwitchRow { comm: "quiet".into(), pid: Some(1), tid: 1, runtime_ns: 5_000, switches: 1, voluntary: 1, ..SwitchRow::default() },
+        SwitchRow {
+            comm: "quiet".into(),
+            pid: Some(1),
+            tid: 1,
+            runtime_ns: 5_000,
+            switches: 1,
+            voluntary: 1,
+            ..SwitchRow::default()
+        },
         SwitchRow {
             comm: "waiter".into(),
             pid: Some(2),
@@ -191,7 +204,11 @@ fn sar_rows() -> Vec<SarRow> {
 }
 
 fn ledger() -> Ledger {
-    let node = |path: &str, ns| LedgerNode { path: path.into(), ns, pct: holdup_passes::percent(ns, 4_000_000_000) };
+    let node = |path: &str, ns| LedgerNode {
+        path: path.into(),
+        ns,
+        pct: holdup_passes::percent(ns, 4_000_000_000),
+    };
     Ledger {
         capacity_ns: 4_000_000_000,
         nodes: vec![
@@ -228,7 +245,10 @@ fn text_has_a_head_and_warnings() {
     let page = text("switches", Body::Table(table.clone()), TextOptions::default());
     insta::assert_snapshot!("text_switches", page);
     let options = TextOptions { verbose: true, width: Some(80), ..TextOptions::default() };
-    insta::assert_snapshot!("text_switches_verbose_80_columns", text("switches", Body::Table(table), options));
+    insta::assert_snapshot!(
+        "text_switches_verbose_80_columns",
+        text("switches", Body::Table(table), options)
+    );
 }
 
 #[test]
@@ -236,7 +256,10 @@ fn text_of_system_calls() {
     let thread = schema::syscalls(&syscall_rows(), Group::Thread);
     insta::assert_snapshot!("text_syscalls_by_thread", quiet(thread.clone()));
     let options = TextOptions { quiet: true, verbose: true, ..TextOptions::default() };
-    insta::assert_snapshot!("text_syscalls_verbose", text("syscalls", Body::Table(thread), options));
+    insta::assert_snapshot!(
+        "text_syscalls_verbose",
+        text("syscalls", Body::Table(thread), options)
+    );
     insta::assert_snapshot!("text_syscalls_none", quiet(schema::syscalls(&[], Group::System)));
     let mut missing = schema::syscalls(&[], Group::System);
     missing.missing = Some("raw_syscalls:sys_enter,raw_syscalls:sys_exit");
@@ -245,7 +268,10 @@ fn text_of_system_calls() {
 
 #[test]
 fn text_of_processes() {
-    insta::assert_snapshot!("text_procs_by_thread", quiet(schema::procs(&proc_rows(), Group::Thread)));
+    insta::assert_snapshot!(
+        "text_procs_by_thread",
+        quiet(schema::procs(&proc_rows(), Group::Thread))
+    );
     let mut rows = proc_rows();
     for row in &mut rows {
         (row.pid, row.tid, row.processes, row.threads) = (None, None, Some(1), Some(2));
@@ -266,7 +292,10 @@ fn text_of_cpus_irqs_and_sar() {
 fn text_of_ledger_and_info() {
     let options = TextOptions { quiet: true, ..TextOptions::default() };
     insta::assert_snapshot!("text_ledger", text("ledger", Body::Ledger(ledger()), options.clone()));
-    insta::assert_snapshot!("text_ledger_empty", text("ledger", Body::Ledger(Ledger::default()), options.clone()));
+    insta::assert_snapshot!(
+        "text_ledger_empty",
+        text("ledger", Body::Ledger(Ledger::default()), options.clone())
+    );
     insta::assert_snapshot!("text_info", text("info", Body::Info(Box::new(info())), options));
 }
 
@@ -274,7 +303,8 @@ fn text_of_ledger_and_info() {
 fn colour_adds_nothing_but_colour() {
     let report = report("ledger", Body::Ledger(ledger()));
     let plain = render(&report, &Format::Text(TextOptions::default()));
-    let colored = render(&report, &Format::Text(TextOptions { color: true, ..TextOptions::default() }));
+    let colored =
+        render(&report, &Format::Text(TextOptions { color: true, ..TextOptions::default() }));
     assert_ne!(plain, colored);
     let mut stripped = String::new();
     let mut rest = colored.as_str();
@@ -288,8 +318,14 @@ fn colour_adds_nothing_but_colour() {
 
 #[test]
 fn json_keeps_every_value() {
-    insta::assert_snapshot!("json_syscalls_by_thread", json("syscalls", Body::Table(schema::syscalls(&syscall_rows(), Group::Thread))));
-    insta::assert_snapshot!("json_no_rows", json("procs", Body::Table(schema::procs(&[], Group::Thread))));
+    insta::assert_snapshot!(
+        "json_syscalls_by_thread",
+        json("syscalls", Body::Table(schema::syscalls(&syscall_rows(), Group::Thread)))
+    );
+    insta::assert_snapshot!(
+        "json_no_rows",
+        json("procs", Body::Table(schema::procs(&[], Group::Thread)))
+    );
     insta::assert_snapshot!("json_ledger", json("ledger", Body::Ledger(ledger())));
     insta::assert_snapshot!("json_info", json("info", Body::Info(Box::new(info()))));
     let mut procs = schema::procs(&proc_rows(), Group::Thread);
@@ -308,8 +344,17 @@ fn json_keeps_every_value() {
 fn csv_quotes_what_must_be_quoted() {
     let table = || schema::syscalls(&syscall_rows(), Group::Thread);
     insta::assert_snapshot!("csv_syscalls_by_thread", csv(table(), ","));
-    assert!(csv(table(), ";").lines().nth(1).unwrap().starts_with("server;5874;5683;semop;65;4760;2;5424494000;"));
+    assert!(
+        csv(table(), ";")
+            .lines()
+            .nth(1)
+            .unwrap()
+            .starts_with("server;5874;5683;semop;65;4760;2;5424494000;")
+    );
     insta::assert_snapshot!("csv_no_rows", csv(schema::irqs(&[], true), ","));
-    let report = report("summary", Body::Summary(vec![Section::Ledger(ledger()), Section::Table(schema::cpus(&cpu_rows()))]));
+    let report = report(
+        "summary",
+        Body::Summary(vec![Section::Ledger(ledger()), Section::Table(schema::cpus(&cpu_rows()))]),
+    );
     insta::assert_snapshot!("csv_summary", render(&report, &Format::Csv { separator: ",".into() }));
 }

@@ -73,7 +73,8 @@ impl WaitKind {
 pub fn wait_kind(name: &str) -> WaitKind {
     use WaitKind::*;
     // One call each, in a 32-bit time, a 64-bit time, a 16-bit id or a 32-bit id edition.
-    let plain = ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+    let plain =
+        ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
     match plain {
         "futex" | "futex_wait" | "futex_waitv" | "futex_wake" | "futex_requeue" => ThreadSync,
 
@@ -83,8 +84,9 @@ pub fn wait_kind(name: &str) -> WaitKind {
 
         "flock" | "fcntl" | "fcntl64" => FileLock,
 
-        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev" | "preadv2" | "pwritev2" | "splice"
-        | "sendfile" | "sendfile64" | "copy_file_range" | "tee" | "vmsplice" => ReadWrite,
+        "read" | "write" | "pread64" | "pwrite64" | "readv" | "writev" | "preadv" | "pwritev"
+        | "preadv2" | "pwritev2" | "splice" | "sendfile" | "sendfile64" | "copy_file_range"
+        | "tee" | "vmsplice" => ReadWrite,
 
         "fsync"
         | "fdatasync"
@@ -100,25 +102,38 @@ pub fn wait_kind(name: &str) -> WaitKind {
         | "io_uring_enter" => DiskSync,
 
         // Opening, making, removing.
-        "open" | "openat" | "openat2" | "open_by_handle_at" | "name_to_handle_at" | "creat" | "close" | "close_range" | "unlink"
-        | "unlinkat" | "rename" | "renameat" | "renameat2" | "mkdir" | "mkdirat" | "rmdir" | "mknod" | "mknodat" | "link" | "linkat"
-        | "symlink" | "symlinkat" => FileSystem,
+        "open" | "openat" | "openat2" | "open_by_handle_at" | "name_to_handle_at" | "creat"
+        | "close" | "close_range" | "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2"
+        | "mkdir" | "mkdirat" | "rmdir" | "mknod" | "mknodat" | "link" | "linkat" | "symlink"
+        | "symlinkat" => FileSystem,
         // Looking.
-        "stat" | "lstat" | "fstat" | "stat64" | "lstat64" | "fstat64" | "fstatat" | "fstatat64" | "newfstatat" | "newstat" | "newlstat"
-        | "newfstat" | "oldstat" | "oldlstat" | "oldfstat" | "statx" | "statfs" | "statfs64" | "fstatfs" | "fstatfs64" | "ustat"
-        | "cachestat" | "access" | "faccessat" | "faccessat2" | "readlink" | "readlinkat" | "getdents" | "getdents64" | "readdir"
-        | "old_readdir" | "getcwd" | "lseek" | "_llseek" | "llseek" | "readahead" | "fadvise64" | "fadvise64_64" | "arm_fadvise64_64"
-        | "inotify_add_watch" | "inotify_rm_watch" | "fanotify_mark" => FileSystem,
+        "stat" | "lstat" | "fstat" | "stat64" | "lstat64" | "fstat64" | "fstatat" | "fstatat64"
+        | "newfstatat" | "newstat" | "newlstat" | "newfstat" | "oldstat" | "oldlstat"
+        | "oldfstat" | "statx" | "statfs" | "statfs64" | "fstatfs" | "fstatfs64" | "ustat"
+        | "cachestat" | "access" | "faccessat" | "faccessat2" | "readlink" | "readlinkat"
+        | "getdents" | "getdents64" | "readdir" | "old_readdir" | "getcwd" | "lseek"
+        | "_llseek" | "llseek" | "readahead" | "fadvise64" | "fadvise64_64"
+        | "arm_fadvise64_64" | "inotify_add_watch" | "inotify_rm_watch" | "fanotify_mark" => {
+            FileSystem
+        }
         // Changing.
-        "truncate" | "truncate64" | "ftruncate" | "ftruncate64" | "fallocate" | "chmod" | "fchmod" | "fchmodat" | "fchmodat2" | "chown"
-        | "fchown" | "lchown" | "fchownat" | "chown32" | "fchown32" | "lchown32" | "chown16" | "fchown16" | "lchown16" | "utime"
-        | "utime32" | "utimes" | "utimensat" | "futimesat" | "file_getattr" | "file_setattr" => FileSystem,
-        "setxattr" | "lsetxattr" | "fsetxattr" | "setxattrat" | "getxattr" | "lgetxattr" | "fgetxattr" | "getxattrat" | "listxattr"
-        | "llistxattr" | "flistxattr" | "listxattrat" | "removexattr" | "lremovexattr" | "fremovexattr" | "removexattrat" => FileSystem,
+        "truncate" | "truncate64" | "ftruncate" | "ftruncate64" | "fallocate" | "chmod"
+        | "fchmod" | "fchmodat" | "fchmodat2" | "chown" | "fchown" | "lchown" | "fchownat"
+        | "chown32" | "fchown32" | "lchown32" | "chown16" | "fchown16" | "lchown16" | "utime"
+        | "utime32" | "utimes" | "utimensat" | "futimesat" | "file_getattr" | "file_setattr" => {
+            FileSystem
+        }
+        "setxattr" | "lsetxattr" | "fsetxattr" | "setxattrat" | "getxattr" | "lgetxattr"
+        | "fgetxattr" | "getxattrat" | "listxattr" | "llistxattr" | "flistxattr"
+        | "listxattrat" | "removexattr" | "lremovexattr" | "fremovexattr" | "removexattrat" => {
+            FileSystem
+        }
         // Programs and mounts.
-        "execve" | "execveat" | "uselib" | "chdir" | "fchdir" | "chroot" | "pivot_root" | "mount" | "umount" | "umount2" | "oldumount"
-        | "mount_setattr" | "move_mount" | "open_tree" | "open_tree_attr" | "fsopen" | "fsmount" | "fsconfig" | "fspick" | "statmount"
-        | "listmount" | "swapon" | "swapoff" | "quotactl" | "quotactl_fd" | "acct" | "bdflush" => FileSystem,
+        "execve" | "execveat" | "uselib" | "chdir" | "fchdir" | "chroot" | "pivot_root"
+        | "mount" | "umount" | "umount2" | "oldumount" | "mount_setattr" | "move_mount"
+        | "open_tree" | "open_tree_attr" | "fsopen" | "fsmount" | "fsconfig" | "fspick"
+        | "statmount" | "listmount" | "swapon" | "swapoff" | "quotactl" | "quotactl_fd"
+        | "acct" | "bdflush" => FileSystem,
 
         "mmap"
         | "mmap2"
@@ -154,12 +169,13 @@ pub fn wait_kind(name: &str) -> WaitKind {
         | "shmat"
         | "shmdt" => Memory,
 
-        "recvfrom" | "recvmsg" | "recvmmsg" | "recv" | "sendto" | "sendmsg" | "sendmmsg" | "send" | "connect" | "accept" | "accept4"
-        | "socketcall" | "socket" | "socketpair" | "bind" | "listen" | "shutdown" | "getsockopt" | "setsockopt" | "getsockname"
+        "recvfrom" | "recvmsg" | "recvmmsg" | "recv" | "sendto" | "sendmsg" | "sendmmsg"
+        | "send" | "connect" | "accept" | "accept4" | "socketcall" | "socket" | "socketpair"
+        | "bind" | "listen" | "shutdown" | "getsockopt" | "setsockopt" | "getsockname"
         | "getpeername" => Socket,
 
-        "poll" | "ppoll" | "select" | "_newselect" | "old_select" | "pselect6" | "epoll_wait" | "epoll_wait_old" | "epoll_pwait"
-        | "epoll_pwait2" => Poll,
+        "poll" | "ppoll" | "select" | "_newselect" | "old_select" | "pselect6" | "epoll_wait"
+        | "epoll_wait_old" | "epoll_pwait" | "epoll_pwait2" => Poll,
 
         "nanosleep" | "clock_nanosleep" => Timer,
 
@@ -178,7 +194,9 @@ pub fn wait_kind(name: &str) -> WaitKind {
 /// [`wait_kind`] of every call of `arch`, indexed by number; numbers without a call are
 /// [`WaitKind::Other`]. Empty for [`Arch::Other`]; x32 and private Arm calls lie beyond its end.
 pub fn wait_kinds(arch: Arch) -> Vec<WaitKind> {
-    (0..table_len(arch) as u32).map(|nr| name(arch, nr).map_or(WaitKind::Other, wait_kind)).collect()
+    (0..table_len(arch) as u32)
+        .map(|nr| name(arch, nr).map_or(WaitKind::Other, wait_kind))
+        .collect()
 }
 
 /// Which way a call moves bytes.
@@ -268,7 +286,16 @@ mod tests {
                 assert_eq!(kind, name(arch, nr as u32).map_or(Other, wait_kind));
             }
             // Whichever reading of a tracepoint's spelling is right, it is the same wait.
-            for call in ["futex", "semtimedop", "ppoll", "clock_nanosleep", "fstat", "select", "mmap", "umount"] {
+            for call in [
+                "futex",
+                "semtimedop",
+                "ppoll",
+                "clock_nanosleep",
+                "fstat",
+                "select",
+                "mmap",
+                "umount",
+            ] {
                 if let (Some(a), Some(b)) = (number(arch, call), entry_number(arch, call)) {
                     assert_eq!(kinds[a as usize], kinds[b as usize], "{arch} {call}");
                 }
@@ -305,7 +332,11 @@ mod tests {
         for call in ["recvfrom", "sendto", "sendfile", "splice", "readlink", "readahead", "pread"] {
             assert_eq!(io_direction(call), None, "{call}");
         }
-        assert!(is_semaphore("semop") && is_semaphore("semtimedop") && is_semaphore("semtimedop_time64"));
+        assert!(
+            is_semaphore("semop")
+                && is_semaphore("semtimedop")
+                && is_semaphore("semtimedop_time64")
+        );
         assert!(!is_semaphore("semget") && !is_semaphore("ipc") && !is_semaphore("futex"));
         assert!(is_message("msgsnd") && is_message("mq_timedreceive"));
         assert!(!is_message("msgget") && !is_message("sendmsg"));

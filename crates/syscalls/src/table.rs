@@ -52,8 +52,14 @@ const X32: [&str; 36] = [
 ];
 
 /// Calls private to 32-bit Arm (`__ARM_NR_*`), far above the table.
-const ARM_PRIVATE: [(u32, &str); 6] =
-    [(0xf0001, "breakpoint"), (0xf0002, "cacheflush"), (0xf0003, "usr26"), (0xf0004, "usr32"), (0xf0005, "set_tls"), (0xf0006, "get_tls")];
+const ARM_PRIVATE: [(u32, &str); 6] = [
+    (0xf0001, "breakpoint"),
+    (0xf0002, "cacheflush"),
+    (0xf0003, "usr26"),
+    (0xf0004, "usr32"),
+    (0xf0005, "set_tls"),
+    (0xf0006, "get_tls"),
+];
 
 /// The `_time64` calls, which only 32-bit tables have.
 const TIME64: std::ops::RangeInclusive<u32> = 403..=423;
@@ -122,9 +128,9 @@ pub fn name(arch: Arch, nr: u32) -> Option<&'static str> {
         Arch::Aarch64 if nr == AARCH64_NEWFSTATAT => Some("newfstatat"),
         Arch::Aarch64 if TIME64.contains(&nr) => None,
         Arch::Aarch64 => aarch64::Sysno::new(id).map(|s| s.name()),
-        Arch::Arm => {
-            arm::Sysno::new(id).map(|s| s.name()).or_else(|| ARM_PRIVATE.iter().find(|&&(private, _)| private == nr).map(|&(_, name)| name))
-        }
+        Arch::Arm => arm::Sysno::new(id).map(|s| s.name()).or_else(|| {
+            ARM_PRIVATE.iter().find(|&&(private, _)| private == nr).map(|&(_, name)| name)
+        }),
         Arch::Other => None,
     }
 }
@@ -142,8 +148,8 @@ pub fn table_len(arch: Arch) -> usize {
     last as usize + 1
 }
 
-/// The number of the call named `name`, as [`name`](crate::name()) spells it or, where no call is spelled
-/// so, as the kernel spells its entry point ([`entry_number`]).
+/// The number of the call named `name`, as [`name`](crate::name()) spells it or, where no call is
+/// spelled so, as the kernel spells its entry point ([`entry_number`]).
 ///
 /// A call with an x32 number of its own is found under its 64-bit number.
 pub fn number(arch: Arch, name: &str) -> Option<u32> {
@@ -167,7 +173,10 @@ pub fn number(arch: Arch, name: &str) -> Option<u32> {
 /// assert_eq!(entry_number(Arch::Arm, "sys_enter_futex"), number(Arch::Arm, "futex_time64"));
 /// ```
 pub fn entry_number(arch: Arch, entry: &str) -> Option<u32> {
-    let entry = entry.strip_prefix("sys_enter_").or_else(|| entry.strip_prefix("sys_exit_")).unwrap_or(entry);
+    let entry = entry
+        .strip_prefix("sys_enter_")
+        .or_else(|| entry.strip_prefix("sys_exit_"))
+        .unwrap_or(entry);
     by_entry(arch, entry).or_else(|| by_name(arch, entry))
 }
 
@@ -184,14 +193,18 @@ fn by_name(arch: Arch, wanted: &str) -> Option<u32> {
     match nr {
         // Keeps out what `name` leaves out.
         Ok(nr) => Some(nr as u32).filter(|&nr| name(arch, nr) == Some(wanted)),
-        Err(()) if arch == Arch::Arm => ARM_PRIVATE.iter().find(|&&(_, name)| name == wanted).map(|&(nr, _)| nr),
+        Err(()) if arch == Arch::Arm => {
+            ARM_PRIVATE.iter().find(|&&(_, name)| name == wanted).map(|&(nr, _)| nr)
+        }
         Err(()) => None,
     }
 }
 
 /// By the spelling of an entry point. 64-bit tables: only where it differs from the table's.
 fn by_entry(arch: Arch, entry: &str) -> Option<u32> {
-    let listed = |list: &[(&str, &str)]| list.iter().find(|&&(from, _)| from == entry).and_then(|&(_, to)| by_name(arch, to));
+    let listed = |list: &[(&str, &str)]| {
+        list.iter().find(|&&(from, _)| from == entry).and_then(|&(_, to)| by_name(arch, to))
+    };
     if !arch.is_32bit() {
         return listed(ENTRIES_64);
     }
@@ -199,8 +212,14 @@ fn by_entry(arch: Arch, entry: &str) -> Option<u32> {
     // 32-bit times and 16-bit ids came first and have the plain names in the table; their
     // successors have the plain entry points.
     let same = by_name(arch, entry);
-    let old = || ["_time32", "32", "16"].into_iter().find_map(|suffix| by_name(arch, entry.strip_suffix(suffix)?));
-    let new = || ["_time64", "32"].into_iter().find_map(|suffix| by_name(arch, &format!("{entry}{suffix}")));
+    let old = || {
+        ["_time32", "32", "16"]
+            .into_iter()
+            .find_map(|suffix| by_name(arch, entry.strip_suffix(suffix)?))
+    };
+    let new = || {
+        ["_time64", "32"].into_iter().find_map(|suffix| by_name(arch, &format!("{entry}{suffix}")))
+    };
     // `clock_gettime64` and the like; not `fcntl64` or `stat64`, which are entry points themselves.
     let new_time = || by_name(arch, &format!("{entry}64")).filter(|nr| TIME64.contains(nr));
     let old = if same.is_none() { old() } else { None };
@@ -293,7 +312,9 @@ mod tests {
             for nr in [table_len(arch) as u32, 9999, i32::MAX as u32, u32::MAX] {
                 assert_eq!(name(arch, nr), None, "{arch} {nr}");
             }
-            for call in ["", "nosuchcall", "FUTEX", "sys_futex", "fstatat", "32", "_time32", "sys_enter_"] {
+            for call in
+                ["", "nosuchcall", "FUTEX", "sys_futex", "fstatat", "32", "_time32", "sys_enter_"]
+            {
                 assert_eq!(number(arch, call), None, "{arch} {call}");
                 assert_eq!(entry_number(arch, call), None, "{arch} {call}");
             }

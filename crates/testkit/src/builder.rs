@@ -1,8 +1,8 @@
 //! A trace in memory, written down event by event.
 
 use holdup_trace::{
-    ArgsRef, Batch, Cpu, Event, EventDesc, EventId, NameId, Nanos, Pid, Quality, Reader, Result, Run, RunDecoder, StackRef, Task,
-    TaskState, Tid, TraceInfo, What,
+    ArgsRef, Batch, Cpu, Event, EventDesc, EventId, NameId, Nanos, Pid, Quality, Reader, Result,
+    Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -45,7 +45,15 @@ impl TraceBuilder {
 
     fn push(mut self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
         let id = self.id(event.0, event.1);
-        let event = Event { ts, tid: Tid(tid), pid: Pid::UNKNOWN, comm: NameId::NONE, cpu: Cpu(cpu), id, what };
+        let event = Event {
+            ts,
+            tid: Tid(tid),
+            pid: Pid::UNKNOWN,
+            comm: NameId::NONE,
+            cpu: Cpu(cpu),
+            id,
+            what,
+        };
         self.events.push((event, None));
         self
     }
@@ -92,18 +100,37 @@ impl TraceBuilder {
     /// `sched_process_fork` and `sched_wakeup_new`.
     pub fn fork(self, ts: Nanos, cpu: u16, parent: u32, child: u32) -> Self {
         let fork = What::Fork { parent: Tid(parent), child: Tid(child), child_comm: NameId::NONE };
-        let new = What::WakeupNew { tid: Tid(child), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
-        self.push(ts, cpu, parent, ("sched", "sched_process_fork"), fork).push(ts, cpu, parent, ("sched", "sched_wakeup_new"), new)
+        let new =
+            What::WakeupNew { tid: Tid(child), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
+        self.push(ts, cpu, parent, ("sched", "sched_process_fork"), fork).push(
+            ts,
+            cpu,
+            parent,
+            ("sched", "sched_wakeup_new"),
+            new,
+        )
     }
 
     /// `sched_process_exit`.
     pub fn exit(self, ts: Nanos, cpu: u16, tid: u32) -> Self {
-        self.push(ts, cpu, tid, ("sched", "sched_process_exit"), What::Exit { tid: Tid(tid), comm: NameId::NONE })
+        self.push(
+            ts,
+            cpu,
+            tid,
+            ("sched", "sched_process_exit"),
+            What::Exit { tid: Tid(tid), comm: NameId::NONE },
+        )
     }
 
     /// `sys_enter`, without arguments.
     pub fn sys_enter(self, ts: Nanos, cpu: u16, tid: u32, nr: u32) -> Self {
-        self.push(ts, cpu, tid, ("raw_syscalls", "sys_enter"), What::SysEnter { nr, args: ArgsRef::NONE })
+        self.push(
+            ts,
+            cpu,
+            tid,
+            ("raw_syscalls", "sys_enter"),
+            What::SysEnter { nr, args: ArgsRef::NONE },
+        )
     }
 
     /// `sys_enter` with its first arguments; the others are 0.
@@ -124,13 +151,14 @@ impl TraceBuilder {
 
     /// `irq_handler_entry`, then `irq_handler_exit`.
     pub fn irq(self, from: Nanos, to: Nanos, cpu: u16, current: u32, irq: u32) -> Self {
-        self.push(from, cpu, current, ("irq", "irq_handler_entry"), What::IrqEntry { irq, name: NameId::NONE }).push(
-            to,
+        self.push(
+            from,
             cpu,
             current,
-            ("irq", "irq_handler_exit"),
-            What::IrqExit { irq },
+            ("irq", "irq_handler_entry"),
+            What::IrqEntry { irq, name: NameId::NONE },
         )
+        .push(to, cpu, current, ("irq", "irq_handler_exit"), What::IrqExit { irq })
     }
 
     /// `softirq_entry`, then `softirq_exit`.
@@ -146,19 +174,47 @@ impl TraceBuilder {
 
     /// `contention_begin`.
     pub fn contention_begin(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, flags: u32) -> Self {
-        self.push(ts, cpu, tid, ("lock", "contention_begin"), What::ContentionBegin { lock, flags, stack: StackRef::NONE })
+        self.push(
+            ts,
+            cpu,
+            tid,
+            ("lock", "contention_begin"),
+            What::ContentionBegin { lock, flags, stack: StackRef::NONE },
+        )
     }
 
     /// `contention_begin` with a call chain, innermost frame first.
-    pub fn contention_begin_from(mut self, ts: Nanos, cpu: u16, tid: u32, lock: u64, flags: u32, chain: &[u64]) -> Self {
+    pub fn contention_begin_from(
+        mut self,
+        ts: Nanos,
+        cpu: u16,
+        tid: u32,
+        lock: u64,
+        flags: u32,
+        chain: &[u64],
+    ) -> Self {
         let stack = self.refs.push_stack(chain.iter().copied());
         self.frames.extend(chain);
         self.info.capabilities.stacks = true;
-        self.push(ts, cpu, tid, ("lock", "contention_begin"), What::ContentionBegin { lock, flags, stack })
+        self.push(
+            ts,
+            cpu,
+            tid,
+            ("lock", "contention_begin"),
+            What::ContentionBegin { lock, flags, stack },
+        )
     }
 
     /// `lock_acquire` of a lockdep class; `flags` 1 try, 2 read.
-    pub fn lock_acquire(self, ts: Nanos, cpu: u16, tid: u32, lock: u64, class: &str, flags: u32) -> Self {
+    pub fn lock_acquire(
+        self,
+        ts: Nanos,
+        cpu: u16,
+        tid: u32,
+        lock: u64,
+        class: &str,
+        flags: u32,
+    ) -> Self {
         let name = self.info.names.intern(class.as_bytes());
         self.push(ts, cpu, tid, ("lock", "lock_acquire"), What::LockAcquire { lock, name, flags })
     }
@@ -196,7 +252,13 @@ impl TraceBuilder {
         self.events.sort_by_key(|e| e.0.ts);
         self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.0.ts, b.0.ts));
         let runs = self.events.first().map(|e| Run { first_ts: e.0.ts }).into_iter().collect();
-        MemTrace { info: self.info, quality: Quality::default(), runs, events: self.events, frames: self.frames }
+        MemTrace {
+            info: self.info,
+            quality: Quality::default(),
+            runs,
+            events: self.events,
+            frames: self.frames,
+        }
     }
 }
 

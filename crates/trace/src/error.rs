@@ -47,8 +47,18 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Bytes that are not what the format demands.
-    pub fn malformed(offset: u64, record: impl Into<Option<String>>, expected: impl Into<String>, found: impl Into<String>) -> ErrorKind {
-        ErrorKind::Malformed { offset, record: record.into(), expected: expected.into(), found: found.into() }
+    pub fn malformed(
+        offset: u64,
+        record: impl Into<Option<String>>,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> ErrorKind {
+        ErrorKind::Malformed {
+            offset,
+            record: record.into(),
+            expected: expected.into(),
+            found: found.into(),
+        }
     }
 
     /// Name the file.

@@ -90,7 +90,10 @@ pub struct EventDesc {
 impl EventDesc {
     /// The name without its system: `sched_switch`.
     pub fn short_name(&self) -> &str {
-        self.name.strip_prefix(self.system.as_str()).and_then(|n| n.strip_prefix(':')).unwrap_or(&self.name)
+        self.name
+            .strip_prefix(self.system.as_str())
+            .and_then(|n| n.strip_prefix(':'))
+            .unwrap_or(&self.name)
     }
 }
 
@@ -181,10 +184,14 @@ impl Capabilities {
             (_, "sched_wakeup") => self.wakeups = true,
             (_, "sched_waking") => self.wakers = true,
             (_, "sched_migrate_task") => self.migrations = true,
-            (_, "sched_process_fork" | "sched_process_exit" | "sched_process_exec") => self.lifecycle = true,
+            (_, "sched_process_fork" | "sched_process_exit" | "sched_process_exec") => {
+                self.lifecycle = true
+            }
             (_, "sched_stat_runtime") => self.stat_runtime = true,
             ("raw_syscalls" | "", "sys_enter" | "sys_exit") => self.syscalls = true,
-            ("syscalls", n) if n.starts_with("sys_enter_") || n.starts_with("sys_exit_") => self.syscalls = true,
+            ("syscalls", n) if n.starts_with("sys_enter_") || n.starts_with("sys_exit_") => {
+                self.syscalls = true
+            }
             (_, "irq_handler_entry") => self.irqs = true,
             (_, "softirq_entry") => self.softirqs = true,
             (_, "workqueue_execute_start") => self.workqueues = true,
@@ -213,7 +220,10 @@ impl SymbolTable {
         for line in text.split(|&b| b == b'\n') {
             let Ok(line) = std::str::from_utf8(line) else { continue };
             let mut words = line.split_ascii_whitespace();
-            let (Some(addr), Some(kind), Some(name)) = (words.next(), words.next(), words.next()) else { continue };
+            let (Some(addr), Some(kind), Some(name)) = (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
             let Ok(addr) = u64::from_str_radix(addr, 16) else { continue };
             match kind {
                 _ if addr == 0 => {}

@@ -85,7 +85,12 @@ pub struct LocalNames {
 impl LocalNames {
     /// A view with empty caches.
     pub fn new(shared: Arc<Names>) -> LocalNames {
-        LocalNames { shared, recent: Box::new([(0, NameId::NONE); SLOTS]), comms: FxHashMap::default(), long: FxHashMap::default() }
+        LocalNames {
+            shared,
+            recent: Box::new([(0, NameId::NONE); SLOTS]),
+            comms: FxHashMap::default(),
+            long: FxHashMap::default(),
+        }
     }
 
     /// The id of a `char[16]` comm. `hint` is any small number that tends to go with it (its tid).
@@ -150,7 +155,10 @@ mod tests {
         assert_eq!(a, b);
         assert_eq!(names.get(a), "bash");
         assert_eq!(local.name(1, b"bash"), a);
-        assert_eq!(names.get(local.name(0, b"a name longer than sixteen bytes")), "a name longer than sixteen bytes");
+        assert_eq!(
+            names.get(local.name(0, b"a name longer than sixteen bytes")),
+            "a name longer than sixteen bytes"
+        );
         assert_eq!(local.name(0, b""), NameId::NONE);
     }
 }

@@ -151,8 +151,16 @@ impl Quality {
 
     /// Rows for a report, worst first, then by code.
     pub fn entries(&self) -> Vec<QualityEntry> {
-        let mut rows: Vec<QualityEntry> =
-            self.0.iter().map(|(c, &count)| QualityEntry { code: c.code(), severity: c.severity(), count, message: c.message() }).collect();
+        let mut rows: Vec<QualityEntry> = self
+            .0
+            .iter()
+            .map(|(c, &count)| QualityEntry {
+                code: c.code(),
+                severity: c.severity(),
+                count,
+                message: c.message(),
+            })
+            .collect();
         rows.sort_by(|a, b| b.severity.cmp(&a.severity).then(a.code.cmp(b.code)));
         rows
     }

@@ -125,7 +125,16 @@ mod tests {
 
     #[test]
     fn text_and_raw_agree() {
-        for (raw, text) in [(0u64, "R"), (1, "S"), (2, "D"), (0x10, "X"), (0x20, "Z"), (0x80, "I"), (0x30, "X|Z"), (0x101, "S+")] {
+        for (raw, text) in [
+            (0u64, "R"),
+            (1, "S"),
+            (2, "D"),
+            (0x10, "X"),
+            (0x20, "Z"),
+            (0x80, "I"),
+            (0x30, "X|Z"),
+            (0x101, "S+"),
+        ] {
             assert_eq!(TaskState::from_raw(raw), TaskState::from_text(text.as_bytes()), "{text}");
             assert_eq!(TaskState::from_raw(raw).to_string(), text);
         }

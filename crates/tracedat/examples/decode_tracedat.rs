@@ -10,7 +10,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = PathBuf::from(args.next().ok_or("usage: decode FILE [ROUNDS]")?);
     let rounds: usize = args.next().and_then(|a| a.to_str()?.parse().ok()).unwrap_or(3);
     let bytes = if path.is_dir() { 0 } else { std::fs::metadata(&path)?.len() };
-    let open = || if path.is_dir() { holdup_tracedat::open_raw_dir(&path) } else { holdup_tracedat::open(&path) };
+    let open = || {
+        if path.is_dir() {
+            holdup_tracedat::open_raw_dir(&path)
+        } else {
+            holdup_tracedat::open(&path)
+        }
+    };
     for _ in 0..rounds {
         let start = Instant::now();
         let dat = open()?;
@@ -46,8 +52,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let dat = open()?;
     let info = dat.info();
-    println!("{} clock={:?} cpus={:?} span={:?} runs={}", info.format, info.clock.name, info.cpus_online, info.span, dat.runs().len());
-    println!("{:?} {:?} {:?} {:?} tasks={}", info.hostname, info.os_release, info.arch, info.recorder, info.tasks.len());
+    println!(
+        "{} clock={:?} cpus={:?} span={:?} runs={}",
+        info.format,
+        info.clock.name,
+        info.cpus_online,
+        info.span,
+        dat.runs().len()
+    );
+    println!(
+        "{:?} {:?} {:?} {:?} tasks={}",
+        info.hostname,
+        info.os_release,
+        info.arch,
+        info.recorder,
+        info.tasks.len()
+    );
     println!(
         "events: {} described; can prove: {:?}",
         info.events.len(),
@@ -61,5 +81,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn report(what: &str, bytes: u64, events: u64, start: Instant) {
     let s = start.elapsed().as_secs_f64();
-    println!("{what:18} {:8.1} ms {:8.0} MB/s {:6.1} M events/s", s * 1e3, bytes as f64 / s / 1e6, events as f64 / s / 1e6);
+    println!(
+        "{what:18} {:8.1} ms {:8.0} MB/s {:6.1} M events/s",
+        s * 1e3,
+        bytes as f64 / s / 1e6,
+        events as f64 / s / 1e6
+    );
 }

@@ -28,9 +28,22 @@ enum Storage {
 impl CpuData {
     /// Pages as they came from the kernel. What lies beyond the end of the input is cut off;
     /// returns whether something was.
-    pub(crate) fn flat(source: Arc<Source>, offset: u64, size: u64, page_size: usize) -> (CpuData, bool) {
+    pub(crate) fn flat(
+        source: Arc<Source>,
+        offset: u64,
+        size: u64,
+        page_size: usize,
+    ) -> (CpuData, bool) {
         let len = size.min(source.len().saturating_sub(offset));
-        (CpuData { source, page_size, storage: Storage::Flat { offset, len }, codec: Codec::None }, len < size)
+        (
+            CpuData {
+                source,
+                page_size,
+                storage: Storage::Flat { offset, len },
+                codec: Codec::None,
+            },
+            len < size,
+        )
     }
 
     /// Pages in compressed chunks; also returns whether chunks are missing.
@@ -76,7 +89,12 @@ pub(crate) struct Fetch<'a> {
 
 impl<'a> Fetch<'a> {
     pub(crate) fn new(data: &'a CpuData) -> io::Result<Fetch<'a>> {
-        Ok(Fetch { data, inflater: Inflater::new(data.codec)?, packed: Vec::new(), block: Vec::new() })
+        Ok(Fetch {
+            data,
+            inflater: Inflater::new(data.codec)?,
+            packed: Vec::new(),
+            block: Vec::new(),
+        })
     }
 
     /// Fetch block `n`. What is missing or damaged is counted in `quality`.
@@ -100,7 +118,10 @@ impl<'a> Fetch<'a> {
                 self.packed.truncate(got);
                 quality.add(QualityCode::Truncated, (got < chunk.packed as usize) as u64);
                 if !self.inflater.chunk(&self.packed, chunk.size, &mut self.block) {
-                    quality.add(QualityCode::SkippedBytes, (chunk.size as u64).saturating_sub(self.block.len() as u64).max(1));
+                    quality.add(
+                        QualityCode::SkippedBytes,
+                        (chunk.size as u64).saturating_sub(self.block.len() as u64).max(1),
+                    );
                 }
             }
         }

@@ -65,8 +65,14 @@ pub(crate) struct Chunk {
 /// Walk the chunk headers of one CPU's data at `offset`. The number of chunks is what counts: the
 /// size in the BUFFER option was for a while written four bytes short. Returns the chunks that
 /// lie inside the file and whether some do not.
-pub(crate) fn chunk_table(source: &Source, offset: u64, big: bool) -> Result<(Vec<Chunk>, bool), ErrorKind> {
-    let words = |at: u64, out: &mut [u8]| -> Result<bool, ErrorKind> { Ok(source.read_at(at, out)? == out.len()) };
+pub(crate) fn chunk_table(
+    source: &Source,
+    offset: u64,
+    big: bool,
+) -> Result<(Vec<Chunk>, bool), ErrorKind> {
+    let words = |at: u64, out: &mut [u8]| -> Result<bool, ErrorKind> {
+        Ok(source.read_at(at, out)? == out.len())
+    };
     let word = |b: [u8; 4]| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
     let mut count = [0; 4];
     if !words(offset, &mut count)? {

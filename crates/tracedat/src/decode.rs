@@ -4,7 +4,10 @@ use crate::blocks::{CpuData, Fetch};
 use crate::format::EventTable;
 use crate::page::{Loss, Page, PageLayout};
 use crate::time::TimeMap;
-use holdup_trace::{Batch, Cpu, ErrorKind, Event, EventId, LocalNames, NameId, Names, Pid, QualityCode, Result, RunDecoder, Tid, What};
+use holdup_trace::{
+    Batch, Cpu, ErrorKind, Event, EventId, LocalNames, NameId, Names, Pid, QualityCode, Result,
+    RunDecoder, Tid, What,
+};
 use holdup_tracepoint::Endian;
 use std::marker::PhantomData;
 use std::path::Path;
@@ -33,9 +36,26 @@ pub(crate) struct Decoder<'a, E> {
 }
 
 impl<'a, E: Endian> Decoder<'a, E> {
-    pub(crate) fn new(path: &'a Path, shared: &'a Shared, data: &'a CpuData, time: &'a TimeMap, cpu: Cpu) -> Decoder<'a, E> {
+    pub(crate) fn new(
+        path: &'a Path,
+        shared: &'a Shared,
+        data: &'a CpuData,
+        time: &'a TimeMap,
+        cpu: Cpu,
+    ) -> Decoder<'a, E> {
         let names = LocalNames::new(shared.names.clone());
-        Decoder { path, shared, data, time, cpu, fetch: None, names, block: 0, page: None, endian: PhantomData }
+        Decoder {
+            path,
+            shared,
+            data,
+            time,
+            cpu,
+            fetch: None,
+            names,
+            block: 0,
+            page: None,
+            endian: PhantomData,
+        }
     }
 
     fn try_fill(&mut self, batch: &mut Batch) -> std::io::Result<bool> {
@@ -71,7 +91,9 @@ impl<'a, E: Endian> Decoder<'a, E> {
         let Some(page) = Page::parse::<E>(&self.shared.layout, bytes, self.data.page_size) else {
             // A trailing scrap of a cut file was counted when it was opened.
             let whole = bytes.len() == self.data.page_size;
-            batch.quality.add(QualityCode::SkippedBytes, if whole { bytes.len() as u64 } else { 0 });
+            batch
+                .quality
+                .add(QualityCode::SkippedBytes, if whole { bytes.len() as u64 } else { 0 });
             return;
         };
         let (table, time) = (&self.shared.table, self.time);
@@ -100,7 +122,15 @@ impl<'a, E: Endian> Decoder<'a, E> {
                             What::Other
                         }
                     };
-                    batch.events.push(Event { ts, tid, pid: Pid::UNKNOWN, comm: NameId::NONE, cpu, id, what });
+                    batch.events.push(Event {
+                        ts,
+                        tid,
+                        pid: Pid::UNKNOWN,
+                        comm: NameId::NONE,
+                        cpu,
+                        id,
+                        what,
+                    });
                 }
                 None => batch.quality.add(QualityCode::BadRecords, 1),
             }

@@ -38,8 +38,15 @@ pub(crate) struct EventTable {
 impl EventTable {
     /// Compile the descriptions, pairs of system and `format` text.
     pub(crate) fn compile(texts: &[(String, String)], abi: Abi) -> EventTable {
-        let mut table =
-            EventTable { descs: Vec::new(), plans: Vec::new(), ids: Vec::new(), pid_at: 4, selected: false, described: 0, unreadable: 0 };
+        let mut table = EventTable {
+            descs: Vec::new(),
+            plans: Vec::new(),
+            ids: Vec::new(),
+            pid_at: 4,
+            selected: false,
+            described: 0,
+            unreadable: 0,
+        };
         let mut everywhere = BTreeSet::new();
         let mut pid_at = None;
         for (system, text) in texts {
@@ -47,23 +54,28 @@ impl EventTable {
                 table.unreadable += 1;
                 continue;
             };
-            if let Some(at) = EVERYWHERE.iter().position(|&(s, n)| s == system && n == format.name) {
+            if let Some(at) = EVERYWHERE.iter().position(|&(s, n)| s == system && n == format.name)
+            {
                 everywhere.insert(at);
             }
             if pid_at.is_none() {
-                pid_at = format.field("common_pid").filter(|f| f.size == 4).map(|f| f.offset as usize);
+                pid_at =
+                    format.field("common_pid").filter(|f| f.size == 4).map(|f| f.offset as usize);
             }
             let plan = Plan::compile(&format, abi);
             table.add(format.id, EventDesc { name: format.name, system: format.system }, plan);
         }
         table.described = table.descs.len();
         table.pid_at = pid_at.unwrap_or(4);
-        table.selected = everywhere.len() < EVERYWHERE.len() - 1 && texts.iter().any(|(s, _)| s != "ftrace");
+        table.selected =
+            everywhere.len() < EVERYWHERE.len() - 1 && texts.iter().any(|(s, _)| s != "ftrace");
         table
     }
 
     fn add(&mut self, raw: u16, desc: EventDesc, plan: Plan) {
-        let Some(event) = u16::try_from(self.descs.len()).ok().filter(|&e| e != NONE) else { return };
+        let Some(event) = u16::try_from(self.descs.len()).ok().filter(|&e| e != NONE) else {
+            return;
+        };
         if self.ids.len() <= raw as usize {
             self.ids.resize(raw as usize + 1, NONE);
         }
@@ -75,7 +87,11 @@ impl EventTable {
 
     /// Give events that occur but are not described a name of their own.
     pub(crate) fn add_unknown(&mut self, raw: u16) {
-        self.add(raw, EventDesc { name: format!("unknown event {raw}"), system: String::new() }, Plan::Other);
+        self.add(
+            raw,
+            EventDesc { name: format!("unknown event {raw}"), system: String::new() },
+            Plan::Other,
+        );
     }
 
     /// The event with this `common_type`.
@@ -120,17 +136,31 @@ mod tests {
     }
 
     fn table(events: &[(&str, &str)]) -> EventTable {
-        let texts: Vec<_> = events.iter().enumerate().map(|(i, (s, n))| (s.to_string(), text(n, i as u16 + 1))).collect();
+        let texts: Vec<_> = events
+            .iter()
+            .enumerate()
+            .map(|(i, (s, n))| (s.to_string(), text(n, i as u16 + 1)))
+            .collect();
         EventTable::compile(&texts, Abi { long_size: 8 })
     }
 
     #[test]
     fn a_selective_list_proves_absence() {
-        let t = table(&[("ftrace", "function"), ("sched", "sched_switch"), ("lock", "contention_begin")]);
+        let t = table(&[
+            ("ftrace", "function"),
+            ("sched", "sched_switch"),
+            ("lock", "contention_begin"),
+        ]);
         assert!(t.selected);
         assert!(t.capabilities(&[2]).contention, "asked for and never seen: there was none");
-        let all =
-            table(&[("ftrace", "function"), EVERYWHERE[0], EVERYWHERE[1], EVERYWHERE[2], EVERYWHERE[3], ("lock", "contention_begin")]);
+        let all = table(&[
+            ("ftrace", "function"),
+            EVERYWHERE[0],
+            EVERYWHERE[1],
+            EVERYWHERE[2],
+            EVERYWHERE[3],
+            ("lock", "contention_begin"),
+        ]);
         assert!(!all.selected && !all.capabilities(&[1]).contention);
         assert!(!table(&[("ftrace", "function")]).selected);
     }
@@ -141,10 +171,17 @@ mod tests {
         assert!(t.lookup(77).is_none());
         t.add_unknown(77);
         let (event, plan) = t.lookup(77).unwrap();
-        assert_eq!((t.descs[event.0 as usize].name.as_str(), plan), ("unknown event 77", &Plan::Other));
+        assert_eq!(
+            (t.descs[event.0 as usize].name.as_str(), plan),
+            ("unknown event 77", &Plan::Other)
+        );
         assert_eq!(t.fault(event, plan), Some(QualityCode::MissingFormat));
         let (event, plan) = t.lookup(1).unwrap();
-        assert_eq!(t.fault(event, plan), Some(QualityCode::MissingField), "a switch without fields");
+        assert_eq!(
+            t.fault(event, plan),
+            Some(QualityCode::MissingField),
+            "a switch without fields"
+        );
         assert!(t.lookup(76).is_none() && t.lookup(u16::MAX).is_none());
     }
 }

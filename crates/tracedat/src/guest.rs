@@ -34,17 +34,27 @@ impl GuestClock {
             let fold = |acc: u64, &b: &u8| acc << 8 | b as u64;
             Some(if big { head.iter().fold(0, fold) } else { head.iter().rev().fold(0, fold) })
         };
-        let (Some(1..), Some(flags), Some(cpus)) = (take(8), take(4), take(4)) else { return Vec::new() };
+        let (Some(1..), Some(flags), Some(cpus)) = (take(8), take(4), take(4)) else {
+            return Vec::new();
+        };
         let interpolate = flags as u32 & INTERPOLATE != 0;
         let mut clocks = Vec::new();
         for _ in 0..cpus {
             let Some(count) = take(4) else { return Vec::new() };
             // Collected one by one: a count too large ends with the bytes.
             let mut column = || (0..count).map(|_| take(8)).collect::<Option<Vec<u64>>>();
-            let (Some(times), Some(offsets), Some(scalings)) = (column(), column(), column()) else { return Vec::new() };
+            let (Some(times), Some(offsets), Some(scalings)) = (column(), column(), column())
+            else {
+                return Vec::new();
+            };
             let mut samples = Vec::new();
             for ((time, offset), scaling) in times.into_iter().zip(offsets).zip(scalings) {
-                samples.push(Sample { time, offset: offset as i64, scaling: scaling as i64, fraction: 0 });
+                samples.push(Sample {
+                    time,
+                    offset: offset as i64,
+                    scaling: scaling as i64,
+                    fraction: 0,
+                });
             }
             clocks.push(GuestClock { samples, interpolate });
         }
@@ -62,13 +72,19 @@ impl GuestClock {
             return samples.first().map_or(ts, |only| ts.wrapping_add_signed(only.offset));
         };
         // The last measurement not after `ts`, but one that has a successor.
-        let at = if ts <= first.time { 0 } else { samples.partition_point(|s| s.time <= ts).clamp(1, samples.len() - 1) - 1 };
+        let at = if ts <= first.time {
+            0
+        } else {
+            samples.partition_point(|s| s.time <= ts).clamp(1, samples.len() - 1) - 1
+        };
         let (a, b) = (samples[at], samples[at + 1]);
         let mut offset = a.offset;
         if self.interpolate {
             let delta = b.time.wrapping_sub(a.time) as i64;
-            let part = (ts.wrapping_sub(a.time) as i64).wrapping_mul(b.offset.wrapping_sub(a.offset));
-            offset = offset.wrapping_add(part.wrapping_add(delta / 2).checked_div(delta).unwrap_or(0));
+            let part =
+                (ts.wrapping_sub(a.time) as i64).wrapping_mul(b.offset.wrapping_sub(a.offset));
+            offset =
+                offset.wrapping_add(part.wrapping_add(delta / 2).checked_div(delta).unwrap_or(0));
         }
         let scaled = ts.wrapping_mul(a.scaling as u64) >> a.fraction.min(63);
         scaled.wrapping_add_signed(offset)
@@ -82,8 +98,12 @@ mod tests {
     #[test]
     fn between_before_and_after_the_measurements() {
         let s = |time, offset| Sample { time, offset, scaling: 2, fraction: 1 };
-        let mut c = GuestClock { samples: vec![s(100, 10), s(200, 20), s(300, 60)], interpolate: true };
-        assert_eq!([50, 100, 150, 200, 250, 300, 400].map(|t| c.apply(t)), [56, 110, 165, 220, 290, 360, 500]);
+        let mut c =
+            GuestClock { samples: vec![s(100, 10), s(200, 20), s(300, 60)], interpolate: true };
+        assert_eq!(
+            [50, 100, 150, 200, 250, 300, 400].map(|t| c.apply(t)),
+            [56, 110, 165, 220, 290, 360, 500]
+        );
         c.interpolate = false;
         assert_eq!([50, 150, 250, 400].map(|t| c.apply(t)), [60, 160, 270, 420]);
         c.samples.truncate(1);

@@ -21,24 +21,38 @@ pub struct LatencyText {
 }
 
 impl LatencyText {
-    pub(crate) fn read(mut meta: Meta, at: TextExtent, source: Source) -> Result<LatencyText, ErrorKind> {
+    pub(crate) fn read(
+        mut meta: Meta,
+        at: TextExtent,
+        source: Source,
+    ) -> Result<LatencyText, ErrorKind> {
         let mut quality = Quality::default();
         let source = Arc::new(source);
         let (data, cut) = match at {
             // Nothing follows it.
-            TextExtent::ToTheEnd(offset) => CpuData::flat(source.clone(), offset, source.len().saturating_sub(offset), PAGE),
+            TextExtent::ToTheEnd(offset) => {
+                CpuData::flat(source.clone(), offset, source.len().saturating_sub(offset), PAGE)
+            }
             TextExtent::Section(offset) => {
                 let mut c = Cursor::new(&source, offset, meta.big, "text of a latency tracer");
                 let id = c.u16("section number")?;
                 if id != section::BUFFER_TEXT {
-                    return Err(c.error(offset, format!("section {}", section::BUFFER_TEXT), format!("section {id}")));
+                    return Err(c.error(
+                        offset,
+                        format!("section {}", section::BUFFER_TEXT),
+                        format!("section {id}"),
+                    ));
                 }
                 let packed = c.u16("section flags")? & crate::v7::COMPRESSED != 0;
                 c.u32("section description")?;
                 let size = c.u64("section size")?;
                 let start = c.pos();
                 drop(c);
-                if packed { CpuData::chunked(source, start, meta.big, meta.codec, PAGE)? } else { CpuData::flat(source, start, size, PAGE) }
+                if packed {
+                    CpuData::chunked(source, start, meta.big, meta.codec, PAGE)?
+                } else {
+                    CpuData::flat(source, start, size, PAGE)
+                }
             }
         };
         meta.cut += cut as u64;
@@ -49,7 +63,10 @@ impl LatencyText {
             text.extend_from_slice(fetch.block());
             if text.len() > LARGEST {
                 return Err(ErrorKind::Unsupported {
-                    what: format!("a trace.dat whose latency tracer wrote more than {} GiB of text", LARGEST >> 30),
+                    what: format!(
+                        "a trace.dat whose latency tracer wrote more than {} GiB of text",
+                        LARGEST >> 30
+                    ),
                     way_out: "print it with `trace-cmd report FILE` and read that text".into(),
                 });
             }

@@ -56,7 +56,11 @@ impl Content {
         let what = "a trace.dat that holds the text of a latency tracer".to_owned();
         match self {
             Content::Events(dat) => Ok(*dat),
-            Content::Text(_) => Err(ErrorKind::Unsupported { what, way_out: "read it with a reader of text".to_owned() }.in_file(path)),
+            Content::Text(_) => Err(ErrorKind::Unsupported {
+                what,
+                way_out: "read it with a reader of text".to_owned(),
+            }
+            .in_file(path)),
         }
     }
 }
@@ -79,7 +83,8 @@ pub fn open(path: &Path) -> Result<TraceDat> {
 /// # Errors
 /// As [`open`], but for the text of a latency tracer, which is no error here.
 pub fn content(path: &Path) -> Result<Content> {
-    let source = File::open(path).and_then(Source::file).map_err(|e| ErrorKind::from(e).in_file(path))?;
+    let source =
+        File::open(path).and_then(Source::file).map_err(|e| ErrorKind::from(e).in_file(path))?;
     TraceDat::from_source(path, source)
 }
 

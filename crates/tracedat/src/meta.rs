@@ -108,7 +108,8 @@ impl Meta {
             Ok(v) => {
                 return Err(ErrorKind::Unsupported {
                     what: format!("trace.dat version {v}"),
-                    way_out: "convert it with `trace-cmd convert --file-version 7 -i IN -o OUT`".into(),
+                    way_out: "convert it with `trace-cmd convert --file-version 7 -i IN -o OUT`"
+                        .into(),
                 });
             }
             Err(_) => return Err(c.error(at, "a version number", format!("{text:?}"))),
@@ -151,8 +152,13 @@ impl Meta {
         if !page.is_empty() {
             let text = String::from_utf8_lossy(&page);
             let layout = PageLayout::parse(&text);
-            self.layout =
-                Some(layout.ok_or_else(|| c.error(at + 8, "fields timestamp, commit and data of a ring-buffer page", snippet(&text)))?);
+            self.layout = Some(layout.ok_or_else(|| {
+                c.error(
+                    at + 8,
+                    "fields timestamp, commit and data of a ring-buffer page",
+                    snippet(&text),
+                )
+            })?);
         }
         c.literal(b"header_event\0")?;
         sized(c, "header_event")?;
@@ -176,7 +182,12 @@ impl Meta {
         Ok(())
     }
 
-    fn format_texts(&mut self, c: &mut Cursor<'_>, system: &str, count: u32) -> Result<(), ErrorKind> {
+    fn format_texts(
+        &mut self,
+        c: &mut Cursor<'_>,
+        system: &str,
+        count: u32,
+    ) -> Result<(), ErrorKind> {
         for _ in 0..count {
             let text = sized(c, "event format")?;
             self.formats.push((system.to_owned(), String::from_utf8_lossy(&text).into_owned()));
@@ -218,8 +229,16 @@ impl Meta {
     pub(crate) fn option(&mut self, id: u16, data: &[u8]) -> Pointer {
         let text = || String::from_utf8_lossy(data).trim_end_matches(['\0', '\n']).to_owned();
         let big = self.big;
-        let u32_at = |at: usize| data.get(at..)?.first_chunk().map(|b| if big { u32::from_be_bytes(*b) } else { u32::from_le_bytes(*b) });
-        let u64_at = |at: usize| data.get(at..)?.first_chunk().map(|b| if big { u64::from_be_bytes(*b) } else { u64::from_le_bytes(*b) });
+        let u32_at = |at: usize| {
+            data.get(at..)?
+                .first_chunk()
+                .map(|b| if big { u32::from_be_bytes(*b) } else { u32::from_le_bytes(*b) })
+        };
+        let u64_at = |at: usize| {
+            data.get(at..)?
+                .first_chunk()
+                .map(|b| if big { u64::from_be_bytes(*b) } else { u64::from_le_bytes(*b) })
+        };
         let o = &mut self.options;
         match id {
             option::DONE => return Pointer::Next(u64_at(0).unwrap_or(0)),
@@ -228,7 +247,10 @@ impl Meta {
                 let shift = TimeMap::parse_offset(&text()).unwrap_or(0);
                 o.time.offset = o.time.offset.wrapping_add(shift.wrapping_mul(1000));
             }
-            option::OFFSET => o.time.offset = o.time.offset.wrapping_add(TimeMap::parse_offset(&text()).unwrap_or(0)),
+            option::OFFSET => {
+                o.time.offset =
+                    o.time.offset.wrapping_add(TimeMap::parse_offset(&text()).unwrap_or(0))
+            }
             option::TSC2NSEC => {
                 if let (Some(mult), Some(shift), Some(_)) = (u32_at(0), u32_at(4), u64_at(8)) {
                     (o.time.mult, o.time.shift) = (mult, shift);
@@ -252,10 +274,14 @@ impl Meta {
             }
             option::UNAME => o.uname = Some(text()),
             option::VERSION => o.version = Some(text()),
-            option::CPUCOUNT if data.len() <= 8 => self.cpus = u32_at(0).filter(|&n| n <= MANY).or(self.cpus),
+            option::CPUCOUNT if data.len() <= 8 => {
+                self.cpus = u32_at(0).filter(|&n| n <= MANY).or(self.cpus)
+            }
             option::TRACEID => o.trace_id = u64_at(0),
             option::TIME_SHIFT => o.time_shift = GuestClock::parse(data, big),
-            option::GUEST => o.guests.push(String::from_utf8_lossy(data.split(|&b| b == 0).next().unwrap_or(&[])).into_owned()),
+            option::GUEST => o.guests.push(
+                String::from_utf8_lossy(data.split(|&b| b == 0).next().unwrap_or(&[])).into_owned(),
+            ),
             option::HOOK | option::PROCMAPS => {}
             section::HEADER_INFO..=section::CMDLINES => {
                 if let Some(offset) = u64_at(0) {
@@ -334,7 +360,9 @@ fn buffer(data: &[u8], big: bool) -> Option<Buffer> {
     let page_size = take(4)? as u32;
     let count = take(4)?;
     // A count larger than the option holds is cut to what it holds.
-    let cpus = (0..count).map_while(|_| Some(CpuExtent { cpu: take(4)? as u32, offset: take(8)?, size: take(8)? })).collect();
+    let cpus = (0..count)
+        .map_while(|_| Some(CpuExtent { cpu: take(4)? as u32, offset: take(8)?, size: take(8)? }))
+        .collect();
     Some(Buffer { name, clock, page_size, compressed: false, cpus })
 }
 
@@ -342,7 +370,8 @@ fn buffer(data: &[u8], big: bool) -> Option<Buffer> {
 fn overruns(text: &str) -> u64 {
     let lost = |line: &str| -> Option<u64> {
         let (key, value) = line.split_once(':')?;
-        matches!(key.trim(), "overrun" | "commit overrun" | "dropped events").then(|| value.trim().parse().ok())?
+        matches!(key.trim(), "overrun" | "commit overrun" | "dropped events")
+            .then(|| value.trim().parse().ok())?
     };
     text.lines().filter_map(lost).fold(0, u64::saturating_add)
 }
@@ -357,7 +386,12 @@ mod tests {
 
     #[test]
     fn stats_count_every_kind_of_loss() {
-        assert_eq!(overruns("CPU: 0\nentries: 60\noverrun: 5967\ncommit overrun: 1\nbytes: 2\ndropped events: 30\nread events: 7\n"), 5998);
+        assert_eq!(
+            overruns(
+                "CPU: 0\nentries: 60\noverrun: 5967\ncommit overrun: 1\nbytes: 2\ndropped events: 30\nread events: 7\n"
+            ),
+            5998
+        );
         assert_eq!(overruns("junk"), 0);
     }
 
@@ -378,7 +412,10 @@ mod tests {
         data.extend(4096u64.to_be_bytes());
         data.extend([1, 2, 3]);
         let b = buffer(&data, true).unwrap();
-        assert_eq!((b.name.as_str(), b.clock.as_str(), b.page_size, b.cpus.len()), ("foo", "mono", 4096, 1));
+        assert_eq!(
+            (b.name.as_str(), b.clock.as_str(), b.page_size, b.cpus.len()),
+            ("foo", "mono", 4096, 1)
+        );
         assert_eq!((b.cpus[0].cpu, b.cpus[0].offset, b.cpus[0].size), (3, 8192, 4096));
     }
 }

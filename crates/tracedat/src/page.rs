@@ -52,14 +52,22 @@ impl PageLayout {
                 if decl.rsplit([' ', '*']).next()? != name {
                     return None;
                 }
-                let number = |key: &str| rest.split(';').find_map(|p| p.trim().strip_prefix(key)?.trim().parse::<usize>().ok());
+                let number = |key: &str| {
+                    rest.split(';')
+                        .find_map(|p| p.trim().strip_prefix(key)?.trim().parse::<usize>().ok())
+                };
                 Some((number("offset:")?, number("size:")?))
             })
         };
         let (time, time_size) = field("timestamp")?;
         let (commit, long) = field("commit")?;
         let (data, data_size) = field("data")?;
-        let sound = time == 0 && time_size == 8 && commit >= 8 && matches!(long, 4 | 8) && commit + long <= data && data <= 256;
+        let sound = time == 0
+            && time_size == 8
+            && commit >= 8
+            && matches!(long, 4 | 8)
+            && commit + long <= data
+            && data <= 256;
         sound.then_some(PageLayout { commit, long, data, page: data + data_size.min(1 << 30) })
     }
 
@@ -102,9 +110,15 @@ impl<'a> Page<'a> {
     /// Take `bytes` apart, which are one page or, at a cut end, its beginning. `None` if it claims
     /// more data than a page of `size` bytes holds: then nothing in it can be trusted.
     #[inline]
-    pub(crate) fn parse<E: Endian>(layout: &PageLayout, bytes: &'a [u8], size: usize) -> Option<Page<'a>> {
+    pub(crate) fn parse<E: Endian>(
+        layout: &PageLayout,
+        bytes: &'a [u8],
+        size: usize,
+    ) -> Option<Page<'a>> {
         let commit = layout.commit_word::<E>(bytes);
-        if bytes.len() < layout.data || (commit & COMMIT_BYTES) as usize > size.checked_sub(layout.data)? {
+        if bytes.len() < layout.data
+            || (commit & COMMIT_BYTES) as usize > size.checked_sub(layout.data)?
+        {
             return None;
         }
         let time = E::u64(bytes, 0);
@@ -147,7 +161,8 @@ impl<'a, E: Endian> Records<'a, E> {
     pub(crate) fn next_payload(&mut self) -> Option<&'a [u8]> {
         loop {
             let word = u32_at::<E>(self.data, self.pos)?;
-            let (kind, delta) = if E::BIG { (word >> 27, word & 0x7ff_ffff) } else { (word & 31, word >> 5) };
+            let (kind, delta) =
+                if E::BIG { (word >> 27, word & 0x7ff_ffff) } else { (word & 31, word >> 5) };
             if let 1..=28 = kind {
                 self.time = self.time.wrapping_add(delta as u64);
                 return self.take(4, kind as usize * 4);
@@ -289,7 +304,10 @@ mod tests {
         ]);
         let a = 1000 + 5;
         let b = a + (1 << 27) + 3 + 10;
-        assert_eq!(walk::<Little>(1000, &data), (vec![(a, 4), (b, 8), (b + 3, 4), ((1 << 28) + 7, 4)], false));
+        assert_eq!(
+            walk::<Little>(1000, &data),
+            (vec![(a, 4), (b, 8), (b + 3, 4), ((1 << 28) + 7, 4)], false)
+        );
         // The same page of a big-endian machine: the bit fields are numbered from the other end.
         let big: Vec<u8> = data
             .chunks(4)
@@ -306,8 +324,16 @@ mod tests {
     #[test]
     fn ends_that_are_no_damage_and_ends_that_are() {
         assert_eq!(walk::<Little>(0, &le(&[29, 0])), (vec![], false), "null event");
-        assert_eq!(walk::<Little>(0, &le(&[29 | 1 << 5, 4000])), (vec![], false), "padding past the page");
-        assert_eq!(walk::<Little>(0, &le(&[29 | 1 << 5])), (vec![], false), "padding without length");
+        assert_eq!(
+            walk::<Little>(0, &le(&[29 | 1 << 5, 4000])),
+            (vec![], false),
+            "padding past the page"
+        );
+        assert_eq!(
+            walk::<Little>(0, &le(&[29 | 1 << 5])),
+            (vec![], false),
+            "padding without length"
+        );
         assert_eq!(walk::<Little>(0, &le(&[5])), (vec![], true), "payload past the page");
         assert_eq!(walk::<Little>(0, &le(&[0, 3])), (vec![], true), "length below its own size");
         assert_eq!(walk::<Little>(0, &le(&[30])), (vec![], true), "time extend cut");

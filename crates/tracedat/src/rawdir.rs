@@ -28,7 +28,9 @@ pub fn open_raw_dir(path: &Path) -> Result<TraceDat> {
 
 fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
     let files = cpu_files(dir)?;
-    let missing = |expected: &str, found: &str| ErrorKind::malformed(0, Some("folder of raw dumps".into()), expected, found);
+    let missing = |expected: &str, found: &str| {
+        ErrorKind::malformed(0, Some("folder of raw dumps".into()), expected, found)
+    };
     if files.is_empty() {
         return Err(missing("files traces/cpu0, cpu0 or per_cpu/cpu0/trace_pipe_raw", "none"));
     }
@@ -39,9 +41,13 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
         formats.extend(event_formats(&events));
     }
     if formats.is_empty() {
-        return Err(missing("event descriptions, formats/SYSTEM/NAME/format or events/SYSTEM/NAME/format", "none"));
+        return Err(missing(
+            "event descriptions, formats/SYSTEM/NAME/format or events/SYSTEM/NAME/format",
+            "none",
+        ));
     }
-    let layout = header_page.as_deref().and_then(PageLayout::parse).unwrap_or(PageLayout::default_for(8));
+    let layout =
+        header_page.as_deref().and_then(PageLayout::parse).unwrap_or(PageLayout::default_for(8));
     let page_size = if layout.page > layout.header() { layout.page } else { 4096 };
     let mut lanes = Vec::new();
     for (cpu, file) in files {
@@ -63,7 +69,10 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
         kallsyms: text("kallsyms"),
         cmdlines: Vec::new(),
         cpus: Some(lanes.len() as u32),
-        options: Options { clock: bracketed(&String::from_utf8_lossy(&text("trace_clock"))), ..Options::default() },
+        options: Options {
+            clock: bracketed(&String::from_utf8_lossy(&text("trace_clock"))),
+            ..Options::default()
+        },
         buffers: Vec::new(),
         cut: 0,
     };
@@ -97,7 +106,8 @@ fn cpu_files(dir: &Path) -> Result<Vec<(u32, PathBuf)>, ErrorKind> {
 /// (system, text) of every DIR/SYSTEM/NAME/format, in the order of their names.
 fn event_formats(events: &Path) -> Vec<(String, String)> {
     let list = |dir: &Path| {
-        let mut paths: Vec<PathBuf> = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()).collect();
         paths.sort();
         paths
     };

@@ -10,7 +10,10 @@ use crate::scan::{Found, IdSet, scan};
 use crate::source::{Cursor, Source};
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
-use holdup_trace::{Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task, Tid, TraceInfo};
+use holdup_trace::{
+    Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task,
+    Tid, TraceInfo,
+};
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +55,9 @@ impl TraceDat {
             _ => v7::read(&mut meta, &source, &mut c)?,
         }
         drop(c);
-        if let (Some(&at), true) = (meta.options.texts.first(), meta.buffers.iter().all(|b| b.cpus.is_empty())) {
+        if let (Some(&at), true) =
+            (meta.options.texts.first(), meta.buffers.iter().all(|b| b.cpus.is_empty()))
+        {
             return Ok(Content::Text(Box::new(LatencyText::read(meta, at, source)?)));
         }
         let layout = meta.layout.unwrap_or(PageLayout::default_for(meta.long_size as usize));
@@ -64,7 +69,8 @@ impl TraceDat {
             lanes.extend(more.into_iter().map(|lane| Lane { buffer: number, ..lane }));
             meta.cut += !whole as u64;
         }
-        let dat = TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)?;
+        let dat =
+            TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)?;
         Ok(Content::Events(Box::new(dat)))
     }
 
@@ -77,21 +83,30 @@ impl TraceDat {
         lanes: Vec<Lane>,
     ) -> Result<TraceDat, ErrorKind> {
         let mut quality = Quality::default();
-        quality.add(QualityCode::Truncated, meta.cut + lanes.iter().filter(|l| l.cut).count() as u64);
+        quality
+            .add(QualityCode::Truncated, meta.cut + lanes.iter().filter(|l| l.cut).count() as u64);
         let buffers: Vec<usize> = lanes.iter().map(|l| l.buffer).collect();
-        let (numbers, data): (Vec<u32>, Vec<CpuData>) = lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
+        let (numbers, data): (Vec<u32>, Vec<CpuData>) =
+            lanes.into_iter().map(|l| (l.cpu, l.data)).unzip();
         let formats = std::mem::take(&mut meta.formats);
         let kallsyms = std::mem::take(&mut meta.kallsyms);
         // Each CPU of a guest has its own way to the host's time.
         let guests = std::mem::take(&mut meta.options.time_shift);
-        let time = |cpu: &u32| TimeMap { guest: guests.get(*cpu as usize).cloned(), ..meta.options.time.clone() };
+        let time = |cpu: &u32| TimeMap {
+            guest: guests.get(*cpu as usize).cloned(),
+            ..meta.options.time.clone()
+        };
         let times: Vec<TimeMap> = numbers.iter().map(time).collect();
         // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
-            let table = scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
-            let scanned =
-                if meta.big { scan::<Big>(&data, &layout, &times, &buffers) } else { scan::<Little>(&data, &layout, &times, &buffers) };
+            let table =
+                scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
+            let scanned = if meta.big {
+                scan::<Big>(&data, &layout, &times, &buffers)
+            } else {
+                scan::<Little>(&data, &layout, &times, &buffers)
+            };
             (scanned, symbols.join(), table.join())
         });
         let died = |_| ErrorKind::Io(std::io::Error::other("a thread of the reader ended early"));
@@ -105,7 +120,8 @@ impl TraceDat {
         // `trace-cmd report`, and the reader is told.
         quality.add(QualityCode::RepeatedEvents, repeated);
         let ids = ids.ids();
-        let unknown: Vec<u16> = ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
+        let unknown: Vec<u16> =
+            ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
         let capabilities = table.capabilities(&ids);
         for &id in &unknown {
             table.add_unknown(id);
@@ -135,7 +151,8 @@ impl TraceDat {
 
         let mut runs = Vec::new();
         let mut cpus = Vec::new();
-        for (((number, data), time), found) in numbers.into_iter().zip(data).zip(times).zip(&found) {
+        for (((number, data), time), found) in numbers.into_iter().zip(data).zip(times).zip(&found)
+        {
             if found.events == 0 && found.lost == 0 && found.lost_unknown == 0 {
                 continue;
             }
@@ -193,7 +210,9 @@ fn lanes_of(
         for extent in buffer.cpus.iter().filter(|e| e.size > 0) {
             let (data, cut) = match codec {
                 Codec::None => CpuData::flat(source.clone(), extent.offset, extent.size, page_size),
-                codec => CpuData::chunked(source.clone(), extent.offset, meta.big, codec, page_size)?,
+                codec => {
+                    CpuData::chunked(source.clone(), extent.offset, meta.big, codec, page_size)?
+                }
             };
             let Some(left) = budget.checked_sub(data.stored()) else { return Ok((lanes, false)) };
             *budget = left;
@@ -232,7 +251,8 @@ fn fits_in<E: Endian>(lanes: &[Lane], layout: &PageLayout) -> bool {
         }
         let mut before = 0;
         fetch.block().chunks_exact(lane.data.page_size).take(16).all(|page| {
-            let time = layout.plausible::<E>(page, lane.data.page_size).filter(|&t| t >= before || t == 0);
+            let time =
+                layout.plausible::<E>(page, lane.data.page_size).filter(|&t| t >= before || t == 0);
             before = time.unwrap_or(0);
             time.is_some()
         })
@@ -261,11 +281,19 @@ pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
 /// does not say at which rate.
 fn is_in_ticks(info: &TraceInfo, meta: &Meta) -> bool {
     let ns = ["local", "global", "uptime", "perf", "tai", "boot", "tsc2nsec", ""];
-    meta.options.time.mult == 0 && !ns.contains(&info.clock.name.as_str()) && !info.clock.name.starts_with("mono")
+    meta.options.time.mult == 0
+        && !ns.contains(&info.clock.name.as_str())
+        && !info.clock.name.starts_with("mono")
 }
 
 /// All that is known beside the events.
-fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &EventTable, total: &Found) {
+fn describe(
+    info: &mut TraceInfo,
+    meta: &Meta,
+    layout: &PageLayout,
+    table: &EventTable,
+    total: &Found,
+) {
     let options = &meta.options;
     let top = meta.buffers.iter().find(|b| b.name.is_empty());
     info.clock.name = options.clock.clone().or(top.map(|b| b.clock.clone())).unwrap_or_default();
@@ -277,11 +305,26 @@ fn describe(info: &mut TraceInfo, meta: &Meta, layout: &PageLayout, table: &Even
         note("compression", format!("{:?}", meta.codec).to_lowercase());
     }
     for b in meta.buffers.iter().filter(|b| !b.name.is_empty()) {
-        note("instance", if b.clock.is_empty() { b.name.clone() } else { format!("{} (clock {})", b.name, b.clock) });
+        note(
+            "instance",
+            if b.clock.is_empty() {
+                b.name.clone()
+            } else {
+                format!("{} (clock {})", b.name, b.clock)
+            },
+        );
     }
     note("events recorded", total.events.to_string());
     if table.selected {
-        note("events enabled", table.descs.iter().filter(|d| d.system != "ftrace" && !d.system.is_empty()).count().to_string());
+        note(
+            "events enabled",
+            table
+                .descs
+                .iter()
+                .filter(|d| d.system != "ftrace" && !d.system.is_empty())
+                .count()
+                .to_string(),
+        );
     }
     if options.overrun > 0 {
         note("events overwritten or dropped", options.overrun.to_string());

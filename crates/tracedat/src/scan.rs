@@ -40,7 +40,9 @@ impl IdSet {
         let mut all = IdSet::default();
         let mut repeated = IdSet::default();
         for set in sets {
-            for ((all, repeated), new) in all.0.iter_mut().zip(repeated.0.iter_mut()).zip(set.0.iter()) {
+            for ((all, repeated), new) in
+                all.0.iter_mut().zip(repeated.0.iter_mut()).zip(set.0.iter())
+            {
                 *repeated |= *all & new;
                 *all |= new;
             }
@@ -102,14 +104,19 @@ pub(crate) fn scan<E: Endian>(
     let shares: Vec<(usize, usize, usize)> = cpus
         .iter()
         .enumerate()
-        .flat_map(|(i, c)| (0..c.blocks()).step_by(SHARE).map(move |b| (i, b, (b + SHARE).min(c.blocks()))))
+        .flat_map(|(i, c)| {
+            (0..c.blocks()).step_by(SHARE).map(move |b| (i, b, (b + SHARE).min(c.blocks())))
+        })
         .collect();
     let next = AtomicUsize::new(0);
     let work = || -> io::Result<Work> {
         let mut ids = vec![IdSet::default(); sets];
         let mut found = Vec::new();
         while let Some(&(cpu, from, to)) = shares.get(next.fetch_add(1, Relaxed)) {
-            found.push((cpu, share::<E>(&cpus[cpu], from..to, layout, &times[cpu], &mut ids[buffers[cpu]])?));
+            found.push((
+                cpu,
+                share::<E>(&cpus[cpu], from..to, layout, &times[cpu], &mut ids[buffers[cpu]])?,
+            ));
         }
         Ok((found, ids))
     };

@@ -94,7 +94,12 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// Start at `pos`; `section` is named in errors.
-    pub(crate) fn new(source: &'a Source, pos: u64, big: bool, section: impl Into<String>) -> Cursor<'a> {
+    pub(crate) fn new(
+        source: &'a Source,
+        pos: u64,
+        big: bool,
+        section: impl Into<String>,
+    ) -> Cursor<'a> {
         Cursor { source, pos, big, section: section.into(), window: Vec::new(), window_at: 0 }
     }
 
@@ -120,13 +125,19 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error at `offset`.
-    pub(crate) fn error(&self, offset: u64, expected: impl Into<String>, found: impl Into<String>) -> ErrorKind {
+    pub(crate) fn error(
+        &self,
+        offset: u64,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> ErrorKind {
         ErrorKind::malformed(offset, Some(self.section.clone()), expected, found)
     }
 
     /// `n` bytes. Refused before anything is allocated if the input is shorter.
     pub(crate) fn bytes(&mut self, n: u64, what: &str) -> Result<Vec<u8>, ErrorKind> {
-        let cut = |left: u64| (format!("{n} bytes of {what}"), format!("{left} bytes before the end"));
+        let cut =
+            |left: u64| (format!("{n} bytes of {what}"), format!("{left} bytes before the end"));
         if n > self.left() {
             let (expected, found) = cut(self.left());
             return Err(self.error(self.pos, expected, found));
@@ -153,7 +164,10 @@ impl<'a> Cursor<'a> {
 
     /// Make the window hold `n` bytes from here if the input does; returns where they start in it.
     fn in_window(&mut self, n: usize) -> Result<usize, ErrorKind> {
-        let held = self.pos.checked_sub(self.window_at).filter(|&d| d + n as u64 <= self.window.len() as u64);
+        let held = self
+            .pos
+            .checked_sub(self.window_at)
+            .filter(|&d| d + n as u64 <= self.window.len() as u64);
         if let Some(start) = held {
             return Ok(start as usize);
         }
@@ -172,9 +186,11 @@ impl<'a> Cursor<'a> {
                 self.pos += N as u64;
                 Ok(*a)
             }
-            None => {
-                Err(self.error(self.pos, format!("{N} bytes of {what}"), format!("{} bytes before the end", self.left().min(N as u64))))
-            }
+            None => Err(self.error(
+                self.pos,
+                format!("{N} bytes of {what}"),
+                format!("{} bytes before the end", self.left().min(N as u64)),
+            )),
         }
     }
 
@@ -209,7 +225,11 @@ impl<'a> Cursor<'a> {
             match self.u8(what)? {
                 0 => return Ok(String::from_utf8_lossy(&out).into_owned()),
                 _ if out.len() >= max => {
-                    return Err(self.error(from, format!("{what}, at most {max} bytes and a NUL"), "no NUL"));
+                    return Err(self.error(
+                        from,
+                        format!("{what}, at most {max} bytes and a NUL"),
+                        "no NUL",
+                    ));
                 }
                 c => out.push(c),
             }
@@ -271,6 +291,9 @@ mod tests {
         let source = Source::spool(io::repeat(7).take(len)).unwrap();
         assert!(matches!(source, Source::File(..)));
         let mut end = [0; 8];
-        assert_eq!((source.len(), source.read_at(len - 3, &mut end).unwrap(), end[..3] == [7; 3]), (len, 3, true));
+        assert_eq!(
+            (source.len(), source.read_at(len - 3, &mut end).unwrap(), end[..3] == [7; 3]),
+            (len, 3, true)
+        );
     }
 }

@@ -57,9 +57,13 @@ mod tests {
 
     #[test]
     fn offsets_as_c_reads_them() {
-        for (text, value) in
-            [("0x10\0", Some(16)), ("-42", Some(-42)), (" 7\n", Some(7)), ("", None), ("0xffffffffffffffff", Some(i64::MAX))]
-        {
+        for (text, value) in [
+            ("0x10\0", Some(16)),
+            ("-42", Some(-42)),
+            (" 7\n", Some(7)),
+            ("", None),
+            ("0xffffffffffffffff", Some(i64::MAX)),
+        ] {
             assert_eq!(TimeMap::parse_offset(text), value, "{text:?}");
         }
     }

@@ -33,7 +33,8 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
     if meta.options.clock.is_none() && meta.options.texts.is_empty() {
         // With a TRACECLOCK option the content of `trace_clock` follows the table of CPU data.
         // Its size was once not written; the clock is a detail not worth failing for.
-        meta.options.clock = sized(c, "trace clock").ok().and_then(|t| bracketed(&String::from_utf8_lossy(&t)));
+        meta.options.clock =
+            sized(c, "trace clock").ok().and_then(|t| bracketed(&String::from_utf8_lossy(&t)));
     }
     for (name, offset) in instances.into_iter().take(MOST_INSTANCES) {
         let mut c = Cursor::new(source, offset, meta.big, format!("instance {name}"));
@@ -48,7 +49,11 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
 
 /// Options, if any, and the table of one buffer's data. Instances met in the options are
 /// returned by name and offset.
-fn buffer(meta: &mut Meta, c: &mut Cursor<'_>, name: String) -> Result<(Buffer, Vec<(String, u64)>), ErrorKind> {
+fn buffer(
+    meta: &mut Meta,
+    c: &mut Cursor<'_>,
+    name: String,
+) -> Result<(Buffer, Vec<(String, u64)>), ErrorKind> {
     let mut instances = Vec::new();
     c.enter("options");
     let mut at = c.pos();
@@ -73,14 +78,27 @@ fn buffer(meta: &mut Meta, c: &mut Cursor<'_>, name: String) -> Result<(Buffer, 
         b"flyrecord\0" => {}
         b"latency  \0" => {
             meta.options.texts.push(TextExtent::ToTheEnd(c.pos()));
-            return Ok((Buffer { name, clock: String::new(), page_size: 0, compressed: false, cpus: Vec::new() }, instances));
+            return Ok((
+                Buffer {
+                    name,
+                    clock: String::new(),
+                    page_size: 0,
+                    compressed: false,
+                    cpus: Vec::new(),
+                },
+                instances,
+            ));
         }
         other => return Err(c.error(at, "\"flyrecord\\0\" or \"latency  \\0\"", printable(other))),
     }
     // An option may have corrected the number of CPUs.
     let mut cpus = Vec::new();
     for cpu in 0..meta.cpus.unwrap_or(0) {
-        cpus.push(CpuExtent { cpu, offset: c.u64("offset of CPU data")?, size: c.u64("size of CPU data")? });
+        cpus.push(CpuExtent {
+            cpu,
+            offset: c.u64("offset of CPU data")?,
+            size: c.u64("size of CPU data")?,
+        });
     }
     Ok((Buffer { name, clock: String::new(), page_size: 0, compressed: false, cpus }, instances))
 }

@@ -18,7 +18,10 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
     let version = c.cstr(64, "version of the compression algorithm")?;
     meta.codec = Codec::by_name(&name).ok_or_else(|| {
         let what = format!("trace.dat compressed with {name} {version} (byte {at:#x})");
-        ErrorKind::Unsupported { what, way_out: "rewrite it with `trace-cmd convert --compression zstd -i IN -o OUT`".into() }
+        ErrorKind::Unsupported {
+            what,
+            way_out: "rewrite it with `trace-cmd convert --compression zstd -i IN -o OUT`".into(),
+        }
     })?;
     let first = c.u64("offset of the options")?;
 
@@ -43,7 +46,14 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
         match metadata(meta, source, id, offset) {
             Ok(()) => {}
             Err(e @ ErrorKind::Io(_)) => return Err(e),
-            Err(e) if matches!(id, section::HEADER_INFO | section::FTRACE_EVENTS | section::EVENT_FORMATS) => return Err(e),
+            Err(e)
+                if matches!(
+                    id,
+                    section::HEADER_INFO | section::FTRACE_EVENTS | section::EVENT_FORMATS
+                ) =>
+            {
+                return Err(e);
+            }
             // Names and symbols can be done without.
             Err(_) => meta.cut += 1,
         }
@@ -66,7 +76,12 @@ pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Resu
 }
 
 /// Read one options section. Returns where the next one is, 0 for none.
-fn options(meta: &mut Meta, source: &Source, offset: u64, sections: &mut BTreeMap<u16, u64>) -> Result<u64, ErrorKind> {
+fn options(
+    meta: &mut Meta,
+    source: &Source,
+    offset: u64,
+    sections: &mut BTreeMap<u16, u64>,
+) -> Result<u64, ErrorKind> {
     let body = open(meta, source, offset, "options", section::OPTIONS)?;
     let mut c = body.cursor(source, meta.big, "options");
     loop {
@@ -133,7 +148,13 @@ impl Body {
     }
 }
 
-fn open(meta: &Meta, source: &Source, offset: u64, name: &str, expected: u16) -> Result<Body, ErrorKind> {
+fn open(
+    meta: &Meta,
+    source: &Source,
+    offset: u64,
+    name: &str,
+    expected: u16,
+) -> Result<Body, ErrorKind> {
     let mut c = Cursor::new(source, offset, meta.big, name);
     let id = c.u16("section number")?;
     if id != expected {
@@ -150,6 +171,9 @@ fn open(meta: &Meta, source: &Source, offset: u64, name: &str, expected: u16) ->
     let size = c.u32("uncompressed size")?;
     let at = c.pos();
     let packed = c.bytes(packed as u64, "compressed data")?;
-    let unpacked = meta.codec.section(&packed, size).map_err(|e| c.error(at, format!("{:?} data", meta.codec), e.to_string()))?;
+    let unpacked = meta
+        .codec
+        .section(&packed, size)
+        .map_err(|e| c.error(at, format!("{:?} data", meta.codec), e.to_string()))?;
     Ok(Body::Unpacked(unpacked))
 }

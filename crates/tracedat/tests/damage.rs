@@ -10,8 +10,10 @@ use std::sync::LazyLock;
 use support::writer::{BufferSpec, FileSpec};
 
 fn fixture(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tracedat-small").join(name);
-    zstd::decode_all(std::fs::File::open(path).expect("the fixture is in the repository")).expect("and sound")
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tracedat-small").join(name);
+    zstd::decode_all(std::fs::File::open(path).expect("the fixture is in the repository"))
+        .expect("and sound")
 }
 
 /// Real files of every layout, and a big-endian one.
@@ -43,7 +45,10 @@ fn read(bytes: &[u8]) -> Result<(usize, holdup_trace::Quality), ErrorKind> {
             // Even a claim of nothing but the smallest events cannot exceed the bytes there are.
             assert!(events <= bytes.len() * 64, "events without bytes");
             for e in &batch.events {
-                assert!(e.id == holdup_trace::EventId::SIDEBAND || (e.id.0 as usize) < dat.info().events.len());
+                assert!(
+                    e.id == holdup_trace::EventId::SIDEBAND
+                        || (e.id.0 as usize) < dat.info().events.len()
+                );
                 assert!(e.ts >= dat.runs()[run].first_ts);
             }
             quality.absorb(&batch.quality);

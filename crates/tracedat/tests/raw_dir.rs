@@ -26,7 +26,15 @@ fn every_layout_of_folder_and_machine() {
         ] {
             let dir = tempfile::tempdir().unwrap();
             let s = FileSpec { big, ..FileSpec::new(7) };
-            put(dir.path(), cpu0, [s.page(50).wakeup(1, 2, 3).build(), s.page(90).after_loss(Some(7)).wakeup(0, 2, 4).build()].concat());
+            put(
+                dir.path(),
+                cpu0,
+                [
+                    s.page(50).wakeup(1, 2, 3).build(),
+                    s.page(90).after_loss(Some(7)).wakeup(0, 2, 4).build(),
+                ]
+                .concat(),
+            );
             put(dir.path(), cpu1, s.page(60).wakeup(1, 2, 3).build());
             put(dir.path(), &format!("{events}/sched/sched_wakeup/format"), WAKEUP);
             put(dir.path(), "trace_clock", "local [mono] boot\n");
@@ -36,7 +44,10 @@ fn every_layout_of_folder_and_machine() {
             assert_eq!(events, [(51, 0), (61, 1), (90, 0), (90, 0)], "big={big}");
             assert_eq!(quality.count(QualityCode::LostEvents), 7);
             let info = dat.info();
-            assert_eq!((info.clock.name.as_str(), info.cpus_online, info.tasks.len()), ("mono", Some(2), 1));
+            assert_eq!(
+                (info.clock.name.as_str(), info.cpus_online, info.tasks.len()),
+                ("mono", Some(2), 1)
+            );
             assert!(info.capabilities.wakeups);
         }
     }
@@ -64,15 +75,29 @@ fn published_dumps_read_as_trace_cmd_reads_them() {
         return;
     }
     let mut seen = 0;
-    for tar in support::files(&corpus.join("public/google+schedviz/server"), &["test.tar.gz", "test_no_metadata.tar.gz"]) {
+    for tar in support::files(
+        &corpus.join("public/google+schedviz/server"),
+        &["test.tar.gz", "test_no_metadata.tar.gz"],
+    ) {
         let dir = tempfile::tempdir().unwrap();
-        let done = std::process::Command::new("tar").arg("xzf").arg(&tar).arg("-C").arg(dir.path()).status().unwrap();
+        let done = std::process::Command::new("tar")
+            .arg("xzf")
+            .arg(&tar)
+            .arg("-C")
+            .arg(dir.path())
+            .status()
+            .unwrap();
         assert!(done.success());
         let dat = open_raw_dir(dir.path()).unwrap();
         let mut s = FileSpec::new(6);
         let formats = support::files(&dir.path().join("formats"), &["format"]);
-        s.formats = Some(formats.iter().map(|f| ("sched".into(), fs::read_to_string(f).unwrap())).collect());
-        s.buffers.push(BufferSpec { name: "", cpus: vec![(0, fs::read(dir.path().join("traces/cpu0")).unwrap())] });
+        s.formats = Some(
+            formats.iter().map(|f| ("sched".into(), fs::read_to_string(f).unwrap())).collect(),
+        );
+        s.buffers.push(BufferSpec {
+            name: "",
+            cpus: vec![(0, fs::read(dir.path().join("traces/cpu0")).unwrap())],
+        });
         let file = dir.path().join("trace.dat");
         fs::write(&file, s.build()).unwrap();
         let (lines, fields) = support::compare(&dat, &file).unwrap();

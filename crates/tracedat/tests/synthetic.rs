@@ -34,7 +34,12 @@ fn pages(s: &FileSpec, shift: u64) -> Vec<(u32, Vec<u8>)> {
     let t = 5_000_000_000 + shift;
     let a = [
         s.page(t).wakeup(0, 7, 8).sys_enter(100, 8, 202).build(),
-        s.page(t + 1000).after_loss(Some(33)).wakeup(2, 7, 8).record(30, 5, &[1]).wakeup(7, 7, 8).build(),
+        s.page(t + 1000)
+            .after_loss(Some(33))
+            .wakeup(2, 7, 8)
+            .record(30, 5, &[1])
+            .wakeup(7, 7, 8)
+            .build(),
     ];
     let b = [s.page(t).wakeup(0, 0, 9).record(29, 50, &[8, 0]).wakeup(50, 9, 10).build()];
     vec![(0, a.concat()), (1, b.concat())]
@@ -46,34 +51,63 @@ fn with_pages(mut s: FileSpec) -> FileSpec {
 }
 
 fn times(events: &[Event]) -> Vec<(u64, u16, u32)> {
-    events.iter().filter(|e| !matches!(e.what, What::Lost { .. })).map(|e| (e.ts - 5_000_000_000, e.cpu.0, e.tid.0)).collect()
+    events
+        .iter()
+        .filter(|e| !matches!(e.what, What::Lost { .. }))
+        .map(|e| (e.ts - 5_000_000_000, e.cpu.0, e.tid.0))
+        .collect()
 }
 
-const EXPECTED: [(u64, u16, u32); 6] = [(0, 0, 7), (0, 1, 0), (100, 0, 8), (100, 1, 9), (1002, 0, 7), (1002 + 5 + (1 << 27) + 7, 0, 7)];
+const EXPECTED: [(u64, u16, u32); 6] = [
+    (0, 0, 7),
+    (0, 1, 0),
+    (100, 0, 8),
+    (100, 1, 9),
+    (1002, 0, 7),
+    (1002 + 5 + (1 << 27) + 7, 0, 7),
+];
 
 #[test]
 fn every_machine_and_version_reads_the_same() {
     for version in [6, 7] {
         for big in [false, true] {
             for long in [4, 8] {
-                for (codec, short_sizes) in [("none", false), ("zstd", false), ("zlib", false), ("zstd", true), ("zlib", true)] {
+                for (codec, short_sizes) in [
+                    ("none", false),
+                    ("zstd", false),
+                    ("zlib", false),
+                    ("zstd", true),
+                    ("zlib", true),
+                ] {
                     if version == 6 && codec != "none" {
                         continue;
                     }
-                    let s = with_pages(FileSpec { big, long, codec, short_sizes, ..FileSpec::new(version) });
+                    let s = with_pages(FileSpec {
+                        big,
+                        long,
+                        codec,
+                        short_sizes,
+                        ..FileSpec::new(version)
+                    });
                     let (dat, events, quality) = read(&s);
-                    let which = format!("v{version} big={big} long={long} {codec} short={short_sizes}");
+                    let which =
+                        format!("v{version} big={big} long={long} {codec} short={short_sizes}");
                     assert_eq!(times(&events), EXPECTED, "{which}");
                     assert_eq!(quality.count(QualityCode::LostEvents), 33, "{which}");
                     assert_eq!(quality.entries().len(), 1, "{which}: {:?}", quality.entries());
-                    let lost = events.iter().position(|e| e.what == What::Lost { count: 33 }).unwrap();
+                    let lost =
+                        events.iter().position(|e| e.what == What::Lost { count: 33 }).unwrap();
                     assert_eq!(events[lost].ts, events[lost + 1].ts);
                     assert!(matches!(events[2].what, What::SysEnter { nr: 202, .. }), "{which}");
                     let info = dat.info();
                     assert_eq!(info.clock.name, "local");
                     assert_eq!(info.cpus_online, Some(2));
                     assert_eq!(info.span, Some((5_000_000_000, 5_000_000_000 + EXPECTED[5].0)));
-                    assert!(info.capabilities.wakeups && info.capabilities.syscalls && !info.capabilities.switches);
+                    assert!(
+                        info.capabilities.wakeups
+                            && info.capabilities.syscalls
+                            && !info.capabilities.switches
+                    );
                     assert_eq!(info.names.get(info.tasks[0].comm), "a task");
                     // Debian's trace-cmd is built without zlib.
                     if codec != "zlib" {
@@ -92,11 +126,19 @@ fn instances_are_read_after_the_top_buffer() {
         s.buffers.push(BufferSpec { name: "foo", cpus: pages(&s, 0) });
         s.buffers.push(BufferSpec { name: "bar", cpus: pages(&s, 1) });
         let (dat, events, quality) = read(&s);
-        assert_eq!(quality.count(QualityCode::RepeatedEvents), 2, "wakeups and system calls, in three buffers each");
+        assert_eq!(
+            quality.count(QualityCode::RepeatedEvents),
+            2,
+            "wakeups and system calls, in three buffers each"
+        );
         assert_eq!(dat.runs().len(), 6);
         assert_eq!(events.len(), 3 * 7);
-        let instances: Vec<_> = dat.info().extra.iter().filter(|x| x.0 == "instance").map(|x| x.1.as_str()).collect();
-        assert!(instances[0].starts_with("foo") && instances[1].starts_with("bar"), "{instances:?}");
+        let instances: Vec<_> =
+            dat.info().extra.iter().filter(|x| x.0 == "instance").map(|x| x.1.as_str()).collect();
+        assert!(
+            instances[0].starts_with("foo") && instances[1].starts_with("bar"),
+            "{instances:?}"
+        );
         oracle(&s);
     }
 }
@@ -105,7 +147,11 @@ fn instances_are_read_after_the_top_buffer() {
 fn clocks_are_scaled_and_shifted() {
     for version in [6, 7] {
         let mut s = FileSpec { clock: "x86-tsc", ..FileSpec::new(version) };
-        s.options = vec![(14, [s.u32(3 << 20), s.u32(21), s.u64(77)].concat()), (7, b"-500\0".to_vec()), (1, b"0x10\0".to_vec())];
+        s.options = vec![
+            (14, [s.u32(3 << 20), s.u32(21), s.u64(77)].concat()),
+            (7, b"-500\0".to_vec()),
+            (1, b"0x10\0".to_vec()),
+        ];
         let s = with_pages(s);
         let (dat, events, quality) = read(&s);
         assert_eq!(quality.count(QualityCode::TickClock), 0);
@@ -114,7 +160,10 @@ fn clocks_are_scaled_and_shifted() {
         oracle(&s);
         let ticks = with_pages(FileSpec { clock: "x86-tsc", ..FileSpec::new(version) });
         let (dat, events, quality) = read(&ticks);
-        assert_eq!((quality.count(QualityCode::TickClock), quality.count(QualityCode::RepeatedEvents)), (1, 0));
+        assert_eq!(
+            (quality.count(QualityCode::TickClock), quality.count(QualityCode::RepeatedEvents)),
+            (1, 0)
+        );
         assert_eq!((dat.info().clock.name.as_str(), events[0].ts), ("x86-tsc", 5_000_000_000));
         assert!(dat.info().extra.iter().any(|x| x.0 == "unit of time"));
         oracle(&ticks);
@@ -126,14 +175,24 @@ fn a_guest_tells_the_time_of_its_host() {
     for (interpolate, samples) in [(0, 1), (0, 3), (1, 2), (1, 4)] {
         let mut s = FileSpec::new(7);
         let columns = |s: &FileSpec, cpu: u64| -> Vec<u8> {
-            let each = |f: &dyn Fn(u64) -> u64| (0..samples).flat_map(|n| s.u64(f(n))).collect::<Vec<u8>>();
+            let each = |f: &dyn Fn(u64) -> u64| {
+                (0..samples).flat_map(|n| s.u64(f(n))).collect::<Vec<u8>>()
+            };
             // Offsets of both signs, and times so that events fall before, between and after.
             let times = each(&|n| 5_000_000_050 + n * 700);
             let offsets = each(&|n| (n * 1_000_003 + cpu).wrapping_sub(2_000_000));
             [s.u32(samples as u32), times, offsets, each(&|_| 8)].concat()
         };
         let fractions: Vec<u8> = (0..2 * samples).flat_map(|_| s.u64(3)).collect();
-        let option = [s.u64(0x1234), s.u32(interpolate), s.u32(2), columns(&s, 0), columns(&s, 7), fractions].concat();
+        let option = [
+            s.u64(0x1234),
+            s.u32(interpolate),
+            s.u32(2),
+            columns(&s, 0),
+            columns(&s, 7),
+            fractions,
+        ]
+        .concat();
         s.options.push((12, option));
         let s = with_pages(s);
         let (dat, events, _) = read(&s);
@@ -159,14 +218,20 @@ fn large_pages_are_believed_only_if_they_are_there() {
 #[test]
 fn losses_of_unknown_size_and_losses_only_the_kernel_counted() {
     let mut s = FileSpec::new(7);
-    s.options.push((2, b"CPU: 0\nentries: 0\noverrun: 40\ncommit overrun: 0\ndropped events: 5\n\0".to_vec()));
+    s.options.push((
+        2,
+        b"CPU: 0\nentries: 0\noverrun: 40\ncommit overrun: 0\ndropped events: 5\n\0".to_vec(),
+    ));
     let s = with_pages(s);
     let (dat, _, quality) = read(&s);
     assert_eq!(dat.quality().count(QualityCode::LostEvents), 12, "45 counted, 33 marked on pages");
     assert_eq!(quality.count(QualityCode::LostEvents), 45);
 
     let mut s = FileSpec::new(7);
-    s.buffers.push(BufferSpec { name: "", cpus: vec![(3, s.page(9).after_loss(None).wakeup(1, 2, 3).build())] });
+    s.buffers.push(BufferSpec {
+        name: "",
+        cpus: vec![(3, s.page(9).after_loss(None).wakeup(1, 2, 3).build())],
+    });
     let (dat, events, quality) = read(&s);
     assert_eq!(quality.count(QualityCode::LostChunks), 1);
     assert_eq!((events[0].what, events[0].ts, events[0].cpu.0), (What::Lost { count: 0 }, 10, 3));
@@ -207,7 +272,12 @@ fn strangers_and_broken_records_are_counted() {
 fn absolute_time_stamps() {
     let mut s = FileSpec::new(7);
     let abs = 3u64 << 30;
-    let page = s.page(1000).wakeup(1, 2, 3).record(31, (abs & 0x7ff_ffff) as u32, &[(abs >> 27) as u32]).wakeup(4, 2, 3).build();
+    let page = s
+        .page(1000)
+        .wakeup(1, 2, 3)
+        .record(31, (abs & 0x7ff_ffff) as u32, &[(abs >> 27) as u32])
+        .wakeup(4, 2, 3)
+        .build();
     s.buffers.push(BufferSpec { name: "", cpus: vec![(0, page)] });
     let (_, events, _) = read(&s);
     assert_eq!(events.iter().map(|e| e.ts).collect::<Vec<_>>(), [1001, abs + 4]);
@@ -218,7 +288,13 @@ fn absolute_time_stamps() {
 fn the_text_of_a_latency_tracer_is_handed_out() {
     const TEXT: &str = "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.1.0\n# latency: 259 us, #4/4, CPU#2 | (M:server VP:0, KP:0, SP:0 HP:0 #P:4)\n  \
                         <idle>-0         2d..2.   200us : sched_switch: prev_comm=swapper/2 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=ps next_pid=6143 next_prio=120\n";
-    for (version, codec, big) in [(6, "none", false), (6, "none", true), (7, "none", false), (7, "zstd", false), (7, "zlib", true)] {
+    for (version, codec, big) in [
+        (6, "none", false),
+        (6, "none", true),
+        (7, "none", false),
+        (7, "zstd", false),
+        (7, "zlib", true),
+    ] {
         let spec = FileSpec {
             codec,
             big,
@@ -227,19 +303,28 @@ fn the_text_of_a_latency_tracer_is_handed_out() {
             ..FileSpec::new(version)
         };
         let bytes = spec.build();
-        let Ok(Content::Text(mut text)) = content_stream(Path::new("-"), bytes.as_slice()) else { panic!("{version} {codec}: no text") };
+        let Ok(Content::Text(mut text)) = content_stream(Path::new("-"), bytes.as_slice()) else {
+            panic!("{version} {codec}: no text")
+        };
         assert_eq!(String::from_utf8(text.take_text()).unwrap(), TEXT, "{version} {codec}");
         let mut info = TraceInfo::new("x".into(), "");
         let mut quality = Quality::default();
         text.amend(&mut info, &mut quality);
-        assert_eq!((info.hostname.as_deref(), info.cpus_online, quality.is_empty()), (Some("box"), Some(2), true));
+        assert_eq!(
+            (info.hostname.as_deref(), info.cpus_online, quality.is_empty()),
+            (Some("box"), Some(2), true)
+        );
         if !support::have_trace_cmd() || codec == "zlib" {
             eprintln!("SKIPPED: no trace-cmd in PATH, or one without zlib");
             continue;
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), &bytes).unwrap();
-        let out = std::process::Command::new("trace-cmd").arg("report").arg(file.path()).output().unwrap();
+        let out = std::process::Command::new("trace-cmd")
+            .arg("report")
+            .arg(file.path())
+            .output()
+            .unwrap();
         assert!(String::from_utf8_lossy(&out.stdout).contains(TEXT), "{version} {codec}: {out:?}");
         // Cut anywhere, there is an error or the beginning of the text.
         for end in (0..bytes.len()).step_by(7) {
@@ -256,7 +341,11 @@ fn what_cannot_be_read_says_why() {
         Ok(_) => panic!("opened"),
         Err(e) => (e.to_string(), e.kind),
     };
-    assert!(error(b"not a trace").0.starts_with("x: byte 0x0 (initial format): expected \"\\x17\\x08Dtracing\""));
+    assert!(
+        error(b"not a trace")
+            .0
+            .starts_with("x: byte 0x0 (initial format): expected \"\\x17\\x08Dtracing\"")
+    );
     assert!(matches!(error(b"\x17\x08\x44tracing8\0\0\x08").1, ErrorKind::Unsupported { .. }));
     let latency = FileSpec { latency: Some("# tracer: irqsoff\n"), ..FileSpec::new(6) }.build();
     assert!(error(&latency).0.contains("text of a latency tracer"));

@@ -73,14 +73,21 @@ impl Format {
         let mut lines = text.lines().enumerate();
         while let Some((n, line)) = lines.next() {
             let line_no = n + 1;
-            let error = |expected, found: &str| FormatError { line: line_no, expected, found: found.chars().take(80).collect() };
+            let error = |expected, found: &str| FormatError {
+                line: line_no,
+                expected,
+                found: found.chars().take(80).collect(),
+            };
             let trimmed = line.trim();
             if let Some(rest) = trimmed.strip_prefix("name:") {
                 name = Some(rest.trim().to_owned());
             } else if let Some(rest) = trimmed.strip_prefix("ID:") {
                 id = Some(rest.trim().parse().map_err(|_| error("a 16-bit event id", rest))?);
             } else if trimmed.starts_with("field:") || trimmed.starts_with("field special:") {
-                fields.push(parse_field(trimmed).ok_or_else(|| error("field:TYPE NAME; offset:N; size:N;", trimmed))?);
+                fields.push(
+                    parse_field(trimmed)
+                        .ok_or_else(|| error("field:TYPE NAME; offset:N; size:N;", trimmed))?,
+                );
             } else if let Some(rest) = trimmed.strip_prefix("print fmt:") {
                 print_fmt = rest.trim().to_owned();
                 // A print format may run over several lines; nothing follows it.
@@ -93,7 +100,8 @@ impl Format {
                 }
             }
         }
-        let missing = |expected| FormatError { line: 1, expected, found: text.chars().take(40).collect() };
+        let missing =
+            |expected| FormatError { line: 1, expected, found: text.chars().take(40).collect() };
         Ok(Format {
             name: name.filter(|n: &String| !n.is_empty()).ok_or_else(|| missing("name: NAME"))?,
             system: system.to_owned(),
@@ -126,7 +134,8 @@ fn parse_field(line: &str) -> Option<Field> {
     let (offset, size): (u32, u32) = (offset?, size?);
     let data_loc = decl.starts_with("__data_loc");
     let rel_loc = decl.starts_with("__rel_loc");
-    let (mut ty, mut name) = decl.rsplit_once([' ', '*']).map(|(t, n)| (&decl[..t.len() + 1], n))?;
+    let (mut ty, mut name) =
+        decl.rsplit_once([' ', '*']).map(|(t, n)| (&decl[..t.len() + 1], n))?;
     let mut array = None;
     if let Some((base, dim)) = name.split_once('[') {
         name = base;
@@ -140,8 +149,18 @@ fn parse_field(line: &str) -> Option<Field> {
         return None;
     }
     // Kernels before 2.6.37 print no `signed:`; there the type tells.
-    let signed = signed.unwrap_or_else(|| !ty.contains("unsigned") && !ty.starts_with('u') && !ty.contains('*'));
-    Some(Field { name: name.to_owned(), ty: ty.to_owned(), offset, size, signed, array, data_loc, rel_loc })
+    let signed = signed
+        .unwrap_or_else(|| !ty.contains("unsigned") && !ty.starts_with('u') && !ty.contains('*'));
+    Some(Field {
+        name: name.to_owned(),
+        ty: ty.to_owned(),
+        offset,
+        size,
+        signed,
+        array,
+        data_loc,
+        rel_loc,
+    })
 }
 
 #[cfg(test)]
@@ -155,7 +174,10 @@ mod tests {
         let f = Format::parse(SWITCH, "sched").unwrap();
         assert_eq!((f.name.as_str(), f.id, f.fields.len()), ("sched_switch", 372, 7));
         let comm = f.field("prev_comm").unwrap();
-        assert_eq!((comm.offset, comm.size, comm.array, comm.ty.as_str()), (8, 16, Some(16), "char"));
+        assert_eq!(
+            (comm.offset, comm.size, comm.array, comm.ty.as_str()),
+            (8, 16, Some(16), "char")
+        );
         assert!(f.field("prev_state").unwrap().signed);
         let name = f.field("name").unwrap();
         assert!(name.data_loc && name.array == Some(0) && name.ty == "__data_loc char[]");
@@ -168,7 +190,9 @@ mod tests {
     fn damaged_texts_are_refused_with_their_line() {
         assert_eq!(Format::parse("name: x\nID: 99999999\n", "s").unwrap_err().line, 2);
         assert!(Format::parse("ID: 3\n", "s").is_err());
-        assert!(Format::parse("name: x\nID: 3\n\tfield:int a;\toffset:zero;\tsize:4;\n", "s").is_err());
+        assert!(
+            Format::parse("name: x\nID: 3\n\tfield:int a;\toffset:zero;\tsize:4;\n", "s").is_err()
+        );
         assert!(Format::parse("", "s").is_err());
     }
 }

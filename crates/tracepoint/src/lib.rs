@@ -12,4 +12,6 @@ mod plan;
 
 pub use endian::{Big, Endian, Little};
 pub use format::{Field, Format, FormatError};
-pub use plan::{Abi, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind, sys_enter_64, sys_exit_64};
+pub use plan::{
+    Abi, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind, sys_enter_64, sys_exit_64,
+};

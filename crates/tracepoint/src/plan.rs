@@ -6,7 +6,9 @@
 //! lacks a needed field gets [`Plan::Incomplete`]; both decode to [`What::Other`].
 
 use crate::{Endian, Field, Format};
-use holdup_trace::{ArgsRef, Batch, Cpu, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What};
+use holdup_trace::{
+    ArgsRef, Batch, Cpu, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What,
+};
 
 /// Properties of the recorded machine that change how a payload is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +169,8 @@ pub enum Plan {
         oldprio: Int,
         newprio: Int,
     },
-    /// `raw_syscalls:sys_enter` as 64-bit kernels write it: number at 8, six arguments of 8 bytes from 16.
+    /// `raw_syscalls:sys_enter` as 64-bit kernels write it: number at 8, six arguments of 8 bytes
+    /// from 16.
     SysEnter64,
     /// `raw_syscalls:sys_exit` as 64-bit kernels write it: number at 8, result at 16.
     SysExit64,
@@ -294,7 +297,8 @@ const SYS_EXIT_64: usize = 24;
 #[inline(always)]
 pub fn sys_enter_64<E: Endian>(raw: &[u8], batch: &mut Batch) -> Option<(u32, ArgsRef)> {
     let raw = raw.first_chunk::<SYS_ENTER_64>()?;
-    // Not by way of this function's result: see the reader of perf.data on copies of what was just stored.
+    // Not by way of this function's result: see the reader of perf.data on copies of what was just
+    // stored.
     let args = batch.push_args(std::array::from_fn(|i| E::u64(raw, 16 + 8 * i)));
     Some((E::u64(raw, 8) as u32, args))
 }
@@ -376,8 +380,14 @@ impl Plan {
             target_cpu: f.int(&["target_cpu", "cpu"]),
             min: f.min(),
         };
-        let stat = |f: &mut Fields, kind| Plan::StatDelay { kind, pid: f.int(&["pid"]), delay: f.int(&["delay"]), min: f.min() };
-        let softirq = |f: &mut Fields, kind| Plan::Softirq { kind, vec: f.int(&["vec"]), min: f.min() };
+        let stat = |f: &mut Fields, kind| Plan::StatDelay {
+            kind,
+            pid: f.int(&["pid"]),
+            delay: f.int(&["delay"]),
+            min: f.min(),
+        };
+        let softirq =
+            |f: &mut Fields, kind| Plan::Softirq { kind, vec: f.int(&["vec"]), min: f.min() };
         let lockdep = |f: &mut Fields, kind, flags| Plan::Lockdep {
             kind,
             lock: f.int(&["lockdep_addr"]),
@@ -399,87 +409,149 @@ impl Plan {
             ("sched", "sched_waking") => wake(&mut f, WakeKind::Waking),
             ("sched", "sched_wakeup") => wake(&mut f, WakeKind::Wakeup),
             ("sched", "sched_wakeup_new") => wake(&mut f, WakeKind::WakeupNew),
-            ("sched", "sched_migrate_task") => {
-                Plan::Migrate { pid: f.int(&["pid"]), orig_cpu: f.int(&["orig_cpu"]), dest_cpu: f.int(&["dest_cpu"]), min: f.min() }
-            }
+            ("sched", "sched_migrate_task") => Plan::Migrate {
+                pid: f.int(&["pid"]),
+                orig_cpu: f.int(&["orig_cpu"]),
+                dest_cpu: f.int(&["dest_cpu"]),
+                min: f.min(),
+            },
             ("sched", "sched_process_fork") => Plan::Fork {
                 parent_pid: f.int(&["parent_pid"]),
                 child_pid: f.int(&["child_pid"]),
                 child_comm: f.str(&["child_comm"]),
                 min: f.min(),
             },
-            ("sched", "sched_process_exec") => {
-                Plan::Exec { pid: f.int(&["pid"]), old_pid: f.int(&["old_pid"]), filename: f.str(&["filename"]), min: f.min() }
+            ("sched", "sched_process_exec") => Plan::Exec {
+                pid: f.int(&["pid"]),
+                old_pid: f.int(&["old_pid"]),
+                filename: f.str(&["filename"]),
+                min: f.min(),
+            },
+            ("sched", "sched_process_exit") => {
+                Plan::Exit { pid: f.int(&["pid"]), comm: f.str(&["comm"]), min: f.min() }
             }
-            ("sched", "sched_process_exit") => Plan::Exit { pid: f.int(&["pid"]), comm: f.str(&["comm"]), min: f.min() },
-            ("sched", "sched_stat_runtime") => Plan::StatRuntime { pid: f.int(&["pid"]), runtime: f.int(&["runtime"]), min: f.min() },
+            ("sched", "sched_stat_runtime") => Plan::StatRuntime {
+                pid: f.int(&["pid"]),
+                runtime: f.int(&["runtime"]),
+                min: f.min(),
+            },
             ("sched", "sched_stat_wait") => stat(&mut f, StatKind::Wait),
             ("sched", "sched_stat_sleep") => stat(&mut f, StatKind::Sleep),
             ("sched", "sched_stat_iowait") => stat(&mut f, StatKind::IoWait),
             ("sched", "sched_stat_blocked") => stat(&mut f, StatKind::Blocked),
-            ("sched", "sched_pi_setprio") => {
-                Plan::PiSetPrio { pid: f.int(&["pid"]), oldprio: f.int(&["oldprio"]), newprio: f.int(&["newprio"]), min: f.min() }
-            }
+            ("sched", "sched_pi_setprio") => Plan::PiSetPrio {
+                pid: f.int(&["pid"]),
+                oldprio: f.int(&["oldprio"]),
+                newprio: f.int(&["newprio"]),
+                min: f.min(),
+            },
             ("raw_syscalls", "sys_enter") => {
                 let id = f.int(&["id"]);
                 let args = f.find(&["args"]).filter(|a| a.size == 6 * abi.long_size as u32);
                 if args.is_none() {
                     f.missing.get_or_insert("args");
                 }
-                Plan::SysEnter { id, args: args.map_or(0, |a| a.offset as u16), arg_size: abi.long_size, min: f.min() }
+                Plan::SysEnter {
+                    id,
+                    args: args.map_or(0, |a| a.offset as u16),
+                    arg_size: abi.long_size,
+                    min: f.min(),
+                }
             }
-            ("raw_syscalls", "sys_exit") => Plan::SysExit { id: f.int(&["id"]), ret: f.int(&["ret"]), min: f.min() },
+            ("raw_syscalls", "sys_exit") => {
+                Plan::SysExit { id: f.int(&["id"]), ret: f.int(&["ret"]), min: f.min() }
+            }
             ("syscalls", n) if n.starts_with("sys_enter_") => {
                 // Older kernels call the number `nr`, which may also be an argument's name.
                 let nr = f.int(&["__syscall_nr", "nr"]);
                 let nr_offset = nr.offset as u32;
                 let mut args = [None; 6];
-                let named = format.fields.iter().filter(|x| !x.name.starts_with("common_") && x.offset != nr_offset);
+                let named = format
+                    .fields
+                    .iter()
+                    .filter(|x| !x.name.starts_with("common_") && x.offset != nr_offset);
                 for (slot, field) in args.iter_mut().zip(named) {
                     *slot = int_of(field).filter(|_| field.offset + field.size <= u16::MAX as u32);
                     f.min = f.min.max(field.offset + field.size).min(u16::MAX as u32);
                 }
                 Plan::SysEnterNamed { nr, args, min: f.min() }
             }
-            ("syscalls", n) if n.starts_with("sys_exit_") => {
-                Plan::SysExit { id: f.int(&["__syscall_nr", "nr"]), ret: f.int(&["ret"]), min: f.min() }
+            ("syscalls", n) if n.starts_with("sys_exit_") => Plan::SysExit {
+                id: f.int(&["__syscall_nr", "nr"]),
+                ret: f.int(&["ret"]),
+                min: f.min(),
+            },
+            ("irq", "irq_handler_entry") => {
+                Plan::IrqEntry { irq: f.int(&["irq"]), name: f.str(&["name"]), min: f.min() }
             }
-            ("irq", "irq_handler_entry") => Plan::IrqEntry { irq: f.int(&["irq"]), name: f.str(&["name"]), min: f.min() },
             ("irq", "irq_handler_exit") => Plan::IrqExit { irq: f.int(&["irq"]), min: f.min() },
             ("irq", "softirq_raise") => softirq(&mut f, SoftirqKind::Raise),
             ("irq", "softirq_entry") => softirq(&mut f, SoftirqKind::Entry),
             ("irq", "softirq_exit") => softirq(&mut f, SoftirqKind::Exit),
             // Not every event of irq_vectors is a pair: vector_alloc and its kin end otherwise.
-            ("irq_vectors", n) if n.ends_with("_entry") => {
-                Plan::VectorEntry { vector: f.int(&["vector"]), name: n.trim_end_matches("_entry").into(), min: f.min() }
+            ("irq_vectors", n) if n.ends_with("_entry") => Plan::VectorEntry {
+                vector: f.int(&["vector"]),
+                name: n.trim_end_matches("_entry").into(),
+                min: f.min(),
+            },
+            ("irq_vectors", n) if n.ends_with("_exit") => {
+                Plan::VectorExit { vector: f.int(&["vector"]), min: f.min() }
             }
-            ("irq_vectors", n) if n.ends_with("_exit") => Plan::VectorExit { vector: f.int(&["vector"]), min: f.min() },
-            ("workqueue", "workqueue_queue_work") => {
-                Plan::WorkQueue { work: f.int(&["work"]), function: f.int(&["function"]), min: f.min() }
+            ("workqueue", "workqueue_queue_work") => Plan::WorkQueue {
+                work: f.int(&["work"]),
+                function: f.int(&["function"]),
+                min: f.min(),
+            },
+            ("workqueue", "workqueue_execute_start") => Plan::WorkStart {
+                work: f.int(&["work"]),
+                function: f.int(&["function"]),
+                min: f.min(),
+            },
+            ("workqueue", "workqueue_execute_end") => {
+                Plan::WorkEnd { work: f.int(&["work"]), min: f.min() }
             }
-            ("workqueue", "workqueue_execute_start") => {
-                Plan::WorkStart { work: f.int(&["work"]), function: f.int(&["function"]), min: f.min() }
-            }
-            ("workqueue", "workqueue_execute_end") => Plan::WorkEnd { work: f.int(&["work"]), min: f.min() },
-            ("exceptions", "page_fault_user" | "page_fault_kernel") => {
-                Plan::PageFault { user: name == "page_fault_user", address: f.int(&["address"]), ip: f.int(&["ip"]), min: f.min() }
-            }
-            ("lock", "contention_begin") => {
-                Plan::ContentionBegin { lock_addr: f.int(&["lock_addr"]), flags: f.int(&["flags"]), min: f.min() }
-            }
-            ("lock", "contention_end") => Plan::ContentionEnd { lock_addr: f.int(&["lock_addr"]), ret: f.int(&["ret"]), min: f.min() },
+            ("exceptions", "page_fault_user" | "page_fault_kernel") => Plan::PageFault {
+                user: name == "page_fault_user",
+                address: f.int(&["address"]),
+                ip: f.int(&["ip"]),
+                min: f.min(),
+            },
+            ("lock", "contention_begin") => Plan::ContentionBegin {
+                lock_addr: f.int(&["lock_addr"]),
+                flags: f.int(&["flags"]),
+                min: f.min(),
+            },
+            ("lock", "contention_end") => Plan::ContentionEnd {
+                lock_addr: f.int(&["lock_addr"]),
+                ret: f.int(&["ret"]),
+                min: f.min(),
+            },
             ("lock", "lock_acquire") => lockdep(&mut f, LockdepKind::Acquire, true),
             ("lock", "lock_contended") => lockdep(&mut f, LockdepKind::Contended, false),
             ("lock", "lock_acquired") => lockdep(&mut f, LockdepKind::Acquired, false),
             ("lock", "lock_release") => lockdep(&mut f, LockdepKind::Release, false),
-            ("power", "cpu_idle") => Plan::CpuIdle { state: f.int(&["state"]), cpu_id: f.int(&["cpu_id"]), min: f.min() },
+            ("power", "cpu_idle") => {
+                Plan::CpuIdle { state: f.int(&["state"]), cpu_id: f.int(&["cpu_id"]), min: f.min() }
+            }
             _ => Plan::Other,
         };
         match (f.missing, plan) {
             (Some(field), _) => Plan::Incomplete(field),
             // Half of most traces; places known when holdup is compiled are half the work.
-            (None, Plan::SysEnter { id: Int { offset: 8, size: 8, .. }, args: 16, arg_size: 8, .. }) => Plan::SysEnter64,
-            (None, Plan::SysExit { id: Int { offset: 8, size: 8, .. }, ret: Int { offset: 16, size: 8, .. }, .. }) => Plan::SysExit64,
+            (
+                None,
+                Plan::SysEnter {
+                    id: Int { offset: 8, size: 8, .. }, args: 16, arg_size: 8, ..
+                },
+            ) => Plan::SysEnter64,
+            (
+                None,
+                Plan::SysExit {
+                    id: Int { offset: 8, size: 8, .. },
+                    ret: Int { offset: 16, size: 8, .. },
+                    ..
+                },
+            ) => Plan::SysExit64,
             (None, plan) => plan,
         }
     }
@@ -522,16 +594,28 @@ impl Plan {
     /// format. Contention events come with [`StackRef::NONE`]: the chain is not in the payload,
     /// and the container's reader adds it.
     #[inline(always)]
-    pub fn decode<E: Endian>(&self, raw: &[u8], names: &mut LocalNames, batch: &mut Batch) -> Option<What> {
+    pub fn decode<E: Endian>(
+        &self,
+        raw: &[u8],
+        names: &mut LocalNames,
+        batch: &mut Batch,
+    ) -> Option<What> {
         match self {
-            Plan::SysEnter64 => sys_enter_64::<E>(raw, batch).map(|(nr, args)| What::SysEnter { nr, args }),
+            Plan::SysEnter64 => {
+                sys_enter_64::<E>(raw, batch).map(|(nr, args)| What::SysEnter { nr, args })
+            }
             Plan::SysExit64 => sys_exit_64::<E>(raw).map(|(nr, ret)| What::SysExit { nr, ret }),
             _ => self.decode_any::<E>(raw, names, batch),
         }
     }
 
     #[inline(never)]
-    fn decode_any<E: Endian>(&self, raw: &[u8], names: &mut LocalNames, batch: &mut Batch) -> Option<What> {
+    fn decode_any<E: Endian>(
+        &self,
+        raw: &[u8],
+        names: &mut LocalNames,
+        batch: &mut Batch,
+    ) -> Option<What> {
         if raw.len() < self.min_len() {
             return None;
         }
@@ -540,11 +624,27 @@ impl Plan {
             Plan::Other | Plan::Incomplete(_) | Plan::SysEnter64 | Plan::SysExit64 => What::Other,
             Plan::SysEnter { id, args, arg_size, .. } => {
                 let (at, size) = (args as usize, arg_size as usize);
-                let arg = |i| if size == 8 { E::u64(raw, at + 8 * i) } else { E::u32(raw, at + 4 * i) as u64 };
-                What::SysEnter { nr: id.u32::<E>(raw), args: batch.push_args(std::array::from_fn(arg)) }
+                let arg = |i| {
+                    if size == 8 { E::u64(raw, at + 8 * i) } else { E::u32(raw, at + 4 * i) as u64 }
+                };
+                What::SysEnter {
+                    nr: id.u32::<E>(raw),
+                    args: batch.push_args(std::array::from_fn(arg)),
+                }
             }
-            Plan::SysExit { id, ret, .. } => What::SysExit { nr: id.u32::<E>(raw), ret: ret.get::<E>(raw) as i64 },
-            Plan::Switch { prev_comm, prev_pid, prev_prio, prev_state, next_comm, next_pid, next_prio, .. } => {
+            Plan::SysExit { id, ret, .. } => {
+                What::SysExit { nr: id.u32::<E>(raw), ret: ret.get::<E>(raw) as i64 }
+            }
+            Plan::Switch {
+                prev_comm,
+                prev_pid,
+                prev_prio,
+                prev_state,
+                next_comm,
+                next_pid,
+                next_prio,
+                ..
+            } => {
                 let (prev, next) = (prev_pid.tid::<E>(raw), next_pid.tid::<E>(raw));
                 What::Switch {
                     prev,
@@ -567,28 +667,45 @@ impl Plan {
                     WakeKind::WakeupNew => What::WakeupNew { tid, comm, prio, target },
                 }
             }
-            Plan::Migrate { pid, orig_cpu, dest_cpu, .. } => {
-                What::Migrate { tid: pid.tid::<E>(raw), from: orig_cpu.cpu::<E>(raw), to: dest_cpu.cpu::<E>(raw) }
-            }
+            Plan::Migrate { pid, orig_cpu, dest_cpu, .. } => What::Migrate {
+                tid: pid.tid::<E>(raw),
+                from: orig_cpu.cpu::<E>(raw),
+                to: dest_cpu.cpu::<E>(raw),
+            },
             Plan::Fork { parent_pid, child_pid, child_comm, .. } => {
                 let child = child_pid.tid::<E>(raw);
-                What::Fork { parent: parent_pid.tid::<E>(raw), child, child_comm: child_comm.name::<E>(raw, child.0, names) }
+                What::Fork {
+                    parent: parent_pid.tid::<E>(raw),
+                    child,
+                    child_comm: child_comm.name::<E>(raw, child.0, names),
+                }
             }
             Plan::Exec { pid, old_pid, filename, .. } => {
                 let tid = pid.tid::<E>(raw);
-                What::Exec { tid, old: old_pid.tid::<E>(raw), filename: filename.name::<E>(raw, tid.0, names) }
+                What::Exec {
+                    tid,
+                    old: old_pid.tid::<E>(raw),
+                    filename: filename.name::<E>(raw, tid.0, names),
+                }
             }
             Plan::Exit { pid, comm, .. } => {
                 let tid = pid.tid::<E>(raw);
                 What::Exit { tid, comm: comm.name::<E>(raw, tid.0, names) }
             }
-            Plan::StatRuntime { pid, runtime, .. } => What::StatRuntime { tid: pid.tid::<E>(raw), runtime: runtime.get::<E>(raw) },
-            Plan::StatDelay { kind, pid, delay, .. } => What::StatDelay { kind, tid: pid.tid::<E>(raw), delay: delay.get::<E>(raw) },
-            Plan::PiSetPrio { pid, oldprio, newprio, .. } => {
-                What::PiSetPrio { tid: pid.tid::<E>(raw), old: oldprio.prio::<E>(raw), new: newprio.prio::<E>(raw) }
+            Plan::StatRuntime { pid, runtime, .. } => {
+                What::StatRuntime { tid: pid.tid::<E>(raw), runtime: runtime.get::<E>(raw) }
             }
+            Plan::StatDelay { kind, pid, delay, .. } => {
+                What::StatDelay { kind, tid: pid.tid::<E>(raw), delay: delay.get::<E>(raw) }
+            }
+            Plan::PiSetPrio { pid, oldprio, newprio, .. } => What::PiSetPrio {
+                tid: pid.tid::<E>(raw),
+                old: oldprio.prio::<E>(raw),
+                new: newprio.prio::<E>(raw),
+            },
             Plan::SysEnterNamed { nr, ref args, .. } => {
-                let args: [u64; 6] = std::array::from_fn(|i| args[i].map_or(0, |a| a.get::<E>(raw)));
+                let args: [u64; 6] =
+                    std::array::from_fn(|i| args[i].map_or(0, |a| a.get::<E>(raw)));
                 What::SysEnter { nr: nr.u32::<E>(raw), args: batch.push_args(args) }
             }
             Plan::IrqEntry { irq, name, .. } => {
@@ -609,17 +726,25 @@ impl Plan {
                     SoftirqKind::Exit => What::SoftirqExit { vec },
                 }
             }
-            Plan::WorkQueue { work, function, .. } => {
-                What::WorkQueue { work: work.get::<E>(raw), function: function.get::<E>(raw), name: NameId::NONE }
-            }
-            Plan::WorkStart { work, function, .. } => {
-                What::WorkStart { work: work.get::<E>(raw), function: function.get::<E>(raw), name: NameId::NONE }
-            }
+            Plan::WorkQueue { work, function, .. } => What::WorkQueue {
+                work: work.get::<E>(raw),
+                function: function.get::<E>(raw),
+                name: NameId::NONE,
+            },
+            Plan::WorkStart { work, function, .. } => What::WorkStart {
+                work: work.get::<E>(raw),
+                function: function.get::<E>(raw),
+                name: NameId::NONE,
+            },
             Plan::WorkEnd { work, .. } => What::WorkEnd { work: work.get::<E>(raw) },
-            Plan::PageFault { user, address, ip, .. } => What::PageFault { user, address: address.get::<E>(raw), ip: ip.get::<E>(raw) },
-            Plan::ContentionBegin { lock_addr, flags, .. } => {
-                What::ContentionBegin { lock: lock_addr.get::<E>(raw), flags: flags.u32::<E>(raw), stack: StackRef::NONE }
+            Plan::PageFault { user, address, ip, .. } => {
+                What::PageFault { user, address: address.get::<E>(raw), ip: ip.get::<E>(raw) }
             }
+            Plan::ContentionBegin { lock_addr, flags, .. } => What::ContentionBegin {
+                lock: lock_addr.get::<E>(raw),
+                flags: flags.u32::<E>(raw),
+                stack: StackRef::NONE,
+            },
             Plan::ContentionEnd { lock_addr, ret, .. } => {
                 What::ContentionEnd { lock: lock_addr.get::<E>(raw), ret: ret.get::<E>(raw) as i32 }
             }
@@ -627,13 +752,19 @@ impl Plan {
                 let lock = lock.get::<E>(raw);
                 let name = name.name::<E>(raw, (lock >> 4) as u32, names);
                 match kind {
-                    LockdepKind::Acquire => What::LockAcquire { lock, name, flags: flags.map_or(0, |f| f.u32::<E>(raw)) },
+                    LockdepKind::Acquire => What::LockAcquire {
+                        lock,
+                        name,
+                        flags: flags.map_or(0, |f| f.u32::<E>(raw)),
+                    },
                     LockdepKind::Contended => What::LockContended { lock, name },
                     LockdepKind::Acquired => What::LockAcquired { lock, name },
                     LockdepKind::Release => What::LockRelease { lock, name },
                 }
             }
-            Plan::CpuIdle { state, cpu_id, .. } => What::CpuIdle { state: state.u32::<E>(raw), cpu: cpu_id.cpu::<E>(raw) },
+            Plan::CpuIdle { state, cpu_id, .. } => {
+                What::CpuIdle { state: state.u32::<E>(raw), cpu: cpu_id.cpu::<E>(raw) }
+            }
         })
     }
 }

@@ -17,7 +17,8 @@ pub(super) enum Sync {
 pub(super) fn sync(name: &str) -> Sync {
     match name {
         // AIX 4's kernel half of libpthreads.
-        "thread_waitlock" | "thread_unlock" | "thread_twait" | "thread_tsleep" | "thread_post" | "thread_wait" => Sync::Threads,
+        "thread_waitlock" | "thread_unlock" | "thread_twait" | "thread_tsleep" | "thread_post"
+        | "thread_wait" => Sync::Threads,
         "msgop" | "lockfx" | "lockf" | "kfcntl" | "msgxrcv" => Sync::Service,
         _ => match wait_kind(name) {
             WaitKind::ThreadSync => Sync::Threads,

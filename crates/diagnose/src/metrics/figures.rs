@@ -1,5 +1,6 @@
 //! The figures of a system as a person has them: from sar, utld, lockstat, a paper. Field names are
-//! the keys of the file; `docs/metrics.md` describes it for people, `docs/schema/metrics.json` for programs.
+//! the keys of the file; `docs/metrics.md` describes it for people, `docs/schema/metrics.json` for
+//! programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -266,9 +267,15 @@ impl std::fmt::Display for FiguresError {
         match self {
             FiguresError::Syntax(why) => f.write_str(why.trim_end()),
             FiguresError::Value(why) => f.write_str(why),
-            FiguresError::Case { asked: Some(asked), known } if known.is_empty() => write!(f, "no case '{asked}': the file holds only one"),
-            FiguresError::Case { asked: Some(asked), known } => write!(f, "no case '{asked}'; there are: {}", known.join(", ")),
-            FiguresError::Case { asked: None, known } => write!(f, "the file holds several cases; choose one of: {}", known.join(", ")),
+            FiguresError::Case { asked: Some(asked), known } if known.is_empty() => {
+                write!(f, "no case '{asked}': the file holds only one")
+            }
+            FiguresError::Case { asked: Some(asked), known } => {
+                write!(f, "no case '{asked}'; there are: {}", known.join(", "))
+            }
+            FiguresError::Case { asked: None, known } => {
+                write!(f, "the file holds several cases; choose one of: {}", known.join(", "))
+            }
         }
     }
 }
@@ -283,10 +290,11 @@ impl Figures {
         let at = match case {
             None if all.len() == 1 => 0,
             None => return Err(FiguresError::Case { asked: None, known: known() }),
-            Some(name) => all
-                .iter()
-                .position(|c| c.name.as_deref() == Some(name))
-                .ok_or_else(|| FiguresError::Case { asked: Some(name.to_owned()), known: known() })?,
+            Some(name) => {
+                all.iter().position(|c| c.name.as_deref() == Some(name)).ok_or_else(|| {
+                    FiguresError::Case { asked: Some(name.to_owned()), known: known() }
+                })?
+            }
         };
         Ok(all.swap_remove(at))
     }
@@ -298,15 +306,51 @@ impl Figures {
         } else {
             toml::from_str(text).map_err(|e| FiguresError::Syntax(e.to_string()))?
         };
-        let File { source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs, counters, case } = file;
-        let mut own =
-            Figures { name: None, source, title, cpus, seconds, sar, syscalls, processes, locks, semaphores, commands, runs, counters };
+        let File {
+            source,
+            title,
+            cpus,
+            seconds,
+            sar,
+            syscalls,
+            processes,
+            locks,
+            semaphores,
+            commands,
+            runs,
+            counters,
+            case,
+        } = file;
+        let mut own = Figures {
+            name: None,
+            source,
+            title,
+            cpus,
+            seconds,
+            sar,
+            syscalls,
+            processes,
+            locks,
+            semaphores,
+            commands,
+            runs,
+            counters,
+        };
         if case.is_empty() {
             own.check()?;
             return Ok(vec![own]);
         }
-        if own != (Figures { source: own.source.clone(), title: own.title.clone(), cpus: own.cpus, ..Figures::default() }) {
-            return Err(FiguresError::Value("a file of several cases has its figures inside them, not beside them".to_owned()));
+        if own
+            != (Figures {
+                source: own.source.clone(),
+                title: own.title.clone(),
+                cpus: own.cpus,
+                ..Figures::default()
+            })
+        {
+            return Err(FiguresError::Value(
+                "a file of several cases has its figures inside them, not beside them".to_owned(),
+            ));
         }
         let mut names = std::collections::BTreeSet::new();
         let title = own.title.take();
@@ -321,8 +365,12 @@ impl Figures {
                 case.check()?;
                 match &case.name {
                     Some(name) if names.insert(name.clone()) => Ok(case),
-                    Some(name) => Err(FiguresError::Value(format!("two cases have the name '{name}'"))),
-                    None => Err(FiguresError::Value("each of several cases needs a name".to_owned())),
+                    Some(name) => {
+                        Err(FiguresError::Value(format!("two cases have the name '{name}'")))
+                    }
+                    None => {
+                        Err(FiguresError::Value("each of several cases needs a name".to_owned()))
+                    }
                 }
             })
             .collect()
@@ -330,18 +378,26 @@ impl Figures {
 
     /// Percentages are within 0 and 100, all other figures 0 or more.
     fn check(&self) -> Result<(), FiguresError> {
-        if self.cpus == Some(0) || self.runs.iter().any(|r| r.cpus == 0 || r.seconds <= 0.0) || self.seconds.is_some_and(|s| s <= 0.0) {
+        if self.cpus == Some(0)
+            || self.runs.iter().any(|r| r.cpus == 0 || r.seconds <= 0.0)
+            || self.seconds.is_some_and(|s| s <= 0.0)
+        {
             return Err(FiguresError::Value("cpus and seconds must be more than 0".to_owned()));
         }
         if self.counters.iter().any(|c| c.cpus == 0 || c.cycles <= 0.0 || c.instructions <= 0.0) {
-            return Err(FiguresError::Value("counters: cpus, cycles and instructions must be more than 0".to_owned()));
+            return Err(FiguresError::Value(
+                "counters: cpus, cycles and instructions must be more than 0".to_owned(),
+            ));
         }
         let json = serde_json::to_value(self).map_err(|e| FiguresError::Syntax(e.to_string()))?;
         check_numbers("", &json)?;
         if let Some(s) = &self.sar {
-            let sum: f64 = [s.pct_usr, s.pct_sys, s.pct_wio, s.pct_idle].into_iter().flatten().sum();
+            let sum: f64 =
+                [s.pct_usr, s.pct_sys, s.pct_wio, s.pct_idle].into_iter().flatten().sum();
             if sum > 102.0 {
-                return Err(FiguresError::Value(format!("sar: usr, sys, wio and idle add up to {sum} %")));
+                return Err(FiguresError::Value(format!(
+                    "sar: usr, sys, wio and idle add up to {sum} %"
+                )));
             }
         }
         Ok(())
@@ -349,7 +405,9 @@ impl Figures {
 
     /// The largest number of CPUs anything was measured on.
     pub fn processors(&self) -> Option<u32> {
-        self.cpus.or_else(|| self.runs.iter().map(|r| r.cpus).chain(self.counters.iter().map(|c| c.cpus)).max())
+        self.cpus.or_else(|| {
+            self.runs.iter().map(|r| r.cpus).chain(self.counters.iter().map(|c| c.cpus)).max()
+        })
     }
 }
 
@@ -386,13 +444,16 @@ mod tests {
 
     #[test]
     fn cases_are_chosen_by_name() {
-        let text = "source = \"s\"\n[[case]]\nname = \"a\"\ncpus = 2\n[[case]]\nname = \"b\"\ncpus = 4\n";
+        let text =
+            "source = \"s\"\n[[case]]\nname = \"a\"\ncpus = 2\n[[case]]\nname = \"b\"\ncpus = 4\n";
         let b = Figures::parse(text, Some("b")).unwrap();
         assert_eq!((b.cpus, b.source.as_deref()), (Some(4), Some("s")));
         assert!(Figures::parse(text, None).unwrap_err().to_string().contains("a, b"));
         assert!(Figures::parse(text, Some("c")).unwrap_err().to_string().contains("a, b"));
         assert!(Figures::parse("cpus = 2\nseconds = 3.0\n[[case]]\nname = \"a\"", None).is_err());
-        assert!(Figures::parse("[[case]]\nname = \"a\"\n[[case]]\nname = \"a\"\n", Some("a")).is_err());
+        assert!(
+            Figures::parse("[[case]]\nname = \"a\"\n[[case]]\nname = \"a\"\n", Some("a")).is_err()
+        );
     }
 
     #[test]

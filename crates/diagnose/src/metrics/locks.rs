@@ -27,8 +27,12 @@ pub(super) fn check(view: &View<'_>) -> Finding {
     let all = [measured(view, class, Owner::Kernel), ratios(view), lockstat(view)];
     let mut found: Vec<Finding> = all.into_iter().flatten().collect();
     // What holds before what does not, priced before unpriced.
-    found.sort_by_key(|f| (f.ruled_out.is_some(), f.share.is_nan(), std::cmp::Reverse(f.lost_cpu_ns)));
-    found.into_iter().next().unwrap_or_else(|| view.silent(class, "no figures of kernel locks (locks, semaphores, commands, runs)"))
+    found.sort_by_key(|f| {
+        (f.ruled_out.is_some(), f.share.is_nan(), std::cmp::Reverse(f.lost_cpu_ns))
+    });
+    found.into_iter().next().unwrap_or_else(|| {
+        view.silent(class, "no figures of kernel locks (locks, semaphores, commands, runs)")
+    })
 }
 
 /// Locks with rate, hold and wait times: L W processors are lost.
@@ -39,7 +43,17 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
         .semaphores
         .iter()
         .filter(|s| s.owner == owner)
-        .map(|s| (s, Measured { cpus, throughput: s.requests_per_s, hold: s.hold_us * 1e-6, wait: s.wait_us * 1e-6 }))
+        .map(|s| {
+            (
+                s,
+                Measured {
+                    cpus,
+                    throughput: s.requests_per_s,
+                    hold: s.hold_us * 1e-6,
+                    wait: s.wait_us * 1e-6,
+                },
+            )
+        })
         .collect();
     all.sort_by(|a, b| b.1.lost_cpus().total_cmp(&a.1.lost_cpus()));
     let lost: f64 = all.iter().map(|m| m.1.lost_cpus()).sum();
@@ -52,13 +66,23 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
     );
     let mut f = view.finding(class, lost * 100.0 / view.cpus, summary);
     f.evidence = vec![
-        Evidence::of(format!("acquisitions of {}", top.name), top.requests_per_s, "1/s", "semaphores"),
+        Evidence::of(
+            format!("acquisitions of {}", top.name),
+            top.requests_per_s,
+            "1/s",
+            "semaphores",
+        ),
         Evidence::of("mean hold time", top.hold_us, "us", "semaphores"),
         Evidence::of("mean wait", top.wait_us, "us", "semaphores"),
         Evidence::of("effective processors, measured", m.effective_cpus(), "CPUs", "N - L W"),
     ];
     if let Some(lock) = m.lock() {
-        f.evidence.push(Evidence::of("demand of one processor", lock.demand() * 100.0, "% of its time", "x / (x + Z)"));
+        f.evidence.push(Evidence::of(
+            "demand of one processor",
+            lock.demand() * 100.0,
+            "% of its time",
+            "x / (x + Z)",
+        ));
         f.evidence.push(Evidence::of(
             "effective processors, predicted",
             lock.predict(cpus).effective_cpus,
@@ -72,7 +96,12 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
             "closed queueing model",
         ));
         if let Some(n) = lock.saturation() {
-            f.evidence.push(Evidence::of("processors that keep it busy all the time", n, "CPUs", "1 / demand"));
+            f.evidence.push(Evidence::of(
+                "processors that keep it busy all the time",
+                n,
+                "CPUs",
+                "1 / demand",
+            ));
         }
         f.advice.push(format!(
             "more processors add nothing beyond {:.0}; {}",
@@ -84,7 +113,12 @@ pub(super) fn measured(view: &View<'_>, class: Class, owner: Owner) -> Option<Fi
     f.culprits = all
         .iter()
         .take(3)
-        .map(|(s, m)| Culprit { kind: "lock", name: s.name.clone(), ns: view.ns(m.lost_cpus() * 100.0 / view.cpus), ..Culprit::default() })
+        .map(|(s, m)| Culprit {
+            kind: "lock",
+            name: s.name.clone(),
+            ns: view.ns(m.lost_cpus() * 100.0 / view.cpus),
+            ..Culprit::default()
+        })
         .collect();
     Some(f)
 }
@@ -94,25 +128,42 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
     let runs = &view.figures.runs;
     let waits = |c: &Command| c.waiting_ratio_pct.unwrap_or(0.0);
     let priced = |c: &Command| c.time_pct.unwrap_or(0.0) * waits(c) / 100.0;
-    let mut commands: Vec<&Command> = view.figures.commands.iter().filter(|c| c.waiting_ratio_pct.or(c.lock_ratio_pct).is_some()).collect();
+    let mut commands: Vec<&Command> = view
+        .figures
+        .commands
+        .iter()
+        .filter(|c| c.waiting_ratio_pct.or(c.lock_ratio_pct).is_some())
+        .collect();
     commands.sort_by(|a, b| waits(b).total_cmp(&waits(a)));
     let worst = runs.iter().filter(|r| r.waiting_ratio_pct.is_some()).max_by_key(|r| r.cpus);
     if worst.is_none() && commands.is_empty() {
         return None;
     }
-    let share = worst.and_then(|r| r.waiting_ratio_pct).unwrap_or_else(|| commands.iter().map(|c| priced(c)).sum());
+    let share = worst
+        .and_then(|r| r.waiting_ratio_pct)
+        .unwrap_or_else(|| commands.iter().map(|c| priced(c)).sum());
     let one = runs.iter().filter(|r| r.cpus == 1).map(|r| r.seconds).reduce(f64::min);
     let speedup = |r: &super::Run| one.map(|s| s / r.seconds);
     let lock_ratio = runs.iter().find_map(|r| r.lock_ratio_pct);
     let mut summary = Vec::new();
     if let Some(r) = worst {
-        let how = speedup(r).map_or(String::new(), |s| format!(", which make the work {s:.2} times as fast as one"));
+        let how = speedup(r).map_or(String::new(), |s| {
+            format!(", which make the work {s:.2} times as fast as one")
+        });
         summary.push(format!("{share:.1} % of execution time goes into waiting for the kernel's lock on {} CPUs{how}", r.cpus));
     }
     if let Some(c) = commands.first() {
         let locked = c.lock_ratio_pct.map_or(String::new(), |l| format!(", {l} % of it locked"));
-        let price = if c.time_pct.is_some() { format!("; all commands together lose {share:.1} %") } else { String::new() };
-        summary.push(format!("{} is the most serialized: it waits {} % of its time{locked}{price}", c.name, waits(c)));
+        let price = if c.time_pct.is_some() {
+            format!("; all commands together lose {share:.1} %")
+        } else {
+            String::new()
+        };
+        summary.push(format!(
+            "{} is the most serialized: it waits {} % of its time{locked}{price}",
+            c.name,
+            waits(c)
+        ));
     }
     let mut f = view.finding(Class::KernelLockConflict, share, summary.join("; "));
     if let Some(l) = lock_ratio {
@@ -120,19 +171,51 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
     }
     for r in runs.iter().filter(|r| r.cpus > 1) {
         let at = |what: &str| format!("{what} on {} CPUs", r.cpus);
-        super::given(&mut f.evidence, &at("waiting ratio"), r.waiting_ratio_pct, "% of execution time", "runs");
+        super::given(
+            &mut f.evidence,
+            &at("waiting ratio"),
+            r.waiting_ratio_pct,
+            "% of execution time",
+            "runs",
+        );
         super::given(&mut f.evidence, &at("speedup"), speedup(r), "times", "runs");
     }
     for c in commands.iter().take(3) {
-        super::given(&mut f.evidence, &format!("{}: lock ratio", c.name), c.lock_ratio_pct, "% of its time", "commands");
-        super::given(&mut f.evidence, &format!("{}: waiting ratio", c.name), c.waiting_ratio_pct, "% of its time", "commands");
-        super::given(&mut f.evidence, &format!("{}: part of all execution time", c.name), c.time_pct, "%", "commands");
+        super::given(
+            &mut f.evidence,
+            &format!("{}: lock ratio", c.name),
+            c.lock_ratio_pct,
+            "% of its time",
+            "commands",
+        );
+        super::given(
+            &mut f.evidence,
+            &format!("{}: waiting ratio", c.name),
+            c.waiting_ratio_pct,
+            "% of its time",
+            "commands",
+        );
+        super::given(
+            &mut f.evidence,
+            &format!("{}: part of all execution time", c.name),
+            c.time_pct,
+            "%",
+            "commands",
+        );
     }
-    f.evidence.push(Evidence::of("lost to waiting", share, "% of capacity", "waiting ratio").against(view.limit(&MATTERS)));
+    f.evidence.push(
+        Evidence::of("lost to waiting", share, "% of capacity", "waiting ratio")
+            .against(view.limit(&MATTERS)),
+    );
     f.culprits = commands
         .iter()
         .take(3)
-        .map(|c| Culprit { kind: "command", name: c.name.clone(), ns: view.ns(priced(c)), ..Culprit::default() })
+        .map(|c| Culprit {
+            kind: "command",
+            name: c.name.clone(),
+            ns: view.ns(priced(c)),
+            ..Culprit::default()
+        })
         .collect();
     f.advice = vec!["make fewer system calls, or those that hold the lock for less".to_owned()];
     Some(f)
@@ -147,13 +230,37 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
     let top = *rows.first()?;
     let inode = ["IRDWR", "i_rwsem", "i_mutex", "inode"].iter().any(|n| top.name.contains(n));
     let what = if inode { " (the lock of an open file's inode)" } else { "" };
-    let summary = format!("{}{what} is found taken {:.0} % of the time, {:.0} times a second", top.name, misses(top), taken(top));
+    let summary = format!(
+        "{}{what} is found taken {:.0} % of the time, {:.0} times a second",
+        top.name,
+        misses(top),
+        taken(top)
+    );
     let mut f = view.finding(Class::KernelLockConflict, f64::NAN, summary);
     for l in rows.iter().take(3) {
-        super::given(&mut f.evidence, &format!("{}: references", l.name), l.ref_per_s, "1/s", "lockstat");
-        f.evidence
-            .push(Evidence::of(format!("{}: found taken", l.name), misses(l), "% of references", "lockstat").against(view.limit(&MISSES)));
-        super::given(&mut f.evidence, &format!("{}: of all lock references", l.name), l.pct_ref, "%", "lockstat");
+        super::given(
+            &mut f.evidence,
+            &format!("{}: references", l.name),
+            l.ref_per_s,
+            "1/s",
+            "lockstat",
+        );
+        f.evidence.push(
+            Evidence::of(
+                format!("{}: found taken", l.name),
+                misses(l),
+                "% of references",
+                "lockstat",
+            )
+            .against(view.limit(&MISSES)),
+        );
+        super::given(
+            &mut f.evidence,
+            &format!("{}: of all lock references", l.name),
+            l.pct_ref,
+            "%",
+            "lockstat",
+        );
     }
     if let Some(e) = f.evidence.first_mut().filter(|_| top.ref_per_s.is_some()) {
         e.threshold = Some(view.limit(&REFERENCES));
@@ -161,7 +268,11 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
     f.ruled_out = if misses(top) < view.limit(&MISSES) {
         Some(format!("{} is found taken only {:.0} % of the time", top.name, misses(top)))
     } else if top.ref_per_s.is_some_and(|r| r < view.limit(&REFERENCES)) {
-        Some(format!("{} is wanted only {:.0} times a second", top.name, top.ref_per_s.unwrap_or(0.0)))
+        Some(format!(
+            "{} is wanted only {:.0} times a second",
+            top.name,
+            top.ref_per_s.unwrap_or(0.0)
+        ))
     } else {
         None
     };

@@ -1,27 +1,46 @@
-//! What is no lock and no imbalance: disks, too few CPUs, slow memory, the price of the multiprocessor kernel.
+//! What is no lock and no imbalance: disks, too few CPUs, slow memory, the price of the
+//! multiprocessor kernel.
 
 use super::{Kernel, View, given};
 use crate::report::{Class, Evidence, Finding};
 use crate::rules::{BUSY, CPI, KERNEL, MATTERS, OVERHEAD, QUEUE, SLOWER, hardware_advice};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
-    let Some(wio) = view.wio else { return view.silent(Class::IoBound, "waiting for disks is not given (sar, pct_wio)") };
-    let mut f = view.finding(Class::IoBound, wio, format!("CPUs are idle {wio:.0} % of the time while disks work"));
-    f.evidence = vec![Evidence::of("idle while disks worked", wio, "% of capacity", "sar").against(view.limit(&MATTERS))];
-    f.advice = vec!["look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned()];
+    let Some(wio) = view.wio else {
+        return view.silent(Class::IoBound, "waiting for disks is not given (sar, pct_wio)");
+    };
+    let mut f = view.finding(
+        Class::IoBound,
+        wio,
+        format!("CPUs are idle {wio:.0} % of the time while disks work"),
+    );
+    f.evidence = vec![
+        Evidence::of("idle while disks worked", wio, "% of capacity", "sar")
+            .against(view.limit(&MATTERS)),
+    ];
+    f.advice = vec![
+        "look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned(),
+    ];
     f
 }
 
 pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
     let class = Class::CpuOverload;
     let runq = view.figures.sar.as_ref().and_then(|s| s.runq_sz);
-    let (Some(busy), Some(runq)) = (view.busy(), runq) else { return view.silent(class, "run queue or CPU use is not given (sar)") };
+    let (Some(busy), Some(runq)) = (view.busy(), runq) else {
+        return view.silent(class, "run queue or CPU use is not given (sar)");
+    };
     let queue = runq / view.cpus;
     let share = ((queue - 1.0) * 100.0).clamp(0.0, 100.0);
-    let mut f = view.finding(class, share, format!("{runq:.1} threads want {} CPUs, which are {busy:.0} % busy", view.cpus));
+    let mut f = view.finding(
+        class,
+        share,
+        format!("{runq:.1} threads want {} CPUs, which are {busy:.0} % busy", view.cpus),
+    );
     f.evidence = vec![
         Evidence::of("CPUs busy", busy, "% of capacity", "sar").against(view.limit(&BUSY)),
-        Evidence::of("threads running or ready, per CPU", queue, "threads", "sar").against(view.limit(&QUEUE)),
+        Evidence::of("threads running or ready, per CPU", queue, "threads", "sar")
+            .against(view.limit(&QUEUE)),
     ];
     f.ruled_out = if busy < view.limit(&BUSY) {
         Some(format!("CPUs are only {busy:.0} % busy"))
@@ -42,17 +61,30 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     };
     let overhead = (mp.seconds / up.seconds - 1.0) * 100.0;
     let kernel = view.sys.or(up.lock_ratio_pct);
-    let summary = format!("on one CPU the multiprocessor kernel takes {overhead:.1} % longer than the uniprocessor kernel");
+    let summary = format!(
+        "on one CPU the multiprocessor kernel takes {overhead:.1} % longer than the uniprocessor kernel"
+    );
     let mut f = view.finding(class, overhead.max(0.0), summary);
-    f.evidence = vec![Evidence::of("time beyond the uniprocessor kernel's", overhead, "%", "runs").against(view.limit(&OVERHEAD))];
+    f.evidence = vec![
+        Evidence::of("time beyond the uniprocessor kernel's", overhead, "%", "runs")
+            .against(view.limit(&OVERHEAD)),
+    ];
     given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
     f.ruled_out = if overhead < view.limit(&OVERHEAD) {
-        Some(format!("the multiprocessor kernel costs {overhead:.1} %; below {} % that is noise", view.limit(&OVERHEAD)))
+        Some(format!(
+            "the multiprocessor kernel costs {overhead:.1} %; below {} % that is noise",
+            view.limit(&OVERHEAD)
+        ))
     } else {
         let small = kernel.filter(|&k| k < view.limit(&KERNEL));
-        small.map(|k| format!("{overhead:.1} % longer, but the kernel takes only {k:.0} % of the time"))
+        small.map(|k| {
+            format!("{overhead:.1} % longer, but the kernel takes only {k:.0} % of the time")
+        })
     };
-    f.advice = vec!["fewer, larger system calls; otherwise this is the price of a multiprocessor kernel".to_owned()];
+    f.advice = vec![
+        "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
+            .to_owned(),
+    ];
     f
 }
 
@@ -60,27 +92,42 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
 pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
     let class = Class::HardwareBandwidth;
     let runs = &view.figures.counters;
-    let (Some(few), Some(many)) = (runs.iter().min_by_key(|c| c.cpus), runs.iter().max_by_key(|c| c.cpus).filter(|c| c.cpus > 1)) else {
+    let (Some(few), Some(many)) = (
+        runs.iter().min_by_key(|c| c.cpus),
+        runs.iter().max_by_key(|c| c.cpus).filter(|c| c.cpus > 1),
+    ) else {
         return view.silent(class, "needs cycles and instructions on few CPUs and on all (counters; perf stat -e cycles:u,instructions:u)");
     };
     if few.cpus == many.cpus {
-        return view.silent(class, "counters of one number of CPUs have nothing to be compared with");
+        return view
+            .silent(class, "counters of one number of CPUs have nothing to be compared with");
     }
     let per_instruction = |c: &super::Counters| c.cycles / c.instructions;
     let (alone, cpi) = (per_instruction(few), per_instruction(many));
     let slower = (cpi / alone - 1.0) * 100.0;
     // Without sar nobody knows how much of the time application code took.
     let share = view.usr.map_or(f64::NAN, |usr| usr * (1.0 - alone / cpi).max(0.0));
-    let summary = format!("an instruction takes {cpi:.2} cycles on {} CPUs and {alone:.2} on {}", many.cpus, few.cpus);
+    let summary = format!(
+        "an instruction takes {cpi:.2} cycles on {} CPUs and {alone:.2} on {}",
+        many.cpus, few.cpus
+    );
     let mut f = view.finding(class, share, summary);
     f.evidence = vec![
-        Evidence::of("cycles per instruction with many CPUs busy, against few", slower, "% more", "counters").against(view.limit(&SLOWER)),
-        Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters").against(view.limit(&CPI)),
+        Evidence::of(
+            "cycles per instruction with many CPUs busy, against few",
+            slower,
+            "% more",
+            "counters",
+        )
+        .against(view.limit(&SLOWER)),
+        Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters")
+            .against(view.limit(&CPI)),
     ];
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
     } else if cpi < view.limit(&CPI) {
-        f.ruled_out = Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
+        f.ruled_out =
+            Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }
     f.advice = hardware_advice();
     f

@@ -16,7 +16,10 @@ mod locks;
 mod machine;
 mod serialization;
 
-pub use figures::{Command, Counters, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar, Semaphore, SystemCall};
+pub use figures::{
+    Command, Counters, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar,
+    Semaphore, SystemCall,
+};
 
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
 use crate::rules::MATTERS;
@@ -24,7 +27,8 @@ use crate::thresholds::{Threshold, Thresholds};
 use holdup_passes::{Ledger, LedgerNode};
 
 /// What only figures are held against.
-pub(crate) const THRESHOLDS: &[Threshold] = &[serialization::SYNC, locks::REFERENCES, locks::MISSES];
+pub(crate) const THRESHOLDS: &[Threshold] =
+    &[serialization::SYNC, locks::REFERENCES, locks::MISSES];
 
 /// The figures with what follows from them at once.
 pub(crate) struct View<'a> {
@@ -45,8 +49,11 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     fn new(figures: &'a Figures, thresholds: &'a Thresholds) -> View<'a> {
         let sar = figures.sar.clone().unwrap_or_default();
-        let rest = |a: f64, b: Option<f64>, c: Option<f64>| (100.0 - a - b.unwrap_or(0.0) - c.unwrap_or(0.0)).max(0.0);
-        let idle = sar.pct_idle.or_else(|| Some(rest(sar.pct_usr?, Some(sar.pct_sys?), sar.pct_wio)));
+        let rest = |a: f64, b: Option<f64>, c: Option<f64>| {
+            (100.0 - a - b.unwrap_or(0.0) - c.unwrap_or(0.0)).max(0.0)
+        };
+        let idle =
+            sar.pct_idle.or_else(|| Some(rest(sar.pct_usr?, Some(sar.pct_sys?), sar.pct_wio)));
         let cpus = f64::from(figures.processors().unwrap_or(1));
         View {
             figures,
@@ -77,7 +84,9 @@ impl<'a> View<'a> {
     /// A finding that costs `share` per cent of capacity and holds if that matters.
     pub(crate) fn finding(&self, class: Class, share: f64, summary: String) -> Finding {
         let matters = self.limit(&MATTERS);
-        let small = (share < matters).then(|| format!("costs {share:.1} % of capacity; below {matters} % nothing is worth changing"));
+        let small = (share < matters).then(|| {
+            format!("costs {share:.1} % of capacity; below {matters} % nothing is worth changing")
+        });
         Finding {
             class,
             rule: class.id(),
@@ -101,7 +110,11 @@ impl<'a> View<'a> {
     fn ledger(&self) -> Ledger {
         let mut nodes = Vec::new();
         let mut node = |path: &str, pct: f64| {
-            nodes.push(LedgerNode { path: path.to_owned(), ns: self.ns(pct), pct: (pct * 1000.0).round() / 1000.0 });
+            nodes.push(LedgerNode {
+                path: path.to_owned(),
+                ns: self.ns(pct),
+                pct: (pct * 1000.0).round() / 1000.0,
+            });
         };
         let known = if let (Some(usr), Some(sys), Some(idle)) = (self.usr, self.sys, self.idle) {
             let wio = self.wio.unwrap_or(0.0);
@@ -116,7 +129,10 @@ impl<'a> View<'a> {
         };
         node("unaccounted", (100.0 - known).max(0.0));
         // Published figures are rounded and may add up to 101 %.
-        Ledger { capacity_ns: nodes.iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum(), nodes }
+        Ledger {
+            capacity_ns: nodes.iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum(),
+            nodes,
+        }
     }
 }
 
@@ -139,7 +155,14 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
     let verdict = decide(&view, &findings);
     let next = next(path, figures.name.as_deref(), verdict.class);
     let source = figures.source.clone().or_else(|| figures.title.clone());
-    Diagnosis { ledger: view.ledger(), verdict, findings, next, thresholds: thresholds.settings(), source }
+    Diagnosis {
+        ledger: view.ledger(),
+        verdict,
+        findings,
+        next,
+        thresholds: thresholds.settings(),
+        source,
+    }
 }
 
 fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
@@ -154,19 +177,38 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         let mut steps = vec![Step::of("the figures as they are", confidence)];
         steps.extend(reservations.iter().map(|r| Step::of(r, 0.85)));
         let confidence = confidence * 0.85_f64.powi(reservations.len() as i32);
-        Verdict { class, confidence: (confidence.clamp(0.0, 0.95) * 100.0).round() / 100.0, summary, runner_up, reservations, steps }
+        Verdict {
+            class,
+            confidence: (confidence.clamp(0.0, 0.95) * 100.0).round() / 100.0,
+            summary,
+            runner_up,
+            reservations,
+            steps,
+        }
     };
     let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
     // As for traces: these two are the verdict only if nothing else holds.
     let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
     if let Some(best) = holding.clone().find(|f| !mild(f)).or_else(|| holding.clone().next()) {
         let runner_up = holding.find(|f| f.class != best.class);
-        let clear =
-            if best.share.is_nan() { 0.2 } else { (best.share - runner_up.map_or(0.0, |r| r.share.max(0.0))).clamp(0.0, 40.0) / 100.0 };
-        return verdict(best.class, 0.55 + clear, best.summary.clone(), runner_up.map(|r| r.class), reservations);
+        let clear = if best.share.is_nan() {
+            0.2
+        } else {
+            (best.share - runner_up.map_or(0.0, |r| r.share.max(0.0))).clamp(0.0, 40.0) / 100.0
+        };
+        return verdict(
+            best.class,
+            0.55 + clear,
+            best.summary.clone(),
+            runner_up.map(|r| r.class),
+            reservations,
+        );
     }
     let f = view.figures;
-    let measured = !(f.semaphores.is_empty() && f.commands.is_empty() && f.runs.is_empty() && f.counters.is_empty());
+    let measured = !(f.semaphores.is_empty()
+        && f.commands.is_empty()
+        && f.runs.is_empty()
+        && f.counters.is_empty());
     let unknown = |what: String| verdict(Class::NotEnoughEvidence, 0.0, what, None, Vec::new());
     match (view.busy(), view.sys, view.idle) {
         (None, ..) if !measured && f.syscalls.is_empty() && f.locks.is_empty() && f.processes.is_empty() => {
@@ -207,7 +249,13 @@ fn next(path: &str, case: Option<&str>, class: Class) -> Vec<String> {
 }
 
 /// A figure, if it is given.
-pub(crate) fn given(list: &mut Vec<Evidence>, metric: &str, value: Option<f64>, unit: &'static str, source: &'static str) {
+pub(crate) fn given(
+    list: &mut Vec<Evidence>,
+    metric: &str,
+    value: Option<f64>,
+    unit: &'static str,
+    source: &'static str,
+) {
     if let Some(value) = value {
         list.push(Evidence::of(metric, value, unit, source));
     }

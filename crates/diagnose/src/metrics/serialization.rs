@@ -21,8 +21,13 @@ struct Look<'a> {
 }
 
 fn look<'a>(view: &View<'a>, kind: Sync) -> Look<'a> {
-    let mut calls: Vec<(&SystemCall, f64)> =
-        view.figures.syscalls.iter().filter(|c| sync(&c.name) == kind).filter_map(|c| Some((c, c.pct?))).collect();
+    let mut calls: Vec<(&SystemCall, f64)> = view
+        .figures
+        .syscalls
+        .iter()
+        .filter(|c| sync(&c.name) == kind)
+        .filter_map(|c| Some((c, c.pct?)))
+        .collect();
     calls.sort_by(|a, b| b.1.total_cmp(&a.1));
     Look { pct: calls.iter().map(|c| c.1).sum(), calls }
 }
@@ -42,19 +47,30 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     let own = look(view, kind);
     let other = look(view, if kind == Sync::Service { Sync::Threads } else { Sync::Service });
     let sar = view.figures.sar.clone().unwrap_or_default();
-    let rates = if kind == Sync::Service { sar.sema_per_s.unwrap_or(0.0) + sar.msg_per_s.unwrap_or(0.0) } else { 0.0 };
+    let rates = if kind == Sync::Service {
+        sar.sema_per_s.unwrap_or(0.0) + sar.msg_per_s.unwrap_or(0.0)
+    } else {
+        0.0
+    };
     let part = sar.scall_per_s.filter(|&s| s > 0.0).map(|s| (rates * 100.0 / s).min(100.0));
     if view.figures.syscalls.is_empty() && (rates == 0.0 || view.sys.is_none()) {
         return view.silent(class, "processing time by system call is not given (syscalls)");
     }
     // Without a table of calls the kernel's time is the most that the counted ones can have used.
-    let cpu = if view.figures.syscalls.is_empty() { view.sys.unwrap_or(0.0) * part.unwrap_or(100.0) / 100.0 } else { own.pct };
+    let cpu = if view.figures.syscalls.is_empty() {
+        view.sys.unwrap_or(0.0) * part.unwrap_or(100.0) / 100.0
+    } else {
+        own.pct
+    };
     let server = imbalance::server(view);
     let idle = match view.idle {
-        Some(idle) if server.is_none() && own.pct >= view.limit(&SYNC) && own.pct >= other.pct => idle,
+        Some(idle) if server.is_none() && own.pct >= view.limit(&SYNC) && own.pct >= other.pct => {
+            idle
+        }
         _ => 0.0,
     };
-    let names: Vec<&str> = own.calls.iter().take(2).filter(|c| c.1 >= 1.0).map(|c| c.0.name.as_str()).collect();
+    let names: Vec<&str> =
+        own.calls.iter().take(2).filter(|c| c.1 >= 1.0).map(|c| c.0.name.as_str()).collect();
     let what = own.calls.first().map_or("object", |c| object(&c.0.name));
     let summary = match names.is_empty() {
         false => format!(
@@ -62,9 +78,15 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
             names.join(" and "),
             if names.len() == 1 { "uses" } else { "use" },
             own.pct,
-            if idle > 0.0 { format!(", and CPUs are {idle:.0} % idle beside it") } else { String::new() }
+            if idle > 0.0 {
+                format!(", and CPUs are {idle:.0} % idle beside it")
+            } else {
+                String::new()
+            }
         ),
-        true if rates > 0.0 => format!("{rates:.0} semaphore and message operations per second, at most {cpu:.1} % of capacity"),
+        true if rates > 0.0 => format!(
+            "{rates:.0} semaphore and message operations per second, at most {cpu:.1} % of capacity"
+        ),
         true => "no synchronisation call uses processing time to speak of".to_owned(),
     };
     let mut f = view.finding(class, (cpu + idle).min(100.0), summary);
@@ -73,10 +95,22 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     } else {
         "processing time in calls of the threads library"
     };
-    f.evidence = vec![Evidence::of(label, cpu, "% of capacity", "syscalls").against(view.limit(&SYNC))];
+    f.evidence =
+        vec![Evidence::of(label, cpu, "% of capacity", "syscalls").against(view.limit(&SYNC))];
     for (call, pct) in own.calls.iter().take(3) {
-        f.evidence.push(Evidence::of(format!("{}: processing time", call.name), *pct, "%", "syscalls"));
-        given(&mut f.evidence, &format!("{}: calls", call.name), call.count.map(|n| n as f64), "calls", "syscalls");
+        f.evidence.push(Evidence::of(
+            format!("{}: processing time", call.name),
+            *pct,
+            "%",
+            "syscalls",
+        ));
+        given(
+            &mut f.evidence,
+            &format!("{}: calls", call.name),
+            call.count.map(|n| n as f64),
+            "calls",
+            "syscalls",
+        );
         given(&mut f.evidence, &format!("{}: mean path", call.name), call.avg_ms, "ms", "syscalls");
     }
     given(&mut f.evidence, "idle beside them", view.idle, "% of capacity", "sar");
@@ -88,15 +122,22 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
         given(&mut f.evidence, "their part of all system calls", part, "%", "sar");
     }
     if let (Some((p, of_one)), true) = (server, f.ruled_out.is_some() && rates + own.pct > 0.0) {
-        f.ruled_out =
-            Some(format!("at most {cpu:.1} % of capacity; they are how others wait for {}, which uses {of_one:.0} % of one CPU", p.name));
+        f.ruled_out = Some(format!(
+            "at most {cpu:.1} % of capacity; they are how others wait for {}, which uses {of_one:.0} % of one CPU",
+            p.name
+        ));
     }
     f.culprits = own
         .calls
         .iter()
         .take(3)
         .filter(|c| c.1 >= 1.0)
-        .map(|(call, pct)| Culprit { kind: "syscall", name: call.name.clone(), ns: view.ns(*pct), ..Culprit::default() })
+        .map(|(call, pct)| Culprit {
+            kind: "syscall",
+            name: call.name.clone(),
+            ns: view.ns(*pct),
+            ..Culprit::default()
+        })
         .collect();
     f.advice = vec![
         format!("protect less with one {what}: several, each with a part of the data"),

@@ -30,7 +30,10 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("application_serialization.rs"),
     needs: &["switches", "syscalls"],
     thresholds: &[MATTERS],
-    fixtures: Fixtures { positive: "ser_semop_perf_c8/perf.data", negative: "imb_server_c4/perf.data" },
+    fixtures: Fixtures {
+        positive: "ser_semop_perf_c8/perf.data",
+        negative: "imb_server_c4/perf.data",
+    },
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
@@ -42,12 +45,20 @@ fn check(facts: &Facts<'_>) -> Finding {
     let cpu = if behind_a_server {
         0
     } else {
-        let own = if facts.kernel_contends_in(WaitKind::is_service) { 0 } else { facts.cpu_in_turns(WaitKind::is_service) };
-        // Pipes and sockets are used for much else: beside few sleepers what they cost is no waiting.
+        let own = if facts.kernel_contends_in(WaitKind::is_service) {
+            0
+        } else {
+            facts.cpu_in_turns(WaitKind::is_service)
+        };
+        // Pipes and sockets are used for much else: beside few sleepers what they cost is no
+        // waiting.
         own + facts.contended.iter().filter(others).map(|c| c.lost_ns).sum::<u64>().min(idle * 2)
     };
     let lost = idle + cpu;
-    let top = by_call.first().map(|c| c.0.clone()).or_else(|| facts.calls_of(WaitKind::is_service).next().map(|c| c.name.clone()));
+    let top = by_call
+        .first()
+        .map(|c| c.0.clone())
+        .or_else(|| facts.calls_of(WaitKind::is_service).next().map(|c| c.name.clone()));
     let summary = match &top {
         Some(call) => format!(
             "threads take turns in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
@@ -60,22 +71,39 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut f = finding(facts, &RULE, lost, summary);
     let (wakers, most) = facts.wakers(Cause::KernelService);
     f.evidence = vec![
-        Evidence::of("idle while threads waited in kernel services", facts.pct(idle), "% of capacity", "ledger idle/kernel-services")
-            .against(facts.limit(&MATTERS)),
-        Evidence::of("CPU time inside the calls they take turns in", facts.pct(cpu), "% of capacity", "syscalls"),
-        Evidence::of("threads asleep in them, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
+        Evidence::of(
+            "idle while threads waited in kernel services",
+            facts.pct(idle),
+            "% of capacity",
+            "ledger idle/kernel-services",
+        )
+        .against(facts.limit(&MATTERS)),
+        Evidence::of(
+            "CPU time inside the calls they take turns in",
+            facts.pct(cpu),
+            "% of capacity",
+            "syscalls",
+        ),
+        Evidence::of(
+            "threads asleep in them, on average",
+            waited as f64 / facts.wall.max(1) as f64,
+            "threads",
+            "waits",
+        ),
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups").against(60.0),
     ];
     f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
     f.advice = vec![
-        "protect less with one object: several semaphores, files or queues instead of one".to_owned(),
+        "protect less with one object: several semaphores, files or queues instead of one"
+            .to_owned(),
         "shorten the critical section".to_owned(),
     ];
     f
 }
 
 pub(super) fn syscall(facts: &Facts<'_>, name: &str, ns: u64) -> Culprit {
-    let id = facts.calls.iter().find(|c| c.name == name).map_or_else(String::new, |c| c.nr.to_string());
+    let id =
+        facts.calls.iter().find(|c| c.name == name).map_or_else(String::new, |c| c.nr.to_string());
     Culprit { kind: "syscall", id, name: name.to_owned(), ns, ..Culprit::default() }
 }

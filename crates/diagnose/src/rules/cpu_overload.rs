@@ -22,7 +22,10 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("cpu_overload.rs"),
     needs: &["switches"],
     thresholds: &[MATTERS, FULL, BUSY, QUEUE],
-    fixtures: Fixtures { positive: "over_cpu_x3_c2/perf.data", negative: "healthy_cpu_threads_c4/perf.data" },
+    fixtures: Fixtures {
+        positive: "over_cpu_x3_c2/perf.data",
+        negative: "healthy_cpu_threads_c4/perf.data",
+    },
 };
 
 /// Also that of [`crate::metrics`].
@@ -57,27 +60,44 @@ fn check(facts: &Facts<'_>) -> Finding {
     let full = (full_ns as f64 * cpus * 100.0 / facts.ledger.ns("busy").max(1) as f64).min(100.0);
     let queue = queue_milli as f64 / 1000.0 / cpus;
     let lost = facts.ready.min(facts.capacity);
-    let summary = format!("no CPU is idle for {of_time:.0} % of the time, when {:.1} threads want {cpus} CPUs", queue * cpus);
+    let summary = format!(
+        "no CPU is idle for {of_time:.0} % of the time, when {:.1} threads want {cpus} CPUs",
+        queue * cpus
+    );
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
         Evidence::of("CPUs busy", facts.busy(), "% of accounted time", "ledger busy"),
         Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
-        Evidence::of("CPU time used then", full, "% of all", "run queue").against(facts.limit(&FULL)),
-        Evidence::of("threads running or ready then, per CPU", queue, "threads", "run queue").against(facts.limit(&QUEUE)),
-        Evidence::of("the same, all along", facts.queue / cpus, "threads", "run queue").against(facts.limit(&QUEUE)),
-        Evidence::of("CPU time that ready threads lacked", facts.pct(facts.ready), "% of capacity", "procs runnable"),
+        Evidence::of("CPU time used then", full, "% of all", "run queue")
+            .against(facts.limit(&FULL)),
+        Evidence::of("threads running or ready then, per CPU", queue, "threads", "run queue")
+            .against(facts.limit(&QUEUE)),
+        Evidence::of("the same, all along", facts.queue / cpus, "threads", "run queue")
+            .against(facts.limit(&QUEUE)),
+        Evidence::of(
+            "CPU time that ready threads lacked",
+            facts.pct(facts.ready),
+            "% of capacity",
+            "procs runnable",
+        ),
     ];
     let all_along = facts.queue / cpus;
     f.ruled_out = if all_along >= facts.limit(&QUEUE) {
         None
     } else if full < facts.limit(&FULL) {
-        Some(format!("CPUs are only {:.0} % busy, all of them {of_time:.0} % of the time", facts.busy()))
+        Some(format!(
+            "CPUs are only {:.0} % busy, all of them {of_time:.0} % of the time",
+            facts.busy()
+        ))
     } else if queue < facts.limit(&QUEUE) {
         Some(format!("only {queue:.2} threads per CPU run or want to"))
     } else {
         None
     };
-    f.culprits = facts.workers.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect();
-    f.advice = vec!["run fewer threads at a time, or add CPUs: the CPUs do useful work all the time".to_owned()];
+    f.culprits =
+        facts.workers.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect();
+    f.advice = vec![
+        "run fewer threads at a time, or add CPUs: the CPUs do useful work all the time".to_owned(),
+    ];
     f
 }

@@ -47,7 +47,10 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
     thresholds: &[MATTERS, SLOWER, CPI, COVERED, SHORT, LONG],
-    fixtures: Fixtures { positive: "figures/bandwidth.toml", negative: "host_falseshare_n2/perf.data" },
+    fixtures: Fixtures {
+        positive: "figures/bandwidth.toml",
+        negative: "host_falseshare_n2/perf.data",
+    },
 };
 
 /// Also that of [`crate::metrics`].
@@ -72,7 +75,12 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     let total = counts(facts.analysis);
     let cpi = total.per_instruction(1);
     let Some(best) = found.first() else {
-        let mut f = finding(facts, &RULE, 0, "nothing to compare the speed of the application's code with".to_owned());
+        let mut f = finding(
+            facts,
+            &RULE,
+            0,
+            "nothing to compare the speed of the application's code with".to_owned(),
+        );
         f.ruled_out = Some(format!("not judged: {}", missing(facts, cpi)));
         f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
         return f;
@@ -80,32 +88,65 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     let lost = best.lost_ns.max(0.0) as u64;
     let slower = (best.times() - 1.0) * 100.0;
     let mut f = finding(facts, &RULE, lost, summary(facts, best, lost));
-    f.evidence.push(Evidence::of(best.source.metric(), slower, "% more", best.source.place()).against(facts.limit(&SLOWER)));
-    f.evidence
-        .push(Evidence::of("CPU time beyond that", facts.pct(lost), "% of capacity", best.source.place()).against(facts.limit(&MATTERS)));
+    f.evidence.push(
+        Evidence::of(best.source.metric(), slower, "% more", best.source.place())
+            .against(facts.limit(&SLOWER)),
+    );
+    f.evidence.push(
+        Evidence::of("CPU time beyond that", facts.pct(lost), "% of capacity", best.source.place())
+            .against(facts.limit(&MATTERS)),
+    );
     let user = facts.ledger.ns("busy/user").max(1) as f64;
     f.evidence.push(
-        Evidence::of("like work compared", (best.covered_ns * 100.0 / user).min(100.0), "% of application code", best.source.place())
-            .against(facts.limit(&COVERED)),
+        Evidence::of(
+            "like work compared",
+            (best.covered_ns * 100.0 / user).min(100.0),
+            "% of application code",
+            best.source.place(),
+        )
+        .against(facts.limit(&COVERED)),
     );
     f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
     let thousands = total.instructions as f64 / 1000.0;
     if total.misses > 0 && thousands > 0.0 {
-        f.evidence.push(Evidence::of("cache misses per 1000 instructions", total.misses as f64 / thousands, "misses", "counters"));
+        f.evidence.push(Evidence::of(
+            "cache misses per 1000 instructions",
+            total.misses as f64 / thousands,
+            "misses",
+            "counters",
+        ));
     }
     if total.stalled > 0 && total.cycles > 0 {
         let stalled = total.stalled as f64 * 100.0 / total.cycles as f64;
-        f.evidence.push(Evidence::of("cycles in which execution waited", stalled, "% of cycles", "counters"));
+        f.evidence.push(Evidence::of(
+            "cycles in which execution waited",
+            stalled,
+            "% of cycles",
+            "counters",
+        ));
     }
     for other in &found[1..] {
-        f.evidence.push(Evidence::of(other.source.metric(), (other.times() - 1.0) * 100.0, "% more", other.source.place()));
+        f.evidence.push(Evidence::of(
+            other.source.metric(),
+            (other.times() - 1.0) * 100.0,
+            "% more",
+            other.source.place(),
+        ));
     }
     let by_counters = matches!(best.source, Source::Counters | Source::BaselineCounters);
     if slower < facts.limit(&SLOWER) {
-        let memory = if cpi.is_some_and(|c| c >= facts.limit(&CPI)) { ": bound by memory perhaps, but not by company" } else { "" };
-        f.ruled_out = Some(format!("like work takes {:.0} % longer with more CPUs busy{memory}", slower.max(0.0)));
+        let memory = if cpi.is_some_and(|c| c >= facts.limit(&CPI)) {
+            ": bound by memory perhaps, but not by company"
+        } else {
+            ""
+        };
+        f.ruled_out = Some(format!(
+            "like work takes {:.0} % longer with more CPUs busy{memory}",
+            slower.max(0.0)
+        ));
     } else if by_counters && let Some(cpi) = cpi.filter(|&c| c < facts.limit(&CPI)) {
-        f.ruled_out = Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
+        f.ruled_out =
+            Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }
     f.culprits = culprits(facts, best);
     f.advice = advice();
@@ -113,7 +154,8 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
 }
 
 fn cycles(facts: &Facts<'_>, cpi: f64) -> Evidence {
-    Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters").against(facts.limit(&CPI))
+    Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters")
+        .against(facts.limit(&CPI))
 }
 
 fn summary(facts: &Facts<'_>, s: &Slowdown, lost: u64) -> String {
@@ -122,8 +164,12 @@ fn summary(facts: &Facts<'_>, s: &Slowdown, lost: u64) -> String {
         Source::BaselineCounters | Source::BaselineStretches => "in the baseline",
     };
     let what = match s.source {
-        Source::Counters | Source::BaselineCounters => "application code takes {} times the cycles per instruction that it takes",
-        Source::Stretches | Source::BaselineStretches => "application code takes {} times as long between system calls as",
+        Source::Counters | Source::BaselineCounters => {
+            "application code takes {} times the cycles per instruction that it takes"
+        }
+        Source::Stretches | Source::BaselineStretches => {
+            "application code takes {} times as long between system calls as"
+        }
     };
     format!(
         "{} {against}: {:.1} of {} CPUs are lost to memory, caches or the other half of a core",
@@ -134,25 +180,30 @@ fn summary(facts: &Facts<'_>, s: &Slowdown, lost: u64) -> String {
 }
 
 /// Records what this rule wants; the counters need a machine that lets perf have them.
-const RECORD: &str = "perf record -a -e cycles:u,instructions:u -e 'sched:sched_*' -e 'raw_syscalls:*' -- sleep 10";
+const RECORD: &str =
+    "perf record -a -e cycles:u,instructions:u -e 'sched:sched_*' -e 'raw_syscalls:*' -- sleep 10";
 
 /// Why nothing can be said, and what would help.
 fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
     match cpi {
         Some(cpi) => {
-            let memory = if cpi >= facts.limit(&CPI) { "bound by memory perhaps, but" } else { "and" };
+            let memory =
+                if cpi >= facts.limit(&CPI) { "bound by memory perhaps, but" } else { "and" };
             format!(
                 "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs busy and with many: \
                  give a baseline of the same work on fewer CPUs (--baseline TRACE)"
             )
         }
-        None => format!("no counters, and too little like work both with few CPUs busy and with many: {RECORD}"),
+        None => format!(
+            "no counters, and too little like work both with few CPUs busy and with many: {RECORD}"
+        ),
     }
 }
 
 /// The threads that lose most.
 fn culprits(facts: &Facts<'_>, s: &Slowdown) -> Vec<Culprit> {
-    let mut by: Vec<_> = s.by.iter().filter(|b| *b.1 >= 1.0).map(|(&slot, &ns)| (slot, ns as u64)).collect();
+    let mut by: Vec<_> =
+        s.by.iter().filter(|b| *b.1 >= 1.0).map(|(&slot, &ns)| (slot, ns as u64)).collect();
     by.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
     by.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect()
 }

@@ -27,7 +27,10 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("io_bound.rs"),
     needs: &["switches", "syscalls"],
     thresholds: &[MATTERS, MOSTLY, FLOOR],
-    fixtures: Fixtures { positive: "io_disk_perf_c4/perf.data", negative: "ser_flock_c4/perf.data" },
+    fixtures: Fixtures {
+        positive: "io_disk_perf_c4/perf.data",
+        negative: "ser_flock_c4/perf.data",
+    },
 };
 
 const MOSTLY: Threshold = Threshold {
@@ -63,12 +66,25 @@ fn check(facts: &Facts<'_>) -> Finding {
         f.ruled_out = None;
     }
     f.evidence = vec![
-        Evidence::of("idle while threads waited for I/O", facts.pct(idle), "% of capacity", "ledger idle/io")
-            .against(facts.limit(&MATTERS)),
-        Evidence::of("the same, of the capacity that had work", part, "%", "ledger").against(facts.limit(&MOSTLY)),
-        Evidence::of("threads asleep for it, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
+        Evidence::of(
+            "idle while threads waited for I/O",
+            facts.pct(idle),
+            "% of capacity",
+            "ledger idle/io",
+        )
+        .against(facts.limit(&MATTERS)),
+        Evidence::of("the same, of the capacity that had work", part, "%", "ledger")
+            .against(facts.limit(&MOSTLY)),
+        Evidence::of(
+            "threads asleep for it, on average",
+            waited as f64 / facts.wall.max(1) as f64,
+            "threads",
+            "waits",
+        ),
     ];
     f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
-    f.advice = vec!["look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned()];
+    f.advice = vec![
+        "look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned(),
+    ];
     f
 }

@@ -9,13 +9,13 @@
 //!   rwsems, test-and-set spinlocks in guests), but it cannot hide that calls begun in company cost
 //!   more than those begun alone, and that calls under one lock never end close together.
 //!
-//! Where the application's own code takes many times its typical time too, a hypervisor or something
-//! unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls that differ in
-//! size, but not by company, are not contended.
+//! Where the application's own code takes many times its typical time too, a hypervisor or
+//! something unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls
+//! that differ in size, but not by company, are not contended.
 //!
-//! Calls that applications use to wait for each other (semaphores, queues, file locks, futexes) count
-//! here only where threads burn more time in them than they sleep for each other; else they are left
-//! to application-serialization and thread-serialization.
+//! Calls that applications use to wait for each other (semaphores, queues, file locks, futexes)
+//! count here only where threads burn more time in them than they sleep for each other; else they
+//! are left to application-serialization and thread-serialization.
 //!
 //! # What it cannot tell
 //! A call may also cost more in company because of memory bandwidth, shared cache lines, or a
@@ -43,19 +43,27 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("kernel_lock_conflict.rs"),
     needs: &["switches", "syscalls"],
     thresholds: &[MATTERS],
-    fixtures: Fixtures { positive: "ser_append_case2_c2/perf.data", negative: "ser_flock_c4/perf.data" },
+    fixtures: Fixtures {
+        positive: "ser_append_case2_c2/perf.data",
+        negative: "ser_flock_c4/perf.data",
+    },
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/kernel-locks");
     let (waited, by_call) = facts.waiting_for(Cause::KernelLock);
-    let spinning: Vec<&Contended> = facts.contended.iter().filter(|c| !facts.sleeps_for_others(c)).collect();
+    let spinning: Vec<&Contended> =
+        facts.contended.iter().filter(|c| !facts.sleeps_for_others(c)).collect();
     let excess: u64 = spinning.iter().map(|c| c.lost_ns).sum();
     // Lockdep's events show more waits than the contention events that the ledger counts.
     let locks = facts.analysis.locks(LockBy::Lock);
     let named = |r: &LockRow| r.spin_ns.unwrap_or(0) + r.block_ns.unwrap_or(0);
-    let hottest = locks.iter().max_by_key(|r| (named(r), std::cmp::Reverse(&r.address))).filter(|r| facts.pct(named(r)) >= 1.0);
-    let seen = facts.ledger.ns("busy/kernel/lock-spin").max(locks.iter().filter_map(|r| r.spin_ns).sum());
+    let hottest = locks
+        .iter()
+        .max_by_key(|r| (named(r), std::cmp::Reverse(&r.address)))
+        .filter(|r| facts.pct(named(r)) >= 1.0);
+    let seen =
+        facts.ledger.ns("busy/kernel/lock-spin").max(locks.iter().filter_map(|r| r.spin_ns).sum());
     // On one CPU nobody spins for another.
     let spin = if facts.analysis.cpus > 1 { excess.max(seen) } else { 0 };
     let lost = idle + spin;
@@ -86,12 +94,37 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of("idle while threads slept for kernel locks", facts.pct(idle), "% of capacity", "ledger idle/kernel-locks"),
-        Evidence::of("CPU time of system calls beyond their own work", facts.pct(excess), "% of capacity", "costs of like calls"),
-        Evidence::of("spinning that events of locks show", facts.pct(seen), "% of capacity", "ledger busy/kernel/lock-spin, locks"),
-        Evidence::of("sleeping and the larger of the two together", facts.pct(lost), "% of capacity", "ledger")
-            .against(facts.limit(&MATTERS)),
-        Evidence::of("threads asleep for kernel locks, on average", waited as f64 / wall, "threads", "waits"),
+        Evidence::of(
+            "idle while threads slept for kernel locks",
+            facts.pct(idle),
+            "% of capacity",
+            "ledger idle/kernel-locks",
+        ),
+        Evidence::of(
+            "CPU time of system calls beyond their own work",
+            facts.pct(excess),
+            "% of capacity",
+            "costs of like calls",
+        ),
+        Evidence::of(
+            "spinning that events of locks show",
+            facts.pct(seen),
+            "% of capacity",
+            "ledger busy/kernel/lock-spin, locks",
+        ),
+        Evidence::of(
+            "sleeping and the larger of the two together",
+            facts.pct(lost),
+            "% of capacity",
+            "ledger",
+        )
+        .against(facts.limit(&MATTERS)),
+        Evidence::of(
+            "threads asleep for kernel locks, on average",
+            waited as f64 / wall,
+            "threads",
+            "waits",
+        ),
     ];
     for c in spinning.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= 1.0) {
         f.evidence.push(Evidence::of(
@@ -102,18 +135,42 @@ fn check(facts: &Facts<'_>) -> Finding {
         ));
         if let Some(pct) = c.company_pct {
             let metric = format!("{}: begun with others in the kernel, against alone", c.name);
-            f.evidence.push(Evidence::of(metric, pct as f64 / 100.0, "times", "costs of like calls"));
+            f.evidence.push(Evidence::of(
+                metric,
+                pct as f64 / 100.0,
+                "times",
+                "costs of like calls",
+            ));
         }
         if let Some(e) = c.exclusion {
-            let metric = format!("{}: ends of two threads within half a call, {:.0} expected by chance", c.name, e.expected);
-            f.evidence.push(Evidence::of(metric, e.observed.round(), "ends", "gaps between ends of calls"));
+            let metric = format!(
+                "{}: ends of two threads within half a call, {:.0} expected by chance",
+                c.name, e.expected
+            );
+            f.evidence.push(Evidence::of(
+                metric,
+                e.observed.round(),
+                "ends",
+                "gaps between ends of calls",
+            ));
         }
     }
     if spin > 0 {
-        f.evidence.push(Evidence::of("application code: mean stretch against typical", facts.stretch, "times", "stretches between calls"));
+        f.evidence.push(Evidence::of(
+            "application code: mean stretch against typical",
+            facts.stretch,
+            "times",
+            "stretches between calls",
+        ));
     }
     f.culprits = hottest
-        .map(|r| Culprit { kind: "lock", id: lock_address(r).unwrap_or_default(), name: lock_name(r), ns: named(r), ..Culprit::default() })
+        .map(|r| Culprit {
+            kind: "lock",
+            id: lock_address(r).unwrap_or_default(),
+            name: lock_name(r),
+            ns: named(r),
+            ..Culprit::default()
+        })
         .into_iter()
         .collect();
     // One line a call: what it burns or what its threads sleep, whichever is more.
@@ -131,7 +188,11 @@ fn check(facts: &Facts<'_>) -> Finding {
 }
 
 fn lock_name(row: &LockRow) -> String {
-    row.name.clone().flatten().or_else(|| lock_address(row)).unwrap_or_else(|| "one without a name".to_owned())
+    row.name
+        .clone()
+        .flatten()
+        .or_else(|| lock_address(row))
+        .unwrap_or_else(|| "one without a name".to_owned())
 }
 
 fn lock_address(row: &LockRow) -> Option<String> {
@@ -139,5 +200,9 @@ fn lock_address(row: &LockRow) -> Option<String> {
 }
 
 fn micros(ns: u64) -> String {
-    if ns >= 10_000_000 { format!("{} ms", ns / 1_000_000) } else { format!("{:.1} us", ns as f64 / 1000.0) }
+    if ns >= 10_000_000 {
+        format!("{} ms", ns / 1_000_000)
+    } else {
+        format!("{:.1} us", ns as f64 / 1000.0)
+    }
 }

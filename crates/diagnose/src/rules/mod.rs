@@ -15,7 +15,9 @@ mod workload_imbalance;
 
 pub(crate) use cpu_overload::{BUSY, QUEUE};
 pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
-pub(crate) use hardware_bandwidth::{CPI, SLOWER, advice as hardware_advice, check as hardware_bandwidth};
+pub(crate) use hardware_bandwidth::{
+    CPI, SLOWER, advice as hardware_advice, check as hardware_bandwidth,
+};
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
 pub(crate) use workload_imbalance::DOMINANT;
 
@@ -56,7 +58,9 @@ impl Rule {
     /// The manual page: Markdown, its first line a sentence that says what the rule is about.
     pub fn manual(&self) -> String {
         let lines = self.file.lines().take_while(|l| l.starts_with("//!"));
-        lines.map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n").collect()
+        lines
+            .map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n")
+            .collect()
     }
 
     /// The first paragraph of the manual page, on one line.
@@ -152,7 +156,9 @@ fn finding(facts: &Facts<'_>, rule: &Rule, lost: u64, summary: String) -> Findin
         summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
-        ruled_out: (pct < matters).then(|| format!("costs {pct:.1} % of capacity; below {matters} % nothing is worth changing")),
+        ruled_out: (pct < matters).then(|| {
+            format!("costs {pct:.1} % of capacity; below {matters} % nothing is worth changing")
+        }),
         advice: Vec::new(),
     }
 }

@@ -29,7 +29,10 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("mp_up_overhead.rs"),
     needs: &["switches", "syscalls"],
     thresholds: &[OVERHEAD, KERNEL],
-    fixtures: Fixtures { positive: "figures/mp-up.toml", negative: "ser_append_case2_c2/perf.data" },
+    fixtures: Fixtures {
+        positive: "figures/mp-up.toml",
+        negative: "ser_append_case2_c2/perf.data",
+    },
 };
 
 /// Also that of [`crate::metrics`].
@@ -59,40 +62,69 @@ fn alone(a: &Analysis, nr: u32) -> Option<(u64, u64)> {
 
 fn check(facts: &Facts<'_>) -> Finding {
     let Some(base) = facts.baseline else {
-        let mut f = finding(facts, &RULE, 0, "needs a trace of the same work on one CPU to compare with".to_owned());
+        let mut f = finding(
+            facts,
+            &RULE,
+            0,
+            "needs a trace of the same work on one CPU to compare with".to_owned(),
+        );
         f.ruled_out = Some("not judged: no baseline given (--baseline TRACE)".to_owned());
         return f;
     };
     let mut calls: Vec<(String, u32, i128, f64)> = Vec::new();
     let (mut now, mut then) = (0u128, 0u128);
     for call in &facts.calls {
-        let (Some((typical, n)), Some((base, _))) = (alone(facts.analysis, call.nr), alone(base, call.nr)) else { continue };
+        let (Some((typical, n)), Some((base, _))) =
+            (alone(facts.analysis, call.nr), alone(base, call.nr))
+        else {
+            continue;
+        };
         // What these calls cost, and would have cost at the baseline's price.
         let (ns, expected) = (typical as u128 * n as u128, base as u128 * n as u128);
         now += ns;
         then += expected;
-        calls.push((call.name.clone(), call.nr, ns as i128 - expected as i128, ns as f64 / expected.max(1) as f64));
+        calls.push((
+            call.name.clone(),
+            call.nr,
+            ns as i128 - expected as i128,
+            ns as f64 / expected.max(1) as f64,
+        ));
     }
     calls.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
     let lost = now.saturating_sub(then) as u64;
     let overhead = if then == 0 { 0.0 } else { (now as f64 / then as f64 - 1.0) * 100.0 };
     let kernel = facts.node("busy/kernel");
-    let summary =
-        format!("system calls made alone cost {overhead:.1} % more than in the baseline; the kernel takes {kernel:.0} % of capacity");
+    let summary = format!(
+        "system calls made alone cost {overhead:.1} % more than in the baseline; the kernel takes {kernel:.0} % of capacity"
+    );
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of("CPU time of system calls beyond the baseline's", overhead, "%", "syscalls against baseline")
-            .against(facts.limit(&OVERHEAD)),
-        Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel").against(facts.limit(&KERNEL)),
+        Evidence::of(
+            "CPU time of system calls beyond the baseline's",
+            overhead,
+            "%",
+            "syscalls against baseline",
+        )
+        .against(facts.limit(&OVERHEAD)),
+        Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel")
+            .against(facts.limit(&KERNEL)),
         Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
     ];
     for (name, _, _, ratio) in calls.iter().take(3) {
-        f.evidence.push(Evidence::of(format!("{name}: cost against the baseline"), *ratio, "times", "syscalls against baseline"));
+        f.evidence.push(Evidence::of(
+            format!("{name}: cost against the baseline"),
+            *ratio,
+            "times",
+            "syscalls against baseline",
+        ));
     }
     f.ruled_out = if then == 0 {
         Some("no system call occurs often enough in both traces".to_owned())
     } else if overhead < facts.limit(&OVERHEAD) {
-        Some(format!("system calls cost {overhead:.1} % more than in the baseline; below {} % that is noise", facts.limit(&OVERHEAD)))
+        Some(format!(
+            "system calls cost {overhead:.1} % more than in the baseline; below {} % that is noise",
+            facts.limit(&OVERHEAD)
+        ))
     } else if kernel < facts.limit(&KERNEL) {
         Some(format!("the kernel takes only {kernel:.0} % of capacity"))
     } else {
@@ -102,8 +134,17 @@ fn check(facts: &Facts<'_>) -> Finding {
         .iter()
         .take(3)
         .filter(|c| c.2 > 0)
-        .map(|(name, nr, ns, _)| Culprit { kind: "syscall", id: nr.to_string(), name: name.clone(), ns: *ns as u64, ..Culprit::default() })
+        .map(|(name, nr, ns, _)| Culprit {
+            kind: "syscall",
+            id: nr.to_string(),
+            name: name.clone(),
+            ns: *ns as u64,
+            ..Culprit::default()
+        })
         .collect();
-    f.advice = vec!["fewer, larger system calls; otherwise this is the price of a multiprocessor kernel".to_owned()];
+    f.advice = vec![
+        "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
+            .to_owned(),
+    ];
     f
 }

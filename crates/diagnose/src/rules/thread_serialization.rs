@@ -29,7 +29,10 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("thread_serialization.rs"),
     needs: &["switches", "syscalls"],
     thresholds: &[MATTERS],
-    fixtures: Fixtures { positive: "thr_mutex_perfz_c8/perf.data", negative: "ser_semop_perf_c8/perf.data" },
+    fixtures: Fixtures {
+        positive: "thr_mutex_perfz_c8/perf.data",
+        negative: "ser_semop_perf_c8/perf.data",
+    },
 };
 
 fn library(kind: WaitKind) -> bool {
@@ -40,7 +43,11 @@ fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.ledger.ns("idle/thread-sync");
     let (waited, by_call) = facts.waiting_for(Cause::ThreadSync);
     let behind_a_server = facts.ledger.ns("idle/one-server") > idle;
-    let cpu = if behind_a_server || facts.kernel_contends_in(library) { 0 } else { facts.cpu_in(library) };
+    let cpu = if behind_a_server || facts.kernel_contends_in(library) {
+        0
+    } else {
+        facts.cpu_in(library)
+    };
     let lost = idle + cpu;
     let summary = if waited + cpu == 0 {
         "no thread waits in the threads library".to_owned()
@@ -55,10 +62,20 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut f = finding(facts, &RULE, lost, summary);
     let (wakers, most) = facts.wakers(Cause::ThreadSync);
     f.evidence = vec![
-        Evidence::of("idle while threads waited in futex calls", facts.pct(idle), "% of capacity", "ledger idle/thread-sync")
-            .against(facts.limit(&MATTERS)),
+        Evidence::of(
+            "idle while threads waited in futex calls",
+            facts.pct(idle),
+            "% of capacity",
+            "ledger idle/thread-sync",
+        )
+        .against(facts.limit(&MATTERS)),
         Evidence::of("CPU time inside futex calls", facts.pct(cpu), "% of capacity", "syscalls"),
-        Evidence::of("threads asleep in them, on average", waited as f64 / facts.wall.max(1) as f64, "threads", "waits"),
+        Evidence::of(
+            "threads asleep in them, on average",
+            waited as f64 / facts.wall.max(1) as f64,
+            "threads",
+            "waits",
+        ),
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups").against(60.0),
     ];

@@ -32,7 +32,10 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("workload_imbalance.rs"),
     needs: &["switches"],
     thresholds: &[MATTERS, DOMINANT, BOUND],
-    fixtures: Fixtures { positive: "imb_server_c4/perf.data", negative: "ser_semop_perf_c8/perf.data" },
+    fixtures: Fixtures {
+        positive: "imb_server_c4/perf.data",
+        negative: "ser_semop_perf_c8/perf.data",
+    },
 };
 
 /// Also that of [`crate::metrics`].
@@ -51,8 +54,8 @@ const BOUND: Threshold = Threshold {
     source: "above what wake-ups cost, each of which leaves a CPU idle beside a ready thread for a moment: up to 29 % in guests; programs bound to one of eight CPUs lose 80 %",
 };
 
-/// Where few threads run all the time, all work keeps half of the CPUs busy at most; and what recorders
-/// and daemons add, in per cent of one CPU.
+/// Where few threads run all the time, all work keeps half of the CPUs busy at most; and what
+/// recorders and daemons add, in per cent of one CPU.
 const DAEMONS_PCT: u64 = 15;
 
 fn check(facts: &Facts<'_>) -> Finding {
@@ -60,10 +63,12 @@ fn check(facts: &Facts<'_>) -> Finding {
     let waiting_for_cpu = facts.ledger.ns("idle/scheduler");
     // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
     let bound = waiting_for_cpu.min(facts.queued);
-    let bound = if facts.pct(bound) >= facts.limit(&BOUND) && !confined_driver(facts) { bound } else { 0 };
+    let bound =
+        if facts.pct(bound) >= facts.limit(&BOUND) && !confined_driver(facts) { bound } else { 0 };
     let longest = facts.workers.first().copied();
     let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(facts.wall / 3 * 2);
-    let dominates = |w: &&(Slot, Nanos)| w.1 as f64 * 100.0 >= facts.limit(&DOMINANT) * life(w.0) as f64;
+    let dominates =
+        |w: &&(Slot, Nanos)| w.1 as f64 * 100.0 >= facts.limit(&DOMINANT) * life(w.0) as f64;
     let dominant = facts.workers.iter().find(dominates).copied();
     // Where as many threads run all the time as keep more than half of the CPUs busy, the work
     // is spread; a CPU or two to spare are no imbalance.
@@ -72,10 +77,16 @@ fn check(facts: &Facts<'_>) -> Finding {
     // rest is the beginning and the end of the recording.
     let (full_ns, _) = facts.analysis.full();
     let half = facts.ledger.ns("busy") <= facts.capacity / 2 + facts.wall / 100 * DAEMONS_PCT;
-    let few = (1..=facts.analysis.cpus as usize / 2).contains(&busy_threads) && half && full_ns < facts.wall / 4;
+    let few = (1..=facts.analysis.cpus as usize / 2).contains(&busy_threads)
+        && half
+        && full_ns < facts.wall / 4;
     let alone = if few { facts.ledger.ns("idle/no-work") } else { 0 };
     // What the clients burn in the calls they wait in is part of the price of the one server.
-    let calls = if facts.pct(served) >= facts.limit(&MATTERS) { facts.cpu_in(WaitKind::takes_turns) } else { 0 };
+    let calls = if facts.pct(served) >= facts.limit(&MATTERS) {
+        facts.cpu_in(WaitKind::takes_turns)
+    } else {
+        0
+    };
     let elsewhere = if facts.tasks_only() && facts.workers.len() == 1 && dominant.is_some() {
         // Only this program was recorded: whatever the other CPUs did, it could not use them.
         facts.ledger.ns("unaccounted")
@@ -116,8 +127,13 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of("idle while others waited for one busy thread", facts.pct(served), "% of capacity", "ledger idle/one-server")
-            .against(facts.limit(&MATTERS)),
+        Evidence::of(
+            "idle while others waited for one busy thread",
+            facts.pct(served),
+            "% of capacity",
+            "ledger idle/one-server",
+        )
+        .against(facts.limit(&MATTERS)),
         Evidence::of(
             "idle while ready threads waited for other CPUs",
             facts.node("idle/scheduler"),
@@ -131,21 +147,46 @@ fn check(facts: &Facts<'_>) -> Finding {
             "threads",
             "procs runnable",
         ),
-        Evidence::of("idle without any waiting thread", facts.node("idle/no-work"), "% of capacity", "ledger idle/no-work"),
+        Evidence::of(
+            "idle without any waiting thread",
+            facts.node("idle/no-work"),
+            "% of capacity",
+            "ledger idle/no-work",
+        ),
     ];
     if let Some((slot, ns)) = longest {
         let metric = format!("longest running thread: {}", facts.name(slot));
         f.evidence.push(
-            Evidence::of(metric, ns as f64 * 100.0 / life(slot).max(1) as f64, "% of its life", "procs").against(facts.limit(&DOMINANT)),
+            Evidence::of(
+                metric,
+                ns as f64 * 100.0 / life(slot).max(1) as f64,
+                "% of its life",
+                "procs",
+            )
+            .against(facts.limit(&DOMINANT)),
         );
     }
     if let Some(server) = facts.server {
         let part = server.ended_wait_ns as f64 * 100.0 / server.all_wait_ns.max(1) as f64;
-        f.evidence.push(Evidence::of(format!("waiting time ended by {}", facts.name(server.slot)), part, "%", "wake-ups").against(60.0));
+        f.evidence.push(
+            Evidence::of(
+                format!("waiting time ended by {}", facts.name(server.slot)),
+                part,
+                "%",
+                "wake-ups",
+            )
+            .against(60.0),
+        );
     }
-    f.culprits.extend(culprit.map(|slot| facts.culprit("thread", slot, facts.thread(slot).running_ns)));
+    f.culprits
+        .extend(culprit.map(|slot| facts.culprit("thread", slot, facts.thread(slot).running_ns)));
     if elsewhere > 0 {
-        f.evidence.push(Evidence::of("recorded threads with work", facts.workers.len() as f64, "threads", "procs"));
+        f.evidence.push(Evidence::of(
+            "recorded threads with work",
+            facts.workers.len() as f64,
+            "threads",
+            "procs",
+        ));
     }
     f.advice = if served >= bound.max(alone) {
         vec!["split the server into independent processes or threads, so that more than one CPU can serve".to_owned()]

@@ -69,7 +69,11 @@ pub(super) fn lockdep(body: &[u8], acquire: bool, cx: &mut Context<'_>) -> Optio
             }
         }
     }
-    Some(Lockdep { lock, name: cx.name((lock >> 4) as u32, without_address(trim_end(name))), flags })
+    Some(Lockdep {
+        lock,
+        name: cx.name((lock >> 4) as u32, without_address(trim_end(name))),
+        flags,
+    })
 }
 
 fn lockdep_raw(body: &[u8], cx: &mut Context<'_>) -> Option<Lockdep> {

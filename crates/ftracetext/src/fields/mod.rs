@@ -37,15 +37,34 @@ pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Opti
     match entry.kind {
         Kind::Other => Some(What::Other),
         Kind::Switch => sched::switch(body, cx),
-        Kind::Waking => sched::wake(body, cx).map(|w| What::Waking { tid: w.tid, comm: w.comm, prio: w.prio, target: w.target }),
-        Kind::Wakeup => sched::wake(body, cx).map(|w| What::Wakeup { tid: w.tid, comm: w.comm, prio: w.prio, target: w.target }),
-        Kind::WakeupNew => sched::wake(body, cx).map(|w| What::WakeupNew { tid: w.tid, comm: w.comm, prio: w.prio, target: w.target }),
+        Kind::Waking => sched::wake(body, cx).map(|w| What::Waking {
+            tid: w.tid,
+            comm: w.comm,
+            prio: w.prio,
+            target: w.target,
+        }),
+        Kind::Wakeup => sched::wake(body, cx).map(|w| What::Wakeup {
+            tid: w.tid,
+            comm: w.comm,
+            prio: w.prio,
+            target: w.target,
+        }),
+        Kind::WakeupNew => sched::wake(body, cx).map(|w| What::WakeupNew {
+            tid: w.tid,
+            comm: w.comm,
+            prio: w.prio,
+            target: w.target,
+        }),
         Kind::Migrate => sched::migrate(body),
         Kind::Fork => sched::fork(body, cx),
         Kind::Exec => sched::exec(body, cx),
         Kind::Exit => sched::exit(body, cx),
-        Kind::StatRuntime => sched::stat(body, b"runtime=").map(|(tid, runtime)| What::StatRuntime { tid, runtime }),
-        Kind::StatDelay(kind) => sched::stat(body, b"delay=").map(|(tid, delay)| What::StatDelay { kind, tid, delay }),
+        Kind::StatRuntime => {
+            sched::stat(body, b"runtime=").map(|(tid, runtime)| What::StatRuntime { tid, runtime })
+        }
+        Kind::StatDelay(kind) => {
+            sched::stat(body, b"delay=").map(|(tid, delay)| What::StatDelay { kind, tid, delay })
+        }
         Kind::PiSetPrio => sched::pi_setprio(body),
         Kind::SysEnter => syscall::enter(body, cx),
         Kind::SysExit => syscall::exit(body),
@@ -61,24 +80,42 @@ pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Opti
         Kind::SoftirqRaise => Some(What::SoftirqRaise { vec: u32_of(body, b"vec=")? }),
         Kind::SoftirqEntry => Some(What::SoftirqEntry { vec: u32_of(body, b"vec=")? }),
         Kind::SoftirqExit => Some(What::SoftirqExit { vec: u32_of(body, b"vec=")? }),
-        Kind::WorkQueue => irq::work(body, cx).map(|w| What::WorkQueue { work: w.work, function: w.function, name: w.name }),
-        Kind::WorkStart => irq::work(body, cx).map(|w| What::WorkStart { work: w.work, function: w.function, name: w.name }),
+        Kind::WorkQueue => irq::work(body, cx).map(|w| What::WorkQueue {
+            work: w.work,
+            function: w.function,
+            name: w.name,
+        }),
+        Kind::WorkStart => irq::work(body, cx).map(|w| What::WorkStart {
+            work: w.work,
+            function: w.function,
+            name: w.name,
+        }),
         Kind::WorkEnd => irq::work_address(body).map(|work| What::WorkEnd { work }),
         Kind::PageFaultUser => irq::page_fault(body, true),
         Kind::PageFaultKernel => irq::page_fault(body, false),
         Kind::ContentionBegin => lock::contention_begin(body),
         Kind::ContentionEnd => lock::contention_end(body),
-        Kind::LockAcquire => lock::lockdep(body, true, cx).map(|l| What::LockAcquire { lock: l.lock, name: l.name, flags: l.flags }),
-        Kind::LockContended => lock::lockdep(body, false, cx).map(|l| What::LockContended { lock: l.lock, name: l.name }),
-        Kind::LockAcquired => lock::lockdep(body, false, cx).map(|l| What::LockAcquired { lock: l.lock, name: l.name }),
-        Kind::LockRelease => lock::lockdep(body, false, cx).map(|l| What::LockRelease { lock: l.lock, name: l.name }),
+        Kind::LockAcquire => lock::lockdep(body, true, cx).map(|l| What::LockAcquire {
+            lock: l.lock,
+            name: l.name,
+            flags: l.flags,
+        }),
+        Kind::LockContended => lock::lockdep(body, false, cx)
+            .map(|l| What::LockContended { lock: l.lock, name: l.name }),
+        Kind::LockAcquired => lock::lockdep(body, false, cx)
+            .map(|l| What::LockAcquired { lock: l.lock, name: l.name }),
+        Kind::LockRelease => {
+            lock::lockdep(body, false, cx).map(|l| What::LockRelease { lock: l.lock, name: l.name })
+        }
         Kind::CpuIdle => {
             let mut k = Keys::new(body);
             let state = k.int(b"state=")? as u32;
             Some(What::CpuIdle { state, cpu: cpu(k.int(b"cpu_id=")?) })
         }
         // The address on the same line, if there is one, is the caller's to keep.
-        Kind::Sample => Some(What::Sample { period: line.period.unwrap_or(1), stack: StackRef::NONE }),
+        Kind::Sample => {
+            Some(What::Sample { period: line.period.unwrap_or(1), stack: StackRef::NONE })
+        }
         Kind::RecordComm => record::comm(body, cx),
         Kind::RecordFork => record::fork(body),
         Kind::RecordExit => record::exit(body),

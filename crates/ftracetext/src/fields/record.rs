@@ -32,7 +32,8 @@ pub(super) fn switch(body: &[u8]) -> Option<What> {
     if !out && !body.starts_with(b"IN") {
         return None;
     }
-    let other = find_word(body, 0, b"pid/tid:").and_then(|at| pair(trim_start(&body[at + 8..]), b'/'));
+    let other =
+        find_word(body, 0, b"pid/tid:").and_then(|at| pair(trim_start(&body[at + 8..]), b'/'));
     let preempt = find_word(body, 0, b"preempt").is_some();
     Some(What::ContextSwitch { out, preempt, other: other.map_or(Tid::UNKNOWN, |o| o.1) })
 }

@@ -9,7 +9,9 @@ use holdup_trace::{Cpu, NameId, Nanos, TaskState, Tid, What};
 #[inline]
 pub(super) fn switch(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);
-    let Some(prev_comm) = k.text_before(b"prev_comm=", b"prev_pid=", b"prev_prio=") else { return switch_plugin(body, cx) };
+    let Some(prev_comm) = k.text_before(b"prev_comm=", b"prev_pid=", b"prev_prio=") else {
+        return switch_plugin(body, cx);
+    };
     let prev = tid(k.int(b"prev_pid=")?);
     let prev_prio = k.int(b"prev_prio=")? as i16;
     let state = word(k.rest(b"prev_state=")?);
@@ -37,7 +39,11 @@ fn switch_plugin(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     Some(What::Switch {
         prev,
         next,
-        prev_state: if cx.old_states { old_state(&left[space + 1..]) } else { state_of(&left[space + 1..]) },
+        prev_state: if cx.old_states {
+            old_state(&left[space + 1..])
+        } else {
+            state_of(&left[space + 1..])
+        },
         prev_comm: cx.name(prev.0, prev_comm),
         next_comm: cx.name(next.0, next_comm),
         prev_prio,
@@ -56,14 +62,22 @@ fn task(s: &[u8]) -> Option<(&[u8], Tid, i16)> {
 /// A number as the raw field has it, or letters.
 #[inline]
 fn state_of(s: &[u8]) -> TaskState {
-    if s.first().is_some_and(u8::is_ascii_digit) { TaskState::from_raw(int(s).unwrap_or(0)) } else { TaskState::from_text(s) }
+    if s.first().is_some_and(u8::is_ascii_digit) {
+        TaskState::from_raw(int(s).unwrap_or(0))
+    } else {
+        TaskState::from_text(s)
+    }
 }
 
 /// The letters of trace-cmd's plugin before it learnt to take them from the event's format: one
 /// per bit, in the order of kernels long gone. So a zombie reads `X` and an idle kernel thread `W`.
 fn old_state(s: &[u8]) -> TaskState {
     const LETTERS: &[u8; 8] = b"SDTtZXxW";
-    TaskState(s.iter().filter_map(|c| LETTERS.iter().position(|l| l == c)).fold(0, |bits, i| bits | 1 << i))
+    TaskState(
+        s.iter()
+            .filter_map(|c| LETTERS.iter().position(|l| l == c))
+            .fold(0, |bits, i| bits | 1 << i),
+    )
 }
 
 /// Whether a switch in trace-cmd's rendering has an idle kernel thread as `W`, or as `I`, which
@@ -96,11 +110,21 @@ pub(super) fn wake(body: &[u8], cx: &mut Context<'_>) -> Option<Wake> {
         let prio = k.int(b"prio=")? as i16;
         // The kernel prints it as %03d; very old ones call it `cpu`.
         let target = k.int(b"target_cpu=").or_else(|| k.int(b"cpu="));
-        return Some(Wake { tid, comm: cx.name(tid.0, comm), prio, target: target.map_or(Cpu::UNKNOWN, cpu) });
+        return Some(Wake {
+            tid,
+            comm: cx.name(tid.0, comm),
+            prio,
+            target: target.map_or(Cpu::UNKNOWN, cpu),
+        });
     }
     let target = memchr::memmem::rfind(body, b"CPU:").and_then(|i| dec(&body[i + 4..]));
     let (comm, tid, prio) = task(body)?;
-    Some(Wake { tid, comm: cx.name(tid.0, comm), prio, target: target.map_or(Cpu::UNKNOWN, |t| cpu(t.0)) })
+    Some(Wake {
+        tid,
+        comm: cx.name(tid.0, comm),
+        prio,
+        target: target.map_or(Cpu::UNKNOWN, |t| cpu(t.0)),
+    })
 }
 
 /// `comm=… pid=… prio=… orig_cpu=… dest_cpu=…`.
@@ -129,7 +153,11 @@ pub(super) fn exec(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);
     let filename = k.text(b"filename=", b"pid=").unwrap_or(b"");
     let tid_ = tid(k.int(b"pid=")?);
-    Some(What::Exec { tid: tid_, old: tid(k.int(b"old_pid=")?), filename: cx.name(tid_.0, filename) })
+    Some(What::Exec {
+        tid: tid_,
+        old: tid(k.int(b"old_pid=")?),
+        filename: cx.name(tid_.0, filename),
+    })
 }
 
 /// `comm=… pid=… prio=…`.
@@ -154,5 +182,9 @@ pub(super) fn pi_setprio(body: &[u8]) -> Option<What> {
     k.text(b"comm=", b"pid=");
     // Some versions print both priorities of a deadline task; the first is the kernel's number.
     find_word(body, 0, b"newprio=")?;
-    Some(What::PiSetPrio { tid: tid(k.int(b"pid=")?), old: k.int(b"oldprio=")? as i16, new: k.int(b"newprio=")? as i16 })
+    Some(What::PiSetPrio {
+        tid: tid(k.int(b"pid=")?),
+        old: k.int(b"oldprio=")? as i16,
+        new: k.int(b"newprio=")? as i16,
+    })
 }

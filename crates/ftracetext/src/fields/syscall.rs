@@ -139,9 +139,15 @@ fn named_list(mut s: &[u8]) -> [u64; 6] {
 /// The values of `key=value` pairs but the first, which is the number of the call.
 fn raw_list(body: &[u8]) -> [u64; 6] {
     let mut args = [0; 6];
-    let pairs = body.split(|&b| blank(b)).filter_map(|w| w.iter().position(|&b| b == b'=').map(|i| &w[i + 1..]));
+    let pairs = body
+        .split(|&b| blank(b))
+        .filter_map(|w| w.iter().position(|&b| b == b'=').map(|i| &w[i + 1..]));
     for (arg, value) in args.iter_mut().zip(pairs.skip(1)) {
-        *arg = if dec(value).is_some() || value.starts_with(b"-") { int(value).unwrap_or(0) } else { 0 };
+        *arg = if dec(value).is_some() || value.starts_with(b"-") {
+            int(value).unwrap_or(0)
+        } else {
+            0
+        };
     }
     args
 }

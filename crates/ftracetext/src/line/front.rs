@@ -72,13 +72,16 @@ pub(super) fn kernel(line: &[u8]) -> Option<Front<'_>> {
 #[inline(always)]
 fn bracket(line: &[u8]) -> Option<usize> {
     // A loop, for the branch is predicted: it is the same column in line after line.
-    (IDS + 6..IDS + 24).find(|&at| line.get(at).is_none_or(|&b| b == b'[')).filter(|&at| at < line.len())
+    (IDS + 6..IDS + 24)
+        .find(|&at| line.get(at).is_none_or(|&b| b == b'['))
+        .filter(|&at| at < line.len())
 }
 
 /// Whether there are one to eight spaces from `at` to `end` and nothing else.
 #[inline(always)]
 fn is_gap(line: &[u8], at: usize, end: usize) -> bool {
-    (1..=8).contains(&end.wrapping_sub(at)) && line.get(at..).and_then(word8).is_some_and(|w| spaces8(w) >= end - at)
+    (1..=8).contains(&end.wrapping_sub(at))
+        && line.get(at..).and_then(word8).is_some_and(|w| spaces8(w) >= end - at)
 }
 
 /// The number of up to seven digits at `at`, and where it ends, which is inside the line.
@@ -142,7 +145,9 @@ fn stamp(line: &[u8], at: usize) -> Option<(Stamp, &[u8])> {
     let (nanos, digits, end) = match line.get(end)? {
         b':' if n < 8 => (fraction as u64 * UNIT[n], n, end),
         b':' => (fraction as u64 * 10, 8, end),
-        last @ b'0'..=b'9' if n == 8 && line.get(end + 1) == Some(&b':') => (fraction as u64 * 10 + (last - b'0') as u64, 9, end + 1),
+        last @ b'0'..=b'9' if n == 8 && line.get(end + 1) == Some(&b':') => {
+            (fraction as u64 * 10 + (last - b'0') as u64, 9, end + 1)
+        }
         _ => return None,
     };
     let rest = &line[end + 1..];

@@ -42,14 +42,16 @@ pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
     // The kernel and trace-cmd right-align the comm to 16 columns. When the dash is where it must
     // be, whatever looks like a time stamp before it is part of the comm.
     let from = if line.get(16) == Some(&b'-') { 17 } else { 0 };
-    let (stamp, h, rest) = split(line, from, true, head).or_else(|| if from > 0 { split(line, 0, true, head) } else { None })?;
+    let (stamp, h, rest) = split(line, from, true, head)
+        .or_else(|| if from > 0 { split(line, 0, true, head) } else { None })?;
     Some((h.comm, h.tid, h.pid, h.cpu, stamp, rest))
 }
 
 /// The event's name, how it was written, and its fields.
 #[inline]
 fn event(rest: &[u8]) -> Option<(&[u8], Form, &[u8])> {
-    let end = rest.iter().position(|b| matches!(b, b':' | b'(' | b' ' | b'\t')).unwrap_or(rest.len());
+    let end =
+        rest.iter().position(|b| matches!(b, b':' | b'(' | b' ' | b'\t')).unwrap_or(rest.len());
     if end == 0 {
         return None;
     }
@@ -68,7 +70,9 @@ fn event(rest: &[u8]) -> Option<(&[u8], Form, &[u8])> {
             // `system:event:`, which some versions of trace-cmd print.
             let n = more.iter().position(|b| !(b.is_ascii_alphanumeric() || *b == b'_'))?;
             match &more[n..] {
-                [b':'] | [b':', b' ' | b'\t', ..] if n > 0 => Some((&rest[..end + 1 + n], Form::Colon, trim_start(&more[n + 1..]))),
+                [b':'] | [b':', b' ' | b'\t', ..] if n > 0 => {
+                    Some((&rest[..end + 1 + n], Form::Colon, trim_start(&more[n + 1..])))
+                }
                 _ => Some((name, Form::Colon, more)),
             }
         }
@@ -110,7 +114,9 @@ fn head(head: &[u8]) -> Option<Head<'_>> {
 #[inline]
 pub(super) fn flags(token: &[u8]) -> bool {
     (3..=9).contains(&token.len())
-        && token.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#' | b'?' | b'*' | b'!' | b'+'))
+        && token.iter().all(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'.' | b'#' | b'?' | b'*' | b'!' | b'+')
+        })
 }
 
 /// `comm-pid` or `comm-pid (tgid)`.
@@ -152,7 +158,11 @@ fn latency<'a>(before: &'a [u8], token: &[u8]) -> Option<Head<'a>> {
 #[inline]
 fn comm_of(s: &[u8], width: usize) -> &[u8] {
     let comm = match s.len().checked_sub(width) {
-        Some(extra) if extra > 1 && s[extra - 1] == b' ' && trim_end(&s[..extra]).ends_with(b":") => &s[extra..],
+        Some(extra)
+            if extra > 1 && s[extra - 1] == b' ' && trim_end(&s[..extra]).ends_with(b":") =>
+        {
+            &s[extra..]
+        }
         _ => s,
     };
     known_comm(trim_start(comm))
@@ -182,26 +192,71 @@ mod tests {
     #[test]
     fn header_variants() {
         let cases = [
-            ("          <idle>-0       [004] d..2.   274.804075: sched_switch: x", "<idle>|0|-1|4|274804075000|sched_switch|Colon|x"),
-            ("           <...>-4083  [004] ....   395.705673: sys_read -> 0x0", "|4083|-1|4|395705673000|sys_read|Return|0x0"),
-            ("            sshd-3977  [003] ....   395.70: sys_write(fd: a)", "sshd|3977|-1|3|395700000000|sys_write|Call|(fd: a)"),
-            ("ksoftirqd/1-15    (   15) [001] d.s4 69739.347249: a: b", "ksoftirqd/1|15|15|1|69739347249000|a|Colon|b"),
-            ("          <idle>-0     (-----) [001] dN.4 69739.347116: a: b", "<idle>|0|-1|1|69739347116000|a|Colon|b"),
+            (
+                "          <idle>-0       [004] d..2.   274.804075: sched_switch: x",
+                "<idle>|0|-1|4|274804075000|sched_switch|Colon|x",
+            ),
+            (
+                "           <...>-4083  [004] ....   395.705673: sys_read -> 0x0",
+                "|4083|-1|4|395705673000|sys_read|Return|0x0",
+            ),
+            (
+                "            sshd-3977  [003] ....   395.70: sys_write(fd: a)",
+                "sshd|3977|-1|3|395700000000|sys_write|Call|(fd: a)",
+            ),
+            (
+                "ksoftirqd/1-15    (   15) [001] d.s4 69739.347249: a: b",
+                "ksoftirqd/1|15|15|1|69739347249000|a|Colon|b",
+            ),
+            (
+                "          <idle>-0     (-----) [001] dN.4 69739.347116: a: b",
+                "<idle>|0|-1|1|69739347116000|a|Colon|b",
+            ),
             (
                 "              wl-206   [000]    12.652474319: sys_exit:             NR 1 = 1",
                 "wl|206|-1|0|12652474319|sys_exit|Colon|NR 1 = 1",
             ),
-            ("              wl-1958  [006]770227493960: sys_exit:  NR 1 = 1", "wl|1958|-1|6|770227493960|sys_exit|Colon|NR 1 = 1"),
-            ("trace-cm-1954    1d.h..770233360204: softirq_raise: vec=1", "|1954|-1|1|770233360204|softirq_raise|Colon|vec=1"),
-            ("  mmap-0-943     3d..2.   145.939519: sched_stat_runtime:   x", "mmap-0|943|-1|3|145939519000|sched_stat_runtime|Colon|x"),
-            ("b.dat:               wl-206   [000]    12.652474: a: b", "wl|206|-1|0|12652474000|a|Colon|b"),
-            ("\t  <idle>-0     [006]  7115.449607: a:   b", "<idle>|0|-1|6|7115449607000|a|Colon|b"),
-            ("            bash-1     [003]  1.000000: do_IRQ <-common", "bash|1|-1|3|1000000000|do_IRQ|Function|"),
-            ("            bash-1     [003]  1.000000: (+12)   a: b\r", "bash|1|-1|3|1000000000|a|Colon|b"),
-            ("            bash-1     [003]  1.000000: sched:a: b", "bash|1|-1|3|1000000000|sched:a|Colon|b"),
-            ("    bash-5210      1..... 17277us : sys_read -> 0x0", "bash|5210|-1|1|17277000|sys_read|Return|0x0"),
+            (
+                "              wl-1958  [006]770227493960: sys_exit:  NR 1 = 1",
+                "wl|1958|-1|6|770227493960|sys_exit|Colon|NR 1 = 1",
+            ),
+            (
+                "trace-cm-1954    1d.h..770233360204: softirq_raise: vec=1",
+                "|1954|-1|1|770233360204|softirq_raise|Colon|vec=1",
+            ),
+            (
+                "  mmap-0-943     3d..2.   145.939519: sched_stat_runtime:   x",
+                "mmap-0|943|-1|3|145939519000|sched_stat_runtime|Colon|x",
+            ),
+            (
+                "b.dat:               wl-206   [000]    12.652474: a: b",
+                "wl|206|-1|0|12652474000|a|Colon|b",
+            ),
+            (
+                "\t  <idle>-0     [006]  7115.449607: a:   b",
+                "<idle>|0|-1|6|7115449607000|a|Colon|b",
+            ),
+            (
+                "            bash-1     [003]  1.000000: do_IRQ <-common",
+                "bash|1|-1|3|1000000000|do_IRQ|Function|",
+            ),
+            (
+                "            bash-1     [003]  1.000000: (+12)   a: b\r",
+                "bash|1|-1|3|1000000000|a|Colon|b",
+            ),
+            (
+                "            bash-1     [003]  1.000000: sched:a: b",
+                "bash|1|-1|3|1000000000|sched:a|Colon|b",
+            ),
+            (
+                "    bash-5210      1..... 17277us : sys_read -> 0x0",
+                "bash|5210|-1|1|17277000|sys_read|Return|0x0",
+            ),
             ("    bash-5210      1d.h2.    4us+: a: b", "bash|5210|-1|1|4000|a|Colon|b"),
-            ("            bash-1     [003] d....  1.000000: <stack trace>", "bash|1|-1|3|1000000000|kernel_stack|Colon|"),
+            (
+                "            bash-1     [003] d....  1.000000: <stack trace>",
+                "bash|1|-1|3|1000000000|kernel_stack|Colon|",
+            ),
             ("<4583>-4583  (-----) [000] ...1 2.000000: a: b", "|4583|-1|0|2000000000|a|Colon|b"),
         ];
         for (line, want) in cases {
@@ -211,12 +266,27 @@ mod tests {
 
     #[test]
     fn tricky_comms() {
-        for comm in ["a b", "kworker/0:1-ev", "x-1 [0] 1.5: y", "[001]", "-", "a: b", "1.000000: x", "(12)", "é", "sh-12 (3) [1]"] {
+        for comm in [
+            "a b",
+            "kworker/0:1-ev",
+            "x-1 [0] 1.5: y",
+            "[001]",
+            "-",
+            "a: b",
+            "1.000000: x",
+            "(12)",
+            "é",
+            "sh-12 (3) [1]",
+        ] {
             let line = format!("{comm:>16}-77    [003] d..2.   274.804075: sched_switch: body");
             let l = parse(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
             let width = line.len() - comm.len();
             assert!(width > 0);
-            assert_eq!((String::from_utf8_lossy(l.comm), l.tid.0, l.cpu.0), (comm.into(), 77, 3), "{line}");
+            assert_eq!(
+                (String::from_utf8_lossy(l.comm), l.tid.0, l.cpu.0),
+                (comm.into(), 77, 3),
+                "{line}"
+            );
         }
         // Nothing at all.
         let l = parse(b"                -77    [003] d..2.   274.804075: x: y").unwrap();

@@ -84,9 +84,15 @@ pub(crate) fn parse(syntax: Syntax, line: &[u8]) -> Option<Line<'_>> {
 const COLONS: usize = 20;
 
 /// The first colon from `from` on that follows a time stamp and for which `head` accepts what
-/// precedes the stamp. `counters` allows stamps without point. Gives the stamp, what `head` made of the head, and the rest of the line.
+/// precedes the stamp. `counters` allows stamps without point. Gives the stamp, what `head` made of
+/// the head, and the rest of the line.
 #[inline]
-fn split<'a, T>(line: &'a [u8], from: usize, counters: bool, mut head: impl FnMut(&'a [u8]) -> Option<T>) -> Option<(Stamp, T, &'a [u8])> {
+fn split<'a, T>(
+    line: &'a [u8],
+    from: usize,
+    counters: bool,
+    mut head: impl FnMut(&'a [u8]) -> Option<T>,
+) -> Option<(Stamp, T, &'a [u8])> {
     let mut at = from;
     for _ in 0..COLONS {
         at += memchr::memchr(b':', line.get(at..)?)?;
@@ -129,7 +135,19 @@ fn stamp_before(line: &[u8], end: usize) -> Option<(Stamp, usize)> {
             scale = if point - i < 12 { scale * 10 } else { return None };
         }
         if i + 1 < point {
-            let nanos = frac * [1_000_000_000, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1][digits];
+            let nanos = frac
+                * [
+                    1_000_000_000,
+                    100_000_000,
+                    10_000_000,
+                    1_000_000,
+                    100_000,
+                    10_000,
+                    1_000,
+                    100,
+                    10,
+                    1,
+                ][digits];
             let ts = secs.checked_mul(1_000_000_000)?.checked_add(nanos)?;
             return Some((Stamp { ts, digits: digits as u8 }, i));
         }
@@ -210,7 +228,11 @@ mod tests {
             b"           a-1 2-206   [000]    12.65: sys_exit: NR 1 = 1",
             b"            <...>-206   [000]    12.65: sys_exit: NR 1 = 1\r",
         ];
-        fn same<'a>(line: &[u8], front: Option<Parts<'a>>, careful: impl FnOnce() -> Option<Parts<'a>>) -> bool {
+        fn same<'a>(
+            line: &[u8],
+            front: Option<Parts<'a>>,
+            careful: impl FnOnce() -> Option<Parts<'a>>,
+        ) -> bool {
             let Some(front) = front else { return false };
             assert_eq!(Some(front), careful(), "{}", line.escape_ascii());
             true

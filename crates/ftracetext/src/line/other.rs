@@ -27,7 +27,9 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
         return match first {
             b'#' => Other::Silent,
             _ if blank(line[0]) => match hex(text) {
-                Some((addr, n)) if text.get(n).is_none_or(|&b| blank(b)) => Other::Frame(Some(addr)),
+                Some((addr, n)) if text.get(n).is_none_or(|&b| blank(b)) => {
+                    Other::Frame(Some(addr))
+                }
                 _ => Other::Frame(None),
             },
             _ => Other::Bad,
@@ -51,8 +53,17 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
     if text.starts_with(b"=> ") {
         return Other::Frame(None);
     }
-    let heading =
-        [&b"version = "[..], b"cpus=", b"CPU ", b"TRACE:", b"capturing trace", b"Using ", b"trace-cmd", b"overriding event", b"<"];
+    let heading = [
+        &b"version = "[..],
+        b"cpus=",
+        b"CPU ",
+        b"TRACE:",
+        b"capturing trace",
+        b"Using ",
+        b"trace-cmd",
+        b"overriding event",
+        b"<",
+    ];
     if heading.iter().any(|h| text.starts_with(h)) {
         return Other::Silent;
     }
@@ -67,7 +78,9 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
 
 /// `[LOST 12 EVENTS]`, `[LOST EVENTS]`, trace-cmd's `[12 EVENTS DROPPED]` and `[EVENTS DROPPED]`.
 fn lost(cpu: Cpu, text: &[u8]) -> Other {
-    let Some(inner) = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")) else { return Other::Bad };
+    let Some(inner) = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")) else {
+        return Other::Bad;
+    };
     if !(inner.ends_with(b"EVENTS") || inner.ends_with(b"EVENTS DROPPED")) {
         return Other::Bad;
     }
@@ -92,14 +105,29 @@ mod tests {
         assert_eq!(k("CPU:1 [EVENTS DROPPED]"), Other::Lost(Cpu(1), None));
         assert_eq!(k("##### CPU 2 buffer started ####"), Other::Started(Cpu(2)));
         assert_eq!(k("CPU:x"), Other::Bad);
-        for silent in ["", "  ", "# tracer: nop", "version = 7", "cpus=8", "CPU 3 is empty", "TRACE:", "b.dat: cpus=4"] {
+        for silent in [
+            "",
+            "  ",
+            "# tracer: nop",
+            "version = 7",
+            "cpus=8",
+            "CPU 3 is empty",
+            "TRACE:",
+            "b.dat: cpus=4",
+        ] {
             assert_eq!(k(silent), Other::Silent, "{silent}");
         }
         assert_eq!(k(" => do_syscall_64"), Other::Frame(None));
         assert_eq!(k("some = 000, other = 0x4"), Other::Bad);
         let p = |s: &str| other(Syntax::Perf, s.as_bytes());
-        assert_eq!(p("\tffffffff813af60a update_se+0x13a ([kernel.kallsyms])"), Other::Frame(Some(0xffffffff813af60a)));
-        assert_eq!(p("        b3cea6c4\tLock::unlock() (/system/lib/libc.so)"), Other::Frame(Some(0xb3cea6c4)));
+        assert_eq!(
+            p("\tffffffff813af60a update_se+0x13a ([kernel.kallsyms])"),
+            Other::Frame(Some(0xffffffff813af60a))
+        );
+        assert_eq!(
+            p("        b3cea6c4\tLock::unlock() (/system/lib/libc.so)"),
+            Other::Frame(Some(0xb3cea6c4))
+        );
         assert_eq!(p("what"), Other::Bad);
     }
 }

@@ -33,7 +33,10 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     let (name, form, body) = match first.strip_suffix(b":") {
         Some(name) if !name.is_empty() => (name, Form::Colon, after),
         _ if first.starts_with(b"PERF_RECORD_") => {
-            let n = first.iter().position(|b| !(b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_')).unwrap_or(first.len());
+            let n = first
+                .iter()
+                .position(|b| !(b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_'))
+                .unwrap_or(first.len());
             (&first[..n], Form::Record, trim(&rest[n..]))
         }
         _ => return None,
@@ -56,7 +59,8 @@ pub(super) fn careful(line: &[u8]) -> Option<Parts<'_>> {
     // The comm is right-aligned to 16 columns unless call chains are printed. What looks like a
     // time stamp in an aligned comm is part of it.
     let from = if line.get(16) == Some(&b' ') && line[15] != b' ' { 17 } else { 0 };
-    let (stamp, h, rest) = split(line, from, false, |h| head(h, true)).or_else(|| split(line, 0, false, |h| head(h, false)))?;
+    let (stamp, h, rest) = split(line, from, false, |h| head(h, true))
+        .or_else(|| split(line, 0, false, |h| head(h, false)))?;
     Some((h.comm, h.tid, h.pid, h.cpu, stamp, rest))
 }
 
@@ -77,7 +81,8 @@ fn head(head: &[u8], strict: bool) -> Option<Head<'_>> {
     if let Some(at) = s.iter().rposition(|&b| blank(b))
         && s.len() - at <= 4
         && s[at + 1..].iter().all(u8::is_ascii_alphabetic)
-        && (trim_end(&s[..at]).ends_with(b"]") || trim_end(&s[..at]).last().is_some_and(u8::is_ascii_digit))
+        && (trim_end(&s[..at]).ends_with(b"]")
+            || trim_end(&s[..at]).last().is_some_and(u8::is_ascii_digit))
     {
         s = trim_end(&s[..at]);
     }
@@ -166,19 +171,37 @@ mod tests {
                 "         swapper     0/0     [000]    55.940886745:   lock:lock_acquired: 0xff l",
                 "swapper|0|0|0|55940886745|None|lock:lock_acquired|0xff l",
             ),
-            ("         swapper     0    55.940886745:   a:b: c", "swapper|0|-1|-1|55940886745|None|a:b|c"),
+            (
+                "         swapper     0    55.940886745:   a:b: c",
+                "swapper|0|-1|-1|55940886745|None|a:b|c",
+            ),
             ("  488 [003]    55.940886745:   a:b: c", "|488|-1|3|55940886745|None|a:b|c"),
             ("    0/12     [000]    55.940886745:   a:b: c", "|12|0|0|55940886745|None|a:b|c"),
-            ("         swapper [000]    55.940886745:   a:b: c", "swapper|-1|-1|0|55940886745|None|a:b|c"),
+            (
+                "         swapper [000]    55.940886745:   a:b: c",
+                "swapper|-1|-1|0|55940886745|None|a:b|c",
+            ),
             ("    55.940886:   a:b: c", "|-1|-1|-1|55940886000|None|a:b|c"),
-            ("perf   742 [000]    92.513718:          a:b: c", "perf|742|-1|0|92513718000|None|a:b|c"),
-            ("perf 83220/83220 36556.170907:          1 cycles: ", "perf|83220|83220|-1|36556170907000|Some(1)|cycles|"),
+            (
+                "perf   742 [000]    92.513718:          a:b: c",
+                "perf|742|-1|0|92513718000|None|a:b|c",
+            ),
+            (
+                "perf 83220/83220 36556.170907:          1 cycles: ",
+                "perf|83220|83220|-1|36556170907000|Some(1)|cycles|",
+            ),
             (
                 "firefox  7564/7564  2574592.839842:        321 cycles:uppp: ",
                 "firefox|7564|7564|-1|2574592839842000|Some(321)|cycles:uppp|",
             ),
-            ("Gecko\t25122 [007] 115539.936601:\t\t1000000 task-clock:u:", "Gecko|25122|-1|7|115539936601000|Some(1000000)|task-clock:u|"),
-            ("simple-terminat     9/9     198791.127353: cpu-clock: ", "simple-terminat|9|9|-1|198791127353000|None|cpu-clock|"),
+            (
+                "Gecko\t25122 [007] 115539.936601:\t\t1000000 task-clock:u:",
+                "Gecko|25122|-1|7|115539936601000|Some(1000000)|task-clock:u|",
+            ),
+            (
+                "simple-terminat     9/9     198791.127353: cpu-clock: ",
+                "simple-terminat|9|9|-1|198791127353000|None|cpu-clock|",
+            ),
             (
                 "              wl 16502 [001] K      4766.400907:      e:p:      address=0x4",
                 "wl|16502|-1|1|4766400907000|None|e:p|address=0x4",
@@ -187,8 +210,14 @@ mod tests {
                 "         swapper     0/0     [000]     0.000000: PERF_RECORD_FORK(1:1):(0:0)",
                 "swapper|0|0|0|0|None|PERF_RECORD_FORK|(1:1):(0:0)",
             ),
-            ("            init     0/0     [000]     0.000000: PERF_RECORD_COMM: init:1/1", "init|0|0|0|0|None|PERF_RECORD_COMM|init:1/1"),
-            ("           :1234    -1/-1    [000]     5.000000: a:b: c", "|-1|-1|0|5000000000|None|a:b|c"),
+            (
+                "            init     0/0     [000]     0.000000: PERF_RECORD_COMM: init:1/1",
+                "init|0|0|0|0|None|PERF_RECORD_COMM|init:1/1",
+            ),
+            (
+                "           :1234    -1/-1    [000]     5.000000: a:b: c",
+                "|-1|-1|0|5000000000|None|a:b|c",
+            ),
         ];
         for (line, want) in cases {
             assert_eq!(show(line), want, "{line}");
@@ -197,18 +226,35 @@ mod tests {
 
     #[test]
     fn tricky_comms() {
-        for comm in ["a b 12", "kworker/0:1-ev", "x 1 [0] 1.5: y", "[001]", "a: b", "1.000000: x", "12", "12/13"] {
+        for comm in [
+            "a b 12",
+            "kworker/0:1-ev",
+            "x 1 [0] 1.5: y",
+            "[001]",
+            "a: b",
+            "1.000000: x",
+            "12",
+            "12/13",
+        ] {
             let line = format!("{comm:>16}    77 [003]    274.804075:   sched:sched_switch: body");
             let l = parse(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!((String::from_utf8_lossy(l.comm), l.tid.0, l.cpu.0), (comm.into(), 77, 3), "{line}");
+            assert_eq!(
+                (String::from_utf8_lossy(l.comm), l.tid.0, l.cpu.0),
+                (comm.into(), 77, 3),
+                "{line}"
+            );
         }
     }
 
     #[test]
     fn not_events() {
-        for line in
-            ["", "# captured on: x", "\tffffffff813af60a update_se+0x13a ([kernel.kallsyms])", "a 1 [000] 1.0: noname", "a 1 [000] 1.0:"]
-        {
+        for line in [
+            "",
+            "# captured on: x",
+            "\tffffffff813af60a update_se+0x13a ([kernel.kallsyms])",
+            "a 1 [000] 1.0: noname",
+            "a 1 [000] 1.0:",
+        ] {
             assert_eq!(show(line), "-", "{line}");
         }
     }

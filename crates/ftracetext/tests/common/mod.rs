@@ -18,7 +18,12 @@ pub(crate) fn corpus(what: &str) -> Option<PathBuf> {
 
 /// Whether a tool can be run; says so when not.
 pub(crate) fn has(tool: &str) -> bool {
-    let ok = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    let ok = Command::new(tool)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
     if !ok {
         eprintln!("SKIPPED: {tool} is not installed");
     }
@@ -33,8 +38,10 @@ pub(crate) fn output(program: &str, args: &[&str]) -> Vec<u8> {
 
 /// The files in the folders of `corpus` whose names end in `suffix`.
 pub(crate) fn files(corpus: &Path, suffix: &str) -> Vec<PathBuf> {
-    let list =
-        |dir: &Path| -> Vec<PathBuf> { std::fs::read_dir(dir).map_or_else(|_| Vec::new(), |d| d.flatten().map(|e| e.path()).collect()) };
+    let list = |dir: &Path| -> Vec<PathBuf> {
+        std::fs::read_dir(dir)
+            .map_or_else(|_| Vec::new(), |d| d.flatten().map(|e| e.path()).collect())
+    };
     let mut files: Vec<PathBuf> = list(corpus).iter().flat_map(|folder| list(folder)).collect();
     files.retain(|f| f.to_string_lossy().ends_with(suffix));
     files.sort();
@@ -44,16 +51,25 @@ pub(crate) fn files(corpus: &Path, suffix: &str) -> Vec<PathBuf> {
 /// A file of the corpus, inflated into `dir`.
 pub(crate) fn inflate(file: &Path, dir: &Path) -> PathBuf {
     let to = dir.join(file.file_stem().expect("a name"));
-    let status = Command::new("zstd").args(["-dqf", "-o"]).arg(&to).arg(file).status().expect("runs");
+    let status =
+        Command::new("zstd").args(["-dqf", "-o"]).arg(&to).arg(file).status().expect("runs");
     assert!(status.success(), "{}", file.display());
     to
 }
 
 /// Every event of a trace, in order, as text.
-pub(crate) fn all(reader: &dyn Reader, show: &dyn Fn(&Event, &Batch, &dyn Reader) -> Option<String>) -> (Vec<String>, Quality) {
+pub(crate) fn all(
+    reader: &dyn Reader,
+    show: &dyn Fn(&Event, &Batch, &dyn Reader) -> Option<String>,
+) -> (Vec<String>, Quality) {
     let mut rows = Vec::new();
     let quality = merge::drive(reader, 2, &mut |events: &[Event], batch: &Batch| {
-        rows.extend(events.iter().filter(|e| e.id != EventId::SIDEBAND).filter_map(|e| show(e, batch, reader)));
+        rows.extend(
+            events
+                .iter()
+                .filter(|e| e.id != EventId::SIDEBAND)
+                .filter_map(|e| show(e, batch, reader)),
+        );
         ControlFlow::Continue(())
     })
     .expect("readable");
@@ -65,12 +81,24 @@ pub(crate) fn spell(what: &What, batch: &Batch, names: &Names) -> String {
     let n = |id| names.get(id);
     match *what {
         What::Switch { prev, next, prev_state, prev_comm, next_comm, prev_prio, next_prio } => {
-            format!("Switch {prev} {} {prev_prio} {prev_state} {next} {} {next_prio}", n(prev_comm), n(next_comm))
+            format!(
+                "Switch {prev} {} {prev_prio} {prev_state} {next} {} {next_prio}",
+                n(prev_comm),
+                n(next_comm)
+            )
         }
-        What::Waking { tid, comm, prio, target } => format!("Waking {tid} {} {prio} {target}", n(comm)),
-        What::Wakeup { tid, comm, prio, target } => format!("Wakeup {tid} {} {prio} {target}", n(comm)),
-        What::WakeupNew { tid, comm, prio, target } => format!("WakeupNew {tid} {} {prio} {target}", n(comm)),
-        What::Fork { parent, child, child_comm } => format!("Fork {parent} {child} {}", n(child_comm)),
+        What::Waking { tid, comm, prio, target } => {
+            format!("Waking {tid} {} {prio} {target}", n(comm))
+        }
+        What::Wakeup { tid, comm, prio, target } => {
+            format!("Wakeup {tid} {} {prio} {target}", n(comm))
+        }
+        What::WakeupNew { tid, comm, prio, target } => {
+            format!("WakeupNew {tid} {} {prio} {target}", n(comm))
+        }
+        What::Fork { parent, child, child_comm } => {
+            format!("Fork {parent} {child} {}", n(child_comm))
+        }
         What::Exec { tid, old, filename } => format!("Exec {tid} {old} {}", n(filename)),
         What::Exit { tid, comm } => format!("Exit {tid} {}", n(comm)),
         What::SysEnter { nr, args } => format!("SysEnter {nr} {:x?}", batch.args(args)),
@@ -80,13 +108,21 @@ pub(crate) fn spell(what: &What, batch: &Batch, names: &Names) -> String {
         What::WorkQueue { work, .. } => format!("WorkQueue {work:x}"),
         What::WorkStart { work, .. } => format!("WorkStart {work:x}"),
         // So it does with the instruction of a fault in the kernel.
-        What::PageFault { user, address, ip } => format!("PageFault {user} {address:x} {:x}", if user { ip } else { 0 }),
+        What::PageFault { user, address, ip } => {
+            format!("PageFault {user} {address:x} {:x}", if user { ip } else { 0 })
+        }
         What::ContentionBegin { lock, flags, stack } => {
             // perf prints addresses of user code relative to the mapped file.
-            let kernel: Vec<u64> = batch.stack(stack).iter().copied().filter(|a| a >> 63 != 0).collect();
-            format!("ContentionBegin {lock:x} {flags} {:x?}", if stack == StackRef::NONE { &[] } else { &kernel[..] })
+            let kernel: Vec<u64> =
+                batch.stack(stack).iter().copied().filter(|a| a >> 63 != 0).collect();
+            format!(
+                "ContentionBegin {lock:x} {flags} {:x?}",
+                if stack == StackRef::NONE { &[] } else { &kernel[..] }
+            )
         }
-        What::LockAcquire { lock, name, flags } => format!("LockAcquire {lock:x} {} {flags}", n(name)),
+        What::LockAcquire { lock, name, flags } => {
+            format!("LockAcquire {lock:x} {} {flags}", n(name))
+        }
         What::LockContended { lock, name } => format!("LockContended {lock:x} {}", n(name)),
         What::LockAcquired { lock, name } => format!("LockAcquired {lock:x} {}", n(name)),
         What::LockRelease { lock, name } => format!("LockRelease {lock:x} {}", n(name)),
@@ -99,7 +135,13 @@ pub(crate) fn spell(what: &What, batch: &Batch, names: &Names) -> String {
 pub(crate) fn row(e: &Event, batch: &Batch, reader: &dyn Reader) -> Option<String> {
     let info = reader.info();
     let name = info.events.get(e.id.0 as usize).map_or("?", |d| d.short_name());
-    Some(format!("{} {} {} {name} {}", e.ts, e.cpu.0 as i16, e.tid, spell(&e.what, batch, &info.names)))
+    Some(format!(
+        "{} {} {} {name} {}",
+        e.ts,
+        e.cpu.0 as i16,
+        e.tid,
+        spell(&e.what, batch, &info.names)
+    ))
 }
 
 /// The two lists are equal as sets; shows the first rows that are not.
@@ -113,5 +155,11 @@ pub(crate) fn assert_same(what: &str, mut a: Vec<String>, mut b: Vec<String>) {
         let other: std::collections::HashSet<&String> = y.iter().collect();
         x.iter().filter(|r| !other.contains(r)).take(8).cloned().collect::<Vec<_>>().join("\n")
     };
-    panic!("{what}: {} against {} events\nonly left:\n{}\nonly right:\n{}", a.len(), b.len(), only(&a, &b), only(&b, &a));
+    panic!(
+        "{what}: {} against {} events\nonly left:\n{}\nonly right:\n{}",
+        a.len(),
+        b.len(),
+        only(&a, &b),
+        only(&b, &a)
+    );
 }

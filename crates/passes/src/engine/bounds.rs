@@ -22,7 +22,8 @@ impl Engine {
         self.counters.restart();
         self.quality = Quality::default();
         self.events = 0;
-        let marks: Vec<Slot> = self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();
+        let marks: Vec<Slot> =
+            self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();
         for t in self.threads.iter_mut() {
             t.restart(now);
         }

@@ -30,7 +30,9 @@ impl CallTraits {
             message: holdup_syscalls::is_message(name),
             class: Class::of(name),
         };
-        (0..holdup_syscalls::table_len(arch) as u32).map(|nr| holdup_syscalls::name(arch, nr).map(of).unwrap_or_default()).collect()
+        (0..holdup_syscalls::table_len(arch) as u32)
+            .map(|nr| holdup_syscalls::name(arch, nr).map(of).unwrap_or_default())
+            .collect()
     }
 }
 
@@ -56,9 +58,18 @@ impl Engine {
     /// on its CPU, nothing on top of it, doing what it was `before`. Settles that.
     /// `None`: see [`Engine::settle_boundary`].
     #[inline(always)]
-    fn plain_boundary<'a>(cpus: &'a mut Cpus, threads: &'a mut Threads, now: Nanos, e: &Event, before: Mode) -> Option<At<'a>> {
+    fn plain_boundary<'a>(
+        cpus: &'a mut Cpus,
+        threads: &'a mut Threads,
+        now: Nanos,
+        e: &Event,
+        before: Mode,
+    ) -> Option<At<'a>> {
         let At { c, t, slot } = At::new(cpus, threads, e.cpu)?;
-        let plain = c.current.is_some_and(|(tid, _)| tid == e.tid) && c.stack.is_empty() && t.mode == before && t.contending == 0;
+        let plain = c.current.is_some_and(|(tid, _)| tid == e.tid)
+            && c.stack.is_empty()
+            && t.mode == before
+            && t.contending == 0;
         if !plain {
             return None;
         }
@@ -96,7 +107,13 @@ impl Engine {
 
     /// `SETTLED`: the time up to now is accounted for.
     #[inline(always)]
-    pub(super) fn sys_enter<const SETTLED: bool>(&mut self, now: Nanos, e: &Event, nr: u32, args: Option<&[u64; 6]>) {
+    pub(super) fn sys_enter<const SETTLED: bool>(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        nr: u32,
+        args: Option<&[u64; 6]>,
+    ) {
         let at = match SETTLED {
             true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
             false => Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::User),
@@ -161,11 +178,19 @@ impl Engine {
 
     /// `SETTLED`: the time up to now is accounted for.
     #[inline(always)]
-    pub(super) fn sys_exit<const SETTLED: bool>(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
+    pub(super) fn sys_exit<const SETTLED: bool>(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        nr: u32,
+        ret: i64,
+    ) {
         let cpus = self.cpus.len();
         let at = match SETTLED {
             true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
-            false => Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::Kernel),
+            false => {
+                Engine::plain_boundary(&mut self.cpus, &mut self.threads, now, e, Mode::Kernel)
+            }
         };
         let Some(At { c, t, slot }) = at else {
             if !SETTLED {
@@ -197,7 +222,8 @@ impl Engine {
             stats.running += elapsed;
             (elapsed, 0)
         } else {
-            let (own, blocked) = (running.saturating_sub(interrupted), t.blocked_ns - call.blocked0);
+            let (own, blocked) =
+                (running.saturating_sub(interrupted), t.blocked_ns - call.blocked0);
             stats.running += own;
             stats.interrupted += interrupted;
             stats.runnable += t.woken_ns + t.preempted_ns - call.runnable0;

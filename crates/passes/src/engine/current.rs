@@ -97,8 +97,9 @@ impl Engine {
     }
 
     /// perf misses every event of some CPUs' idle tasks (seen on 6.18 guests), the switches out of
-    /// idle among them; recordings of some tasks never have them. The CPU was idle then until the thread now running was woken, or, where
-    /// that was missed too, until about now: who slept shows up first by returning from its call.
+    /// idle among them; recordings of some tasks never have them. The CPU was idle then until the
+    /// thread now running was woken, or, where that was missed too, until about now: who slept
+    /// shows up first by returning from its call.
     fn left_idle_unseen(&self, now: Nanos, cpu: Cpu, slot: Slot) -> Option<Nanos> {
         let c = self.cpus.get(cpu)?;
         if slot == Slot::IDLE || !matches!(c.current, Some((_, Slot::IDLE))) {
@@ -189,7 +190,8 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
     }
 }
 
-/// `span` more on this CPU by this thread, doing what `mode` says; what is not known counts as application code.
+/// `span` more on this CPU by this thread, doing what `mode` says; what is not known counts as
+/// application code.
 #[inline(always)]
 pub(super) fn spend(c: &mut CpuState, t: &mut Thread, mode: Mode, span: Nanos) {
     match mode {

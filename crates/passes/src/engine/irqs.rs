@@ -6,7 +6,15 @@ use crate::irqs::IrqKind;
 use holdup_trace::{Event, NameId, Nanos, QualityCode, Tid};
 
 impl Engine {
-    pub(super) fn enter_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32, name: NameId) {
+    pub(super) fn enter_level(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        level: Level,
+        kind: IrqKind,
+        id: u32,
+        name: NameId,
+    ) {
         if e.cpu.0 >= MAX_CPUS {
             return;
         }
@@ -28,7 +36,14 @@ impl Engine {
         }
     }
 
-    pub(super) fn leave_level(&mut self, now: Nanos, e: &Event, level: Level, kind: IrqKind, id: u32) {
+    pub(super) fn leave_level(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        level: Level,
+        kind: IrqKind,
+        id: u32,
+    ) {
         if e.cpu.0 >= MAX_CPUS {
             return;
         }

@@ -5,7 +5,8 @@
 //! [`crate::syscalls`], [`crate::blame`] for the machines themselves.
 //!
 //! * [`calls`]: system calls begin and end. Most of most traces, so this is where speed is.
-//! * [`current`]: who is on a CPU, and what its time is charged to; put right where events were lost.
+//! * [`current`]: who is on a CPU, and what its time is charged to; put right where events were
+//!   lost.
 //! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
@@ -33,7 +34,8 @@ use crate::waits::Waits;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
 use holdup_trace::{
-    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Quality, QualityCode, SymbolTable, Tid, TraceInfo, What,
+    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Quality, QualityCode,
+    SymbolTable, Tid, TraceInfo, What,
 };
 use std::sync::Arc;
 
@@ -72,10 +74,20 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable, start: Nanos, last: Nanos, detail: Detail) -> Engine {
+    pub(crate) fn new(
+        info: &TraceInfo,
+        symbols: &SymbolTable,
+        start: Nanos,
+        last: Nanos,
+        detail: Detail,
+    ) -> Engine {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let raw = info.events.iter().any(|e| e.short_name() == "sys_enter");
-        let named = info.events.iter().filter(|e| e.system == "syscalls" && e.short_name().starts_with("sys_enter_")).count();
+        let named = info
+            .events
+            .iter()
+            .filter(|e| e.system == "syscalls" && e.short_name().starts_with("sys_enter_"))
+            .count();
         let mut caps = info.capabilities;
         // A few chosen calls say nothing about the time outside of them.
         caps.syscalls = raw || named >= ALL_CALLS;
@@ -85,8 +97,16 @@ impl Engine {
             names: info.names.clone(),
             arch,
             traits: CallTraits::table(arch),
-            fault_ids: info.events.iter().map(|e| e.system.is_empty() && e.name.contains("faults")).collect(),
-            duplicate_ids: if raw && named > 0 { info.events.iter().map(|e| e.system == "syscalls").collect() } else { Vec::new() },
+            fault_ids: info
+                .events
+                .iter()
+                .map(|e| e.system.is_empty() && e.name.contains("faults"))
+                .collect(),
+            duplicate_ids: if raw && named > 0 {
+                info.events.iter().map(|e| e.system == "syscalls").collect()
+            } else {
+                Vec::new()
+            },
             start,
             now: start,
             last,
@@ -150,7 +170,14 @@ impl Engine {
             What::SysEnter { .. } | What::SysExit { .. } => {}
             What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
                 if self.valid(cpu, prev) && next != Tid::UNKNOWN {
-                    self.switch(now, cpu, e.pid, (prev, prev_comm), prev_state, Some((next, next_comm)));
+                    self.switch(
+                        now,
+                        cpu,
+                        e.pid,
+                        (prev, prev_comm),
+                        prev_state,
+                        Some((next, next_comm)),
+                    );
                 }
             }
             What::Waking { tid, comm, .. } => self.wakeup(now, e, tid, comm, true),
@@ -158,19 +185,31 @@ impl Engine {
                 self.wakeup(now, e, tid, comm, false);
             }
             What::WakeupNew { tid, comm, .. } => self.wakeup_new(now, e, tid, comm),
-            What::IrqEntry { irq, name } => self.enter_level(now, e, Level::Irq, IrqKind::Irq, irq, name),
+            What::IrqEntry { irq, name } => {
+                self.enter_level(now, e, Level::Irq, IrqKind::Irq, irq, name)
+            }
             What::IrqExit { irq } => self.leave_level(now, e, Level::Irq, IrqKind::Irq, irq),
-            What::VectorEntry { vector, name } => self.enter_level(now, e, Level::Irq, IrqKind::Vector, vector, name),
-            What::VectorExit { vector } => self.leave_level(now, e, Level::Irq, IrqKind::Vector, vector),
-            What::SoftirqEntry { vec } => self.enter_level(now, e, Level::Softirq, IrqKind::Softirq, vec, NameId::NONE),
-            What::SoftirqExit { vec } => self.leave_level(now, e, Level::Softirq, IrqKind::Softirq, vec),
+            What::VectorEntry { vector, name } => {
+                self.enter_level(now, e, Level::Irq, IrqKind::Vector, vector, name)
+            }
+            What::VectorExit { vector } => {
+                self.leave_level(now, e, Level::Irq, IrqKind::Vector, vector)
+            }
+            What::SoftirqEntry { vec } => {
+                self.enter_level(now, e, Level::Softirq, IrqKind::Softirq, vec, NameId::NONE)
+            }
+            What::SoftirqExit { vec } => {
+                self.leave_level(now, e, Level::Softirq, IrqKind::Softirq, vec)
+            }
             What::StatRuntime { tid, runtime } => {
                 if tid != Tid::IDLE && tid != Tid::UNKNOWN {
                     let slot = self.find_or_add(tid);
                     self.threads[slot].latency.charged(now, runtime);
                 }
             }
-            What::ContentionBegin { lock, flags, stack } => self.contention_begin(now, e, lock, flags, batch.stack(stack)),
+            What::ContentionBegin { lock, flags, stack } => {
+                self.contention_begin(now, e, lock, flags, batch.stack(stack))
+            }
             What::ContentionEnd { lock, .. } => self.contention_end(now, e, lock),
             What::LockAcquire { lock, name, flags } => self.lock_acquire(now, e, lock, name, flags),
             What::LockContended { lock, name } => self.lock_contended(now, e, lock, name),
@@ -190,13 +229,17 @@ impl Engine {
                     self.threads[slot].migrations += 1;
                 }
             }
-            What::WorkStart { work, function, name } => self.irqs.work_start(now, cpu, work, function, name),
+            What::WorkStart { work, function, name } => {
+                self.irqs.work_start(now, cpu, work, function, name)
+            }
             What::WorkEnd { work } => {
                 if !self.irqs.work_end(now, work) {
                     self.quality.add(QualityCode::UnmatchedIrq, 1);
                 }
             }
-            What::Fork { parent, child, child_comm } => self.fork(now, cpu, parent, child, child_comm),
+            What::Fork { parent, child, child_comm } => {
+                self.fork(now, cpu, parent, child, child_comm)
+            }
             What::Exec { tid, old, .. } => self.exec(cpu, tid, old),
             What::Exit { tid, comm } => {
                 if tid != Tid::IDLE {
@@ -211,7 +254,9 @@ impl Engine {
                     self.describe(slot, pid, None, comm);
                 }
             }
-            What::TaskNew { tid, pid, parent_tid, .. } => self.task_new(now, e.ts, tid, pid, parent_tid),
+            What::TaskNew { tid, pid, parent_tid, .. } => {
+                self.task_new(now, e.ts, tid, pid, parent_tid)
+            }
             What::ContextSwitch { out, preempt, other } => {
                 if !self.has_sched_switch && cpu.0 < MAX_CPUS && e.tid != Tid::UNKNOWN {
                     self.context_switch(now, cpu, e, out, preempt, other);

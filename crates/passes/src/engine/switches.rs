@@ -67,7 +67,9 @@ impl Engine {
             return;
         }
         t.voluntary += 1;
-        if state.is_dead() || t.exiting && !state.is_uninterruptible() && state != TaskState::INTERRUPTIBLE {
+        if state.is_dead()
+            || t.exiting && !state.is_uninterruptible() && state != TaskState::INTERRUPTIBLE
+        {
             t.state = State::Dead;
             t.died = Some(now);
             let tid = t.tid;
@@ -104,7 +106,15 @@ impl Engine {
         let kind = t.call.map(|c| self.wait_kind(c.nr));
         let device = t.uninterruptible
             && t.contending == 0
-            && kind.is_none_or(|k| matches!(k, WaitKind::ReadWrite | WaitKind::DiskSync | WaitKind::FileSystem | WaitKind::Memory));
+            && kind.is_none_or(|k| {
+                matches!(
+                    k,
+                    WaitKind::ReadWrite
+                        | WaitKind::DiskSync
+                        | WaitKind::FileSystem
+                        | WaitKind::Memory
+                )
+            });
         if device {
             self.threads[slot].iowait_cpu = Some(cpu);
             self.cpus.get_mut(cpu).iowaiters += 1;
@@ -119,7 +129,14 @@ impl Engine {
         let t = &self.threads[slot];
         let counts = t.contending > 0
             || match kind {
-                Some(WaitKind::Timer | WaitKind::Child | WaitKind::Signal | WaitKind::Poll | WaitKind::Process | WaitKind::Yield) => false,
+                Some(
+                    WaitKind::Timer
+                    | WaitKind::Child
+                    | WaitKind::Signal
+                    | WaitKind::Poll
+                    | WaitKind::Process
+                    | WaitKind::Yield,
+                ) => false,
                 Some(WaitKind::Other) => t.uninterruptible,
                 Some(WaitKind::ThreadSync) => !self.waits.is_join(object),
                 Some(_) => true,
@@ -174,7 +191,8 @@ impl Engine {
             State::Running(other) if other != cpu => {
                 self.threads[slot].settle(now);
                 self.quality.add(QualityCode::SwitchGap, 1);
-                if matches!(self.cpus.get(other), Some(c) if matches!(c.current, Some((_, s)) if s == slot)) {
+                if matches!(self.cpus.get(other), Some(c) if matches!(c.current, Some((_, s)) if s == slot))
+                {
                     self.charge(now, other);
                     self.set_current(now, other, None);
                 }
@@ -199,7 +217,15 @@ impl Engine {
     }
 
     /// The poorer source: it does not say whether the thread sleeps, and per task not who is next.
-    pub(super) fn context_switch(&mut self, now: Nanos, cpu: Cpu, e: &Event, out: bool, preempt: bool, other: Tid) {
+    pub(super) fn context_switch(
+        &mut self,
+        now: Nanos,
+        cpu: Cpu,
+        e: &Event,
+        out: bool,
+        preempt: bool,
+        other: Tid,
+    ) {
         if out {
             let state = if preempt { TaskState::PREEMPTED } else { TaskState::INTERRUPTIBLE };
             let next = (other != Tid::UNKNOWN).then_some((other, NameId::NONE));

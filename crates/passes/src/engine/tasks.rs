@@ -29,7 +29,10 @@ impl Engine {
     fn rename(&mut self, slot: Slot, comm: NameId) {
         self.threads[slot].comm = comm;
         let t = &self.threads[slot];
-        if t.mode == Mode::Unknown && t.parent.is_none_or(|p| p == KTHREADD) && is_kthread_name(&self.names.bytes(comm)) {
+        if t.mode == Mode::Unknown
+            && t.parent.is_none_or(|p| p == KTHREADD)
+            && is_kthread_name(&self.names.bytes(comm))
+        {
             self.decide(slot, Mode::Kthread);
         }
     }
@@ -97,10 +100,19 @@ impl Engine {
             return;
         }
         // Without a time it was synthesised when recording began: the thread is older.
-        let slot = if ts < self.start { self.find_or_add(tid) } else { self.threads.insert(Thread::new(tid, now, State::New)) };
+        let slot = if ts < self.start {
+            self.find_or_add(tid)
+        } else {
+            self.threads.insert(Thread::new(tid, now, State::New))
+        };
         let comm = self.threads.get(parent).map_or(NameId::NONE, |p| self.threads[p].comm);
         let inherit = ts >= self.start;
-        self.describe(slot, pid, (parent != tid).then_some(parent), if inherit { comm } else { NameId::NONE });
+        self.describe(
+            slot,
+            pid,
+            (parent != tid).then_some(parent),
+            if inherit { comm } else { NameId::NONE },
+        );
         if inherit && parent != tid {
             self.made(parent, slot);
         }
@@ -139,7 +151,8 @@ impl Engine {
         self.waits.exec(slot, pid, leaves);
     }
 
-    /// An application or kernel thread, a call or not: settle the time charged before this was known.
+    /// An application or kernel thread, a call or not: settle the time charged before this was
+    /// known.
     pub(super) fn decide(&mut self, slot: Slot, mode: Mode) {
         let t = &mut self.threads[slot];
         if mode == Mode::Kthread {
@@ -162,7 +175,8 @@ impl Engine {
         }
         // Who sleeps of its own will is in the kernel: in one system call all along, or a thread of
         // the kernel itself, which is a process of one thread and a child of kthreadd.
-        let may_be_kthread = t.parent.is_none_or(|p| p == KTHREADD) && (t.pid == Pid::UNKNOWN || t.pid.0 == t.tid.0);
+        let may_be_kthread =
+            t.parent.is_none_or(|p| p == KTHREADD) && (t.pid == Pid::UNKNOWN || t.pid.0 == t.tid.0);
         if may_be_kthread { Mode::Kthread } else { Mode::Kernel }
     }
 }

@@ -104,7 +104,9 @@ impl Engine {
         }
         let t = &self.threads[slot];
         match on_top {
-            Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.call.is_some() => Some((slot, false)),
+            Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.call.is_some() => {
+                Some((slot, false))
+            }
             Some(_) => None,
             // Nobody wakes others from application code: an interrupt that was not recorded did.
             None if t.mode == Mode::User => None,
@@ -113,7 +115,13 @@ impl Engine {
     }
 
     /// If the thread is asleep, settle what it was for.
-    pub(super) fn stop_waiting(&mut self, now: Nanos, slot: Slot, waker: Option<(Slot, bool)>, ended: Ended) {
+    pub(super) fn stop_waiting(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        waker: Option<(Slot, bool)>,
+        ended: Ended,
+    ) {
         let t = &mut self.threads[slot];
         if let Some(cpu) = t.iowait_cpu.take() {
             // Charge the CPU's idle time with the waiter still counted.
@@ -131,14 +139,29 @@ impl Engine {
         };
         let t = &self.threads[slot];
         let nr = t.call.map(|c| c.nr);
-        let end = End { waker: waker.map(|w| w.0), direct: waker.is_some_and(|w| w.1), early: t.early_wake };
+        let end = End {
+            waker: waker.map(|w| w.0),
+            direct: waker.is_some_and(|w| w.1),
+            early: t.early_wake,
+        };
         let cause = self.cause(slot, end.waker, wait.object, ended);
         if let Some(w) = end.waker {
             self.threads[w].ended_wait_ns += now - since;
         }
         let waker = end.waker.map(|w| (&self.threads[w], self.threads[w].is_kthread()));
         let uninterruptible = self.threads[slot].uninterruptible;
-        self.waits.ends(now, slot, wait, end, cause, nr, (g, mark.is_some()), waker, uninterruptible, &mut self.blame);
+        self.waits.ends(
+            now,
+            slot,
+            wait,
+            end,
+            cause,
+            nr,
+            (g, mark.is_some()),
+            waker,
+            uninterruptible,
+            &mut self.blame,
+        );
     }
 
     fn cause(&self, slot: Slot, waker: Option<Slot>, object: Object, ended: Ended) -> Cause {
@@ -169,7 +192,8 @@ impl Engine {
             Some(kind) if kind.is_service() => Cause::KernelService,
             // In D state: the disk's completion comes from an interrupt or kernel thread; another
             // application thread ends the wait for a lock it held. Where contention is recorded,
-            // the lock would have shown, and it was a buffer, a page or a place in a driver's queue.
+            // the lock would have shown, and it was a buffer, a page or a place in a driver's
+            // queue.
             _ if t.uninterruptible && by_application && !self.caps.contention => Cause::KernelLock,
             _ if t.uninterruptible => Cause::Io,
             Some(WaitKind::ReadWrite | WaitKind::Socket) if by_application => Cause::KernelService,
@@ -179,9 +203,9 @@ impl Engine {
         }
     }
 
-    /// What a thread slept for, where only switches and wake-ups were recorded. Threads of one process
-    /// (or of one name, where processes are not known) that end each other's sleep take turns at
-    /// something of their own; others use a service of the kernel to do so.
+    /// What a thread slept for, where only switches and wake-ups were recorded. Threads of one
+    /// process (or of one name, where processes are not known) that end each other's sleep take
+    /// turns at something of their own; others use a service of the kernel to do so.
     fn cause_without_calls(&self, slot: Slot, waker: Option<Slot>) -> Cause {
         let t = &self.threads[slot];
         let Some(waker) = waker.map(|w| &self.threads[w]) else {

@@ -14,7 +14,8 @@ use holdup_trace::SymbolTable;
 const NEAR: u64 = 16 << 10;
 
 /// Section bounds as kallsyms has them.
-const SECTIONS: [(&str, &str); 2] = [("__sched_text_start", "__sched_text_end"), ("__lock_text_start", "__lock_text_end")];
+const SECTIONS: [(&str, &str); 2] =
+    [("__sched_text_start", "__sched_text_end"), ("__lock_text_start", "__lock_text_end")];
 
 /// Beginnings of names of locking functions, for tables without section bounds.
 const PREFIXES: &[&str] = &[
@@ -78,8 +79,11 @@ impl LockCode {
                 }
             }
         }
-        let sections: Vec<(u64, u64)> =
-            bounds.into_iter().filter_map(|(start, end)| start.zip(end)).filter(|(start, end)| start < end).collect();
+        let sections: Vec<(u64, u64)> = bounds
+            .into_iter()
+            .filter_map(|(start, end)| start.zip(end))
+            .filter(|(start, end)| start < end)
+            .collect();
         let mut ranges = if sections.is_empty() { named } else { sections };
         ranges.sort();
         LockCode { ranges }
@@ -96,7 +100,8 @@ impl LockCode {
     pub(crate) fn caller(&self, chain: &[u64]) -> u64 {
         let Some(&innermost) = chain.first() else { return 0 };
         let known = !self.ranges.is_empty();
-        let outside = |a: &u64| if known { !self.contains(*a) } else { a.abs_diff(innermost) > NEAR };
+        let outside =
+            |a: &u64| if known { !self.contains(*a) } else { a.abs_diff(innermost) > NEAR };
         chain.iter().copied().find(|a| outside(a)).unwrap_or(innermost)
     }
 }
@@ -105,7 +110,12 @@ impl LockCode {
 mod tests {
     use super::*;
 
-    const CHAIN: [u64; 4] = [0xffff_ffff_81a5_6314, 0xffff_ffff_81a5_65f0, 0xffff_ffff_812a_d4a3, 0xffff_ffff_81a4_3e1d];
+    const CHAIN: [u64; 4] = [
+        0xffff_ffff_81a5_6314,
+        0xffff_ffff_81a5_65f0,
+        0xffff_ffff_812a_d4a3,
+        0xffff_ffff_81a4_3e1d,
+    ];
 
     #[test]
     fn sections_bound_the_locking_code() {

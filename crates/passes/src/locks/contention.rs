@@ -98,7 +98,13 @@ impl Contention {
     }
 
     /// `contention_end`. Returns how many waits `waiter` has open now; `None` if this one was not.
-    pub(crate) fn end(&mut self, now: Nanos, lock: u64, waiter: Waiter, away: Away) -> Option<usize> {
+    pub(crate) fn end(
+        &mut self,
+        now: Nanos,
+        lock: u64,
+        waiter: Waiter,
+        away: Away,
+    ) -> Option<usize> {
         let open = self.open.get_mut(&waiter)?;
         let at = open.iter().rposition(|o| o.key.lock == lock)?;
         let o = open.remove(at);

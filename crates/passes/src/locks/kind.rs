@@ -109,7 +109,8 @@ impl LockKind {
             "percpu-rwsem" => "pcpu-sem",
             other => other,
         };
-        let kinds: Vec<LockKind> = LockKind::ALL.into_iter().filter(|k| k.name() == text || k.family() == text).collect();
+        let kinds: Vec<LockKind> =
+            LockKind::ALL.into_iter().filter(|k| k.name() == text || k.family() == text).collect();
         (!kinds.is_empty()).then_some(kinds)
     }
 }
@@ -144,7 +145,10 @@ mod tests {
     fn a_family_names_both_ways() {
         assert_eq!(LockKind::parse("rwsem"), Some(vec![LockKind::RwsemRead, LockKind::RwsemWrite]));
         assert_eq!(LockKind::parse("rwsem:W"), Some(vec![LockKind::RwsemWrite]));
-        assert_eq!(LockKind::parse("percpu-rwsem"), Some(vec![LockKind::PercpuSemRead, LockKind::PercpuSemWrite]));
+        assert_eq!(
+            LockKind::parse("percpu-rwsem"),
+            Some(vec![LockKind::PercpuSemRead, LockKind::PercpuSemWrite])
+        );
         assert_eq!(LockKind::parse("lock"), None);
     }
 }

@@ -15,7 +15,8 @@
 //! * A wait that ends in `release` was given up (a signal): it counts as a wait, not as acquired.
 //! * A lock taken again by the thread that holds it (readers may) counts again, as in
 //!   `/proc/lock_stat`; how deep is kept as recursion.
-//! * Hold times start at `acquired` (or else `acquire`), wait times at `contended`, as in lock_stat.
+//! * Hold times start at `acquired` (or else `acquire`), wait times at `contended`, as in
+//!   lock_stat.
 //!
 //! Without `lock_release` in the recording hold times are not known, and without `lock_acquire`
 //! acquisitions by trylock are not counted; the two events of waits alone
@@ -141,18 +142,36 @@ impl Lockdep {
     }
 
     /// `lock_acquire`.
-    pub(crate) fn acquire(&mut self, now: Nanos, lock: u64, class: NameId, flags: u32, waiter: Waiter, away: Away) {
+    pub(crate) fn acquire(
+        &mut self,
+        now: Nanos,
+        lock: u64,
+        class: NameId,
+        flags: u32,
+        waiter: Waiter,
+        away: Away,
+    ) {
         self.lock(lock, class);
         let held = self.held.entry(waiter).or_default();
         // Only readers may take a lock twice: its release was lost, or another thread did it.
-        held.retain(|h| h.lock != lock || h.stage == Stage::Held && flags & (READ | TRY) != 0 || flags & READ != 0);
-        let depth = held.iter().filter(|h| h.lock == lock && h.stage != Stage::Waiting).count() as u64 + 1;
+        held.retain(|h| {
+            h.lock != lock
+                || h.stage == Stage::Held && flags & (READ | TRY) != 0
+                || flags & READ != 0
+        });
+        let depth =
+            held.iter().filter(|h| h.lock == lock && h.stage != Stage::Waiting).count() as u64 + 1;
         if held.len() >= MAX_HELD {
             held.remove(0);
         }
         let tried = flags & TRY != 0;
         if self.releases || !tried {
-            held.push(Held { lock, stage: if tried { Stage::Held } else { Stage::Acquiring }, since: now, away });
+            held.push(Held {
+                lock,
+                stage: if tried { Stage::Held } else { Stage::Acquiring },
+                since: now,
+                away,
+            });
         }
         let sums = self.sums(lock, waiter);
         sums.recursion = sums.recursion.max(depth);
@@ -162,7 +181,14 @@ impl Lockdep {
     }
 
     /// `lock_contended`. Returns how many waits `waiter` has open now.
-    pub(crate) fn contended(&mut self, now: Nanos, lock: u64, class: NameId, waiter: Waiter, away: Away) -> usize {
+    pub(crate) fn contended(
+        &mut self,
+        now: Nanos,
+        lock: u64,
+        class: NameId,
+        waiter: Waiter,
+        away: Away,
+    ) -> usize {
         if let Some(l) = self.lock(lock, class) {
             l.depth.up();
         }
@@ -179,14 +205,26 @@ impl Lockdep {
     }
 
     /// `lock_acquired`. Returns how many waits `waiter` has open now.
-    pub(crate) fn acquired(&mut self, now: Nanos, lock: u64, class: NameId, waiter: Waiter, away: Away) -> usize {
+    pub(crate) fn acquired(
+        &mut self,
+        now: Nanos,
+        lock: u64,
+        class: NameId,
+        waiter: Waiter,
+        away: Away,
+    ) -> usize {
         let held = self.held.entry(waiter).or_default();
         let mut waited = None;
         let holding = Held { lock, stage: Stage::Held, since: now, away };
         match held.iter().rposition(|h| h.lock == lock && h.stage != Stage::Held) {
             Some(at) => {
-                let h = if self.releases { std::mem::replace(&mut held[at], holding) } else { held.remove(at) };
-                waited = (h.stage == Stage::Waiting).then(|| h.away.split(away, now.saturating_sub(h.since)));
+                let h = if self.releases {
+                    std::mem::replace(&mut held[at], holding)
+                } else {
+                    held.remove(at)
+                };
+                waited = (h.stage == Stage::Waiting)
+                    .then(|| h.away.split(away, now.saturating_sub(h.since)));
             }
             None if self.releases && held.len() < MAX_HELD => held.push(holding),
             None => {}
@@ -234,8 +272,12 @@ impl Lockdep {
     /// A `contention_begin` of this kind for a lock at `lock`: the map `waiter` is acquiring lies
     /// in it if the addresses say so.
     pub(crate) fn told(&mut self, lock: u64, kind: LockKind, waiter: Waiter) {
-        let acquiring = self.held.get(&waiter).and_then(|held| held.iter().rev().find(|h| h.stage != Stage::Held));
-        if let Some(map) = acquiring.map(|h| h.lock).filter(|map| map.wrapping_sub(lock) < LOCK_SIZE)
+        let acquiring = self
+            .held
+            .get(&waiter)
+            .and_then(|held| held.iter().rev().find(|h| h.stage != Stage::Held));
+        if let Some(map) =
+            acquiring.map(|h| h.lock).filter(|map| map.wrapping_sub(lock) < LOCK_SIZE)
             && let Some(known) = self.locks.get_mut(&map)
         {
             known.kinds |= 1 << kind as u16;
@@ -273,7 +315,11 @@ impl Lockdep {
         let open: Vec<(u64, Waiter, Nanos)> = self
             .held
             .iter()
-            .flat_map(|(&waiter, held)| held.iter().filter(|h| h.stage == Stage::Waiting).map(move |h| (h.lock, waiter, h.since)))
+            .flat_map(|(&waiter, held)| {
+                held.iter()
+                    .filter(|h| h.stage == Stage::Waiting)
+                    .map(move |h| (h.lock, waiter, h.since))
+            })
             .collect();
         for (lock, waiter, since) in open {
             let waits = &mut self.sums(lock, waiter).waits;

@@ -92,7 +92,9 @@ impl Locks {
         if symbols.is_empty() {
             return;
         }
-        let name = |(name, offset): (&str, u64)| if offset == 0 { name.to_owned() } else { format!("{name}+{offset:#x}") };
+        let name = |(name, offset): (&str, u64)| {
+            if offset == 0 { name.to_owned() } else { format!("{name}+{offset:#x}") }
+        };
         for key in self.contention.sums.keys() {
             if let Some(known) = symbols.lookup(key.caller) {
                 self.names.entry(key.caller).or_insert_with(|| name(known));
@@ -130,7 +132,14 @@ impl Engine {
     }
 
     #[cold]
-    pub(crate) fn contention_begin(&mut self, now: Nanos, e: &Event, lock: u64, flags: u32, chain: &[u64]) {
+    pub(crate) fn contention_begin(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        lock: u64,
+        flags: u32,
+        chain: &[u64],
+    ) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
         let kind = LockKind::from_flags(flags);
@@ -165,7 +174,14 @@ impl Engine {
     }
 
     #[cold]
-    pub(crate) fn lock_acquire(&mut self, now: Nanos, e: &Event, lock: u64, class: NameId, flags: u32) {
+    pub(crate) fn lock_acquire(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        lock: u64,
+        class: NameId,
+        flags: u32,
+    ) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
         self.locks.lockdep.acquire(now, lock, class, flags, waiter, away);
@@ -213,6 +229,9 @@ impl Engine {
     pub(crate) fn finish_locks(&mut self, end: Nanos) {
         self.locks.contention.finish(end);
         self.locks.lockdep.finish(end);
-        self.quality.add(QualityCode::LocksFolded, self.locks.contention.folded + self.locks.lockdep.folded);
+        self.quality.add(
+            QualityCode::LocksFolded,
+            self.locks.contention.folded + self.locks.lockdep.folded,
+        );
     }
 }

@@ -47,7 +47,8 @@ pub struct LockRow {
     /// Thread, `null` if the recorder did not know; only by task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tid: Option<Option<u32>>,
-    /// Of the lock, or with lockdep of the `lockdep_map` in it. By class only where the class has one lock.
+    /// Of the lock, or with lockdep of the `lockdep_map` in it. By class only where the class has
+    /// one lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<Option<u64>>,
     /// Class (lockdep), variable (symbols), or `other` for what was too much to keep apart.
@@ -172,7 +173,9 @@ impl Sum {
         match self.kinds.as_slice() {
             [] => None,
             [one] => Some(one.name().to_owned()),
-            [first, rest @ ..] if rest.iter().all(|k| k.family() == first.family()) => Some(first.family().to_owned()),
+            [first, rest @ ..] if rest.iter().all(|k| k.family() == first.family()) => {
+                Some(first.family().to_owned())
+            }
             _ => None,
         }
     }
@@ -188,13 +191,17 @@ impl Analysis {
     /// Whether the trace was recorded with events of kernel locks.
     pub fn sees_locks(&self) -> bool {
         let locks = &self.engine.locks;
-        self.capabilities.contention || self.capabilities.lockdep || !locks.contention.sums.is_empty() || !locks.lockdep.sums.is_empty()
+        self.capabilities.contention
+            || self.capabilities.lockdep
+            || !locks.contention.sums.is_empty()
+            || !locks.lockdep.sums.is_empty()
     }
 
     /// Which events [`Analysis::locks`] takes.
     pub fn lock_source(&self, by: LockBy) -> LockSource {
         let lockdep = !self.engine.locks.lockdep.sums.is_empty();
-        let contention = self.capabilities.contention || !self.engine.locks.contention.sums.is_empty();
+        let contention =
+            self.capabilities.contention || !self.engine.locks.contention.sums.is_empty();
         let first = match by {
             LockBy::Lock | LockBy::Class => lockdep,
             LockBy::Caller | LockBy::Type | LockBy::Task => lockdep && !contention,
@@ -224,16 +231,26 @@ impl Analysis {
             LockSource::Lockdep => {
                 let lockdep = &self.engine.locks.lockdep;
                 for (key, sums) in &lockdep.sums {
-                    let kinds: Vec<LockKind> = lockdep.locks.get(&key.lock).map(|l| l.kinds().collect()).unwrap_or_default();
+                    let kinds: Vec<LockKind> = lockdep
+                        .locks
+                        .get(&key.lock)
+                        .map(|l| l.kinds().collect())
+                        .unwrap_or_default();
                     // Which of them an acquisition was, lockdep does not say.
                     let kind = if let [one] = kinds.as_slice() { Some(*one) } else { None };
                     if self.lock_wanted(key.lock, &kinds, key.waiter) {
                         let group = match by {
                             LockBy::Lock => Group::Lock(key.lock, None),
-                            LockBy::Class => Group::Name(self.class(key.lock).unwrap_or_else(|| format!("{:#x}", key.lock))),
+                            LockBy::Class => Group::Name(
+                                self.class(key.lock).unwrap_or_else(|| format!("{:#x}", key.lock)),
+                            ),
                             LockBy::Caller => Group::Caller(0, kind),
                             LockBy::Type => Group::Kind(kind),
-                            LockBy::Task => Group::Task(if key.waiter.is_idle() { Waiter(Waiter::IDLE) } else { key.waiter }),
+                            LockBy::Task => Group::Task(if key.waiter.is_idle() {
+                                Waiter(Waiter::IDLE)
+                            } else {
+                                key.waiter
+                            }),
                         };
                         let sum = groups.entry(group).or_default();
                         sum.note(key.lock, &kinds);
@@ -253,7 +270,9 @@ impl Analysis {
             let name = self.class(lock).or_else(|| self.lock_name(lock));
             name.is_some_and(|n| o.lock_names.contains(&n))
         };
-        (o.lock_addresses.is_empty() && o.lock_names.is_empty() || o.lock_addresses.contains(&lock) || named())
+        (o.lock_addresses.is_empty() && o.lock_names.is_empty()
+            || o.lock_addresses.contains(&lock)
+            || named())
             && (o.lock_kinds.is_empty() || kinds.iter().any(|k| o.lock_kinds.contains(k)))
             && match waiter.slot() {
                 Some(slot) => self.wanted(self.thread(slot)),
@@ -276,7 +295,9 @@ impl Analysis {
             LockBy::Caller => Group::Caller(key.caller, Some(key.kind)),
             LockBy::Type => Group::Kind(Some(key.kind)),
             // All idle tasks are one, as they are in every tool.
-            LockBy::Task => Group::Task(if key.waiter.is_idle() { Waiter(Waiter::IDLE) } else { key.waiter }),
+            LockBy::Task => {
+                Group::Task(if key.waiter.is_idle() { Waiter(Waiter::IDLE) } else { key.waiter })
+            }
         }
     }
 
@@ -296,10 +317,21 @@ impl Analysis {
             return Some("other".to_owned());
         }
         let locks = &self.engine.locks;
-        locks.lockdep.map_of(lock).and_then(|map| self.class(map)).or_else(|| locks.names.get(&lock).cloned())
+        locks
+            .lockdep
+            .map_of(lock)
+            .and_then(|map| self.class(map))
+            .or_else(|| locks.names.get(&lock).cloned())
     }
 
-    fn lock_row(&self, by: LockBy, source: LockSource, group: Group, sum: &Sum, all: Nanos) -> LockRow {
+    fn lock_row(
+        &self,
+        by: LockBy,
+        source: LockSource,
+        group: Group,
+        sum: &Sum,
+        all: Nanos,
+    ) -> LockRow {
         let wall = self.wall_ns();
         let w = &sum.waits;
         let ended = w.ended > 0;
@@ -338,7 +370,8 @@ impl Analysis {
                 ..row
             };
             if self.engine.locks.lockdep.acquires {
-                (row.trylocks, row.reads, row.recursion) = (Some(dep.trylocks), Some(dep.reads), Some(dep.recursion));
+                (row.trylocks, row.reads, row.recursion) =
+                    (Some(dep.trylocks), Some(dep.reads), Some(dep.recursion));
             }
             if self.engine.locks.lockdep.releases {
                 row = LockRow {
@@ -370,7 +403,8 @@ impl Analysis {
             Group::Caller(caller, kind) => {
                 row.lock_type = Some(kind.map(|k| k.name().to_owned()));
                 let known = self.engine.locks.names.get(&caller).cloned();
-                row.caller = Some((caller != 0).then(|| known.unwrap_or_else(|| format!("{caller:#x}"))));
+                row.caller =
+                    Some((caller != 0).then(|| known.unwrap_or_else(|| format!("{caller:#x}"))));
             }
             Group::Lock(..) | Group::Name(_) => {
                 let one = if let [lock] = sum.locks.as_slice() { Some(*lock) } else { None };
@@ -383,8 +417,12 @@ impl Analysis {
                 row.lock_type = Some(kind);
                 if by == LockBy::Lock {
                     row.max_waiters = one.and_then(|lock| match source {
-                        LockSource::Contention => self.engine.locks.contention.depths.get(&lock).map(|d| d.max as u64),
-                        LockSource::Lockdep => self.engine.locks.lockdep.locks.get(&lock).map(|l| l.depth.max as u64),
+                        LockSource::Contention => {
+                            self.engine.locks.contention.depths.get(&lock).map(|d| d.max as u64)
+                        }
+                        LockSource::Lockdep => {
+                            self.engine.locks.lockdep.locks.get(&lock).map(|l| l.depth.max as u64)
+                        }
                     });
                 }
             }

@@ -204,7 +204,16 @@ pub(crate) struct Holds {
 
 impl Default for Holds {
     fn default() -> Holds {
-        Holds { count: 0, total: 0, min: Nanos::MAX, max: 0, preempted: 0, preempted_ns: 0, slept: 0, slept_ns: 0 }
+        Holds {
+            count: 0,
+            total: 0,
+            min: Nanos::MAX,
+            max: 0,
+            preempted: 0,
+            preempted_ns: 0,
+            slept: 0,
+            slept_ns: 0,
+        }
     }
 }
 

@@ -32,7 +32,14 @@ pub(super) struct Cached {
 impl Waits {
     /// A call of interest begins.
     #[inline(always)]
-    pub(crate) fn call_begins(&mut self, now: Nanos, slot: Slot, pid: Pid, class: Class, args: &[u64; 6]) {
+    pub(crate) fn call_begins(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        pid: Pid,
+        class: Class,
+        args: &[u64; 6],
+    ) {
         let w = self.called(slot);
         w.args = [args[0], args[1], args[2], args[3], args[4]];
         w.class = class;
@@ -75,7 +82,8 @@ impl Waits {
                         }
                         ops.wait_2 += (f.val == 2) as u64;
                         ops.wait_odd += (f.val == 1 || f.val == 3) as u64;
-                        ops.value_changes += (ops.wait + ops.wait_bitset > 1 && ops.last_value != f.val) as u64;
+                        ops.value_changes +=
+                            (ops.wait + ops.wait_bitset > 1 && ops.last_value != f.val) as u64;
                         ops.last_value = f.val;
                     }
                 }
@@ -112,7 +120,15 @@ impl Waits {
     }
 
     /// A call of a class that [`Class::returns`] returns.
-    pub(crate) fn call_returns(&mut self, now: Nanos, slot: Slot, pid: Pid, class: Class, start: Nanos, ret: i64) {
+    pub(crate) fn call_returns(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        pid: Pid,
+        class: Class,
+        start: Nanos,
+        ret: i64,
+    ) {
         let w = self.called(slot);
         if w.class != class || w.at != start {
             return;
@@ -148,7 +164,13 @@ impl Waits {
                     _ => {}
                 }
             }
-            Class::Semop | Class::MsgReceive | Class::MsgSend | Class::MqReceive | Class::MqSend | Class::Flock | Class::Fcntl => {
+            Class::Semop
+            | Class::MsgReceive
+            | Class::MsgSend
+            | Class::MqReceive
+            | Class::MqSend
+            | Class::Flock
+            | Class::Fcntl => {
                 if class == Class::Fcntl && fcntl(args[1]) == FcntlOp::Dup {
                     let group = self.group(slot, pid) as usize;
                     self.groups[group].files.dup(args[0], ret, &mut self.ids);
@@ -172,7 +194,8 @@ impl Waits {
                 if gives_back {
                     self.release(start, slot, o);
                 } else {
-                    let certain = slept || matches!(class, Class::MsgReceive | Class::MqReceive | Class::Flock);
+                    let certain = slept
+                        || matches!(class, Class::MsgReceive | Class::MqReceive | Class::Flock);
                     self.acquire(now, slot, o, certain);
                 }
             }
@@ -202,7 +225,13 @@ impl Waits {
     }
 
     /// The object a call is about, by its arguments.
-    pub(super) fn called_on(&mut self, slot: Slot, pid: Pid, class: Class, args: &[u64; 5]) -> Option<Object> {
+    pub(super) fn called_on(
+        &mut self,
+        slot: Slot,
+        pid: Pid,
+        class: Class,
+        args: &[u64; 5],
+    ) -> Option<Object> {
         let group = self.group(slot, pid);
         let (key, kind, fd) = match class {
             Class::Futex | Class::Futex2Wait | Class::Futex2Wake => {
@@ -211,7 +240,9 @@ impl Waits {
                 (key, Kind::Futex, None)
             }
             Class::Semop => (Key::Semaphore(args[0] as u32), Kind::Semop, None),
-            Class::MsgReceive | Class::MsgSend => (Key::MessageQueue(args[0] as u32), Kind::MessageQueue, None),
+            Class::MsgReceive | Class::MsgSend => {
+                (Key::MessageQueue(args[0] as u32), Kind::MessageQueue, None)
+            }
             Class::Fcntl if fcntl(args[1]) != FcntlOp::Lock => return None,
             Class::Flock | Class::Fcntl => {
                 let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
@@ -243,9 +274,15 @@ impl Waits {
                     (Class::Receive | Class::Send | Class::Connect, _) => Kind::Socket,
                     (_, kind) => kind,
                 };
-                let object = self.intern(Key::Descriptor { id: d.id, lock: false }, kind, group, Some(args[0] as u32));
+                let object = self.intern(
+                    Key::Descriptor { id: d.id, lock: false },
+                    kind,
+                    group,
+                    Some(args[0] as u32),
+                );
                 let version = self.groups[group as usize].files.version();
-                self.waiter(slot).cached[place] = Cached { fd: args[0], class, version, object: Some(object) };
+                self.waiter(slot).cached[place] =
+                    Cached { fd: args[0], class, version, object: Some(object) };
                 return Some(object);
             }
             _ => return None,

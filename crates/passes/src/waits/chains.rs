@@ -44,7 +44,8 @@ impl Waits {
         if let (Some(w), Some((_, false)), true) = (end.waker, waker, follows) {
             let lock = self.things[object.0 as usize].is_lock();
             // A waker that never waited itself has no trail.
-            let trail = self.threads.get(w.0 as usize).into_iter().flat_map(|w| w.trail.iter().rev());
+            let trail =
+                self.threads.get(w.0 as usize).into_iter().flat_map(|w| w.trail.iter().rev());
             for s in trail {
                 if s.to <= wait.start || pieces.len() >= TRAIL / 2 {
                     break;
@@ -52,21 +53,38 @@ impl Waits {
                 let root = match s.cause {
                     Cause::Io | Cause::KernelLock => true,
                     Cause::ThreadSync | Cause::KernelService => s.object != object,
-                    // Who sleeps with a lock in hand holds others up; who has nothing to hand over does not.
+                    // Who sleeps with a lock in hand holds others up; who has nothing to hand over
+                    // does not.
                     Cause::External | Cause::Unknown => !lock,
                 };
                 if root {
                     if matches!(s.cause, Cause::External | Cause::Unknown) {
-                        self.things[object.0 as usize].followed_idle += s.to - s.from.max(wait.start);
+                        self.things[object.0 as usize].followed_idle +=
+                            s.to - s.from.max(wait.start);
                     }
-                    pieces.push(Segment { from: s.from.max(wait.start), g_from: s.g_from.max(wait.mark), ..*s });
+                    pieces.push(Segment {
+                        from: s.from.max(wait.start),
+                        g_from: s.g_from.max(wait.mark),
+                        ..*s
+                    });
                 }
             }
         }
         pieces.reverse();
-        let key = |s: &Segment| WaitKey { cause: s.cause, nr: s.nr, waker: s.waker, object: s.object };
-        let own = Segment { from: wait.start, to: now, g_from: wait.mark, g_to: g, cause, object, nr, waker: end.waker };
-        let (mut rest_ns, mut rest_share) = (now - wait.start, if counted { g - wait.mark } else { 0 });
+        let key =
+            |s: &Segment| WaitKey { cause: s.cause, nr: s.nr, waker: s.waker, object: s.object };
+        let own = Segment {
+            from: wait.start,
+            to: now,
+            g_from: wait.mark,
+            g_to: g,
+            cause,
+            object,
+            nr,
+            waker: end.waker,
+        };
+        let (mut rest_ns, mut rest_share) =
+            (now - wait.start, if counted { g - wait.mark } else { 0 });
         let trail = &mut self.waiter(slot).trail;
         let mut push = |s: Segment| {
             if s.to > s.from {

@@ -51,7 +51,8 @@ pub(crate) enum Class {
 impl Class {
     /// Of the call named so.
     pub(crate) fn of(name: &str) -> Class {
-        let plain = ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
+        let plain =
+            ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
         match plain {
             "futex" => Class::Futex,
             "futex_wait" => Class::Futex2Wait,
@@ -64,15 +65,19 @@ impl Class {
             "mq_timedsend" => Class::MqSend,
             "flock" => Class::Flock,
             "fcntl" | "fcntl64" => Class::Fcntl,
-            "read" | "pread64" | "readv" | "preadv" | "preadv2" | "getdents" | "getdents64" => Class::Read,
-            "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "fsync" | "fdatasync" | "sync_file_range" | "ftruncate"
-            | "fallocate" => Class::Write,
+            "read" | "pread64" | "readv" | "preadv" | "preadv2" | "getdents" | "getdents64" => {
+                Class::Read
+            }
+            "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "fsync" | "fdatasync"
+            | "sync_file_range" | "ftruncate" | "fallocate" => Class::Write,
             "recvfrom" | "recvmsg" | "recvmmsg" | "recv" => Class::Receive,
             "sendto" | "sendmsg" | "sendmmsg" | "send" => Class::Send,
             "accept" | "accept4" => Class::Accept,
             "connect" => Class::Connect,
             "epoll_wait" | "epoll_pwait" | "epoll_pwait2" | "epoll_wait_old" => Class::Epoll,
-            "open" | "openat" | "openat2" | "creat" | "memfd_create" | "open_by_handle_at" => Class::Open,
+            "open" | "openat" | "openat2" | "creat" | "memfd_create" | "open_by_handle_at" => {
+                Class::Open
+            }
             "socket" => Class::Socket,
             "eventfd" | "eventfd2" => Class::Eventfd,
             "timerfd_create" => Class::Timerfd,
@@ -131,7 +136,8 @@ pub(crate) struct Futex {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FutexOp {
     Wait,
-    /// `WAIT_BITSET`, `WAIT_REQUEUE_PI`: what condition variables, rwlocks and semaphores of glibc use.
+    /// `WAIT_BITSET`, `WAIT_REQUEUE_PI`: what condition variables, rwlocks and semaphores of glibc
+    /// use.
     WaitBitset,
     Wake,
     /// `REQUEUE`, `CMP_REQUEUE`, `CMP_REQUEUE_PI`: wakes some, moves the rest.
@@ -170,7 +176,13 @@ pub(crate) fn futex(class: Class, args: &[u64; 5]) -> Futex {
                 _ => FutexOp::Other,
             };
             debug_assert_eq!(FUTEX_CLOCK_REALTIME & 0x7f, 0);
-            Futex { op, addr: args[0], addr2: args[4], private: args[1] & FUTEX_PRIVATE != 0, val: args[2] as u32 }
+            Futex {
+                op,
+                addr: args[0],
+                addr2: args[4],
+                private: args[1] & FUTEX_PRIVATE != 0,
+                val: args[2] as u32,
+            }
         }
     }
 }
@@ -205,12 +217,18 @@ mod tests {
     #[test]
     fn futex_operations() {
         let f = |op, val| futex(Class::Futex, &[0x1000, op, val, 0, 0x2000]);
-        assert_eq!(f(0x80, 2), Futex { op: FutexOp::Wait, addr: 0x1000, addr2: 0x2000, private: true, val: 2 });
+        assert_eq!(
+            f(0x80, 2),
+            Futex { op: FutexOp::Wait, addr: 0x1000, addr2: 0x2000, private: true, val: 2 }
+        );
         assert_eq!(f(0x189, 0).op, FutexOp::WaitBitset);
         assert_eq!((f(1, 1).op, f(1, 1).private), (FutexOp::Wake, false));
         assert_eq!(f(0x84, 1).op, FutexOp::Requeue);
         assert_eq!(f(0x85, 1).op, FutexOp::WakeOp);
-        assert_eq!((f(0x86, 0).op, f(0x8d, 0).op, f(0x87, 0).op), (FutexOp::LockPi, FutexOp::LockPi, FutexOp::UnlockPi));
+        assert_eq!(
+            (f(0x86, 0).op, f(0x8d, 0).op, f(0x87, 0).op),
+            (FutexOp::LockPi, FutexOp::LockPi, FutexOp::UnlockPi)
+        );
         assert_eq!(f(0x8b, 0).op, FutexOp::WaitBitset);
         assert_eq!(futex(Class::Futex2Wake, &[0x1000, 1, 7, 0x82, 0]).val, 7);
     }
@@ -221,6 +239,9 @@ mod tests {
         assert_eq!(Class::of("semtimedop_time64"), Class::Semop);
         assert_eq!(Class::of("getpid"), Class::None);
         assert!(!Class::Read.returns() && Class::Open.returns());
-        assert_eq!((fcntl(7), fcntl(1030), fcntl(3)), (FcntlOp::Lock, FcntlOp::Dup, FcntlOp::Other));
+        assert_eq!(
+            (fcntl(7), fcntl(1030), fcntl(3)),
+            (FcntlOp::Lock, FcntlOp::Dup, FcntlOp::Other)
+        );
     }
 }

@@ -85,7 +85,9 @@ impl Table {
         match self.open.entry(fd as u32) {
             std::collections::hash_map::Entry::Occupied(e) => Some(*e.get()),
             std::collections::hash_map::Entry::Vacant(_) if full => None,
-            std::collections::hash_map::Entry::Vacant(e) => Some(*e.insert(Descriptor { id: ids.next(), kind: Kind::Descriptor })),
+            std::collections::hash_map::Entry::Vacant(e) => {
+                Some(*e.insert(Descriptor { id: ids.next(), kind: Kind::Descriptor }))
+            }
         }
     }
 }

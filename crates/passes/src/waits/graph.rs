@@ -84,7 +84,9 @@ impl Analysis {
         let mut edges: BTreeMap<(Slot, Option<Slot>, Object), WaitSum> = BTreeMap::new();
         let mut waiting: BTreeMap<Slot, u64> = BTreeMap::new();
         for (key, sum) in &machine.edges {
-            if matches!(key.cause, Cause::External | Cause::Unknown) || !self.wanted(self.thread(key.waiter)) {
+            if matches!(key.cause, Cause::External | Cause::Unknown)
+                || !self.wanted(self.thread(key.waiter))
+            {
                 continue;
             }
             edges.entry((key.waiter, key.waker, machine.find(key.object))).or_default().add(sum);
@@ -101,19 +103,40 @@ impl Analysis {
             }
         }
         let time = |s: Slot| waiting.get(&s).copied().unwrap_or(0);
-        let mut knots: Vec<Vec<Slot>> =
-            components(&next).into_iter().filter(|c| c.len() > 1).map(|c| c.into_iter().map(|i| order[i]).collect()).collect();
-        knots.sort_by_key(|k: &Vec<Slot>| (std::cmp::Reverse(k.iter().map(|&s| time(s)).sum::<u64>()), k.first().copied()));
-        let knot_of: BTreeMap<Slot, u32> = knots.iter().enumerate().flat_map(|(i, k)| k.iter().map(move |&s| (s, i as u32 + 1))).collect();
+        let mut knots: Vec<Vec<Slot>> = components(&next)
+            .into_iter()
+            .filter(|c| c.len() > 1)
+            .map(|c| c.into_iter().map(|i| order[i]).collect())
+            .collect();
+        knots.sort_by_key(|k: &Vec<Slot>| {
+            (std::cmp::Reverse(k.iter().map(|&s| time(s)).sum::<u64>()), k.first().copied())
+        });
+        let knot_of: BTreeMap<Slot, u32> = knots
+            .iter()
+            .enumerate()
+            .flat_map(|(i, k)| k.iter().map(move |&s| (s, i as u32 + 1)))
+            .collect();
         let tid = |s: Slot| self.thread(s).tid.0;
         let mut list: Vec<Edge> = edges
             .iter()
             .map(|(&(waiter, waker, object), sum)| {
-                let (kind, usage, label) = names.get(&object).cloned().unwrap_or(("other", None, String::new()));
-                Edge { waiter: tid(waiter), waker: waker.map(tid), kind, usage, object: label, waits: sum.waits, wait_ns: sum.wait_ns }
+                let (kind, usage, label) =
+                    names.get(&object).cloned().unwrap_or(("other", None, String::new()));
+                Edge {
+                    waiter: tid(waiter),
+                    waker: waker.map(tid),
+                    kind,
+                    usage,
+                    object: label,
+                    waits: sum.waits,
+                    wait_ns: sum.wait_ns,
+                }
             })
             .collect();
-        list.sort_by(|a, b| (b.wait_ns, a.waiter, a.waker, &a.object).cmp(&(a.wait_ns, b.waiter, b.waker, &b.object)));
+        list.sort_by(|a, b| {
+            (b.wait_ns, a.waiter, a.waker, &a.object)
+                .cmp(&(a.wait_ns, b.waiter, b.waker, &b.object))
+        });
         let mut nodes: Vec<Node> = order
             .iter()
             .map(|&s| {
@@ -140,13 +163,27 @@ impl Analysis {
             .into_iter()
             .filter(|(_, sum)| sum.share_ns() > 0)
             .map(|((cause, object), sum)| {
-                let (kind, _, label) = names.get(&object).cloned().unwrap_or(("other", None, String::new()));
+                let (kind, _, label) =
+                    names.get(&object).cloned().unwrap_or(("other", None, String::new()));
                 let ns = sum.share_ns();
-                Root { cause, kind, object: label, idle_blamed_ns: ns, pct_idle_blamed: percent(ns, idle) }
+                Root {
+                    cause,
+                    kind,
+                    object: label,
+                    idle_blamed_ns: ns,
+                    pct_idle_blamed: percent(ns, idle),
+                }
             })
             .collect();
-        roots.sort_by(|a, b| (b.idle_blamed_ns, a.cause, &a.object).cmp(&(a.idle_blamed_ns, b.cause, &b.object)));
-        Graph { nodes, edges: list, knots: knots.into_iter().map(|k| k.into_iter().map(tid).collect()).collect(), roots }
+        roots.sort_by(|a, b| {
+            (b.idle_blamed_ns, a.cause, &a.object).cmp(&(a.idle_blamed_ns, b.cause, &b.object))
+        });
+        Graph {
+            nodes,
+            edges: list,
+            knots: knots.into_iter().map(|k| k.into_iter().map(tid).collect()).collect(),
+            roots,
+        }
     }
 }
 

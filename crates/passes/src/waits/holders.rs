@@ -13,7 +13,8 @@ pub(super) struct Hold {
     pub(super) since: Nanos,
     /// The object's integral of waiting threads then.
     pub(super) integral: Nanos,
-    /// That it was taken is certain; else a call on it returned at once, which may have been giving it back.
+    /// That it was taken is certain; else a call on it returned at once, which may have been giving
+    /// it back.
     pub(super) certain: bool,
 }
 

@@ -10,20 +10,23 @@
 //!                                                     the disk: that part is the disk's   (chains)
 //! ```
 //!
-//! * **Objects** are told from the call slept in and its arguments ([`class`], [`calls`], [`files`],
-//!   [`processes`]) and kept by what they are ([`object`], [`registry`]). Two of them turn out to be one when a call on the second ends a wait for the
-//!   first: two descriptors of one pipe, one file locked through two descriptors, one shared futex
-//!   mapped at two addresses.
-//! * **Holders** ([`holders`]): semaphores, queues, file locks and priority-inheritance futexes are taken and
-//!   given back by system calls, which is observed. A mutex of the threads library enters the
-//!   kernel only when contended: whoever wakes the next waiter had it, since its own wake-up if it
-//!   was asleep for it itself, else (inferred) since the previous owner let go. For what is handed
-//!   over rather than held (pipe, condition variable, barrier), the holder is who ended the wait.
-//! * **Chains** ([`chains`]): every finished wait leaves a trail of segments, each with its root cause. A wait
-//!   ended by W takes over what W's own trail shows for the same time, so causes travel along
-//!   wake-ups without any search. The trail is short (`TRAIL`); what is older stays with the object.
+//! * **Objects** are told from the call slept in and its arguments ([`class`], [`calls`],
+//!   [`files`], [`processes`]) and kept by what they are ([`object`], [`registry`]). Two of them
+//!   turn out to be one when a call on the second ends a wait for the first: two descriptors of one
+//!   pipe, one file locked through two descriptors, one shared futex mapped at two addresses.
+//! * **Holders** ([`holders`]): semaphores, queues, file locks and priority-inheritance futexes are
+//!   taken and given back by system calls, which is observed. A mutex of the threads library enters
+//!   the kernel only when contended: whoever wakes the next waiter had it, since its own wake-up if
+//!   it was asleep for it itself, else (inferred) since the previous owner let go. For what is
+//!   handed over rather than held (pipe, condition variable, barrier), the holder is who ended the
+//!   wait.
+//! * **Chains** ([`chains`]): every finished wait leaves a trail of segments, each with its root
+//!   cause. A wait ended by W takes over what W's own trail shows for the same time, so causes
+//!   travel along wake-ups without any search. The trail is short (`TRAIL`); what is older stays
+//!   with the object.
 //!
-//! Memory grows with threads and objects, never with events, unless [`Detail::Intervals`] is asked for.
+//! Memory grows with threads and objects, never with events, unless [`Detail::Intervals`] is asked
+//! for.
 
 mod calls;
 mod chains;

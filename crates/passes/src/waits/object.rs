@@ -176,7 +176,9 @@ impl FutexOps {
             FutexUse::PiMutex
         } else if self.join > 0 {
             FutexUse::Join
-        } else if self.requeued_to > 0 || waits > 0 && self.wait_2 * 10 >= waits * 9 && self.wake_all * 10 <= self.wake_one {
+        } else if self.requeued_to > 0
+            || waits > 0 && self.wait_2 * 10 >= waits * 9 && self.wake_all * 10 <= self.wake_one
+        {
             FutexUse::Mutex
         } else if self.requeued_from > 0 {
             FutexUse::Condvar
@@ -310,8 +312,12 @@ impl Thing {
     /// One thread at a time has it, and gives it back itself.
     pub(crate) fn is_lock(&self) -> bool {
         match self.kind {
-            Kind::Futex => matches!(self.futex.usage(), FutexUse::Mutex | FutexUse::PiMutex | FutexUse::RwLock),
-            Kind::Semop | Kind::MessageQueue | Kind::Mqueue => self.acquired > 0 && self.overlaps * 10 <= self.acquired,
+            Kind::Futex => {
+                matches!(self.futex.usage(), FutexUse::Mutex | FutexUse::PiMutex | FutexUse::RwLock)
+            }
+            Kind::Semop | Kind::MessageQueue | Kind::Mqueue => {
+                self.acquired > 0 && self.overlaps * 10 <= self.acquired
+            }
             Kind::Flock | Kind::PosixLock | Kind::KernelLock => true,
             _ => false,
         }
@@ -334,7 +340,11 @@ impl Thing {
         self.piped += o.piped;
         self.futex.merge(&o.futex);
         if o.waiting > 0 {
-            self.waiting_since = if self.waiting == 0 { o.waiting_since } else { self.waiting_since.min(o.waiting_since) };
+            self.waiting_since = if self.waiting == 0 {
+                o.waiting_since
+            } else {
+                self.waiting_since.min(o.waiting_since)
+            };
         }
         let at = self.integral_at.max(o.integral_at);
         self.advance(at);
@@ -373,16 +383,21 @@ mod tests {
     fn futex_words_are_told_apart_by_their_operations() {
         let mutex = FutexOps { wait: 10, wait_2: 10, wake_one: 11, ..FutexOps::default() };
         assert_eq!(mutex.usage(), FutexUse::Mutex);
-        let rust_mutex = FutexOps { wait_bitset: 10, wait_2: 10, wake_one: 11, ..FutexOps::default() };
+        let rust_mutex =
+            FutexOps { wait_bitset: 10, wait_2: 10, wake_one: 11, ..FutexOps::default() };
         assert_eq!(rust_mutex.usage(), FutexUse::Mutex);
         let condvar = FutexOps { wait_bitset: 10, wake_all: 4, ..FutexOps::default() };
         assert_eq!(condvar.usage(), FutexUse::Condvar);
         let rwlock = FutexOps { wait_bitset: 10, wait_odd: 10, wake_all: 4, ..FutexOps::default() };
         assert_eq!(rwlock.usage(), FutexUse::RwLock);
-        let barrier = FutexOps { wait: 9, wake_all: 3, value_changes: 2, wait_2: 1, ..FutexOps::default() };
+        let barrier =
+            FutexOps { wait: 9, wake_all: 3, value_changes: 2, wait_2: 1, ..FutexOps::default() };
         assert_eq!(barrier.usage(), FutexUse::Barrier);
         assert_eq!(FutexOps { pi: 1, ..FutexOps::default() }.usage(), FutexUse::PiMutex);
-        assert_eq!(FutexOps { wait: 3, requeued_to: 1, ..FutexOps::default() }.usage(), FutexUse::Mutex);
+        assert_eq!(
+            FutexOps { wait: 3, requeued_to: 1, ..FutexOps::default() }.usage(),
+            FutexUse::Mutex
+        );
         assert_eq!(FutexOps::default().usage(), FutexUse::Unknown);
     }
 

@@ -31,7 +31,8 @@ pub struct PathRow {
     pub pid: Option<u32>,
     /// Its name.
     pub comm: String,
-    /// Kind of the object that the path went through to get there; empty for the thread's own running.
+    /// Kind of the object that the path went through to get there; empty for the thread's own
+    /// running.
     pub kind: &'static str,
     /// What a futex is used for.
     pub usage: Option<&'static str>,
@@ -81,8 +82,16 @@ impl Analysis {
     pub fn path(&self, tid: Option<u32>) -> Option<Path> {
         let (slot, t) = match tid {
             // A number used twice: the thread that lived longer.
-            Some(tid) => self.engine.threads.iter().filter(|(_, t)| t.tid.0 == tid).max_by_key(|(s, t)| (self.life_ns(t), *s))?,
-            None => self.threads().filter(|(_, t)| !t.is_kthread()).max_by_key(|(s, t)| (self.effort(*s, t), std::cmp::Reverse(*s)))?,
+            Some(tid) => self
+                .engine
+                .threads
+                .iter()
+                .filter(|(_, t)| t.tid.0 == tid)
+                .max_by_key(|(s, t)| (self.life_ns(t), *s))?,
+            None => self
+                .threads()
+                .filter(|(_, t)| !t.is_kthread())
+                .max_by_key(|(s, t)| (self.effort(*s, t), std::cmp::Reverse(*s)))?,
         };
         let (from, to) = (t.born.max(self.start), t.died.unwrap_or(self.end));
         let mut parts: BTreeMap<Part, (u64, Nanos, Nanos)> = BTreeMap::new();
@@ -103,11 +112,18 @@ impl Analysis {
                 add(task.slot, true, task.through, from.saturating_sub(at));
                 at = at.max(to);
                 let object = self.engine.waits.find(object);
-                // Woken later than the stretch ends: the waker's doings until then are not known to matter.
+                // Woken later than the stretch ends: the waker's doings until then are not known to
+                // matter.
                 if waker == Slot::IDLE || task.depth >= DEPTH || self.thread(waker).is_kthread() {
                     add(task.slot, false, Some(object), to - from);
                 } else {
-                    work.push(Task { slot: waker, from, to, through: Some(object), depth: task.depth + 1 });
+                    work.push(Task {
+                        slot: waker,
+                        from,
+                        to,
+                        through: Some(object),
+                        depth: task.depth + 1,
+                    });
                 }
             }
             add(task.slot, true, task.through, task.to.saturating_sub(at));
@@ -118,7 +134,8 @@ impl Analysis {
             .into_iter()
             .map(|((slot, runs, through), (pieces, ns, max_ns))| {
                 let t = self.thread(slot);
-                let (kind, usage, object) = through.and_then(|o| names.get(&o).cloned()).unwrap_or_default();
+                let (kind, usage, object) =
+                    through.and_then(|o| names.get(&o).cloned()).unwrap_or_default();
                 PathRow {
                     state: if runs { "run" } else { "wait" },
                     tid: t.tid.0,
@@ -134,7 +151,9 @@ impl Analysis {
                 }
             })
             .collect();
-        rows.sort_by(|a, b| (b.total_ns, a.tid, a.state, &a.object).cmp(&(a.total_ns, b.tid, b.state, &b.object)));
+        rows.sort_by(|a, b| {
+            (b.total_ns, a.tid, a.state, &a.object).cmp(&(a.total_ns, b.tid, b.state, &b.object))
+        });
         Some(Path { tid: t.tid.0, comm: self.comm(t), total_ns, rows })
     }
 

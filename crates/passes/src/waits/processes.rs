@@ -23,7 +23,12 @@ impl Waits {
     fn new_group(&mut self, family: Option<u32>, files: Table) -> u32 {
         let id = self.groups.len() as u32;
         self.spaces += 1;
-        self.groups.push(Group { space: self.spaces, family: family.unwrap_or(self.spaces), files, known: false });
+        self.groups.push(Group {
+            space: self.spaces,
+            family: family.unwrap_or(self.spaces),
+            files,
+            known: false,
+        });
         id
     }
 

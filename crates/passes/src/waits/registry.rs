@@ -57,7 +57,11 @@ impl Waits {
         let thing = &self.things[object.0 as usize];
         let usage = thing.futex.usage();
         match self.keys[object.0 as usize] {
-            Key::Futex { .. } if usage == FutexUse::Barrier && self.condvar_of(object).is_some() => FutexUse::Condvar,
+            Key::Futex { .. }
+                if usage == FutexUse::Barrier && self.condvar_of(object).is_some() =>
+            {
+                FutexUse::Condvar
+            }
             _ => usage,
         }
     }
@@ -69,7 +73,8 @@ impl Waits {
         let base = (addr & !7).checked_add(BELOW)?;
         let is_condvar = |addr| {
             let o = self.index.get(&Key::Futex { space, shared, addr })?;
-            (self.things[self.find(*o).0 as usize].futex.usage() == FutexUse::Condvar).then_some(base)
+            (self.things[self.find(*o).0 as usize].futex.usage() == FutexUse::Condvar)
+                .then_some(base)
         };
         is_condvar(base).or_else(|| is_condvar(base + 4))
     }

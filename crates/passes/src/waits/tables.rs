@@ -144,7 +144,11 @@ impl Analysis {
                 let thing = &waits.things[object.0 as usize];
                 let mostly = |part: Nanos| part * 2 > thing.spans.total;
                 let kind = match thing.kind {
-                    Kind::File | Kind::Descriptor | Kind::KernelLock | Kind::Pipe if mostly(thing.device_wait) => Kind::Disk,
+                    Kind::File | Kind::Descriptor | Kind::KernelLock | Kind::Pipe
+                        if mostly(thing.device_wait) =>
+                    {
+                        Kind::Disk
+                    }
                     Kind::File | Kind::Descriptor if mostly(thing.lock_wait) => Kind::KernelLock,
                     kind => kind,
                 };
@@ -162,7 +166,10 @@ impl Analysis {
     ) -> BTreeMap<Object, BTreeMap<Slot, T>> {
         let mut out: BTreeMap<Object, BTreeMap<Slot, T>> = BTreeMap::new();
         for (&(object, slot), &sum) in map {
-            add(out.entry(self.engine.waits.find(object)).or_default().entry(slot).or_default(), sum);
+            add(
+                out.entry(self.engine.waits.find(object)).or_default().entry(slot).or_default(),
+                sum,
+            );
         }
         out
     }
@@ -188,12 +195,18 @@ impl Analysis {
                 continue;
             }
             let woken_by = wakes.get(&v.object).unwrap_or(&none);
-            let top = woken_by.iter().max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s))).map(|(&s, p)| (s, p.wait_ns));
+            let top = woken_by
+                .iter()
+                .max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s)))
+                .map(|(&s, p)| (s, p.wait_ns));
             let (harmful, rule) = self.rule(&v, top, server);
             // Nobody holds a disk, a timer or the outside world.
             let held = harmful && !matches!(v.kind, Kind::Disk | Kind::PageFault);
-            let (holders, pct_explained) =
-                if !held { (Vec::new(), None) } else { self.holders(&v, rule, woken_by, holds.get(&v.object).unwrap_or(&no_holds)) };
+            let (holders, pct_explained) = if !held {
+                (Vec::new(), None)
+            } else {
+                self.holders(&v, rule, woken_by, holds.get(&v.object).unwrap_or(&no_holds))
+            };
             let (pid, comm) = self.owner(who, v.thing.first);
             let spans = &v.thing.spans;
             let row = WaitsRow {
@@ -234,7 +247,8 @@ impl Analysis {
         for (object, row) in rows {
             let word = match machine.keys[object.0 as usize] {
                 Key::Futex { space, addr, .. } if row.usage == Some("condvar") => {
-                    let inner = machine.things[object.0 as usize].futex.usage() == FutexUse::Barrier;
+                    let inner =
+                        machine.things[object.0 as usize].futex.usage() == FutexUse::Barrier;
                     Some((space, machine.condvar_of(object).filter(|_| inner).unwrap_or(addr & !7)))
                 }
                 _ => None,
@@ -262,7 +276,10 @@ impl Analysis {
         let by_holds = v.thing.is_lock() && !held_by.is_empty() && rule != "one-server";
         // hold, explained, inferred
         let mut list: Vec<(Slot, Nanos, Nanos, bool)> = if by_holds {
-            held_by.iter().map(|(&s, h)| (s, h.hold_ns, h.explained_ns, h.inferred_ns * 2 > h.hold_ns)).collect()
+            held_by
+                .iter()
+                .map(|(&s, h)| (s, h.hold_ns, h.explained_ns, h.inferred_ns * 2 > h.hold_ns))
+                .collect()
         } else {
             woken_by.iter().map(|(&s, p)| (s, p.span_ns, p.wait_ns, true)).collect()
         };
@@ -274,7 +291,13 @@ impl Analysis {
             .filter(|h| h.1 > 0 || h.2 > 0)
             .map(|&(slot, hold_ns, explained, inferred)| {
                 let t = self.thread(slot);
-                Holder { tid: t.tid.0, comm: self.comm(t), hold_ns, pct_explained: percent(explained.min(total), total), inferred }
+                Holder {
+                    tid: t.tid.0,
+                    comm: self.comm(t),
+                    hold_ns,
+                    pct_explained: percent(explained.min(total), total),
+                    inferred,
+                }
             })
             .collect();
         (holders, (total > 0).then(|| percent(explained.min(total), total)))
@@ -283,9 +306,14 @@ impl Analysis {
     /// Process and name that stand for the waiting threads.
     fn owner(&self, who: &BTreeMap<Slot, PairSum>, first: Option<Slot>) -> (Option<u32>, String) {
         let pids: BTreeSet<Option<u32>> = who.keys().map(|&s| self.pid(self.thread(s))).collect();
-        let longest = who.iter().max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s))).map(|(&s, _)| s).or(first);
+        let longest = who
+            .iter()
+            .max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s)))
+            .map(|(&s, _)| s)
+            .or(first);
         let pid = if pids.len() == 1 { pids.into_iter().next().flatten() } else { None };
-        let leader = pid.and_then(|p| self.engine.threads.iter().find(|(_, t)| t.tid.0 == p && t.pid.0 == p));
+        let leader = pid
+            .and_then(|p| self.engine.threads.iter().find(|(_, t)| t.tid.0 == p && t.pid.0 == p));
         let comm = match (leader, longest) {
             (Some((_, t)), _) if who.len() > 1 => self.comm(t),
             (_, Some(s)) => self.comm(self.thread(s)),
@@ -304,7 +332,9 @@ impl Analysis {
             Key::Futex { addr, .. } => format!("{addr:#x}"),
             Key::Semaphore(id) => format!("semid {}", id as i32),
             Key::MessageQueue(id) => format!("msqid {}", id as i32),
-            Key::Descriptor { .. } => format!("fd {}{}", v.thing.fd.unwrap_or(0) as i32, of_process(v.thing.first)),
+            Key::Descriptor { .. } => {
+                format!("fd {}{}", v.thing.fd.unwrap_or(0) as i32, of_process(v.thing.first))
+            }
             Key::Call { nr: u32::MAX, .. } => "no system call".to_owned(),
             Key::Call { nr, .. } => self.call_name(nr),
             Key::Fault { .. } => format!("memory{}", of_process(v.thing.first)),
@@ -314,7 +344,12 @@ impl Analysis {
     }
 
     /// Does waiting for it cost anything, and why.
-    fn rule(&self, v: &View<'_>, top: Option<(Slot, Nanos)>, server: Option<Slot>) -> (bool, &'static str) {
+    fn rule(
+        &self,
+        v: &View<'_>,
+        top: Option<(Slot, Nanos)>,
+        server: Option<Slot>,
+    ) -> (bool, &'static str) {
         let spans = &v.thing.spans;
         let idle = v.thing.idle_wait * 4 > spans.total * 3;
         match v.kind {
@@ -334,7 +369,8 @@ impl Analysis {
             _ if v.usage == Some(FutexUse::Barrier) => (true, "barrier-imbalance"),
             _ if server.is_some() && top.map(|t| t.0) == server => (true, "one-server"),
             _ if v.thing.is_lock() => (true, "lock-turns"),
-            // Nearly all the wakers' own time went into waiting for input: they had nothing to give.
+            // Nearly all the wakers' own time went into waiting for input: they had nothing to
+            // give.
             _ if self.follows_idle(v) => (false, "idle-no-work"),
             Kind::Other => (false, "idle-unknown"),
             _ => (true, "handover-turns"),
@@ -349,7 +385,8 @@ impl Analysis {
     fn waits_by_thread(&self) -> Vec<WaitsRow> {
         let idle = self.idle_ns();
         let server = self.server().map(|s| s.slot);
-        let views: BTreeMap<Object, View<'_>> = self.views().into_iter().map(|v| (v.object, v)).collect();
+        let views: BTreeMap<Object, View<'_>> =
+            self.views().into_iter().map(|v| (v.object, v)).collect();
         #[derive(Default)]
         struct Sum {
             sum: WaitSum,
@@ -373,9 +410,17 @@ impl Analysis {
         rows.into_iter()
             .filter_map(|((slot, kind, usage), r)| {
                 let t = self.thread(slot);
-                let most = r.objects.iter().max_by_key(|(o, ns)| (**ns, std::cmp::Reverse(**o))).map(|(&o, _)| o)?;
+                let most = r
+                    .objects
+                    .iter()
+                    .max_by_key(|(o, ns)| (**ns, std::cmp::Reverse(**o)))
+                    .map(|(&o, _)| o)?;
                 let v = views.get(&most)?;
-                let top = r.wakers.iter().max_by_key(|(s, ns)| (**ns, std::cmp::Reverse(**s))).map(|(&s, &ns)| (s, ns));
+                let top = r
+                    .wakers
+                    .iter()
+                    .max_by_key(|(s, ns)| (**ns, std::cmp::Reverse(**s)))
+                    .map(|(&s, &ns)| (s, ns));
                 let (harmful, rule) = self.rule(v, top, server);
                 Some(WaitsRow {
                     kind: kind.name(),
@@ -401,18 +446,25 @@ impl Analysis {
     }
 
     /// (kind and label, usage) of an object, for graphs and paths.
-    pub(crate) fn object_names(&self) -> BTreeMap<Object, (&'static str, Option<&'static str>, String)> {
-        self.views().iter().map(|v| (v.object, (v.kind.name(), v.usage.map(FutexUse::name), self.label(v)))).collect()
+    pub(crate) fn object_names(
+        &self,
+    ) -> BTreeMap<Object, (&'static str, Option<&'static str>, String)> {
+        self.views()
+            .iter()
+            .map(|v| (v.object, (v.kind.name(), v.usage.map(FutexUse::name), self.label(v))))
+            .collect()
     }
 
     /// Threads at a barrier wait for the slowest of them, which is imbalance.
     pub(crate) fn is_barrier(&self, object: Object) -> bool {
         let waits = &self.engine.waits;
         let object = waits.find(object);
-        waits.things[object.0 as usize].kind == Kind::Futex && waits.usage(object) == FutexUse::Barrier
+        waits.things[object.0 as usize].kind == Kind::Futex
+            && waits.usage(object) == FutexUse::Barrier
     }
 
-    /// Objects between two threads, who wait for each other and for nobody else, by their final numbers.
+    /// Objects between two threads, who wait for each other and for nobody else, by their final
+    /// numbers.
     pub(crate) fn between_two(&self) -> BTreeSet<Object> {
         let waits = &self.engine.waits;
         let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
@@ -451,7 +503,11 @@ impl Analysis {
 
     /// CPU time of a thread in calls that synchronise.
     fn in_services(&self, t: &Thread) -> Nanos {
-        t.calls.iter().filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).takes_turns()).map(|(_, s)| s.running).sum()
+        t.calls
+            .iter()
+            .filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).takes_turns())
+            .map(|(_, s)| s.running)
+            .sum()
     }
 }
 
@@ -494,15 +550,21 @@ fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
     }
     a.holders.sort_by(|x, y| y.pct_explained.total_cmp(&x.pct_explained).then(x.tid.cmp(&y.tid)));
     a.holders.truncate(HOLDERS);
-    a.pct_explained =
-        Some(round(weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns) + weigh(b.pct_explained.unwrap_or(0.0), b.wait_total_ns)));
+    a.pct_explained = Some(round(
+        weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns)
+            + weigh(b.pct_explained.unwrap_or(0.0), b.wait_total_ns),
+    ));
     a.waits += b.waits;
     a.waiters = a.waiters.max(b.waiters);
     a.wait_total_ns = total;
     a.wait_avg_ns = total.checked_div(a.waits).unwrap_or(0);
     a.wait_p99_ns = a.wait_p99_ns.max(b.wait_p99_ns);
     a.wait_max_ns = a.wait_max_ns.max(b.wait_max_ns);
-    a.elapsed_ns = if a.elapsed_ns.is_none() { b.elapsed_ns } else { a.elapsed_ns.map(|e| e + b.elapsed_ns.unwrap_or(0)) };
+    a.elapsed_ns = if a.elapsed_ns.is_none() {
+        b.elapsed_ns
+    } else {
+        a.elapsed_ns.map(|e| e + b.elapsed_ns.unwrap_or(0))
+    };
     a.wake_delay_ns += b.wake_delay_ns;
     a.retries += b.retries;
     a.harmful |= b.harmful;
@@ -512,12 +574,17 @@ fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
 
 /// One row per kind, use and judgement.
 fn kinds(rows: Vec<WaitsRow>) -> Vec<WaitsRow> {
-    let mut out: BTreeMap<(&'static str, Option<&'static str>, &'static str), WaitsRow> = BTreeMap::new();
+    let mut out: BTreeMap<(&'static str, Option<&'static str>, &'static str), WaitsRow> =
+        BTreeMap::new();
     for row in rows {
         let key = (row.kind, row.usage, row.rule);
         match out.get_mut(&key) {
             Some(sum) => {
-                let (n, waiters, pid) = (sum.objects.unwrap_or(1) + 1, sum.waiters + row.waiters, sum.pid.filter(|_| sum.pid == row.pid));
+                let (n, waiters, pid) = (
+                    sum.objects.unwrap_or(1) + 1,
+                    sum.waiters + row.waiters,
+                    sum.pid.filter(|_| sum.pid == row.pid),
+                );
                 absorb(sum, row);
                 (sum.objects, sum.waiters, sum.pid) = (Some(n), waiters, pid);
             }

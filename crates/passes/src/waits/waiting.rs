@@ -10,17 +10,34 @@ use holdup_trace::Nanos;
 
 impl Waits {
     /// What a thread that goes to sleep now waits for, by where it is.
-    pub(crate) fn object(&mut self, slot: Slot, t: &Thread, kind: Option<WaitKind>, lock: u64, is_tid: impl Fn(u32) -> bool) -> Object {
+    pub(crate) fn object(
+        &mut self,
+        slot: Slot,
+        t: &Thread,
+        kind: Option<WaitKind>,
+        lock: u64,
+        is_tid: impl Fn(u32) -> bool,
+    ) -> Object {
         let group = self.group(slot, t.pid);
         let Some(call) = &t.call else {
             return match t.uninterruptible {
-                _ if t.contending > 0 => self.intern(Key::KernelLock { addr: lock, nr: 0 }, Kind::KernelLock, group, None),
+                _ if t.contending > 0 => self.intern(
+                    Key::KernelLock { addr: lock, nr: 0 },
+                    Kind::KernelLock,
+                    group,
+                    None,
+                ),
                 true => self.intern(Key::Fault { group }, Kind::PageFault, group, None),
                 false => self.intern(Key::Call { group, nr: u32::MAX }, Kind::Other, group, None),
             };
         };
         if t.contending > 0 {
-            return self.intern(Key::KernelLock { addr: lock, nr: 0 }, Kind::KernelLock, group, None);
+            return self.intern(
+                Key::KernelLock { addr: lock, nr: 0 },
+                Kind::KernelLock,
+                group,
+                None,
+            );
         }
         let w = self.called(slot);
         if w.at == call.start && w.class != Class::None {
@@ -30,7 +47,11 @@ impl Waits {
                 if class == Class::Futex {
                     let f = futex(class, &args);
                     // pthread_join waits for the kernel to clear the thread's id.
-                    if !f.private && matches!(f.op, FutexOp::Wait | FutexOp::WaitBitset) && f.val > 2 && is_tid(f.val) {
+                    if !f.private
+                        && matches!(f.op, FutexOp::Wait | FutexOp::WaitBitset)
+                        && f.val > 2
+                        && is_tid(f.val)
+                    {
                         self.thing(o).futex.join += 1;
                     }
                 }
@@ -44,7 +65,14 @@ impl Waits {
             Some(WaitKind::Child) => Kind::Child,
             Some(WaitKind::Poll) => Kind::Poll,
             Some(WaitKind::Signal) => Kind::Signal,
-            _ if t.uninterruptible => return self.intern(Key::KernelLock { addr: 0, nr: call.nr }, Kind::KernelLock, group, None),
+            _ if t.uninterruptible => {
+                return self.intern(
+                    Key::KernelLock { addr: 0, nr: call.nr },
+                    Kind::KernelLock,
+                    group,
+                    None,
+                );
+            }
             _ => Kind::Other,
         };
         self.intern(Key::Call { group, nr: call.nr }, sort, group, None)
@@ -119,12 +147,20 @@ impl Waits {
                 _ => {}
             }
             if detail >= Detail::Intervals {
-                let interval = Interval { from: wait.start, to: now, waker: end.waker.unwrap_or(Slot::IDLE), object };
+                let interval = Interval {
+                    from: wait.start,
+                    to: now,
+                    waker: end.waker.unwrap_or(Slot::IDLE),
+                    object,
+                };
                 w.intervals.push(interval);
             }
             if self.detail >= Detail::Edges {
                 let share = if counted { g - wait.mark } else { 0 };
-                let edge = self.edges.entry(EdgeKey { waiter: slot, waker: end.waker, object, cause }).or_default();
+                let edge = self
+                    .edges
+                    .entry(EdgeKey { waiter: slot, waker: end.waker, object, cause })
+                    .or_default();
                 edge.add(&WaitSum { waits: 1, wait_ns: span, share });
             }
         }
@@ -137,12 +173,24 @@ impl Waits {
         let w = self.waiter(slot);
         w.idle_ns += to.saturating_sub(from);
         if keep && to > from {
-            w.intervals.push(Interval { from, to, waker: waker.unwrap_or(Slot::IDLE), object: Object::OTHER });
+            w.intervals.push(Interval {
+                from,
+                to,
+                waker: waker.unwrap_or(Slot::IDLE),
+                object: Object::OTHER,
+            });
         }
     }
 
     /// What the call of the waker tells about the object.
-    fn woken_by(&mut self, now: Nanos, mut object: Object, end: End, w: Slot, thread: &Thread) -> Object {
+    fn woken_by(
+        &mut self,
+        now: Nanos,
+        mut object: Object,
+        end: End,
+        w: Slot,
+        thread: &Thread,
+    ) -> Object {
         let Some(call) = &thread.call else { return object };
         let state = self.called(w);
         if state.at != call.start || state.class == Class::None {
@@ -167,8 +215,15 @@ impl Waits {
         let Some(theirs) = self.called_on(w, thread.pid, class, &args) else { return object };
         match kind {
             Kind::Futex => {
-                let space = |key: &Key| if let Key::Futex { space, shared, .. } = key { Some((*space, *shared)) } else { None };
-                let (mine, other) = (space(&self.keys[object.0 as usize]), space(&self.keys[theirs.0 as usize]));
+                let space = |key: &Key| {
+                    if let Key::Futex { space, shared, .. } = key {
+                        Some((*space, *shared))
+                    } else {
+                        None
+                    }
+                };
+                let (mine, other) =
+                    (space(&self.keys[object.0 as usize]), space(&self.keys[theirs.0 as usize]));
                 // Private words of two processes are two; while it is not known who belongs to
                 // which process, the wake-up proves that these two do to the same.
                 let known = |o: Object| self.groups[self.things[o.0 as usize].group as usize].known;
@@ -205,7 +260,8 @@ impl Waits {
     pub(crate) fn resumes(&mut self, slot: Slot, delay: Nanos) -> Option<WaitKey> {
         let key = self.threads.get_mut(slot.0 as usize)?.last.take()?;
         self.thing(key.object).wake_delay += delay;
-        // A request over a socket is answered when it is answered; only taking turns costs by waking up.
+        // A request over a socket is answered when it is answered; only taking turns costs by
+        // waking up.
         let turns = match key.cause {
             Cause::ThreadSync | Cause::KernelLock => true,
             Cause::KernelService => self.things[key.object.0 as usize].kind != Kind::Socket,

@@ -168,14 +168,18 @@ impl Builder {
     }
 
     fn attrs(&self) -> Vec<(Vec<u8>, u64)> {
-        let mut attrs = vec![(self.attr(SWITCH_ID, TRACEPOINT), ID_SWITCH), (self.attr(CONTENTION_ID, WITH_CHAIN), ID_CONTENTION)];
+        let mut attrs = vec![
+            (self.attr(SWITCH_ID, TRACEPOINT), ID_SWITCH),
+            (self.attr(CONTENTION_ID, WITH_CHAIN), ID_CONTENTION),
+        ];
         if self.counters {
             attrs.push((self.cycles_attr(), ID_CYCLES));
         }
         attrs
     }
 
-    /// PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 4000 samples a second, without kernel and hypervisor.
+    /// PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 4000 samples a second, without kernel and
+    /// hypervisor.
     fn cycles_attr(&self) -> Vec<u8> {
         const FREQ: u64 = 1 << 10;
         let flags = SAMPLE_ID_ALL | FREQ | 1 << 5 | 1 << 6;
@@ -244,7 +248,20 @@ impl Builder {
         let hostname: Vec<u8> = [&self.u32(8)[..], b"machine\0"].concat();
         let sections = [tracing, hostname];
         let attrs_at = table + 32 + sections.iter().map(|s| s.len() as u64).sum::<u64>();
-        for v in [104, 152, attrs_at, 152 * attrs.len() as u64, data, records.len() as u64, 0, 0, 1 << 1 | 1 << 3, 0, 0, 0] {
+        for v in [
+            104,
+            152,
+            attrs_at,
+            152 * attrs.len() as u64,
+            data,
+            records.len() as u64,
+            0,
+            0,
+            1 << 1 | 1 << 3,
+            0,
+            0,
+            0,
+        ] {
             f.extend(self.u64(v));
         }
         f.extend(records);
@@ -341,7 +358,11 @@ pub fn open_bytes(bytes: &[u8]) -> holdup_trace::Result<PerfData> {
 
 /// (time, cpu, tid, event) of what perf script would print.
 pub fn printed(events: &[Event]) -> Vec<(u64, u16, u32, u16)> {
-    events.iter().filter(|e| e.id != EventId::SIDEBAND).map(|e| (e.ts, e.cpu.0, e.tid.0, e.id.0)).collect()
+    events
+        .iter()
+        .filter(|e| e.id != EventId::SIDEBAND)
+        .map(|e| (e.ts, e.cpu.0, e.tid.0, e.id.0))
+        .collect()
 }
 
 /// Recordings outside the repository, which tests use where they are; `None` says so loudly.

@@ -12,7 +12,12 @@ use std::io::{self, Write};
 pub(crate) const NOT_KNOWN: &str = "n/a";
 
 /// Every block of `table`.
-pub(crate) fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_table(
+    table: &Table,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for layout in layouts(table) {
         write_layout(table, layout, page, options, out)?;
     }
@@ -20,15 +25,28 @@ pub(crate) fn write_table(table: &Table, page: &Page, options: &TextOptions, out
 }
 
 /// Remarks on what the table cannot show.
-pub(crate) fn write_notes(table: &Table, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_notes(
+    table: &Table,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if options.quiet {
         return Ok(());
     }
-    table.notes.iter().try_for_each(|note| writeln!(out, "{}", options.paint().dim(format!("note: {}", escape(note)))))
+    table.notes.iter().try_for_each(|note| {
+        writeln!(out, "{}", options.paint().dim(format!("note: {}", escape(note))))
+    })
 }
 
-fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<&Vec<Cell>> = table.rows.iter().filter(|row| (layout.filter)(table.line(row))).collect();
+fn write_layout(
+    table: &Table,
+    layout: &Layout,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let rows: Vec<&Vec<Cell>> =
+        table.rows.iter().filter(|row| (layout.filter)(table.line(row))).collect();
     let shown = rows.len().min(table.entries.unwrap_or(usize::MAX));
     let fields = visible(table, layout, &rows[..shown], options);
     if fields.is_empty() || (layout.hide_empty && rows.is_empty()) {
@@ -44,14 +62,17 @@ fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptio
         };
         return writeln!(out, "  {}", paint.dim(why));
     }
-    let total: Option<Vec<Cell>> = (layout.total && shown > 1).then(|| add_up(table, &rows[..shown]));
+    let total: Option<Vec<Cell>> =
+        (layout.total && shown > 1).then(|| add_up(table, &rows[..shown]));
     let mut values: Vec<&[Cell]> = rows[..shown].iter().map(|r| r.as_slice()).collect();
     values.extend(total.as_deref());
     let (title, mut grid) = lay_out(table, layout.title, &fields, &values, page);
     writeln!(out, "{}", paint.title(title))?;
     if total.is_some() {
         // The sum has no number of its own; say so where its id would stand.
-        if let (Some(last), Some(at)) = (grid.rows.last_mut(), fields.iter().position(|f| matches!(f.show, Show::Key("cpu")))) {
+        if let (Some(last), Some(at)) =
+            (grid.rows.last_mut(), fields.iter().position(|f| matches!(f.show, Show::Key("cpu"))))
+        {
             last[at] = "all".to_owned();
         }
     }
@@ -62,16 +83,27 @@ fn write_layout(table: &Table, layout: &Layout, page: &Page, options: &TextOptio
     }
     if shown < rows.len() {
         let left = (rows.len() - shown) as u64;
-        writeln!(out, "{}", paint.dim(format!("{} not shown; -n 0 shows all", count(left, "more row", "more rows"))))?;
+        writeln!(
+            out,
+            "{}",
+            paint
+                .dim(format!("{} not shown; -n 0 shows all", count(left, "more row", "more rows")))
+        )?;
     }
     if !dropped.is_empty() {
-        let note = format!("no room for: {}; use a wider terminal or --format csv", dropped.join(", "));
+        let note =
+            format!("no room for: {}; use a wider terminal or --format csv", dropped.join(", "));
         writeln!(out, "{}", paint.dim(wrap(&note, options.width, 2)))?;
     }
     Ok(())
 }
 
-fn visible<'f>(table: &Table, layout: &'f Layout, rows: &[&Vec<Cell>], options: &TextOptions) -> Vec<&'f Field> {
+fn visible<'f>(
+    table: &Table,
+    layout: &'f Layout,
+    rows: &[&Vec<Cell>],
+    options: &TextOptions,
+) -> Vec<&'f Field> {
     let known = |show: Show| {
         let keys = match show {
             Show::Key(k) | Show::Share(k) | Show::OfWall(k) | Show::Mean(k, _) => k,
@@ -80,8 +112,12 @@ fn visible<'f>(table: &Table, layout: &'f Layout, rows: &[&Vec<Cell>], options: 
         table.column(keys).is_some_and(|i| rows.iter().any(|r| r[i] != Cell::Null))
     };
     let exists = |show: Show| match show {
-        Show::Key(k) | Show::Share(k) | Show::OfWall(k) | Show::Mean(k, _) => table.column(k).is_some(),
-        Show::Words(words) => rows.is_empty() || rows.iter().any(|r| !words(table.line(r)).is_empty()),
+        Show::Key(k) | Show::Share(k) | Show::OfWall(k) | Show::Mean(k, _) => {
+            table.column(k).is_some()
+        }
+        Show::Words(words) => {
+            rows.is_empty() || rows.iter().any(|r| !words(table.line(r)).is_empty())
+        }
     };
     layout
         .fields
@@ -127,18 +163,36 @@ fn value(field: &Field, line: Line<'_>, unit: Option<Unit>, page: &Page) -> Valu
             (Some(Cell::Bool(b)), _) => Value::Words(if *b { "yes" } else { "no" }.to_owned()),
             (Some(Cell::Text(t)), _) => Value::Words(escape(t).into_owned()),
             (Some(Cell::List(_)), _) => Value::Unknown,
-            (Some(Cell::Map(m)), _) => Value::Words(m.iter().map(|(k, n)| format!("{} {n}", escape(k))).collect::<Vec<_>>().join(", ")),
+            (Some(Cell::Map(m)), _) => Value::Words(
+                m.iter().map(|(k, n)| format!("{} {n}", escape(k))).collect::<Vec<_>>().join(", "),
+            ),
         },
     }
 }
 
 /// Make words of `rows`, with one unit per column of durations, or per group or block whose
 /// heading has room for it. Returns the block's title too.
-fn lay_out(table: &Table, title: &str, fields: &[&Field], rows: &[&[Cell]], page: &Page) -> (String, Grid) {
-    let unit = |f: &Field| if let Show::Key(k) = f.show { table.column(k).map(|i| table.columns[i].unit) } else { None };
-    let columns: Vec<Vec<Value>> =
-        fields.iter().map(|f| rows.iter().map(|row| value(f, table.line(row), unit(f), page)).collect()).collect();
-    let max = |column: &Vec<Value>| column.iter().filter_map(|v| if let Value::Ns(ns) = v { Some(*ns) } else { None }).max();
+fn lay_out(
+    table: &Table,
+    title: &str,
+    fields: &[&Field],
+    rows: &[&[Cell]],
+    page: &Page,
+) -> (String, Grid) {
+    let unit = |f: &Field| {
+        if let Show::Key(k) = f.show {
+            table.column(k).map(|i| table.columns[i].unit)
+        } else {
+            None
+        }
+    };
+    let columns: Vec<Vec<Value>> = fields
+        .iter()
+        .map(|f| rows.iter().map(|row| value(f, table.line(row), unit(f), page)).collect())
+        .collect();
+    let max = |column: &Vec<Value>| {
+        column.iter().filter_map(|v| if let Value::Ns(ns) = v { Some(*ns) } else { None }).max()
+    };
 
     // The heading whose unit a column uses, if it does not have its own.
     let heading = |f: &Field| [title, f.group].into_iter().find(|h| h.contains("{}"));
@@ -164,7 +218,13 @@ fn lay_out(table: &Table, title: &str, fields: &[&Field], rows: &[&[Cell]], page
             _ => "",
         };
         let left = matches!(f.show, Show::Words(_)) || unit(f).is_some_and(Unit::left_aligned);
-        grid.heads.push(Head { group: spell(f.group), title: f.title.to_owned(), unit: words, left, rank: f.rank });
+        grid.heads.push(Head {
+            group: spell(f.group),
+            title: f.title.to_owned(),
+            unit: words,
+            left,
+            rank: f.rank,
+        });
         let scale = common.or(own).unwrap_or(Scale::Ns);
         for (row, v) in grid.rows.iter_mut().zip(column) {
             row.push(match v {
@@ -181,10 +241,14 @@ fn lay_out(table: &Table, title: &str, fields: &[&Field], rows: &[&[Cell]], page
 fn add_up(table: &Table, rows: &[&Vec<Cell>]) -> Vec<Cell> {
     (0..table.columns.len())
         .map(|i| match table.columns[i].unit {
-            Unit::Ns | Unit::Count => {
-                rows.iter().map(|r| r[i].int()).try_fold(0u64, |sum, n| n.map(|n| sum.saturating_add(n))).map_or(Cell::Null, Cell::Int)
-            }
-            Unit::Rate => Cell::Float(rows.iter().map(|r| if let Cell::Float(x) = r[i] { x } else { 0.0 }).sum()),
+            Unit::Ns | Unit::Count => rows
+                .iter()
+                .map(|r| r[i].int())
+                .try_fold(0u64, |sum, n| n.map(|n| sum.saturating_add(n)))
+                .map_or(Cell::Null, Cell::Int),
+            Unit::Rate => Cell::Float(
+                rows.iter().map(|r| if let Cell::Float(x) = r[i] { x } else { 0.0 }).sum(),
+            ),
             _ => Cell::Null,
         })
         .collect()

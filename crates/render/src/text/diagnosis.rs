@@ -1,4 +1,5 @@
-//! The verdict on one screen: what, how sure, where the time went, why, why not the rest, what next.
+//! The verdict on one screen: what, how sure, where the time went, why, why not the rest, what
+//! next.
 
 use super::escape::{escape, shell};
 use super::units::duration;
@@ -8,13 +9,20 @@ use holdup_diagnose::{Class, Diagnosis, Evidence, Finding};
 use holdup_passes::Ledger;
 use std::io::{self, Write};
 
-/// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows them.
+/// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows
+/// them.
 const SHOWN_PCT: f64 = 0.5;
 /// Columns if the output is no terminal.
 pub(super) const WIDTH: usize = 100;
 
 /// Write the diagnosis.
-pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    d: &Diagnosis,
+    trace: &TraceHead,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let paint = options.paint();
     let width = options.width.unwrap_or(WIDTH).clamp(60, 140);
     page.separate(out)?;
@@ -24,8 +32,11 @@ pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &Tex
         Class::NotEnoughEvidence => paint.warning(class),
         _ => paint.error(class),
     };
-    let sure =
-        if d.verdict.class == Class::NotEnoughEvidence { String::new() } else { format!(", confidence {:.2}", d.verdict.confidence) };
+    let sure = if d.verdict.class == Class::NotEnoughEvidence {
+        String::new()
+    } else {
+        format!(", confidence {:.2}", d.verdict.confidence)
+    };
     writeln!(out, "VERDICT: {class}{sure}")?;
     wrapped(&d.verdict.summary, "  ", "  ", width, out)?;
     for r in &d.verdict.reservations {
@@ -36,19 +47,37 @@ pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &Tex
         wrapped(&format!("figures: {source}"), "  ", "    ", width, out)?;
     }
     for t in &d.thresholds {
-        wrapped(&format!("threshold {} is {} {}, not {}", t.key, t.value, t.unit, t.default), "  ", "    ", width, out)?;
+        wrapped(
+            &format!("threshold {} is {} {}, not {}", t.key, t.value, t.unit, t.default),
+            "  ",
+            "    ",
+            width,
+            out,
+        )?;
     }
     if options.explain && d.verdict.class != Class::NotEnoughEvidence {
         page.separate(out)?;
         writeln!(out, "{}", paint.title(format!("Confidence {:.2}", d.verdict.confidence)))?;
         for (i, step) in d.verdict.steps.iter().enumerate() {
             let times = if i == 0 { ' ' } else { 'x' };
-            wrapped(&step.what, &format!("  {times} {:.3}  ", step.factor), "           ", width, out)?;
+            wrapped(
+                &step.what,
+                &format!("  {times} {:.3}  ", step.factor),
+                "           ",
+                width,
+                out,
+            )?;
         }
     }
 
     let big: Vec<_> = d.ledger.nodes.iter().filter(|n| n.pct >= SHOWN_PCT).cloned().collect();
-    ledger::write(&Ledger { capacity_ns: d.ledger.capacity_ns, nodes: big }, trace, page, options, out)?;
+    ledger::write(
+        &Ledger { capacity_ns: d.ledger.capacity_ns, nodes: big },
+        trace,
+        page,
+        options,
+        out,
+    )?;
 
     for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
         write_finding(f, d.verdict.class, page, options, width, out)?;
@@ -69,11 +98,18 @@ pub(crate) fn write(d: &Diagnosis, trace: &TraceHead, page: &Page, options: &Tex
     d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ")))
 }
 
-fn write_ruled_out(d: &Diagnosis, page: &Page, options: &TextOptions, width: usize, out: &mut dyn Write) -> io::Result<()> {
+fn write_ruled_out(
+    d: &Diagnosis,
+    page: &Page,
+    options: &TextOptions,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let paint = options.paint();
     page.separate(out)?;
     writeln!(out, "{}", paint.title("Ruled out"))?;
-    let ruled_out = || d.findings.iter().filter_map(|f| Some((f.class.id(), f.ruled_out.as_deref()?)));
+    let ruled_out =
+        || d.findings.iter().filter_map(|f| Some((f.class.id(), f.ruled_out.as_deref()?)));
     let names = ruled_out().map(|r| r.0.len()).max().unwrap_or(0);
     for (class, why) in ruled_out() {
         wrapped(why, &format!("  {class:names$}  "), &" ".repeat(names + 4), width, out)?;
@@ -96,7 +132,9 @@ pub(super) fn write_finding(
         None if f.class == verdict => "Evidence",
         None => "Also",
     };
-    let cost = f.priced().map_or("cost not known".to_owned(), |ns| format!("{:.1} % of capacity ({})", f.share, duration(ns)));
+    let cost = f.priced().map_or("cost not known".to_owned(), |ns| {
+        format!("{:.1} % of capacity ({})", f.share, duration(ns))
+    });
     let title = format!("{what}: {}, {cost}", f.class.id());
     writeln!(out, "{}", paint.title(title))?;
     if f.class != verdict && f.ruled_out.as_ref() != Some(&f.summary) {
@@ -105,7 +143,8 @@ pub(super) fn write_finding(
     if let Some(why) = &f.ruled_out {
         wrapped(&format!("ruled out: {why}"), "  ", "    ", width, out)?;
     }
-    let names = f.evidence.iter().map(|e| super::escape::width(&escape(&e.metric))).max().unwrap_or(0);
+    let names =
+        f.evidence.iter().map(|e| super::escape::width(&escape(&e.metric))).max().unwrap_or(0);
     for e in &f.evidence {
         let metric = escape(&e.metric);
         let pad = names.saturating_sub(super::escape::width(&metric));
@@ -125,7 +164,13 @@ fn figure(e: &Evidence) -> String {
 }
 
 /// Break at blanks. Names come from the trace: escape them.
-pub(super) fn wrapped(text: &str, first: &str, rest: &str, width: usize, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn wrapped(
+    text: &str,
+    first: &str,
+    rest: &str,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut line = first.to_owned();
     let mut empty = true;
     for word in escape(text).split(' ') {

@@ -21,7 +21,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 }
 
 fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Columns `text` takes on a terminal.
@@ -29,8 +30,8 @@ pub(crate) fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// `words` broken at blanks and after commas into lines of at most `limit` columns; the lines after the first are
-/// indented.
+/// `words` broken at blanks and after commas into lines of at most `limit` columns; the lines after
+/// the first are indented.
 pub(crate) fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
     let Some(limit) = limit else { return words.to_owned() };
     let mut out = String::new();
@@ -51,7 +52,12 @@ pub(crate) fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
 /// A shell command on several lines, still fit for copying.
 pub(crate) fn shell(command: &str, indent: &str) -> String {
     let next = format!(" \\\n{indent}  ");
-    format!("{indent}{}", escape(command).replace(" -e ", &format!("{next}-e ")).replace(" -- ", &format!("{next}-- ")))
+    format!(
+        "{indent}{}",
+        escape(command)
+            .replace(" -e ", &format!("{next}-e "))
+            .replace(" -- ", &format!("{next}-- "))
+    )
 }
 
 #[cfg(test)]

@@ -16,7 +16,12 @@ const ROOTS: usize = 10;
 const KNOT: usize = 16;
 
 /// Write it.
-pub(crate) fn write(body: &GraphBody, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    body: &GraphBody,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let graph = &body.graph;
     let names: HashMap<u32, &str> = graph.nodes.iter().map(|n| (n.tid, n.comm.as_str())).collect();
     let name = |tid: u32| format!("{} ({tid})", escape(names.get(&tid).unwrap_or(&"?")));
@@ -28,7 +33,15 @@ pub(crate) fn write(body: &GraphBody, page: &Page, options: &TextOptions, out: &
         writeln!(out, "  none")?;
     }
     for r in graph.roots.iter().take(ROOTS) {
-        writeln!(out, "  {:>10}  {:7.3} %  {}: {} {}", duration(r.idle_blamed_ns), r.pct_idle_blamed, r.cause, r.kind, escape(&r.object))?;
+        writeln!(
+            out,
+            "  {:>10}  {:7.3} %  {}: {} {}",
+            duration(r.idle_blamed_ns),
+            r.pct_idle_blamed,
+            r.cause,
+            r.kind,
+            escape(&r.object)
+        )?;
     }
 
     page.separate(out)?;
@@ -37,12 +50,20 @@ pub(crate) fn write(body: &GraphBody, page: &Page, options: &TextOptions, out: &
         writeln!(out, "  none")?;
     }
     for (i, knot) in graph.knots.iter().enumerate() {
-        let waiting: u64 = graph.nodes.iter().filter(|n| n.knot == Some(i as u32 + 1)).map(|n| n.waiting_ns).sum();
+        let waiting: u64 =
+            graph.nodes.iter().filter(|n| n.knot == Some(i as u32 + 1)).map(|n| n.waiting_ns).sum();
         let mut members: Vec<String> = knot.iter().take(KNOT).map(|&t| name(t)).collect();
         if knot.len() > KNOT {
             members.push(format!("{} more", knot.len() - KNOT));
         }
-        writeln!(out, "  {}: {} threads, waiting {}: {}", i + 1, knot.len(), duration(waiting), members.join(", "))?;
+        writeln!(
+            out,
+            "  {}: {} threads, waiting {}: {}",
+            i + 1,
+            knot.len(),
+            duration(waiting),
+            members.join(", ")
+        )?;
     }
 
     page.separate(out)?;
@@ -53,10 +74,22 @@ pub(crate) fn write(body: &GraphBody, page: &Page, options: &TextOptions, out: &
     }
     for e in &graph.edges[..shown] {
         let waker = e.waker.map_or_else(|| "no thread".to_owned(), name);
-        writeln!(out, "  {:>10}  {:>7} x  {} -> {waker}  on {}", duration(e.wait_ns), e.waits, name(e.waiter), object(e))?;
+        writeln!(
+            out,
+            "  {:>10}  {:>7} x  {} -> {waker}  on {}",
+            duration(e.wait_ns),
+            e.waits,
+            name(e.waiter),
+            object(e)
+        )?;
     }
     if shown < graph.edges.len() && !options.quiet {
-        writeln!(out, "{}", paint.dim(format!("{} more edges not shown; -n 0 shows all", graph.edges.len() - shown)))?;
+        writeln!(
+            out,
+            "{}",
+            paint
+                .dim(format!("{} more edges not shown; -n 0 shows all", graph.edges.len() - shown))
+        )?;
     }
     Ok(())
 }
@@ -74,7 +107,13 @@ pub(crate) fn write_dot(graph: &Graph, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  node [shape=box];")?;
     for n in &graph.nodes {
         let knot = n.knot.map(|_| ", style=bold").unwrap_or_default();
-        let label = format!("{} ({})\\nran {}, waited {}", quoted(&n.comm), n.tid, duration(n.running_ns), duration(n.waiting_ns));
+        let label = format!(
+            "{} ({})\\nran {}, waited {}",
+            quoted(&n.comm),
+            n.tid,
+            duration(n.running_ns),
+            duration(n.waiting_ns)
+        );
         writeln!(out, "  t{} [label=\"{label}\"{knot}];", n.tid)?;
     }
     let outside = graph.edges.iter().any(|e| e.waker.is_none());
@@ -85,7 +124,11 @@ pub(crate) fn write_dot(graph: &Graph, out: &mut dyn Write) -> io::Result<()> {
         let to = e.waker.map_or_else(|| "nobody".to_owned(), |w| format!("t{w}"));
         let width = 0.5 + 5.0 * e.wait_ns as f64 / all.max(1) as f64;
         let label = format!("{}\\n{} in {}", quoted(&object(e)), duration(e.wait_ns), e.waits);
-        writeln!(out, "  t{} -> {to} [label=\"{label}\", penwidth={width:.2}, wait_ns={}];", e.waiter, e.wait_ns)?;
+        writeln!(
+            out,
+            "  t{} -> {to} [label=\"{label}\", penwidth={width:.2}, wait_ns={}];",
+            e.waiter, e.wait_ns
+        )?;
     }
     writeln!(out, "}}")
 }

@@ -31,7 +31,12 @@ impl Grid {
     pub(crate) fn fit(&mut self, limit: usize) -> Vec<String> {
         let mut dropped = Vec::new();
         while self.widths().iter().map(|w| w + GAP).sum::<usize>().saturating_sub(GAP) > limit {
-            let Some(at) = (0..self.heads.len()).filter(|&i| self.heads[i].rank > 0).max_by_key(|&i| self.heads[i].rank) else { break };
+            let Some(at) = (0..self.heads.len())
+                .filter(|&i| self.heads[i].rank > 0)
+                .max_by_key(|&i| self.heads[i].rank)
+            else {
+                break;
+            };
             let head = self.heads.remove(at);
             for row in &mut self.rows {
                 row.remove(at);
@@ -43,7 +48,8 @@ impl Grid {
     }
 
     fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.heads.iter().map(|h| width(&h.title).max(width(h.unit))).collect();
+        let mut widths: Vec<usize> =
+            self.heads.iter().map(|h| width(&h.title).max(width(h.unit))).collect();
         for row in &self.rows {
             for (w, cell) in widths.iter_mut().zip(row) {
                 *w = (*w).max(width(cell));
@@ -61,7 +67,9 @@ impl Grid {
         let mut groups: Vec<(usize, usize)> = Vec::new();
         for (i, head) in self.heads.iter().enumerate().filter(|(_, h)| !h.group.is_empty()) {
             match groups.last_mut() {
-                Some((start, end)) if *end == i && self.heads[*start].group == head.group => *end = i + 1,
+                Some((start, end)) if *end == i && self.heads[*start].group == head.group => {
+                    *end = i + 1
+                }
                 _ => groups.push((i, i + 1)),
             }
         }
@@ -84,7 +92,11 @@ impl Grid {
             }
             writeln!(out, "{}", paint.dim(line.trim_end()))?;
         }
-        writeln!(out, "{}", paint.dim(self.line(self.heads.iter().map(|h| h.title.as_str()), &widths)))?;
+        writeln!(
+            out,
+            "{}",
+            paint.dim(self.line(self.heads.iter().map(|h| h.title.as_str()), &widths))
+        )?;
         if self.heads.iter().any(|h| !h.unit.is_empty()) {
             writeln!(out, "{}", paint.dim(self.line(self.heads.iter().map(|h| h.unit), &widths)))?;
         }

@@ -10,7 +10,13 @@ use std::cell::Cell as Once;
 use std::io::{self, Write};
 
 /// The walk that follows all recommendations, and the report at its end.
-pub(crate) fn write(walk: &Walk, trace: &TraceHead, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    walk: &Walk,
+    trace: &TraceHead,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (way, class) = walk.recommended();
     for (i, q) in way.into_iter().enumerate() {
         page.separate(out)?;
@@ -24,7 +30,12 @@ pub(crate) fn write(walk: &Walk, trace: &TraceHead, page: &Page, options: &TextO
 }
 
 /// Question `number` of a walk.
-pub fn write_question(q: &Question, number: usize, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_question(
+    q: &Question,
+    number: usize,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let paint = options.paint();
     let columns = options.width.unwrap_or(WIDTH).clamp(60, 140);
     writeln!(out, "{}", paint.title(format!("{number}. {}", q.text)))?;
@@ -44,14 +55,21 @@ pub fn write_question(q: &Question, number: usize, options: &TextOptions, out: &
 
 fn amount(f: &Figure) -> String {
     match f.value {
-        Some(v) if v == v.trunc() && (f.unit.is_empty() || f.unit == "threads") => format!("{v:>9.0} {}", f.unit).trim_end().to_owned(),
+        Some(v) if v == v.trunc() && (f.unit.is_empty() || f.unit == "threads") => {
+            format!("{v:>9.0} {}", f.unit).trim_end().to_owned()
+        }
         Some(v) => format!("{v:>9.2} {}", f.unit).trim_end().to_owned(),
         None => format!("{:>9}", "n/a"),
     }
 }
 
 /// What the rule at the end of a branch says.
-pub fn write_end(walk: &Walk, class: Class, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_end(
+    walk: &Walk,
+    class: Class,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let paint = options.paint();
     let columns = options.width.unwrap_or(WIDTH).clamp(60, 140);
     let verdict = walk.diagnosis.verdict.class;
@@ -59,16 +77,30 @@ pub fn write_end(walk: &Walk, class: Class, options: &TextOptions, out: &mut dyn
     let finding = walk.diagnosis.findings.iter().find(|f| f.class == class);
     match finding {
         Some(f) if f.ruled_out.is_some() => {
-            wrapped(&format!("It does not hold: {}.", f.ruled_out.as_deref().unwrap_or("")), "  ", "  ", columns, out)?;
+            wrapped(
+                &format!("It does not hold: {}.", f.ruled_out.as_deref().unwrap_or("")),
+                "  ",
+                "  ",
+                columns,
+                out,
+            )?;
             let page = Page { capacity_ns: 0, wall_ns: 0, begun: Once::new(false) };
             write_finding(f, verdict, &page, options, columns, out)?;
         }
         Some(f) => wrapped(&f.summary, "  ", "  ", columns, out)?,
-        None if class == verdict => wrapped(&walk.diagnosis.verdict.summary, "  ", "  ", columns, out)?,
+        None if class == verdict => {
+            wrapped(&walk.diagnosis.verdict.summary, "  ", "  ", columns, out)?
+        }
         None => writeln!(out, "  No single figure says so.")?,
     }
     if verdict == Class::NotEnoughEvidence && class != verdict {
-        wrapped(&format!("But the trace cannot carry a verdict: {}.", walk.diagnosis.verdict.summary), "  ", "  ", columns, out)?;
+        wrapped(
+            &format!("But the trace cannot carry a verdict: {}.", walk.diagnosis.verdict.summary),
+            "  ",
+            "  ",
+            columns,
+            out,
+        )?;
     } else if class != verdict {
         writeln!(out, "  The verdict is another: {}.", verdict.id())?;
     }

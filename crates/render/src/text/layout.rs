@@ -325,12 +325,23 @@ macro_rules! lock_layout {
     };
 }
 
-const LOCKS: &[Layout] = lock_layout!("Kernel locks", only(Known, field("", "type", Key("type"), 0)), field("", "lock", Words(lock), 0));
-const LOCKS_CALLER: &[Layout] =
-    lock_layout!("Kernel locks, by caller", field("", "type", Key("type"), 0), field("", "caller", Key("caller"), 0));
-const LOCKS_TYPE: &[Layout] = lock_layout!("Kernel locks, by type", field("", "type", Key("type"), 0));
-const LOCKS_TASK: &[Layout] =
-    lock_layout!("Kernel locks, by waiting thread", field("", "tid", Key("tid"), 0), field("", "thread", Key("comm"), 0));
+const LOCKS: &[Layout] = lock_layout!(
+    "Kernel locks",
+    only(Known, field("", "type", Key("type"), 0)),
+    field("", "lock", Words(lock), 0)
+);
+const LOCKS_CALLER: &[Layout] = lock_layout!(
+    "Kernel locks, by caller",
+    field("", "type", Key("type"), 0),
+    field("", "caller", Key("caller"), 0)
+);
+const LOCKS_TYPE: &[Layout] =
+    lock_layout!("Kernel locks, by type", field("", "type", Key("type"), 0));
+const LOCKS_TASK: &[Layout] = lock_layout!(
+    "Kernel locks, by waiting thread",
+    field("", "tid", Key("tid"), 0),
+    field("", "thread", Key("comm"), 0)
+);
 
 /// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
 pub(super) fn lock(l: Line<'_>) -> String {
@@ -347,7 +358,11 @@ pub(super) fn lock(l: Line<'_>) -> String {
 fn object(l: Line<'_>) -> String {
     let usage = l.text("usage");
     let kind = if usage.is_empty() { l.text("kind") } else { usage };
-    let more = l.int("objects").filter(|&n| n > 1).map(|n| format!(" and {} more", n - 1)).unwrap_or_default();
+    let more = l
+        .int("objects")
+        .filter(|&n| n > 1)
+        .map(|n| format!(" and {} more", n - 1))
+        .unwrap_or_default();
     format!("{kind} {}{more}", escape(l.text("object"))).trim().to_owned()
 }
 
@@ -362,7 +377,10 @@ fn holders(l: Line<'_>) -> String {
         let inferred = if get("inferred") == Some(&crate::Cell::Bool(true)) { "~" } else { "" };
         let pct = if let Some(crate::Cell::Float(x)) = get("pct_explained") { *x } else { 0.0 };
         let tid = get("tid").and_then(crate::Cell::int).unwrap_or(0);
-        format!("{inferred}{} ({tid}) {pct:.0} %", escape(get("comm").map_or("", crate::Cell::text)))
+        format!(
+            "{inferred}{} ({tid}) {pct:.0} %",
+            escape(get("comm").map_or("", crate::Cell::text))
+        )
     };
     let mut words: Vec<String> = list.iter().take(HOLDERS).map(one).collect();
     if list.len() > HOLDERS {
@@ -385,17 +403,24 @@ fn syscall_owner(l: Line<'_>) -> String {
 /// stands for; kernel threads in brackets, as ps has it.
 fn process(l: Line<'_>) -> String {
     let comm = escape(l.text("comm"));
-    let comm = if l.get("kthread") == Some(&crate::Cell::Bool(true)) { format!("[{comm}]") } else { comm.into_owned() };
-    let id = |key| l.get(key).map(|c| c.int().map_or_else(|| "n/a".to_owned(), |n| (n as i32).to_string()));
+    let comm = if l.get("kthread") == Some(&crate::Cell::Bool(true)) {
+        format!("[{comm}]")
+    } else {
+        comm.into_owned()
+    };
+    let id = |key| {
+        l.get(key).map(|c| c.int().map_or_else(|| "n/a".to_owned(), |n| (n as i32).to_string()))
+    };
     let ids: Vec<String> = [id("pid"), id("tid")].into_iter().flatten().collect();
     let mut words = comm;
     if !ids.is_empty() {
         words += &format!(" ({})", ids.join(" "));
     }
-    let counts: Vec<String> = [("processes", "process", "processes"), ("threads", "thread", "threads")]
-        .into_iter()
-        .filter_map(|(key, one, many)| l.int(key).map(|n| super::units::count(n, one, many)))
-        .collect();
+    let counts: Vec<String> =
+        [("processes", "process", "processes"), ("threads", "thread", "threads")]
+            .into_iter()
+            .filter_map(|(key, one, many)| l.int(key).map(|n| super::units::count(n, one, many)))
+            .collect();
     if !counts.is_empty() {
         words += &format!(" {}", counts.join(", "));
     }

@@ -10,13 +10,24 @@ use std::io::{self, Write};
 const BAR: usize = 20;
 
 /// Write the tree.
-pub(crate) fn write(ledger: &Ledger, trace: &TraceHead, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    ledger: &Ledger,
+    trace: &TraceHead,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let paint = options.paint();
     page.separate(out)?;
     writeln!(out, "{}", paint.title("Capacity ledger: where every CPU-second went"))?;
     let scale = Scale::of(ledger.capacity_ns);
-    let capacity = format!("capacity = {} x {}", super::units::count(trace.cpus.into(), "CPU", "CPUs"), duration(trace.wall_ns));
-    let mut lines = vec![(capacity, ledger.capacity_ns, if ledger.capacity_ns > 0 { 100.0 } else { 0.0 })];
+    let capacity = format!(
+        "capacity = {} x {}",
+        super::units::count(trace.cpus.into(), "CPU", "CPUs"),
+        duration(trace.wall_ns)
+    );
+    let mut lines =
+        vec![(capacity, ledger.capacity_ns, if ledger.capacity_ns > 0 { 100.0 } else { 0.0 })];
     for (i, node) in ledger.nodes.iter().enumerate() {
         let name = node.path.rsplit('/').next().unwrap_or(&node.path);
         lines.push((format!("{}{}", branches(&ledger.nodes, i), escape(name)), node.ns, node.pct));
@@ -47,7 +58,9 @@ fn branches(nodes: &[LedgerNode], i: usize) -> String {
     for (depth, &end) in ends.iter().enumerate() {
         let parent = if depth == 0 { "" } else { &path[..=ends[depth - 1]] };
         let own = &path[..end];
-        let more = nodes[i + 1..].iter().any(|n| n.path.strip_prefix(parent).is_some_and(|rest| !rest.contains('/')) && n.path != own);
+        let more = nodes[i + 1..].iter().any(|n| {
+            n.path.strip_prefix(parent).is_some_and(|rest| !rest.contains('/')) && n.path != own
+        });
         out.push_str(match (depth + 1 == ends.len(), more) {
             (true, true) => "├─ ",
             (true, false) => "└─ ",

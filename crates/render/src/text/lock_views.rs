@@ -8,7 +8,12 @@ use crate::table::{Cell, Line, Table};
 use std::io::{self, Write};
 
 /// Write `table` in its view.
-pub(crate) fn write(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    table: &Table,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let paint = options.paint();
     let lines: Vec<Line<'_>> = table.shown().iter().map(|row| table.line(row)).collect();
     let sections = match table.view {
@@ -41,13 +46,20 @@ pub(crate) fn write(table: &Table, page: &Page, options: &TextOptions, out: &mut
         writeln!(out, "{}", paint.dim(why))?;
     }
     if !options.quiet && table.left_out() > 0 {
-        writeln!(out, "{}", paint.dim(format!("{} more rows not shown; -n 0 shows all", table.left_out())))?;
+        writeln!(
+            out,
+            "{}",
+            paint.dim(format!("{} more rows not shown; -n 0 shows all", table.left_out()))
+        )?;
     }
     write_notes(table, options, out)
 }
 
 fn grid(heads: &[(&str, bool)]) -> Grid {
-    let heads = heads.iter().map(|&(title, left)| Head { title: title.to_owned(), left, ..Head::default() }).collect();
+    let heads = heads
+        .iter()
+        .map(|&(title, left)| Head { title: title.to_owned(), left, ..Head::default() })
+        .collect();
     Grid { heads, rows: Vec::new() }
 }
 
@@ -75,13 +87,23 @@ fn what(l: Line<'_>) -> String {
     if l.get("address").is_some() {
         return super::layout::lock(l);
     }
-    ["caller", "comm", "type"].into_iter().find(|key| l.get(key).is_some()).map_or_else(|| NOT_KNOWN.to_owned(), |key| text(l, key))
+    ["caller", "comm", "type"]
+        .into_iter()
+        .find(|key| l.get(key).is_some())
+        .map_or_else(|| NOT_KNOWN.to_owned(), |key| text(l, key))
 }
 
 /// AIX `lockstat`: Subsys Name Ocn Ref/s %Ref %Block %Sleep. A reference is an acquisition.
 fn aix(table: &Table, lines: &[Line<'_>]) -> Grid {
-    let mut g =
-        grid(&[("Subsys", true), ("Name", true), ("Ocn", false), ("Ref/s", false), ("%Ref", false), ("%Block", false), ("%Sleep", false)]);
+    let mut g = grid(&[
+        ("Subsys", true),
+        ("Name", true),
+        ("Ocn", false),
+        ("Ref/s", false),
+        ("%Ref", false),
+        ("%Block", false),
+        ("%Sleep", false),
+    ]);
     let all: u64 = table.rows.iter().filter_map(|r| table.line(r).int("acquired")).sum();
     let mut seen: std::collections::HashMap<String, u64> = std::collections::HashMap::new();
     for &l in lines {
@@ -89,7 +111,11 @@ fn aix(table: &Table, lines: &[Line<'_>]) -> Grid {
         let name = if named { text(l, "name") } else { what(l) };
         // Instances of one class are numbered as they come.
         let occurrence = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
-        let ocn = if named && l.int("address").is_some() { occurrence.to_string() } else { NOT_KNOWN.to_owned() };
+        let ocn = if named && l.int("address").is_some() {
+            occurrence.to_string()
+        } else {
+            NOT_KNOWN.to_owned()
+        };
         let share = match l.int("acquired") {
             Some(n) if all > 0 => format!("{:.2}", n as f64 * 100.0 / all as f64),
             _ => NOT_KNOWN.to_owned(),
@@ -133,9 +159,16 @@ fn perf(table: &Table, lines: &[Line<'_>]) -> Grid {
             ("min wait", false),
         ]);
         for &l in lines {
-            let name = if l.get("name").is_some_and(|n| *n != Cell::Null) { text(l, "name") } else { what(l) };
-            let times = ["wait_avg_ns", "wait_total_ns", "wait_max_ns", "wait_min_ns"].map(|key| scaled(l, key));
-            g.rows.push([vec![name, int(l, "acquired"), int(l, "contended")], times.to_vec()].concat());
+            let name = if l.get("name").is_some_and(|n| *n != Cell::Null) {
+                text(l, "name")
+            } else {
+                what(l)
+            };
+            let times = ["wait_avg_ns", "wait_total_ns", "wait_max_ns", "wait_min_ns"]
+                .map(|key| scaled(l, key));
+            g.rows.push(
+                [vec![name, int(l, "acquired"), int(l, "contended")], times.to_vec()].concat(),
+            );
         }
         return g;
     }
@@ -148,13 +181,21 @@ fn perf(table: &Table, lines: &[Line<'_>]) -> Grid {
     } else {
         &[("type", false)]
     };
-    let heads = [("contended", false), ("total wait", false), ("max wait", false), ("avg wait", false)];
+    let heads =
+        [("contended", false), ("total wait", false), ("max wait", false), ("avg wait", false)];
     let mut g = grid(&[&heads, last].concat());
     for &l in lines {
-        let mut row = vec![int(l, "contended"), scaled(l, "wait_total_ns"), scaled(l, "wait_max_ns"), scaled(l, "wait_avg_ns")];
+        let mut row = vec![
+            int(l, "contended"),
+            scaled(l, "wait_total_ns"),
+            scaled(l, "wait_max_ns"),
+            scaled(l, "wait_avg_ns"),
+        ];
         row.extend(last.iter().map(|(head, _)| match *head {
             "pid" => text(l, "tid"),
-            "address" => l.int("address").map_or_else(|| NOT_KNOWN.to_owned(), |a| format!("{a:016x}")),
+            "address" => {
+                l.int("address").map_or_else(|| NOT_KNOWN.to_owned(), |a| format!("{a:016x}"))
+            }
             "symbol" => format!("{} ({})", l.text("name"), text(l, "type")).trim_start().to_owned(),
             // perf's word for a caller it cannot tell.
             "caller" if l.text("caller").is_empty() => "Unknown".to_owned(),
@@ -168,11 +209,15 @@ fn perf(table: &Table, lines: &[Line<'_>]) -> Grid {
 /// illumos' titles for what a kind of lock can do: while spinning, asleep, or not told apart.
 fn solaris_events(kind: &str) -> [&'static str; 3] {
     match kind {
-        "mutex" | "rtmutex" | "semaphore" => ["Adaptive mutex spin", "Adaptive mutex block", "Adaptive mutex spin or block"],
+        "mutex" | "rtmutex" | "semaphore" => {
+            ["Adaptive mutex spin", "Adaptive mutex block", "Adaptive mutex spin or block"]
+        }
         "spinlock" => ["Spin lock spin", "Spin lock block", "Spin lock spin"],
         k if k.ends_with(":W") => ["R/W writer spin", "R/W writer blocked", "R/W writer blocked"],
         k if k.ends_with(":R") => ["R/W reader spin", "R/W reader blocked", "R/W reader blocked"],
-        "rwsem" | "rwlock" | "rwlock-rt" | "pcpu-sem" => ["R/W spin", "R/W blocked", "R/W spin or blocked"],
+        "rwsem" | "rwlock" | "rwlock-rt" | "pcpu-sem" => {
+            ["R/W spin", "R/W blocked", "R/W spin or blocked"]
+        }
         _ => ["Lock spin", "Lock block", "Lock spin or block"],
     }
 }
@@ -190,15 +235,23 @@ fn solaris(table: &Table, page: &Page) -> Vec<(String, Grid)> {
     for row in &table.rows {
         let l = table.line(row);
         let [spin, block, both] = solaris_events(l.text("type"));
-        let lock = if l.get("address").is_some() { super::layout::lock(l) } else { NOT_KNOWN.to_owned() };
-        let caller = if l.get("caller").is_some() { text(l, "caller") } else { NOT_KNOWN.to_owned() };
+        let lock =
+            if l.get("address").is_some() { super::layout::lock(l) } else { NOT_KNOWN.to_owned() };
+        let caller =
+            if l.get("caller").is_some() { text(l, "caller") } else { NOT_KNOWN.to_owned() };
         let total = l.int("wait_total_ns");
-        let ended = l.int("contended").unwrap_or(0) - l.int("open").unwrap_or(0).min(l.int("contended").unwrap_or(0));
+        let ended = l.int("contended").unwrap_or(0)
+            - l.int("open").unwrap_or(0).min(l.int("contended").unwrap_or(0));
         let mut add = |title: &'static str, count: u64, ns: Option<u64>| {
             if count == 0 {
                 return;
             }
-            let event = Event { count, nsec: ns.map(|ns| ns / count), lock: lock.clone(), caller: caller.clone() };
+            let event = Event {
+                count,
+                nsec: ns.map(|ns| ns / count),
+                lock: lock.clone(),
+                caller: caller.clone(),
+            };
             match sections.iter_mut().find(|s| s.0 == title) {
                 Some(section) => section.1.push(event),
                 None => sections.push((title, vec![event])),
@@ -216,13 +269,18 @@ fn solaris(table: &Table, page: &Page) -> Vec<(String, Grid)> {
     sections
         .into_iter()
         .map(|(title, mut events)| {
-            events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.lock, &a.caller).cmp(&(&b.lock, &b.caller))));
+            events.sort_by(|a, b| {
+                b.count.cmp(&a.count).then_with(|| (&a.lock, &a.caller).cmp(&(&b.lock, &b.caller)))
+            });
             let all: u64 = events.iter().map(|e| e.count).sum();
             let title = match page.wall_ns {
                 0 => format!("{title}: {all} events"),
                 ns => {
                     let s = ns as f64 / 1e9;
-                    format!("{title}: {all} events in {s:.3} seconds ({:.0} events/sec)", all as f64 / s)
+                    format!(
+                        "{title}: {all} events in {s:.3} seconds ({:.0} events/sec)",
+                        all as f64 / s
+                    )
                 }
             };
             let mut g = grid(&[
@@ -269,13 +327,20 @@ fn lock_stat(lines: &[Line<'_>]) -> Grid {
         ("holdtime-total", "hold_total_ns"),
         ("holdtime-avg", "hold_avg_ns"),
     ];
-    let heads: Vec<(&str, bool)> = [("class name", false)].into_iter().chain(COLUMNS.map(|(head, _)| (head, false))).collect();
+    let heads: Vec<(&str, bool)> =
+        [("class name", false)].into_iter().chain(COLUMNS.map(|(head, _)| (head, false))).collect();
     let mut g = grid(&heads);
     for &l in lines {
-        let us =
-            |key: &str| l.int(key).map_or_else(|| NOT_KNOWN.to_owned(), |ns| format!("{}.{:02}", (ns + 5) / 1000, (ns + 5) % 1000 / 10));
-        let cells = COLUMNS.map(|(_, key)| if key.ends_with("_ns") { us(key) } else { int(l, key) });
-        let name = if l.get("name").is_some_and(|n| *n != Cell::Null) { text(l, "name") } else { what(l) };
+        let us = |key: &str| {
+            l.int(key).map_or_else(
+                || NOT_KNOWN.to_owned(),
+                |ns| format!("{}.{:02}", (ns + 5) / 1000, (ns + 5) % 1000 / 10),
+            )
+        };
+        let cells =
+            COLUMNS.map(|(_, key)| if key.ends_with("_ns") { us(key) } else { int(l, key) });
+        let name =
+            if l.get("name").is_some_and(|n| *n != Cell::Null) { text(l, "name") } else { what(l) };
         g.rows.push([vec![format!("{name}:")], cells.to_vec()].concat());
     }
     g

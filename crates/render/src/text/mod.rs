@@ -70,7 +70,8 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         return graph::write_dot(&body.graph, out);
     }
     let trace = &report.trace;
-    let page = Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
+    let page =
+        Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
     if !options.quiet {
         page.separate(out)?;
         writeln!(out, "{}", head_line(trace, options.paint()))?;
@@ -83,7 +84,12 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Guide(walk) => guide::write(walk, trace, &page, options, out),
         Body::Path(path) => {
             page.separate(out)?;
-            let of = format!("Path of {} ({}), {}:", escape(&path.head.comm), path.head.tid, units::duration(path.head.total_ns));
+            let of = format!(
+                "Path of {} ({}), {}:",
+                escape(&path.head.comm),
+                path.head.tid,
+                units::duration(path.head.total_ns)
+            );
             writeln!(out, "{of} its own doings, and while it slept those of whom it waited for")?;
             write_table(&path.table, &page, options, out)
         }
@@ -96,7 +102,12 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
     }
 }
 
-fn write_table(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+fn write_table(
+    table: &Table,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match (table.name, table.view) {
         ("sar", _) => sar::write(table, page, options, out),
         ("locks", view) if !view.is_empty() => lock_views::write(table, page, options, out),
@@ -114,7 +125,11 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
         n => paint.error(format!("{n} LOST")),
     };
     if trace.events == 0 && trace.format == FIGURES {
-        return format!("{} ({FIGURES}): {}", paint.title(escape(&trace.path)), units::count(trace.cpus.into(), "CPU", "CPUs"));
+        return format!(
+            "{} ({FIGURES}): {}",
+            paint.title(escape(&trace.path)),
+            units::count(trace.cpus.into(), "CPU", "CPUs")
+        );
     }
     format!(
         "{} ({}): {}, {}, {}, {lost}",
@@ -126,7 +141,11 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
     )
 }
 
-fn write_quality(entries: &[QualityEntry], options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+fn write_quality(
+    entries: &[QualityEntry],
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for entry in entries {
         let paint = options.paint();
         let label = match entry.severity {

@@ -11,12 +11,27 @@ pub fn write_list(options: &TextOptions, out: &mut dyn Write) -> io::Result<()> 
     let columns = options.width.unwrap_or(WIDTH).clamp(60, 140);
     let names = ALL.iter().map(|r| r.id.len()).max().unwrap_or(0);
     for rule in ALL {
-        wrapped(&rule.title(), &format!("{:names$}  ", rule.id), &" ".repeat(names + 2), columns, out)?;
+        wrapped(
+            &rule.title(),
+            &format!("{:names$}  ", rule.id),
+            &" ".repeat(names + 2),
+            columns,
+            out,
+        )?;
     }
     if !options.quiet {
-        writeln!(out, "\nholdup rules ID shows one. Thresholds of no single rule, for diagnose --thresholds FILE:")?;
+        writeln!(
+            out,
+            "\nholdup rules ID shows one. Thresholds of no single rule, for diagnose --thresholds FILE:"
+        )?;
         for t in shared_thresholds() {
-            wrapped(&format!("{} {}: {}", t.default, t.unit, t.meaning), &format!("  {}  ", t.key), "      ", columns, out)?;
+            wrapped(
+                &format!("{} {}: {}", t.default, t.unit, t.meaning),
+                &format!("  {}  ", t.key),
+                "      ",
+                columns,
+                out,
+            )?;
         }
     }
     Ok(())
@@ -43,5 +58,9 @@ pub fn write_page(rule: &Rule, options: &TextOptions, out: &mut dyn Write) -> io
         wrapped(&format!("Source: {}.", t.source), "      ", "      ", columns, out)?;
     }
     writeln!(out, "\n{}", paint.title("Fixtures"))?;
-    writeln!(out, "  it holds in fixtures/{}, not in fixtures/{}", rule.fixtures.positive, rule.fixtures.negative)
+    writeln!(
+        out,
+        "  it holds in fixtures/{}, not in fixtures/{}",
+        rule.fixtures.positive, rule.fixtures.negative
+    )
 }

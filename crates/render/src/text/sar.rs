@@ -7,7 +7,13 @@ use std::io::{self, Write};
 
 /// Pairs of sar's heading and the column it shows; one list per line.
 const LINES: &[&[(&str, &str)]] = &[
-    &[("%usr", "pct_usr"), ("%sys", "pct_sys"), ("%wio", "pct_wio"), ("%idle", "pct_idle"), ("%unacc", "pct_unaccounted")],
+    &[
+        ("%usr", "pct_usr"),
+        ("%sys", "pct_sys"),
+        ("%wio", "pct_wio"),
+        ("%idle", "pct_idle"),
+        ("%unacc", "pct_unaccounted"),
+    ],
     &[
         ("scall/s", "scall_per_s"),
         ("sread/s", "sread_per_s"),
@@ -28,7 +34,12 @@ const LINES: &[&[(&str, &str)]] = &[
 ];
 
 /// Write the lines, for the system and, if the table has them, every CPU.
-pub(crate) fn write(table: &Table, page: &Page, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    table: &Table,
+    page: &Page,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let per_cpu = table.column("cpu").is_some();
     page.separate(out)?;
     for (i, line) in LINES.iter().enumerate() {
@@ -36,11 +47,16 @@ pub(crate) fn write(table: &Table, page: &Page, options: &TextOptions, out: &mut
         if per_cpu {
             grid.heads.push(Head { title: "cpu".to_owned(), ..Head::default() });
         }
-        grid.heads.extend(line.iter().map(|(title, _)| Head { title: format!("{title:>7}"), ..Head::default() }));
+        grid.heads.extend(
+            line.iter().map(|(title, _)| Head { title: format!("{title:>7}"), ..Head::default() }),
+        );
         for row in &table.rows {
             let row = table.line(row);
-            let cpu = per_cpu.then(|| row.int("cpu").map_or_else(|| "all".to_owned(), |n| n.to_string()));
-            grid.rows.push(cpu.into_iter().chain(line.iter().map(|(_, key)| figure(row, key))).collect());
+            let cpu =
+                per_cpu.then(|| row.int("cpu").map_or_else(|| "all".to_owned(), |n| n.to_string()));
+            grid.rows.push(
+                cpu.into_iter().chain(line.iter().map(|(_, key)| figure(row, key))).collect(),
+            );
         }
         if i > 0 {
             writeln!(out)?;

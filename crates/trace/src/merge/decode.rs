@@ -67,7 +67,12 @@ pub(super) type Jobs<'a> = Option<Sender<Job<'a>>>;
 
 impl<'a> Next<'a> {
     /// Start with run number `run` of `reader`. `spare` gives empty batches.
-    pub(super) fn open(reader: &'a dyn Reader, run: u32, jobs: &Jobs<'a>, spare: impl FnOnce() -> Batch) -> Next<'a> {
+    pub(super) fn open(
+        reader: &'a dyn Reader,
+        run: u32,
+        jobs: &Jobs<'a>,
+        spare: impl FnOnce() -> Batch,
+    ) -> Next<'a> {
         let run = Decoding { decoder: reader.decoder(run as usize), last_ts: 0 };
         let Some(jobs) = jobs else { return Next::Here(run) };
         let (reply, replies) = channel();
@@ -75,8 +80,13 @@ impl<'a> Next<'a> {
         Next::Ahead(reply, replies)
     }
 
-    /// The next batch, and what the decoder said when it had filled it; `None` at the end of the run.
-    pub(super) fn fetch(&mut self, jobs: &Jobs<'a>, spare: impl FnOnce() -> Batch) -> Option<(Batch, Result<()>)> {
+    /// The next batch, and what the decoder said when it had filled it; `None` at the end of the
+    /// run.
+    pub(super) fn fetch(
+        &mut self,
+        jobs: &Jobs<'a>,
+        spare: impl FnOnce() -> Batch,
+    ) -> Option<(Batch, Result<()>)> {
         match std::mem::replace(self, Next::Nowhere) {
             Next::Nowhere => None,
             Next::Here(mut run) => {
@@ -88,7 +98,8 @@ impl<'a> Next<'a> {
                 Some((batch, more.map(|_| ())))
             }
             Next::Ahead(reply, replies) => {
-                // Its own `reply` keeps the channel open, so this waits for the decoder and only for it.
+                // Its own `reply` keeps the channel open, so this waits for the decoder and only
+                // for it.
                 let Done { run, batch, more } = receive(&replies).ok()?;
                 if let (Ok(true), Some(jobs)) = (&more, jobs) {
                     let _ = jobs.send(Job { run, batch: spare(), reply: reply.clone() });

@@ -59,7 +59,11 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
     let workers = match workers {
         0 => {
             let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-            if reader.is_slow_to_decode() && cores > 1 { (cores + 1).min(9) } else { cores.saturating_sub(1).clamp(1, 8) }
+            if reader.is_slow_to_decode() && cores > 1 {
+                (cores + 1).min(9)
+            } else {
+                cores.saturating_sub(1).clamp(1, 8)
+            }
         }
         n => n,
     };
@@ -84,7 +88,8 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
             quality.absorb(&chunk.quality);
             for (events, batch) in chunk.slices() {
                 if sink.events(events, batch).is_break() {
-                    // Whatever was decoded beyond must not show: how much that is depends on the machine's pace.
+                    // Whatever was decoded beyond must not show: how much that is depends on the
+                    // machine's pace.
                     return Ok(quality);
                 }
             }
@@ -112,7 +117,9 @@ fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cpu, EventId, NameId, Nanos, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo, What};
+    use crate::{
+        Cpu, EventId, NameId, Nanos, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo, What,
+    };
 
     /// Runs given as lists of times; the tid tells the run, the cpu the position in it.
     struct Fake {
@@ -126,8 +133,17 @@ mod tests {
 
     impl Fake {
         fn new(times: Vec<Vec<Nanos>>, step: usize) -> Fake {
-            let runs = times.iter().map(|t| Run { first_ts: t.iter().copied().min().unwrap_or(5) }).collect();
-            Fake { info: TraceInfo::new("fake".into(), "fake"), quality: Quality::default(), runs, times, step }
+            let runs = times
+                .iter()
+                .map(|t| Run { first_ts: t.iter().copied().min().unwrap_or(5) })
+                .collect();
+            Fake {
+                info: TraceInfo::new("fake".into(), "fake"),
+                quality: Quality::default(),
+                runs,
+                times,
+                step,
+            }
         }
     }
 
@@ -161,7 +177,15 @@ mod tests {
             for _ in 0..self.fake.step {
                 let Some(&ts) = times.get(self.at) else { return Ok(false) };
                 let (tid, pid, comm) = (Tid(self.run as u32), Pid(0), NameId::NONE);
-                batch.events.push(Event { ts, tid, pid, comm, cpu: Cpu(self.at as u16), id: EventId(0), what: What::Other });
+                batch.events.push(Event {
+                    ts,
+                    tid,
+                    pid,
+                    comm,
+                    cpu: Cpu(self.at as u16),
+                    id: EventId(0),
+                    what: What::Other,
+                });
                 self.at += 1;
             }
             Ok(true)
@@ -198,8 +222,13 @@ mod tests {
                         .collect()
                 })
                 .collect();
-            let mut expected: Vec<(Nanos, u32, u16)> =
-                runs.iter().enumerate().flat_map(|(r, ts)| ts.iter().enumerate().map(move |(i, &t)| (t, r as u32, i as u16))).collect();
+            let mut expected: Vec<(Nanos, u32, u16)> = runs
+                .iter()
+                .enumerate()
+                .flat_map(|(r, ts)| {
+                    ts.iter().enumerate().map(move |(i, &t)| (t, r as u32, i as u16))
+                })
+                .collect();
             expected.sort_by_key(|e| e.0);
             let fake = Fake::new(runs, 1 + round % 7);
             let (got, quality) = merged(&fake, 1 + round % 3);

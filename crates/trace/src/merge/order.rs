@@ -90,7 +90,13 @@ pub(super) struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    pub(super) fn new(reader: &'a dyn Reader, jobs: Jobs<'a>, ahead: usize, filled: Sender<Chunk>, empty: Receiver<Chunk>) -> Order<'a> {
+    pub(super) fn new(
+        reader: &'a dyn Reader,
+        jobs: Jobs<'a>,
+        ahead: usize,
+        filled: Sender<Chunk>,
+        empty: Receiver<Chunk>,
+    ) -> Order<'a> {
         Order {
             reader,
             jobs,
@@ -143,7 +149,9 @@ impl<'a> Order<'a> {
                 {
                     begun.push_back(self.begin(run));
                 }
-                for (&run, slot) in order[from..opened].iter().zip(begun.drain(..opened - from).collect::<Vec<_>>()) {
+                for (&run, slot) in
+                    order[from..opened].iter().zip(begun.drain(..opened - from).collect::<Vec<_>>())
+                {
                     self.refill(run, slot)?;
                 }
             }
@@ -152,7 +160,10 @@ impl<'a> Order<'a> {
             let Some(mut head) = self.heads.pop() else { return Ok(()) };
             loop {
                 // Hand on what precedes the runner-up and the next run to be opened.
-                let rival = self.heads.last().map_or(Nanos::MAX, |h| h.ts.saturating_add((head.run < h.run) as Nanos));
+                let rival = self
+                    .heads
+                    .last()
+                    .map_or(Nanos::MAX, |h| h.ts.saturating_add((head.run < h.run) as Nanos));
                 match self.take_until(head.slot, rival.min(barrier))? {
                     Some(ts) => {
                         head.ts = ts;
@@ -251,14 +262,17 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Fetch the next batch of a run; close the run at its end. Puts the run's new head in its place.
+    /// Fetch the next batch of a run; close the run at its end. Puts the run's new head in its
+    /// place.
     fn refill(&mut self, run: u32, slot: u32) -> Result<(), Halt> {
         loop {
             let open = &mut self.slots[slot as usize];
             let used = std::mem::take(&mut open.batch);
             self.spare.extend(Arc::into_inner(used));
             let spare = &mut self.spare;
-            let Some((batch, result)) = open.next.fetch(&self.jobs, || spare.pop().unwrap_or_default()) else {
+            let Some((batch, result)) =
+                open.next.fetch(&self.jobs, || spare.pop().unwrap_or_default())
+            else {
                 self.free.push(slot);
                 return Ok(());
             };

@@ -28,7 +28,11 @@ pub(crate) fn files(dir: &Path, endings: &[&str]) -> Vec<PathBuf> {
             let path = entry.path();
             if path.is_dir() {
                 todo.push(path);
-            } else if path.file_name().and_then(|n| n.to_str()).is_some_and(|n| endings.iter().any(|e| n.ends_with(e))) {
+            } else if path
+                .file_name()
+                .and_then(|n| n.to_str())
+                .is_some_and(|n| endings.iter().any(|e| n.ends_with(e)))
+            {
                 out.push(path);
             }
         }
@@ -57,24 +61,34 @@ pub(crate) enum Line {
 
 /// Run `trace-cmd report -t -R FILE`.
 pub(crate) fn report(file: &Path) -> Vec<Line> {
-    let out = Command::new("trace-cmd").args(["report", "-t", "-R"]).arg(file).output().expect("trace-cmd runs");
+    let out = Command::new("trace-cmd")
+        .args(["report", "-t", "-R"])
+        .arg(file)
+        .output()
+        .expect("trace-cmd runs");
     String::from_utf8_lossy(&out.stdout).lines().filter_map(parse).collect()
 }
 
 fn parse(line: &str) -> Option<Line> {
     // Where a file has instances their names, or blanks for the top buffer, stand in front.
-    let marked = line.find("CPU:").filter(|&at| line[..at].trim_end().is_empty() || line[..at].ends_with(": "));
+    let marked = line
+        .find("CPU:")
+        .filter(|&at| line[..at].trim_end().is_empty() || line[..at].ends_with(": "));
     if let Some(rest) = marked.filter(|_| line.ends_with("DROPPED]")).map(|at| &line[at + 4..]) {
         let (cpu, what) = rest.split_once(" [")?;
         let count = what.split(' ').next()?.parse().unwrap_or(0);
-        return what.contains("DROPPED").then(|| Line::Dropped { cpu: cpu.parse().unwrap(), count });
+        return what
+            .contains("DROPPED")
+            .then(|| Line::Dropped { cpu: cpu.parse().unwrap(), count });
     }
     // `COMM-PID [CPU] TIME: NAME: FIELDS`; a name of a task may itself hold ` [`, digits or dashes.
     let (at, cpu) = line.match_indices(" [").find_map(|(at, _)| {
         let (inside, _) = line[at + 2..].split_once(']')?;
         let task = line[..at].trim_end();
         let pid = task.rsplit_once('-')?.1;
-        (pid.parse::<u32>().is_ok() && inside.len() >= 3).then(|| inside.parse().ok())?.map(|cpu: u16| (at, cpu))
+        (pid.parse::<u32>().is_ok() && inside.len() >= 3)
+            .then(|| inside.parse().ok())?
+            .map(|cpu: u16| (at, cpu))
     })?;
     let task = line[..at].trim_end();
     let (comm, pid) = task.rsplit_once('-')?;
@@ -87,11 +101,21 @@ fn parse(line: &str) -> Option<Line> {
     };
     let (name, fields) = rest.split_once(':').unwrap_or((rest, ""));
     let instance = comm.trim_start().split_once(": ").map_or("", |(i, _)| i.trim()).to_owned();
-    Some(Line::Event { instance, ts, cpu, pid: pid.parse().ok()?, name: name.trim().to_owned(), fields: format!(" {} ", fields.trim()) })
+    Some(Line::Event {
+        instance,
+        ts,
+        cpu,
+        pid: pid.parse().ok()?,
+        name: name.trim().to_owned(),
+        fields: format!(" {} ", fields.trim()),
+    })
 }
 
 /// Every event in merged order, with the text `check` makes of it.
-pub(crate) fn events<T>(reader: &dyn Reader, mut check: impl FnMut(&TraceInfo, &Event, &Batch) -> T) -> (Vec<T>, Quality) {
+pub(crate) fn events<T>(
+    reader: &dyn Reader,
+    mut check: impl FnMut(&TraceInfo, &Event, &Batch) -> T,
+) -> (Vec<T>, Quality) {
     let mut out = Vec::new();
     let mut sink = |events: &[Event], batch: &Batch| {
         out.extend(events.iter().map(|e| check(reader.info(), e, batch)));
@@ -127,17 +151,23 @@ pub(crate) fn shows(fields: &str, field: &Field) -> bool {
     };
     match field {
         // The raw output prints some unsigned fields as signed and the other way round.
-        Field::Number(key, n) => number(key).is_some_and(|m| m == *n || m as u64 == *n as u64 || m as u32 as i128 == *n),
+        Field::Number(key, n) => {
+            number(key).is_some_and(|m| m == *n || m as u64 == *n as u64 || m as u32 as i128 == *n)
+        }
         Field::Text(key, text) => fields.contains(&format!(" {key}={text} ")),
-        Field::State(key, state) => number(key).is_some_and(|n| TaskState::from_raw(n as u64) == *state),
+        Field::State(key, state) => {
+            number(key).is_some_and(|n| TaskState::from_raw(n as u64) == *state)
+        }
         Field::Code(key, address, symbol) => match number(key) {
             Some(n) => n == *address as i128,
             None => value(key).map(str::to_owned) == *symbol,
         },
         // The bytes do not tell width and order: any that fit will do.
         Field::Longs(key, longs) => {
-            let wide = [u64::to_le_bytes, u64::to_be_bytes].map(|f| longs.iter().flat_map(|&v| f(v)).collect::<Vec<u8>>());
-            let narrow = [u32::to_le_bytes, u32::to_be_bytes].map(|f| longs.iter().flat_map(|&v| f(v as u32)).collect());
+            let wide = [u64::to_le_bytes, u64::to_be_bytes]
+                .map(|f| longs.iter().flat_map(|&v| f(v)).collect::<Vec<u8>>());
+            let narrow = [u32::to_le_bytes, u32::to_be_bytes]
+                .map(|f| longs.iter().flat_map(|&v| f(v as u32)).collect());
             wide.iter().chain(&narrow).any(|bytes| {
                 let hex: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
                 fields.contains(&format!(" {key}=ARRAY[{}] ", hex.join(", ")))
@@ -153,25 +183,40 @@ pub(crate) fn fields_of(info: &TraceInfo, batch: &Batch, what: &What) -> Vec<Fie
     let name = |id| info.names.get(id);
     let n = |key, v: u32| N(key, v as i32 as i128);
     match *what {
-        What::Switch { prev, next, prev_state, prev_comm, next_comm, prev_prio, next_prio } => vec![
-            n("prev_pid", prev.0),
-            n("next_pid", next.0),
-            State("prev_state", prev_state),
-            Text("prev_comm", name(prev_comm)),
-            Text("next_comm", name(next_comm)),
-            N("prev_prio", prev_prio.into()),
-            N("next_prio", next_prio.into()),
-        ],
+        What::Switch { prev, next, prev_state, prev_comm, next_comm, prev_prio, next_prio } => {
+            vec![
+                n("prev_pid", prev.0),
+                n("next_pid", next.0),
+                State("prev_state", prev_state),
+                Text("prev_comm", name(prev_comm)),
+                Text("next_comm", name(next_comm)),
+                N("prev_prio", prev_prio.into()),
+                N("next_prio", next_prio.into()),
+            ]
+        }
         What::Waking { tid, comm, prio, target }
         | What::Wakeup { tid, comm, prio, target }
         | What::WakeupNew { tid, comm, prio, target } => {
-            vec![n("pid", tid.0), Text("comm", name(comm)), N("prio", prio.into()), N("target_cpu", target.0.into())]
+            vec![
+                n("pid", tid.0),
+                Text("comm", name(comm)),
+                N("prio", prio.into()),
+                N("target_cpu", target.0.into()),
+            ]
         }
-        What::Migrate { tid, from, to } => vec![n("pid", tid.0), N("orig_cpu", from.0.into()), N("dest_cpu", to.0.into())],
+        What::Migrate { tid, from, to } => {
+            vec![n("pid", tid.0), N("orig_cpu", from.0.into()), N("dest_cpu", to.0.into())]
+        }
         What::Fork { parent, child, child_comm } => {
-            vec![n("parent_pid", parent.0), n("child_pid", child.0), Text("child_comm", name(child_comm))]
+            vec![
+                n("parent_pid", parent.0),
+                n("child_pid", child.0),
+                Text("child_comm", name(child_comm)),
+            ]
         }
-        What::Exec { tid, old, filename } => vec![n("pid", tid.0), n("old_pid", old.0), Text("filename", name(filename))],
+        What::Exec { tid, old, filename } => {
+            vec![n("pid", tid.0), n("old_pid", old.0), Text("filename", name(filename))]
+        }
         What::Exit { tid, comm } => vec![n("pid", tid.0), Text("comm", name(comm))],
         What::StatRuntime { tid, runtime } => vec![n("pid", tid.0), N("runtime", runtime.into())],
         What::StatDelay { tid, delay, .. } => vec![n("pid", tid.0), N("delay", delay.into())],
@@ -182,18 +227,24 @@ pub(crate) fn fields_of(info: &TraceInfo, batch: &Batch, what: &What) -> Vec<Fie
         What::SysExit { nr, ret } => vec![n("id", nr), N("ret", ret.into())],
         What::IrqEntry { irq, name: id } => vec![n("irq", irq), Text("name", name(id))],
         What::IrqExit { irq } => vec![n("irq", irq)],
-        What::SoftirqRaise { vec: v } | What::SoftirqEntry { vec: v } | What::SoftirqExit { vec: v } => vec![n("vec", v)],
+        What::SoftirqRaise { vec: v }
+        | What::SoftirqEntry { vec: v }
+        | What::SoftirqExit { vec: v } => vec![n("vec", v)],
         What::WorkQueue { work, function, .. } | What::WorkStart { work, function, .. } => {
             vec![N("work", work.into()), code("function", function)]
         }
         What::WorkEnd { work } => vec![N("work", work.into())],
         What::PageFault { address, ip, .. } => vec![N("address", address.into()), code("ip", ip)],
-        What::ContentionBegin { lock, flags, .. } => vec![code("lock_addr", lock), n("flags", flags)],
+        What::ContentionBegin { lock, flags, .. } => {
+            vec![code("lock_addr", lock), n("flags", flags)]
+        }
         What::ContentionEnd { lock, ret } => vec![code("lock_addr", lock), N("ret", ret.into())],
         What::LockAcquire { lock, name: id, flags } => {
             vec![code("lockdep_addr", lock), Text("name", name(id)), n("flags", flags)]
         }
-        What::LockContended { lock, name: id } | What::LockAcquired { lock, name: id } | What::LockRelease { lock, name: id } => {
+        What::LockContended { lock, name: id }
+        | What::LockAcquired { lock, name: id }
+        | What::LockRelease { lock, name: id } => {
             vec![code("lockdep_addr", lock), Text("name", name(id))]
         }
         What::CpuIdle { state, cpu } => vec![n("state", state), N("cpu_id", cpu.0.into())],
@@ -222,9 +273,10 @@ pub(crate) fn compare(reader: &dyn Reader, file: &Path) -> Result<(usize, usize)
     let mut compared = 0;
     for (i, (theirs, (line, fields))) in lines.iter().zip(&ours).enumerate() {
         let same = match (theirs, line) {
-            (Line::Event { ts, cpu, pid, name, .. }, Line::Event { ts: ts2, cpu: cpu2, pid: pid2, name: name2, .. }) => {
-                (ts, cpu, pid, name) == (ts2, cpu2, pid2, name2)
-            }
+            (
+                Line::Event { ts, cpu, pid, name, .. },
+                Line::Event { ts: ts2, cpu: cpu2, pid: pid2, name: name2, .. },
+            ) => (ts, cpu, pid, name) == (ts2, cpu2, pid2, name2),
             (a, b) => a == b,
         };
         if !same {

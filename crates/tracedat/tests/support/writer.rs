@@ -117,7 +117,13 @@ impl FileSpec {
 
     /// Header info, ftrace formats, event formats, kallsyms, printk formats, command lines.
     fn metadata(&self) -> [(u16, Vec<u8>); 6] {
-        let header = [b"header_page\0".to_vec(), self.text(&self.header_page()), b"header_event\0".to_vec(), self.text("")].concat();
+        let header = [
+            b"header_page\0".to_vec(),
+            self.text(&self.header_page()),
+            b"header_event\0".to_vec(),
+            self.text(""),
+        ]
+        .concat();
         let formats = self.formats();
         let mut events = self.u32(formats.len() as u32);
         for (system, text) in &formats {
@@ -125,7 +131,14 @@ impl FileSpec {
         }
         let symbols = "ffffffff81000000 T startup_64\n";
         let kallsyms = [self.u32(symbols.len() as u32), symbols.into()].concat();
-        [(16, header), (17, self.u32(0)), (18, events), (19, kallsyms), (20, self.u32(0)), (21, self.text("42 a task\n"))]
+        [
+            (16, header),
+            (17, self.u32(0)),
+            (18, events),
+            (19, kallsyms),
+            (20, self.u32(0)),
+            (21, self.text("42 a task\n")),
+        ]
     }
 
     fn clocks(&self) -> String {
@@ -193,7 +206,8 @@ impl FileSpec {
         match self.codec {
             "zstd" => zstd::bulk::compress(data, 1).unwrap(),
             "zlib" => {
-                let mut z = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+                let mut z =
+                    flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
                 z.write_all(data).unwrap();
                 z.finish().unwrap()
             }
@@ -231,8 +245,16 @@ impl FileSpec {
         let mut buffers = Vec::new();
         for b in &self.buffers {
             let at = out.len() as u64;
-            out.extend([self.u16(3), self.u16((self.codec != "none") as u16), self.u32(0), self.u64(0)].concat());
-            let mut option = [self.u64(at), format!("{}\0{}\0", b.name, self.clock).into_bytes(), self.u32(self.stated_page)].concat();
+            out.extend(
+                [self.u16(3), self.u16((self.codec != "none") as u16), self.u32(0), self.u64(0)]
+                    .concat(),
+            );
+            let mut option = [
+                self.u64(at),
+                format!("{}\0{}\0", b.name, self.clock).into_bytes(),
+                self.u32(self.stated_page),
+            ]
+            .concat();
             option.extend(self.u32(b.cpus.len() as u32));
             for (cpu, pages) in &b.cpus {
                 out.resize(out.len().next_multiple_of(self.page), 0);
@@ -245,7 +267,10 @@ impl FileSpec {
                     out.extend(self.u32(chunks.len() as u32));
                     for chunk in chunks {
                         let packed = self.packed(chunk);
-                        out.extend([self.u32(packed.len() as u32), self.u32(chunk.len() as u32), packed].concat());
+                        out.extend(
+                            [self.u32(packed.len() as u32), self.u32(chunk.len() as u32), packed]
+                                .concat(),
+                        );
                     }
                     size = out.len() as u64 - start - if self.short_sizes { 4 } else { 0 };
                 }
@@ -259,10 +284,28 @@ impl FileSpec {
                 text.as_bytes().to_vec()
             } else {
                 let chunks: Vec<&[u8]> = text.as_bytes().chunks(100).collect();
-                let packed = |chunk: &[u8]| [self.u32(self.packed(chunk).len() as u32), self.u32(chunk.len() as u32), self.packed(chunk)];
-                [self.u32(chunks.len() as u32), chunks.iter().flat_map(|c| packed(c).concat()).collect()].concat()
+                let packed = |chunk: &[u8]| {
+                    [
+                        self.u32(self.packed(chunk).len() as u32),
+                        self.u32(chunk.len() as u32),
+                        self.packed(chunk),
+                    ]
+                };
+                [
+                    self.u32(chunks.len() as u32),
+                    chunks.iter().flat_map(|c| packed(c).concat()).collect(),
+                ]
+                .concat()
             };
-            out.extend([self.u16(22), self.u16((self.codec != "none") as u16), self.u32(0), self.u64(body.len() as u64)].concat());
+            out.extend(
+                [
+                    self.u16(22),
+                    self.u16((self.codec != "none") as u16),
+                    self.u32(0),
+                    self.u64(body.len() as u64),
+                ]
+                .concat(),
+            );
             out.extend(body);
             buffers.push((22, [self.u64(at), format!("\0{}\0", self.clock).into_bytes()].concat()));
         }
@@ -325,7 +368,14 @@ impl Page<'_> {
     pub(crate) fn wakeup(self, delta: u32, tid: u32, woken: u32) -> Self {
         let mut comm = format!("task-{woken}").into_bytes();
         comm.resize(16, 0);
-        let p = [self.common(WAKEUP, tid), comm, self.spec.u32(woken), self.spec.u32(120), self.spec.u32(1)].concat();
+        let p = [
+            self.common(WAKEUP, tid),
+            comm,
+            self.spec.u32(woken),
+            self.spec.u32(120),
+            self.spec.u32(1),
+        ]
+        .concat();
         self.event(delta, p)
     }
 
