@@ -476,7 +476,11 @@ impl Analysis {
     /// lower bound: while a thread of which it is not known whether it is the kernel's is running
     /// or ready beside another, nothing counts.
     pub fn serial_ns(&self) -> Nanos {
-        self.engine.blame.serial().idle_ns
+        let blame = &self.engine.blame;
+        // Where switches are missing the CPUs know better than the counts what was idle.
+        let idle: Nanos = self.cpu_rows().iter().map(|r| r.idle_ns).sum();
+        let rest = idle.saturating_sub(blame.scheduler_left_ns() + blame.waits_ns());
+        blame.serial().idle_ns.min(rest)
     }
 
     /// Time (not CPU time) during which exactly one application thread was running or ready; a

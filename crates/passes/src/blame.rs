@@ -357,6 +357,11 @@ impl Blame {
         self.scheduler_ns.saturating_sub(moved)
     }
 
+    /// Idle time that belongs to waits.
+    pub(crate) fn waits_ns(&self) -> Nanos {
+        self.shared_ns + (self.moved >> FRACTION) as Nanos
+    }
+
     pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum) {
         self.waits.entry(key).or_default().add(&sum);
     }

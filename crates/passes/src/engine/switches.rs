@@ -157,12 +157,12 @@ impl Engine {
     /// A thread gets a CPU, which was idle (it waited for the CPU to wake up) or not (it queued).
     pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from_idle: bool) {
         let trust_wakeups = self.caps.wakeups && !self.lost;
-        let ready_since = self.threads[slot].since;
+        let woken = self.threads[slot].since;
         match self.threads[slot].state {
             State::Woken(_) | State::Preempted(_) => {
                 let share = self.ready_until(now, slot, now);
                 let t = &mut self.threads[slot];
-                let delay = now - ready_since;
+                let delay = now - woken;
                 if !from_idle {
                     t.queued_ns += delay;
                 }
@@ -177,6 +177,9 @@ impl Engine {
             State::Waking => {
                 self.stop_waiting(now, slot, None, Ended::Unseen);
                 self.threads[slot].settle(now);
+                if from_idle {
+                    self.waits.resumes(slot, now - woken);
+                }
             }
             State::Blocked => {
                 self.stop_waiting(now, slot, None, Ended::Unseen);
