@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
-use thinned::Thinned;
+use thinned::{Missing, Thinned};
 
 /// Of 100 labelled recordings so many get a right verdict.
 const RIGHT_PCT: usize = 95;
@@ -88,7 +88,10 @@ fn judge(of: Labelled) -> Outcome {
         Change::SecondHalf,
         verdict(&*reader, &Options { from: Some(middle), ..Options::default() }),
     );
-    changed.insert(Change::Thinned, verdict(&Thinned(reader), &Options::default()));
+    changed.insert(
+        Change::Thinned,
+        verdict(&Thinned(&*reader, Missing::Percent(10)), &Options::default()),
+    );
     Outcome { of, verdict: whole, changed }
 }
 

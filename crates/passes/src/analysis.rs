@@ -4,7 +4,7 @@ use crate::blame::{Cause, WaitKey, WaitSum};
 use crate::costs::Costs;
 use crate::counters::Counts;
 use crate::crowding::CrowdedCall;
-use crate::engine::Engine;
+use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
 use crate::rows::*;
@@ -196,6 +196,7 @@ impl Analysis {
         for (slot, t) in self.threads() {
             if t.running_ns == 0
                 && t.voluntary + t.involuntary == 0
+                && t.woken_ns + t.preempted_ns == 0
                 && t.calls.iter().next().is_none()
             {
                 continue; // known by name only
@@ -468,6 +469,32 @@ impl Analysis {
     /// Idle CPU time while a runnable thread waited for another CPU.
     pub fn scheduler_idle_ns(&self) -> Nanos {
         self.engine.blame.scheduler_left_ns()
+    }
+
+    /// Idle CPU time while exactly one application thread was running or ready, of what is neither
+    /// [`Analysis::scheduler_idle_ns`] nor shared out to waiting threads: the work was serial. A
+    /// lower bound: while a thread of which it is not known whether it is the kernel's is running
+    /// or ready beside another, nothing counts.
+    pub fn serial_ns(&self) -> Nanos {
+        let blame = &self.engine.blame;
+        // Where switches are missing the CPUs know better than the counts what was idle.
+        let idle: Nanos = self.cpu_rows().iter().map(|r| r.idle_ns).sum();
+        let rest = idle.saturating_sub(blame.scheduler_left_ns() + blame.waits_ns());
+        blame.serial().idle_ns.min(rest)
+    }
+
+    /// Time (not CPU time) during which exactly one application thread was running or ready; a
+    /// lower bound as [`Analysis::serial_ns`].
+    pub fn serial_wall_ns(&self) -> Nanos {
+        self.engine.blame.serial().wall_ns
+    }
+
+    /// How often which law of run queues put something right about which thread: where the
+    /// recording has holes. By law, then by thread in order of appearance.
+    pub fn laws(&self) -> Vec<(Law, Slot, u64)> {
+        let mut rows: Vec<_> = self.engine.laws.iter().map(|(&(l, s), &n)| (l, s, n)).collect();
+        rows.sort_unstable();
+        rows
     }
 
     /// Mean number of threads running or ready, over the whole trace, in thousandths.

@@ -5,8 +5,12 @@
 //! ```text
 //! r runnable threads wait elsewhere       min(i, r) of the idle CPUs       scheduler
 //! B application threads wait for cause    min(i - r, |B|) of them          shared equally over B
+//! the rest, while just one application thread runs or is ready             serial
 //! the rest                                                                 no work
 //! ```
+//!
+//! A thread is runnable from `sched_wakeup` on ([`crate::threads::State::is_ready`]); between
+//! `sched_waking` and that it still counts in B, if it did while it slept.
 //!
 //! A thread belongs to B while it sleeps in a call that stands for waiting on others or on
 //! devices; timers, children, and waiting for input do not count ([`holdup_syscalls::WaitKind`]).
@@ -20,7 +24,8 @@
 //!
 //! A second integral does the same for the `scheduler` part: a thread that was woken and got a CPU
 //! that was idle all the while was not kept from it by anybody; the CPU's waking up is part of the
-//! price of the wait that went before, and moves to its cause.
+//! price of the wait that went before, and moves to its cause. A thread that turns out not to have
+//! been ready gives its part back.
 
 use crate::threads::Slot;
 use crate::waits::Object;
@@ -28,7 +33,34 @@ use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
 /// Fraction bits of the integral.
-const FRACTION: u32 = 32;
+pub(crate) const FRACTION: u32 = 32;
+
+/// As what a running or ready thread counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Part of an application.
+    Application,
+    /// Part of the kernel.
+    Kernel,
+    /// One of the two, to be known later or never.
+    Unknown,
+}
+
+/// Time during which exactly one application thread was running or ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Serial {
+    /// Idle CPU time that is neither the scheduler's nor shared out to waiters.
+    pub(crate) idle_ns: Nanos,
+    /// Time.
+    pub(crate) wall_ns: Nanos,
+}
+
+impl Serial {
+    fn add(&mut self, o: Serial) {
+        self.idle_ns += o.idle_ns;
+        self.wall_ns += o.wall_ns;
+    }
+}
 
 /// What a thread waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -127,6 +159,21 @@ pub(crate) struct Blame {
     pub rounding: u128,
     /// Moved from the scheduler's part to causes, 2^-32 ns.
     pub moved: u128,
+    /// Of the scheduler's part: for threads that turned out not to have been ready, 2^-32 ns.
+    taken_back: u128,
+    /// Application threads running or ready.
+    applications: u32,
+    /// Threads running or ready that may be of an application or of the kernel, and the sum of
+    /// their slots: when there is one, that is its slot.
+    unknown: u32,
+    unknown_slots: u32,
+    /// The work was serial, for certain.
+    serial: Serial,
+    /// It was since the one unknown thread has been the only one active, if that is of an
+    /// application.
+    serial_since: Serial,
+    /// The same by thread, from before.
+    serial_if: FxHashMap<Slot, Serial>,
     /// Idle CPU time with runnable threads elsewhere.
     pub scheduler_ns: Nanos,
     /// Idle CPU time shared out to B.
@@ -145,7 +192,7 @@ pub(crate) struct Blame {
 }
 
 impl Blame {
-    /// Account for the time up to `now`. Must precede every change of the four counts.
+    /// Account for the time up to `now`. Must precede every change of the counts.
     #[inline]
     pub(crate) fn advance(&mut self, now: Nanos) {
         let span = now.saturating_sub(self.now);
@@ -153,6 +200,7 @@ impl Blame {
             return;
         }
         self.now = now;
+        let mut rest = 0;
         if self.idle > 0 {
             let scheduler = self.idle.min(self.runnable);
             if scheduler > 0 {
@@ -167,6 +215,12 @@ impl Blame {
                 self.integral += whole / waiting * span as u128;
                 self.rounding += whole % waiting * span as u128;
             }
+            rest = (self.idle - scheduler - shared) as u64 * span;
+        }
+        match (self.applications, self.unknown) {
+            (1, 0) => self.serial.add(Serial { idle_ns: rest, wall_ns: span }),
+            (0, 1) => self.serial_since.add(Serial { idle_ns: rest, wall_ns: span }),
+            _ => {}
         }
         let queue = self.runnable + self.running;
         if queue > 0 {
@@ -204,6 +258,66 @@ impl Blame {
         self.runnable = step(self.runnable, runnable);
     }
 
+    /// A thread begins or ends to be running or ready.
+    pub(crate) fn thread_active(&mut self, now: Nanos, slot: Slot, kind: Kind, active: bool) {
+        match kind {
+            Kind::Kernel => {}
+            Kind::Application => {
+                self.advance(now);
+                self.applications = step(self.applications, active);
+            }
+            Kind::Unknown => {
+                self.advance(now);
+                self.note_unknown();
+                self.unknown = step(self.unknown, active);
+                self.unknown_slots = if active {
+                    self.unknown_slots.wrapping_add(slot.0)
+                } else {
+                    self.unknown_slots.wrapping_sub(slot.0)
+                };
+            }
+        }
+    }
+
+    /// What the one unknown thread was active alone for is kept under its name.
+    fn note_unknown(&mut self) {
+        let since = std::mem::take(&mut self.serial_since);
+        if since != Serial::default() {
+            self.serial_if.entry(Slot(self.unknown_slots)).or_default().add(since);
+        }
+    }
+
+    /// A thread turns out to be of an application or of the kernel.
+    pub(crate) fn thread_known(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        (was, is): (Kind, Kind),
+        active: bool,
+    ) {
+        if active {
+            self.thread_active(now, slot, was, false);
+            self.thread_active(now, slot, is, true);
+        }
+        if was == Kind::Unknown
+            && let Some(serial) = self.serial_if.remove(&slot)
+            && is == Kind::Application
+        {
+            self.serial.add(serial);
+        }
+    }
+
+    /// When the work was serial: what is certain. While a thread that may be of the application or
+    /// of the kernel is active beside another, nothing is.
+    pub(crate) fn serial(&self) -> Serial {
+        self.serial
+    }
+
+    /// A thread was not ready when it was thought to be: this part of the scheduler's share.
+    pub(crate) fn take_back(&mut self, share: u128) {
+        self.taken_back += share;
+    }
+
     /// A thread joins B. The value marks the start of its wait.
     pub(crate) fn wait_begins(&mut self, now: Nanos) -> u128 {
         self.advance(now);
@@ -238,9 +352,14 @@ impl Blame {
 
     /// Idle time with runnable threads elsewhere, that is not part of a wait.
     pub(crate) fn scheduler_left_ns(&self) -> Nanos {
-        let moved =
-            (self.moved >> FRACTION) as Nanos + (self.moved & ((1 << FRACTION) - 1) != 0) as Nanos;
+        let moved = self.moved + self.taken_back;
+        let moved = (moved >> FRACTION) as Nanos + (moved & ((1 << FRACTION) - 1) != 0) as Nanos;
         self.scheduler_ns.saturating_sub(moved)
+    }
+
+    /// Idle time that belongs to waits.
+    pub(crate) fn waits_ns(&self) -> Nanos {
+        self.shared_ns + (self.moved >> FRACTION) as Nanos
     }
 
     pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum) {
@@ -257,6 +376,9 @@ impl Blame {
             integral: self.integral,
             ready: self.ready,
             running: self.running,
+            applications: self.applications,
+            unknown: self.unknown,
+            unknown_slots: self.unknown_slots,
             ..Blame::default()
         };
     }

@@ -40,6 +40,9 @@ pub(crate) struct Frame {
 /// since 2.6.35): more means lost exits.
 const MAX_NESTING: usize = 8;
 
+/// No time.
+pub(crate) const NEVER: Nanos = Nanos::MAX;
+
 /// One CPU.
 #[derive(Debug)]
 pub(crate) struct CpuState {
@@ -55,6 +58,14 @@ pub(crate) struct CpuState {
     pub(crate) iowaiters: u32,
     /// Counted as idle in the blame pass.
     pub(crate) counted_idle: bool,
+    /// Threads ready on this CPU's run queue, in no order.
+    pub(crate) queue: Vec<Slot>,
+    /// The current thread is believed here since then, and no event of its own has confirmed it
+    /// yet, as long as `charged_to` has not moved on; [`NEVER`] otherwise.
+    pub(crate) presumed_at: Nanos,
+    /// A switch out of idle was recorded; one must have been and was not.
+    pub(crate) idle_left_seen: bool,
+    pub(crate) idle_left_unseen: bool,
 
     pub(crate) user: Nanos,
     pub(crate) kernel: Nanos,
@@ -114,6 +125,10 @@ impl CpuState {
             last_switch: 0,
             iowaiters: 0,
             counted_idle: false,
+            queue: Vec::new(),
+            presumed_at: NEVER,
+            idle_left_seen: false,
+            idle_left_unseen: false,
             user: 0,
             kernel: 0,
             lock_spin: 0,
@@ -149,6 +164,16 @@ impl CpuState {
         Some(frame)
     }
 
+    /// Its switches out of idle happen and are not recorded.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.idle_left_unseen && !self.idle_left_seen
+    }
+
+    /// The current thread is only presumed to be here.
+    pub(crate) fn is_presumed(&self) -> bool {
+        self.presumed_at == self.charged_to
+    }
+
     /// A switch was not recorded: the stay now in progress began at `since` and not at the last
     /// recorded switch.
     pub(crate) fn switched_unseen(&mut self, since: Nanos) {
@@ -166,6 +191,10 @@ impl CpuState {
             last_switch: self.last_switch,
             iowaiters: self.iowaiters,
             counted_idle: self.counted_idle,
+            queue: std::mem::take(&mut self.queue),
+            presumed_at: if self.is_presumed() { now } else { NEVER },
+            idle_left_seen: self.idle_left_seen,
+            idle_left_unseen: self.idle_left_unseen,
             ..fresh
         };
     }

@@ -50,6 +50,7 @@ pub use threads::{Slot, Thread, role};
 pub use waits::{Edge, Graph, Holder, Node, Object, Path, PathRow, Root, WaitsBy, WaitsRow};
 
 use engine::Engine;
+pub use engine::Law;
 use holdup_trace::{Batch, Cpu, Event, EventId, QualityCode, Reader, Result, merge};
 use std::ops::ControlFlow;
 

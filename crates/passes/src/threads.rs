@@ -9,13 +9,14 @@
 //! ```
 //!
 //! ```text
-//!            switch in                     wakeup
-//!   Running ◄───────── Runnable ◄───────────────── Blocked
-//!      │  ────────────►   ▲                           ▲
-//!      │  switch out, R   │ wakeup_new                │
-//!      │                 New ◄── fork                 │
-//!      └──────────────────────────────────────────────┘
-//!        switch out, S D T …          (X, Z: Dead)
+//!            switch in             sched_wakeup          sched_waking
+//!   Running ◄───────── Woken ◄──────────────────── Waking ◄──────── Blocked
+//!    │  ▲                ▲ sched_wakeup_new                            ▲
+//!    │  └── Preempted   New ◄── fork                                   │
+//!    │       ▲ switch out, R                                           │
+//!    ├───────┘                                                         │
+//!    └─────────────────────────────────────────────────────────────────┘
+//!        switch out, S D T …     (X, Z: Dead; whom events contradict: Lost)
 //! ```
 //!
 //! A thread that first shows up later than the trace starts was in the state that event proves it
@@ -23,7 +24,7 @@
 //! wake-up, so it was runnable.
 //!
 //! Lost events: a state that no longer fits is corrected by the next event that proves another
-//! one; the span goes to the state it was believed to be in.
+//! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
 use crate::latency::Latency;
 use crate::syscalls::{Call, CallTable};
@@ -48,14 +49,34 @@ pub(crate) enum State {
     New,
     /// On this CPU.
     Running(Cpu),
-    /// Ready; since a wake-up.
-    Woken,
-    /// Ready; since it lost its CPU.
-    Preempted,
+    /// `sched_waking` was seen, `sched_wakeup` not yet: the kernel looks for a CPU and makes it
+    /// take the thread. That is wake-up latency, part of the wait.
+    Waking,
+    /// Ready since a wake-up, on this CPU's queue if it is known.
+    Woken(Cpu),
+    /// Ready since it lost its CPU, on this CPU's queue if it is known.
+    Preempted(Cpu),
     /// Asleep.
     Blocked,
+    /// Out of sight: an event proves that it is not in the state it was believed in, and not in
+    /// which ([`crate::Law`]).
+    Lost,
     /// Ended.
     Dead,
+}
+
+impl State {
+    /// On a run queue and not running. This is the one definition of run-queue delay: from
+    /// `sched_wakeup` (from `sched_waking` only where the recording has no `sched_wakeup` at all)
+    /// or the loss of a CPU, to the switch-in.
+    pub(crate) fn is_ready(self) -> bool {
+        matches!(self, State::Woken(_) | State::Preempted(_))
+    }
+
+    /// Running or ready.
+    pub(crate) fn is_active(self) -> bool {
+        self.is_ready() || matches!(self, State::Running(_))
+    }
 }
 
 /// What a running thread executes, as far as the trace tells.
@@ -128,16 +149,18 @@ pub struct Thread {
     pub latency: Latency,
     /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
     pub(crate) blame_mark: Option<u128>,
-    /// Integral of the scheduler's part of idle time when it was woken.
-    pub(crate) ready_mark: Option<u128>,
+    /// While ready: integral of the scheduler's part of idle time when it began to be.
+    pub(crate) ready_mark: u128,
+    /// While ready on a known queue: its place there.
+    pub(crate) queue_at: u32,
     /// Latest name.
     pub comm: NameId,
     /// Last CPU it ran on.
     pub(crate) last_cpu: Cpu,
     /// It was woken while still running; the switch-out that follows does not mean sleep for long.
     pub(crate) early_wake: bool,
-    /// `state` is [`State::Woken`] by `sched_waking` only; `sched_wakeup` will give the exact time.
-    pub(crate) wake_is_early: bool,
+    /// It left its CPU in state R, and the CPU went idle: a quota or a sibling keeps it off.
+    pub(crate) throttled: bool,
     /// The block now in progress is uninterruptible (`D`).
     pub(crate) uninterruptible: bool,
     /// Exited, switches out soon.
@@ -187,13 +210,14 @@ impl Thread {
             mode: Mode::Unknown,
             last_cpu: Cpu::UNKNOWN,
             early_wake: false,
-            wake_is_early: false,
+            throttled: false,
             uninterruptible: false,
             contending: 0,
             spins: false,
             exiting: false,
             blame_mark: None,
-            ready_mark: None,
+            ready_mark: 0,
+            queue_at: 0,
             contended: 0,
             pid_inferred: false,
             iowait_cpu: None,
@@ -235,20 +259,15 @@ impl Thread {
         self.mode == Mode::Kthread
     }
 
-    /// Ready to run, not running.
-    pub(crate) fn is_runnable(&self) -> bool {
-        matches!(self.state, State::Woken | State::Preempted)
-    }
-
     /// Add the span since the last change of state to the state's sum.
     pub(crate) fn settle(&mut self, now: Nanos) {
         let span = now.saturating_sub(self.since);
         match self.state {
             State::Running(_) => self.running_ns += span,
-            State::Woken => self.woken_ns += span,
-            State::Preempted => self.preempted_ns += span,
-            State::Blocked => self.blocked_ns += span,
-            State::Unseen | State::New | State::Dead => {}
+            State::Woken(_) => self.woken_ns += span,
+            State::Preempted(_) => self.preempted_ns += span,
+            State::Blocked | State::Waking => self.blocked_ns += span,
+            State::Unseen | State::New | State::Lost | State::Dead => {}
         }
         self.since = now;
     }

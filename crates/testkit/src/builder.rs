@@ -85,16 +85,34 @@ impl TraceBuilder {
         self.push(ts, cpu, prev, ("sched", "sched_switch"), what)
     }
 
-    /// `sched_wakeup` of `tid`, while `current` is on `cpu`.
+    /// `sched_wakeup` of `tid`, while `current` is on `cpu`; where to is not said.
     pub fn wakeup(self, ts: Nanos, cpu: u16, current: u32, tid: u32) -> Self {
-        let what = What::Wakeup { tid: Tid(tid), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
+        self.wakeup_to(ts, cpu, current, tid, Cpu::UNKNOWN.0)
+    }
+
+    /// `sched_wakeup` of `tid`, which joins the run queue of `target`.
+    pub fn wakeup_to(self, ts: Nanos, cpu: u16, current: u32, tid: u32, target: u16) -> Self {
+        let target = Cpu(target);
+        let what = What::Wakeup { tid: Tid(tid), comm: NameId::NONE, prio: 120, target };
         self.push(ts, cpu, current, ("sched", "sched_wakeup"), what)
     }
 
-    /// `sched_waking` of `tid`, by `current` on `cpu`.
+    /// `sched_waking` of `tid`, by `current` on `cpu`; where to is not said.
     pub fn waking(self, ts: Nanos, cpu: u16, current: u32, tid: u32) -> Self {
-        let what = What::Waking { tid: Tid(tid), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
+        self.waking_to(ts, cpu, current, tid, Cpu::UNKNOWN.0)
+    }
+
+    /// `sched_waking` of `tid`, last on `target`.
+    pub fn waking_to(self, ts: Nanos, cpu: u16, current: u32, tid: u32, target: u16) -> Self {
+        let target = Cpu(target);
+        let what = What::Waking { tid: Tid(tid), comm: NameId::NONE, prio: 120, target };
         self.push(ts, cpu, current, ("sched", "sched_waking"), what)
+    }
+
+    /// `sched_migrate_task` of `tid` to another CPU's run queue, by `current` on `cpu`.
+    pub fn migrate(self, ts: Nanos, cpu: u16, current: u32, tid: u32, to: u16) -> Self {
+        let what = What::Migrate { tid: Tid(tid), from: Cpu::UNKNOWN, to: Cpu(to) };
+        self.push(ts, cpu, current, ("sched", "sched_migrate_task"), what)
     }
 
     /// `sched_process_fork` and `sched_wakeup_new`.

@@ -81,6 +81,14 @@ codes! {
     SwitchGap = ("switch-gap", Info, "times a CPU's current thread changed without a switch event; the time in between is unaccounted"),
     /// A switch from the idle task that was not recorded, put where the thread was woken.
     InferredSwitch = ("inferred-switch", Info, "switches out of idle that were not recorded; placed at the wake-up of the thread that ran next"),
+    /// A switch from the idle task of a CPU that never records them, put where a thread was woken.
+    PresumedSwitch = ("presumed-switch", Info, "threads woken on an idle CPU whose switches out of idle are never recorded; taken to run there since, unaccounted until they show"),
+    /// A thread still counted ready on the queue of a CPU that goes idle.
+    QueuedAtIdle = ("queued-at-idle", Info, "threads that ran or moved unseen: counted ready until their CPU went idle, which it does only when nobody is; that time is in no sum"),
+    /// A thread seen on a second CPU without having left the first.
+    TwoCpus = ("two-cpus", Info, "threads seen on a CPU while still counted on another; the time since the last event there is unaccounted"),
+    /// A thread woken while counted ready after a wake-up.
+    WokenTwice = ("woken-twice", Info, "threads woken again while still counted ready: they ran and slept unseen in between; that time is in no sum"),
     /// sys_exit without sys_enter, inside the trace.
     OrphanSysExit = ("orphan-sys-exit", Info, "system calls that returned without having been seen to start"),
     /// sys_enter while another call was open.

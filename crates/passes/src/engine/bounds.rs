@@ -11,7 +11,10 @@ impl Engine {
         let now = now.max(self.now);
         let cpus: Vec<Cpu> = self.cpus.iter().map(|(c, _)| c).collect();
         for cpu in cpus {
-            self.charge(now, cpu);
+            // Who is only presumed to run still is, and nothing is known of the time before.
+            if !self.cpus.get_mut(cpu).is_presumed() {
+                self.charge(now, cpu);
+            }
         }
         self.cpus.restart(now);
         self.irqs.restart();
@@ -21,6 +24,7 @@ impl Engine {
         self.stretches.restart();
         self.counters.restart();
         self.quality = Quality::default();
+        self.laws.clear();
         self.events = 0;
         let marks: Vec<Slot> =
             self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();
@@ -37,7 +41,7 @@ impl Engine {
         let (g, ready) = (self.blame.integral_at(now), self.blame.ready_at(now));
         self.waits.restart(now, g);
         for t in self.threads.iter_mut() {
-            t.ready_mark = t.ready_mark.map(|_| ready);
+            t.ready_mark = ready;
         }
         self.start = now;
         self.now = now;
@@ -60,6 +64,7 @@ impl Engine {
                 }
                 c.charged_to = end;
             }
+            self.last_of_queues(end, cpu);
             self.charge(end, cpu);
         }
         let slots: Vec<Slot> = self.threads.iter().map(|(s, _)| s).collect();

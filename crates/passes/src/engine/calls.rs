@@ -93,7 +93,8 @@ impl Engine {
             return false;
         }
         self.charge(now, e.cpu);
-        if !self.threads[slot].undecided.is_empty() {
+        let t = &self.threads[slot];
+        if t.mode == Mode::Unknown || !t.undecided.is_empty() {
             self.decide(slot, before);
         }
         if self.threads[slot].contending > 0 {
@@ -222,11 +223,13 @@ impl Engine {
             stats.running += elapsed;
             (elapsed, 0)
         } else {
-            let (own, blocked) =
-                (running.saturating_sub(interrupted), t.blocked_ns - call.blocked0);
+            let own = running.saturating_sub(interrupted);
+            let runnable = t.woken_ns + t.preempted_ns - call.runnable0;
+            // What nobody saw of it was not on a CPU for all that is known: not running either.
+            let blocked = elapsed.saturating_sub(running + runnable);
             stats.running += own;
             stats.interrupted += interrupted;
-            stats.runnable += t.woken_ns + t.preempted_ns - call.runnable0;
+            stats.runnable += runnable;
             stats.blocked += blocked;
             (own, blocked)
         };

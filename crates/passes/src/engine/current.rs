@@ -1,10 +1,11 @@
 //! Who is on a CPU, and what its time is charged to.
 
 use super::Engine;
+use super::laws::Law;
 use super::wakeups::Ended;
 use crate::cpus::{CpuState, Level};
 use crate::threads::{Mode, Slot, State, Thread, Threads};
-use holdup_trace::{Cpu, Nanos, Pid, QualityCode, Tid};
+use holdup_trace::{Cpu, Nanos, Pid, Tid};
 
 impl Engine {
     /// The current thread of `cpu` as this event shows it, corrected if it was believed another.
@@ -34,66 +35,75 @@ impl Engine {
         if pid != Pid::UNKNOWN && slot != Slot::IDLE {
             self.threads[slot].pid = pid;
         }
-        if let Some(woken) = self.left_idle_unseen(now, cpu, slot) {
-            self.charge(woken, cpu);
-            if self.threads[slot].state == State::Blocked {
-                self.stop_waiting(now, slot, None, Ended::Unseen);
-            } else {
-                self.blame.thread_runnable(now, false);
-            }
-            let t = &mut self.threads[slot];
-            t.settle(woken);
-            t.state = State::Running(cpu);
-            self.quality.add(QualityCode::InferredSwitch, 1);
-            self.cpus.get_mut(cpu).switched_unseen(woken);
+        if let Some(from) = self.left_idle_unseen(now, cpu, slot) {
+            self.charge(from, cpu);
+            self.arrives(now, slot, from, from, cpu);
+            self.apply(Law::IdleTakesWoken, slot);
+            let c = self.cpus.get_mut(cpu);
+            c.idle_left_unseen = true;
+            c.switched_unseen(from);
             self.set_current(now, cpu, Some((tid, slot)));
             return slot;
         }
+        self.idle_until_ready(cpu, slot);
         let c = self.cpus.get_mut(cpu);
         let known_to = c.charged_to;
         let first = !c.seen;
+        let old = c.current;
         c.seen = true;
         // The CPU did this all along if this is its first event, and the thread is not known to
         // have done something else meanwhile.
         let all_along = first && (slot == Slot::IDLE || self.threads[slot].state == State::Unseen);
+        if let Some((_, old)) = old
+            && old != Slot::IDLE
+            && self.threads[old].state == State::Running(cpu)
+        {
+            self.left_unseen(now, old, cpu);
+        }
+        let c = self.cpus.get_mut(cpu);
         if !all_along {
             c.unaccounted += now.saturating_sub(c.charged_to);
             c.charged_to = now;
             c.stack.clear();
             c.switched_unseen(now);
             if !first {
-                self.quality.add(QualityCode::SwitchGap, 1);
+                self.apply(Law::CurrentRuns, slot);
             }
         }
-        let since = c.charged_to;
-        if let Some((_, old)) = c.current
-            && old != Slot::IDLE
-        {
-            // It left unseen: all that is known is that it is not here any more.
-            let t = &mut self.threads[old];
-            if t.state == State::Running(cpu) {
-                t.settle(known_to);
-                t.state = State::Unseen;
-                if let Some(call) = &mut t.call {
-                    call.leaves_cpu(now, &mut self.crowding);
-                }
+        let since = self.cpus.get_mut(cpu).charged_to;
+        if slot == Slot::IDLE {
+            if !self.cpus.get_mut(cpu).queue.is_empty() {
+                self.queue_is_empty(now, cpu, known_to);
             }
-        }
-        if slot != Slot::IDLE {
-            self.stop_waiting(now, slot, None, Ended::Unseen);
-            let t = &mut self.threads[slot];
-            if t.state != State::Unseen {
-                t.settle(now);
-            }
-            if t.is_runnable() {
-                self.blame.thread_runnable(now, false);
-            }
-            let t = &mut self.threads[slot];
-            t.state = State::Running(cpu);
-            t.since = since;
+        } else {
+            // Ready until the last event of this CPU for sure, where it was not yet.
+            self.arrives(now, slot, known_to.min(now), since, cpu);
         }
         self.set_current(now, cpu, Some((tid, slot)));
         slot
+    }
+
+    /// A thread turns out to be on `cpu`, which it got unseen: it was in its old state until
+    /// `left`, and runs here since `since`; in between nobody knows.
+    fn arrives(&mut self, now: Nanos, slot: Slot, left: Nanos, since: Nanos, cpu: Cpu) {
+        match self.threads[slot].state {
+            State::Woken(_) | State::Preempted(_) => {
+                let left = left.max(self.threads[slot].since);
+                self.ready_until(now, slot, left);
+            }
+            State::Running(other) if other != cpu => {
+                self.apply(Law::OneCpu, slot);
+                self.left_unseen(now, slot, other);
+            }
+            State::Blocked | State::Waking => {
+                self.stop_waiting(now, slot, None, Ended::Unseen);
+                self.threads[slot].settle(since);
+            }
+            State::Running(_) => self.threads[slot].settle(since),
+            State::Unseen | State::New | State::Lost | State::Dead => {}
+        }
+        self.transition(now, slot, State::Running(cpu));
+        self.threads[slot].since = since;
     }
 
     /// perf misses every event of some CPUs' idle tasks (seen on 6.18 guests), the switches out of
@@ -106,10 +116,24 @@ impl Engine {
             return None;
         }
         let t = &self.threads[slot];
+        let here = |queue: Cpu| queue == cpu || queue == Cpu::UNKNOWN;
         match t.state {
-            State::Woken if t.since >= c.charged_to => Some(t.since),
+            State::Woken(queue) if here(queue) && t.since >= c.charged_to => Some(t.since),
+            State::Waking if t.since >= c.charged_to => Some(t.since),
             State::Blocked => Some(now),
             _ => None,
+        }
+    }
+
+    /// An idle CPU takes over a thread that was ready for another, unseen: it idled at least until
+    /// that thread was ready. Whether it has idled or run since, nobody knows.
+    fn idle_until_ready(&mut self, cpu: Cpu, slot: Slot) {
+        let t = &self.threads[slot];
+        if slot != Slot::IDLE
+            && t.state.is_ready()
+            && matches!(self.cpus.get_mut(cpu).current, Some((_, Slot::IDLE)))
+        {
+            self.charge(t.since, cpu);
         }
     }
 

@@ -7,6 +7,7 @@
 //! * [`calls`]: system calls begin and end. Most of most traces, so this is where speed is.
 //! * [`current`]: who is on a CPU, and what its time is charged to; put right where events were
 //!   lost.
+//! * [`laws`]: what must have happened unseen; [`queues`]: the run queues.
 //! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
@@ -16,6 +17,8 @@ mod bounds;
 mod calls;
 mod current;
 mod irqs;
+mod laws;
+mod queues;
 mod switches;
 mod tasks;
 mod wakeups;
@@ -37,6 +40,8 @@ use holdup_trace::{
     Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Quality, QualityCode,
     SymbolTable, Tid, TraceInfo, What,
 };
+pub use laws::Law;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// So many different `syscalls:sys_enter_*` events mean that all calls were recorded, not a choice.
@@ -69,6 +74,7 @@ pub(crate) struct Engine {
     pub(crate) stretches: StretchTable,
     pub(crate) counters: Counters,
     pub(crate) quality: Quality,
+    pub(crate) laws: FxHashMap<(Law, Slot), u64>,
     pub(crate) events: u64,
     lost: bool,
 }
@@ -121,6 +127,7 @@ impl Engine {
             stretches: StretchTable::default(),
             counters: Counters::new(&info.events),
             quality: Quality::default(),
+            laws: FxHashMap::default(),
             events: 0,
             lost: false,
         };
@@ -180,11 +187,15 @@ impl Engine {
                     );
                 }
             }
-            What::Waking { tid, comm, .. } => self.wakeup(now, e, tid, comm, true),
-            What::Wakeup { tid, comm, .. } => {
-                self.wakeup(now, e, tid, comm, false);
+            What::Waking { tid, comm, target, .. } => {
+                self.wakeup(now, e, (tid, comm), target, true)
             }
-            What::WakeupNew { tid, comm, .. } => self.wakeup_new(now, e, tid, comm),
+            What::Wakeup { tid, comm, target, .. } => {
+                self.wakeup(now, e, (tid, comm), target, false)
+            }
+            What::WakeupNew { tid, comm, target, .. } => {
+                self.wakeup_new(now, e, (tid, comm), target)
+            }
             What::IrqEntry { irq, name } => {
                 self.enter_level(now, e, Level::Irq, IrqKind::Irq, irq, name)
             }
@@ -223,10 +234,10 @@ impl Engine {
                     self.counted(e, period, batch.stack(stack));
                 }
             }
-            What::Migrate { tid, .. } => {
+            What::Migrate { tid, to, .. } => {
                 if tid != Tid::IDLE && tid != Tid::UNKNOWN {
                     let slot = self.find_or_add(tid);
-                    self.threads[slot].migrations += 1;
+                    self.migrate(now, slot, to);
                 }
             }
             What::WorkStart { work, function, name } => {

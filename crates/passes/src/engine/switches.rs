@@ -1,6 +1,7 @@
 //! Threads get CPUs and lose them.
 
 use super::Engine;
+use super::laws::Law;
 use super::wakeups::Ended;
 use crate::threads::{Mode, Slot, State};
 use holdup_syscalls::WaitKind;
@@ -38,6 +39,8 @@ impl Engine {
             t.stays_ns += stay;
             t.latency.switch_out(now, state);
             self.leaves(now, cpu, p, state);
+        } else {
+            self.cpus.get_mut(cpu).idle_left_seen = true;
         }
         let Some((next, next_comm)) = next else {
             self.set_current(now, cpu, None);
@@ -48,6 +51,9 @@ impl Engine {
             self.name(n, next_comm);
             self.enters(now, cpu, n, p == Slot::IDLE);
             self.threads[n].latency.switch_in(now);
+        } else if !self.cpus.get_mut(cpu).queue.is_empty() {
+            self.threads[p].throttled = p != Slot::IDLE && state.is_runnable();
+            self.queue_is_empty(now, cpu, now);
         }
         self.set_current(now, cpu, Some((next, n)));
     }
@@ -62,15 +68,13 @@ impl Engine {
         }
         if state.is_runnable() {
             t.involuntary += 1;
-            t.state = State::Preempted;
-            self.blame.thread_runnable(now, true);
+            self.transition(now, slot, State::Preempted(cpu));
             return;
         }
         t.voluntary += 1;
         if state.is_dead()
             || t.exiting && !state.is_uninterruptible() && state != TaskState::INTERRUPTIBLE
         {
-            t.state = State::Dead;
             t.died = Some(now);
             let tid = t.tid;
             if let Some(call) = t.call.take() {
@@ -82,9 +86,11 @@ impl Engine {
                 }
             }
             self.threads.forget(tid);
+            self.transition(now, slot, State::Dead);
             return;
         }
-        t.state = State::Blocked;
+        self.transition(now, slot, State::Blocked);
+        let t = &mut self.threads[slot];
         t.waker = None;
         t.uninterruptible = state.is_uninterruptible();
         if let Some(call) = &mut t.call
@@ -151,22 +157,29 @@ impl Engine {
     /// A thread gets a CPU, which was idle (it waited for the CPU to wake up) or not (it queued).
     pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from_idle: bool) {
         let trust_wakeups = self.caps.wakeups && !self.lost;
+        let woken = self.threads[slot].since;
         match self.threads[slot].state {
-            State::Woken | State::Preempted => {
+            State::Woken(_) | State::Preempted(_) => {
+                let share = self.ready_until(now, slot, now);
                 let t = &mut self.threads[slot];
-                let woken = t.ready_mark.take().filter(|_| t.state == State::Woken);
-                let delay = now - t.since;
+                let delay = now - woken;
                 if !from_idle {
                     t.queued_ns += delay;
                 }
-                t.settle(now);
-                if let (Some(mark), true) = (woken, from_idle)
+                if from_idle
+                    && matches!(t.state, State::Woken(_))
                     && let Some(key) = self.waits.resumes(slot, delay)
                 {
-                    let share = self.blame.ready_at(now) - mark;
                     self.blame.move_to(key, share);
                 }
-                self.blame.thread_runnable(now, false);
+            }
+            // Its sched_wakeup was not seen: when it got onto the queue is not known.
+            State::Waking => {
+                self.stop_waiting(now, slot, None, Ended::Unseen);
+                self.threads[slot].settle(now);
+                if from_idle {
+                    self.waits.resumes(slot, now - woken);
+                }
             }
             State::Blocked => {
                 self.stop_waiting(now, slot, None, Ended::Unseen);
@@ -178,7 +191,7 @@ impl Engine {
                 } else {
                     t.settle(now);
                     if self.caps.wakeups {
-                        self.quality.add(QualityCode::MissingWakeup, 1);
+                        self.apply(Law::WakeBeforeRun, slot);
                     }
                 }
             }
@@ -189,23 +202,17 @@ impl Engine {
                 if trust_wakeups { t.woken_ns += span } else { t.blocked_ns += span }
             }
             State::Running(other) if other != cpu => {
-                self.threads[slot].settle(now);
-                self.quality.add(QualityCode::SwitchGap, 1);
-                if matches!(self.cpus.get(other), Some(c) if matches!(c.current, Some((_, s)) if s == slot))
-                {
-                    self.charge(now, other);
-                    self.set_current(now, other, None);
-                }
+                self.apply(Law::OneCpu, slot);
+                self.left_unseen(now, slot, other);
             }
             State::Running(_) => self.threads[slot].settle(now),
-            State::New | State::Dead => {}
+            State::New | State::Lost | State::Dead => {}
         }
+        self.transition(now, slot, State::Running(cpu));
         let t = &mut self.threads[slot];
         if !self.caps.migrations && t.last_cpu != Cpu::UNKNOWN && t.last_cpu != cpu {
             t.migrations += 1;
         }
-        t.early_wake = false;
-        t.state = State::Running(cpu);
         t.since = now;
         if let Some(call) = &mut t.call {
             call.crowd_mark = Some(self.crowding.enter(now));

@@ -2,6 +2,8 @@
 
 use super::Engine;
 use super::current::spend;
+use super::queues::kind;
+use crate::blame::Kind;
 use crate::cpus::MAX_CPUS;
 use crate::threads::{Mode, Slot, State, Thread};
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
@@ -141,7 +143,10 @@ impl Engine {
         if t.mode == Mode::Kthread {
             // A helper that the kernel forks off itself becomes a program here.
             t.mode = Mode::Kernel;
+            let active = t.state.is_active();
+            self.blame.thread_known(self.now, slot, (Kind::Kernel, Kind::Application), active);
         }
+        let t = &mut self.threads[slot];
         // A thread that was only believed to be one of its parent's process is none.
         let leaves = t.pid_inferred && t.pid.0 != t.tid.0;
         if leaves {
@@ -155,6 +160,11 @@ impl Engine {
     /// known.
     pub(super) fn decide(&mut self, slot: Slot, mode: Mode) {
         let t = &mut self.threads[slot];
+        let was = kind(t);
+        let is = if mode == Mode::Kthread { Kind::Kernel } else { Kind::Application };
+        if was != is && slot != Slot::IDLE {
+            self.blame.thread_known(self.now, slot, (was, is), t.state.is_active());
+        }
         if mode == Mode::Kthread {
             t.mode = Mode::Kthread;
         }

@@ -1,12 +1,12 @@
 //! Threads are woken: by whom, and what their waits were for.
 
 use super::Engine;
-use crate::blame::Cause;
+use crate::blame::{Cause, WaitSum};
 use crate::cpus::{Frame, Level};
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Object};
 use holdup_syscalls::WaitKind;
-use holdup_trace::{Event, NameId, Nanos, Pid, Tid};
+use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
 
 /// How a wait is known to have ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,8 +23,16 @@ pub(super) enum Ended {
 const NET_RX: u32 = 3;
 
 impl Engine {
-    /// `sched_waking` (`early`) or `sched_wakeup`.
-    pub(super) fn wakeup(&mut self, now: Nanos, e: &Event, tid: Tid, comm: NameId, early: bool) {
+    /// `sched_waking` (`early`) or `sched_wakeup`; `target` is the CPU the thread goes to, as far
+    /// as the kernel knows yet.
+    pub(super) fn wakeup(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        (tid, comm): (Tid, NameId),
+        target: Cpu,
+        early: bool,
+    ) {
         if tid == Tid::IDLE || tid == Tid::UNKNOWN {
             return;
         }
@@ -34,10 +42,16 @@ impl Engine {
         if !early || !self.caps.wakeups {
             self.threads[slot].latency.wakeup(now);
         }
-        self.wake(now, slot, waker, early);
+        self.wake(now, slot, waker, target, early);
     }
 
-    pub(super) fn wakeup_new(&mut self, now: Nanos, e: &Event, tid: Tid, comm: NameId) {
+    pub(super) fn wakeup_new(
+        &mut self,
+        now: Nanos,
+        e: &Event,
+        (tid, comm): (Tid, NameId),
+        target: Cpu,
+    ) {
         if tid == Tid::IDLE || tid == Tid::UNKNOWN {
             return;
         }
@@ -53,12 +67,33 @@ impl Engine {
         }
         t.latency.wakeup(now);
         self.name(slot, comm);
-        self.wake(now, slot, waker, false);
+        self.wake(now, slot, waker, target, false);
     }
 
-    fn wake(&mut self, now: Nanos, slot: Slot, waker: Option<(Slot, bool)>, early: bool) {
+    fn wake(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        waker: Option<(Slot, bool)>,
+        target: Cpu,
+        early: bool,
+    ) {
         match self.threads[slot].state {
-            State::Blocked | State::Unseen | State::New => {
+            State::Running(cpu) if self.is_presumed(slot, cpu) => {
+                if early {
+                    self.slept_unseen(now, slot);
+                } else {
+                    self.not_taken(now, slot, cpu);
+                }
+            }
+            // Woken after a wake-up that is on its way, or once more without having run.
+            State::Waking if early => self.slept_unseen(now, slot),
+            State::Woken(_) if self.caps.wakeups => self.slept_unseen(now, slot),
+            _ => {}
+        }
+        match self.threads[slot].state {
+            State::Blocked | State::Unseen | State::New | State::Lost => {
+                let counted = self.threads[slot].blame_mark.is_some();
                 self.stop_waiting(now, slot, waker, Ended::Woken);
                 if self.threads[slot].state == State::Unseen {
                     let since = self.threads[slot].since;
@@ -70,23 +105,49 @@ impl Engine {
                     _ => t.settle(now),
                 }
                 t.since = now;
-                t.state = State::Woken;
-                t.wake_is_early = early;
                 t.waker = waker.map(|w| w.0);
-                self.blame.thread_runnable(now, true);
-                self.threads[slot].ready_mark = Some(self.blame.ready_at(now));
-            }
-            State::Woken => {
-                let t = &mut self.threads[slot];
-                if t.wake_is_early && !early {
-                    // Between waking and wakeup the kernel looked for a CPU: not yet ready.
-                    t.blocked_ns += now - t.since;
-                    t.since = now;
-                    t.wake_is_early = false;
+                if !early {
+                    self.ready(now, slot, target);
+                } else if self.caps.wakeups {
+                    self.transition(now, slot, State::Waking);
+                    if counted {
+                        let mark = self.blame.wait_begins(now);
+                        self.threads[slot].blame_mark = Some(mark);
+                    }
+                    self.taken_by_blind(now, slot, target);
+                } else {
+                    // On its way, to a queue it is not yet on: not to be taken for one that is.
+                    self.ready(now, slot, Cpu::UNKNOWN);
+                    self.taken_by_blind(now, slot, target);
                 }
             }
+            State::Waking => {
+                // Between waking and wakeup the kernel looked for a CPU: not yet ready.
+                self.end_wake_up(now, slot);
+                self.threads[slot].settle(now);
+                self.ready(now, slot, target);
+            }
             State::Running(_) => self.threads[slot].early_wake = true,
-            State::Preempted | State::Dead => {}
+            State::Woken(_) | State::Preempted(_) | State::Dead => {}
+        }
+    }
+
+    /// A thread is on the run queue of `target` from now on.
+    fn ready(&mut self, now: Nanos, slot: Slot, target: Cpu) {
+        let queue = self.queue_of(target);
+        self.transition(now, slot, State::Woken(queue));
+        self.taken_by_blind(now, slot, target);
+    }
+
+    /// What a thread that is no longer being woken has of idle time since `sched_waking`: part of
+    /// the wait before.
+    fn end_wake_up(&mut self, now: Nanos, slot: Slot) {
+        if let Some(mark) = self.threads[slot].blame_mark.take() {
+            let share = self.blame.wait_ends(now, mark);
+            let wait_ns = now - self.threads[slot].since;
+            if let Some(key) = self.waits.last_wait(slot) {
+                self.blame.attribute(key, WaitSum { waits: 0, wait_ns, share });
+            }
         }
     }
 
@@ -122,10 +183,15 @@ impl Engine {
         waker: Option<(Slot, bool)>,
         ended: Ended,
     ) {
+        if self.threads[slot].state == State::Waking {
+            return self.end_wake_up(now, slot);
+        }
         let t = &mut self.threads[slot];
         if let Some(cpu) = t.iowait_cpu.take() {
             // Charge the CPU's idle time with the waiter still counted.
-            self.charge(now, cpu);
+            if !self.cpus.get_mut(cpu).is_presumed() {
+                self.charge(now, cpu);
+            }
             let c = self.cpus.get_mut(cpu);
             c.iowaiters = c.iowaiters.saturating_sub(1);
         }

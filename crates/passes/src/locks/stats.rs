@@ -15,8 +15,8 @@ impl Away {
     pub(crate) fn at(t: &Thread, now: Nanos) -> Away {
         let span = now.saturating_sub(t.since);
         let (runnable, blocked) = match t.state {
-            State::Woken | State::Preempted => (span, 0),
-            State::Blocked => (0, span),
+            State::Woken(_) | State::Preempted(_) => (span, 0),
+            State::Blocked | State::Waking => (0, span),
             _ => (0, 0),
         };
         Away { runnable: t.woken_ns + t.preempted_ns + runnable, blocked: t.blocked_ns + blocked }

@@ -256,6 +256,11 @@ impl Waits {
         object
     }
 
+    /// What the last wait of a thread that is not yet running again was for.
+    pub(crate) fn last_wait(&self, slot: Slot) -> Option<WaitKey> {
+        self.threads.get(slot.0 as usize)?.last
+    }
+
     /// The thread got a CPU that had been idle `delay` after its wake-up: what the wait was for.
     pub(crate) fn resumes(&mut self, slot: Slot, delay: Nanos) -> Option<WaitKey> {
         let key = self.threads.get_mut(slot.0 as usize)?.last.take()?;

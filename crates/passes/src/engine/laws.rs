@@ -1,0 +1,214 @@
+//! The laws of a Linux run queue, and what they mend.
+//!
+//! A recording has holes: lost events, tasks whose events a filter takes out (`--exclude-perf`),
+//! idle tasks whose events the kernel does not deliver. Believing each thread to be in the state
+//! of its last event would then leave it ready, or running, for the rest of the trace. The laws
+//! below hold in every kernel; where an event contradicts what is believed of a thread, the law
+//! says what must have happened unseen, and what cannot be known counts nowhere.
+//!
+//! Each application is counted, by law and thread ([`crate::Analysis::laws`]), and in the trace's
+//! quality.
+
+use super::Engine;
+use super::wakeups::Ended;
+use crate::threads::{Slot, State};
+use holdup_trace::{Cpu, Nanos, QualityCode};
+
+/// A law of run queues. What contradicts it was not recorded.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Law {
+    /// The thread that an event names as current runs on that CPU (`current` is a property of the
+    /// CPU). If another was believed there, a switch was not recorded: the time since that CPU's
+    /// last event is nobody's.
+    CurrentRuns,
+    /// A CPU that idles takes the thread that is woken on it at once: `ttwu_queue` interrupts it.
+    /// If that thread shows there next, it has run since it was woken.
+    IdleTakesWoken,
+    /// On a CPU whose switches out of idle are never recorded, so does every thread woken on it,
+    /// even before it shows. Its time counts when an event of its own confirms it, and is
+    /// unaccounted otherwise.
+    BlindTakesWoken,
+    /// A CPU that switches to idle has an empty run queue: `pick_next_task_idle` is asked last. A
+    /// thread believed ready there ran unseen and sleeps, or was moved.
+    ///
+    /// Exceptions: a wake-up on its way is not yet on the queue (`sched_waking` without
+    /// `sched_wakeup`, `ttwu_queue_wakelist`); a thread that leaves in state R for the idle task
+    /// belongs to a group that is out of quota (`throttle_cfs_rq`) or may not run beside its
+    /// sibling (core scheduling's forced idle), and while it is queued, so may others be.
+    IdleQueueEmpty,
+    /// A thread runs on one CPU at a time (`p->on_cpu`). Seen on a second, it left the first after
+    /// the last event there.
+    OneCpu,
+    /// Who is woken had gone to sleep: `try_to_wake_up` matches the state first, and that of a
+    /// thread on a run queue is running. One that is woken while believed ready after a wake-up
+    /// ran and slept in between.
+    ///
+    /// Exception: a thread that was preempted on its way to sleep, state `R+`, is woken while on
+    /// the queue (`ttwu_runnable`).
+    SleepBeforeWake,
+    /// And who runs after it slept was woken, though nobody was seen to do it.
+    WakeBeforeRun,
+}
+
+impl Law {
+    /// All of them.
+    pub const ALL: [Law; 7] = [
+        Law::CurrentRuns,
+        Law::IdleTakesWoken,
+        Law::BlindTakesWoken,
+        Law::IdleQueueEmpty,
+        Law::OneCpu,
+        Law::SleepBeforeWake,
+        Law::WakeBeforeRun,
+    ];
+
+    /// What its applications are counted as in the trace's quality.
+    pub fn code(self) -> QualityCode {
+        match self {
+            Law::CurrentRuns => QualityCode::SwitchGap,
+            Law::IdleTakesWoken => QualityCode::InferredSwitch,
+            Law::BlindTakesWoken => QualityCode::PresumedSwitch,
+            Law::IdleQueueEmpty => QualityCode::QueuedAtIdle,
+            Law::OneCpu => QualityCode::TwoCpus,
+            Law::SleepBeforeWake => QualityCode::WokenTwice,
+            Law::WakeBeforeRun => QualityCode::MissingWakeup,
+        }
+    }
+
+    /// It in one sentence.
+    pub fn says(self) -> &'static str {
+        match self {
+            Law::CurrentRuns => "the thread of an event runs on the event's CPU",
+            Law::IdleTakesWoken => "an idle CPU takes the thread woken on it at once",
+            Law::BlindTakesWoken => {
+                "so does one whose switches out of idle are not recorded, before the thread shows"
+            }
+            Law::IdleQueueEmpty => "a CPU that goes idle has an empty run queue",
+            Law::OneCpu => "a thread runs on one CPU at a time",
+            Law::SleepBeforeWake => "a thread that is woken had gone to sleep",
+            Law::WakeBeforeRun => "a thread that slept was woken before it ran again",
+        }
+    }
+}
+
+impl Engine {
+    /// Note that `law` put something right about a thread.
+    #[cold]
+    pub(super) fn apply(&mut self, law: Law, slot: Slot) {
+        self.quality.add(law.code(), 1);
+        *self.laws.entry((law, slot)).or_default() += 1;
+    }
+
+    /// `cpu` switches, or switched after `since`, to the idle task: whoever was on its queue before
+    /// is not ready any more ([`Law::IdleQueueEmpty`]).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn queue_is_empty(&mut self, now: Nanos, cpu: Cpu, since: Nanos) {
+        let queue = &self.cpus.get_mut(cpu).queue;
+        if queue.iter().any(|&s| self.threads[s].throttled) {
+            return;
+        }
+        let gone: Vec<Slot> =
+            queue.iter().copied().filter(|&s| self.threads[s].since < since).collect();
+        for slot in gone {
+            self.apply(Law::IdleQueueEmpty, slot);
+            self.out_of_sight(now, slot);
+        }
+    }
+
+    /// A thread is not ready any more, nobody knows since when: none of the time counts.
+    pub(super) fn out_of_sight(&mut self, now: Nanos, slot: Slot) {
+        let since = self.threads[slot].since;
+        self.ready_until(now, slot, since);
+        self.transition(now, slot, State::Lost);
+        self.threads[slot].since = now;
+    }
+
+    /// A thread believed to run on `cpu` is not there any more: it left after the last event there.
+    pub(super) fn left_unseen(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
+        let c = self.cpus.get_mut(cpu);
+        let known_to = c.charged_to;
+        if matches!(c.current, Some((_, s)) if s == slot) {
+            c.stack.clear();
+            self.set_current(now, cpu, None);
+        }
+        self.threads[slot].settle(known_to);
+        if let Some(call) = &mut self.threads[slot].call {
+            call.leaves_cpu(now, &mut self.crowding);
+        }
+        self.transition(now, slot, State::Lost);
+    }
+
+    /// A thread is woken on `cpu`: if that idles and never shows how it leaves idle, the thread
+    /// runs there from now on ([`Law::BlindTakesWoken`]).
+    pub(super) fn taken_by_blind(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
+        let Some(c) = self.cpus.known_mut(cpu) else { return };
+        if !c.is_blind() || c.current.is_some_and(|(_, slot)| slot != Slot::IDLE) {
+            return;
+        }
+        self.charge(now, cpu);
+        self.enters(now, cpu, slot, true);
+        let c = self.cpus.get_mut(cpu);
+        c.stack.clear();
+        c.switched_unseen(now);
+        c.presumed_at = c.charged_to;
+        let tid = self.threads[slot].tid;
+        self.set_current(now, cpu, Some((tid, slot)));
+        self.apply(Law::BlindTakesWoken, slot);
+    }
+
+    /// The thread believed to run on `cpu` by [`Law::BlindTakesWoken`] alone is on its way
+    /// elsewhere, or had not been enqueued yet: `cpu` has idled until now.
+    pub(super) fn not_taken(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
+        let c = self.cpus.get_mut(cpu);
+        c.idle += now.saturating_sub(c.charged_to);
+        c.charged_to = now;
+        if let Some(call) = &mut self.threads[slot].call {
+            call.leaves_cpu(now, &mut self.crowding);
+        }
+        self.transition(now, slot, State::Waking);
+        self.threads[slot].since = now;
+        self.set_current(now, cpu, Some((holdup_trace::Tid::IDLE, Slot::IDLE)));
+    }
+
+    /// Whether `slot` is believed to run on `cpu` by [`Law::BlindTakesWoken`] alone.
+    pub(super) fn is_presumed(&self, slot: Slot, cpu: Cpu) -> bool {
+        self.cpus.get(cpu).is_some_and(|c| {
+            c.is_presumed() && matches!(c.current, Some((_, current)) if current == slot)
+        })
+    }
+
+    /// A thread that is woken now was believed ready or running after the wake-up before: it slept
+    /// in between ([`Law::SleepBeforeWake`]).
+    #[cold]
+    pub(super) fn slept_unseen(&mut self, now: Nanos, slot: Slot) {
+        self.apply(Law::SleepBeforeWake, slot);
+        match self.threads[slot].state {
+            State::Running(cpu) => self.left_unseen(now, slot, cpu),
+            State::Waking => {
+                self.stop_waiting(now, slot, None, Ended::Unseen);
+                self.threads[slot].settle(now);
+                self.transition(now, slot, State::Lost);
+            }
+            _ => self.out_of_sight(now, slot),
+        }
+    }
+
+    /// The trace ends: who is still queued on an idle CPU is not, and who was only presumed to run
+    /// is not known to.
+    pub(super) fn last_of_queues(&mut self, end: Nanos, cpu: Cpu) {
+        let c = self.cpus.get_mut(cpu);
+        if matches!(c.current, Some((_, Slot::IDLE))) && !c.queue.is_empty() {
+            self.queue_is_empty(end, cpu, end.saturating_sub(ON_THE_WAY));
+        }
+        let c = self.cpus.get_mut(cpu);
+        if let (true, Some((_, slot))) = (c.is_presumed(), c.current) {
+            self.left_unseen(end, slot, cpu);
+        }
+    }
+}
+
+/// So long after a wake-up an idle CPU may still be on its way out of idle when the trace ends.
+/// The deepest idle states of x86 and arm64 take less than a millisecond to leave; a guest whose
+/// CPUs share one of the host's has to wait for its turn.
+const ON_THE_WAY: Nanos = 10_000_000;

@@ -1,0 +1,109 @@
+//! Threads change their state, and with it the run queues and the counts of [`crate::blame`].
+
+use super::Engine;
+use crate::blame::Kind;
+use crate::threads::{Mode, Slot, State, Thread};
+use holdup_trace::{Cpu, Nanos};
+
+/// As what a thread counts.
+pub(super) fn kind(t: &Thread) -> Kind {
+    match t.mode {
+        Mode::Unknown => Kind::Unknown,
+        Mode::User | Mode::Kernel => Kind::Application,
+        Mode::Kthread => Kind::Kernel,
+    }
+}
+
+impl Engine {
+    /// The one place where a thread's state changes: run queues and counts follow. The time up to
+    /// `now` must be settled.
+    #[inline]
+    pub(super) fn transition(&mut self, now: Nanos, slot: Slot, to: State) {
+        let from = self.threads[slot].state;
+        match (from.is_ready(), to.is_ready()) {
+            (true, _) => {
+                self.leave_queue(slot, from);
+                if !to.is_ready() {
+                    self.blame.thread_runnable(now, false);
+                }
+            }
+            (false, true) => self.blame.thread_runnable(now, true),
+            (false, false) => {}
+        }
+        if to.is_ready() {
+            self.join_queue(slot, to);
+            if !from.is_ready() {
+                self.threads[slot].ready_mark = self.blame.ready_at(now);
+            }
+        }
+        if from.is_active() != to.is_active() {
+            self.blame.thread_active(now, slot, kind(&self.threads[slot]), to.is_active());
+        }
+        let t = &mut self.threads[slot];
+        if let State::Running(_) = to {
+            (t.early_wake, t.throttled) = (false, false);
+        }
+        t.state = to;
+    }
+
+    fn join_queue(&mut self, slot: Slot, state: State) {
+        if let State::Woken(cpu) | State::Preempted(cpu) = state
+            && let Some(c) = self.cpus.known_mut(cpu)
+        {
+            self.threads[slot].queue_at = c.queue.len() as u32;
+            c.queue.push(slot);
+        }
+    }
+
+    fn leave_queue(&mut self, slot: Slot, state: State) {
+        if let State::Woken(cpu) | State::Preempted(cpu) = state
+            && let Some(c) = self.cpus.known_mut(cpu)
+        {
+            let at = self.threads[slot].queue_at as usize;
+            if c.queue.get(at) == Some(&slot) {
+                c.queue.swap_remove(at);
+                if let Some(&moved) = c.queue.get(at) {
+                    self.threads[moved].queue_at = at as u32;
+                }
+            }
+        }
+    }
+
+    /// A thread that is ready stops being so, of which the time up to `until` is certain. Settles
+    /// that, takes the rest of its share back from the scheduler's part of idle time, and returns
+    /// what it keeps, in 2^-32 ns. The caller says what state it is in since.
+    pub(super) fn ready_until(&mut self, now: Nanos, slot: Slot, until: Nanos) -> u128 {
+        let t = &mut self.threads[slot];
+        let share = self.blame.ready_at(now) - t.ready_mark;
+        let kept = share.min((until.saturating_sub(t.since) as u128) << crate::blame::FRACTION);
+        self.blame.take_back(share - kept);
+        t.settle(until);
+        kept
+    }
+
+    /// `sched_migrate_task`: a thread goes from one queue to another.
+    pub(super) fn migrate(&mut self, now: Nanos, slot: Slot, to: Cpu) {
+        let t = &mut self.threads[slot];
+        t.migrations += 1;
+        t.throttled = false;
+        let state = match self.threads[slot].state {
+            // Without sched_wakeup nobody knows when it joins that queue.
+            State::Woken(Cpu::UNKNOWN) if !self.caps.wakeups => return,
+            State::Woken(_) => State::Woken(self.queue_of(to)),
+            State::Preempted(_) => State::Preempted(self.queue_of(to)),
+            State::Running(cpu) if cpu != to && self.is_presumed(slot, cpu) => {
+                self.not_taken(now, slot, cpu);
+                return self.taken_by_blind(now, slot, to);
+            }
+            State::Waking => return self.taken_by_blind(now, slot, to),
+            _ => return,
+        };
+        self.transition(now, slot, state);
+        self.taken_by_blind(now, slot, to);
+    }
+
+    /// The queue of `cpu`, if anything is known of that CPU.
+    pub(super) fn queue_of(&self, cpu: Cpu) -> Cpu {
+        self.cpus.get(cpu).map_or(Cpu::UNKNOWN, |_| cpu)
+    }
+}
