@@ -1,8 +1,8 @@
 //! Who is on a CPU, and what its time is charged to.
 
 use super::Engine;
-use super::wakeups::Ended;
 use crate::cpus::{CpuState, Level};
+use crate::judge::Ended;
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use holdup_trace::{Cpu, Nanos, Pid, QualityCode, Tid};
 
