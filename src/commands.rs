@@ -7,7 +7,8 @@ use crate::cli::{
 use crate::config::Config;
 use crate::exit::{self, usage};
 use anyhow::Result;
-use holdup_passes::{Analysis, Detail, Group, WaitsBy, analyze};
+use holdup_attribution::{Attribution, WaitsBy, analyze};
+use holdup_passes::{Analysis, Detail, Group};
 use holdup_render::{
     Body, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table, TraceHead, schema,
     text,
@@ -52,7 +53,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Path(args) => path(args),
         Command::Locks(args) => crate::locks::run(args),
         Command::Ledger(args) => {
-            report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(a.ledger())))
+            report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(Attribution::from(a).ledger)))
         }
         Command::Info(args) => {
             report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info())))))
@@ -74,7 +75,7 @@ fn waits(args: &WaitsArgs) -> Result<()> {
     let Some(form) = args.graph else {
         let detail = if by == WaitsBy::Thread { Detail::Edges } else { Detail::Sums };
         return table_with("waits", &args.table, detail, schema::waits(&[], by), |a| {
-            schema::waits(&a.waits(by), by)
+            schema::waits(&Attribution::from(a).waits(by), by)
         });
     };
     let json = form == GraphForm::Json;
@@ -86,7 +87,7 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         |_, a, config| {
             let entries = config.entries(args.table.entries.entries, ENTRIES);
             Ok(Body::Graph(Box::new(GraphBody {
-                graph: a.graph(),
+                graph: Attribution::from(a).graph(),
                 dot: form == GraphForm::Dot,
                 entries,
             })))
@@ -105,7 +106,7 @@ fn path(args: &PathArgs) -> Result<()> {
         schema::path(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
     report_as("path", &args.table.common, Detail::Intervals, None, |reader, a, config| {
-        let found = a.path(tid);
+        let found = Attribution::from(a).path(tid);
         if let (None, Some(tid)) = (&found, tid) {
             return Err(usage(format!("--tid: no thread {tid} in the trace")));
         }
@@ -184,7 +185,7 @@ fn summary(
     };
     let mut sections = vec![
         with(schema::sar(&analysis.sar(per_cpu), per_cpu), None),
-        Section::Ledger(analysis.ledger()),
+        Section::Ledger(Attribution::from(analysis).ledger),
         with(schema::cpus(&analysis.cpu_rows()), None),
         with(schema::procs(&analysis.procs(Group::Thread), Group::Thread), entries),
         with(schema::syscalls(&analysis.syscalls(Group::System), Group::System), entries),
@@ -234,7 +235,9 @@ pub(crate) fn any_table(
         "switches" => schema::switches(&analysis.switches()),
         "irqs" => schema::irqs(&analysis.irqs(true), true),
         "locks" => crate::locks::by_class(analysis),
-        "waits" => schema::waits(&analysis.waits(WaitsBy::Object), WaitsBy::Object),
+        "waits" => {
+            schema::waits(&Attribution::from(analysis).waits(WaitsBy::Object), WaitsBy::Object)
+        }
         _ => return None,
     };
     table.missing = missing(table.name, capabilities);
@@ -265,10 +268,6 @@ fn report_as(
     let reader = holdup_open::open(&config.trace)?;
     let mut options = config.options(reader.info())?;
     options.detail = detail;
-    if command == "path" {
-        // The thread asked for is where the path ends, not a filter.
-        options.tids.clear();
-    }
     let analysis = analyze(&*reader, &options)?;
     write(command, config, &*reader, &analysis, build)
 }

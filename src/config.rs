@@ -5,7 +5,7 @@ use crate::exit::usage;
 use crate::output::Output;
 use crate::window::Window;
 use anyhow::Result;
-use holdup_passes::Options;
+use holdup_passes::{Filter, Options, Selection};
 use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, TraceInfo};
 use std::path::{Path, PathBuf};
@@ -16,31 +16,33 @@ pub(crate) struct Config {
     pub(crate) format: Format,
     pub(crate) output: Output,
     pub(crate) quiet: bool,
-    select: Options,
+    selection: Selection,
+    filter: Filter,
     window: Option<Window>,
 }
 
 impl Config {
     /// Resolve `args` and open the output, so that a mistake there shows before a long read.
     pub(crate) fn new(args: &CommonArgs) -> Result<Config> {
-        let (select, window) = selection(&args.select)?;
+        let (selection, window) = selection(&args.select)?;
+        let filter = filter(&args.select);
         let trace = match args.trace.input.as_ref().or(args.trace.trace.as_ref()) {
             Some(path) => path.clone(),
             None => default_trace()?,
         };
         let output = Output::open(args.output.output.as_deref(), &trace)?;
         let format = format(&args.output, &output)?;
-        Ok(Config { trace, format, output, quiet: args.output.quiet, select, window })
+        Ok(Config { trace, format, output, quiet: args.output.quiet, selection, filter, window })
     }
 
-    /// The selection, with the time window placed in this trace.
+    /// Which events and rows, with the time window placed in this trace.
     pub(crate) fn options(&self, info: &TraceInfo) -> Result<Options> {
-        let mut options = self.select.clone();
+        let mut selection = self.selection.clone();
         if let Some(window) = self.window {
-            (options.from, options.to) =
+            (selection.from, selection.to) =
                 window.resolve(info.span).map_err(|e| usage(format!("--time: {e}")))?;
         }
-        Ok(options)
+        Ok(Options { selection, filter: self.filter.clone(), ..Options::default() })
     }
 
     /// Rows to show where the user did not say: text is read by people.
@@ -60,7 +62,7 @@ fn default_trace() -> Result<PathBuf> {
     )
 }
 
-fn selection(args: &SelectArgs) -> Result<(Options, Option<Window>)> {
+fn selection(args: &SelectArgs) -> Result<(Selection, Option<Window>)> {
     let cpus = match &args.cpu {
         Some(text) => Some(
             Cpu::parse_list(text)
@@ -74,14 +76,16 @@ fn selection(args: &SelectArgs) -> Result<(Options, Option<Window>)> {
         .map(Window::parse)
         .transpose()
         .map_err(|e| usage(format!("--time: {e}")))?;
-    let options = Options {
+    Ok((Selection { cpus, ..Selection::default() }, window))
+}
+
+fn filter(args: &SelectArgs) -> Filter {
+    Filter {
         pids: args.pid.clone(),
         tids: args.tid.clone(),
         comms: args.comm.clone(),
-        cpus,
-        ..Options::default()
-    };
-    Ok((options, window))
+        ..Filter::default()
+    }
 }
 
 /// Text with all reasons, if asked for; the other forms have them anyway.

@@ -6,9 +6,10 @@ use crate::config::{self, Config};
 use crate::exit::{self, usage};
 use crate::output::Output;
 use anyhow::Result;
+use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
-use holdup_diagnose::{Class, Thresholds};
-use holdup_passes::{Options, analyze};
+use holdup_diagnose::{Class, Thresholds, registry};
+use holdup_passes::Options;
 use holdup_render::{Body, Report, TraceHead};
 use std::path::Path;
 
@@ -79,7 +80,8 @@ fn of_figures(args: &DiagnoseArgs, path: &Path, thresholds: Thresholds) -> Resul
 /// The thresholds in force.
 pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
     let Some(path) = path else { return Ok(Thresholds::default()) };
-    Thresholds::parse(&read(path)?).map_err(|e| usage(format!("{}: {e}", path.display())))
+    Thresholds::parse(&read(path)?, &registry())
+        .map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -47,13 +47,13 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
 fn select(args: &EventsArgs, config: &Config, info: &TraceInfo) -> Result<Select> {
     let options = config.options(info)?;
     let select = Select {
-        pids: options.pids,
-        tids: options.tids,
-        comms: options.comms,
-        cpus: options.cpus,
+        pids: options.filter.pids,
+        tids: options.filter.tids,
+        comms: options.filter.comms,
+        cpus: options.selection.cpus,
         events: args.event.clone(),
-        from: options.from,
-        to: options.to,
+        from: options.selection.from,
+        to: options.selection.to,
         entries: args.entries.filter(|&n| n > 0),
         sideband: args.common.output.verbose,
     };

@@ -5,8 +5,9 @@ use crate::commands::{self, ENTRIES, missing};
 use crate::config::Config;
 use crate::exit::usage;
 use anyhow::Result;
+use holdup_attribution::analyze;
 use holdup_lockstat::LockStat;
-use holdup_passes::{Analysis, LockBy, LockKind, LockSource, Options, analyze};
+use holdup_passes::{Analysis, LockBy, LockKind, LockSource, Options};
 use holdup_render::{Body, Format, Report, Table, TraceHead, schema};
 use holdup_trace::{Capabilities, ErrorKind, SymbolTable};
 use std::fs;
@@ -100,16 +101,16 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
                 known.join(", ")
             ))
         })?;
-        options.lock_kinds.extend(kinds);
+        options.filter.lock_kinds.extend(kinds);
     }
     for text in &args.locks {
         let hex = text.strip_prefix("0x").unwrap_or(text);
         match u64::from_str_radix(hex, 16) {
             // Addresses are long; a short word of hex digits is a name (`dead`).
             Ok(address) if text.starts_with("0x") || hex.len() >= 8 => {
-                options.lock_addresses.push(address)
+                options.filter.lock_addresses.push(address)
             }
-            _ => options.lock_names.push(text.clone()),
+            _ => options.filter.lock_names.push(text.clone()),
         }
     }
     if let Some(path) = &args.kallsyms {

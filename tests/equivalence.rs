@@ -19,7 +19,8 @@
 //!
 //! And in all of them: the same verdict.
 
-use holdup_passes::{Analysis, Group, Options, analyze};
+use holdup_attribution::{Attribution, analyze};
+use holdup_passes::{Analysis, Group, Options, Selection};
 use holdup_trace::{Batch, Event, EventId, Reader, merge};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -69,7 +70,7 @@ fn tables(a: &Analysis) -> Tables {
     add("procs", &["comm", "tid"], json(a.procs(Group::Thread)));
     add("cpus", &["cpu"], json(a.cpu_rows()));
     add("switches", &["comm", "tid"], json(a.switches()));
-    add("ledger", &["path"], json(a.ledger().nodes));
+    add("ledger", &["path"], json(Attribution::from(a).ledger.nodes()));
     let irqs = json(a.irqs(true)).into_iter().filter(|r| r["kind"] != "workqueue").collect();
     add("irqs", &["kind", "id", "cpu"], irqs);
     tables
@@ -190,7 +191,7 @@ fn recorders_that_ran_at_the_same_time_agree() {
         let readers: Vec<_> = FORMS.iter().map(|(form, _)| (form, open(scenario, form))).collect();
         let from = readers.iter().filter_map(|r| r.1.info().span).map(|s| s.0).max();
         let to = readers.iter().filter_map(|r| r.1.info().span).map(|s| s.1).min();
-        let options = Options { from, to, ..Options::default() };
+        let options = Options::from(Selection { from, to, ..Selection::default() });
         let (_, dat) = &readers[0];
         let census = census(&**dat);
         let analysis = analyze(&**dat, &options).unwrap();

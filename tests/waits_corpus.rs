@@ -3,7 +3,8 @@
 //!
 //! Needs `../shared/corpus` beside the repository; says so loudly and passes without it.
 
-use holdup_passes::{Analysis, Options, WaitsBy, WaitsRow, analyze};
+use holdup_attribution::{Attribution, Leaf, WaitsBy, WaitsRow, analyze};
+use holdup_passes::{Analysis, Options};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -112,7 +113,7 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
         if !(caps.switches && caps.syscalls && (caps.wakeups || caps.wakers)) {
             return;
         }
-        let rows = a.waits(WaitsBy::Object);
+        let rows = Attribution::from(a).waits(WaitsBy::Object);
         let Some(row) = rows.first() else { return };
         let Some(ok) = is_bottleneck(&case, row) else { return };
         cases += 1;
@@ -181,13 +182,15 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
 fn assert_adds_up(name: &str, a: &Analysis) {
     let (parts, whole) = a.blame_check();
     assert_eq!(parts, whole, "{name}: blame");
-    let ledger = a.ledger();
-    assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns, "{name}: ledger");
+    let judged = Attribution::from(a);
+    let ledger = &judged.ledger;
+    assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns, "{name}: ledger");
     // Every object's part is in the table: rows lose less than a nanosecond each to rounding.
-    let rows = a.waits(WaitsBy::Object);
+    let rows = judged.waits(WaitsBy::Object);
     let blamed: u64 = rows.iter().map(|r| r.idle_blamed_ns).sum();
-    let leaves = ["thread-sync", "kernel-services", "kernel-locks", "one-server", "io"]
-        .map(|l| ledger.ns(&format!("idle/{l}")));
+    let leaves =
+        [Leaf::ThreadSync, Leaf::KernelServices, Leaf::KernelLocks, Leaf::OneServer, Leaf::Io]
+            .map(|leaf| ledger.ns(leaf));
     assert!(
         blamed + rows.len() as u64 + leaves.len() as u64 >= leaves.iter().sum::<u64>(),
         "{name}: rows"

@@ -3,6 +3,7 @@
 
 use crate::corpus::{self, Recording};
 use crate::tally::Tally;
+use holdup_attribution::Attribution;
 use holdup_passes::{Analysis, CpuRow, Group, Options, Slot};
 use holdup_trace::QualityCode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +31,7 @@ fn over_all_traces(claim: &'static str, check: impl Fn(&Analysis, &mut Tally) ->
 /// `None` if holdup does not read the file; that it reads what it should is for other tests.
 fn analysis(file: &Recording) -> Option<Analysis> {
     let reader = holdup_open::open(&file.path).ok()?;
-    holdup_passes::analyze(&*reader, &Options::default()).ok()
+    holdup_attribution::analyze(&*reader, &Options::default()).ok()
 }
 
 fn must(failures: &mut Vec<String>, closes: bool, what: impl FnOnce() -> String) {
@@ -72,23 +73,23 @@ fn every_cpu_row_adds_up_to_the_wall_time() {
 fn the_ledger_adds_up_to_the_capacity() {
     over_all_traces("the ledger closes", |a, tally| {
         let mut failures = Vec::new();
-        let ledger = a.ledger();
-        tally.count("nodes", ledger.nodes.len() as u64);
+        let ledger = Attribution::from(a).ledger;
+        let nodes = ledger.nodes();
+        tally.count("nodes", nodes.len() as u64);
         let capacity = a.cpus as u64 * a.wall_ns();
-        let leaves: u64 = ledger.leaves().map(|n| n.ns).sum();
+        let leaves: u64 = ledger.leaves().map(|l| l.1).sum();
         must(&mut failures, ledger.capacity_ns == capacity && leaves == capacity, || {
             format!("{leaves} of {capacity}")
         });
         let mut children: BTreeMap<&str, u64> = BTreeMap::new();
-        for n in &ledger.nodes {
+        for n in &nodes {
             if let Some((parent, _)) = n.path.rsplit_once('/') {
                 *children.entry(parent).or_default() += n.ns;
             }
         }
         for (parent, ns) in children {
-            must(&mut failures, ledger.ns(parent) == ns, || {
-                format!("{parent}: {} is not {ns}", ledger.ns(parent))
-            });
+            let own = nodes.iter().find(|n| n.path == parent).map(|n| n.ns);
+            must(&mut failures, own == Some(ns), || format!("{parent}: {own:?} is not {ns}"));
         }
         failures
     });

@@ -23,7 +23,7 @@ impl Recording {
     /// What holdup makes of it, whole.
     pub(crate) fn analyze(&self) -> Analysis {
         let reader = holdup_open::open(&self.path).unwrap_or_else(|e| panic!("{}: {e}", self.name));
-        holdup_passes::analyze(&*reader, &Options::default())
+        holdup_attribution::analyze(&*reader, &Options::default())
             .unwrap_or_else(|e| panic!("{}: {e}", self.name))
     }
 }

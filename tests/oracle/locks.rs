@@ -4,6 +4,7 @@
 use crate::corpus::{self, Recording};
 use crate::perf;
 use crate::tally::Tally;
+use holdup_attribution::{Attribution, Total};
 use holdup_passes::{Analysis, LockBy, LockRow, LockSource, Options};
 use holdup_trace::SymbolTable;
 use std::collections::{BTreeMap, BTreeSet};
@@ -342,7 +343,7 @@ fn symbols(file: &Recording) -> Option<Symbols> {
 
 fn analyze(file: &Recording, symbols: Option<Arc<SymbolTable>>) -> Analysis {
     let reader = holdup_open::open(&file.path).unwrap_or_else(|e| panic!("{}: {e}", file.name));
-    holdup_passes::analyze(&*reader, &Options { symbols, ..Options::default() })
+    holdup_attribution::analyze(&*reader, &Options { symbols, ..Options::default() })
         .unwrap_or_else(|e| panic!("{}: {e}", file.name))
 }
 
@@ -362,7 +363,7 @@ fn locks_by_task_equal_perf_lock_contention_t() {
     let mut tally = Tally::new(CLAIM);
     for file in corpus::perf_recordings() {
         let Ok(reader) = holdup_open::open(&file.path) else { continue };
-        let Ok(a) = holdup_passes::analyze(&*reader, &Options::default()) else { continue };
+        let Ok(a) = holdup_attribution::analyze(&*reader, &Options::default()) else { continue };
         if !has_contention(&a) {
             continue;
         }
@@ -422,7 +423,7 @@ fn locks_by_caller_equal_perf_lock_contention() {
         let Ok(reader) = holdup_open::open(&file.path) else { continue };
         let options =
             Options { symbols: symbols.as_ref().map(|s| s.table.clone()), ..Options::default() };
-        let Ok(a) = holdup_passes::analyze(&*reader, &options) else { continue };
+        let Ok(a) = holdup_attribution::analyze(&*reader, &options) else { continue };
         if !has_contention(&a) {
             continue;
         }
@@ -530,7 +531,7 @@ fn locks_by_lock_equal_a_plain_computation() {
         if !(from_perf && perf || from_tracecmd && tracecmd) {
             continue;
         }
-        let Ok(a) = holdup_passes::analyze(&*reader, &Options::default()) else { continue };
+        let Ok(a) = holdup_attribution::analyze(&*reader, &Options::default()) else { continue };
         if !has_contention(&a) {
             continue;
         }
@@ -557,7 +558,7 @@ fn waits_are_spinning_ready_or_asleep() {
     let mut tally = Tally::new("wait = spin + runnable + blocked");
     for file in corpus::all_files() {
         let Ok(reader) = holdup_open::open(&file.path) else { continue };
-        let Ok(a) = holdup_passes::analyze(&*reader, &Options::default()) else { continue };
+        let Ok(a) = holdup_attribution::analyze(&*reader, &Options::default()) else { continue };
         if !a.sees_locks() {
             continue;
         }
@@ -585,7 +586,7 @@ fn waits_are_spinning_ready_or_asleep() {
             }
         }
         tally.check(totals.len() == 1, || format!("{}: groupings differ: {totals:?}", file.name));
-        let busy = a.ledger().ns("busy/kernel");
+        let busy = Attribution::from(&a).ledger.total(Total::Kernel);
         tally.check(a.lock_spin_ns() <= busy || !a.capabilities.syscalls, || {
             format!("{}: spinning exceeds kernel time", file.name)
         });

@@ -20,8 +20,9 @@ mod sleep;
 mod thinned;
 
 use corpus::Recording;
+use holdup_attribution::{Attribution, Branch, Leaf, analyze};
 use holdup_diagnose::{Class, Verdict, diagnose};
-use holdup_passes::{Analysis, Law, Options, analyze};
+use holdup_passes::{Analysis, Law, Options};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -101,16 +102,16 @@ fn outcome(file: &Recording, change: usize, reader: &dyn Reader, a: &Analysis) -
 
 /// The laws of physics that the ledger breaks.
 fn broken(reader: &dyn Reader, a: &Analysis) -> Vec<String> {
-    let ledger = a.ledger();
-    let leaves: Nanos = ledger.leaves().map(|n| n.ns).sum();
+    let ledger = Attribution::from(a).ledger;
+    let leaves: Nanos = ledger.leaves().map(|l| l.1).sum();
     let delays: Nanos = a.threads().map(|(_, t)| t.woken_ns + t.preempted_ns).sum();
     let ran: Nanos = a.threads().map(|(_, t)| t.user_ns + t.kernel_ns).sum();
-    let (idle, scheduler) = (ledger.ns("idle"), ledger.ns("idle/scheduler"));
+    let (idle, scheduler) = (ledger.sum(Branch::Idle), ledger.ns(Leaf::Scheduler));
     let mut claims = vec![
         ("leaves = capacity", leaves, ledger.capacity_ns),
         ("capacity = leaves", ledger.capacity_ns, leaves),
         ("idle/scheduler <= run-queue delays", scheduler, delays),
-        ("CPU time of threads <= busy", ran, ledger.ns("busy")),
+        ("CPU time of threads <= busy", ran, ledger.sum(Branch::Busy)),
         ("serial and scheduler <= idle", a.serial_ns() + scheduler, idle),
         ("serial time <= all time", a.serial_wall_ns(), a.wall_ns()),
         ("serial CPU time <= CPUs x serial time", a.serial_ns(), {
@@ -120,9 +121,9 @@ fn broken(reader: &dyn Reader, a: &Analysis) -> Vec<String> {
     if a.capabilities.switches {
         let slept = sleep::times(reader, a);
         let cpus = a.cpus as u64;
-        claims.push(("idle/io <= CPUs x sleep in D", ledger.ns("idle/io"), cpus * slept.device));
+        claims.push(("idle/io <= CPUs x sleep in D", ledger.ns(Leaf::Io), cpus * slept.device));
         if a.capabilities.syscalls {
-            let futex = ledger.ns("idle/thread-sync");
+            let futex = ledger.ns(Leaf::ThreadSync);
             claims.push(("idle/thread-sync <= CPUs x sleep in futexes", futex, cpus * slept.futex));
         }
     }

@@ -13,8 +13,9 @@
 mod labels;
 mod thinned;
 
+use holdup_attribution::analyze;
 use holdup_diagnose::{Class, Verdict, diagnose};
-use holdup_passes::{Analysis, Options, analyze};
+use holdup_passes::{Analysis, Options, Selection};
 use holdup_trace::Reader;
 use labels::{Labelled, labelled};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,11 +83,11 @@ fn judge(of: Labelled) -> Outcome {
     let mut changed = BTreeMap::new();
     changed.insert(
         Change::FirstHalf,
-        verdict(&*reader, &Options { to: Some(middle), ..Options::default() }),
+        verdict(&*reader, &Selection { to: Some(middle), ..Selection::default() }.into()),
     );
     changed.insert(
         Change::SecondHalf,
-        verdict(&*reader, &Options { from: Some(middle), ..Options::default() }),
+        verdict(&*reader, &Selection { from: Some(middle), ..Selection::default() }.into()),
     );
     changed.insert(
         Change::Thinned,

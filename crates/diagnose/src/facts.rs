@@ -1,16 +1,23 @@
 //! The figures that rules look at, drawn once from the tables.
 
-use crate::contention::{Contended, contended, stretch};
 use crate::report::Culprit;
-use crate::thresholds::{Threshold, Thresholds};
-use holdup_passes::{Analysis, Cause, Group, Ledger, Server, Slot, SyscallRow, Thread, WaitRow};
-use holdup_syscalls::WaitKind;
+use holdup_attribution::{Attribution, Check, Leaf, Threshold, Thresholds, Total, thresholds};
+use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
+
+thresholds! {
+    WORKER = "all.worker_pct", 1.0, "% of the wall time",
+        meaning: "application threads that run for less are not looked at one by one",
+        source: "daemons and recorders; a hundred of them make one CPU's work";
+}
+
+/// Stands for the call of waits outside of system calls.
+const NO_CALL: &str = "no system call (page fault)";
 
 /// Everything a rule may look at.
 pub struct Facts<'a> {
-    /// What rules hold figures against.
-    pub thresholds: Thresholds,
+    /// What was judged of the waits, calls and threads, and the limits in force.
+    pub judged: Attribution<'a>,
     /// The tables.
     pub analysis: &'a Analysis,
     /// What the file is.
@@ -23,20 +30,8 @@ pub struct Facts<'a> {
     pub capacity: Nanos,
     /// Length of the trace.
     pub wall: Nanos,
-    /// Where it went.
-    pub ledger: Ledger,
-    /// System calls of the whole system, most elapsed time first.
-    pub calls: Vec<SyscallRow>,
-    /// Waits that may explain idle CPUs.
-    pub waits: Vec<WaitRow>,
-    /// The one thread all wait for, if there is one.
-    pub server: Option<Server>,
-    /// Application threads that ran for at least 1 % of the wall time, longest first.
+    /// Application threads that ran for `all.worker_pct` of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
-    /// System calls that cost more because of others in the kernel, most lost time first.
-    pub contended: Vec<Contended>,
-    /// How much longer application code takes on average than typically.
-    pub stretch: f64,
     /// Time application threads spent ready but not running.
     pub ready: Nanos,
     /// Of it: behind another thread on the same CPU.
@@ -63,31 +58,20 @@ impl<'a> Facts<'a> {
         thresholds: Thresholds,
     ) -> Facts<'a> {
         let wall = analysis.wall_ns();
-        let mut calls = analysis.syscalls(Group::System);
-        calls.sort_by(|a, b| {
-            (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr))
-        });
         let applications = || analysis.threads().filter(|(_, t)| !t.is_kthread());
         let mut workers: Vec<(Slot, Nanos)> = applications()
             .map(|(s, t)| (s, t.running_ns))
-            .filter(|&(_, ns)| ns > 0 && ns * 100 >= wall)
+            .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&WORKER))
             .collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
-        let stretch = stretch(analysis, &calls);
         Facts {
-            thresholds,
+            judged: Attribution::new(analysis, &thresholds),
             analysis,
             info,
             baseline,
             caps: analysis.capabilities,
             capacity: analysis.capacity_ns(),
             wall,
-            contended: contended(analysis, &calls, stretch),
-            stretch,
-            ledger: analysis.ledger(),
-            calls,
-            waits: analysis.wait_rows(),
-            server: analysis.server(),
             workers,
             ready: applications().map(|(_, t)| t.woken_ns + t.preempted_ns).sum(),
             queued: applications().map(|(_, t)| t.queued_ns).sum(),
@@ -97,7 +81,32 @@ impl<'a> Facts<'a> {
 
     /// The value of a threshold.
     pub fn limit(&self, threshold: &Threshold) -> f64 {
-        self.thresholds.get(threshold)
+        self.judged.thresholds.get(threshold)
+    }
+
+    /// A figure that should be at the threshold or above.
+    pub fn at_least(&self, value: f64, threshold: &Threshold) -> Check {
+        self.judged.thresholds.at_least(value, threshold)
+    }
+
+    /// A figure that should be at the threshold or below.
+    pub fn at_most(&self, value: f64, threshold: &Threshold) -> Check {
+        self.judged.thresholds.at_most(value, threshold)
+    }
+
+    /// Time at a leaf of the ledger; 0 where it is not known.
+    pub fn leaf(&self, leaf: Leaf) -> Nanos {
+        self.judged.ledger.ns(leaf)
+    }
+
+    /// The same, in per cent of capacity.
+    pub fn leaf_pct(&self, leaf: Leaf) -> f64 {
+        self.pct(self.leaf(leaf))
+    }
+
+    /// Time in a sum of the ledger.
+    pub fn total(&self, total: Total) -> Nanos {
+        self.judged.ledger.total(total)
     }
 
     /// Part of capacity in per cent.
@@ -105,40 +114,31 @@ impl<'a> Facts<'a> {
         if self.capacity == 0 { 0.0 } else { ns as f64 * 100.0 / self.capacity as f64 }
     }
 
-    /// A node of the ledger in per cent of capacity.
-    pub fn node(&self, path: &str) -> f64 {
-        self.pct(self.ledger.ns(path))
+    /// Time in a sum of the ledger, in per cent of capacity.
+    pub fn total_pct(&self, total: Total) -> f64 {
+        self.pct(self.total(total))
     }
 
     /// Per cent of the accounted capacity in which CPUs were busy.
     pub fn busy(&self) -> f64 {
-        let known = self.capacity - self.ledger.ns("unaccounted");
-        if known == 0 { 0.0 } else { self.ledger.ns("busy") as f64 * 100.0 / known as f64 }
+        let known = self.capacity - self.leaf(Leaf::Unaccounted);
+        if known == 0 { 0.0 } else { self.total(Total::Busy) as f64 * 100.0 / known as f64 }
     }
 
-    /// CPU time spent inside calls of these kinds.
-    pub fn cpu_in(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
-        self.calls_of(kinds).filter_map(|c| c.cpu_ns).sum()
+    fn waits_for(&self, cause: Cause) -> impl Iterator<Item = &WaitRow> {
+        self.judged.waits.iter().map(|w| &w.row).filter(move |w| w.cause == cause)
     }
 
-    /// CPU time inside calls of these kinds, if threads also sleep in them: who never sleeps takes
-    /// no turns.
-    pub fn cpu_in_turns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
-        let cpu = self.cpu_in(kinds);
-        let blocked: Nanos = self.calls_of(kinds).filter_map(|c| c.blocked_ns).sum();
-        if blocked * NEVER_SLEEPS >= cpu { cpu } else { 0 }
-    }
-
-    /// Calls of these kinds, most elapsed time first.
-    pub fn calls_of(&self, kinds: fn(WaitKind) -> bool) -> impl Iterator<Item = &SyscallRow> {
-        self.calls.iter().filter(move |c| kinds(holdup_syscalls::wait_kind(&c.name)))
+    /// Waiting time for this cause outside of system calls: page faults.
+    pub fn faulting(&self, cause: Cause) -> Nanos {
+        self.waits_for(cause).filter(|w| w.call.is_none()).map(|w| w.sum.wait_ns).sum()
     }
 
     /// Waiting time for this cause: all, and by system call, largest first.
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
         let mut by_call: Vec<(String, Nanos)> = Vec::new();
-        for w in self.waits.iter().filter(|w| w.cause == cause) {
-            let name = w.call.clone().unwrap_or_else(|| "no system call (page fault)".to_owned());
+        for w in self.waits_for(cause) {
+            let name = w.call.clone().unwrap_or_else(|| NO_CALL.to_owned());
             match by_call.iter_mut().find(|c| c.0 == name) {
                 Some(c) => c.1 += w.sum.wait_ns,
                 None => by_call.push((name, w.sum.wait_ns)),
@@ -151,7 +151,7 @@ impl<'a> Facts<'a> {
     /// Different threads that ended waits for this cause, and the largest one's part in per cent.
     pub fn wakers(&self, cause: Cause) -> (usize, f64) {
         let mut by: Vec<(Slot, Nanos)> = Vec::new();
-        for w in self.waits.iter().filter(|w| w.cause == cause) {
+        for w in self.waits_for(cause) {
             let Some(waker) = w.waker else { continue };
             match by.iter_mut().find(|b| b.0 == waker) {
                 Some(b) => b.1 += w.sum.wait_ns,
@@ -190,31 +190,5 @@ impl<'a> Facts<'a> {
     /// One thread.
     pub fn thread(&self, slot: Slot) -> &Thread {
         self.analysis.thread(slot)
-    }
-}
-
-/// Threads that sleep in a call for less than one part in so many of its CPU time do not sleep in
-/// it.
-const NEVER_SLEEPS: u64 = 50;
-/// CPU time lost in a call counts as its threads' own taking turns if they sleep in it for each
-/// other for at least this part of it.
-const SLEEPS: u64 = 3;
-
-impl Facts<'_> {
-    /// Whether threads sleep for each other in this call rather than for the kernel: then what they
-    /// burn in it beyond its own work belongs to that too. The lists behind semaphores, file locks
-    /// and futexes are guarded by spinlocks of the kernel, which contend without any thread asleep.
-    pub fn sleeps_for_others(&self, call: &Contended) -> bool {
-        let peers = |w: &&WaitRow| {
-            w.nr == Some(call.nr) && matches!(w.cause, Cause::ThreadSync | Cause::KernelService)
-        };
-        let waited: Nanos = self.waits.iter().filter(peers).map(|w| w.sum.wait_ns).sum();
-        waited * SLEEPS >= call.lost_ns
-    }
-
-    /// Calls of these kinds burn time on locks of the kernel rather than by taking turns.
-    pub fn kernel_contends_in(&self, kinds: fn(WaitKind) -> bool) -> bool {
-        let lost = |c: &&Contended| kinds(c.kind) && !self.sleeps_for_others(c);
-        self.pct(self.contended.iter().filter(lost).map(|c| c.lost_ns).sum()) >= 1.0
     }
 }

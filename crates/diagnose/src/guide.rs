@@ -15,11 +15,20 @@
 use crate::facts::Facts;
 use crate::report::{Class, Diagnosis};
 use crate::rules;
-use crate::thresholds::Thresholds;
+use holdup_attribution::{Leaf, Thresholds, Total, thresholds};
 use holdup_passes::{Analysis, Cause};
 use holdup_syscalls::{WaitKind, wait_kind};
 use holdup_trace::TraceInfo;
 use serde::{Serialize, Serializer};
+
+thresholds! {
+    UNACCOUNTED_SHOWN = "guide.unaccounted_pct", 0.5, "% of capacity",
+        meaning: "capacity that is not accounted for is shown from here on",
+        source: "half of the last digit that the walk shows of large figures";
+    ASLEEP = "guide.asleep_threads", 0.01, "threads",
+        meaning: "with fewer asleep for each other on average the walk leads to 'no more work'",
+        source: "one thread for a hundredth of the time";
+}
 
 /// A walk and what it ends in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -174,7 +183,7 @@ fn largest(values: &[f64]) -> usize {
 const OF_CAPACITY: &str = "% of capacity";
 
 fn busy(f: &Facts<'_>) -> Question {
-    let (busy, idle) = (f.node("busy"), f.node("idle"));
+    let (busy, idle) = (f.total_pct(Total::Busy), f.total_pct(Total::Idle));
     let sar = f.analysis.sar(false);
     let mut figures = vec![
         figure("CPUs", f64::from(f.analysis.cpus), ""),
@@ -182,8 +191,8 @@ fn busy(f: &Facts<'_>) -> Question {
         figure("idle", idle, OF_CAPACITY),
         figure("threads running or ready, on average", f.queue, "threads"),
     ];
-    if f.node("unaccounted") >= 0.5 {
-        figures.push(figure("not accounted for", f.node("unaccounted"), OF_CAPACITY));
+    if f.leaf_pct(Leaf::Unaccounted) >= f.limit(&UNACCOUNTED_SHOWN) {
+        figures.push(figure("not accounted for", f.leaf_pct(Leaf::Unaccounted), OF_CAPACITY));
     }
     match sar.first().and_then(|s| s.cswch_per_s) {
         Some(rate) => figures.push(figure("context switches", rate, "1/s")),
@@ -211,8 +220,8 @@ fn busy(f: &Facts<'_>) -> Question {
 }
 
 fn mode(f: &Facts<'_>) -> Question {
-    let driver = f.node("busy/kthreads") + f.node("busy/irq") + f.node("busy/softirq");
-    let (user, kernel) = (f.node("busy/user"), f.node("busy/kernel"));
+    let driver = f.leaf_pct(Leaf::Kthreads) + f.leaf_pct(Leaf::Irq) + f.leaf_pct(Leaf::Softirq);
+    let (user, kernel) = (f.leaf_pct(Leaf::User), f.total_pct(Total::Kernel));
     Question {
         id: "mode",
         text: "User or system?".to_owned(),
@@ -223,10 +232,10 @@ fn mode(f: &Facts<'_>) -> Question {
             } else {
                 unknown("system calls", OF_CAPACITY)
             },
-            figure("kernel threads", f.node("busy/kthreads"), OF_CAPACITY),
+            figure("kernel threads", f.leaf_pct(Leaf::Kthreads), OF_CAPACITY),
             figure(
                 "interrupts and softirqs",
-                f.node("busy/irq") + f.node("busy/softirq"),
+                f.leaf_pct(Leaf::Irq) + f.leaf_pct(Leaf::Softirq),
                 OF_CAPACITY,
             ),
         ],
@@ -311,7 +320,7 @@ fn threads(f: &Facts<'_>) -> Question {
 
 fn calls(f: &Facts<'_>) -> Question {
     let mut calls: Vec<_> =
-        f.calls.iter().filter_map(|c| Some((c, c.cpu_ns?))).filter(|c| c.1 > 0).collect();
+        f.judged.calls.iter().filter_map(|c| Some((c, c.cpu_ns?))).filter(|c| c.1 > 0).collect();
     calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.nr.cmp(&b.0.nr)));
     let mut figures = Vec::new();
     for (c, ns) in calls.iter().take(4) {
@@ -327,7 +336,7 @@ fn calls(f: &Facts<'_>) -> Question {
     let of = |wanted: &dyn Fn(WaitKind) -> bool| {
         f.pct(calls.iter().filter(|c| wanted(wait_kind(&c.0.name))).map(|c| c.1).sum())
     };
-    let (services, library) = (of(&WaitKind::is_service), of(&|k| k == WaitKind::ThreadSync));
+    let (services, library) = (of(&WaitKind::is_service), of(&WaitKind::is_library));
     let others = of(&|k| !k.takes_turns());
     Question {
         id: "calls",
@@ -357,16 +366,18 @@ fn calls(f: &Facts<'_>) -> Question {
 
 fn locks(f: &Facts<'_>) -> Question {
     let mut figures = Vec::new();
-    let excess = f.pct(f.contended.iter().map(|c| c.lost_ns).sum());
+    let excess = f.pct(f.judged.contended.iter().map(|c| c.lost_ns).sum());
     figures.push(figure("CPU time of system calls beyond their own work", excess, OF_CAPACITY));
-    for c in f.contended.iter().take(3).filter(|c| f.pct(c.lost_ns) >= 1.0) {
+    for c in
+        f.judged.contended.iter().take(3).filter(|c| f.pct(c.lost_ns) >= f.limit(&rules::NAMED))
+    {
         figures.push(figure(
             format!("{}: mean cost against its own work", c.name),
             c.mean_ns as f64 / c.own_ns.max(1) as f64,
             "times",
         ));
     }
-    let asleep = f.node("idle/kernel-locks");
+    let asleep = f.leaf_pct(Leaf::KernelLocks);
     figures.push(figure("idle while threads slept for kernel locks", asleep, OF_CAPACITY));
     if !f.caps.contention {
         figures.push(unknown(
@@ -449,7 +460,7 @@ fn driver(f: &Facts<'_>) -> Question {
 }
 
 fn idle(f: &Facts<'_>) -> Question {
-    let io = f.node("idle/io");
+    let io = f.leaf_pct(Leaf::Io);
     let (waited, by_call) = f.waiting_for(Cause::Io);
     let mut figures = vec![
         figure("idle while threads waited for disks", io, OF_CAPACITY),
@@ -467,8 +478,7 @@ fn idle(f: &Facts<'_>) -> Question {
         ));
     }
     // A wait for the disk outside any system call is a page fault's.
-    let paging: u64 =
-        by_call.iter().filter(|c| c.0.starts_with("no system call")).map(|c| c.1).sum();
+    let paging = f.faulting(Cause::Io);
     figures.push(figure(
         "threads asleep for pages (faults that went to a disk)",
         paging as f64 / f.wall.max(1) as f64,
@@ -496,7 +506,7 @@ fn idle(f: &Facts<'_>) -> Question {
             ),
             branch(
                 "one CPU does all driver work",
-                format!("kernel threads use {:.0} % of capacity", f.node("busy/kthreads")),
+                format!("kernel threads use {:.0} % of capacity", f.leaf_pct(Leaf::Kthreads)),
                 To::Question("driver"),
             ),
             branch(
@@ -512,26 +522,25 @@ fn idle(f: &Facts<'_>) -> Question {
 
 fn event(f: &Facts<'_>) -> Question {
     let parts = [
-        ("idle/thread-sync", "objects of the threads library (futex)"),
-        ("idle/kernel-services", "semaphores, message queues, file locks, pipes"),
-        ("idle/kernel-locks", "locks of the kernel"),
-        ("idle/one-server", "one thread that is busy itself"),
-        ("idle/scheduler", "a CPU, while others are idle"),
-        ("idle/no-work", "nothing: there is no work"),
+        Leaf::ThreadSync,
+        Leaf::KernelServices,
+        Leaf::KernelLocks,
+        Leaf::OneServer,
+        Leaf::Scheduler,
+        Leaf::NoWork,
     ];
-    let pct: Vec<f64> = parts.iter().map(|p| f.node(p.0)).collect();
-    let why = |i: usize| format!("{:.0} % of capacity is idle for it", pct[i]);
-    let to = |i: usize| match i {
-        0 | 1 | 3 => To::Question("who"),
-        2 => To::Class(Class::KernelLockConflict),
-        4 => To::Class(Class::WorkloadImbalance),
+    let pct: Vec<f64> = parts.iter().map(|&leaf| f.leaf_pct(leaf)).collect();
+    let why = |pct: f64| format!("{pct:.0} % of capacity is idle for it");
+    let to = |leaf: Leaf| match leaf {
+        Leaf::KernelLocks => To::Class(Class::KernelLockConflict),
+        Leaf::Scheduler => To::Class(Class::WorkloadImbalance),
         _ => To::Question("who"),
     };
     Question {
         id: "event",
         text: "For which event do threads wait while CPUs are idle?".to_owned(),
-        figures: parts.iter().zip(&pct).map(|(p, v)| figure(p.1, *v, OF_CAPACITY)).collect(),
-        branches: parts.iter().enumerate().map(|(i, p)| branch(p.1, why(i), to(i))).collect(),
+        figures: parts.iter().zip(&pct).map(|(l, v)| figure(l.title(), *v, OF_CAPACITY)).collect(),
+        branches: parts.iter().zip(&pct).map(|(l, v)| branch(l.title(), why(*v), to(*l))).collect(),
         recommended: largest(&pct),
         tables: &["waits", "syscalls", "switches"],
     }
@@ -539,17 +548,13 @@ fn event(f: &Facts<'_>) -> Question {
 
 fn who(f: &Facts<'_>) -> Question {
     let mut figures = Vec::new();
-    if let Some(s) = f.server {
+    if let Some(s) = f.judged.server {
         figures.push(figure(
             format!("{}: running or ready", f.name(s.slot)),
-            s.busy_ns as f64 * 100.0 / s.life_ns.max(1) as f64,
+            s.busy_pct(),
             "% of its life",
         ));
-        figures.push(figure(
-            "waiting time of others that it ended",
-            s.ended_wait_ns as f64 * 100.0 / s.all_wait_ns.max(1) as f64,
-            "%",
-        ));
+        figures.push(figure("waiting time of others that it ended", s.ended_pct(), "%"));
     } else if let Some((slot, ns)) = f.workers.first() {
         figures.push(figure(
             format!("longest running: {}", f.name(*slot)),
@@ -576,7 +581,7 @@ fn who(f: &Facts<'_>) -> Question {
             figures.push(figure("  largest part ended by one of them", most, "%"));
         }
     }
-    let server = f.server.map(|s| f.name(s.slot));
+    let server = f.judged.server.map(|s| f.name(s.slot));
     Question {
         id: "who",
         text: "Who waits for whom?".to_owned(),
@@ -608,7 +613,7 @@ fn who(f: &Facts<'_>) -> Question {
         recommended: if server.is_some() {
             0
         } else {
-            [1, 2, 3][largest(&[weight[0], weight[1], 0.01])]
+            [1, 2, 3][largest(&[weight[0], weight[1], f.limit(&ASLEEP)])]
         },
         tables: &["waits", "syscalls", "procs"],
     }

@@ -1,7 +1,7 @@
 //! From the tables to a verdict.
 //!
 //! ```text
-//!  Analysis ──► Facts ──► every rule ──► findings, largest loss first ──► verdict
+//!  Analysis ──► Attribution ──► Facts ──► every rule ──► findings, largest loss first ──► verdict
 //! ```
 //!
 //! Every rule ([`rules`]) looks at the same [`Facts`] and answers with a [`Finding`]: how much CPU
@@ -9,7 +9,6 @@
 //! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
 //! that matters.
 
-mod contention;
 mod facts;
 pub mod guide;
 pub mod metrics;
@@ -17,14 +16,13 @@ mod record;
 mod report;
 pub mod rules;
 mod slowdown;
-mod thresholds;
 mod verdict;
 
-pub use contention::Contended;
 pub use facts::Facts;
+pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use record::record_command;
 pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Step, Verdict};
-pub use thresholds::{Setting, Threshold, ThresholdError, Thresholds};
+pub use rules::thresholds as registry;
 
 use holdup_passes::Analysis;
 use holdup_trace::TraceInfo;
@@ -53,10 +51,10 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     let next = verdict::next_commands(facts, verdict.class);
     Diagnosis {
         verdict,
-        ledger: facts.ledger.clone(),
+        ledger: facts.judged.ledger.clone(),
         findings,
         next,
-        thresholds: facts.thresholds.settings(),
+        thresholds: facts.judged.thresholds.settings(),
         source: None,
     }
 }

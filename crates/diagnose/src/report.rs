@@ -1,7 +1,6 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
-use crate::thresholds::Setting;
-use holdup_passes::Ledger;
+use holdup_attribution::{Check, Ledger, Setting, Threshold, Thresholds};
 use serde::{Serialize, Serializer};
 
 macro_rules! classes {
@@ -184,8 +183,11 @@ pub struct Evidence {
     pub value: f64,
     /// Of what: `%`, `threads`, `1/s`.
     pub unit: &'static str,
-    /// What it is held against, if anything.
+    /// What it is held against, if anything: the value in force.
     pub threshold: Option<f64>,
+    /// The key of that threshold.
+    #[serde(skip)]
+    pub threshold_key: Option<&'static str>,
     /// Where the figure, or its threshold, comes from.
     pub source: &'static str,
 }
@@ -203,12 +205,31 @@ impl Evidence {
             value: (value * 1000.0).round() / 1000.0,
             unit,
             threshold: None,
+            threshold_key: None,
             source,
         }
     }
 
-    /// Held against this.
-    pub(crate) fn against(self, threshold: f64) -> Evidence {
-        Evidence { threshold: Some(threshold), ..self }
+    /// The figure of a check, beside the limit that it is held against.
+    pub(crate) fn checked(
+        metric: impl Into<String>,
+        check: &Check,
+        unit: &'static str,
+        source: &'static str,
+    ) -> Evidence {
+        Evidence {
+            threshold: Some(check.limit),
+            threshold_key: Some(check.threshold.key),
+            ..Evidence::of(metric, check.value, unit, source)
+        }
+    }
+
+    /// Held against this threshold, whose value is that in force.
+    pub(crate) fn against(self, thresholds: &Thresholds, threshold: &Threshold) -> Evidence {
+        Evidence {
+            threshold: Some(thresholds.get(threshold)),
+            threshold_key: Some(threshold.key),
+            ..self
+        }
     }
 }

@@ -10,39 +10,35 @@
 //! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
 
 use crate::facts::Facts;
-use crate::thresholds::Threshold;
-use holdup_passes::{Analysis, Counts, Ledger, Lengths, Slot, Stretches, role};
-use holdup_syscalls::WaitKind;
+use holdup_attribution::{Leaf, Total, ledger, thresholds};
+use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
 use std::collections::BTreeMap;
 
-pub(crate) const COVERED: Threshold = Threshold {
-    key: "hardware-bandwidth.covered_pct",
-    default: 25.0,
-    unit: "% of application code's CPU time",
-    meaning: "like work must make up this part of it, or nothing is said",
-    source: "a slowdown to twice the time of a quarter of the work costs an eighth of it, just below what matters",
-};
-pub(crate) const SHORT: Threshold = Threshold {
-    key: "hardware-bandwidth.short_us",
-    default: 10.0,
-    unit: "us",
-    meaning: "stretches that typically are shorter are not compared: what the recorder adds is a part of them",
-    source: "an event costs the recorder 0.2 to 1 us, and its buffers compete for the caches that are to be judged",
-};
-pub(crate) const LONG: Threshold = Threshold {
-    key: "hardware-bandwidth.long_us",
-    default: 1000.0,
-    unit: "us",
-    meaning: "stretches that typically are longer are not compared: a hypervisor that takes the CPU away lengthens the typical one too",
-    source: "Linux, also as a hypervisor, gives a CPU for 0.75 to 4 ms at a time; within 1 ms most stretches see no change",
-};
-
-/// Fewer stretches have no median: of 30 its error is a quarter of their spread.
-const FEW: u64 = 30;
-/// Fewer samples make no count: of 30 the error is a fifth.
-const SAMPLES: u64 = 30;
-/// A baseline must have at most this part of the trace's busy CPUs.
-const FEWER: f64 = 0.8;
+thresholds! {
+    pub(crate) COVERED = "hardware-bandwidth.covered_pct", 25.0, "% of application code's CPU time",
+        meaning: "like work must make up this part of it, or nothing is said",
+        source: "a slowdown to twice the time of a quarter of the work costs an eighth of it, \
+                 just below what matters";
+    pub(crate) SHORT = "hardware-bandwidth.short_us", 10.0, "us",
+        meaning: "stretches that typically are shorter are not compared: what the recorder adds \
+                  is a part of them",
+        source: "an event costs the recorder 0.2 to 1 us, and its buffers compete for the \
+                 caches that are to be judged";
+    pub(crate) LONG = "hardware-bandwidth.long_us", 1000.0, "us",
+        meaning: "stretches that typically are longer are not compared: a hypervisor that takes \
+                  the CPU away lengthens the typical one too",
+        source: "Linux, also as a hypervisor, gives a CPU for 0.75 to 4 ms at a time; within 1 \
+                 ms most stretches see no change";
+    MIN_STRETCHES = "hardware-bandwidth.min_stretches", 30.0, "stretches",
+        meaning: "fewer have no median to compare",
+        source: "of 30 its error is a quarter of their spread";
+    MIN_SAMPLES = "hardware-bandwidth.min_samples", 30.0, "samples",
+        meaning: "fewer samples of a counter make no count",
+        source: "of 30 the error is a fifth";
+    FEWER_BUSY = "hardware-bandwidth.fewer_busy_pct", 80.0, "% of the trace's busy CPUs",
+        meaning: "a baseline must have kept at most this part of them busy",
+        source: "with nearly as many busy there is no other company to compare with";
+}
 
 /// Where the figures come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,14 +109,15 @@ impl Slowdown {
 /// Every way that has enough to go by, most trusted first.
 pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let mut found = vec![by_counters(facts), by_stretches(facts)];
-    let busy = |ledger: &Ledger, wall: u64| ledger.ns("busy") as f64 / wall.max(1) as f64;
-    if let Some(base) = facts
-        .baseline
-        .filter(|b| busy(&b.ledger(), b.wall_ns()) <= busy(&facts.ledger, facts.wall) * FEWER)
-    {
+    let cpus = |busy_ns: u64, wall_ns: u64| busy_ns as f64 / wall_ns.max(1) as f64;
+    let busy = cpus(facts.total(Total::Busy), facts.wall);
+    let fewer = |b: &&Analysis| {
+        cpus(ledger::busy_ns(b), b.wall_ns()) * 100.0 <= busy * facts.limit(&FEWER_BUSY)
+    };
+    if let Some(base) = facts.baseline.filter(fewer) {
         found.extend([against_counters(facts, base), against_stretches(facts, base)]);
     }
-    let user = facts.ledger.ns("busy/user") as f64;
+    let user = facts.leaf(Leaf::User) as f64;
     found.retain(|s| s.taken_ns > 0.0 && s.covered_ns * 100.0 >= facts.limit(&COVERED) * user);
     found
 }
@@ -135,12 +132,13 @@ pub(crate) fn counts(analysis: &Analysis) -> Counts {
 
 fn by_counters(facts: &Facts<'_>) -> Slowdown {
     let mut s = Slowdown::of(Source::Counters);
+    let samples = facts.limit(&MIN_SAMPLES) as u64;
     for (slot, levels) in facts.analysis.counters() {
         let cycles: u64 = levels.iter().map(|c| c.cycles).sum();
         let cost = facts.thread(slot).user_ns as f64 / cycles.max(1) as f64;
         let mut known = levels
             .iter()
-            .filter_map(|c| Some((c.per_instruction(SAMPLES)?, c.cycles as f64 * cost)));
+            .filter_map(|c| Some((c.per_instruction(samples)?, c.cycles as f64 * cost)));
         let Some((alone, alone_ns)) = known.next() else { continue };
         let mut more = false;
         for (cpi, ns) in known {
@@ -155,7 +153,10 @@ fn by_counters(facts: &Facts<'_>) -> Slowdown {
 fn by_stretches(facts: &Facts<'_>) -> Slowdown {
     let mut s = Slowdown::of(Source::Stretches);
     for (slot, _, stretches) in alike(facts.analysis) {
-        let mut levels = stretches.levels().map(|(_, l)| l).filter(|l| l.count >= FEW);
+        let mut levels = stretches
+            .levels()
+            .map(|(_, l)| l)
+            .filter(|l| facts.judged.thresholds.enough(l.count, &MIN_STRETCHES));
         let Some(few) = levels.next().filter(|l| comparable(facts, l)) else { continue };
         let mut more = false;
         for many in levels.filter(|l| comparable(facts, l)) {
@@ -174,11 +175,12 @@ fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
         *sum = levels.iter().fold(*sum, |sum, c| sum.with(*c));
     }
     let mut s = Slowdown::of(Source::BaselineCounters);
+    let samples = facts.limit(&MIN_SAMPLES) as u64;
     for (slot, levels) in facts.analysis.counters() {
         let here =
-            levels.iter().fold(Counts::default(), |sum, c| sum.with(*c)).per_instruction(SAMPLES);
+            levels.iter().fold(Counts::default(), |sum, c| sum.with(*c)).per_instruction(samples);
         let there =
-            namesakes.get(&role_of(facts.analysis, slot)).and_then(|c| c.per_instruction(SAMPLES));
+            namesakes.get(&role_of(facts.analysis, slot)).and_then(|c| c.per_instruction(samples));
         if let (Some(here), Some(there)) = (here, there) {
             let ns = facts.thread(slot).user_ns as f64;
             s.add(slot, ns, ns * (1.0 - there / here));
@@ -212,8 +214,7 @@ fn against_stretches(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
 /// Stretches that are the same piece of work each time. Those that lead to a futex are not: only
 /// who finds a mutex taken calls it, so in company a thread gets less far between two of them.
 fn alike(analysis: &Analysis) -> impl Iterator<Item = (Slot, u32, &Stretches)> {
-    let futex =
-        |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)) == WaitKind::ThreadSync;
+    let futex = |nr: u32| holdup_syscalls::wait_kind(&analysis.call_name(nr)).is_library();
     analysis.stretches().into_iter().filter(move |s| !futex(s.1))
 }
 
@@ -223,7 +224,9 @@ fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
 
 fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
     let us = l.quantile(0.5) / 1000.0;
-    l.count >= FEW && us >= facts.limit(&SHORT) && us <= facts.limit(&LONG)
+    facts.judged.thresholds.enough(l.count, &MIN_STRETCHES)
+        && us >= facts.limit(&SHORT)
+        && us <= facts.limit(&LONG)
 }
 
 /// Time of the stretches if each were typical: what moves the mean only is not the machine's doing.

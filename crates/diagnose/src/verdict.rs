@@ -4,34 +4,45 @@ use crate::facts::Facts;
 use crate::record::record_command;
 use crate::report::{Class, Finding, Step, Verdict};
 use crate::rules::MATTERS;
-use crate::thresholds::Threshold;
+use holdup_attribution::{Leaf, Total, thresholds};
 use holdup_syscalls::WaitKind;
 use holdup_trace::QualityCode;
 
-/// What the verdict itself holds figures against.
-pub(crate) const THRESHOLDS: &[Threshold] = &[UNEXPLAINED_KERNEL, UNACCOUNTED, SHORT];
-
-pub(crate) const UNEXPLAINED_KERNEL: Threshold = Threshold {
-    key: "verdict.unexplained_kernel_pct",
-    default: 40.0,
-    unit: "% of capacity",
-    meaning: "kernel time of applications outside synchronisation calls that no rule explains and that is too much to call a system healthy: it may be spinning on locks",
-    source: "AIX cases 1 and 3, both waiting for locks, spend 43 and 60.5 % of capacity in the kernel",
-};
-const UNACCOUNTED: Threshold = Threshold {
-    key: "verdict.unaccounted_pct",
-    default: 30.0,
-    unit: "% of capacity",
-    meaning: "capacity that is not accounted for, beyond which nothing can be said",
-    source: "twice what a finding must cost to matter: more than that could hide the largest finding",
-};
-const SHORT: Threshold = Threshold {
-    key: "verdict.short_ms",
-    default: 200.0,
-    unit: "ms",
-    meaning: "shorter traces show a moment, not a behaviour",
-    source: "some fifty time slices of a fair scheduler (3 to 4 ms each)",
-};
+thresholds! {
+    pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of capacity",
+        meaning: "kernel time of applications outside synchronisation calls that no rule \
+                  explains and that is too much to call a system healthy: it may be spinning on \
+                  locks",
+        source: "AIX cases 1 and 3, both waiting for locks, spend 43 and 60.5 % of capacity in \
+                 the kernel";
+    UNACCOUNTED = "verdict.unaccounted_pct", 30.0, "% of capacity",
+        meaning: "capacity that is not accounted for, beyond which nothing can be said",
+        source: "twice what a finding must cost to matter: more than that could hide the \
+                 largest finding";
+    SHORT = "verdict.short_ms", 200.0, "ms",
+        meaning: "shorter traces show a moment, not a behaviour",
+        source: "some fifty time slices of a fair scheduler (3 to 4 ms each)";
+    NO_WORK = "verdict.no_work_pct", 50.0, "% of capacity",
+        meaning: "idle without any known reason, in a trace without system calls: beyond this \
+                  nobody can tell what threads waited for",
+        source: "more than half of the machine";
+    LONE_WORKER = "verdict.lone_worker_pct", 75.0, "% of the wall time",
+        meaning: "unless one thread runs for this part of it: then it is what the others lack",
+        source: "workload-imbalance.dominant_pct, of the whole recording";
+    MOSTLY_BUSY = "verdict.mostly_busy_pct", 50.0, "% of accounted time",
+        meaning: "a healthy system with less than this is said to lack work",
+        source: "more busy than not";
+    GAPS_PART = "verdict.gaps_pct", 1.0, "% of the events",
+        meaning: "events that do not fit those before: with more the confidence is lowered",
+        source: "sound recordings of the labelled corpus have up to 0.2 %";
+    MIN_GAPS = "verdict.min_gaps", 20.0, "events",
+        meaning: "and at least so many of them",
+        source: "short recordings have a handful at their beginning";
+    DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
+        meaning: "capacity that is not accounted for, from which on the confidence is lowered \
+                  by it",
+        source: "a third of what a finding must cost to matter";
+}
 
 /// Decide. `findings` are sorted: those that hold first, largest loss first.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
@@ -57,8 +68,9 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     };
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
     // Whether calls cost more because of others shows only where they were made often enough.
-    let judged = facts.analysis.cpus == 1 || !facts.contended.is_empty();
-    let kernel = if judged { 0.0 } else { facts.node("busy/kernel") - explained_kernel(facts) };
+    let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
+    let kernel =
+        if judged { 0.0 } else { facts.total_pct(Total::Kernel) - explained_kernel(facts) };
     let best_share = best.filter(|b| b.class != Class::CpuOverload).map_or(0.0, |b| b.share);
     if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);
@@ -86,7 +98,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             let small =
                 |f: &&Finding| f.class != Class::CpuOverload && f.share < facts.limit(&MATTERS);
             let largest = findings.iter().filter(small).map(|f| f.share).fold(0.0, f64::max);
-            let what = if busy >= 50.0 {
+            let what = if busy >= facts.limit(&MOSTLY_BUSY) {
                 format!(
                     "CPUs are {busy:.0} % busy and nothing holds them up: no cause costs more than {largest:.0} % of capacity"
                 )
@@ -146,7 +158,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     if !facts.caps.switches {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
     }
-    let unaccounted = facts.node("unaccounted");
+    let unaccounted = facts.leaf_pct(Leaf::Unaccounted);
     let one_program = facts.tasks_only()
         && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
     if unaccounted >= facts.limit(&UNACCOUNTED) && !one_program {
@@ -157,10 +169,13 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
-    let idle = facts.node("idle/no-work");
+    let idle = facts.leaf_pct(Leaf::NoWork);
     if !facts.caps.syscalls
-        && idle >= 50.0
-        && !facts.workers.iter().any(|w| w.1 * 4 >= facts.wall * 3)
+        && idle >= facts.limit(&NO_WORK)
+        && !facts
+            .workers
+            .iter()
+            .any(|w| w.1 as f64 * 100.0 >= facts.wall as f64 * facts.limit(&LONE_WORKER))
     {
         return Some(format!(
             "CPUs are idle for {idle:.0} % of capacity, and without system calls nobody can tell what threads waited for"
@@ -172,13 +187,14 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
 /// Kernel time inside the calls that the serialization rules account for, in per cent.
 fn explained_kernel(facts: &Facts<'_>) -> f64 {
     facts.pct(
-        facts.cpu_in_turns(WaitKind::is_service)
-            + facts.cpu_in_turns(|k| k == WaitKind::ThreadSync),
+        facts.judged.cpu_in_turns(WaitKind::is_service)
+            + facts.judged.cpu_in_turns(WaitKind::is_library),
     )
 }
 
 fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {
-    let mut calls: Vec<_> = facts.calls.iter().filter(|c| c.cpu_ns.unwrap_or(0) > 0).collect();
+    let mut calls: Vec<_> =
+        facts.judged.calls.iter().filter(|c| c.cpu_ns.unwrap_or(0) > 0).collect();
     calls.sort_by(|a, b| b.cpu_ns.cmp(&a.cpu_ns).then(a.nr.cmp(&b.nr)));
     calls
         .iter()
@@ -195,10 +211,6 @@ const GAPS: &[QualityCode] = &[
     QualityCode::MissingWakeup,
     QualityCode::UnmatchedIrq,
 ];
-/// More of them, per event, than a sound recording has: those of the labelled corpus have up to 0.2
-/// %, but for a handful at the beginning of short ones.
-const MANY_GAPS: f64 = 0.01;
-const FEW_GAPS: u64 = 20;
 
 /// Lower the confidence by what is wrong with the trace, and say so.
 fn verdict(
@@ -230,7 +242,10 @@ fn verdict(
     }
     let gaps_seen: u64 = GAPS.iter().map(|&code| q.count(code)).sum();
     let gaps = gaps_seen as f64 / facts.analysis.events.max(1) as f64;
-    if lost == 0 && gaps >= MANY_GAPS && gaps_seen >= FEW_GAPS {
+    if lost == 0
+        && gaps * 100.0 >= facts.limit(&GAPS_PART)
+        && facts.judged.thresholds.enough(gaps_seen, &MIN_GAPS)
+    {
         let what = format!(
             "{:.0} % of the events do not fit those before: events seem to be missing",
             gaps * 100.0
@@ -247,8 +262,8 @@ fn verdict(
     if q.count(QualityCode::Truncated) > 0 {
         doubt(0.9, "the file is cut off".to_owned());
     }
-    let unaccounted = facts.node("unaccounted");
-    if unaccounted >= 5.0 {
+    let unaccounted = facts.leaf_pct(Leaf::Unaccounted);
+    if unaccounted >= facts.limit(&DOUBT) {
         doubt(
             1.0 - unaccounted / 100.0,
             format!("{unaccounted:.0} % of capacity is unaccounted for"),

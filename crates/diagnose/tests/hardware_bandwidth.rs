@@ -1,8 +1,9 @@
 //! Application code that gets slower in company, by each of the three ways to know it, and what
 //! looks like it and is not.
 
+use holdup_attribution::analyze;
 use holdup_diagnose::{Class, Diagnosis, Finding, diagnose};
-use holdup_passes::{Analysis, Options, analyze};
+use holdup_passes::{Analysis, Options};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{Reader, StackRef, What};
 

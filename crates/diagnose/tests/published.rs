@@ -185,7 +185,7 @@ fn the_ledger_closes() {
     for file in ["aix-case-1.toml", "aix-case-2.toml", "aix-case-3.toml", "aix-case-4.toml"] {
         let d = diagnosis(&format!("published/{file}"), None);
         let leaves: u64 =
-            d.ledger.nodes.iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum();
+            d.ledger.nodes().iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum();
         assert_eq!(leaves, d.ledger.capacity_ns, "{file}");
     }
 }

@@ -78,6 +78,11 @@ impl Analysis {
         self.engine.threads.iter().filter(|(_, t)| self.wanted(t))
     }
 
+    /// All threads, whatever the filters say, in order of appearance.
+    pub fn all_threads(&self) -> impl Iterator<Item = (Slot, &Thread)> {
+        self.engine.threads.iter()
+    }
+
     /// A thread's name, `:TID` if it has none.
     pub fn comm(&self, t: &Thread) -> String {
         let name = self.engine.names.get(t.comm);
@@ -100,8 +105,9 @@ impl Analysis {
             .map_or_else(|| format!("syscall_{}", nr as i32), str::to_owned)
     }
 
-    pub(crate) fn wanted(&self, t: &Thread) -> bool {
-        let o = &self.options;
+    /// Whether a thread passes the filters.
+    pub fn wanted(&self, t: &Thread) -> bool {
+        let o = &self.options.filter;
         (o.pids.is_empty() || o.pids.contains(&t.pid.0))
             && (o.tids.is_empty() || o.tids.contains(&t.tid.0))
             && (o.comms.is_empty() || o.comms.contains(&self.comm(t)))
@@ -315,7 +321,7 @@ impl Analysis {
     pub fn irqs(&self, per_cpu: bool) -> Vec<IrqRow> {
         let mut groups: BTreeMap<(IrqKind, u64, Option<Cpu>), IrqStats> = BTreeMap::new();
         for (&(kind, id, cpu), stats) in &self.engine.irqs.rows {
-            if self.options.cpus.as_ref().is_none_or(|list| list.contains(&cpu)) {
+            if self.options.selection.cpus.as_ref().is_none_or(|list| list.contains(&cpu)) {
                 groups.entry((kind, id, per_cpu.then_some(cpu))).or_default().merge(stats);
             }
         }
@@ -418,6 +424,11 @@ impl Analysis {
             out.extend(rows.iter().map(|r| row(Some(r.cpu))));
         }
         out
+    }
+
+    /// Idle CPU time.
+    pub fn idle_ns(&self) -> Nanos {
+        self.cpu_list.iter().filter_map(|&c| self.engine.cpus.get(c)).map(|c| c.idle).sum()
     }
 
     /// Every wait that may explain idle CPUs, grouped by cause, call and waker.

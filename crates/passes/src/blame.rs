@@ -91,15 +91,14 @@ impl Cause {
         Cause::Unknown,
     ];
 
-    /// Last part of its path in the ledger.
-    pub fn path(self) -> &'static str {
-        match self {
-            Cause::ThreadSync => "thread-sync",
-            Cause::KernelService => "kernel-services",
-            Cause::KernelLock => "kernel-locks",
-            Cause::Io => "io",
-            Cause::External | Cause::Unknown => "no-work",
-        }
+    /// Another thread ends such a wait: threads take turns, or hand something over.
+    pub fn is_turns(self) -> bool {
+        matches!(self, Cause::ThreadSync | Cause::KernelService)
+    }
+
+    /// Nothing of this machine could have ended it sooner.
+    pub fn is_idle(self) -> bool {
+        matches!(self, Cause::External | Cause::Unknown)
     }
 }
 

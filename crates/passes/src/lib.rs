@@ -8,11 +8,12 @@
 //!                      ├─ irqs      interrupts, work items     rows: irqs
 //!                      ├─ locks     waits for kernel locks     rows: locks
 //!                      ├─ waits     what threads waited for     rows: waits, path, graph
-//!                      └─ blame     why CPUs were idle         ledger
+//!                      └─ blame     why CPUs were idle         idle time by wait
 //! ```
 //!
 //! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never
-//! with events. [`analyze`] runs them; [`Analysis`] draws the tables.
+//! with events. [`analyze`] runs them; [`Analysis`] draws the tables. They measure and do not judge:
+//! what a sleep was for is asked of a [`Judge`] that the caller brings.
 
 mod analysis;
 mod blame;
@@ -23,8 +24,8 @@ mod crowding;
 mod engine;
 mod hist;
 mod irqs;
+mod judge;
 mod latency;
-mod ledger;
 mod locks;
 mod options;
 mod rows;
@@ -40,14 +41,16 @@ pub use costs::{Costing, Costs, Exclusion};
 pub use counters::Counts;
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
+pub use judge::{Ended, Judge, Sleep, WaitEnd, Waker};
 pub use latency::Latency;
-pub use ledger::Server;
 pub use locks::{LockBy, LockKind, LockRow, LockSource};
-pub use options::{Detail, Options};
+pub use options::{Detail, Filter, Options, Selection};
 pub use rows::*;
 pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use threads::{Slot, Thread, role};
-pub use waits::{Edge, Graph, Holder, Node, Object, Path, PathRow, Root, WaitsBy, WaitsRow};
+pub use waits::{
+    ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
+};
 
 use engine::Engine;
 pub use engine::Law;
@@ -59,16 +62,17 @@ use std::ops::ControlFlow;
 /// # Errors
 /// Whatever makes the rest of the file unreadable; damage that can be stepped over is counted in
 /// [`Analysis::quality`].
-pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
+pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<Analysis> {
+    let select = &options.selection;
     let info = reader.info();
     let (first, last) = info.span.unwrap_or((0, 0));
-    let start = options.from.unwrap_or(0).max(first);
-    let end = options.to.unwrap_or(u64::MAX).min(last).max(start);
+    let start = select.from.unwrap_or(0).max(first);
+    let end = select.to.unwrap_or(u64::MAX).min(last).max(start);
     let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
-    let mut engine = Engine::new(info, symbols, first, end, options.detail);
+    let mut engine = Engine::new(info, symbols, first, end, options.detail, *judge);
     let mut restarted = start <= first;
     let windowed = start > first || end < last;
-    let only = options.cpus.as_deref();
+    let only = select.cpus.as_deref();
 
     let quality = merge::drive(reader, options.workers, &mut |events: &[Event], batch: &Batch| {
         // The common case carries no checks per event.
@@ -96,7 +100,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
         engine.restart(start);
     }
 
-    let cpu_list = cpu_list(&engine, info.cpus_online, options);
+    let cpu_list = cpu_list(&engine, info.cpus_online, select);
     engine.finish(end, &cpu_list);
     engine.locks.name(symbols);
     let mut quality = quality;
@@ -129,7 +133,7 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
 }
 
 /// CPUs of the ledger: those with events, and those the file says were online.
-fn cpu_list(engine: &Engine, online: Option<u32>, options: &Options) -> Vec<Cpu> {
+fn cpu_list(engine: &Engine, online: Option<u32>, select: &Selection) -> Vec<Cpu> {
     // A CPU count beyond what a kernel can have is damage; believe the events then.
     let online = online.filter(|&n| n <= cpus::MAX_CPUS as u32).unwrap_or(0);
     let seen: Vec<Cpu> = engine.cpus.iter().filter(|(_, c)| c.seen).map(|(cpu, _)| cpu).collect();
@@ -144,7 +148,7 @@ fn cpu_list(engine: &Engine, online: Option<u32>, options: &Options) -> Vec<Cpu>
         }
     }
     list.sort();
-    if let Some(only) = &options.cpus {
+    if let Some(only) = &select.cpus {
         list.retain(|c| only.contains(c));
     }
     list

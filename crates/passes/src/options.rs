@@ -1,4 +1,4 @@
-//! What part of a trace to look at.
+//! What part of a trace to look at, and which rows to show of it.
 
 use crate::locks::LockKind;
 use holdup_trace::{Cpu, Nanos, SymbolTable};
@@ -16,15 +16,9 @@ pub enum Detail {
     Intervals,
 }
 
-/// Restricts an analysis.
+/// The events that an analysis is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Only rows of these processes; empty for all.
-    pub pids: Vec<u32>,
-    /// Only rows of these threads; empty for all.
-    pub tids: Vec<u32>,
-    /// Only rows of threads with these names; empty for all.
-    pub comms: Vec<String>,
+pub struct Selection {
     /// Only these CPUs; `None` for all.
     pub cpus: Option<Vec<Cpu>>,
     /// Only from this time of the trace's clock on. What threads and CPUs were doing then is still
@@ -32,12 +26,17 @@ pub struct Options {
     pub from: Option<Nanos>,
     /// Only up to this time.
     pub to: Option<Nanos>,
-    /// Decoder threads; 0 for as many as there are spare cores.
-    pub workers: usize,
-    /// How much to keep about waits.
-    pub detail: Detail,
-    /// Symbols of the recorded kernel, in place of those the file carries.
-    pub symbols: Option<Arc<SymbolTable>>,
+}
+
+/// The rows that tables show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only rows of these processes; empty for all.
+    pub pids: Vec<u32>,
+    /// Only rows of these threads; empty for all.
+    pub tids: Vec<u32>,
+    /// Only rows of threads with these names; empty for all.
+    pub comms: Vec<String>,
     /// Only rows of kernel locks of these kinds; empty for all.
     pub lock_kinds: Vec<LockKind>,
     /// Only rows of kernel locks at these addresses or with the names in `lock_names`; both empty
@@ -45,4 +44,33 @@ pub struct Options {
     pub lock_addresses: Vec<u64>,
     /// See `lock_addresses`.
     pub lock_names: Vec<String>,
+}
+
+/// How to analyse a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Which events.
+    pub selection: Selection,
+    /// Which rows.
+    pub filter: Filter,
+    /// Decoder threads; 0 for as many as there are spare cores.
+    pub workers: usize,
+    /// How much to keep about waits.
+    pub detail: Detail,
+    /// Symbols of the recorded kernel, in place of those the file carries.
+    pub symbols: Option<Arc<SymbolTable>>,
+}
+
+impl From<Selection> for Options {
+    /// All rows of these events.
+    fn from(selection: Selection) -> Options {
+        Options { selection, ..Options::default() }
+    }
+}
+
+impl From<Filter> for Options {
+    /// These rows of all events.
+    fn from(filter: Filter) -> Options {
+        Options { filter, ..Options::default() }
+    }
 }

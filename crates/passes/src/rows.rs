@@ -275,38 +275,3 @@ pub struct SarRow {
     /// Page faults.
     pub fault_per_s: Option<f64>,
 }
-
-/// One node of the capacity ledger.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LedgerNode {
-    /// `busy`, `busy/user`, `idle/thread-sync` …: a parent is the sum of its children.
-    pub path: String,
-    /// CPU time.
-    pub ns: u64,
-    /// Of capacity.
-    pub pct: f64,
-}
-
-/// Where every CPU-second went; the leaves add up to `capacity_ns` exactly.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Ledger {
-    /// CPUs x wall time.
-    pub capacity_ns: u64,
-    /// Pre-order: each parent before its children.
-    pub nodes: Vec<LedgerNode>,
-}
-
-impl Ledger {
-    /// Time at `path`, 0 if there is no such node.
-    pub fn ns(&self, path: &str) -> u64 {
-        self.nodes.iter().find(|n| n.path == path).map_or(0, |n| n.ns)
-    }
-
-    /// Nodes without children.
-    pub fn leaves(&self) -> impl Iterator<Item = &LedgerNode> {
-        self.nodes.iter().filter(|n| {
-            let prefix = format!("{}/", n.path);
-            !self.nodes.iter().any(|m| m.path.starts_with(&prefix))
-        })
-    }
-}

@@ -1,6 +1,9 @@
 //! Kernel locks on traces built by hand.
 
-use holdup_passes::{Analysis, Cause, LockBy, LockKind, LockRow, LockSource, Options, analyze};
+use holdup_attribution::{Attribution, Leaf, Total, analyze};
+use holdup_passes::{
+    Analysis, Cause, Filter, LockBy, LockKind, LockRow, LockSource, Options, Selection,
+};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{QualityCode, SymbolTable};
 use std::sync::Arc;
@@ -19,8 +22,8 @@ fn run(trace: &MemTrace) -> Analysis {
 
 fn run_with(trace: &MemTrace, options: &Options) -> Analysis {
     let a = analyze(trace, options).unwrap();
-    let ledger = a.ledger();
-    assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns);
+    let ledger = Attribution::from(&a).ledger;
+    assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns);
     a
 }
 
@@ -61,13 +64,9 @@ fn a_mutex_that_spins_and_sleeps_is_one_wait_split_by_what_the_thread_did() {
         (Some(Some("mutex".into())), None, None)
     );
     // The time on a CPU is in the ledger, as part of kernel.
-    let ledger = a.ledger();
+    let ledger = Attribution::from(&a).ledger;
     assert_eq!(
-        (
-            ledger.ns("busy/kernel"),
-            ledger.ns("busy/kernel/lock-spin"),
-            ledger.ns("busy/kernel/other")
-        ),
+        (ledger.total(Total::Kernel), ledger.ns(Leaf::LockSpin), ledger.ns(Leaf::KernelOther)),
         (70, 50, 20)
     );
 }
@@ -80,7 +79,7 @@ fn without_switches_spinning_and_sleeping_are_not_told_apart() {
         .build());
     let r = by_address(&a, A);
     assert_eq!((r.wait_total_ns, r.spin_ns, r.block_ns, r.slept), (Some(20), None, None, None));
-    assert!(a.ledger().nodes.iter().all(|n| n.path != "busy/kernel/lock-spin"));
+    assert!(Attribution::from(&a).ledger.get(Leaf::LockSpin).is_none());
 }
 
 #[test]
@@ -145,14 +144,15 @@ fn open_waits_and_lost_ends_are_counted_apart() {
 
 #[test]
 fn a_window_counts_a_wait_from_its_start() {
-    let options = Options { from: Some(130), to: Some(170), ..Options::default() };
+    let options =
+        Options::from(Selection { from: Some(130), to: Some(170), ..Selection::default() });
     let a = run_with(&contended_mutex().build(), &options);
     let r = by_address(&a, A);
     assert_eq!(
         (r.contended, r.open, r.open_ns, r.wait_total_ns),
         (Some(1), Some(1), Some(40), Some(0))
     );
-    assert_eq!(a.ledger().ns("busy/kernel/lock-spin"), 30);
+    assert_eq!(Attribution::from(&a).ledger.ns(Leaf::LockSpin), 30);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn sleeping_while_waiting_for_a_lock_is_blamed_on_kernel_locks() {
         a.wait_rows().iter().map(|r| (r.cause, r.sum.wait_ns)).collect::<Vec<_>>(),
         [(Cause::KernelLock, 50)]
     );
-    assert_eq!(a.ledger().ns("idle/kernel-locks"), 50);
+    assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelLocks), 50);
 }
 
 #[test]
@@ -184,9 +184,9 @@ fn a_wait_in_a_page_fault_is_kernel_time_without_a_call() {
         .contention_end(30, 0, 42, A)
         .switch(50, 0, 42, 0, "S")
         .build());
-    let ledger = a.ledger();
+    let ledger = Attribution::from(&a).ledger;
     assert_eq!(
-        (ledger.ns("busy/kernel/lock-spin"), ledger.ns("busy/kernel"), ledger.ns("busy/user")),
+        (ledger.ns(Leaf::LockSpin), ledger.total(Total::Kernel), ledger.ns(Leaf::User)),
         (20, 21, 29)
     );
 }
@@ -241,15 +241,21 @@ fn filters_choose_kinds_locks_and_threads() {
     };
     assert_eq!(total(Options::default()), 7);
     assert_eq!(
-        total(Options { lock_kinds: LockKind::parse("rwsem").unwrap(), ..Options::default() }),
+        total(Options::from(Filter {
+            lock_kinds: LockKind::parse("rwsem").unwrap(),
+            ..Filter::default()
+        })),
         3
     );
     assert_eq!(
-        total(Options { lock_kinds: LockKind::parse("rwsem:W").unwrap(), ..Options::default() }),
+        total(Options::from(Filter {
+            lock_kinds: LockKind::parse("rwsem:W").unwrap(),
+            ..Filter::default()
+        })),
         2
     );
-    assert_eq!(total(Options { lock_addresses: vec![B], ..Options::default() }), 4);
-    assert_eq!(total(Options { tids: vec![43], ..Options::default() }), 6);
+    assert_eq!(total(Options::from(Filter { lock_addresses: vec![B], ..Filter::default() })), 4);
+    assert_eq!(total(Options::from(Filter { tids: vec![43], ..Filter::default() })), 6);
 }
 
 const CLASS: &str = "&mm->mmap_lock";

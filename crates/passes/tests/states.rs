@@ -1,6 +1,7 @@
 //! The state machines on traces built by hand, one case a test.
 
-use holdup_passes::{Analysis, CpuRow, Group, Options, SyscallRow, Thread, analyze};
+use holdup_attribution::{Attribution, Leaf, Total, analyze};
+use holdup_passes::{Analysis, CpuRow, Group, Options, Selection, SyscallRow, Thread};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{Nanos, QualityCode};
 
@@ -22,8 +23,8 @@ fn assert_closes(a: &Analysis) {
             + r.unaccounted_ns;
         assert_eq!(parts, r.wall_ns, "cpu {}: {r:?}", r.cpu);
     }
-    let ledger = a.ledger();
-    assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns);
+    let ledger = Attribution::from(a).ledger;
+    assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns);
     for r in a.syscalls(Group::System) {
         let parts = r.cpu_ns.unwrap_or(0)
             + r.interrupted_ns.unwrap_or(0)
@@ -311,8 +312,11 @@ fn a_window_keeps_what_came_before_it_as_state() {
         .sys_exit(190, 0, 7, 0, 1)
         .switch(300, 0, 7, 0, "S")
         .build();
-    let a =
-        analyze(&trace, &Options { from: Some(150), to: Some(250), ..Options::default() }).unwrap();
+    let a = analyze(
+        &trace,
+        &Options::from(Selection { from: Some(150), to: Some(250), ..Selection::default() }),
+    )
+    .unwrap();
     assert_closes(&a);
     assert_eq!((a.start, a.end, cpu(&a, 0).idle_ns, cpu(&a, 0).kernel_ns), (150, 250, 35, Some(5)));
     let read = call(&a, "read");
@@ -343,12 +347,12 @@ fn two_threads_taking_turns_at_a_futex_are_blamed_on_thread_sync() {
             .sys_exit(t + 96, other_cpu, other, 202, 0);
     }
     let a = run(&b.build());
-    let l = a.ledger();
-    assert_eq!(l.ns("idle"), 10 * 94);
+    let l = Attribution::from(&a).ledger;
+    assert_eq!(l.total(Total::Idle), 10 * 94);
     // The CPU's waking up belongs to the wait.
-    assert_eq!(l.ns("idle/thread-sync"), 10 * 94);
-    assert_eq!(l.ns("idle/scheduler"), 0);
-    assert_eq!(l.ns("idle/no-work"), 0);
+    assert_eq!(l.ns(Leaf::ThreadSync), 10 * 94);
+    assert_eq!(l.ns(Leaf::Scheduler), 0);
+    assert_eq!(l.ns(Leaf::NoWork), 0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Waits on traces built by hand: objects, holders, chains, graphs, paths.
 
-use holdup_passes::{Analysis, Detail, Group, Options, WaitsBy, WaitsRow, analyze};
+use holdup_attribution::{Attribution, Leaf, WaitsBy, WaitsRow, analyze};
+use holdup_passes::{Analysis, Detail, Group, Options};
 use holdup_testkit::{MemTrace, TraceBuilder};
 
 const READ: u32 = 0;
@@ -20,9 +21,9 @@ fn run(trace: &MemTrace) -> Analysis {
     let a = analyze(trace, &Options { detail: Detail::Intervals, ..Options::default() }).unwrap();
     let (parts, whole) = a.blame_check();
     assert_eq!(parts, whole, "blame adds up");
-    let ledger = a.ledger();
-    assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns);
-    if let Some(path) = a.path(None) {
+    let ledger = Attribution::from(&a).ledger;
+    assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns);
+    if let Some(path) = Attribution::from(&a).path(None) {
         assert_eq!(
             path.rows.iter().map(|r| r.total_ns).sum::<u64>(),
             path.total_ns,
@@ -33,7 +34,7 @@ fn run(trace: &MemTrace) -> Analysis {
 }
 
 fn first(a: &Analysis) -> WaitsRow {
-    a.waits(WaitsBy::Object).into_iter().next().unwrap()
+    Attribution::from(a).waits(WaitsBy::Object).into_iter().next().unwrap()
 }
 
 /// Both CPUs busy with 7 and 8, threads of one process, from the start; all waker events known.
@@ -73,7 +74,7 @@ fn a_mutex_its_waiter_and_its_inferred_holder() {
     assert_eq!((h.tid, h.hold_ns, h.inferred), (7, 25, true));
     // Asleep 30 and, with its CPU idle, 10 more until it ran.
     assert_eq!((row.wake_delay_ns, row.idle_blamed_ns), (10, 40));
-    assert_eq!(a.ledger().ns("idle/thread-sync"), 40);
+    assert_eq!(Attribution::from(&a).ledger.ns(Leaf::ThreadSync), 40);
 }
 
 #[test]
@@ -112,20 +113,20 @@ fn a_lock_whose_holder_waits_for_the_disk_is_the_disk() {
         .sys_exit(96, 0, 7, FUTEX, 1)
         .switch(96, 1, 0, 8, "R")
         .build());
-    let rows = a.waits(WaitsBy::Object);
+    let rows = Attribution::from(&a).waits(WaitsBy::Object);
     let disk = rows.iter().find(|r| r.kind == "disk").unwrap();
     let mutex = rows.iter().find(|r| r.kind == "futex").unwrap();
     // 8's wait is 75 long; for 50 of it 7 slept for the disk.
     assert_eq!((disk.wait_total_ns, mutex.wait_total_ns), (50, 75));
-    let ledger = a.ledger();
+    let ledger = Attribution::from(&a).ledger;
     // Both CPUs idle from 30 to 79: the disk's; 20-30 and 80-95 the mutex's.
-    assert!(ledger.ns("idle/io") >= 96, "{ledger:?}");
-    assert!(ledger.ns("idle/thread-sync") <= 28, "{ledger:?}");
-    let graph = a.graph();
+    assert!(ledger.ns(Leaf::Io) >= 96, "{ledger:?}");
+    assert!(ledger.ns(Leaf::ThreadSync) <= 28, "{ledger:?}");
+    let graph = Attribution::from(&a).graph();
     assert_eq!((graph.roots[0].cause, graph.roots[0].kind), ("io", "disk"));
     let edge = graph.edges.iter().find(|e| e.waiter == 8).unwrap();
     assert_eq!((edge.waker, edge.wait_ns), (Some(7), 75));
-    let path = a.path(Some(8)).unwrap();
+    let path = Attribution::from(&a).path(Some(8)).unwrap();
     let wait = path.rows.iter().find(|r| r.state == "wait").unwrap();
     assert_eq!((wait.tid, wait.kind, wait.total_ns), (7, "disk", 50));
     assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns);
@@ -155,7 +156,7 @@ fn two_descriptors_of_one_pipe_are_one_object() {
         .sys_exit(53, 1, 8, READ, 1)
         .switch(60, 0, 0, 7, "R")
         .build());
-    let rows = a.waits(WaitsBy::Object);
+    let rows = Attribution::from(&a).waits(WaitsBy::Object);
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert_eq!(
         (rows[0].kind, rows[0].waits, rows[0].waiters, rows[0].wait_total_ns),
@@ -211,7 +212,7 @@ fn semaphores_taken_and_given_back_by_the_same_thread_are_locks() {
         ("semop", "semid 9", 30, "lock-turns")
     );
     assert_eq!((row.holders[0].tid, row.holders[0].hold_ns), (7, 36));
-    assert_eq!(a.ledger().ns("idle/kernel-services"), 33);
+    assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 33);
 }
 
 #[test]
@@ -234,8 +235,8 @@ fn barriers_are_imbalance_and_workers_without_work_are_idle() {
         (row.usage, row.rule, row.holders[0].tid),
         (Some("barrier"), "barrier-imbalance", 7)
     );
-    assert_eq!(a.ledger().ns("idle/thread-sync"), 0);
-    assert!(a.ledger().ns("idle/one-server") >= 4 * 61);
+    assert_eq!(Attribution::from(&a).ledger.ns(Leaf::ThreadSync), 0);
+    assert!(Attribution::from(&a).ledger.ns(Leaf::OneServer) >= 4 * 61);
 
     // A worker waits for work that a sleeping producer hands over now and then.
     let mut pool = two();
@@ -257,9 +258,17 @@ fn barriers_are_imbalance_and_workers_without_work_are_idle() {
             .sys_exit(t + 909, 1, 8, FUTEX, 0);
     }
     let a = run(&pool.build());
-    let row = a.waits(WaitsBy::Object).into_iter().find(|r| r.kind == "futex").unwrap();
+    let row = Attribution::from(&a)
+        .waits(WaitsBy::Object)
+        .into_iter()
+        .find(|r| r.kind == "futex")
+        .unwrap();
     assert_eq!((row.usage, row.harmful, row.rule), (Some("condvar"), false, "idle-no-work"));
-    assert!(a.ledger().ns("idle/thread-sync") < 100, "{:?}", a.ledger());
+    assert!(
+        Attribution::from(&a).ledger.ns(Leaf::ThreadSync) < 100,
+        "{:?}",
+        Attribution::from(&a).ledger
+    );
 }
 
 #[test]
@@ -295,14 +304,14 @@ fn two_that_wait_for_each_other_are_a_knot() {
         .sys_exit(82, 1, 8, FUTEX, 1)
         .switch(90, 0, 0, 7, "R")
         .build());
-    let graph = a.graph();
+    let graph = Attribution::from(&a).graph();
     assert_eq!(graph.knots, [[7, 8]]);
     assert!(graph.nodes.iter().all(|n| n.knot == Some(1)));
-    let by_thread = a.waits(WaitsBy::Thread);
+    let by_thread = Attribution::from(&a).waits(WaitsBy::Thread);
     assert_eq!(
         by_thread.iter().map(|r| (r.tid, r.wait_total_ns)).collect::<Vec<_>>(),
         [(Some(8), 30), (Some(7), 11)]
     );
-    let by_kind = a.waits(WaitsBy::Kind);
+    let by_kind = Attribution::from(&a).waits(WaitsBy::Kind);
     assert_eq!((by_kind.len(), by_kind[0].objects, by_kind[0].wait_total_ns), (1, Some(2), 41));
 }

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Result<()> {
     match &report.body {
         Body::Table(table) => write_table(table, separator, out),
-        Body::Ledger(ledger) => write_table(&schema::nodes(&ledger.nodes), separator, out),
+        Body::Ledger(ledger) => write_table(&schema::nodes(&ledger.nodes()), separator, out),
         Body::Diagnosis(d) => write_diagnosis(d, separator, out),
         Body::Guide(walk) => write_diagnosis(&walk.diagnosis, separator, out),
         Body::Path(path) => write_table(&path.table, separator, out),
@@ -33,7 +33,7 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
                 let table = match section {
                     Section::Table(table) => table,
                     Section::Ledger(ledger) => {
-                        nodes = schema::nodes(&ledger.nodes);
+                        nodes = schema::nodes(&ledger.nodes());
                         &nodes
                     }
                 };

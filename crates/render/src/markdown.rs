@@ -5,10 +5,10 @@ use crate::report::{Body, Report, Section};
 use crate::schema;
 use crate::table::{Cell, Table};
 use crate::text::{escape, quality_words};
+use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};
 use holdup_diagnose::{Diagnosis, Finding, Threshold};
-use holdup_passes::Ledger;
 use holdup_trace::Severity;
 use std::io::{self, Write};
 
@@ -99,7 +99,7 @@ fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_ledger(ledger: &Ledger, out: &mut dyn Write) -> io::Result<()> {
-    write_table(&schema::nodes(&ledger.nodes), out)
+    write_table(&schema::nodes(&ledger.nodes()), out)
 }
 
 fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
@@ -239,7 +239,7 @@ pub fn write_rule(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out, "\nClass `{}`. Needs: {}.\n", rule.class.id(), rule.needs.join(", "))?;
-    thresholds(rule.thresholds, out)?;
+    thresholds(&rule.thresholds().collect::<Vec<_>>(), out)?;
     writeln!(
         out,
         "\nIt holds in `fixtures/{}`, not in `fixtures/{}`.",

@@ -1,9 +1,10 @@
 //! One report: what every renderer gets.
 
 use crate::{Info, Table};
+use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::Diagnosis;
 use holdup_diagnose::guide::Walk;
-use holdup_passes::{Analysis, Graph, Ledger};
+use holdup_passes::Analysis;
 use holdup_trace::{QualityEntry, TraceInfo};
 use serde::Serialize;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! One place per row type: which field is which column.
 
 use crate::table::{Cell, Column, Table, ToCell, Unit};
+use holdup_attribution::{Edge, Holder, LedgerNode, PathRow, WaitsBy, WaitsRow};
 use holdup_passes::{
-    CpuRow, Edge, Group, Holder, IrqRow, LedgerNode, LockBy, LockRow, PathRow, ProcRow, SarRow,
-    SwitchRow, SyscallRow, WaitsBy, WaitsRow,
+    CpuRow, Group, IrqRow, LockBy, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow,
 };
 
 impl ToCell for Vec<Holder> {
@@ -271,7 +271,7 @@ mod tests {
             ..Default::default()
         };
         same_keys(lock, LOCKS);
-        same_keys(LedgerNode { path: String::new(), ns: 0, pct: 0.0 }, NODES);
+        same_keys(LedgerNode { path: "", ns: 0, pct: 0.0 }, NODES);
     }
 
     #[test]

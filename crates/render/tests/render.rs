@@ -1,8 +1,7 @@
 //! Every renderer on rows made by hand: known and unknown values, hostile names, nothing at all.
 
-use holdup_passes::{
-    CpuRow, Group, IrqRow, Ledger, LedgerNode, ProcRow, SarRow, SwitchRow, SyscallRow,
-};
+use holdup_attribution::{Leaf, Ledger};
+use holdup_passes::{CpuRow, Group, IrqRow, ProcRow, SarRow, SwitchRow, SyscallRow};
 use holdup_render::{Body, Format, Info, Report, Section, Table, TextOptions, TraceHead, schema};
 use holdup_trace::{Quality, QualityCode, TraceInfo};
 use std::path::PathBuf;
@@ -204,24 +203,16 @@ fn sar_rows() -> Vec<SarRow> {
 }
 
 fn ledger() -> Ledger {
-    let node = |path: &str, ns| LedgerNode {
-        path: path.into(),
-        ns,
-        pct: holdup_passes::percent(ns, 4_000_000_000),
-    };
-    Ledger {
-        capacity_ns: 4_000_000_000,
-        nodes: vec![
-            node("busy", 1_500_000_000),
-            node("busy/user", 1_000_000_000),
-            node("busy/kernel", 500_000_000),
-            node("busy/kernel/semop", 500_000_000),
-            node("idle", 2_490_000_000),
-            node("idle/one-server", 2_490_000_000),
-            node("idle/no-work", 0),
-            node("unaccounted", 10_000_000),
+    Ledger::new(
+        4_000_000_000,
+        [
+            (Leaf::User, 1_000_000_000),
+            (Leaf::LockSpin, 500_000_000),
+            (Leaf::OneServer, 2_490_000_000),
+            (Leaf::NoWork, 0),
+            (Leaf::Unaccounted, 10_000_000),
         ],
-    }
+    )
 }
 
 fn info() -> Info {

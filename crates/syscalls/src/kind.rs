@@ -65,6 +65,29 @@ impl WaitKind {
     pub fn takes_turns(self) -> bool {
         self.is_service() || self == WaitKind::ThreadSync
     }
+
+    /// An object of the threads library.
+    pub fn is_library(self) -> bool {
+        self == WaitKind::ThreadSync
+    }
+
+    /// Bytes that another thread or a peer sends or takes: through pipes and sockets. (Files too:
+    /// who ends the wait tells.)
+    pub fn is_stream(self) -> bool {
+        matches!(self, WaitKind::ReadWrite | WaitKind::Socket)
+    }
+
+    /// May wait for a disk where the sleep is uninterruptible.
+    pub fn reaches_disk(self) -> bool {
+        use WaitKind::*;
+        matches!(self, ReadWrite | DiskSync | FileSystem | Memory)
+    }
+
+    /// The program chose to wait, or does not wait at all: idle CPUs could not have ended it sooner.
+    pub fn is_benign(self) -> bool {
+        use WaitKind::*;
+        matches!(self, Timer | Child | Signal | Poll | Process | Yield)
+    }
 }
 
 /// What a thread asleep in the call named `name` most plausibly waits for. The spellings of the

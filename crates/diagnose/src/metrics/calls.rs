@@ -1,6 +1,6 @@
 //! Which system calls are waits for whom, by name: Linux's and AIX's.
 
-use holdup_syscalls::{WaitKind, wait_kind};
+use holdup_syscalls::wait_kind;
 
 /// What a system call's processing time stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub(super) fn sync(name: &str) -> Sync {
         | "thread_wait" => Sync::Threads,
         "msgop" | "lockfx" | "lockf" | "kfcntl" | "msgxrcv" => Sync::Service,
         _ => match wait_kind(name) {
-            WaitKind::ThreadSync => Sync::Threads,
+            kind if kind.is_library() => Sync::Threads,
             kind if kind.is_service() => Sync::Service,
             _ => Sync::None,
         },

@@ -4,23 +4,20 @@
 use super::{Command, Owner, View};
 use crate::report::{Class, Culprit, Evidence, Finding};
 use crate::rules::MATTERS;
-use crate::thresholds::Threshold;
+use holdup_attribution::thresholds;
 use holdup_model::Measured;
 
-pub(super) const REFERENCES: Threshold = Threshold {
-    key: "metrics.lock_ref_per_s",
-    default: 1000.0,
-    unit: "1/s",
-    meaning: "locks with fewer references matter little",
-    source: "Olszewski and Van Fleet, figure 1: normally only locks with more than 1,000 references a second have much impact",
-};
-pub(super) const MISSES: Threshold = Threshold {
-    key: "metrics.lock_miss_pct",
-    default: 25.0,
-    unit: "% of references",
-    meaning: "references that find the lock taken (blocked or slept), below which it is not in conflict",
-    source: "AIX case 2: 89 % on the lock that is the cause, 10 % on the dispatcher's, which only suffers from it",
-};
+thresholds! {
+    pub(super) REFERENCES = "metrics.lock_ref_per_s", 1000.0, "1/s",
+        meaning: "locks with fewer references matter little",
+        source: "Olszewski and Van Fleet, figure 1: normally only locks with more than 1,000 \
+                 references a second have much impact";
+    pub(super) MISSES = "metrics.lock_miss_pct", 25.0, "% of references",
+        meaning: "references that find the lock taken (blocked or slept), below which it is not \
+                  in conflict",
+        source: "AIX case 2: 89 % on the lock that is the cause, 10 % on the dispatcher's, \
+                 which only suffers from it";
+}
 
 pub(super) fn check(view: &View<'_>) -> Finding {
     let class = Class::KernelLockConflict;
@@ -205,7 +202,7 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
     }
     f.evidence.push(
         Evidence::of("lost to waiting", share, "% of capacity", "waiting ratio")
-            .against(view.limit(&MATTERS)),
+            .against(view.thresholds, &MATTERS),
     );
     f.culprits = commands
         .iter()
@@ -252,7 +249,7 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
                 "% of references",
                 "lockstat",
             )
-            .against(view.limit(&MISSES)),
+            .against(view.thresholds, &MISSES),
         );
         super::given(
             &mut f.evidence,
@@ -262,8 +259,9 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
             "lockstat",
         );
     }
-    if let Some(e) = f.evidence.first_mut().filter(|_| top.ref_per_s.is_some()) {
-        e.threshold = Some(view.limit(&REFERENCES));
+    if top.ref_per_s.is_some() && !f.evidence.is_empty() {
+        let first = f.evidence.remove(0).against(view.thresholds, &REFERENCES);
+        f.evidence.insert(0, first);
     }
     f.ruled_out = if misses(top) < view.limit(&MISSES) {
         Some(format!("{} is found taken only {:.0} % of the time", top.name, misses(top)))

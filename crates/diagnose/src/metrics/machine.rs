@@ -16,7 +16,7 @@ pub(super) fn io_bound(view: &View<'_>) -> Finding {
     );
     f.evidence = vec![
         Evidence::of("idle while disks worked", wio, "% of capacity", "sar")
-            .against(view.limit(&MATTERS)),
+            .against(view.thresholds, &MATTERS),
     ];
     f.advice = vec![
         "look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned(),
@@ -38,9 +38,9 @@ pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
         format!("{runq:.1} threads want {} CPUs, which are {busy:.0} % busy", view.cpus),
     );
     f.evidence = vec![
-        Evidence::of("CPUs busy", busy, "% of capacity", "sar").against(view.limit(&BUSY)),
+        Evidence::of("CPUs busy", busy, "% of capacity", "sar").against(view.thresholds, &BUSY),
         Evidence::of("threads running or ready, per CPU", queue, "threads", "sar")
-            .against(view.limit(&QUEUE)),
+            .against(view.thresholds, &QUEUE),
     ];
     f.ruled_out = if busy < view.limit(&BUSY) {
         Some(format!("CPUs are only {busy:.0} % busy"))
@@ -67,7 +67,7 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     let mut f = view.finding(class, overhead.max(0.0), summary);
     f.evidence = vec![
         Evidence::of("time beyond the uniprocessor kernel's", overhead, "%", "runs")
-            .against(view.limit(&OVERHEAD)),
+            .against(view.thresholds, &OVERHEAD),
     ];
     given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
     f.ruled_out = if overhead < view.limit(&OVERHEAD) {
@@ -119,9 +119,9 @@ pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
             "% more",
             "counters",
         )
-        .against(view.limit(&SLOWER)),
+        .against(view.thresholds, &SLOWER),
         Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters")
-            .against(view.limit(&CPI)),
+            .against(view.thresholds, &CPI),
     ];
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));

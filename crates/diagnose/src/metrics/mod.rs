@@ -11,10 +11,10 @@
 
 mod calls;
 mod figures;
-mod imbalance;
-mod locks;
+pub(crate) mod imbalance;
+pub(crate) mod locks;
 mod machine;
-mod serialization;
+pub(crate) mod serialization;
 
 pub use figures::{
     Command, Counters, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar,
@@ -23,12 +23,14 @@ pub use figures::{
 
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
 use crate::rules::MATTERS;
-use crate::thresholds::{Threshold, Thresholds};
-use holdup_passes::{Ledger, LedgerNode};
+use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds, thresholds};
 
-/// What only figures are held against.
-pub(crate) const THRESHOLDS: &[Threshold] =
-    &[serialization::SYNC, locks::REFERENCES, locks::MISSES];
+thresholds! {
+    IDLE_UNEXPLAINED = "metrics.idle_pct", 50.0, "% of capacity",
+        meaning: "idle time that is too much to call a system healthy where nobody says who \
+                  works and who waits",
+        source: "more than half of the machine";
+}
 
 /// The figures with what follows from them at once.
 pub(crate) struct View<'a> {
@@ -108,31 +110,22 @@ impl<'a> View<'a> {
     }
 
     fn ledger(&self) -> Ledger {
-        let mut nodes = Vec::new();
-        let mut node = |path: &str, pct: f64| {
-            nodes.push(LedgerNode {
-                path: path.to_owned(),
-                ns: self.ns(pct),
-                pct: (pct * 1000.0).round() / 1000.0,
-            });
-        };
-        let known = if let (Some(usr), Some(sys), Some(idle)) = (self.usr, self.sys, self.idle) {
+        let mut leaves = Vec::new();
+        let mut known = 0.0;
+        if let (Some(usr), Some(sys), Some(idle)) = (self.usr, self.sys, self.idle) {
             let wio = self.wio.unwrap_or(0.0);
-            node("busy", usr + sys);
-            node("busy/user", usr);
-            node("busy/kernel", sys);
-            node("idle", idle + wio);
-            node("idle/io", wio);
-            usr + sys + idle + wio
-        } else {
-            0.0
-        };
-        node("unaccounted", (100.0 - known).max(0.0));
-        // Published figures are rounded and may add up to 101 %.
-        Ledger {
-            capacity_ns: nodes.iter().filter(|n| !n.path.contains('/')).map(|n| n.ns).sum(),
-            nodes,
+            leaves = vec![
+                (Leaf::User, usr),
+                (Leaf::KernelUndivided, sys),
+                (Leaf::IdleUndivided, idle),
+                (Leaf::Io, wio),
+            ];
+            known = usr + sys + idle + wio;
         }
+        leaves.push((Leaf::Unaccounted, (100.0 - known).max(0.0)));
+        let leaves: Vec<_> = leaves.iter().map(|&(leaf, pct)| (leaf, self.ns(pct))).collect();
+        // Published figures are rounded and may add up to 101 %.
+        Ledger::new(leaves.iter().map(|l| l.1).sum(), leaves)
     }
 }
 
@@ -220,7 +213,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         (Some(busy), Some(sys), _) if sys >= view.limit(&crate::verdict::UNEXPLAINED_KERNEL) => unknown(format!(
             "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not show in which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
         )),
-        (Some(busy), _, Some(idle)) if idle >= 50.0 && f.processes.is_empty() => unknown(format!(
+        (Some(busy), _, Some(idle)) if idle >= view.limit(&IDLE_UNEXPLAINED) && f.processes.is_empty() => unknown(format!(
             "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who works and who waits: add processes (utld, holdup procs) and syscalls"
         )),
         (busy, ..) => {

@@ -4,15 +4,16 @@
 use super::calls::{Sync, object, sync};
 use super::{Owner, SystemCall, View, given, imbalance, locks};
 use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::thresholds::Threshold;
+use crate::rules::NAMED;
+use holdup_attribution::thresholds;
 
-pub(super) const SYNC: Threshold = Threshold {
-    key: "metrics.sync_pct",
-    default: 10.0,
-    unit: "% of capacity",
-    meaning: "processing time in synchronisation calls, from which on the idle time beside them is theirs",
-    source: "AIX cases 1 and 3 spend 48 and 63 % in such calls; in the server of case 4 the whole kernel takes 6 %",
-};
+thresholds! {
+    pub(super) SYNC = "metrics.sync_pct", 10.0, "% of capacity",
+        meaning: "processing time in synchronisation calls, from which on the idle time beside \
+                  them is theirs",
+        source: "AIX cases 1 and 3 spend 48 and 63 % in such calls; in the server of case 4 the \
+                 whole kernel takes 6 %";
+}
 
 struct Look<'a> {
     calls: Vec<(&'a SystemCall, f64)>,
@@ -69,8 +70,13 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
         }
         _ => 0.0,
     };
-    let names: Vec<&str> =
-        own.calls.iter().take(2).filter(|c| c.1 >= 1.0).map(|c| c.0.name.as_str()).collect();
+    let names: Vec<&str> = own
+        .calls
+        .iter()
+        .take(2)
+        .filter(|c| c.1 >= view.limit(&NAMED))
+        .map(|c| c.0.name.as_str())
+        .collect();
     let what = own.calls.first().map_or("object", |c| object(&c.0.name));
     let summary = match names.is_empty() {
         false => format!(
@@ -96,7 +102,7 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
         "processing time in calls of the threads library"
     };
     f.evidence =
-        vec![Evidence::of(label, cpu, "% of capacity", "syscalls").against(view.limit(&SYNC))];
+        vec![Evidence::of(label, cpu, "% of capacity", "syscalls").against(view.thresholds, &SYNC)];
     for (call, pct) in own.calls.iter().take(3) {
         f.evidence.push(Evidence::of(
             format!("{}: processing time", call.name),
@@ -131,7 +137,7 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
         .calls
         .iter()
         .take(3)
-        .filter(|c| c.1 >= 1.0)
+        .filter(|c| c.1 >= view.limit(&NAMED))
         .map(|(call, pct)| Culprit {
             kind: "syscall",
             name: call.name.clone(),

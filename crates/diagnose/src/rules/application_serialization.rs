@@ -17,9 +17,9 @@
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
 use super::{Fixtures, MATTERS, Rule, finding};
-use crate::contention::Contended;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
+use holdup_attribution::{Contended, Leaf};
 use holdup_passes::Cause;
 use holdup_syscalls::WaitKind;
 
@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("application_serialization.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[MATTERS],
+    thresholds: &[&[MATTERS]],
     fixtures: Fixtures {
         positive: "ser_semop_perf_c8/perf.data",
         negative: "imb_server_c4/perf.data",
@@ -37,28 +37,35 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let idle = facts.ledger.ns("idle/kernel-services");
+    let idle = facts.leaf(Leaf::KernelServices);
     let (waited, by_call) = facts.waiting_for(Cause::KernelService);
     // Behind a server the calls are its clients' way of waiting, not the hold-up.
-    let behind_a_server = facts.ledger.ns("idle/one-server") > idle;
-    let others = |c: &&Contended| !c.kind.takes_turns() && facts.sleeps_for_others(c);
+    let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
+    let others = |c: &&Contended| !c.kind.takes_turns() && c.for_others;
     let cpu = if behind_a_server {
         0
     } else {
-        let own = if facts.kernel_contends_in(WaitKind::is_service) {
+        let own = if facts.judged.kernel_contends_in(WaitKind::is_service) {
             0
         } else {
-            facts.cpu_in_turns(WaitKind::is_service)
+            facts.judged.cpu_in_turns(WaitKind::is_service)
         };
         // Pipes and sockets are used for much else: beside few sleepers what they cost is no
         // waiting.
-        own + facts.contended.iter().filter(others).map(|c| c.lost_ns).sum::<u64>().min(idle * 2)
+        own + facts
+            .judged
+            .contended
+            .iter()
+            .filter(others)
+            .map(|c| c.lost_ns)
+            .sum::<u64>()
+            .min(idle * 2)
     };
     let lost = idle + cpu;
     let top = by_call
         .first()
         .map(|c| c.0.clone())
-        .or_else(|| facts.calls_of(WaitKind::is_service).next().map(|c| c.name.clone()));
+        .or_else(|| facts.judged.calls_of(WaitKind::is_service).next().map(|c| c.name.clone()));
     let summary = match &top {
         Some(call) => format!(
             "threads take turns in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
@@ -77,7 +84,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "% of capacity",
             "ledger idle/kernel-services",
         )
-        .against(facts.limit(&MATTERS)),
+        .against(&facts.judged.thresholds, &MATTERS),
         Evidence::of(
             "CPU time inside the calls they take turns in",
             facts.pct(cpu),
@@ -91,7 +98,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "waits",
         ),
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
-        Evidence::of("largest part ended by one of them", most, "%", "wake-ups").against(60.0),
+        Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
     f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
     f.advice = vec![
@@ -103,7 +110,11 @@ fn check(facts: &Facts<'_>) -> Finding {
 }
 
 pub(super) fn syscall(facts: &Facts<'_>, name: &str, ns: u64) -> Culprit {
-    let id =
-        facts.calls.iter().find(|c| c.name == name).map_or_else(String::new, |c| c.nr.to_string());
+    let id = facts
+        .judged
+        .calls
+        .iter()
+        .find(|c| c.name == name)
+        .map_or_else(String::new, |c| c.nr.to_string());
     Culprit { kind: "syscall", id, name: name.to_owned(), ns, ..Culprit::default() }
 }

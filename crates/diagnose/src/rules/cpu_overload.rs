@@ -13,7 +13,7 @@
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use crate::thresholds::Threshold;
+use holdup_attribution::{Total, thresholds};
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-overload",
@@ -21,44 +21,41 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_overload.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, FULL, BUSY, QUEUE],
+    thresholds: &[&[MATTERS], THRESHOLDS],
     fixtures: Fixtures {
         positive: "over_cpu_x3_c2/perf.data",
         negative: "healthy_cpu_threads_c4/perf.data",
     },
 };
 
-/// Also that of [`crate::metrics`].
-pub(crate) const BUSY: Threshold = Threshold {
-    key: "cpu-overload.busy_pct",
-    default: 85.0,
-    unit: "% of capacity",
-    meaning: "CPUs less busy than this are not overloaded, where only figures are given (--metrics)",
-    source: "PARbench on the p690: overload is load beyond 100 %; figures over an interval include its quiet moments",
-};
-/// Also that of [`crate::metrics`].
-pub(crate) const QUEUE: Threshold = Threshold {
-    key: "cpu-overload.queue_per_cpu",
-    default: 1.25,
-    unit: "threads",
-    meaning: "threads per CPU that run or want to, below which there is no queue",
-    source: "PARbench on the p690: 1 is a full load; recorders and daemons add some hundredths per CPU",
-};
-
-const FULL: Threshold = Threshold {
-    key: "cpu-overload.full_pct",
-    default: 50.0,
-    unit: "% of CPU time",
-    meaning: "part of all CPU time that is used while no CPU is idle; with less the load is a passing one",
-    source: "more often than not; of CPU time rather than of the wall time, as recordings begin before the work does",
-};
+thresholds! {
+    /// Also that of [`crate::metrics`].
+    pub(crate) BUSY = "cpu-overload.busy_pct", 85.0, "% of capacity",
+        meaning: "CPUs less busy than this are not overloaded, where only figures are given \
+                  (--metrics)",
+        source: "PARbench on the p690: overload is load beyond 100 %; figures over an interval \
+                 include its quiet moments";
+    /// Also that of [`crate::metrics`].
+    pub(crate) QUEUE = "cpu-overload.queue_per_cpu", 1.25, "threads",
+        meaning: "threads per CPU that run or want to, below which there is no queue",
+        source: "PARbench on the p690: 1 is a full load; recorders and daemons add some \
+                 hundredths per CPU";
+    FULL = "cpu-overload.full_pct", 50.0, "% of CPU time",
+        meaning: "part of all CPU time that is used while no CPU is idle; with less the load is \
+                  a passing one",
+        source: "more often than not; of CPU time rather than of the wall time, as recordings \
+                 begin before the work does";
+}
 
 fn check(facts: &Facts<'_>) -> Finding {
     let cpus = facts.analysis.cpus.max(1) as f64;
     let (full_ns, queue_milli) = facts.analysis.full();
     let of_time = full_ns as f64 * 100.0 / facts.wall.max(1) as f64;
-    let full = (full_ns as f64 * cpus * 100.0 / facts.ledger.ns("busy").max(1) as f64).min(100.0);
+    let full = (full_ns as f64 * cpus * 100.0 / facts.total(Total::Busy).max(1) as f64).min(100.0);
     let queue = queue_milli as f64 / 1000.0 / cpus;
+    let often = facts.at_least(full, &FULL);
+    let then = facts.at_least(queue, &QUEUE);
+    let all_along = facts.at_least(facts.queue / cpus, &QUEUE);
     let lost = facts.ready.min(facts.capacity);
     let summary = format!(
         "no CPU is idle for {of_time:.0} % of the time, when {:.1} threads want {cpus} CPUs",
@@ -68,12 +65,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     f.evidence = vec![
         Evidence::of("CPUs busy", facts.busy(), "% of accounted time", "ledger busy"),
         Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
-        Evidence::of("CPU time used then", full, "% of all", "run queue")
-            .against(facts.limit(&FULL)),
-        Evidence::of("threads running or ready then, per CPU", queue, "threads", "run queue")
-            .against(facts.limit(&QUEUE)),
-        Evidence::of("the same, all along", facts.queue / cpus, "threads", "run queue")
-            .against(facts.limit(&QUEUE)),
+        Evidence::checked("CPU time used then", &often, "% of all", "run queue"),
+        Evidence::checked("threads running or ready then, per CPU", &then, "threads", "run queue"),
+        Evidence::checked("the same, all along", &all_along, "threads", "run queue"),
         Evidence::of(
             "CPU time that ready threads lacked",
             facts.pct(facts.ready),
@@ -81,15 +75,14 @@ fn check(facts: &Facts<'_>) -> Finding {
             "procs runnable",
         ),
     ];
-    let all_along = facts.queue / cpus;
-    f.ruled_out = if all_along >= facts.limit(&QUEUE) {
+    f.ruled_out = if all_along.holds() {
         None
-    } else if full < facts.limit(&FULL) {
+    } else if !often.holds() {
         Some(format!(
             "CPUs are only {:.0} % busy, all of them {of_time:.0} % of the time",
             facts.busy()
         ))
-    } else if queue < facts.limit(&QUEUE) {
+    } else if !then.holds() {
         Some(format!("only {queue:.2} threads per CPU run or want to"))
     } else {
         None

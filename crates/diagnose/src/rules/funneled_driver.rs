@@ -22,7 +22,7 @@
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::thresholds::Threshold;
+use holdup_attribution::{Check, Leaf, Total, thresholds};
 use holdup_passes::CpuRow;
 
 pub(super) const RULE: Rule = Rule {
@@ -31,40 +31,33 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("funneled_driver.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, SATURATED, CONCENTRATED, SERIAL],
+    thresholds: &[&[MATTERS], THRESHOLDS],
     fixtures: Fixtures {
         positive: "fun_raid6_write_perf_c8/perf.data",
         negative: "io_disk_perf_c4/perf.data",
     },
 };
 
-/// Also that of [`crate::guide`].
-pub(crate) const SATURATED: Threshold = Threshold {
-    key: "funneled-driver.saturated_pct",
-    default: 40.0,
-    unit: "% of its time",
-    meaning: "the CPU must spend this part of its time on driver work",
-    source: "funnels recorded for tests spend 42 to 97 % (recordings begin before the work does), their controls at most 30 %",
-};
-/// Also that of [`crate::guide`].
-pub(crate) const CONCENTRATED: Threshold = Threshold {
-    key: "funneled-driver.concentrated_pct",
-    default: 50.0,
-    unit: "%",
-    meaning: "and do this part of all driver work",
-    source: "more than all other CPUs together; spread evenly it would be 100/N",
-};
-
-const SERIAL: Threshold = Threshold {
-    key: "funneled-driver.serial_pct",
-    default: 60.0,
-    unit: "% of the wall time",
-    meaning: "a driver's one thread, or its work items that run one at a time, must be busy for this part of the time",
-    source: "RAID threads, mirror and snapshot workers that hold others up run 65 to 98 % of recordings that begin before the work does",
-};
-/// Work items of one function that run at the same time for more than this part are not one
-/// worker's, in per cent.
-const OVERLAP_PCT: u64 = 120;
+thresholds! {
+    /// Also that of [`crate::guide`].
+    pub(crate) SATURATED = "funneled-driver.saturated_pct", 40.0, "% of its time",
+        meaning: "the CPU must spend this part of its time on driver work",
+        source: "funnels recorded for tests spend 42 to 97 % (recordings begin before the work \
+                 does), their controls at most 30 %";
+    /// Also that of [`crate::guide`].
+    pub(crate) CONCENTRATED = "funneled-driver.concentrated_pct", 50.0, "%",
+        meaning: "and do this part of all driver work",
+        source: "more than all other CPUs together; spread evenly it would be 100/N";
+    SERIAL = "funneled-driver.serial_pct", 60.0, "% of the wall time",
+        meaning: "a driver's one thread, or its work items that run one at a time, must be busy \
+                  for this part of the time",
+        source: "RAID threads, mirror and snapshot workers that hold others up run 65 to 98 % \
+                 of recordings that begin before the work does";
+    OVERLAP = "funneled-driver.overlap_pct", 120.0, "% of the time with one in progress",
+        meaning: "work items of one function that run for more than this in sum, as they \
+                  overlap, are not one worker's",
+        source: "100 % if one runs at a time; the rest is for hand-overs";
+}
 
 /// A driver's only worker, and how long it was busy, wherever it ran: the busiest kernel thread, or
 /// function of work items of which one runs at a time.
@@ -78,7 +71,7 @@ fn serial(facts: &Facts<'_>) -> Option<Culprit> {
     let works =
         facts.analysis.irqs(false).into_iter().filter(|r| r.kind == "workqueue").filter_map(|r| {
             let ns = facts.analysis.work_busy_ns(r.id);
-            let one_at_a_time = r.total_ns as u128 * 100 <= ns as u128 * OVERLAP_PCT as u128;
+            let one_at_a_time = r.total_ns as f64 * 100.0 <= ns as f64 * facts.limit(&OVERLAP);
             one_at_a_time.then(|| Culprit {
                 kind: r.kind,
                 id: r.name.clone(),
@@ -98,8 +91,8 @@ fn driver(row: &CpuRow) -> u64 {
 struct Busiest {
     row: CpuRow,
     /// That work in per cent of its time, and of all such work.
-    saturated: f64,
-    concentrated: f64,
+    saturated: Check,
+    concentrated: Check,
     /// It takes much of this CPU and little of the others.
     confined: bool,
     /// There are others.
@@ -112,10 +105,9 @@ fn busiest(facts: &Facts<'_>) -> Option<Busiest> {
     let several = rows.len() > 1;
     let row = rows.into_iter().max_by_key(|r| (driver(r), std::cmp::Reverse(r.cpu)))?;
     let of = |whole: u64| driver(&row) as f64 * 100.0 / whole.max(1) as f64;
-    let (saturated, concentrated) = (of(facts.wall), of(all));
-    let confined = several
-        && saturated >= facts.limit(&SATURATED)
-        && concentrated >= facts.limit(&CONCENTRATED);
+    let saturated = facts.at_least(of(facts.wall), &SATURATED);
+    let concentrated = facts.at_least(of(all), &CONCENTRATED);
+    let confined = several && saturated.holds() && concentrated.holds();
     Some(Busiest { row, saturated, concentrated, confined, several })
 }
 
@@ -131,19 +123,21 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let wall = facts.wall.max(1) as f64;
     // Idle time that threads waiting for each other explain is not the driver's.
-    let ledger = |path| facts.ledger.ns(path);
     let lost = if !several {
         0
     } else {
-        let explained = ledger("idle/thread-sync") + ledger("idle/one-server") + top.idle_ns;
-        ledger("idle").saturating_sub(explained)
+        let explained = facts.leaf(Leaf::ThreadSync) + facts.leaf(Leaf::OneServer) + top.idle_ns;
+        facts.total(Total::Idle).saturating_sub(explained)
     };
     // Of a worker that goes from CPU to CPU only those who sleep for a device can be waiting.
-    let lost =
-        if confined { lost } else { lost.min(ledger("idle/io") + ledger("idle/kernel-locks")) };
+    let lost = if confined {
+        lost
+    } else {
+        lost.min(facts.leaf(Leaf::Io) + facts.leaf(Leaf::KernelLocks))
+    };
     let culprit = culprit(facts, top.cpu);
-    let serial =
-        serial(facts).filter(|s| several && s.ns as f64 * 100.0 >= facts.limit(&SERIAL) * wall);
+    let in_progress = |s: &Culprit| facts.at_least(s.ns as f64 * 100.0 / wall, &SERIAL);
+    let serial = serial(facts).filter(|s| several && in_progress(s).holds());
     let by = culprit.as_ref().map_or(String::new(), |c| format!(", most of it {}", c.name));
     let summary = match &serial {
         Some(s) if !confined => format!(
@@ -154,44 +148,47 @@ fn check(facts: &Facts<'_>) -> Finding {
             lost as f64 / wall
         ),
         _ => format!(
-            "CPU {} spends {saturated:.0} % of its time on driver work{by}, {concentrated:.0} % of all there is; the other CPUs are idle for {:.1} CPUs",
+            "CPU {} spends {:.0} % of its time on driver work{by}, {:.0} % of all there is; the other CPUs are idle for {:.1} CPUs",
             top.cpu,
+            saturated.value,
+            concentrated.value,
             lost as f64 / wall
         ),
     };
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of(format!("driver work on CPU {}", top.cpu), saturated, "% of its time", "cpus")
-            .against(facts.limit(&SATURATED)),
-        Evidence::of("its part of all driver work", concentrated, "%", "cpus")
-            .against(facts.limit(&CONCENTRATED)),
+        Evidence::checked(
+            format!("driver work on CPU {}", top.cpu),
+            &saturated,
+            "% of its time",
+            "cpus",
+        ),
+        Evidence::checked("its part of all driver work", &concentrated, "%", "cpus"),
         Evidence::of(
             "idle elsewhere, not waiting for other threads",
             facts.pct(lost),
             "% of capacity",
             "ledger",
         )
-        .against(facts.limit(&MATTERS)),
+        .against(&facts.judged.thresholds, &MATTERS),
     ];
     if let Some(s) = &serial {
-        f.evidence.push(
-            Evidence::of(
-                format!("{} {} in progress, on any CPU", s.kind, s.name),
-                s.ns as f64 * 100.0 / wall,
-                "% of the time",
-                "irqs, procs",
-            )
-            .against(facts.limit(&SERIAL)),
-        );
+        let metric = format!("{} {} in progress, on any CPU", s.kind, s.name);
+        let check = in_progress(s);
+        f.evidence.push(Evidence::checked(metric, &check, "% of the time", "irqs, procs"));
     }
     // One worker is enough, wherever it runs.
     let undecided = f.ruled_out.is_none() && serial.is_none();
-    if undecided && saturated < facts.limit(&SATURATED) {
-        f.ruled_out =
-            Some(format!("no CPU spends more than {saturated:.0} % of its time on driver work"));
-    } else if undecided && concentrated < facts.limit(&CONCENTRATED) {
-        f.ruled_out =
-            Some(format!("driver work is spread: CPU {} does {concentrated:.0} % of it", top.cpu));
+    if undecided && !saturated.holds() {
+        f.ruled_out = Some(format!(
+            "no CPU spends more than {:.0} % of its time on driver work",
+            saturated.value
+        ));
+    } else if undecided && !concentrated.holds() {
+        f.ruled_out = Some(format!(
+            "driver work is spread: CPU {} does {:.0} % of it",
+            top.cpu, concentrated.value
+        ));
     }
     if let Some(worker) = serial.filter(|_| !confined) {
         f.culprits = vec![worker];

@@ -37,8 +37,8 @@
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::slowdown::{COVERED, LONG, SHORT, Slowdown, Source, counts, slowdowns};
-use crate::thresholds::Threshold;
+use crate::slowdown::{self, COVERED, Slowdown, Source, counts, slowdowns};
+use holdup_attribution::{Leaf, thresholds};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -46,29 +46,26 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, SLOWER, CPI, COVERED, SHORT, LONG],
+    thresholds: &[&[MATTERS], THRESHOLDS, slowdown::THRESHOLDS],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
     },
 };
 
-/// Also that of [`crate::metrics`].
-pub(crate) const SLOWER: Threshold = Threshold {
-    key: "hardware-bandwidth.slower_pct",
-    default: 20.0,
-    unit: "% more time for like work",
-    meaning: "a slowdown below this is not told from noise and clock rates",
-    source: "processors clock 10 to 20 % lower with all cores busy than with one; medians are exact within 6 %",
-};
-/// Also that of [`crate::metrics`].
-pub(crate) const CPI: Threshold = Threshold {
-    key: "hardware-bandwidth.cycles_per_instruction",
-    default: 1.0,
-    unit: "cycles",
-    meaning: "code that needs fewer cycles per instruction than this hardly waits for memory, whatever the company",
-    source: "Intel's VTune manual, CPI Rate: 1 is acceptable; the ideal of processors that complete four at a time is 0.25",
-};
+thresholds! {
+    /// Also that of [`crate::metrics`].
+    pub(crate) SLOWER = "hardware-bandwidth.slower_pct", 20.0, "% more time for like work",
+        meaning: "a slowdown below this is not told from noise and clock rates",
+        source: "processors clock 10 to 20 % lower with all cores busy than with one; medians \
+                 are exact within 6 %";
+    /// Also that of [`crate::metrics`].
+    pub(crate) CPI = "hardware-bandwidth.cycles_per_instruction", 1.0, "cycles",
+        meaning: "code that needs fewer cycles per instruction than this hardly waits for \
+                  memory, whatever the company",
+        source: "Intel's VTune manual, CPI Rate: 1 is acceptable; the ideal of processors that \
+                 complete four at a time is 0.25";
+}
 
 pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     let found = slowdowns(facts);
@@ -86,17 +83,15 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
         return f;
     };
     let lost = best.lost_ns.max(0.0) as u64;
-    let slower = (best.times() - 1.0) * 100.0;
+    let slower = facts.at_least((best.times() - 1.0) * 100.0, &SLOWER);
     let mut f = finding(facts, &RULE, lost, summary(facts, best, lost));
-    f.evidence.push(
-        Evidence::of(best.source.metric(), slower, "% more", best.source.place())
-            .against(facts.limit(&SLOWER)),
-    );
+    let (metric, place) = (best.source.metric(), best.source.place());
+    f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
     f.evidence.push(
         Evidence::of("CPU time beyond that", facts.pct(lost), "% of capacity", best.source.place())
-            .against(facts.limit(&MATTERS)),
+            .against(&facts.judged.thresholds, &MATTERS),
     );
-    let user = facts.ledger.ns("busy/user").max(1) as f64;
+    let user = facts.leaf(Leaf::User).max(1) as f64;
     f.evidence.push(
         Evidence::of(
             "like work compared",
@@ -104,7 +99,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
             "% of application code",
             best.source.place(),
         )
-        .against(facts.limit(&COVERED)),
+        .against(&facts.judged.thresholds, &COVERED),
     );
     f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
     let thousands = total.instructions as f64 / 1000.0;
@@ -134,17 +129,17 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
         ));
     }
     let by_counters = matches!(best.source, Source::Counters | Source::BaselineCounters);
-    if slower < facts.limit(&SLOWER) {
-        let memory = if cpi.is_some_and(|c| c >= facts.limit(&CPI)) {
+    if !slower.holds() {
+        let memory = if cpi.is_some_and(|c| facts.at_least(c, &CPI).holds()) {
             ": bound by memory perhaps, but not by company"
         } else {
             ""
         };
         f.ruled_out = Some(format!(
             "like work takes {:.0} % longer with more CPUs busy{memory}",
-            slower.max(0.0)
+            slower.value.max(0.0)
         ));
-    } else if by_counters && let Some(cpi) = cpi.filter(|&c| c < facts.limit(&CPI)) {
+    } else if by_counters && let Some(cpi) = cpi.filter(|&c| !facts.at_least(c, &CPI).holds()) {
         f.ruled_out =
             Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }
@@ -154,8 +149,8 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
 }
 
 fn cycles(facts: &Facts<'_>, cpi: f64) -> Evidence {
-    Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters")
-        .against(facts.limit(&CPI))
+    let check = facts.at_least(cpi, &CPI);
+    Evidence::checked("cycles per instruction in user mode", &check, "cycles", "counters")
 }
 
 fn summary(facts: &Facts<'_>, s: &Slowdown, lost: u64) -> String {
@@ -187,8 +182,11 @@ const RECORD: &str =
 fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
     match cpi {
         Some(cpi) => {
-            let memory =
-                if cpi >= facts.limit(&CPI) { "bound by memory perhaps, but" } else { "and" };
+            let memory = if facts.at_least(cpi, &CPI).holds() {
+                "bound by memory perhaps, but"
+            } else {
+                "and"
+            };
             format!(
                 "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs busy and with many: \
                  give a baseline of the same work on fewer CPUs (--baseline TRACE)"

@@ -17,7 +17,7 @@ use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use crate::thresholds::Threshold;
+use holdup_attribution::{Leaf, thresholds};
 use holdup_passes::Cause;
 
 pub(super) const RULE: Rule = Rule {
@@ -26,30 +26,26 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("io_bound.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[MATTERS, MOSTLY, FLOOR],
+    thresholds: &[&[MATTERS], THRESHOLDS],
     fixtures: Fixtures {
         positive: "io_disk_perf_c4/perf.data",
         negative: "ser_flock_c4/perf.data",
     },
 };
 
-const MOSTLY: Threshold = Threshold {
-    key: "io-bound.mostly_pct",
-    default: 25.0,
-    unit: "% of the capacity that had work",
-    meaning: "idle time for I/O that decides although it is less than all.matters_pct, as most CPUs have no work at all",
-    source: "a single thread that waits for the disk half of the time idles 9 to 14 % of four CPUs, a quarter to a half of what had work",
-};
-const FLOOR: Threshold = Threshold {
-    key: "io-bound.floor_pct",
-    default: 5.0,
-    unit: "% of capacity",
-    meaning: "and at least this",
-    source: "what recorders write to disk costs less",
-};
+thresholds! {
+    MOSTLY = "io-bound.mostly_pct", 25.0, "% of the capacity that had work",
+        meaning: "idle time for I/O that decides although it is less than all.matters_pct, as \
+                  most CPUs have no work at all",
+        source: "a single thread that waits for the disk half of the time idles 9 to 14 % of \
+                 four CPUs, a quarter to a half of what had work";
+    FLOOR = "io-bound.floor_pct", 5.0, "% of capacity",
+        meaning: "and at least this",
+        source: "what recorders write to disk costs less";
+}
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let idle = facts.ledger.ns("idle/io");
+    let idle = facts.leaf(Leaf::Io);
     let (waited, by_call) = facts.waiting_for(Cause::Io);
     let summary = match by_call.first() {
         Some((call, _)) => format!(
@@ -60,9 +56,10 @@ fn check(facts: &Facts<'_>) -> Finding {
         None => "no thread waits for a disk".to_owned(),
     };
     let mut f = finding(facts, &RULE, idle, summary);
-    let wanted = facts.capacity - facts.ledger.ns("idle/no-work").min(facts.capacity);
+    let wanted = facts.capacity - facts.leaf(Leaf::NoWork).min(facts.capacity);
     let part = idle as f64 * 100.0 / wanted.max(1) as f64;
-    if facts.pct(idle) >= facts.limit(&FLOOR) && part >= facts.limit(&MOSTLY) {
+    let mostly = facts.at_least(part, &MOSTLY);
+    if facts.at_least(facts.pct(idle), &FLOOR).holds() && mostly.holds() {
         f.ruled_out = None;
     }
     f.evidence = vec![
@@ -72,9 +69,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             "% of capacity",
             "ledger idle/io",
         )
-        .against(facts.limit(&MATTERS)),
-        Evidence::of("the same, of the capacity that had work", part, "%", "ledger")
-            .against(facts.limit(&MOSTLY)),
+        .against(&facts.judged.thresholds, &MATTERS),
+        Evidence::checked("the same, of the capacity that had work", &mostly, "%", "ledger"),
         Evidence::of(
             "threads asleep for it, on average",
             waited as f64 / facts.wall.max(1) as f64,

@@ -29,10 +29,10 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
 use super::application_serialization::syscall;
-use super::{Fixtures, MATTERS, Rule, finding};
-use crate::contention::Contended;
+use super::{Fixtures, MATTERS, NAMED, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
+use holdup_attribution::{CALL_THRESHOLDS, Contended, Leaf};
 use holdup_passes::{Cause, LockBy, LockRow};
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("kernel_lock_conflict.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[MATTERS],
+    thresholds: &[&[MATTERS, NAMED], CALL_THRESHOLDS],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",
         negative: "ser_flock_c4/perf.data",
@@ -50,10 +50,10 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let idle = facts.ledger.ns("idle/kernel-locks");
+    let idle = facts.leaf(Leaf::KernelLocks);
     let (waited, by_call) = facts.waiting_for(Cause::KernelLock);
     let spinning: Vec<&Contended> =
-        facts.contended.iter().filter(|c| !facts.sleeps_for_others(c)).collect();
+        facts.judged.contended.iter().filter(|c| !c.for_others).collect();
     let excess: u64 = spinning.iter().map(|c| c.lost_ns).sum();
     // Lockdep's events show more waits than the contention events that the ledger counts.
     let locks = facts.analysis.locks(LockBy::Lock);
@@ -61,9 +61,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let hottest = locks
         .iter()
         .max_by_key(|r| (named(r), std::cmp::Reverse(&r.address)))
-        .filter(|r| facts.pct(named(r)) >= 1.0);
-    let seen =
-        facts.ledger.ns("busy/kernel/lock-spin").max(locks.iter().filter_map(|r| r.spin_ns).sum());
+        .filter(|r| facts.pct(named(r)) >= facts.limit(&NAMED));
+    let seen = facts.leaf(Leaf::LockSpin).max(locks.iter().filter_map(|r| r.spin_ns).sum());
     // On one CPU nobody spins for another.
     let spin = if facts.analysis.cpus > 1 { excess.max(seen) } else { 0 };
     let lost = idle + spin;
@@ -118,7 +117,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "% of capacity",
             "ledger",
         )
-        .against(facts.limit(&MATTERS)),
+        .against(&facts.judged.thresholds, &MATTERS),
         Evidence::of(
             "threads asleep for kernel locks, on average",
             waited as f64 / wall,
@@ -126,7 +125,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "waits",
         ),
     ];
-    for c in spinning.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= 1.0) {
+    for c in spinning.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= facts.limit(&NAMED)) {
         f.evidence.push(Evidence::of(
             format!("{}: mean cost against its own {}", c.name, micros(c.own_ns)),
             c.mean_ns as f64 / c.own_ns.max(1) as f64,
@@ -158,7 +157,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     if spin > 0 {
         f.evidence.push(Evidence::of(
             "application code: mean stretch against typical",
-            facts.stretch,
+            facts.judged.stretch,
             "times",
             "stretches between calls",
         ));

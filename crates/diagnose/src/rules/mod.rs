@@ -23,7 +23,7 @@ pub(crate) use workload_imbalance::DOMINANT;
 
 use crate::facts::Facts;
 use crate::report::{Class, Finding};
-use crate::thresholds::Threshold;
+use holdup_attribution::{Threshold, thresholds};
 use holdup_passes::percent;
 use serde::Serialize;
 
@@ -39,8 +39,8 @@ pub struct Rule {
     pub file: &'static str,
     /// Names of the capabilities without which it cannot hold.
     pub needs: &'static [&'static str],
-    /// What it holds figures against.
-    pub thresholds: &'static [Threshold],
+    /// What it holds figures against: the lists of its own file and of others.
+    pub thresholds: &'static [&'static [Threshold]],
     /// Recordings that show it at work.
     pub fixtures: Fixtures,
 }
@@ -61,6 +61,11 @@ impl Rule {
         lines
             .map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n")
             .collect()
+    }
+
+    /// What it holds figures against.
+    pub fn thresholds(&self) -> impl Iterator<Item = Threshold> {
+        self.thresholds.iter().copied().flatten().copied()
     }
 
     /// The first paragraph of the manual page, on one line.
@@ -97,26 +102,40 @@ impl Page {
             title: rule.title(),
             manual: rule.manual(),
             needs: rule.needs.to_vec(),
-            thresholds: rule.thresholds.to_vec(),
+            thresholds: rule.thresholds().collect(),
             fixtures: rule.fixtures,
         }
     }
 }
 
-/// Thresholds that belong to no single rule.
-pub fn shared_thresholds() -> Vec<Threshold> {
-    let mut all = vec![MATTERS];
-    all.extend(crate::verdict::THRESHOLDS);
-    all.extend(crate::metrics::THRESHOLDS);
-    all
+/// The limits that belong to no single rule.
+const SHARED: &[&[Threshold]] = &[
+    THRESHOLDS,
+    crate::facts::THRESHOLDS,
+    crate::verdict::THRESHOLDS,
+    crate::guide::THRESHOLDS,
+    crate::metrics::THRESHOLDS,
+    crate::metrics::imbalance::THRESHOLDS,
+    crate::metrics::serialization::THRESHOLDS,
+    crate::metrics::locks::THRESHOLDS,
+];
+
+fn shared() -> impl Iterator<Item = Threshold> {
+    SHARED.iter().chain(holdup_attribution::THRESHOLDS).copied().flatten().copied()
 }
 
-/// Every threshold there is: of all rules, of the verdict, of each rule.
+/// Thresholds that belong to no single rule: those of `all`, and those that no rule lists.
+pub fn shared_thresholds() -> Vec<Threshold> {
+    let listed = |t: &Threshold| ALL.iter().any(|r| r.thresholds().any(|o| o.key == t.key));
+    shared().filter(|t| t.key.starts_with("all.") || !listed(t)).collect()
+}
+
+/// Every threshold there is: the registry that a file of thresholds is read by.
 pub fn thresholds() -> Vec<Threshold> {
-    let mut all = shared_thresholds();
-    for t in ALL.iter().flat_map(|r| r.thresholds) {
+    let mut all: Vec<Threshold> = shared().collect();
+    for t in ALL.iter().flat_map(Rule::thresholds) {
         if all.iter().all(|a| a.key != t.key) {
-            all.push(*t);
+            all.push(t);
         }
     }
     all
@@ -135,19 +154,19 @@ pub const ALL: &[Rule] = &[
     cpu_overload::RULE,
 ];
 
-/// A loss below this part of capacity is not worth a verdict.
-pub const MATTERS: Threshold = Threshold {
-    key: "all.matters_pct",
-    default: 15.0,
-    unit: "% of capacity",
-    meaning: "a loss below this is not worth a verdict",
-    source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, wake-up delays and the recorder itself",
-};
+thresholds! {
+    pub MATTERS = "all.matters_pct", 15.0, "% of capacity",
+        meaning: "a loss below this is not worth a verdict",
+        source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, \
+                 wake-up delays and the recorder itself";
+    pub(crate) NAMED = "all.named_pct", 1.0, "% of capacity",
+        meaning: "what costs less is not named among the evidence and the culprits",
+        source: "a hundredth of the machine: the recorder costs as much";
+}
 
 /// A finding that costs `lost` and holds if that matters.
 fn finding(facts: &Facts<'_>, rule: &Rule, lost: u64, summary: String) -> Finding {
-    let pct = facts.pct(lost);
-    let matters = facts.limit(&MATTERS);
+    let matters = facts.at_least(facts.pct(lost), &MATTERS);
     Finding {
         class: rule.class,
         rule: rule.id,
@@ -156,8 +175,11 @@ fn finding(facts: &Facts<'_>, rule: &Rule, lost: u64, summary: String) -> Findin
         summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
-        ruled_out: (pct < matters).then(|| {
-            format!("costs {pct:.1} % of capacity; below {matters} % nothing is worth changing")
+        ruled_out: (!matters.holds()).then(|| {
+            format!(
+                "costs {:.1} % of capacity; below {} % nothing is worth changing",
+                matters.value, matters.limit
+            )
         }),
         advice: Vec::new(),
     }

@@ -19,7 +19,7 @@
 use super::{Fixtures, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::thresholds::Threshold;
+use holdup_attribution::{Total, thresholds};
 use holdup_passes::Analysis;
 
 pub(super) const RULE: Rule = Rule {
@@ -28,36 +28,35 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("mp_up_overhead.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[OVERHEAD, KERNEL],
+    thresholds: &[THRESHOLDS],
     fixtures: Fixtures {
         positive: "figures/mp-up.toml",
         negative: "ser_append_case2_c2/perf.data",
     },
 };
 
-/// Also that of [`crate::metrics`].
-pub(crate) const OVERHEAD: Threshold = Threshold {
-    key: "mp-up-overhead.overhead_pct",
-    default: 5.0,
-    unit: "% of the calls' time",
-    meaning: "overhead below this is not told from noise",
-    source: "Olszewski and Van Fleet, section MP/UP Overhead: normally between 5 and 10 %",
-};
-/// Also that of [`crate::metrics`].
-pub(crate) const KERNEL: Threshold = Threshold {
-    key: "mp-up-overhead.kernel_pct",
-    default: 10.0,
-    unit: "% of capacity",
-    meaning: "kernel time below this makes the overhead uninteresting",
-    source: "Olszewski and Van Fleet, section MP/UP Overhead: an issue only with a large amount of kernel time; 10 % of it at 10 % is 1 % of capacity",
-};
-/// Fewer calls than this have no mean worth comparing.
-const CALLS: u64 = 50;
-
+thresholds! {
+    /// Also that of [`crate::metrics`].
+    pub(crate) OVERHEAD = "mp-up-overhead.overhead_pct", 5.0, "% of the calls' time",
+        meaning: "overhead below this is not told from noise",
+        source: "Olszewski and Van Fleet, section MP/UP Overhead: normally between 5 and 10 %";
+    /// Also that of [`crate::metrics`].
+    pub(crate) KERNEL = "mp-up-overhead.kernel_pct", 10.0, "% of capacity",
+        meaning: "kernel time below this makes the overhead uninteresting",
+        source: "Olszewski and Van Fleet, section MP/UP Overhead: an issue only with a large \
+                 amount of kernel time; 10 % of it at 10 % is 1 % of capacity";
+    MIN_CALLS = "mp-up-overhead.min_calls", 50.0, "calls",
+        meaning: "a system call must have been made alone so often in both traces to be compared",
+        source: "of 50 calls the median is off by a sixth of their spread";
+}
 /// Typical CPU time of a call begun alone in the kernel, and how many there were.
-fn alone(a: &Analysis, nr: u32) -> Option<(u64, u64)> {
+fn alone(facts: &Facts<'_>, a: &Analysis, nr: u32) -> Option<(u64, u64)> {
     let alone = &a.costs(nr)?.alone;
-    (alone.count >= CALLS).then(|| (alone.median_ns(), alone.count))
+    facts
+        .judged
+        .thresholds
+        .enough(alone.count, &MIN_CALLS)
+        .then(|| (alone.median_ns(), alone.count))
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
@@ -73,9 +72,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let mut calls: Vec<(String, u32, i128, f64)> = Vec::new();
     let (mut now, mut then) = (0u128, 0u128);
-    for call in &facts.calls {
+    for call in &facts.judged.calls {
         let (Some((typical, n)), Some((base, _))) =
-            (alone(facts.analysis, call.nr), alone(base, call.nr))
+            (alone(facts, facts.analysis, call.nr), alone(facts, base, call.nr))
         else {
             continue;
         };
@@ -93,21 +92,26 @@ fn check(facts: &Facts<'_>) -> Finding {
     calls.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
     let lost = now.saturating_sub(then) as u64;
     let overhead = if then == 0 { 0.0 } else { (now as f64 / then as f64 - 1.0) * 100.0 };
-    let kernel = facts.node("busy/kernel");
+    let kernel = facts.total_pct(Total::Kernel);
     let summary = format!(
         "system calls made alone cost {overhead:.1} % more than in the baseline; the kernel takes {kernel:.0} % of capacity"
     );
+    let dearer = facts.at_least(overhead, &OVERHEAD);
+    let much = facts.at_least(kernel, &KERNEL);
     let mut f = finding(facts, &RULE, lost, summary);
     f.evidence = vec![
-        Evidence::of(
+        Evidence::checked(
             "CPU time of system calls beyond the baseline's",
-            overhead,
+            &dearer,
             "%",
             "syscalls against baseline",
-        )
-        .against(facts.limit(&OVERHEAD)),
-        Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel")
-            .against(facts.limit(&KERNEL)),
+        ),
+        Evidence::checked(
+            "kernel time of applications",
+            &much,
+            "% of capacity",
+            "ledger busy/kernel",
+        ),
         Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
     ];
     for (name, _, _, ratio) in calls.iter().take(3) {
@@ -120,12 +124,12 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     f.ruled_out = if then == 0 {
         Some("no system call occurs often enough in both traces".to_owned())
-    } else if overhead < facts.limit(&OVERHEAD) {
+    } else if !dearer.holds() {
         Some(format!(
             "system calls cost {overhead:.1} % more than in the baseline; below {} % that is noise",
-            facts.limit(&OVERHEAD)
+            dearer.limit
         ))
-    } else if kernel < facts.limit(&KERNEL) {
+    } else if !much.holds() {
         Some(format!("the kernel takes only {kernel:.0} % of capacity"))
     } else {
         None

@@ -19,6 +19,7 @@ use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, Rule, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
+use holdup_attribution::Leaf;
 use holdup_passes::Cause;
 use holdup_syscalls::WaitKind;
 
@@ -28,25 +29,21 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("thread_serialization.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[MATTERS],
+    thresholds: &[&[MATTERS]],
     fixtures: Fixtures {
         positive: "thr_mutex_perfz_c8/perf.data",
         negative: "ser_semop_perf_c8/perf.data",
     },
 };
 
-fn library(kind: WaitKind) -> bool {
-    kind == WaitKind::ThreadSync
-}
-
 fn check(facts: &Facts<'_>) -> Finding {
-    let idle = facts.ledger.ns("idle/thread-sync");
+    let idle = facts.leaf(Leaf::ThreadSync);
     let (waited, by_call) = facts.waiting_for(Cause::ThreadSync);
-    let behind_a_server = facts.ledger.ns("idle/one-server") > idle;
-    let cpu = if behind_a_server || facts.kernel_contends_in(library) {
+    let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
+    let cpu = if behind_a_server || facts.judged.kernel_contends_in(WaitKind::is_library) {
         0
     } else {
-        facts.cpu_in(library)
+        facts.judged.cpu_in(WaitKind::is_library)
     };
     let lost = idle + cpu;
     let summary = if waited + cpu == 0 {
@@ -68,7 +65,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "% of capacity",
             "ledger idle/thread-sync",
         )
-        .against(facts.limit(&MATTERS)),
+        .against(&facts.judged.thresholds, &MATTERS),
         Evidence::of("CPU time inside futex calls", facts.pct(cpu), "% of capacity", "syscalls"),
         Evidence::of(
             "threads asleep in them, on average",
@@ -77,7 +74,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "waits",
         ),
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
-        Evidence::of("largest part ended by one of them", most, "%", "wake-ups").against(60.0),
+        Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
     f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
     f.advice = vec![

@@ -1,7 +1,7 @@
 //! The part analysed begins and ends.
 
 use super::Engine;
-use super::wakeups::Ended;
+use crate::judge::Ended;
 use crate::threads::{Mode, Slot};
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
 

@@ -2,8 +2,8 @@
 
 use super::Engine;
 use super::laws::Law;
-use super::wakeups::Ended;
 use crate::cpus::{CpuState, Level};
+use crate::judge::Ended;
 use crate::threads::{Mode, Slot, State, Thread, Threads};
 use holdup_trace::{Cpu, Nanos, Pid, Tid};
 

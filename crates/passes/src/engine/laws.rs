@@ -10,7 +10,7 @@
 //! quality.
 
 use super::Engine;
-use super::wakeups::Ended;
+use crate::judge::Ended;
 use crate::threads::{Slot, State};
 use holdup_trace::{Cpu, Nanos, QualityCode};
 

@@ -29,6 +29,7 @@ use crate::counters::Counters;
 use crate::cpus::{Cpus, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::irqs::{IrqKind, Irqs};
+use crate::judge::Judge;
 use crate::locks::Locks;
 use crate::options::Detail;
 use crate::stretches::{FAULTED, StretchTable};
@@ -68,6 +69,7 @@ pub(crate) struct Engine {
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
     pub(crate) waits: Waits,
+    judge: Judge,
     pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
     pub(crate) costs: CostTable,
@@ -86,6 +88,7 @@ impl Engine {
         start: Nanos,
         last: Nanos,
         detail: Detail,
+        judge: Judge,
     ) -> Engine {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let raw = info.events.iter().any(|e| e.short_name() == "sys_enter");
@@ -121,6 +124,7 @@ impl Engine {
             irqs: Irqs::default(),
             blame: Blame::default(),
             waits: Waits::new(detail),
+            judge,
             locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             costs: CostTable::default(),

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::laws::Law;
-use super::wakeups::Ended;
+use crate::judge::Ended;
 use crate::threads::{Mode, Slot, State};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
@@ -110,17 +110,8 @@ impl Engine {
             return;
         }
         let kind = t.call.map(|c| self.wait_kind(c.nr));
-        let device = t.uninterruptible
-            && t.contending == 0
-            && kind.is_none_or(|k| {
-                matches!(
-                    k,
-                    WaitKind::ReadWrite
-                        | WaitKind::DiskSync
-                        | WaitKind::FileSystem
-                        | WaitKind::Memory
-                )
-            });
+        let device =
+            t.uninterruptible && t.contending == 0 && kind.is_none_or(WaitKind::reaches_disk);
         if device {
             self.threads[slot].iowait_cpu = Some(cpu);
             self.cpus.get_mut(cpu).iowaiters += 1;
@@ -132,23 +123,7 @@ impl Engine {
         };
         let mark = self.blame.integral_at(now);
         self.waits.begins(now, slot, object, mark);
-        let t = &self.threads[slot];
-        let counts = t.contending > 0
-            || match kind {
-                Some(
-                    WaitKind::Timer
-                    | WaitKind::Child
-                    | WaitKind::Signal
-                    | WaitKind::Poll
-                    | WaitKind::Process
-                    | WaitKind::Yield,
-                ) => false,
-                Some(WaitKind::Other) => t.uninterruptible,
-                Some(WaitKind::ThreadSync) => !self.waits.is_join(object),
-                Some(_) => true,
-                None => t.uninterruptible || !self.caps.syscalls,
-            };
-        if counts {
+        if (self.judge.counts)(&self.sleep(slot, object)) {
             let mark = self.blame.wait_begins(now);
             self.threads[slot].blame_mark = Some(mark);
         }

@@ -1,23 +1,13 @@
 //! Threads are woken: by whom, and what their waits were for.
 
 use super::Engine;
-use crate::blame::{Cause, WaitSum};
+use crate::blame::WaitSum;
 use crate::cpus::{Frame, Level};
+use crate::judge::{Ended, Sleep, WaitEnd, Waker};
 use crate::threads::{Mode, Slot, State, Thread, role};
-use crate::waits::{End, Object};
+use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
-
-/// How a wait is known to have ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// By a wake-up.
-    Woken,
-    /// The thread ran again; its wake-up was not seen.
-    Unseen,
-    /// Not at all: the trace did.
-    Trace,
-}
 
 /// `NET_RX`: on the loopback it runs on top of the sender, who is then the true waker.
 const NET_RX: u32 = 3;
@@ -210,82 +200,54 @@ impl Engine {
             direct: waker.is_some_and(|w| w.1),
             early: t.early_wake,
         };
-        let cause = self.cause(slot, end.waker, wait.object, ended);
+        let facts = self.wait_end(slot, end.waker, wait.object, ended);
+        let cause = (self.judge.cause)(&facts);
         if let Some(w) = end.waker {
             self.threads[w].ended_wait_ns += now - since;
         }
-        let waker = end.waker.map(|w| (&self.threads[w], self.threads[w].is_kthread()));
-        let uninterruptible = self.threads[slot].uninterruptible;
-        self.waits.ends(
-            now,
-            slot,
-            wait,
-            end,
-            cause,
-            nr,
-            (g, mark.is_some()),
+        let finished =
+            Finished { slot, wait, now, end, facts, cause, nr, g, counted: mark.is_some() };
+        let waker = end.waker.map(|w| &self.threads[w]);
+        self.waits.ends(&finished, waker, &mut self.blame);
+    }
+
+    /// What is known of a thread asleep.
+    pub(super) fn sleep(&self, slot: Slot, object: Object) -> Sleep {
+        let t = &self.threads[slot];
+        Sleep {
+            kind: t.call.map(|c| self.wait_kind(c.nr)),
+            uninterruptible: t.uninterruptible,
+            contending: t.contending > 0,
+            join: self.waits.is_join(object),
+            calls_recorded: self.caps.syscalls,
+        }
+    }
+
+    /// What is known of a sleep that has ended.
+    fn wait_end(&self, slot: Slot, waker: Option<Slot>, object: Object, ended: Ended) -> WaitEnd {
+        let waker = waker.map(|w| Waker {
+            kthread: self.threads[w].is_kthread(),
+            // Names are compared only where nothing better is known.
+            same_program: !self.caps.syscalls && self.same_program(slot, w),
+        });
+        WaitEnd {
+            sleep: self.sleep(slot, object),
+            ended,
             waker,
-            uninterruptible,
-            &mut self.blame,
-        );
-    }
-
-    fn cause(&self, slot: Slot, waker: Option<Slot>, object: Object, ended: Ended) -> Cause {
-        let t = &self.threads[slot];
-        let by_application = waker.is_some_and(|w| !self.threads[w].is_kthread());
-        if t.contending > 0 {
-            return Cause::KernelLock;
-        }
-        if !self.caps.syscalls {
-            return self.cause_without_calls(slot, waker.filter(|_| by_application));
-        }
-        let kind = t.call.map(|c| self.wait_kind(c.nr));
-        let taking_turns = kind.is_some_and(WaitKind::takes_turns);
-        if taking_turns && !t.uninterruptible {
-            let nobody = match ended {
-                // Only a thread's call ends such a wait; else it is a time-out or a signal.
-                Ended::Woken => waker.is_none() && self.caps.wakers && !self.lost,
-                Ended::Unseen => false,
-                // Nobody ever did, for any thread: work that never came.
-                Ended::Trace => !self.waits.was_ended(object),
-            };
-            if nobody || self.waits.is_join(object) {
-                return Cause::External;
-            }
-        }
-        match kind {
-            Some(WaitKind::ThreadSync) => Cause::ThreadSync,
-            Some(kind) if kind.is_service() => Cause::KernelService,
-            // In D state: the disk's completion comes from an interrupt or kernel thread; another
-            // application thread ends the wait for a lock it held. Where contention is recorded,
-            // the lock would have shown, and it was a buffer, a page or a place in a driver's
-            // queue.
-            _ if t.uninterruptible && by_application && !self.caps.contention => Cause::KernelLock,
-            _ if t.uninterruptible => Cause::Io,
-            Some(WaitKind::ReadWrite | WaitKind::Socket) if by_application => Cause::KernelService,
-            Some(WaitKind::DiskSync) => Cause::Io,
-            Some(_) => Cause::External,
-            None => Cause::Unknown,
+            wakers_complete: self.caps.wakers && !self.lost,
+            ended_before: self.waits.was_ended(object),
+            contention_recorded: self.caps.contention,
         }
     }
 
-    /// What a thread slept for, where only switches and wake-ups were recorded. Threads of one
-    /// process (or of one name, where processes are not known) that end each other's sleep take
-    /// turns at something of their own; others use a service of the kernel to do so.
-    fn cause_without_calls(&self, slot: Slot, waker: Option<Slot>) -> Cause {
-        let t = &self.threads[slot];
-        let Some(waker) = waker.map(|w| &self.threads[w]) else {
-            return if t.uninterruptible { Cause::Io } else { Cause::External };
-        };
-        if t.uninterruptible {
-            return Cause::KernelLock;
-        }
-        let one_process = if t.pid != Pid::UNKNOWN && waker.pid != Pid::UNKNOWN {
-            t.pid == waker.pid
+    /// Threads of one process; or of one name without numbers, where processes are not known.
+    fn same_program(&self, a: Slot, b: Slot) -> bool {
+        let (a, b) = (&self.threads[a], &self.threads[b]);
+        if a.pid != Pid::UNKNOWN && b.pid != Pid::UNKNOWN {
+            a.pid == b.pid
         } else {
-            role(&self.names.bytes(t.comm)) == role(&self.names.bytes(waker.comm))
-        };
-        if one_process { Cause::ThreadSync } else { Cause::KernelService }
+            role(&self.names.bytes(a.comm)) == role(&self.names.bytes(b.comm))
+        }
     }
 
     pub(super) fn wait_kind(&self, nr: u32) -> WaitKind {

@@ -265,7 +265,7 @@ impl Analysis {
     }
 
     fn lock_wanted(&self, lock: u64, kinds: &[LockKind], waiter: Waiter) -> bool {
-        let o = &self.options;
+        let o = &self.options.filter;
         let named = || {
             let name = self.class(lock).or_else(|| self.lock_name(lock));
             name.is_some_and(|n| o.lock_names.contains(&n))

@@ -1,7 +1,7 @@
 //! Calls begin and return: which object they are about, and what they do to it.
 
 use super::class::{FcntlOp, Futex, FutexOp, LOCK_UN, fcntl, futex};
-use super::{Class, Key, Kind, Object, Waits};
+use super::{Class, Key, Object, ObjectKind, Waits};
 use crate::threads::Slot;
 use holdup_trace::{Nanos, Pid};
 
@@ -70,7 +70,7 @@ impl Waits {
         match f.op {
             FutexOp::Wait | FutexOp::WaitBitset | FutexOp::LockPi => {
                 let (key, group) = self.futex_key(slot, pid, f.private, f.addr);
-                let object = self.intern(key, Kind::Futex, group, None);
+                let object = self.intern(key, ObjectKind::Futex, group, None);
                 let ops = &mut self.thing(object).futex;
                 match f.op {
                     FutexOp::LockPi => ops.pi += 1,
@@ -108,7 +108,7 @@ impl Waits {
             }
             FutexOp::Requeue => {
                 let (key, group) = self.futex_key(slot, pid, f.private, f.addr2);
-                let to = self.intern(key, Kind::Futex, group, None);
+                let to = self.intern(key, ObjectKind::Futex, group, None);
                 self.thing(to).futex.requeued_to += 1;
                 if let Some(from) = self.known_futex(slot, pid, &f, f.addr) {
                     self.thing(from).futex.requeued_from += 1;
@@ -141,7 +141,7 @@ impl Waits {
                 match f.op {
                     FutexOp::LockPi if ret == 0 => {
                         let (key, group) = self.futex_key(slot, pid, f.private, f.addr);
-                        let o = self.intern(key, Kind::Futex, group, None);
+                        let o = self.intern(key, ObjectKind::Futex, group, None);
                         self.acquire(now, slot, o, true);
                         if slept {
                             self.thing(o).elapsed += now - start;
@@ -211,12 +211,12 @@ impl Waits {
         let files = &mut self.groups[group].files;
         let ids = &mut self.ids;
         match class {
-            Class::Open => files.open(ret, Kind::File, ids),
-            Class::Socket | Class::Accept => files.open(ret, Kind::Socket, ids),
-            Class::Eventfd => files.open(ret, Kind::Eventfd, ids),
-            Class::Timerfd => files.open(ret, Kind::Timerfd, ids),
-            Class::EpollCreate => files.open(ret, Kind::Epoll, ids),
-            Class::MqOpen => files.open(ret, Kind::Mqueue, ids),
+            Class::Open => files.open(ret, ObjectKind::File, ids),
+            Class::Socket | Class::Accept => files.open(ret, ObjectKind::Socket, ids),
+            Class::Eventfd => files.open(ret, ObjectKind::Eventfd, ids),
+            Class::Timerfd => files.open(ret, ObjectKind::Timerfd, ids),
+            Class::EpollCreate => files.open(ret, ObjectKind::Epoll, ids),
+            Class::MqOpen => files.open(ret, ObjectKind::Mqueue, ids),
             Class::Dup | Class::DupTo => files.dup(args[0], ret, ids),
             Class::Close => files.close(args[0]),
             Class::CloseRange => files.close_range(args[0], args[1]),
@@ -237,16 +237,17 @@ impl Waits {
             Class::Futex | Class::Futex2Wait | Class::Futex2Wake => {
                 let f = futex(class, args);
                 let (key, _) = self.futex_key(slot, pid, f.private, f.addr);
-                (key, Kind::Futex, None)
+                (key, ObjectKind::Futex, None)
             }
-            Class::Semop => (Key::Semaphore(args[0] as u32), Kind::Semop, None),
+            Class::Semop => (Key::Semaphore(args[0] as u32), ObjectKind::Semop, None),
             Class::MsgReceive | Class::MsgSend => {
-                (Key::MessageQueue(args[0] as u32), Kind::MessageQueue, None)
+                (Key::MessageQueue(args[0] as u32), ObjectKind::MessageQueue, None)
             }
             Class::Fcntl if fcntl(args[1]) != FcntlOp::Lock => return None,
             Class::Flock | Class::Fcntl => {
                 let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
-                let kind = if class == Class::Flock { Kind::Flock } else { Kind::PosixLock };
+                let kind =
+                    if class == Class::Flock { ObjectKind::Flock } else { ObjectKind::PosixLock };
                 (Key::Descriptor { id: d.id, lock: true }, kind, Some(args[0] as u32))
             }
             Class::Read
@@ -268,10 +269,10 @@ impl Waits {
                 }
                 let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
                 let kind = match (class, d.kind) {
-                    (Class::Accept, _) => Kind::Accept,
-                    (Class::Epoll, _) => Kind::Epoll,
-                    (Class::MqReceive | Class::MqSend, _) => Kind::Mqueue,
-                    (Class::Receive | Class::Send | Class::Connect, _) => Kind::Socket,
+                    (Class::Accept, _) => ObjectKind::Accept,
+                    (Class::Epoll, _) => ObjectKind::Epoll,
+                    (Class::MqReceive | Class::MqSend, _) => ObjectKind::Mqueue,
+                    (Class::Receive | Class::Send | Class::Connect, _) => ObjectKind::Socket,
                     (_, kind) => kind,
                 };
                 let object = self.intern(

@@ -1,8 +1,8 @@
 //! Root causes: what a wait was really for, and the trail it leaves for others' waits.
 
-use super::{End, Object, Wait, Waits};
+use super::{Finished, Object, Waits};
 use crate::blame::{Blame, Cause, WaitKey, WaitSum};
-use crate::threads::{Slot, Thread};
+use crate::threads::Slot;
 use holdup_trace::Nanos;
 
 /// Segments of a thread's past that can explain other threads' waits.
@@ -24,24 +24,13 @@ pub(super) struct Segment {
 
 impl Waits {
     /// Share the wait out to its root causes, and leave a trail for those who wait for this thread.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn follow(
-        &mut self,
-        now: Nanos,
-        slot: Slot,
-        wait: Wait,
-        end: End,
-        cause: Cause,
-        nr: Option<u32>,
-        (g, counted): (u128, bool),
-        waker: Option<(&Thread, bool)>,
-        blame: &mut Blame,
-    ) {
+    pub(super) fn follow(&mut self, f: &Finished, blame: &mut Blame) {
+        let Finished { slot, wait, now, end, cause, nr, g, counted, .. } = *f;
         let object = wait.object;
         let mut pieces = std::mem::take(&mut self.pieces);
         pieces.clear();
-        let follows = matches!(cause, Cause::ThreadSync | Cause::KernelService | Cause::KernelLock);
-        if let (Some(w), Some((_, false)), true) = (end.waker, waker, follows) {
+        let follows = f.by_application() && (cause.is_turns() || cause == Cause::KernelLock);
+        if let (Some(w), true) = (end.waker, follows) {
             let lock = self.things[object.0 as usize].is_lock();
             // A waker that never waited itself has no trail.
             let trail =
@@ -58,7 +47,7 @@ impl Waits {
                     Cause::External | Cause::Unknown => !lock,
                 };
                 if root {
-                    if matches!(s.cause, Cause::External | Cause::Unknown) {
+                    if s.cause.is_idle() {
                         self.things[object.0 as usize].followed_idle +=
                             s.to - s.from.max(wait.start);
                     }

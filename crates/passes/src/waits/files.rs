@@ -5,14 +5,14 @@
 //! its parent's descriptors, a program keeps them through `exec` (which are closed then, the trace
 //! does not say).
 
-use super::object::Kind;
+use super::object::ObjectKind;
 use rustc_hash::FxHashMap;
 
 /// An open file description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Descriptor {
     pub(crate) id: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
 }
 
 /// The descriptors of one process.
@@ -46,7 +46,7 @@ impl Table {
     }
 
     /// A call made `fd`.
-    pub(crate) fn open(&mut self, fd: i64, kind: Kind, ids: &mut Ids) {
+    pub(crate) fn open(&mut self, fd: i64, kind: ObjectKind, ids: &mut Ids) {
         if (0..MAX_FD as i64).contains(&fd) && self.open.len() < MAX_OPEN {
             self.version = self.version.wrapping_add(1);
             self.open.insert(fd as u32, Descriptor { id: ids.next(), kind });
@@ -86,7 +86,7 @@ impl Table {
             std::collections::hash_map::Entry::Occupied(e) => Some(*e.get()),
             std::collections::hash_map::Entry::Vacant(_) if full => None,
             std::collections::hash_map::Entry::Vacant(e) => {
-                Some(*e.insert(Descriptor { id: ids.next(), kind: Kind::Descriptor }))
+                Some(*e.insert(Descriptor { id: ids.next(), kind: ObjectKind::Descriptor }))
             }
         }
     }
@@ -99,17 +99,17 @@ mod tests {
     #[test]
     fn a_duplicate_is_the_same_description_and_a_reused_number_is_not() {
         let (mut t, mut ids) = (Table::default(), Ids::default());
-        t.open(3, Kind::Socket, &mut ids);
+        t.open(3, ObjectKind::Socket, &mut ids);
         t.dup(3, 7, &mut ids);
         let first = t.get(7, &mut ids).unwrap();
-        assert_eq!((first.kind, t.get(3, &mut ids)), (Kind::Socket, Some(first)));
+        assert_eq!((first.kind, t.get(3, &mut ids)), (ObjectKind::Socket, Some(first)));
         t.close(3);
-        t.open(3, Kind::File, &mut ids);
+        t.open(3, ObjectKind::File, &mut ids);
         assert_ne!(t.get(3, &mut ids).unwrap().id, first.id);
         assert_eq!(t.get(7, &mut ids), Some(first));
-        t.open(-2, Kind::File, &mut ids);
+        t.open(-2, ObjectKind::File, &mut ids);
         assert_eq!(t.get(u64::MAX, &mut ids), None);
         t.close_range(4, u64::MAX);
-        assert_eq!(t.get(7, &mut ids).unwrap().kind, Kind::Descriptor);
+        assert_eq!(t.get(7, &mut ids).unwrap().kind, ObjectKind::Descriptor);
     }
 }

@@ -32,23 +32,21 @@ mod calls;
 mod chains;
 mod class;
 mod files;
-mod graph;
 mod holders;
+mod lock_times;
 mod object;
-mod path;
+mod objects;
 mod processes;
 mod registry;
-mod tables;
 mod waiting;
 
 pub(crate) use class::Class;
-pub use graph::{Edge, Graph, Node, Root};
-pub use object::Object;
-pub(crate) use object::{FutexUse, Key, Kind, Thing};
-pub use path::{Path, PathRow};
-pub use tables::{Holder, WaitsBy, WaitsRow};
+pub use object::{FutexUse, Object, ObjectKind};
+pub(crate) use object::{Key, Thing};
+pub use objects::{ByThread, ObjectStats};
 
 use crate::blame::{Cause, WaitKey, WaitSum};
+use crate::judge::WaitEnd;
 use crate::options::Detail;
 use crate::threads::Slot;
 use calls::{Cached, Called};
@@ -105,44 +103,55 @@ impl Default for Waiter {
 
 /// One time asleep, kept for [`Detail::Intervals`] only.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Interval {
-    pub(crate) from: Nanos,
-    pub(crate) to: Nanos,
-    /// `Slot::IDLE` if no thread did.
-    pub(crate) waker: Slot,
-    pub(crate) object: Object,
+pub struct Interval {
+    /// Its first moment.
+    pub from: Nanos,
+    /// Its end.
+    pub to: Nanos,
+    /// The thread that ended it, `Slot::IDLE` if none did.
+    pub waker: Slot,
+    /// What it was for.
+    pub object: Object,
 }
 
 /// What one thread did with one object.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HoldSum {
-    pub(crate) holds: u64,
-    pub(crate) hold_ns: Nanos,
+pub struct HoldSum {
+    /// Times it had it.
+    pub holds: u64,
+    /// So long in all.
+    pub hold_ns: Nanos,
     /// Of it: the beginning was not seen.
-    pub(crate) inferred_ns: Nanos,
+    pub inferred_ns: Nanos,
     /// Waiting time of others meanwhile.
-    pub(crate) explained_ns: Nanos,
+    pub explained_ns: Nanos,
 }
 
 /// Waits for one object by or because of one thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PairSum {
-    pub(crate) waits: u64,
-    pub(crate) wait_ns: Nanos,
+pub struct PairSum {
+    /// Waits.
+    pub waits: u64,
+    /// Their time.
+    pub wait_ns: Nanos,
     /// Of the waiting time, the last part of each: since the object was handed over before.
-    pub(crate) span_ns: Nanos,
+    pub span_ns: Nanos,
 }
 
 /// Who waited for whom on what; kept for [`Detail::Edges`] and up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct EdgeKey {
-    pub(crate) waiter: Slot,
-    pub(crate) waker: Option<Slot>,
-    pub(crate) object: Object,
-    pub(crate) cause: Cause,
+pub struct EdgeKey {
+    /// Who waited.
+    pub waiter: Slot,
+    /// Who ended it; `None` if no thread did.
+    pub waker: Option<Slot>,
+    /// On what.
+    pub object: Object,
+    /// What for.
+    pub cause: Cause,
 }
 
-/// How a wait ended.
+/// Who ended a wait, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     /// By this thread.
@@ -151,6 +160,31 @@ pub(crate) struct End {
     pub(crate) direct: bool,
     /// It was on its way to sleep and never slept.
     pub(crate) early: bool,
+}
+
+/// A wait that has ended, judged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    pub(crate) slot: Slot,
+    pub(crate) wait: Wait,
+    pub(crate) now: Nanos,
+    pub(crate) end: End,
+    pub(crate) facts: WaitEnd,
+    /// What the wait alone tells it was for.
+    pub(crate) cause: Cause,
+    /// The system call slept in.
+    pub(crate) nr: Option<u32>,
+    /// The blame integral now.
+    pub(crate) g: u128,
+    /// It took part in sharing idle time.
+    pub(crate) counted: bool,
+}
+
+impl Finished {
+    /// An application thread ended it.
+    pub(crate) fn by_application(&self) -> bool {
+        self.facts.waker.is_some_and(|w| !w.kthread)
+    }
 }
 
 /// The machine.

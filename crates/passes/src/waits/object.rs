@@ -48,79 +48,106 @@ pub(crate) enum Key {
 
 /// What an object is, in the words of the `kind` column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub(crate) enum Kind {
+pub enum ObjectKind {
+    /// What the trace does not tell.
     #[default]
     Other,
+    /// A word of memory.
     Futex,
+    /// A set of System V semaphores.
     Semop,
+    /// A System V message queue.
     MessageQueue,
+    /// A POSIX message queue.
     Mqueue,
+    /// A file locked whole.
     Flock,
+    /// A file locked in parts.
     PosixLock,
+    /// A pipe or terminal that a thread writes to.
     Pipe,
+    /// A socket.
     Socket,
+    /// A listening socket.
     Accept,
+    /// An eventfd.
     Eventfd,
+    /// A timerfd.
     Timerfd,
+    /// A file.
     File,
     /// A descriptor made before the trace began.
     Descriptor,
+    /// An epoll instance.
     Epoll,
+    /// One of several descriptors.
     Poll,
+    /// The end of a child.
     Child,
+    /// Time to pass.
     Timer,
+    /// A signal.
     Signal,
+    /// A device.
     Disk,
+    /// A page of memory.
     PageFault,
+    /// A lock of the kernel itself.
     KernelLock,
 }
 
-impl Kind {
+impl ObjectKind {
     /// As the tables show it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Kind::Other => "other",
-            Kind::Futex => "futex",
-            Kind::Semop => "semop",
-            Kind::MessageQueue => "msgq",
-            Kind::Mqueue => "mqueue",
-            Kind::Flock => "flock",
-            Kind::PosixLock => "posix-lock",
-            Kind::Pipe => "pipe",
-            Kind::Socket => "socket",
-            Kind::Accept => "accept",
-            Kind::Eventfd => "eventfd",
-            Kind::Timerfd => "timerfd",
-            Kind::File => "file",
-            Kind::Descriptor => "fd",
-            Kind::Epoll => "epoll",
-            Kind::Poll => "poll",
-            Kind::Child => "child",
-            Kind::Timer => "timer",
-            Kind::Signal => "signal",
-            Kind::Disk => "disk",
-            Kind::PageFault => "page-fault",
-            Kind::KernelLock => "kernel-lock",
+            ObjectKind::Other => "other",
+            ObjectKind::Futex => "futex",
+            ObjectKind::Semop => "semop",
+            ObjectKind::MessageQueue => "msgq",
+            ObjectKind::Mqueue => "mqueue",
+            ObjectKind::Flock => "flock",
+            ObjectKind::PosixLock => "posix-lock",
+            ObjectKind::Pipe => "pipe",
+            ObjectKind::Socket => "socket",
+            ObjectKind::Accept => "accept",
+            ObjectKind::Eventfd => "eventfd",
+            ObjectKind::Timerfd => "timerfd",
+            ObjectKind::File => "file",
+            ObjectKind::Descriptor => "fd",
+            ObjectKind::Epoll => "epoll",
+            ObjectKind::Poll => "poll",
+            ObjectKind::Child => "child",
+            ObjectKind::Timer => "timer",
+            ObjectKind::Signal => "signal",
+            ObjectKind::Disk => "disk",
+            ObjectKind::PageFault => "page-fault",
+            ObjectKind::KernelLock => "kernel-lock",
         }
     }
 }
 
 /// What a futex word is used for, as far as its operations tell.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum FutexUse {
+pub enum FutexUse {
+    /// A mutex.
     Mutex,
+    /// A mutex with priority inheritance.
     PiMutex,
+    /// A readers-writer lock.
     RwLock,
     /// A condition variable or a POSIX semaphore: waited for and posted.
     Condvar,
+    /// A barrier.
     Barrier,
     /// The end of a thread.
     Join,
+    /// The operations do not tell.
     Unknown,
 }
 
 impl FutexUse {
-    pub(crate) fn name(self) -> &'static str {
+    /// As the tables show it.
+    pub fn name(self) -> &'static str {
         match self {
             FutexUse::Mutex => "mutex",
             FutexUse::PiMutex => "pi-mutex",
@@ -248,7 +275,7 @@ impl Spans {
 /// An object and all that happened to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Thing {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     /// The process it was first met in, by its group.
     pub(crate) group: u32,
     /// The thread that first waited.
@@ -312,20 +339,20 @@ impl Thing {
     /// One thread at a time has it, and gives it back itself.
     pub(crate) fn is_lock(&self) -> bool {
         match self.kind {
-            Kind::Futex => {
+            ObjectKind::Futex => {
                 matches!(self.futex.usage(), FutexUse::Mutex | FutexUse::PiMutex | FutexUse::RwLock)
             }
-            Kind::Semop | Kind::MessageQueue | Kind::Mqueue => {
+            ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => {
                 self.acquired > 0 && self.overlaps * 10 <= self.acquired
             }
-            Kind::Flock | Kind::PosixLock | Kind::KernelLock => true,
+            ObjectKind::Flock | ObjectKind::PosixLock | ObjectKind::KernelLock => true,
             _ => false,
         }
     }
 
     /// All of `o` was this one all along.
     pub(crate) fn merge(&mut self, o: &Thing) {
-        if self.kind == Kind::Descriptor || self.kind == Kind::Other {
+        if self.kind == ObjectKind::Descriptor || self.kind == ObjectKind::Other {
             self.kind = o.kind;
         }
         self.first = self.first.or(o.first);

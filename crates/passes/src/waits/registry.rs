@@ -1,6 +1,6 @@
 //! Which objects there are, and what they turned out to be.
 
-use super::{FutexUse, Key, Kind, Object, Thing, Waits};
+use super::{FutexUse, Key, Object, ObjectKind, Thing, Waits};
 
 /// Objects beyond this many share one row; a server opens a descriptor per connection.
 pub(crate) const MAX_OBJECTS: usize = 1 << 18;
@@ -18,7 +18,13 @@ impl Waits {
         &mut self.things[object.0 as usize]
     }
 
-    pub(super) fn intern(&mut self, key: Key, kind: Kind, group: u32, fd: Option<u32>) -> Object {
+    pub(super) fn intern(
+        &mut self,
+        key: Key,
+        kind: ObjectKind,
+        group: u32,
+        fd: Option<u32>,
+    ) -> Object {
         if let Some(&o) = self.index.get(&key) {
             return self.find(o);
         }

@@ -1,7 +1,7 @@
 //! A thread goes to sleep and is woken.
 
 use super::class::{FutexOp, futex};
-use super::{Class, EdgeKey, End, Interval, Key, Kind, Object, Wait, Waits};
+use super::{Class, EdgeKey, End, Finished, Interval, Key, Object, ObjectKind, Wait, Waits};
 use crate::blame::{Blame, Cause, WaitKey, WaitSum};
 use crate::options::Detail;
 use crate::threads::{Slot, Thread};
@@ -23,18 +23,20 @@ impl Waits {
             return match t.uninterruptible {
                 _ if t.contending > 0 => self.intern(
                     Key::KernelLock { addr: lock, nr: 0 },
-                    Kind::KernelLock,
+                    ObjectKind::KernelLock,
                     group,
                     None,
                 ),
-                true => self.intern(Key::Fault { group }, Kind::PageFault, group, None),
-                false => self.intern(Key::Call { group, nr: u32::MAX }, Kind::Other, group, None),
+                true => self.intern(Key::Fault { group }, ObjectKind::PageFault, group, None),
+                false => {
+                    self.intern(Key::Call { group, nr: u32::MAX }, ObjectKind::Other, group, None)
+                }
             };
         };
         if t.contending > 0 {
             return self.intern(
                 Key::KernelLock { addr: lock, nr: 0 },
-                Kind::KernelLock,
+                ObjectKind::KernelLock,
                 group,
                 None,
             );
@@ -59,21 +61,21 @@ impl Waits {
             }
         }
         let sort = match kind {
-            Some(WaitKind::ThreadSync) => Kind::Futex,
-            Some(WaitKind::Semaphore) => Kind::Semop,
-            Some(WaitKind::Timer) => Kind::Timer,
-            Some(WaitKind::Child) => Kind::Child,
-            Some(WaitKind::Poll) => Kind::Poll,
-            Some(WaitKind::Signal) => Kind::Signal,
+            Some(WaitKind::ThreadSync) => ObjectKind::Futex,
+            Some(WaitKind::Semaphore) => ObjectKind::Semop,
+            Some(WaitKind::Timer) => ObjectKind::Timer,
+            Some(WaitKind::Child) => ObjectKind::Child,
+            Some(WaitKind::Poll) => ObjectKind::Poll,
+            Some(WaitKind::Signal) => ObjectKind::Signal,
             _ if t.uninterruptible => {
                 return self.intern(
                     Key::KernelLock { addr: 0, nr: call.nr },
-                    Kind::KernelLock,
+                    ObjectKind::KernelLock,
                     group,
                     None,
                 );
             }
-            _ => Kind::Other,
+            _ => ObjectKind::Other,
         };
         self.intern(Key::Call { group, nr: call.nr }, sort, group, None)
     }
@@ -97,35 +99,22 @@ impl Waits {
         Some(wait)
     }
 
-    /// It ended: whatever follows from that. `cause` is what the wait alone tells, `g` the blame
-    /// integral now, `counted` whether it took part in sharing idle time.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn ends(
-        &mut self,
-        now: Nanos,
-        slot: Slot,
-        wait: Wait,
-        end: End,
-        cause: Cause,
-        nr: Option<u32>,
-        (g, counted): (u128, bool),
-        waker: Option<(&Thread, bool)>,
-        uninterruptible: bool,
-        blame: &mut Blame,
-    ) {
+    /// It ended, perhaps by `waker`: whatever follows from that.
+    pub(crate) fn ends(&mut self, f: &Finished, waker: Option<&Thread>, blame: &mut Blame) {
+        let Finished { slot, wait, now, end, cause, .. } = *f;
         let mut object = wait.object;
         self.thing(object).wait_ends(now);
         let span = now - wait.start;
-        if let (Some(w), Some((thread, false))) = (end.waker, waker) {
+        if let (Some(w), Some(thread), true) = (end.waker, waker, f.by_application()) {
             object = self.woken_by(now, object, end, w, thread);
         }
         if !end.early {
             let thing = self.thing(object);
             thing.spans.add(span);
             match cause {
-                Cause::External | Cause::Unknown => thing.idle_wait += span,
+                cause if cause.is_idle() => thing.idle_wait += span,
                 Cause::Io => thing.device_wait += span,
-                Cause::KernelLock if uninterruptible => thing.lock_wait += span,
+                Cause::KernelLock if f.facts.sleep.uninterruptible => thing.lock_wait += span,
                 _ => {}
             }
             let last = thing.last_release.max(wait.start).min(now);
@@ -142,7 +131,7 @@ impl Waits {
             let detail = self.detail;
             let w = self.waiter(slot);
             match cause {
-                Cause::External | Cause::Unknown => w.idle_ns += span,
+                cause if cause.is_idle() => w.idle_ns += span,
                 _ if is_lock => w.lock_wait_ns += span,
                 _ => {}
             }
@@ -156,7 +145,7 @@ impl Waits {
                 w.intervals.push(interval);
             }
             if self.detail >= Detail::Edges {
-                let share = if counted { g - wait.mark } else { 0 };
+                let share = if f.counted { f.g - wait.mark } else { 0 };
                 let edge = self
                     .edges
                     .entry(EdgeKey { waiter: slot, waker: end.waker, object, cause })
@@ -164,7 +153,7 @@ impl Waits {
                 edge.add(&WaitSum { waits: 1, wait_ns: span, share });
             }
         }
-        self.follow(now, slot, Wait { object, ..wait }, end, cause, nr, (g, counted), waker, blame);
+        self.follow(&Finished { wait: Wait { object, ..wait }, ..*f }, blame);
     }
 
     /// A thread was asleep since before its first event, nobody knows for what: idle.
@@ -199,14 +188,14 @@ impl Waits {
         let (class, args) = (state.class, state.args);
         let kind = self.things[object.0 as usize].kind;
         let same = match kind {
-            Kind::Semop => class == Class::Semop,
-            Kind::MessageQueue => matches!(class, Class::MsgReceive | Class::MsgSend),
-            Kind::Mqueue => matches!(class, Class::MqReceive | Class::MqSend),
-            Kind::Flock => class == Class::Flock,
-            Kind::PosixLock => class == Class::Fcntl,
-            Kind::Pipe | Kind::Descriptor => end.direct && class.is_stream(),
+            ObjectKind::Semop => class == Class::Semop,
+            ObjectKind::MessageQueue => matches!(class, Class::MsgReceive | Class::MsgSend),
+            ObjectKind::Mqueue => matches!(class, Class::MqReceive | Class::MqSend),
+            ObjectKind::Flock => class == Class::Flock,
+            ObjectKind::PosixLock => class == Class::Fcntl,
+            ObjectKind::Pipe | ObjectKind::Descriptor => end.direct && class.is_stream(),
             // Private words of one process may differ: a waiter was moved from one to the other.
-            Kind::Futex => matches!(class, Class::Futex | Class::Futex2Wake),
+            ObjectKind::Futex => matches!(class, Class::Futex | Class::Futex2Wake),
             _ => false,
         };
         if !same {
@@ -214,7 +203,7 @@ impl Waits {
         }
         let Some(theirs) = self.called_on(w, thread.pid, class, &args) else { return object };
         match kind {
-            Kind::Futex => {
+            ObjectKind::Futex => {
                 let space = |key: &Key| {
                     if let Key::Futex { space, shared, .. } = key {
                         Some((*space, *shared))
@@ -237,14 +226,17 @@ impl Waits {
                 }
                 return object;
             }
-            Kind::Pipe | Kind::Descriptor => {
+            ObjectKind::Pipe | ObjectKind::Descriptor => {
                 // A file is no pipe, whoever reads it meanwhile.
-                if !matches!(self.things[theirs.0 as usize].kind, Kind::Pipe | Kind::Descriptor) {
+                if !matches!(
+                    self.things[theirs.0 as usize].kind,
+                    ObjectKind::Pipe | ObjectKind::Descriptor
+                ) {
                     return object;
                 }
                 object = self.unite(object, theirs);
                 let thing = self.thing(object);
-                thing.kind = Kind::Pipe;
+                thing.kind = ObjectKind::Pipe;
                 thing.piped += 1;
                 thing.last_release = thing.last_release.min(now);
                 return object;
@@ -269,7 +261,7 @@ impl Waits {
         // waking up.
         let turns = match key.cause {
             Cause::ThreadSync | Cause::KernelLock => true,
-            Cause::KernelService => self.things[key.object.0 as usize].kind != Kind::Socket,
+            Cause::KernelService => self.things[key.object.0 as usize].kind != ObjectKind::Socket,
             _ => false,
         };
         turns.then_some(key)

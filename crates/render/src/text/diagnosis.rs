@@ -6,7 +6,6 @@ use super::units::duration;
 use super::{Page, TextOptions, ledger};
 use crate::report::TraceHead;
 use holdup_diagnose::{Class, Diagnosis, Evidence, Finding};
-use holdup_passes::Ledger;
 use std::io::{self, Write};
 
 /// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows
@@ -70,14 +69,8 @@ pub(crate) fn write(
         }
     }
 
-    let big: Vec<_> = d.ledger.nodes.iter().filter(|n| n.pct >= SHOWN_PCT).cloned().collect();
-    ledger::write(
-        &Ledger { capacity_ns: d.ledger.capacity_ns, nodes: big },
-        trace,
-        page,
-        options,
-        out,
-    )?;
+    let big: Vec<_> = d.ledger.nodes().into_iter().filter(|n| n.pct >= SHOWN_PCT).collect();
+    ledger::write((d.ledger.capacity_ns, &big), trace, page, options, out)?;
 
     for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
         write_finding(f, d.verdict.class, page, options, width, out)?;

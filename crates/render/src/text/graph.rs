@@ -4,7 +4,7 @@ use super::escape::escape;
 use super::units::duration;
 use super::{Page, TextOptions};
 use crate::report::GraphBody;
-use holdup_passes::{Edge, Graph};
+use holdup_attribution::{Edge, Graph};
 use std::collections::HashMap;
 use std::io::{self, Write};
 

@@ -4,14 +4,14 @@ use super::escape::{escape, width};
 use super::units::{Scale, duration};
 use super::{Page, TextOptions};
 use crate::report::TraceHead;
-use holdup_passes::{Ledger, LedgerNode};
+use holdup_attribution::LedgerNode;
 use std::io::{self, Write};
 
 const BAR: usize = 20;
 
-/// Write the tree.
+/// Write the tree of these nodes, which may be a choice of all.
 pub(crate) fn write(
-    ledger: &Ledger,
+    (capacity_ns, nodes): (u64, &[LedgerNode]),
     trace: &TraceHead,
     page: &Page,
     options: &TextOptions,
@@ -20,17 +20,16 @@ pub(crate) fn write(
     let paint = options.paint();
     page.separate(out)?;
     writeln!(out, "{}", paint.title("Capacity ledger: where every CPU-second went"))?;
-    let scale = Scale::of(ledger.capacity_ns);
+    let scale = Scale::of(capacity_ns);
     let capacity = format!(
         "capacity = {} x {}",
         super::units::count(trace.cpus.into(), "CPU", "CPUs"),
         duration(trace.wall_ns)
     );
-    let mut lines =
-        vec![(capacity, ledger.capacity_ns, if ledger.capacity_ns > 0 { 100.0 } else { 0.0 })];
-    for (i, node) in ledger.nodes.iter().enumerate() {
-        let name = node.path.rsplit('/').next().unwrap_or(&node.path);
-        lines.push((format!("{}{}", branches(&ledger.nodes, i), escape(name)), node.ns, node.pct));
+    let mut lines = vec![(capacity, capacity_ns, if capacity_ns > 0 { 100.0 } else { 0.0 })];
+    for (i, node) in nodes.iter().enumerate() {
+        let name = node.path.rsplit('/').next().unwrap_or(node.path);
+        lines.push((format!("{}{}", branches(nodes, i), escape(name)), node.ns, node.pct));
     }
     let names = lines.iter().map(|l| width(&l.0)).max().unwrap_or(0);
     let times = lines.iter().map(|l| scale.show(l.1).len()).max().unwrap_or(0);
@@ -52,7 +51,7 @@ pub(crate) fn write(
 /// The lines that lead to node `i`: nodes are in pre-order, so a node has a later sibling if one
 /// with the same parent follows.
 fn branches(nodes: &[LedgerNode], i: usize) -> String {
-    let path = &nodes[i].path;
+    let path = nodes[i].path;
     let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).collect();
     let mut out = String::new();
     for (depth, &end) in ends.iter().enumerate() {

@@ -79,7 +79,9 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
     }
     match &report.body {
         Body::Table(table) => write_table(table, &page, options, out),
-        Body::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
+        Body::Ledger(ledger) => {
+            ledger::write((ledger.capacity_ns, &ledger.nodes()), trace, &page, options, out)
+        }
         Body::Diagnosis(d) => diagnosis::write(d, trace, &page, options, out),
         Body::Guide(walk) => guide::write(walk, trace, &page, options, out),
         Body::Path(path) => {
@@ -97,7 +99,9 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Info(info) => info::write(info, trace, &page, options, out),
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {
             Section::Table(table) => write_table(table, &page, options, out),
-            Section::Ledger(ledger) => ledger::write(ledger, trace, &page, options, out),
+            Section::Ledger(ledger) => {
+                ledger::write((ledger.capacity_ns, &ledger.nodes()), trace, &page, options, out)
+            }
         }),
     }
 }

@@ -1,10 +1,8 @@
 //! Who waits for whom: threads as nodes, waits as edges, knots, and the root causes.
 
-use super::Object;
-use crate::analysis::Analysis;
-use crate::blame::{Cause, WaitSum};
-use crate::rows::percent;
-use crate::threads::Slot;
+use crate::Attribution;
+use crate::leaf::Leaf;
+use holdup_passes::{Object, Slot, WaitSum, percent};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +45,7 @@ pub struct Edge {
 /// Where chains of waits end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Root {
-    /// Leaf of the ledger.
+    /// Leaf of the ledger, the last part of its path.
     pub cause: &'static str,
     /// Kind of the object.
     pub kind: &'static str,
@@ -76,20 +74,18 @@ pub struct Graph {
 /// An edge below this part of its waiter's time does not tie a knot, in per cent.
 const KNOT_PCT: u64 = 1;
 
-impl Analysis {
-    /// Who waits for whom; needs [`crate::Detail::Edges`].
+impl Attribution<'_> {
+    /// Who waits for whom; needs [`holdup_passes::Detail::Edges`].
     pub fn graph(&self) -> Graph {
-        let machine = &self.engine.waits;
+        let a = self.analysis;
         let names = self.object_names();
         let mut edges: BTreeMap<(Slot, Option<Slot>, Object), WaitSum> = BTreeMap::new();
         let mut waiting: BTreeMap<Slot, u64> = BTreeMap::new();
-        for (key, sum) in &machine.edges {
-            if matches!(key.cause, Cause::External | Cause::Unknown)
-                || !self.wanted(self.thread(key.waiter))
-            {
+        for (key, sum) in a.edges() {
+            if key.cause.is_idle() || !a.wanted(a.thread(key.waiter)) {
                 continue;
             }
-            edges.entry((key.waiter, key.waker, machine.find(key.object))).or_default().add(sum);
+            edges.entry((key.waiter, key.waker, a.final_object(key.object))).or_default().add(sum);
             *waiting.entry(key.waiter).or_default() += sum.wait_ns;
         }
         let slots: BTreeSet<Slot> = edges.keys().flat_map(|e| [Some(e.0), e.1]).flatten().collect();
@@ -116,7 +112,7 @@ impl Analysis {
             .enumerate()
             .flat_map(|(i, k)| k.iter().map(move |&s| (s, i as u32 + 1)))
             .collect();
-        let tid = |s: Slot| self.thread(s).tid.0;
+        let tid = |s: Slot| a.thread(s).tid.0;
         let mut list: Vec<Edge> = edges
             .iter()
             .map(|(&(waiter, waker, object), sum)| {
@@ -140,11 +136,11 @@ impl Analysis {
         let mut nodes: Vec<Node> = order
             .iter()
             .map(|&s| {
-                let t = self.thread(s);
+                let t = a.thread(s);
                 Node {
                     tid: t.tid.0,
-                    pid: self.pid(t),
-                    comm: self.comm(t),
+                    pid: a.pid(t),
+                    comm: a.comm(t),
                     running_ns: t.running_ns,
                     waiting_ns: time(s),
                     knot: knot_of.get(&s).copied(),
@@ -152,22 +148,21 @@ impl Analysis {
             })
             .collect();
         nodes.sort_by(|a, b| (a.tid, &a.comm).cmp(&(b.tid, &b.comm)));
-        let idle = self.idle_ns();
-        let mut roots: BTreeMap<(&'static str, Object), WaitSum> = BTreeMap::new();
-        let waits = self.wait_rows();
-        let awaited = self.awaited(&waits);
-        for r in &waits {
-            roots.entry((self.leaf(r, &awaited), machine.find(r.object))).or_default().add(&r.sum);
+        let idle = a.idle_ns();
+        let mut roots: BTreeMap<(Leaf, Object), WaitSum> = BTreeMap::new();
+        for w in &self.waits {
+            let object = a.final_object(w.row.object);
+            roots.entry((w.leaf, object)).or_default().add(&w.row.sum);
         }
         let mut roots: Vec<Root> = roots
             .into_iter()
             .filter(|(_, sum)| sum.share_ns() > 0)
-            .map(|((cause, object), sum)| {
+            .map(|((leaf, object), sum)| {
                 let (kind, _, label) =
                     names.get(&object).cloned().unwrap_or(("other", None, String::new()));
                 let ns = sum.share_ns();
                 Root {
-                    cause,
+                    cause: leaf.name(),
                     kind,
                     object: label,
                     idle_blamed_ns: ns,

@@ -12,10 +12,8 @@
 //! and so on; what no thread ended stays a wait. The moments another thread fills are charged to
 //! the object of the innermost wait they stand in for.
 
-use super::{Interval, Object};
-use crate::analysis::Analysis;
-use crate::rows::percent;
-use crate::threads::{Slot, Thread};
+use crate::Attribution;
+use holdup_passes::{Analysis, Interval, Object, Slot, Thread, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -76,24 +74,23 @@ struct Task {
     depth: usize,
 }
 
-impl Analysis {
+impl Attribution<'_> {
     /// The critical path of the thread with this id, or of the one that works and waits most;
-    /// needs [`crate::Detail::Intervals`]. `None` if there is no such thread.
+    /// needs [`holdup_passes::Detail::Intervals`]. `None` if there is no such thread.
     pub fn path(&self, tid: Option<u32>) -> Option<Path> {
+        let a = self.analysis;
         let (slot, t) = match tid {
             // A number used twice: the thread that lived longer.
-            Some(tid) => self
-                .engine
-                .threads
-                .iter()
+            Some(tid) => a
+                .all_threads()
                 .filter(|(_, t)| t.tid.0 == tid)
-                .max_by_key(|(s, t)| (self.life_ns(t), *s))?,
-            None => self
+                .max_by_key(|(s, t)| (a.life_ns(t), *s))?,
+            None => a
                 .threads()
                 .filter(|(_, t)| !t.is_kthread())
-                .max_by_key(|(s, t)| (self.effort(*s, t), std::cmp::Reverse(*s)))?,
+                .max_by_key(|(s, t)| (effort(a, *s, t), std::cmp::Reverse(*s)))?,
         };
-        let (from, to) = (t.born.max(self.start), t.died.unwrap_or(self.end));
+        let (from, to) = (t.born.max(a.start), t.died.unwrap_or(a.end));
         let mut parts: BTreeMap<Part, (u64, Nanos, Nanos)> = BTreeMap::new();
         let mut add = |slot: Slot, runs: bool, through: Option<Object>, ns: Nanos| {
             if ns > 0 {
@@ -103,7 +100,7 @@ impl Analysis {
         };
         let mut work = vec![Task { slot, from, to, through: None, depth: 0 }];
         while let Some(task) = work.pop() {
-            let all = self.engine.waits.intervals(task.slot);
+            let all = a.sleeps(task.slot);
             let mut at = task.from;
             let first = all.partition_point(|i| i.to <= task.from);
             for i in all[first..].iter().take_while(|i| i.from < task.to) {
@@ -111,10 +108,10 @@ impl Analysis {
                 let (from, to) = (from.max(task.from), to.min(task.to));
                 add(task.slot, true, task.through, from.saturating_sub(at));
                 at = at.max(to);
-                let object = self.engine.waits.find(object);
+                let object = a.final_object(object);
                 // Woken later than the stretch ends: the waker's doings until then are not known to
                 // matter.
-                if waker == Slot::IDLE || task.depth >= DEPTH || self.thread(waker).is_kthread() {
+                if waker == Slot::IDLE || task.depth >= DEPTH || a.thread(waker).is_kthread() {
                     add(task.slot, false, Some(object), to - from);
                 } else {
                     work.push(Task {
@@ -133,14 +130,14 @@ impl Analysis {
         let mut rows: Vec<PathRow> = parts
             .into_iter()
             .map(|((slot, runs, through), (pieces, ns, max_ns))| {
-                let t = self.thread(slot);
+                let t = a.thread(slot);
                 let (kind, usage, object) =
                     through.and_then(|o| names.get(&o).cloned()).unwrap_or_default();
                 PathRow {
                     state: if runs { "run" } else { "wait" },
                     tid: t.tid.0,
-                    pid: self.pid(t),
-                    comm: self.comm(t),
+                    pid: a.pid(t),
+                    comm: a.comm(t),
                     kind,
                     usage,
                     object,
@@ -154,13 +151,12 @@ impl Analysis {
         rows.sort_by(|a, b| {
             (b.total_ns, a.tid, a.state, &a.object).cmp(&(a.total_ns, b.tid, b.state, &b.object))
         });
-        Some(Path { tid: t.tid.0, comm: self.comm(t), total_ns, rows })
+        Some(Path { tid: t.tid.0, comm: a.comm(t), total_ns, rows })
     }
+}
 
-    /// Time a thread ran, was ready, or waited for what is not idle.
-    fn effort(&self, slot: Slot, t: &Thread) -> Nanos {
-        let (idle, _) = self.engine.waits.thread_waits(slot);
-        let asleep: Nanos = self.engine.waits.intervals(slot).iter().map(|i| i.to - i.from).sum();
-        t.running_ns + t.woken_ns + t.preempted_ns + asleep.saturating_sub(idle)
-    }
+/// Time a thread ran, was ready, or waited for what is not idle.
+fn effort(a: &Analysis, slot: Slot, t: &Thread) -> Nanos {
+    let asleep: Nanos = a.sleeps(slot).iter().map(|i| i.to - i.from).sum();
+    t.running_ns + t.woken_ns + t.preempted_ns + asleep.saturating_sub(a.idle_wait_ns(slot))
 }

@@ -1,0 +1,108 @@
+//! What the passes measured, judged: once, and here alone.
+//!
+//! ```text
+//!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
+//!  (measured)   (judged)      ├─ server     the one thread that most waiting is for
+//!                             ├─ objects    whether waiting for them costs anything, and why
+//!                             ├─ contended  what calls cost because others were in the kernel
+//!                             └─ ledger     where every CPU-second went
+//! ```
+//!
+//! Tables, ledger, rules and guide read these values, so no two of them can disagree. What has to
+//! be decided while the pass runs is decided by [`JUDGE`] ([`wait`]).
+//!
+//! Every number that decides is a registered [`Threshold`] ([`threshold`]).
+
+pub mod call;
+pub mod graph;
+pub mod leaf;
+pub mod ledger;
+pub mod object;
+pub mod path;
+pub mod server;
+pub mod table;
+pub mod threshold;
+pub mod wait;
+
+pub use call::Contended;
+pub use graph::{Edge, Graph, Node, Root};
+pub use leaf::{Leaf, Total};
+pub use ledger::{Ledger, LedgerNode};
+pub use object::{JudgedObject, WaitRule};
+pub use path::{Path, PathRow};
+pub use server::Server;
+pub use table::{Holder, WaitsBy, WaitsRow};
+pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
+pub use wait::{JUDGE, Wait};
+
+use holdup_passes::{Analysis, Group, Object, Options, SyscallRow};
+use holdup_trace::{Reader, Result};
+use std::collections::BTreeMap;
+
+/// Read the whole trace once, with the judge of this crate.
+///
+/// # Errors
+/// Those of [`holdup_passes::analyze`].
+pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
+    holdup_passes::analyze(reader, options, &JUDGE)
+}
+
+/// The limits that this crate holds figures against.
+pub const THRESHOLDS: &[&[Threshold]] = &[server::THRESHOLDS, object::THRESHOLDS, call::THRESHOLDS];
+
+/// Of them, those that say what calls cost because of others.
+pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
+
+/// An analysis, judged.
+pub struct Attribution<'a> {
+    /// What was measured.
+    pub analysis: &'a Analysis,
+    /// The limits in force.
+    pub thresholds: Thresholds,
+    /// System calls of the whole system, most elapsed time first.
+    pub calls: Vec<SyscallRow>,
+    /// Every wait that may explain idle CPUs, by cause, call, waker and object.
+    pub waits: Vec<Wait>,
+    /// The one thread that all wait for, if there is one.
+    pub server: Option<Server>,
+    /// What threads waited for.
+    pub objects: BTreeMap<Object, JudgedObject>,
+    /// How much longer application code takes on average than undisturbed, 1 or more.
+    pub stretch: f64,
+    /// System calls that cost more because of others in the kernel, most lost time first.
+    pub contended: Vec<Contended>,
+    /// Where every CPU-second went.
+    pub ledger: Ledger,
+}
+
+impl<'a> From<&'a Analysis> for Attribution<'a> {
+    /// Judge by the default limits.
+    fn from(analysis: &'a Analysis) -> Attribution<'a> {
+        Attribution::new(analysis, &Thresholds::default())
+    }
+}
+
+impl<'a> Attribution<'a> {
+    /// Judge.
+    pub fn new(analysis: &'a Analysis, thresholds: &Thresholds) -> Attribution<'a> {
+        let mut calls = analysis.syscalls(Group::System);
+        calls.sort_by(|a, b| {
+            (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr))
+        });
+        let (rows, ended_by) = (analysis.wait_rows(), analysis.ended_by());
+        let server = server::server(analysis, &rows, thresholds);
+        let waits = wait::judge(analysis, rows, server, &ended_by, thresholds);
+        let stretch = call::stretch(analysis, &calls, thresholds);
+        Attribution {
+            objects: object::judge(analysis, server, &ended_by, thresholds),
+            contended: call::contended(analysis, &calls, &waits, stretch, thresholds),
+            ledger: ledger::of(analysis, &waits),
+            analysis,
+            thresholds: thresholds.clone(),
+            calls,
+            waits,
+            server,
+            stretch,
+        }
+    }
+}

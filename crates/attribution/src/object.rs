@@ -1,0 +1,198 @@
+//! Whether waiting for an object costs anything, and why.
+
+use crate::server::Server;
+use crate::threshold::Thresholds;
+use crate::thresholds;
+use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot};
+use holdup_trace::Nanos;
+use std::collections::BTreeMap;
+
+thresholds! {
+    IDLE = "waits.idle_pct", 75.0, "% of the waiting time for an object",
+        meaning: "ended by nobody (time-out, signal, device), or by threads that were idle themselves \
+                  meanwhile: with more than this the waits for the object cost nothing",
+        source: "an empty worker pool waits for work nearly all the time; a lock that is fought for \
+                 now and then times out hardly ever";
+}
+
+/// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum WaitRule {
+    /// One thread at a time has it and gives it back itself.
+    LockTurns,
+    /// Handed from thread to thread.
+    HandoverTurns,
+    /// Others wait for one busy thread.
+    OneServer,
+    /// Others wait for whoever comes last.
+    BarrierImbalance,
+    /// A lock of the kernel.
+    KernelLock,
+    /// A device.
+    IoDevice,
+    /// A page that a device has to bring.
+    IoPaging,
+    /// Time to pass.
+    IdleTimer,
+    /// A child's end.
+    IdleChild,
+    /// A thread's end.
+    IdleJoin,
+    /// A signal.
+    IdleSignal,
+    /// One of several descriptors.
+    IdlePoll,
+    /// A client.
+    IdleAccept,
+    /// A lock, but mostly waited for until a time-out.
+    IdleTimeout,
+    /// Nobody had anything to hand over.
+    IdleNoWork,
+    /// The trace does not show the call.
+    #[default]
+    IdleUnknown,
+}
+
+impl WaitRule {
+    /// Its stable id, as the `rule` column has it.
+    pub fn id(self) -> &'static str {
+        match self {
+            WaitRule::LockTurns => "lock-turns",
+            WaitRule::HandoverTurns => "handover-turns",
+            WaitRule::OneServer => "one-server",
+            WaitRule::BarrierImbalance => "barrier-imbalance",
+            WaitRule::KernelLock => "kernel-lock",
+            WaitRule::IoDevice => "io-device",
+            WaitRule::IoPaging => "io-paging",
+            WaitRule::IdleTimer => "idle-timer",
+            WaitRule::IdleChild => "idle-child",
+            WaitRule::IdleJoin => "idle-join",
+            WaitRule::IdleSignal => "idle-signal",
+            WaitRule::IdlePoll => "idle-poll",
+            WaitRule::IdleAccept => "idle-accept",
+            WaitRule::IdleTimeout => "idle-timeout",
+            WaitRule::IdleNoWork => "idle-no-work",
+            WaitRule::IdleUnknown => "idle-unknown",
+        }
+    }
+
+    /// The waits cost something.
+    pub fn is_harmful(self) -> bool {
+        match self {
+            WaitRule::LockTurns
+            | WaitRule::HandoverTurns
+            | WaitRule::OneServer
+            | WaitRule::BarrierImbalance
+            | WaitRule::KernelLock
+            | WaitRule::IoDevice
+            | WaitRule::IoPaging => true,
+            WaitRule::IdleTimer
+            | WaitRule::IdleChild
+            | WaitRule::IdleJoin
+            | WaitRule::IdleSignal
+            | WaitRule::IdlePoll
+            | WaitRule::IdleAccept
+            | WaitRule::IdleTimeout
+            | WaitRule::IdleNoWork
+            | WaitRule::IdleUnknown => false,
+        }
+    }
+}
+
+/// An object that threads waited for, judged.
+#[derive(Clone, Copy, Debug)]
+pub struct JudgedObject {
+    /// What was measured.
+    pub stats: ObjectStats,
+    /// What it is, by what the waits for it turned out to be for: a file whose waits were for the
+    /// device is the disk.
+    pub kind: ObjectKind,
+    /// The thread that ended most of the waiting time, and that time.
+    pub top_waker: Option<(Slot, Nanos)>,
+    /// Why it counts as harmful or idle.
+    pub rule: WaitRule,
+}
+
+/// The thread with most waiting time.
+pub(crate) fn top_waker(ended_by: &BTreeMap<Slot, Nanos>) -> Option<(Slot, Nanos)> {
+    ended_by.iter().max_by_key(|(s, ns)| (**ns, std::cmp::Reverse(**s))).map(|(&s, &ns)| (s, ns))
+}
+
+/// Judge every object.
+pub(crate) fn judge(
+    analysis: &Analysis,
+    server: Option<Server>,
+    ended_by: &ByThread<PairSum>,
+    thresholds: &Thresholds,
+) -> BTreeMap<Object, JudgedObject> {
+    analysis
+        .objects()
+        .map(|stats| {
+            let wakers = ended_by.get(&stats.object).into_iter().flatten();
+            let wakers = wakers.map(|(&slot, pair)| (slot, pair.wait_ns)).collect();
+            let mut object = JudgedObject {
+                stats,
+                kind: kind(&stats),
+                top_waker: top_waker(&wakers),
+                rule: WaitRule::default(),
+            };
+            object.rule = object.rule_if_ended_by(object.top_waker, server, thresholds);
+            (stats.object, object)
+        })
+        .collect()
+}
+
+/// What it is, by what more than half of the waiting time was for.
+fn kind(stats: &ObjectStats) -> ObjectKind {
+    let mostly = |part: Nanos| part * 2 > stats.wait_ns;
+    match stats.kind {
+        ObjectKind::File | ObjectKind::Descriptor | ObjectKind::KernelLock | ObjectKind::Pipe
+            if mostly(stats.device_ns) =>
+        {
+            ObjectKind::Disk
+        }
+        ObjectKind::File | ObjectKind::Descriptor if mostly(stats.lock_ns) => {
+            ObjectKind::KernelLock
+        }
+        kind => kind,
+    }
+}
+
+impl JudgedObject {
+    /// Does waiting for it cost anything, and why; `top` ended most of it.
+    pub(crate) fn rule_if_ended_by(
+        &self,
+        top: Option<(Slot, Nanos)>,
+        server: Option<Server>,
+        thresholds: &Thresholds,
+    ) -> WaitRule {
+        let o = &self.stats;
+        let nearly_all =
+            |part: Nanos| part as f64 * 100.0 > o.wait_ns as f64 * thresholds.get(&IDLE);
+        let idle = nearly_all(o.idle_ns);
+        match self.kind {
+            ObjectKind::Timer | ObjectKind::Timerfd => WaitRule::IdleTimer,
+            ObjectKind::Child => WaitRule::IdleChild,
+            ObjectKind::Signal => WaitRule::IdleSignal,
+            ObjectKind::Poll | ObjectKind::Epoll => WaitRule::IdlePoll,
+            ObjectKind::Accept => WaitRule::IdleAccept,
+            ObjectKind::Disk => WaitRule::IoDevice,
+            ObjectKind::PageFault if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,
+            ObjectKind::PageFault => WaitRule::IoPaging,
+            ObjectKind::KernelLock => WaitRule::KernelLock,
+            _ if o.usage == Some(FutexUse::Join) => WaitRule::IdleJoin,
+            _ if idle && o.is_lock => WaitRule::IdleTimeout,
+            _ if idle => WaitRule::IdleNoWork,
+            _ if o.usage == Some(FutexUse::Barrier) => WaitRule::BarrierImbalance,
+            _ if server.is_some() && top.map(|t| t.0) == server.map(|s| s.slot) => {
+                WaitRule::OneServer
+            }
+            _ if o.is_lock => WaitRule::LockTurns,
+            // Nearly all the wakers' own time went into waiting for input: they had nothing to
+            // give.
+            _ if nearly_all(o.followed_idle_ns) => WaitRule::IdleNoWork,
+            ObjectKind::Other => WaitRule::IdleUnknown,
+            _ => WaitRule::HandoverTurns,
+        }
+    }
+}

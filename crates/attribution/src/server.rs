@@ -1,0 +1,207 @@
+//! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
+
+use crate::leaf::Leaf;
+use crate::threshold::Thresholds;
+use crate::thresholds;
+use holdup_passes::{
+    Analysis, ByThread, Cause, FutexUse, Object, ObjectKind, PairSum, Slot, Thread, WaitRow,
+};
+use holdup_syscalls::wait_kind;
+use holdup_trace::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+thresholds! {
+    SERVER_LIFE = "server.life_pct", 40.0, "% of the wall time",
+        meaning: "a thread must exist for this part of it to be judged by its life",
+        source: "recordings start before the work does";
+    pub SERVER_BUSY = "server.busy_pct", 60.0, "% of its life",
+        meaning: "running or ready for this part of it, a thread is busy enough to be a server that \
+                  others wait for",
+        source: "the server of AIX case 4 ran 95 % of one CPU, one on a machine that was taken away \
+                 from it now and then 65 %; a lock's holder among N equal workers runs about 100/N %";
+    pub SERVER_ENDS = "server.ends_pct", 80.0, "% of the waiting time",
+        meaning: "all waiting for threads and services, of which the server must have ended this part",
+        source: "servers of the labelled corpus end 98 % and more; two workers that hand a turn to \
+                 each other end half each, up to two thirds";
+    pub LAST_ENDS = "server.last_pct", 60.0, "% of the waiting time at barriers",
+        meaning: "the thread that ended this part, as the last to arrive, is named as the server",
+        source: "of two equal workers each is last half of the time";
+    PARTNER = "server.partner_pct", 125.0, "% of its busy time",
+        meaning: "waits through a pipe or socket that last no longer than this, against the time that \
+                  the thread that ends them is busy, are one partner's while the other works: the two \
+                  have one CPU's worth of work, and nobody stands in line",
+        source: "where n threads share k tokens it is (n - k) / k: 100 % for two that alternate; \
+                 the rest is for wake-ups";
+}
+
+/// The thread everybody waits for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Server {
+    /// Who.
+    pub slot: Slot,
+    /// It is not busy all the time, but most often the last to arrive at a barrier.
+    pub at_barriers: bool,
+    /// Its time running or ready to run.
+    pub busy_ns: Nanos,
+    /// Time it existed.
+    pub life_ns: Nanos,
+    /// Waiting time of others that it ended.
+    pub ended_wait_ns: Nanos,
+    /// All such waiting time.
+    pub all_wait_ns: Nanos,
+}
+
+impl Server {
+    /// The limit that `ended_wait_ns` was held against.
+    pub fn ends_limit(&self) -> &'static crate::Threshold {
+        if self.at_barriers { &LAST_ENDS } else { &SERVER_ENDS }
+    }
+
+    /// Waiting time of others that it ended, in per cent of all such waiting time.
+    pub fn ended_pct(&self) -> f64 {
+        pct(self.ended_wait_ns, self.all_wait_ns)
+    }
+
+    /// Time running or ready, in per cent of its life.
+    pub fn busy_pct(&self) -> f64 {
+        pct(self.busy_ns, self.life_ns)
+    }
+}
+
+fn pct(part: Nanos, whole: Nanos) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
+}
+
+fn busy_ns(t: &Thread) -> Nanos {
+    t.running_ns + t.woken_ns + t.preempted_ns
+}
+
+/// A wait for what another thread sends: through a pipe or socket.
+fn is_stream(row: &WaitRow) -> bool {
+    row.cause == Cause::KernelService
+        && row.call.as_deref().is_some_and(|call| wait_kind(call).is_stream())
+}
+
+/// Threads at a barrier wait for the slowest of them, which is imbalance.
+fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
+    let barrier = |o: &holdup_passes::ObjectStats| {
+        o.kind == ObjectKind::Futex && o.usage == Some(FutexUse::Barrier)
+    };
+    analysis.objects().filter(barrier).map(|o| o.object).collect()
+}
+
+/// The one thread that is busy nearly all the time and that most of the waiting is for; or the one
+/// that the others most often find missing at a barrier.
+pub(crate) fn server(
+    analysis: &Analysis,
+    rows: &[WaitRow],
+    thresholds: &Thresholds,
+) -> Option<Server> {
+    let barriers = barriers(analysis);
+    let mut ended: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    let mut last: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    let (mut all, mut all_at_barriers) = (0, 0);
+    for r in rows.iter().filter(|r| r.cause.is_turns()) {
+        let barrier = barriers.contains(&analysis.final_object(r.object));
+        all += r.sum.wait_ns;
+        all_at_barriers += if barrier { r.sum.wait_ns } else { 0 };
+        // A thread of the kernel is a driver's; that is another matter.
+        if let Some(w) = r.waker.filter(|&w| !analysis.thread(w).is_kthread()) {
+            *ended.entry(w).or_default() += r.sum.wait_ns;
+            if barrier {
+                *last.entry(w).or_default() += r.sum.wait_ns;
+            }
+        }
+    }
+    let most = |by: &BTreeMap<Slot, Nanos>| {
+        by.iter().max_by_key(|&(&s, &ns)| (ns, std::cmp::Reverse(s))).map(|(&s, &ns)| (s, ns))
+    };
+    let candidate = |(slot, ended_wait_ns): (Slot, Nanos), at_barriers: bool| {
+        let t = analysis.thread(slot);
+        let all_wait_ns = if at_barriers { all_at_barriers } else { all };
+        let (busy_ns, life_ns) = (busy_ns(t), analysis.life_ns(t));
+        Server { slot, at_barriers, busy_ns, life_ns, ended_wait_ns, all_wait_ns }
+    };
+    let reaches = |part: Nanos, whole: Nanos, limit| {
+        part as f64 * 100.0 >= whole as f64 * thresholds.get(limit)
+    };
+    let lasts = |s: &Server| reaches(s.life_ns, analysis.wall_ns(), &SERVER_LIFE);
+    let ends = |s: &Server| reaches(s.ended_wait_ns, s.all_wait_ns, s.ends_limit());
+    most(&ended)
+        .map(|m| candidate(m, false))
+        .filter(|s| lasts(s) && ends(s) && reaches(s.busy_ns, s.life_ns, &SERVER_BUSY))
+        .or_else(|| {
+            most(&last)
+                .map(|m| candidate(m, true))
+                .filter(|s| lasts(s) && ends(s) && all_at_barriers * 2 > all)
+        })
+}
+
+/// Whom threads wait for, over all waits.
+pub(crate) struct Awaited<'a> {
+    analysis: &'a Analysis,
+    server: Option<Server>,
+    barriers: BTreeSet<Object>,
+    partners: BTreeSet<Slot>,
+    between_two: BTreeSet<Object>,
+}
+
+impl Awaited<'_> {
+    pub(crate) fn new<'a>(
+        analysis: &'a Analysis,
+        rows: &[WaitRow],
+        server: Option<Server>,
+        ended_by: &ByThread<PairSum>,
+        thresholds: &Thresholds,
+    ) -> Awaited<'a> {
+        let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
+        for r in rows.iter().filter(|r| is_stream(r)) {
+            if let Some(w) = r.waker {
+                *streams.entry(w).or_default() += r.sum.wait_ns;
+            }
+        }
+        let alone = |&(w, wait): &(Slot, Nanos)| {
+            let busy = busy_ns(analysis.thread(w));
+            wait as f64 * 100.0 <= busy as f64 * thresholds.get(&PARTNER)
+        };
+        Awaited {
+            analysis,
+            server,
+            barriers: barriers(analysis),
+            partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
+            between_two: between_two(analysis, ended_by),
+        }
+    }
+
+    /// The leaf of the ledger that a wait's share belongs to.
+    pub(crate) fn leaf(&self, r: &WaitRow) -> Leaf {
+        let object = self.analysis.final_object(r.object);
+        // At a barrier everybody waits for the one who comes last.
+        let one = r.cause.is_turns()
+            && (self.server.is_some_and(|s| r.waker == Some(s.slot))
+                || self.barriers.contains(&object));
+        let partner = || {
+            is_stream(r)
+                && r.waker.is_some_and(|w| self.partners.contains(&w))
+                && self.between_two.contains(&object)
+        };
+        match r.cause {
+            _ if one => Leaf::OneServer,
+            _ if partner() => Leaf::NoWork,
+            Cause::ThreadSync => Leaf::ThreadSync,
+            Cause::KernelService => Leaf::KernelServices,
+            Cause::KernelLock => Leaf::KernelLocks,
+            Cause::Io => Leaf::Io,
+            Cause::External | Cause::Unknown => Leaf::NoWork,
+        }
+    }
+}
+
+/// Objects between two threads, who wait for each other and for nobody else.
+fn between_two(analysis: &Analysis, ended_by: &ByThread<PairSum>) -> BTreeSet<Object> {
+    let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
+    for (&object, threads) in analysis.waited_by().iter().chain(ended_by) {
+        of.entry(object).or_default().extend(threads.keys());
+    }
+    of.into_iter().filter(|o| o.1.len() <= 2).map(|o| o.0).collect()
+}

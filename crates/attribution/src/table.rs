@@ -1,0 +1,393 @@
+//! The table of waits: by object, kind or thread.
+
+use crate::Attribution;
+use crate::object::{JudgedObject, WaitRule, top_waker};
+use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, PairSum, Slot, WaitSum, percent};
+use holdup_trace::Nanos;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the table of waits is grouped by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitsBy {
+    /// One row per object.
+    Object,
+    /// One row per kind of object.
+    Kind,
+    /// One row per waiting thread and kind of object; needs [`holdup_passes::Detail::Edges`].
+    Thread,
+}
+
+/// A thread that had an object while others waited for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Holder {
+    /// Thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// How long it had it.
+    pub hold_ns: u64,
+    /// Part of the waiting time of the others that falls into that time, in per cent.
+    pub pct_explained: f64,
+    /// More than half of `hold_ns` follows from wake-ups, not from calls that took the object.
+    pub inferred: bool,
+}
+
+/// Waits for one object, one kind of objects, or by one thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WaitsRow {
+    /// `futex`, `semop`, `pipe`, `disk` …
+    pub kind: &'static str,
+    /// What a futex is used for: `mutex`, `condvar`, `barrier` …
+    pub usage: Option<&'static str>,
+    /// Address, id or descriptor. Of several objects: the one waited for longest.
+    pub object: String,
+    /// Objects in the row; absent by object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<u64>,
+    /// Process of the waiting threads; `null` if there are several, or not known.
+    pub pid: Option<u32>,
+    /// Waiting thread; only by thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u32>,
+    /// Name of that process, or of the thread that waited longest.
+    pub comm: String,
+    /// Times a thread went to sleep for it.
+    pub waits: u64,
+    /// Different threads that did.
+    pub waiters: u64,
+    /// Time asleep, summed over the threads.
+    pub wait_total_ns: u64,
+    /// Mean.
+    pub wait_avg_ns: u64,
+    /// 99th percentile, within 1/16.
+    pub wait_p99_ns: Option<u64>,
+    /// Longest.
+    pub wait_max_ns: Option<u64>,
+    /// Elapsed time of the calls that slept, from entry to return: what the program itself would
+    /// measure. `null` for calls that are not followed to their return (`read`, `poll` …).
+    pub elapsed_ns: Option<u64>,
+    /// From wake-up to running, on CPUs that were idle; not part of `wait_total_ns`.
+    pub wake_delay_ns: u64,
+    /// Calls that found the object changed and returned at once: spinning in retries.
+    pub retries: u64,
+    /// Who had it meanwhile, most important first.
+    pub holders: Vec<Holder>,
+    /// Part of the waiting time that falls into holds of known threads, in per cent.
+    pub pct_explained: Option<f64>,
+    /// The thread that ended most of the waiting time.
+    pub top_waker: Option<u32>,
+    /// Whether the waits cost anything, judged by `rule`.
+    pub harmful: bool,
+    /// Why it counts as harmful or idle: an id that docs/waits.md explains.
+    pub rule: &'static str,
+    /// Idle CPU time that has its root cause here.
+    pub idle_blamed_ns: u64,
+    /// Of all idle CPU time.
+    pub pct_idle_blamed: f64,
+}
+
+/// Holders per row.
+const HOLDERS: usize = 8;
+
+impl Attribution<'_> {
+    /// The objects that threads waited for.
+    pub fn waits(&self, by: WaitsBy) -> Vec<WaitsRow> {
+        let mut rows = match by {
+            WaitsBy::Object => self.waits_by_object(),
+            WaitsBy::Kind => kinds(self.waits_by_object()),
+            WaitsBy::Thread => self.waits_by_thread(),
+        };
+        rows.sort_by(|a, b| {
+            (b.harmful, b.idle_blamed_ns, b.wait_total_ns, &a.kind, &a.object, a.tid).cmp(&(
+                a.harmful,
+                a.idle_blamed_ns,
+                a.wait_total_ns,
+                &b.kind,
+                &b.object,
+                b.tid,
+            ))
+        });
+        rows
+    }
+
+    /// Idle time by the object its blame ends at.
+    fn blamed(&self) -> BTreeMap<Object, WaitSum> {
+        let mut sums: BTreeMap<Object, WaitSum> = BTreeMap::new();
+        for w in &self.waits {
+            sums.entry(self.analysis.final_object(w.row.object)).or_default().add(&w.row.sum);
+        }
+        sums
+    }
+
+    fn waits_by_object(&self) -> Vec<WaitsRow> {
+        let a = self.analysis;
+        let (blamed, idle) = (self.blamed(), a.idle_ns());
+        let (waited_by, ended_by, held_by) = (a.waited_by(), a.ended_by(), a.held_by());
+        let (none, no_holds) = (BTreeMap::new(), BTreeMap::new());
+        let mut rows = Vec::new();
+        for o in self.objects.values() {
+            let stats = &o.stats;
+            let share = blamed.get(&stats.object).map_or(0, WaitSum::share_ns);
+            let who = waited_by.get(&stats.object).unwrap_or(&none);
+            if stats.waits == 0 && share == 0 {
+                continue;
+            }
+            if !who.is_empty() && !who.keys().any(|&s| a.wanted(a.thread(s))) {
+                continue;
+            }
+            // Nobody holds a disk, a timer or the outside world.
+            let held =
+                o.rule.is_harmful() && !matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault);
+            let (holders, pct_explained) = if !held {
+                (Vec::new(), None)
+            } else {
+                let woken_by = ended_by.get(&stats.object).unwrap_or(&none);
+                self.holders(o, woken_by, held_by.get(&stats.object).unwrap_or(&no_holds))
+            };
+            let (pid, comm) = self.owner(who, stats.first);
+            let row = WaitsRow {
+                kind: o.kind.name(),
+                usage: stats.usage.map(FutexUse::name),
+                object: a.object_name(stats.object),
+                objects: None,
+                pid,
+                tid: None,
+                comm,
+                waits: stats.waits,
+                waiters: who.len() as u64,
+                wait_total_ns: stats.wait_ns,
+                wait_avg_ns: stats.wait_ns.checked_div(stats.waits).unwrap_or(0),
+                wait_p99_ns: stats.p99_ns,
+                wait_max_ns: Some(stats.max_ns),
+                elapsed_ns: (stats.elapsed_ns > 0).then_some(stats.elapsed_ns),
+                wake_delay_ns: stats.wake_delay_ns,
+                retries: stats.retries,
+                holders,
+                pct_explained,
+                top_waker: o.top_waker.map(|(s, _)| a.thread(s).tid.0),
+                harmful: o.rule.is_harmful(),
+                rule: o.rule.id(),
+                idle_blamed_ns: share,
+                pct_idle_blamed: percent(share, idle),
+            };
+            rows.push((o, row));
+        }
+        join_condvars(rows)
+    }
+
+    fn holders(
+        &self,
+        o: &JudgedObject,
+        woken_by: &BTreeMap<Slot, PairSum>,
+        held_by: &BTreeMap<Slot, HoldSum>,
+    ) -> (Vec<Holder>, Option<f64>) {
+        let total = o.stats.wait_ns;
+        let by_holds = o.stats.is_lock && !held_by.is_empty() && o.rule != WaitRule::OneServer;
+        // hold, explained, inferred
+        let mut list: Vec<(Slot, Nanos, Nanos, bool)> = if by_holds {
+            held_by
+                .iter()
+                .map(|(&s, h)| (s, h.hold_ns, h.explained_ns, h.inferred_ns * 2 > h.hold_ns))
+                .collect()
+        } else {
+            woken_by.iter().map(|(&s, p)| (s, p.span_ns, p.wait_ns, true)).collect()
+        };
+        list.sort_by_key(|&(s, hold, explained, _)| (std::cmp::Reverse((explained, hold)), s));
+        let explained: Nanos = list.iter().map(|h| h.2).sum();
+        let holders = list
+            .iter()
+            .take(HOLDERS)
+            .filter(|h| h.1 > 0 || h.2 > 0)
+            .map(|&(slot, hold_ns, explained, inferred)| {
+                let t = self.analysis.thread(slot);
+                Holder {
+                    tid: t.tid.0,
+                    comm: self.analysis.comm(t),
+                    hold_ns,
+                    pct_explained: percent(explained.min(total), total),
+                    inferred,
+                }
+            })
+            .collect();
+        (holders, (total > 0).then(|| percent(explained.min(total), total)))
+    }
+
+    /// Process and name that stand for the waiting threads.
+    fn owner(&self, who: &BTreeMap<Slot, PairSum>, first: Option<Slot>) -> (Option<u32>, String) {
+        let a = self.analysis;
+        let pids: BTreeSet<Option<u32>> = who.keys().map(|&s| a.pid(a.thread(s))).collect();
+        let longest = who
+            .iter()
+            .max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s)))
+            .map(|(&s, _)| s)
+            .or(first);
+        let pid = if pids.len() == 1 { pids.into_iter().next().flatten() } else { None };
+        let leader = pid.and_then(|p| a.all_threads().find(|(_, t)| t.tid.0 == p && t.pid.0 == p));
+        let comm = match (leader, longest) {
+            (Some((_, t)), _) if who.len() > 1 => a.comm(t),
+            (_, Some(s)) => a.comm(a.thread(s)),
+            _ => String::new(),
+        };
+        (pid, comm)
+    }
+
+    fn waits_by_thread(&self) -> Vec<WaitsRow> {
+        let a = self.analysis;
+        let idle = a.idle_ns();
+        #[derive(Default)]
+        struct Sum {
+            sum: WaitSum,
+            objects: BTreeMap<Object, Nanos>,
+            wakers: BTreeMap<Slot, Nanos>,
+        }
+        let mut rows: BTreeMap<(Slot, ObjectKind, Option<FutexUse>), Sum> = BTreeMap::new();
+        for (key, sum) in a.edges() {
+            let object = a.final_object(key.object);
+            let Some(o) = self.objects.get(&object) else { continue };
+            if !a.wanted(a.thread(key.waiter)) {
+                continue;
+            }
+            let row = rows.entry((key.waiter, o.kind, o.stats.usage)).or_default();
+            row.sum.add(sum);
+            *row.objects.entry(object).or_default() += sum.wait_ns;
+            if let Some(w) = key.waker {
+                *row.wakers.entry(w).or_default() += sum.wait_ns;
+            }
+        }
+        rows.into_iter()
+            .filter_map(|((slot, kind, usage), r)| {
+                let t = a.thread(slot);
+                let most = r
+                    .objects
+                    .iter()
+                    .max_by_key(|(o, ns)| (**ns, std::cmp::Reverse(**o)))
+                    .map(|(&o, _)| o)?;
+                let top = top_waker(&r.wakers);
+                let rule =
+                    self.objects.get(&most)?.rule_if_ended_by(top, self.server, &self.thresholds);
+                Some(WaitsRow {
+                    kind: kind.name(),
+                    usage: usage.map(FutexUse::name),
+                    object: a.object_name(most),
+                    objects: Some(r.objects.len() as u64),
+                    pid: a.pid(t),
+                    tid: Some(t.tid.0),
+                    comm: a.comm(t),
+                    waits: r.sum.waits,
+                    waiters: 1,
+                    wait_total_ns: r.sum.wait_ns,
+                    wait_avg_ns: r.sum.wait_ns.checked_div(r.sum.waits).unwrap_or(0),
+                    top_waker: top.map(|(s, _)| a.thread(s).tid.0),
+                    harmful: rule.is_harmful(),
+                    rule: rule.id(),
+                    idle_blamed_ns: r.sum.share_ns(),
+                    pct_idle_blamed: percent(r.sum.share_ns(), idle),
+                    ..WaitsRow::default()
+                })
+            })
+            .collect()
+    }
+
+    /// (kind, usage, name) of every object, for graphs and paths.
+    pub(crate) fn object_names(&self) -> BTreeMap<Object, ObjectWords> {
+        let words = |o: &JudgedObject| {
+            let name = self.analysis.object_name(o.stats.object);
+            (o.kind.name(), o.stats.usage.map(FutexUse::name), name)
+        };
+        self.objects.iter().map(|(&object, o)| (object, words(o))).collect()
+    }
+}
+
+/// (kind, usage, name) of an object.
+pub(crate) type ObjectWords = (&'static str, Option<&'static str>, String);
+
+/// A condition variable of glibc sleeps on two words in turn, four bytes apart: one row.
+fn join_condvars(rows: Vec<(&JudgedObject, WaitsRow)>) -> Vec<WaitsRow> {
+    let mut out: Vec<WaitsRow> = Vec::new();
+    let mut words: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+    for (object, row) in rows {
+        let word = object.stats.condvar;
+        if let Some(&at) = word.and_then(|w| words.get(&w)) {
+            absorb(&mut out[at], row);
+            continue;
+        }
+        if let Some(w) = word {
+            words.insert(w, out.len());
+        }
+        out.push(row);
+    }
+    out
+}
+
+/// Put `b` into `a`: of the two, the object and judgement of the one waited for longer stay.
+fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
+    if b.wait_total_ns > a.wait_total_ns {
+        std::mem::swap(a, &mut b);
+    }
+    let total = a.wait_total_ns + b.wait_total_ns;
+    let weigh = |x: f64, own: u64| if total == 0 { 0.0 } else { x * own as f64 / total as f64 };
+    let round = |x: f64| (x * 1000.0).round() / 1000.0;
+    for h in a.holders.iter_mut() {
+        h.pct_explained = weigh(h.pct_explained, a.wait_total_ns);
+    }
+    for h in &b.holders {
+        let part = weigh(h.pct_explained, b.wait_total_ns);
+        match a.holders.iter_mut().find(|x| x.tid == h.tid) {
+            Some(x) => {
+                x.hold_ns += h.hold_ns;
+                x.pct_explained += part;
+            }
+            None => a.holders.push(Holder { pct_explained: part, ..h.clone() }),
+        }
+    }
+    for h in a.holders.iter_mut() {
+        h.pct_explained = round(h.pct_explained);
+    }
+    a.holders.sort_by(|x, y| y.pct_explained.total_cmp(&x.pct_explained).then(x.tid.cmp(&y.tid)));
+    a.holders.truncate(HOLDERS);
+    a.pct_explained = Some(round(
+        weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns)
+            + weigh(b.pct_explained.unwrap_or(0.0), b.wait_total_ns),
+    ));
+    a.waits += b.waits;
+    a.waiters = a.waiters.max(b.waiters);
+    a.wait_total_ns = total;
+    a.wait_avg_ns = total.checked_div(a.waits).unwrap_or(0);
+    a.wait_p99_ns = a.wait_p99_ns.max(b.wait_p99_ns);
+    a.wait_max_ns = a.wait_max_ns.max(b.wait_max_ns);
+    a.elapsed_ns = if a.elapsed_ns.is_none() {
+        b.elapsed_ns
+    } else {
+        a.elapsed_ns.map(|e| e + b.elapsed_ns.unwrap_or(0))
+    };
+    a.wake_delay_ns += b.wake_delay_ns;
+    a.retries += b.retries;
+    a.harmful |= b.harmful;
+    a.idle_blamed_ns += b.idle_blamed_ns;
+    a.pct_idle_blamed = round(a.pct_idle_blamed + b.pct_idle_blamed);
+}
+
+/// One row per kind, use and judgement.
+fn kinds(rows: Vec<WaitsRow>) -> Vec<WaitsRow> {
+    let mut out: BTreeMap<(&'static str, Option<&'static str>, &'static str), WaitsRow> =
+        BTreeMap::new();
+    for row in rows {
+        let key = (row.kind, row.usage, row.rule);
+        match out.get_mut(&key) {
+            Some(sum) => {
+                let (n, waiters, pid) = (
+                    sum.objects.unwrap_or(1) + 1,
+                    sum.waiters + row.waiters,
+                    sum.pid.filter(|_| sum.pid == row.pid),
+                );
+                absorb(sum, row);
+                (sum.objects, sum.waiters, sum.pid) = (Some(n), waiters, pid);
+            }
+            None => {
+                out.insert(key, WaitsRow { objects: Some(1), ..row });
+            }
+        }
+    }
+    out.into_values().collect()
+}

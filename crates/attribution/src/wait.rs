@@ -1,0 +1,173 @@
+//! What a single wait was for, and the leaf of the ledger that its share of idle time belongs to.
+
+use crate::leaf::Leaf;
+use crate::server::{Awaited, Server};
+use crate::threshold::Thresholds;
+use holdup_passes::{Analysis, ByThread, Cause, Ended, Judge, PairSum, Sleep, WaitEnd, WaitRow};
+use holdup_syscalls::WaitKind;
+
+/// Judges each sleep while the pass runs.
+pub const JUDGE: Judge = Judge { counts, cause };
+
+/// Waits of one cause, in one call, for one object, ended by one thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    /// What was measured.
+    pub row: WaitRow,
+    /// Where its share of the idle time belongs.
+    pub leaf: Leaf,
+}
+
+/// Whether idle CPUs could have ended the sleep sooner.
+fn counts(sleep: &Sleep) -> bool {
+    if sleep.contending {
+        return true;
+    }
+    match sleep.kind {
+        Some(kind) if kind.is_benign() => false,
+        Some(WaitKind::Other) => sleep.uninterruptible,
+        Some(kind) if kind.is_library() => !sleep.join,
+        Some(_) => true,
+        None => sleep.uninterruptible || !sleep.calls_recorded,
+    }
+}
+
+/// What a sleep was for, by all that is known at its end.
+fn cause(end: &WaitEnd) -> Cause {
+    let sleep = &end.sleep;
+    let by_application = end.waker.is_some_and(|w| !w.kthread);
+    if sleep.contending {
+        return Cause::KernelLock;
+    }
+    if !sleep.calls_recorded {
+        return cause_without_calls(end);
+    }
+    let taking_turns = sleep.kind.is_some_and(WaitKind::takes_turns);
+    if taking_turns && !sleep.uninterruptible {
+        let nobody = match end.ended {
+            // Only a thread's call ends such a wait; else it is a time-out or a signal.
+            Ended::Woken => end.waker.is_none() && end.wakers_complete,
+            Ended::Unseen => false,
+            // Nobody ever did, for any thread: work that never came.
+            Ended::Trace => !end.ended_before,
+        };
+        if nobody || sleep.join {
+            return Cause::External;
+        }
+    }
+    match sleep.kind {
+        Some(kind) if kind.is_library() => Cause::ThreadSync,
+        Some(kind) if kind.is_service() => Cause::KernelService,
+        // In D state: the disk's completion comes from an interrupt or kernel thread; another
+        // application thread ends the wait for a lock it held. Where contention is recorded, the
+        // lock would have shown, and it was a buffer, a page or a place in a driver's queue.
+        _ if sleep.uninterruptible && by_application && !end.contention_recorded => {
+            Cause::KernelLock
+        }
+        _ if sleep.uninterruptible => Cause::Io,
+        Some(kind) if kind.is_stream() && by_application => Cause::KernelService,
+        Some(WaitKind::DiskSync) => Cause::Io,
+        Some(_) => Cause::External,
+        None => Cause::Unknown,
+    }
+}
+
+/// What a thread slept for, where only switches and wake-ups were recorded. Threads of one program
+/// that end each other's sleep take turns at something of their own; others use a service of the
+/// kernel to do so.
+fn cause_without_calls(end: &WaitEnd) -> Cause {
+    match end.waker.filter(|w| !w.kthread) {
+        None if end.sleep.uninterruptible => Cause::Io,
+        None => Cause::External,
+        Some(_) if end.sleep.uninterruptible => Cause::KernelLock,
+        Some(w) if w.same_program => Cause::ThreadSync,
+        Some(_) => Cause::KernelService,
+    }
+}
+
+/// Put every wait at its leaf.
+pub(crate) fn judge(
+    analysis: &Analysis,
+    rows: Vec<WaitRow>,
+    server: Option<Server>,
+    ended_by: &ByThread<PairSum>,
+    thresholds: &Thresholds,
+) -> Vec<Wait> {
+    let awaited = Awaited::new(analysis, &rows, server, ended_by, thresholds);
+    rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_passes::Waker;
+
+    const FUTEX: Sleep = Sleep {
+        kind: Some(WaitKind::ThreadSync),
+        uninterruptible: false,
+        contending: false,
+        join: false,
+        calls_recorded: true,
+    };
+
+    fn ended(sleep: Sleep, waker: Option<Waker>) -> WaitEnd {
+        WaitEnd {
+            sleep,
+            ended: Ended::Woken,
+            waker,
+            wakers_complete: true,
+            ended_before: true,
+            contention_recorded: false,
+        }
+    }
+
+    const APPLICATION: Option<Waker> = Some(Waker { kthread: false, same_program: false });
+
+    #[test]
+    fn who_ends_a_wait_decides_what_it_was_for() {
+        assert_eq!(cause(&ended(FUTEX, APPLICATION)), Cause::ThreadSync);
+        assert_eq!(cause(&ended(FUTEX, None)), Cause::External, "a time-out");
+        let read = Sleep { kind: Some(WaitKind::ReadWrite), ..FUTEX };
+        assert_eq!(cause(&ended(read, APPLICATION)), Cause::KernelService, "a pipe");
+        assert_eq!(cause(&ended(read, None)), Cause::External, "a terminal");
+        let disk = Sleep { uninterruptible: true, ..read };
+        assert_eq!(cause(&ended(disk, None)), Cause::Io);
+        assert_eq!(cause(&ended(disk, APPLICATION)), Cause::KernelLock);
+        let recorded = WaitEnd { contention_recorded: true, ..ended(disk, APPLICATION) };
+        assert_eq!(cause(&recorded), Cause::Io, "the lock would have shown");
+        let contending = Sleep { contending: true, ..read };
+        assert_eq!(cause(&ended(contending, None)), Cause::KernelLock);
+    }
+
+    #[test]
+    fn a_wait_that_nobody_ever_ended_is_no_work() {
+        let open = WaitEnd { ended: Ended::Trace, ended_before: false, ..ended(FUTEX, None) };
+        assert_eq!(cause(&open), Cause::External);
+        assert_eq!(cause(&WaitEnd { ended_before: true, ..open }), Cause::ThreadSync);
+        let blind = WaitEnd { wakers_complete: false, ..ended(FUTEX, None) };
+        assert_eq!(cause(&blind), Cause::ThreadSync, "who woke it is not known");
+    }
+
+    #[test]
+    fn without_system_calls_the_waker_is_all_there_is() {
+        let sleep = Sleep { kind: None, calls_recorded: false, ..FUTEX };
+        let own = Some(Waker { kthread: false, same_program: true });
+        assert_eq!(cause(&ended(sleep, own)), Cause::ThreadSync);
+        assert_eq!(cause(&ended(sleep, APPLICATION)), Cause::KernelService);
+        let kthread = Some(Waker { kthread: true, same_program: false });
+        assert_eq!(cause(&ended(sleep, kthread)), Cause::External);
+        let disk = Sleep { uninterruptible: true, ..sleep };
+        assert_eq!(cause(&ended(disk, kthread)), Cause::Io);
+    }
+
+    #[test]
+    fn benign_sleeps_take_no_share() {
+        assert!(counts(&FUTEX));
+        assert!(!counts(&Sleep { join: true, ..FUTEX }));
+        let timer = Sleep { kind: Some(WaitKind::Timer), ..FUTEX };
+        assert!(!counts(&timer) && counts(&Sleep { contending: true, ..timer }));
+        let fault = Sleep { kind: None, ..FUTEX };
+        assert!(!counts(&fault) && counts(&Sleep { uninterruptible: true, ..fault }));
+        assert!(counts(&Sleep { calls_recorded: false, ..fault }));
+    }
+}

@@ -1,0 +1,71 @@
+//! What has to be judged while the pass runs, and the facts to judge it by.
+//!
+//! Two questions come up once per sleep: whether the thread waits for something that idle CPUs
+//! could have done sooner (it then takes its share of the idle time), and, when the sleep ends,
+//! what it was for. The passes only measure; the caller of [`crate::analyze`] brings the answers.
+
+use crate::blame::Cause;
+use holdup_syscalls::WaitKind;
+
+/// A thread goes to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sleep {
+    /// What the system call it sleeps in stands for; `None` outside of system calls, or where none
+    /// are recorded.
+    pub kind: Option<WaitKind>,
+    /// In D state: no signal ends it.
+    pub uninterruptible: bool,
+    /// Between `contention_begin` and `contention_end` of a kernel lock.
+    pub contending: bool,
+    /// Threads wait for the end of a thread at this futex (`pthread_join`).
+    pub join: bool,
+    /// The trace has system calls.
+    pub calls_recorded: bool,
+}
+
+/// How a sleep is known to have ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// By a wake-up.
+    Woken,
+    /// The thread ran again; its wake-up was not seen.
+    Unseen,
+    /// Not at all: the trace did.
+    Trace,
+}
+
+/// The thread that ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waker {
+    /// A thread of the kernel itself.
+    pub kthread: bool,
+    /// Of the sleeper's process; or of its name without numbers, where processes are not known.
+    /// Looked up only where no system calls are recorded, else `false`.
+    pub same_program: bool,
+}
+
+/// A sleep has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitEnd {
+    /// The sleep.
+    pub sleep: Sleep,
+    /// How it ended.
+    pub ended: Ended,
+    /// By whom; `None` if an interrupt, a time-out or a signal did, or it is not known.
+    pub waker: Option<Waker>,
+    /// Wake-ups name their wakers and no event was lost so far: no waker means that there was none.
+    pub wakers_complete: bool,
+    /// A wait for the same object ended before.
+    pub ended_before: bool,
+    /// The trace has the contention of kernel locks.
+    pub contention_recorded: bool,
+}
+
+/// Who judges. Called once or twice per sleep, never per event.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge {
+    /// Whether the sleep counts as waiting: it takes part in sharing out the idle time.
+    pub counts: fn(&Sleep) -> bool,
+    /// What it was for.
+    pub cause: fn(&WaitEnd) -> Cause,
+}

@@ -1,0 +1,44 @@
+//! Lock ratio and waiting ratio (Kaieda et al.): what each thread's time with locks was.
+
+use crate::analysis::Analysis;
+use crate::threads::{Slot, Thread};
+use holdup_trace::Nanos;
+use std::collections::BTreeMap;
+
+impl Analysis {
+    /// Per thread: (time holding locks, waiting for them, execution time); `None` where the trace
+    /// shows no lock or synchronisation call of it.
+    pub(crate) fn lock_times(&self) -> BTreeMap<Slot, (Nanos, Nanos, Nanos)> {
+        let machine = &self.engine.waits;
+        let mut held: BTreeMap<Slot, Nanos> = BTreeMap::new();
+        for (&(object, slot), h) in &machine.holds {
+            if machine.things[machine.find(object).0 as usize].is_lock() {
+                *held.entry(slot).or_default() += h.hold_ns;
+            }
+        }
+        self.engine
+            .threads
+            .iter()
+            .filter_map(|(slot, t)| {
+                let (idle, waited) = machine.thread_waits(slot);
+                let alive = t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns;
+                let execution = alive.saturating_sub(idle);
+                let in_locks = match held.get(&slot) {
+                    Some(&ns) => ns.min(execution),
+                    None if waited > 0 => 0,
+                    None => Some(self.in_services(t)).filter(|&ns| ns > 0)?,
+                };
+                Some((slot, (in_locks, waited, execution)))
+            })
+            .collect()
+    }
+
+    /// CPU time of a thread in calls that synchronise.
+    fn in_services(&self, t: &Thread) -> Nanos {
+        t.calls
+            .iter()
+            .filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).takes_turns())
+            .map(|(_, s)| s.running)
+            .sum()
+    }
+}

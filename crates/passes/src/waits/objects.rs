@@ -1,0 +1,183 @@
+//! The objects that threads waited for, with what was measured about them.
+
+use super::{EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum};
+use crate::analysis::Analysis;
+use crate::blame::WaitSum;
+use crate::threads::Slot;
+use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// One object at the end of the trace, and the waits for it by all threads.
+#[derive(Clone, Copy, Debug)]
+pub struct ObjectStats {
+    /// Which.
+    pub object: Object,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// What a futex is used for; `None` for other objects.
+    pub usage: Option<FutexUse>,
+    /// One thread at a time has it, and gives it back itself.
+    pub is_lock: bool,
+    /// The thread that first waited.
+    pub first: Option<Slot>,
+    /// The condition variable (address space, address) that this futex word is part of. Those of
+    /// glibc sleep on two words in turn.
+    pub condvar: Option<(u32, u64)>,
+    /// Waits.
+    pub waits: u64,
+    /// Time asleep, summed over the threads.
+    pub wait_ns: Nanos,
+    /// Longest wait.
+    pub max_ns: Nanos,
+    /// 99th percentile, within 1/16.
+    pub p99_ns: Option<Nanos>,
+    /// Of `wait_ns`: for something outside, or for nothing known ([`crate::Cause::is_idle`]).
+    pub idle_ns: Nanos,
+    /// Of `wait_ns`: the thread that ended it was idle itself meanwhile.
+    pub followed_idle_ns: Nanos,
+    /// Of `wait_ns`: for a device.
+    pub device_ns: Nanos,
+    /// Of `wait_ns`: uninterruptible, for a lock of the kernel.
+    pub lock_ns: Nanos,
+    /// Elapsed time, from entry to return, of the calls that slept for it; 0 where they are not
+    /// followed to their return.
+    pub elapsed_ns: Nanos,
+    /// From wake-up to running on a CPU that was idle.
+    pub wake_delay_ns: Nanos,
+    /// Calls that returned without sleeping because the word had changed.
+    pub retries: u64,
+}
+
+/// Sums by object and thread.
+pub type ByThread<T> = BTreeMap<Object, BTreeMap<Slot, T>>;
+
+impl Analysis {
+    /// Every object, by its number; those that turned out to be one, once.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectStats> {
+        let waits = &self.engine.waits;
+        (0..waits.things.len() as u32)
+            .map(Object)
+            .filter(|&o| waits.find(o) == o)
+            .map(|o| self.stats(o))
+    }
+
+    fn stats(&self, object: Object) -> ObjectStats {
+        let waits = &self.engine.waits;
+        let thing = &waits.things[object.0 as usize];
+        let usage = (thing.kind == ObjectKind::Futex).then(|| waits.usage(object));
+        let condvar = match waits.keys[object.0 as usize] {
+            Key::Futex { space, addr, .. } if usage == Some(FutexUse::Condvar) => {
+                let inner = thing.futex.usage() == FutexUse::Barrier;
+                let base = waits.condvar_of(object).filter(|_| inner);
+                Some((space, base.unwrap_or(addr & !7)))
+            }
+            _ => None,
+        };
+        ObjectStats {
+            object,
+            kind: thing.kind,
+            usage,
+            is_lock: thing.is_lock(),
+            first: thing.first,
+            condvar,
+            waits: thing.spans.count,
+            wait_ns: thing.spans.total,
+            max_ns: thing.spans.max,
+            p99_ns: thing.spans.p99(),
+            idle_ns: thing.idle_wait,
+            followed_idle_ns: thing.followed_idle,
+            device_ns: thing.device_wait,
+            lock_ns: thing.lock_wait,
+            elapsed_ns: thing.elapsed,
+            wake_delay_ns: thing.wake_delay,
+            retries: thing.retries,
+        }
+    }
+
+    /// What an object turned out to be, by the number it has in [`Analysis::objects`].
+    pub fn final_object(&self, object: Object) -> Object {
+        self.engine.waits.find(object)
+    }
+
+    /// Address, id or descriptor of an object, as tables show it.
+    pub fn object_name(&self, object: Object) -> String {
+        let thing = &self.engine.waits.things[object.0 as usize];
+        let of_process = || match thing.first.map(|s| self.thread(s)) {
+            Some(t) => format!(" of pid {}", self.pid(t).unwrap_or(t.tid.0)),
+            None => String::new(),
+        };
+        match self.engine.waits.keys[object.0 as usize] {
+            Key::Other => "others".to_owned(),
+            Key::Futex { addr, .. } => format!("{addr:#x}"),
+            Key::Semaphore(id) => format!("semid {}", id as i32),
+            Key::MessageQueue(id) => format!("msqid {}", id as i32),
+            Key::Descriptor { .. } => {
+                format!("fd {}{}", thing.fd.unwrap_or(0) as i32, of_process())
+            }
+            Key::Call { nr: u32::MAX, .. } => "no system call".to_owned(),
+            Key::Call { nr, .. } => self.call_name(nr),
+            Key::Fault { .. } => format!("memory{}", of_process()),
+            Key::KernelLock { addr: 0, nr } => format!("in {}", self.call_name(nr)),
+            Key::KernelLock { addr, .. } => format!("{addr:#x}"),
+        }
+    }
+
+    /// Waits for each object by each thread.
+    pub fn waited_by(&self) -> ByThread<PairSum> {
+        self.by_object(&self.engine.waits.waiters, add_pair)
+    }
+
+    /// Waits for each object that each thread ended.
+    pub fn ended_by(&self) -> ByThread<PairSum> {
+        self.by_object(&self.engine.waits.wakes, add_pair)
+    }
+
+    /// What each thread held of each object.
+    pub fn held_by(&self) -> ByThread<HoldSum> {
+        self.by_object(&self.engine.waits.holds, add_hold)
+    }
+
+    /// Pairs of a map of the machine, by the final numbers of the objects.
+    fn by_object<T: Copy + Default>(
+        &self,
+        map: &FxHashMap<(Object, Slot), T>,
+        add: fn(&mut T, T),
+    ) -> ByThread<T> {
+        let mut out: ByThread<T> = BTreeMap::new();
+        for (&(object, slot), &sum) in map {
+            let of = out.entry(self.final_object(object)).or_default();
+            add(of.entry(slot).or_default(), sum);
+        }
+        out
+    }
+
+    /// Who waited for whom on what; needs [`crate::Detail::Edges`]. In no order.
+    pub fn edges(&self) -> impl Iterator<Item = (&EdgeKey, &WaitSum)> {
+        self.engine.waits.edges.iter()
+    }
+
+    /// A thread's times asleep, in order; needs [`crate::Detail::Intervals`].
+    pub fn sleeps(&self, slot: Slot) -> &[Interval] {
+        self.engine.waits.intervals(slot)
+    }
+
+    /// A thread's time asleep for something outside, or for nothing known
+    /// ([`crate::Cause::is_idle`]).
+    pub fn idle_wait_ns(&self, slot: Slot) -> Nanos {
+        self.engine.waits.thread_waits(slot).0
+    }
+}
+
+fn add_pair(a: &mut PairSum, b: PairSum) {
+    a.waits += b.waits;
+    a.wait_ns += b.wait_ns;
+    a.span_ns += b.span_ns;
+}
+
+fn add_hold(a: &mut HoldSum, b: HoldSum) {
+    a.holds += b.holds;
+    a.hold_ns += b.hold_ns;
+    a.inferred_ns += b.inferred_ns;
+    a.explained_ns += b.explained_ns;
+}
