@@ -20,7 +20,7 @@ mod sleep;
 mod thinned;
 
 use corpus::Recording;
-use holdup_attribution::{Attribution, Branch, Leaf, analyze};
+use holdup_attribution::{Attribution, Leaf, Total, analyze};
 use holdup_diagnose::{Class, Verdict, diagnose};
 use holdup_passes::{Analysis, Law, Options};
 use holdup_trace::{Cpu, Nanos, Reader};
@@ -106,12 +106,12 @@ fn broken(reader: &dyn Reader, a: &Analysis) -> Vec<String> {
     let leaves: Nanos = ledger.leaves().map(|l| l.1).sum();
     let delays: Nanos = a.threads().map(|(_, t)| t.woken_ns + t.preempted_ns).sum();
     let ran: Nanos = a.threads().map(|(_, t)| t.user_ns + t.kernel_ns).sum();
-    let (idle, scheduler) = (ledger.sum(Branch::Idle), ledger.ns(Leaf::Scheduler));
+    let (idle, scheduler) = (ledger.total(Total::Idle), ledger.ns(Leaf::Scheduler));
     let mut claims = vec![
         ("leaves = capacity", leaves, ledger.capacity_ns),
         ("capacity = leaves", ledger.capacity_ns, leaves),
         ("idle/scheduler <= run-queue delays", scheduler, delays),
-        ("CPU time of threads <= busy", ran, ledger.sum(Branch::Busy)),
+        ("CPU time of threads <= busy", ran, ledger.total(Total::Busy)),
         ("serial and scheduler <= idle", a.serial_ns() + scheduler, idle),
         ("serial time <= all time", a.serial_wall_ns(), a.wall_ns()),
         ("serial CPU time <= CPUs x serial time", a.serial_ns(), {

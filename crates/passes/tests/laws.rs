@@ -1,17 +1,22 @@
 //! The laws of run queues, on traces built by hand: one hole in the recording a test.
 
-use holdup_passes::{Analysis, Group, Law, Options, Thread, analyze};
+use holdup_attribution::{Attribution, Leaf, Ledger, Total, analyze};
+use holdup_passes::{Analysis, Group, Law, Options, Thread};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{Nanos, QualityCode};
 
 fn run(trace: &MemTrace) -> Analysis {
     let a = analyze(trace, &Options::default()).unwrap();
-    let ledger = a.ledger();
-    assert_eq!(ledger.leaves().map(|n| n.ns).sum::<u64>(), ledger.capacity_ns);
+    let ledger = ledger(&a);
+    assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns);
     let delays: Nanos = a.procs(Group::Thread).iter().filter_map(|r| r.runnable_ns).sum();
-    let scheduler = ledger.ns("idle/scheduler");
+    let scheduler = ledger.ns(Leaf::Scheduler);
     assert!(scheduler <= delays, "idle/scheduler {scheduler}, run-queue delays {delays}");
     a
+}
+
+fn ledger(a: &Analysis) -> Ledger {
+    Attribution::from(a).ledger
 }
 
 fn thread(a: &Analysis, tid: u32) -> &Thread {
@@ -43,7 +48,7 @@ fn a_thread_whose_switch_in_was_filtered_out_is_not_ready_for_the_rest_of_the_tr
         .switch(1000, 0, 7, 0, "S")
         .build());
     assert_eq!(applied(&a, Law::IdleQueueEmpty, 9), 1);
-    assert_eq!((ready(&a, 9), a.ledger().ns("idle/scheduler")), (0, 0));
+    assert_eq!((ready(&a, 9), ledger(&a).ns(Leaf::Scheduler)), (0, 0));
 }
 
 #[test]
@@ -58,7 +63,7 @@ fn a_thread_queued_behind_a_busy_cpu_is_ready_while_another_cpu_idles() {
         .build());
     assert!(a.laws().is_empty(), "{:?}", a.laws());
     assert_eq!((ready(&a, 9), ready(&a, 7)), (400, 100));
-    assert_eq!(a.ledger().ns("idle/scheduler"), 500);
+    assert_eq!(ledger(&a).ns(Leaf::Scheduler), 500);
 }
 
 #[test]
@@ -73,7 +78,7 @@ fn a_thread_moved_to_another_queue_stays_ready_when_its_old_cpu_idles() {
         .switch(1000, 0, 9, 0, "S")
         .build());
     assert!(a.laws().is_empty(), "{:?}", a.laws());
-    assert_eq!((ready(&a, 9), a.ledger().ns("idle/scheduler")), (400, 200));
+    assert_eq!((ready(&a, 9), ledger(&a).ns(Leaf::Scheduler)), (400, 200));
 }
 
 #[test]
@@ -93,8 +98,8 @@ fn a_wake_up_on_its_way_is_no_run_queue_delay_and_not_gone_when_its_cpu_idles() 
     assert!(a.laws().is_empty(), "{:?}", a.laws());
     // From sched_wakeup on; before it is part of the sleep.
     assert_eq!((ready(&a, 9), thread(&a, 9).blocked_ns), (50, 290));
-    let l = a.ledger();
-    assert_eq!((l.ns("idle"), l.ns("idle/scheduler"), l.ns("idle/no-work")), (150, 0, 0));
+    let l = ledger(&a);
+    assert_eq!((l.total(Total::Idle), l.ns(Leaf::Scheduler), l.ns(Leaf::NoWork)), (150, 0, 0));
 }
 
 #[test]
@@ -127,7 +132,7 @@ fn a_thread_woken_again_while_ready_ran_and_slept_unseen() {
         .switch(1000, 0, 7, 0, "S")
         .build());
     assert_eq!(applied(&a, Law::SleepBeforeWake, 9), 1);
-    assert_eq!((ready(&a, 9), a.ledger().ns("idle/scheduler")), (20, 20));
+    assert_eq!((ready(&a, 9), ledger(&a).ns(Leaf::Scheduler)), (20, 20));
 }
 
 #[test]
@@ -189,7 +194,7 @@ fn who_never_shows_after_it_was_taken_by_a_blind_cpu_is_not_accounted_for() {
     let cpu = &a.cpu_rows()[1];
     assert_eq!((cpu.idle_ns, cpu.unaccounted_ns), (100 + 100 + 400, 300));
     assert_eq!((thread(&a, 9).running_ns, ready(&a, 9)), (0, 0));
-    assert_eq!(a.ledger().ns("idle/scheduler"), 0);
+    assert_eq!(ledger(&a).ns(Leaf::Scheduler), 0);
 }
 
 #[test]
@@ -220,7 +225,7 @@ fn who_waits_on_an_idle_cpu_when_the_trace_ends_ran_unseen() {
         .build());
     assert_eq!((ready(&a, 9), ready(&a, 8)), (0, ms));
     // Of the last millisecond half was laid at the door of 9.
-    assert_eq!(a.ledger().ns("idle/scheduler"), ms / 2);
+    assert_eq!(ledger(&a).ns(Leaf::Scheduler), ms / 2);
 }
 
 #[test]
@@ -247,8 +252,8 @@ fn idle_time_beside_the_only_application_thread_is_serial() {
     let a = run(&trace(false));
     // Two CPUs beside 7 alone; while 8 runs too, nothing is serial.
     assert_eq!((a.serial_wall_ns(), a.serial_ns()), (100 + 700, 200 + 1400));
-    let l = a.ledger();
-    assert!(a.serial_ns() <= l.ns("idle"));
+    let l = ledger(&a);
+    assert!(a.serial_ns() <= l.total(Total::Idle));
 }
 
 #[test]
