@@ -58,6 +58,8 @@ pub(crate) struct CpuState {
     pub(crate) iowaiters: u32,
     /// Counted as idle in the blame pass.
     pub(crate) counted_idle: bool,
+    /// It has run threads without a break since then; the trace's start if it never idled.
+    pub(crate) busy_since: Nanos,
     /// Threads ready on this CPU's run queue, in no order.
     pub(crate) queue: Vec<Slot>,
     /// The current thread is believed here since then, and no event of its own has confirmed it
@@ -125,6 +127,7 @@ impl CpuState {
             last_switch: 0,
             iowaiters: 0,
             counted_idle: false,
+            busy_since: 0,
             queue: Vec::new(),
             presumed_at: NEVER,
             idle_left_seen: false,
@@ -191,6 +194,7 @@ impl CpuState {
             last_switch: self.last_switch,
             iowaiters: self.iowaiters,
             counted_idle: self.counted_idle,
+            busy_since: self.busy_since,
             queue: std::mem::take(&mut self.queue),
             presumed_at: if self.is_presumed() { now } else { NEVER },
             idle_left_seen: self.idle_left_seen,

@@ -52,6 +52,20 @@ fn a_thread_whose_switch_in_was_filtered_out_is_not_ready_for_the_rest_of_the_tr
 }
 
 #[test]
+fn a_thread_that_runs_first_without_a_wake_up_was_not_ready_while_its_cpu_idled() {
+    let a = run(&TraceBuilder::new(1)
+        .records("sched", "sched_wakeup")
+        .switch(0, 0, 0, 7, "R")
+        .switch(100, 0, 7, 0, "S")
+        .switch(600, 0, 0, 8, "R")
+        .switch(700, 0, 8, 9, "S") // nobody was seen to wake 9
+        .switch(1000, 0, 9, 0, "S")
+        .build());
+    assert_eq!(applied(&a, Law::IdleQueueEmpty, 9), 1);
+    assert_eq!((ready(&a, 9), ready(&a, 8)), (100, 0));
+}
+
+#[test]
 fn a_thread_queued_behind_a_busy_cpu_is_ready_while_another_cpu_idles() {
     let a = run(&TraceBuilder::new(2)
         .switch(0, 0, 0, 7, "R")
@@ -173,8 +187,8 @@ fn a_cpu_that_never_shows_how_it_leaves_idle_runs_who_is_woken_there() {
     assert_eq!(thread(&a, 9).running_ns, 100 + 500);
     let cpu = &a.cpu_rows()[1];
     assert_eq!((cpu.idle_ns, cpu.unaccounted_ns), (400, 0));
-    // 7 is alone until 9 shows, and while 9 sleeps.
-    assert_eq!((a.serial_wall_ns(), a.serial_ns()), (150 + 100 + 200, 450));
+    // 7 is alone until 9 shows, and while 9 sleeps; no more is serial than was idle.
+    assert_eq!((a.serial_wall_ns(), a.serial_ns()), (150 + 100 + 200, 400));
 }
 
 #[test]

@@ -80,6 +80,7 @@ impl Engine {
             self.arrives(now, slot, known_to.min(now), since, cpu);
         }
         self.set_current(now, cpu, Some((tid, slot)));
+        self.cpus.get_mut(cpu).busy_since = since;
         slot
     }
 
@@ -143,6 +144,7 @@ impl Engine {
         let is_running = matches!(current, Some((_, s)) if s != Slot::IDLE);
         c.current = current;
         if was_running != is_running {
+            c.busy_since = now;
             self.blame.cpu_running(now, is_running);
         }
         self.refresh_idle(now, cpu);

@@ -171,10 +171,19 @@ impl Engine {
                 }
             }
             State::Unseen => {
+                // Nobody woke it, so it was ready all along (or wake-ups are not known); but not
+                // while this CPU idled, see [`Law::IdleQueueEmpty`].
+                let busy_since = self.cpus.get_mut(cpu).busy_since;
+                let queued = if from_idle { now } else { busy_since.max(woken) };
                 let t = &mut self.threads[slot];
-                let span = now.saturating_sub(t.since);
-                // Nobody woke it, so it was ready all along (or wake-ups are not known).
-                if trust_wakeups { t.woken_ns += span } else { t.blocked_ns += span }
+                if !trust_wakeups {
+                    t.blocked_ns += now.saturating_sub(woken);
+                } else {
+                    t.woken_ns += now.saturating_sub(queued);
+                    if queued > woken {
+                        self.apply(Law::IdleQueueEmpty, slot);
+                    }
+                }
             }
             State::Running(other) if other != cpu => {
                 self.apply(Law::OneCpu, slot);
