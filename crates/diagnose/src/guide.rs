@@ -23,6 +23,7 @@ use serde::{Serialize, Serializer};
 
 /// A walk and what it ends in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Walk {
     /// Every question; the first is where the walk begins.
     pub questions: Vec<Question>,
@@ -33,6 +34,7 @@ pub struct Walk {
 
 /// A fork.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     /// What branches name it by.
     pub id: &'static str,
@@ -50,6 +52,7 @@ pub struct Question {
 
 /// A figure at a fork.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// What.
     pub label: String,
@@ -61,6 +64,7 @@ pub struct Figure {
 
 /// A way on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Branch {
     /// The answer that it stands for.
     pub answer: String,
@@ -72,6 +76,7 @@ pub struct Branch {
 
 /// The end of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String", inline))]
 pub enum To {
     /// Another question.
     Question(&'static str),

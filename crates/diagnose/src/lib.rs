@@ -23,7 +23,7 @@ mod verdict;
 pub use contention::Contended;
 pub use facts::Facts;
 pub use record::record_command;
-pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Step, Verdict};
+pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Person, Step, Verdict};
 pub use thresholds::{Setting, Threshold, ThresholdError, Thresholds};
 
 use holdup_passes::Analysis;

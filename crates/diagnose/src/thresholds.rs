@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 /// A limit that a rule holds a figure against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Threshold {
     /// `rule-id.name`; the rule id is the table in the file. `all` and `verdict` belong to no
     /// single rule.
@@ -32,6 +33,7 @@ pub struct Threshold {
 
 /// A threshold that a file has set to something else than its default.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Which.
     pub key: &'static str,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread that waits or is waited for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// Thread.
     pub tid: u32,
@@ -27,6 +28,7 @@ pub struct Node {
 
 /// Waits of one thread for one object that one other thread ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Edge {
     /// Who waited.
     pub waiter: u32,
@@ -46,6 +48,7 @@ pub struct Edge {
 
 /// Where chains of waits end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Root {
     /// Leaf of the ledger.
     pub cause: &'static str,
@@ -61,6 +64,7 @@ pub struct Root {
 
 /// The blocking graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// Threads, by id.
     pub nodes: Vec<Node>,
