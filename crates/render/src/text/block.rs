@@ -34,7 +34,8 @@ pub(crate) fn write_notes(
         return Ok(());
     }
     table.notes.iter().try_for_each(|note| {
-        writeln!(out, "{}", options.paint().dim(format!("note: {}", escape(note))))
+        let words = wrap(&format!("note: {}", escape(note)), options.width, 2);
+        writeln!(out, "{}", options.paint().dim(words))
     })
 }
 
