@@ -55,12 +55,9 @@ pub(crate) enum Command {
     /// How long threads waited for a CPU, longest delay first
     #[command(after_help = "Example: holdup switches -s avg_delay perf.data")]
     Switches(SwitchesArgs),
-    /// What threads waited for: locks, queues, files, disks; who held them; what it cost
-    #[command(after_help = "Example: holdup waits --graph dot perf.data | dot -Tsvg -o waits.svg")]
-    Waits(WaitsArgs),
-    /// The critical path of a thread: its work, and whom it waited for
-    #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
-    Path(PathArgs),
+    /// Interrupts, softirqs and kernel work
+    #[command(after_help = "Example: holdup irqs --by total perf.data")]
+    Irqs(IrqsArgs),
     /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
     #[command(
         after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a pair.\n\n\
@@ -68,9 +65,12 @@ pub(crate) enum Command {
                       holdup locks --view aix --before lock_stat.1 lock_stat.2"
     )]
     Locks(LocksArgs),
-    /// Interrupts, softirqs and kernel work
-    #[command(after_help = "Example: holdup irqs --by total perf.data")]
-    Irqs(IrqsArgs),
+    /// What threads waited for: locks, queues, files, disks; who held them; what it cost
+    #[command(after_help = "Example: holdup waits --graph dot perf.data | dot -Tsvg -o waits.svg")]
+    Waits(WaitsArgs),
+    /// The critical path of a thread: its work, and whom it waited for
+    #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
+    Path(PathArgs),
     /// Every event in order, in the column of the context it happens in
     #[command(
         after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 /// Where every CPU-second went. A leaf is `None` where the trace cannot tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "Rows")]
 pub struct Ledger {
     /// CPUs x wall time.
@@ -22,6 +23,7 @@ pub struct Ledger {
 
 /// One node of the capacity ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LedgerNode {
     /// `busy`, `busy/user`, `idle/thread-sync` …: a parent is the sum of its children.
     pub path: &'static str,
@@ -33,6 +35,7 @@ pub struct LedgerNode {
 
 /// A ledger as JSON shows it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rows {
     /// CPUs x wall time.
     capacity_ns: u64,

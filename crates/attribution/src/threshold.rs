@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 /// A limit that a figure is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
     /// single rule: `all`, `verdict`, and those of the attribution.
@@ -112,6 +113,7 @@ impl Check {
 
 /// A threshold that a file has set to something else than its default.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Which.
     pub key: &'static str,

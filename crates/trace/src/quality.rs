@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// How much a [`QualityCode`] harms the answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Repaired or harmless; worth knowing.
@@ -115,6 +116,7 @@ pub struct Quality(BTreeMap<QualityCode, u64>);
 
 /// One row of the `quality` list in reports.
 #[derive(Clone, Debug, Serialize, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QualityEntry {
     /// Stable name.
     pub code: &'static str,

@@ -16,9 +16,11 @@ pub(crate) mod locks;
 mod machine;
 pub(crate) mod serialization;
 
+#[cfg(feature = "schema")]
+pub use figures::file_schema;
 pub use figures::{
     Command, Counters, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar,
-    Semaphore, SystemCall,
+    Semaphore, SystemCall, is_percent,
 };
 
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
