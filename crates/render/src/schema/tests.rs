@@ -58,7 +58,7 @@ fn columns_are_the_fields_of_the_rows() {
         ..Default::default()
     };
     same_keys(lock, &locks::VERB);
-    same_keys(LedgerNode { path: String::new(), ns: 0, pct: 0.0 }, &ledger::VERB);
+    same_keys(LedgerNode { path: "", ns: 0, pct: 0.0 }, &ledger::VERB);
 }
 
 #[test]
