@@ -1,9 +1,8 @@
 //! The labelled recordings: the known bottleneck comes first, its holder is right, waiting times
 //! agree with what the programs counted themselves, and every nanosecond of blame is accounted for.
-//!
-//! Needs `../shared/corpus` beside the repository; says so loudly and passes without it.
 
 use holdup_passes::{Analysis, Options, WaitsBy, WaitsRow, analyze};
+use holdup_testkit::{corpus, needs};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,13 +21,9 @@ struct Case {
     analysis: Analysis,
 }
 
-fn corpus() -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/vm");
-    if !dir.is_dir() {
-        eprintln!("SKIPPED: no labelled recordings at {}", dir.display());
-        return None;
-    }
-    Some(dir)
+/// The labelled recordings.
+fn labelled() -> PathBuf {
+    corpus().join("vm")
 }
 
 fn read(packed: &Path) -> Analysis {
@@ -100,9 +95,10 @@ fn tids(roles: &Value) -> Vec<u32> {
     out
 }
 
+#[needs(corpus)]
 #[test]
 fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
-    let Some(dir) = corpus() else { return };
+    let dir = labelled();
     let (mut cases, mut first, mut holders, mut right, mut compared, mut agree) =
         (0, 0, 0, 0, 0, 0);
     let mut report = String::new();
@@ -195,7 +191,7 @@ fn assert_adds_up(name: &str, a: &Analysis) {
 }
 
 #[test]
-fn blame_adds_up_on_every_fixture_and_labelled_recording() {
+fn blame_adds_up_on_every_fixture() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut checked = 0;
     for dir in std::fs::read_dir(fixtures).expect("fixtures").flatten() {
@@ -209,6 +205,10 @@ fn blame_adds_up_on_every_fixture_and_labelled_recording() {
         }
     }
     assert!(checked > 0);
-    let Some(dir) = corpus() else { return };
-    each(&dir, |case| assert_adds_up(&case.name, &case.analysis));
+}
+
+#[needs(corpus)]
+#[test]
+fn blame_adds_up_on_every_labelled_recording() {
+    each(&labelled(), |case| assert_adds_up(&case.name, &case.analysis));
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Builder, Container, corpus, drain, files_below, open_bytes};
+use common::{Builder, Container, drain, files_below, open_bytes};
 use holdup_trace::Reader;
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -30,7 +30,7 @@ fn files() -> &'static Vec<Vec<u8>> {
             );
         }
         for folder in ["public/google+perf_data_converter", "public/mstange+linux-perf-data"] {
-            let Some(folder) = corpus(folder) else { continue };
+            let folder = holdup_testkit::corpus().join(folder);
             let names = |n: &str| n.starts_with("perf.data") || n.ends_with(".data");
             files.extend(
                 files_below(&folder, &names)

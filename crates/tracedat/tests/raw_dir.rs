@@ -2,6 +2,7 @@
 
 mod support;
 
+use holdup_testkit::{corpus, needs};
 use holdup_trace::{QualityCode, Reader};
 use holdup_tracedat::open_raw_dir;
 use std::fs;
@@ -64,16 +65,10 @@ fn folders_without_dumps_say_what_is_missing() {
 }
 
 /// The dumps others published: the same pages inside a trace.dat must print the same in trace-cmd.
+#[needs(trace_cmd, corpus)]
 #[test]
 fn published_dumps_read_as_trace_cmd_reads_them() {
-    let Some(corpus) = support::corpus() else {
-        eprintln!("SKIPPED: no corpus at ../shared/corpus");
-        return;
-    };
-    if !support::have_trace_cmd() {
-        eprintln!("SKIPPED: no trace-cmd in PATH");
-        return;
-    }
+    let corpus = corpus();
     let mut seen = 0;
     for tar in support::files(
         &corpus.join("public/google+schedviz/server"),

@@ -365,16 +365,6 @@ pub fn printed(events: &[Event]) -> Vec<(u64, u16, u32, u16)> {
         .collect()
 }
 
-/// Recordings outside the repository, which tests use where they are; `None` says so loudly.
-pub fn corpus(folder: &str) -> Option<std::path::PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED: no corpus at {}", path.display());
-    None
-}
-
 /// All files below `folder` whose name passes, in a fixed order.
 pub fn files_below(folder: &Path, pass: &dyn Fn(&str) -> bool) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
