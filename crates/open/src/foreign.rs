@@ -113,10 +113,6 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"PK\x05\x06", "an empty zip archive", "name a trace, or an archive with one"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
     (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
-    (b"PERFILE2", "a perf.data file", "this build cannot read it"),
-    (b"2ELIFREP", "a perf.data file of the other byte order", "this build cannot read it"),
-    (b"PERFFILE", "a perf.data file from before Linux 2.6.34", "record with a newer perf"),
-    (b"\x17\x08\x44tracing", "a trace.dat file", "this build cannot read it"),
     (
         b"\xd4\xc3\xb2\xa1",
         "a packet capture (pcap)",

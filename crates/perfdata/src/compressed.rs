@@ -59,7 +59,7 @@ impl Inflater {
             let want = buf.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
             let got = source.read_at(&mut buf[..want], at)?;
             let mut used = 0;
-            while let Some((kind, rec)) = crate::run::next_record::<E>(&buf[..got], used) {
+            while let Some((kind, rec)) = record::next_record::<E>(&buf[..got], used) {
                 // COMPRESSED2 says how much of it is data; the rest is padding to 8 bytes.
                 let data = match kind {
                     record::COMPRESSED => Some(&rec[record::HEADER..]),
@@ -85,7 +85,7 @@ impl Inflater {
                     None => self.spool.push(rec)?,
                 }
                 used += rec.len();
-                let mut payload = crate::walk::payload::<E>(kind, rec);
+                let mut payload = record::payload::<E>(kind, rec);
                 if payload > 0 {
                     at = at.saturating_add(used as u64);
                     while payload > 0 && at < limit {
@@ -146,7 +146,7 @@ impl Stream {
             };
             self.tail.extend_from_slice(&self.out[..n]);
             let mut used = 0;
-            while let Some((_, rec)) = crate::run::next_record::<E>(&self.tail, used) {
+            while let Some((_, rec)) = record::next_record::<E>(&self.tail, used) {
                 used += rec.len();
             }
             spool.push(&self.tail[..used])?;

@@ -6,6 +6,7 @@ use crate::features::{self, EventName, Features};
 use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in};
+use crate::run::Content;
 use crate::schema::Schema;
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
@@ -25,12 +26,12 @@ const MAX_SECTION: u64 = 256 << 20;
 /// More events than [`holdup_trace::EventId`] can name are not read.
 const MAX_ATTRS: usize = EventId::SIDEBAND.0 as usize;
 
-/// Open a perf.data file and index it.
+/// Open a perf.data file, or a directory of `perf record --threads`, and index it.
 ///
 /// # Errors
-/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is a variant
-/// that is not read (version 1, a `perf record --threads` directory). Damage further on is no
-/// error: what is sound is read, the rest counted in [`holdup_trace::Reader::quality`].
+/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is of version 1,
+/// which is not read. Damage further on is no error: what is sound is read, the rest counted in
+/// [`holdup_trace::Reader::quality`].
 pub fn open(path: &Path) -> Result<PerfData> {
     open_file(path).map_err(|e| e.in_file(path))
 }
@@ -87,14 +88,6 @@ fn directory(path: &Path) -> Result<Source, ErrorKind> {
     let files = numbered.into_iter().map(|n| path.join(format!("data.{n}")));
     let sources = std::iter::once(head).chain(files).map(|f| Source::file(File::open(f)?));
     Ok(Source::join(sources.collect::<std::io::Result<_>>()?))
-}
-
-/// What opening finds, for [`PerfData`].
-pub(crate) struct Opened {
-    pub(crate) info: TraceInfo,
-    pub(crate) order: Order,
-    pub(crate) source: Source,
-    pub(crate) schema: Schema,
 }
 
 /// Facts as they are collected, from sections or from records.
@@ -407,7 +400,7 @@ impl Facts {
         if let Some(t) = &self.tracing {
             self.info.symbols = holdup_trace::SymbolTable::from_kallsyms(&t.kallsyms);
         }
-        let opened = Opened { info: self.info, order: self.order, source, schema };
-        PerfData::new(opened, self.quality, found)
+        let content = Content::new(&self.info, source, schema);
+        PerfData::new(self.info, self.order, content, self.quality, found)
     }
 }
