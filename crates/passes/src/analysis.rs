@@ -459,6 +459,7 @@ impl Analysis {
 
     /// The blame's books, for tests: the parts shared out, with what divisions left over, and the
     /// whole, in 2^-32 ns. They are equal.
+    #[doc(hidden)]
     pub fn blame_check(&self) -> (u128, u128) {
         let blame = &self.engine.blame;
         let shares: u128 = blame.waits.values().map(|s| s.share).sum();

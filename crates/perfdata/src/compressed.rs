@@ -2,9 +2,10 @@
 //! records. One stream runs through all of them, and a record may begin in one and end in the
 //! next; records perf wrote itself lie between them uncompressed.
 
+use crate::cursor::Order;
 use crate::record;
 use crate::source::{Source, Spool};
-use holdup_tracepoint::Endian;
+use holdup_tracepoint::{Big, Endian, Little};
 use std::io;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
@@ -44,12 +45,21 @@ impl Inflater {
     }
 
     /// Copy the records in `start..limit`, which are one stream.
-    pub(crate) fn copy<E: Endian>(
+    pub(crate) fn copy_in(
         &mut self,
+        order: Order,
         source: &Source,
         start: u64,
         limit: u64,
     ) -> io::Result<()> {
+        match order {
+            Order::Little => self.copy::<Little>(source, start, limit),
+            Order::Big => self.copy::<Big>(source, start, limit),
+        }
+    }
+
+    /// The same with the byte order as a type.
+    fn copy<E: Endian>(&mut self, source: &Source, start: u64, limit: u64) -> io::Result<()> {
         let mut stream =
             Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
         let mut broken = false;

@@ -1,6 +1,8 @@
 //! Opening: header, attrs, features, and the records perf wrote about the recording itself.
 
 use crate::attr::Attr;
+#[cfg(feature = "zstd")]
+use crate::compressed;
 use crate::cursor::{Cursor, Order, text};
 use crate::features::{self, EventName, Features};
 use crate::header::{FULL_SIZE, FileHeader, Header, Section};
@@ -10,9 +12,8 @@ use crate::run::Content;
 use crate::schema::Schema;
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
-use crate::{compressed, describe, record};
+use crate::{describe, record};
 use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo};
-use holdup_tracepoint::{Big, Little};
 use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::io::Read;
@@ -359,13 +360,11 @@ impl Facts {
     }
 
     /// Replace compressed records by what they hold.
-    fn inflate(&mut self, source: &Source, stretches: &[(u64, u64)]) -> std::io::Result<Source> {
+    #[cfg(feature = "zstd")]
+    fn inflate(&mut self, source: &Source, stretches: &[(u64, u64)]) -> Result<Source, ErrorKind> {
         let mut inflater = compressed::Inflater::new();
         for &(start, limit) in stretches {
-            match self.order {
-                Order::Little => inflater.copy::<Little>(source, start, limit)?,
-                Order::Big => inflater.copy::<Big>(source, start, limit)?,
-            }
+            inflater.copy_in(self.order, source, start, limit)?;
         }
         self.info.format += " (compressed)";
         self.quality.add(QualityCode::Truncated, inflater.truncated as u64);
@@ -375,7 +374,15 @@ impl Facts {
                 .extra
                 .push(("damaged".into(), format!("compressed stream from byte {at:#x}: {why}")));
         }
-        inflater.finish()
+        Ok(inflater.finish()?)
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    fn inflate(&mut self, _: &Source, _: &[(u64, u64)]) -> Result<Source, ErrorKind> {
+        Err(ErrorKind::Unsupported {
+            what: "a recording of perf record -z, in a program built without zstd".into(),
+            way_out: "build holdup-perfdata with its feature zstd, or record without -z".into(),
+        })
     }
 
     /// Plans for all attrs, as far as the facts go.
