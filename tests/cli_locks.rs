@@ -20,7 +20,9 @@ fn fixture() -> String {
 fn dump(dir: &Path, name: &str, waits: u32, total: &str) -> PathBuf {
     let path = dir.join(name);
     let text = format!(
-        "lock_stat version 0.4\n--\n class name con-bounces\n--\n\n  &mm->mmap_lock-W: 1 {waits} 1.00 9.00 {total} 0.00 3 40 0.10 7.00 80.00 2.00\n  --\n   &mm->mmap_lock {waits} [<0>] vm_mmap_pgoff+0x6c/0x190\n"
+        "lock_stat version 0.4\n--\n class name con-bounces\n--\n\n\
+            \x20 &mm->mmap_lock-W: 1 {waits} 1.00 9.00 {total} 0.00 3 40 0.10 7.00 80.00 2.00\n\
+            \x20 --\n   &mm->mmap_lock {waits} [<0>] vm_mmap_pgoff+0x6c/0x190\n"
     );
     std::fs::write(&path, text).unwrap();
     path

@@ -166,7 +166,8 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
         }
     });
     println!(
-        "bottleneck first: {first}/{cases}; holder right: {right}/{holders}; waiting time agrees: {agree}/{compared}\n{report}"
+        "bottleneck first: {first}/{cases}; holder right: {right}/{holders}; waiting time agrees: \
+            {agree}/{compared}\n{report}"
     );
     assert!(cases >= 30, "{cases} cases");
     assert!(first * 100 >= cases * FIRST_PCT, "bottleneck first in {first} of {cases}\n{report}");

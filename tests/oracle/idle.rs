@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! holdup's idle_ns = perf's idle
-//!                  - interrupts and softirqs on top of the idle task   (perf does not look at them)
-//!                  + idle before the CPU's first switch and after its last   (perf starts and ends there)
+//!    - interrupts and softirqs on top of the idle task         (perf does not look at them)
+//!    + idle before the CPU's first switch and after its last   (perf starts and ends there)
 //! ```
 
 use crate::corpus::{Recording, perf_recordings};

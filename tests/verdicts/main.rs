@@ -226,7 +226,10 @@ fn page(all: &[Outcome]) -> String {
         writeln!(out, "| {from:.2} to {:.2} | {n} | {mean:.2} | {freq:.2} |", to.min(1.0)).unwrap();
     }
     out.push_str(include_str!("wavering.md"));
-    out.push_str("\n| change | same verdict | another that is right too | less sure, and why | neither |\n|---|--:|--:|--:|--:|\n");
+    out.push_str(
+        "\n| change | same verdict | another that is right too | less sure, and why | \
+        neither |\n|---|--:|--:|--:|--:|\n",
+    );
     for change in Change::ALL {
         let (kept, also, less, neither) = wavering(all, change);
         writeln!(out, "| {} | {kept} | {also} | {less} | {} |", change.name(), neither.len())

@@ -36,9 +36,9 @@
 //! parallel, and yields the very same [`holdup_trace::What`] the binary readers yield.
 //!
 //! ```text
-//!  sniff ──► html (cut the trace out) ──► preamble (headings) ──► index (runs, names) ──► decode
-//!                                                                    │                      │
-//!                                                                    └──── line ────────────┴── fields
+//!  sniff ─► html (cut the trace out) ─► preamble (headings) ─► index (runs, names) ─► decode
+//!                                                                │                     │
+//!                                                                └────── line ─────────┴─ fields
 //! ```
 
 mod decode;

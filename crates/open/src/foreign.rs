@@ -41,7 +41,8 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     if head.get(257..262) == Some(b"ustar") {
         return unsupported(
             "a tar archive",
-            "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a trace",
+            "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a \
+                trace",
         );
     }
     if is_etl(head) {
@@ -70,13 +71,15 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         }
         return unsupported(
             "text of an unknown kind",
-            "holdup reads perf script's text if it has time and event, trace-cmd report's, and the kernel's trace file",
+            "holdup reads perf script's text if it has time and event, trace-cmd report's, and \
+                the kernel's trace file",
         );
     }
     if is_ring_buffer(head) {
         return unsupported(
             "one CPU's raw ring buffer (trace_pipe_raw)",
-            "name the folder that holds the files of all CPUs and formats/, which says what the events are",
+            "name the folder that holds the files of all CPUs and formats/, which says what the \
+                events are",
         );
     }
     if is_pprof(head) {

@@ -30,8 +30,8 @@ const MAX_ATTRS: usize = EventId::SIDEBAND.0 as usize;
 /// Open a perf.data file, or a directory of `perf record --threads`, and index it.
 ///
 /// # Errors
-/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is of version 1,
-/// which is not read. Damage further on is no error: what is sound is read, the rest counted in
+/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is of version
+/// 1, which is not read. Damage further on is no error: what is sound is read, the rest counted in
 /// [`holdup_trace::Reader::quality`].
 pub fn open(path: &Path) -> Result<PerfData> {
     open_file(path).map_err(|e| e.in_file(path))

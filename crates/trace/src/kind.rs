@@ -15,7 +15,9 @@ macro_rules! vocabulary {
         $($(#[doc = $doc:literal])+ $field:ident {
             $first:ident($first_system:literal, $first_name:literal $(, $first_proof:ident)?)
             $(, $kind:ident($system:literal, $name:literal $(, $proof:ident)?))*
-            $(; also $($more:ident($more_system:literal, $more_name:literal $(, $more_proof:ident)?)),+)?
+            $(; also $(
+                $more:ident($more_system:literal, $more_name:literal $(, $more_proof:ident)?)
+            ),+)?
         })+
         not an event {
             $($(#[doc = $other_doc:literal])+ $other:ident: $option:literal,)+

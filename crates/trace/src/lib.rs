@@ -7,7 +7,7 @@
 //! order: by time, and by position in the file where times are equal.
 //!
 //! ```text
-//!  Reader ── runs ──► RunDecoder::fill ──► Batch ──► merge::drive ──► Sink::events(&[Event], &Batch)
+//!  Reader ─ runs ─► RunDecoder::fill ─► Batch ─► merge::drive ─► Sink::events(&[Event], &Batch)
 //! ```
 //!
 //! Nothing in this crate knows a file format, and nothing in it prints.

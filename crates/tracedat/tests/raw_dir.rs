@@ -9,7 +9,13 @@ use std::fs;
 use std::path::Path;
 use support::writer::{BufferSpec, FileSpec};
 
-const WAKEUP: &str = "name: sched_wakeup\nID: 70\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+const WAKEUP: &str = "name: sched_wakeup\nID: 70\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+    \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+    \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+    \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+    \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 
 fn put(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
     let path = dir.join(name);

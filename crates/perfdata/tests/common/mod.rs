@@ -201,8 +201,18 @@ impl Builder {
     }
 
     pub fn tracing_data(&self) -> Vec<u8> {
-        const SWITCH: &str = "name: sched_switch\nID: 5\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n";
-        const CONTENTION: &str = "name: contention_begin\nID: 6\nformat:\n\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n";
+        const SWITCH: &str = "name: sched_switch\nID: 5\nformat:\n\
+            \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+            \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+            \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+            \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+            \tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+            \tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\
+            \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\
+            \tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n";
+        const CONTENTION: &str = "name: contention_begin\nID: 6\nformat:\n\
+            \tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
+            \tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n";
         let mut b = Vec::from(*b"\x17\x08\x44tracing0.6\0");
         b.extend([self.big as u8, 8]);
         b.extend(self.u32(4096));
