@@ -1,7 +1,6 @@
 //! Tests that need a tool or recordings say so, and are *ignored* where it is missing.
 //!
-//! ```
-//! # use holdup_needs::needs;
+//! ```text
 //! #[needs(perf, corpus)]
 //! #[test]
 //! fn perf_prints_the_same() {}
