@@ -225,8 +225,8 @@ fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nano
         leaves.push((leaf, rest.take(shares[leaf.index()].share_ns())));
     }
     leaves.push((Leaf::Scheduler, rest.take(analysis.scheduler_idle_ns())));
-    let in_turn = shares[Leaf::Serial.index()].share_ns();
-    leaves.push((Leaf::Serial, rest.take(in_turn + analysis.serial_ns())));
+    // What no harmful wait claims, and came while one thread had all the work.
+    leaves.push((Leaf::Serial, rest.take(analysis.serial_ns())));
     leaves.push((Leaf::NoWork, rest.left));
     leaves
 }

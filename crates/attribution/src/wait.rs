@@ -26,7 +26,8 @@ fn counts(sleep: &Sleep) -> bool {
     match sleep.kind {
         Some(kind) if kind.is_benign() => false,
         Some(WaitKind::Other) => sleep.uninterruptible,
-        Some(kind) if kind.is_library() => !sleep.join,
+        // A pool's worker that nobody woke the last time most likely waits for work again.
+        Some(kind) if kind.is_library() => !sleep.join && !sleep.idle_before,
         Some(_) => true,
         None => sleep.uninterruptible || !sleep.calls_recorded,
     }
@@ -52,7 +53,8 @@ fn cause(end: &WaitEnd) -> Cause {
             // Nobody ever did, for any thread: work that never came.
             Ended::Trace => !end.ended_before,
         };
-        if nobody || sleep.join {
+        // Who gives up waiting for a lock after a while waits for it again.
+        if nobody && !end.in_turns || sleep.join {
             return Cause::External;
         }
     }
@@ -109,6 +111,7 @@ mod tests {
         contending: false,
         join: false,
         calls_recorded: true,
+        idle_before: false,
     };
 
     fn ended(sleep: Sleep, waker: Option<Waker>) -> WaitEnd {
@@ -119,6 +122,7 @@ mod tests {
             wakers_complete: true,
             idle_tasks_unseen: false,
             ended_before: true,
+            in_turns: false,
             contention_recorded: false,
         }
     }

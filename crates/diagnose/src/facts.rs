@@ -13,6 +13,11 @@ thresholds! {
         source: "daemons and recorders; a hundred of them make one CPU's work";
 }
 
+/// Whether a thread of this name writes the recording.
+fn is_recorder(comm: &str) -> bool {
+    matches!(comm, "perf" | "trace-cmd")
+}
+
 /// Stands for the call of waits outside of system calls.
 const NO_CALL: &str = "no system call (page fault)";
 
@@ -38,6 +43,11 @@ pub struct Facts<'a> {
     pub ready: Nanos,
     /// Of it: behind another thread on the same CPU.
     pub queued: Nanos,
+    /// Of it: until the thread that had woken it went to sleep and so handed its CPU over.
+    pub handed: Nanos,
+    /// Time that application threads, the recorder's left out, ran or were ready to, hand-overs left
+    /// out.
+    pub demand: Nanos,
     /// Mean number of threads running or ready.
     pub queue: f64,
     /// Ways to tell how much slower application code runs in company, most trusted first.
@@ -66,6 +76,7 @@ impl<'a> Facts<'a> {
         let wall = analysis.wall_ns();
         let applications = || analysis.threads().filter(|(_, t)| !t.is_kthread());
         let mut workers: Vec<(Slot, Nanos)> = applications()
+            .filter(|(_, t)| !is_recorder(&analysis.comm(t)))
             .map(|(s, t)| (s, t.running_ns))
             .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&WORKER))
             .collect();
@@ -83,6 +94,13 @@ impl<'a> Facts<'a> {
             workers,
             ready: applications().map(|(_, t)| t.woken_ns + t.preempted_ns).sum(),
             queued: applications().map(|(_, t)| t.queued_ns).sum(),
+            handed: applications().map(|(_, t)| t.handed_ns).sum(),
+            demand: applications()
+                .filter(|(_, t)| !is_recorder(&analysis.comm(t)))
+                .map(|(_, t)| {
+                    (t.running_ns + t.woken_ns + t.preempted_ns).saturating_sub(t.handed_ns)
+                })
+                .sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
         };
         facts.compare();

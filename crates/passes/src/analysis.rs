@@ -497,16 +497,13 @@ impl Analysis {
         self.engine.blame.scheduler_left_ns()
     }
 
-    /// Idle CPU time while exactly one application thread was running or ready, of what is neither
-    /// [`Analysis::scheduler_idle_ns`] nor shared out to waiting threads: the work was serial. A
-    /// lower bound: while a thread of which it is not known whether it is the kernel's is running
-    /// or ready beside another, nothing counts.
+    /// Idle CPU time while exactly one application thread was running or ready, the scheduler's part
+    /// ([`Analysis::scheduler_idle_ns`]) left out: the work was serial. A lower bound: while a thread
+    /// of which it is not known whether it is the kernel's is running or ready beside another, nothing
+    /// counts.
     pub fn serial_ns(&self) -> Nanos {
-        let blame = &self.engine.blame;
-        // Where switches are missing the CPUs know better than the counts what was idle.
-        let idle: Nanos = self.cpu_rows().iter().map(|r| r.idle_ns).sum();
-        let rest = idle.saturating_sub(blame.scheduler_left_ns() + blame.waits_ns());
-        blame.serial().idle_ns.min(rest)
+        let rest = self.idle_ns().saturating_sub(self.scheduler_idle_ns());
+        self.engine.blame.serial().idle_ns.min(rest)
     }
 
     /// Time (not CPU time) during which exactly one application thread was running or ready; a

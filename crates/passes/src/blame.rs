@@ -5,9 +5,11 @@
 //! ```text
 //! r runnable threads wait elsewhere       min(i, r) of the idle CPUs       scheduler
 //! B application threads wait for cause    min(i - r, |B|) of them          shared equally over B
-//! the rest, while just one application thread runs or is ready             serial
 //! the rest                                                                 no work
 //! ```
+//!
+//! Beside that it counts the idle CPU time while just one application thread runs or is ready: the
+//! work is serial then, whatever others may be waiting for.
 //!
 //! A thread is runnable from `sched_wakeup` on ([`crate::threads::State::is_ready`]); between
 //! `sched_waking` and that it still counts in B, if it did while it slept.
@@ -49,7 +51,7 @@ pub(crate) enum Kind {
 /// Time during which exactly one application thread was running or ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Serial {
-    /// Idle CPU time that is neither the scheduler's nor shared out to waiters.
+    /// Idle CPU time that is not the scheduler's.
     pub(crate) idle_ns: Nanos,
     /// Time.
     pub(crate) wall_ns: Nanos,
@@ -214,7 +216,7 @@ impl Blame {
                 self.integral += whole / waiting * span as u128;
                 self.rounding += whole % waiting * span as u128;
             }
-            rest = (self.idle - scheduler - shared) as u64 * span;
+            rest = (self.idle - scheduler) as u64 * span;
         }
         match (self.applications, self.unknown) {
             (1, 0) => self.serial.add(Serial { idle_ns: rest, wall_ns: span }),
@@ -354,11 +356,6 @@ impl Blame {
         let moved = self.moved + self.taken_back;
         let moved = (moved >> FRACTION) as Nanos + (moved & ((1 << FRACTION) - 1) != 0) as Nanos;
         self.scheduler_ns.saturating_sub(moved)
-    }
-
-    /// Idle time that belongs to waits.
-    pub(crate) fn waits_ns(&self) -> Nanos {
-        self.shared_ns + (self.moved >> FRACTION) as Nanos
     }
 
     pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum) {

@@ -21,6 +21,8 @@ pub struct Sleep {
     pub join: bool,
     /// The trace has system calls.
     pub calls_recorded: bool,
+    /// The thread's last sleep was for the same object, and idle.
+    pub idle_before: bool,
 }
 
 /// How a sleep is known to have ended.
@@ -61,6 +63,8 @@ pub struct WaitEnd {
     pub idle_tasks_unseen: bool,
     /// A wait for the same object ended before.
     pub ended_before: bool,
+    /// Threads take turns at the object: those who wait for it also end others' waits for it.
+    pub in_turns: bool,
     /// The trace has the contention of kernel locks.
     pub contention_recorded: bool,
 }

@@ -137,6 +137,8 @@ pub struct Thread {
 
     /// Of the times ready: behind another thread that had the CPU, not for an idle CPU to wake up.
     pub queued_ns: Nanos,
+    /// Of it: behind the thread that had woken it, and went to sleep then: its CPU was handed over.
+    pub handed_ns: Nanos,
     /// Left a CPU to sleep or end.
     pub voluntary: u64,
     /// Lost a CPU.
@@ -227,6 +229,7 @@ impl Thread {
             woken_ns: 0,
             preempted_ns: 0,
             queued_ns: 0,
+            handed_ns: 0,
             blocked_ns: 0,
             user_ns: 0,
             kernel_ns: 0,
@@ -286,7 +289,8 @@ impl Thread {
         self.born = self.born.max(now);
         (self.running_ns, self.irq_ns, self.woken_ns, self.preempted_ns, self.blocked_ns) =
             (0, 0, 0, 0, 0);
-        (self.user_ns, self.kernel_ns, self.queued_ns) = (0, 0, 0);
+        (self.user_ns, self.kernel_ns) = (0, 0);
+        (self.queued_ns, self.handed_ns) = (0, 0);
         (self.voluntary, self.involuntary, self.migrations, self.stays, self.stays_ns) =
             (0, 0, 0, 0, 0);
         self.undecided.clear();

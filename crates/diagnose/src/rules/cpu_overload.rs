@@ -45,6 +45,11 @@ thresholds! {
         meaning: "threads per CPU that run or want to, below which there is no queue",
         source: "PARbench on the p690: 1 is a full load; recorders and daemons add some \
                  hundredths per CPU";
+    DEMAND = "cpu-overload.demand_per_cpu", 1.02, "threads",
+        meaning: "application threads running or ready on average, the recorder's left out, over the \
+                  time with any thread at all: with no more than one per CPU there is no overload",
+        source: "PARbench on the p690: loads up to one thread per processor are no overload; daemons \
+                 add some hundredths";
     FULL = "cpu-overload.full_pct", 50.0, "% of CPU time",
         meaning: "part of all CPU time that is used while no CPU is idle; with less the load is \
                   a passing one",
@@ -60,7 +65,11 @@ fn check(facts: &Facts<'_>) -> Finding {
     let full = facts.at_least(full, &FULL);
     let queue = facts.at_least(queue_milli as f64 / 1000.0 / cpus, &QUEUE);
     // Who is ready while a CPU idles lacks another CPU, or waits for that one to wake up.
-    let lacked_ns = facts.ready.saturating_sub(facts.leaf(Leaf::Scheduler)).min(facts.capacity);
+    // And who is woken by a thread that goes to sleep gets its CPU handed over.
+    let elsewhere = facts.leaf(Leaf::Scheduler) + facts.handed;
+    let lacked_ns = facts.ready.saturating_sub(elsewhere).min(facts.capacity);
+    let occupied = facts.analysis.occupied_ns().max(1) as f64;
+    let demand = facts.at_least(facts.demand as f64 / occupied / cpus, &DEMAND);
     let lacked = facts.at_least(facts.pct(lacked_ns), &LACKED);
     let told = Told {
         story: "more-threads-than-cpus",
@@ -83,7 +92,18 @@ fn check(facts: &Facts<'_>) -> Finding {
         ),
         Evidence::checked("CPU time used while no CPU was idle", &full, "% of all", "run queue"),
         Evidence::checked("threads running or ready then, per CPU", &queue, "threads", "run queue"),
-        Evidence::of("the same, all along", facts.queue / cpus, "threads", "run queue"),
+        Evidence::checked(
+            "application threads running or ready while any is, per CPU",
+            &demand,
+            "threads",
+            "procs",
+        ),
+        Evidence::of(
+            "threads running or ready all along, per CPU",
+            facts.queue / cpus,
+            "threads",
+            "run queue",
+        ),
         Evidence::of("CPUs busy", facts.busy(), "% of accounted time", "ledger busy"),
         Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
     ];
@@ -91,6 +111,11 @@ fn check(facts: &Facts<'_>) -> Finding {
         Some(format!(
             "ready threads lacked CPU time worth {:.1} % of capacity; below {} % that is no overload",
             lacked.value, lacked.limit
+        ))
+    } else if !demand.holds() {
+        Some(format!(
+            "only {:.2} application threads per CPU run or want to, without the recorder's",
+            demand.value
         ))
     } else if !full.holds() {
         Some(format!(

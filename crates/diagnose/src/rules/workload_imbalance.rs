@@ -19,7 +19,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
 use super::funneled_driver::confined_driver;
-use super::{Fixtures, MATTERS, Rule, Told, finding, in_cpus};
+use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Check, Leaf, Server, Total, thresholds};
@@ -203,8 +203,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let no_work = if dominant.few { facts.leaf(Leaf::NoWork) } else { 0 };
     let alone = one_at_a_time + no_work;
     // What the clients burn in the calls they wait in is part of the price of the one server.
-    let matters = facts.at_least(facts.pct(served), &MATTERS);
-    let calls = |leaf| if matters.holds() { facts.leaf(leaf) } else { 0 };
+    let calls = |asleep, leaf| if served > facts.leaf(asleep) { facts.leaf(leaf) } else { 0 };
     let lone = facts.tasks_only() && facts.workers.len() == 1 && dominant.first.is_some();
     // Only this program was recorded: whatever the other CPUs did, it could not use them.
     let elsewhere = if lone { facts.leaf(Leaf::Unaccounted) } else { 0 };
@@ -225,16 +224,16 @@ fn check(facts: &Facts<'_>) -> Finding {
         (Leaf::Scheduler, bound),
         (Leaf::Serial, one_at_a_time),
         (Leaf::NoWork, no_work),
-        (Leaf::ThreadTurns, calls(Leaf::ThreadTurns)),
-        (Leaf::ServiceTurns, calls(Leaf::ServiceTurns)),
+        (Leaf::ThreadTurns, calls(Leaf::ThreadSync, Leaf::ThreadTurns)),
+        (Leaf::ServiceTurns, calls(Leaf::KernelServices, Leaf::ServiceTurns)),
         (Leaf::Unaccounted, elsewhere),
     ];
     let lost = parts.iter().map(|p| p.1).sum();
     let mut f = finding(facts, &RULE, &parts, story.told(facts, life, lost));
     f.evidence = vec![
-        Evidence::checked(
+        Evidence::of(
             "idle while others waited for one busy thread",
-            &matters,
+            facts.pct(served),
             "% of capacity",
             Leaf::OneServer.source(),
         ),
@@ -276,6 +275,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         let workers = facts.workers.len() as f64;
         f.evidence.push(Evidence::of("recorded threads with work", workers, "threads", "procs"));
     }
+    f.evidence.push(cost(facts, &f));
     let culprit = match story {
         Story::Server { server } => Some(server.slot),
         Story::LoneThread { slot } | Story::FewThreads { slot } => Some(slot),

@@ -147,7 +147,7 @@ impl Engine {
             return;
         }
         self.charge(now, cpu);
-        self.enters(now, cpu, slot, true);
+        self.enters(now, cpu, slot, Some(Slot::IDLE));
         let c = self.cpus.get_mut(cpu);
         c.stack.clear();
         c.switched_unseen(now);

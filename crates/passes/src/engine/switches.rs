@@ -49,7 +49,7 @@ impl Engine {
         let n = self.find_or_add(next);
         if n != Slot::IDLE {
             self.name(n, next_comm);
-            self.enters(now, cpu, n, p == Slot::IDLE);
+            self.enters(now, cpu, n, Some(p));
             self.threads[n].latency.switch_in(now);
         } else if !self.cpus.get_mut(cpu).queue.is_empty() {
             self.threads[p].throttled = p != Slot::IDLE && state.is_runnable();
@@ -129,8 +129,10 @@ impl Engine {
         }
     }
 
-    /// A thread gets a CPU, which was idle (it waited for the CPU to wake up) or not (it queued).
-    pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from_idle: bool) {
+    /// A thread gets a CPU `from` another: from the idle task (it waited for the CPU to wake up) or
+    /// not (it queued).
+    pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from: Option<Slot>) {
+        let from_idle = from == Some(Slot::IDLE);
         let trust_wakeups = self.caps.wakeups && !self.lost;
         let woken = self.threads[slot].since;
         match self.threads[slot].state {
@@ -140,6 +142,10 @@ impl Engine {
                 let delay = now - woken;
                 if !from_idle {
                     t.queued_ns += delay;
+                    // Who wakes another and goes to sleep hands its CPU over.
+                    if from.is_some() && from == t.waker {
+                        t.handed_ns += delay;
+                    }
                 }
                 if from_idle
                     && matches!(t.state, State::Woken(_))
@@ -228,7 +234,7 @@ impl Engine {
             self.charge(now, cpu);
             let slot = self.find_or_add(e.tid);
             if slot != Slot::IDLE {
-                self.enters(now, cpu, slot, false);
+                self.enters(now, cpu, slot, None);
             }
             self.set_current(now, cpu, Some((e.tid, slot)));
         } else {

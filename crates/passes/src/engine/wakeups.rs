@@ -224,6 +224,7 @@ impl Engine {
             contending: t.contending > 0,
             join: self.waits.is_join(object),
             calls_recorded: self.caps.syscalls,
+            idle_before: self.waits.idle_before(slot, object),
         }
     }
 
@@ -241,6 +242,7 @@ impl Engine {
             wakers_complete: self.caps.wakers && !self.lost,
             idle_tasks_unseen: self.caps.wakers && !self.lost && self.cpus.any_blind(),
             ended_before: self.waits.was_ended(object),
+            in_turns: self.waits.in_turns(object),
             contention_recorded: self.caps.contention,
         }
     }

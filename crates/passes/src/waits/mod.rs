@@ -78,6 +78,8 @@ struct Waiter {
     trail: VecDeque<Segment>,
     /// What the last wait was for, while it is not yet running again.
     last: Option<WaitKey>,
+    /// What its last wait was for, if that was idle.
+    idle_before: Option<Object>,
     /// Time holding objects, and of harmless and other waits.
     idle_ns: Nanos,
     lock_wait_ns: Nanos,
@@ -94,6 +96,7 @@ impl Default for Waiter {
             held: Vec::new(),
             trail: VecDeque::new(),
             last: None,
+            idle_before: None,
             idle_ns: 0,
             lock_wait_ns: 0,
             intervals: Vec::new(),

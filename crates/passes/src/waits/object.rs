@@ -297,6 +297,8 @@ pub(crate) struct Thing {
     pub(crate) wake_delay: Nanos,
     /// Calls that returned without sleeping because the word had changed: one more turn of a loop.
     pub(crate) retries: u64,
+    /// Waits ended by a thread that has waited for it itself: they take turns at it.
+    pub(crate) turns: u64,
     /// Ended by a thread in a call that moves bytes.
     pub(crate) piped: u64,
     pub(crate) futex: FutexOps,
@@ -364,6 +366,7 @@ impl Thing {
         self.elapsed += o.elapsed;
         self.wake_delay += o.wake_delay;
         self.retries += o.retries;
+        self.turns += o.turns;
         self.piped += o.piped;
         self.futex.merge(&o.futex);
         if o.waiting > 0 {

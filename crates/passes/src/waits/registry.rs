@@ -1,6 +1,7 @@
 //! Which objects there are, and what they turned out to be.
 
 use super::{FutexUse, Key, Object, ObjectKind, Thing, Waits};
+use crate::threads::Slot;
 
 /// Objects beyond this many share one row; a server opens a descriptor per connection.
 pub(crate) const MAX_OBJECTS: usize = 1 << 18;
@@ -93,5 +94,15 @@ impl Waits {
     /// Whether anybody's wait for the object was ever ended.
     pub(crate) fn was_ended(&self, object: Object) -> bool {
         self.things[object.0 as usize].spans.count > 0
+    }
+
+    /// Threads that wait for it also end others' waits for it, and have done so twice at least.
+    pub(crate) fn in_turns(&self, object: Object) -> bool {
+        self.things[object.0 as usize].turns > 1
+    }
+
+    /// The thread's last wait was for the same, and idle.
+    pub(crate) fn idle_before(&self, slot: Slot, object: Object) -> bool {
+        self.threads.get(slot.0 as usize).is_some_and(|w| w.idle_before == Some(object))
     }
 }

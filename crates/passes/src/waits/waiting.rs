@@ -122,6 +122,8 @@ impl Waits {
             pair.waits += 1;
             pair.wait_ns += span;
             if let Some(w) = end.waker {
+                let turn = self.waiters.contains_key(&(object, w));
+                self.thing(object).turns += turn as u64;
                 let pair = self.wakes.entry((object, w)).or_default();
                 pair.waits += 1;
                 pair.wait_ns += span;
@@ -130,6 +132,7 @@ impl Waits {
             let is_lock = self.things[object.0 as usize].is_lock();
             let detail = self.detail;
             let w = self.waiter(slot);
+            w.idle_before = cause.is_idle().then_some(object);
             match cause {
                 cause if cause.is_idle() => w.idle_ns += span,
                 _ if is_lock => w.lock_wait_ns += span,
