@@ -1,9 +1,12 @@
 //! The figures that rules look at, drawn once from the tables.
 
 use crate::report::Culprit;
-use holdup_attribution::{Attribution, Check, Leaf, Threshold, Thresholds, Total, thresholds};
+use holdup_attribution::{
+    Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, thresholds,
+};
 use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
+use std::cell::OnceCell;
 
 thresholds! {
     WORKER = "all.worker_pct", 1.0, "% of the wall time",
@@ -11,8 +14,10 @@ thresholds! {
         source: "daemons and recorders; a hundred of them make one CPU's work";
 }
 
-/// Stands for the call of waits outside of system calls.
-const NO_CALL: &str = "no system call (page fault)";
+/// Stands for the call of waits outside of system calls, where page faults were recorded.
+const PAGE_FAULTS: &str = "page faults";
+/// The same where they were not: what such a wait was for is a guess.
+const NO_CALL: &str = "no recorded call";
 
 /// Everything a rule may look at.
 pub struct Facts<'a> {
@@ -38,6 +43,8 @@ pub struct Facts<'a> {
     pub queued: Nanos,
     /// Mean number of threads running or ready.
     pub queue: f64,
+    /// See [`Facts::objects`].
+    objects: OnceCell<Vec<Blamed>>,
 }
 
 impl<'a> Facts<'a> {
@@ -76,7 +83,13 @@ impl<'a> Facts<'a> {
             ready: applications().map(|(_, t)| t.woken_ns + t.preempted_ns).sum(),
             queued: applications().map(|(_, t)| t.queued_ns).sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
+            objects: OnceCell::new(),
         }
+    }
+
+    /// What threads waited for, with the people around it; drawn when first asked for.
+    pub(crate) fn objects(&self) -> &[Blamed] {
+        self.objects.get_or_init(|| self.judged.blamed())
     }
 
     /// The value of a threshold.
@@ -138,7 +151,8 @@ impl<'a> Facts<'a> {
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
         let mut by_call: Vec<(String, Nanos)> = Vec::new();
         for w in self.waits_for(cause) {
-            let name = w.call.clone().unwrap_or_else(|| NO_CALL.to_owned());
+            let outside = if self.caps.page_faults { PAGE_FAULTS } else { NO_CALL };
+            let name = w.call.clone().unwrap_or_else(|| outside.to_owned());
             match by_call.iter_mut().find(|c| c.0 == name) {
                 Some(c) => c.1 += w.sum.wait_ns,
                 None => by_call.push((name, w.sum.wait_ns)),
@@ -179,6 +193,7 @@ impl<'a> Facts<'a> {
             tid: Some(t.tid.0),
             pid: self.analysis.pid(t),
             ns,
+            ..Culprit::default()
         }
     }
 

@@ -17,8 +17,9 @@
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
 use super::{Fixtures, MATTERS, Rule, finding};
+use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Contended, Leaf};
 use holdup_passes::Cause;
 use holdup_syscalls::WaitKind;
@@ -100,21 +101,11 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
+    f.culprits = culprits::turns(facts, Leaf::KernelServices, WaitKind::is_service, &by_call);
     f.advice = vec![
         "protect less with one object: several semaphores, files or queues instead of one"
             .to_owned(),
         "shorten the critical section".to_owned(),
     ];
     f
-}
-
-pub(super) fn syscall(facts: &Facts<'_>, name: &str, ns: u64) -> Culprit {
-    let id = facts
-        .judged
-        .calls
-        .iter()
-        .find(|c| c.name == name)
-        .map_or_else(String::new, |c| c.nr.to_string());
-    Culprit { kind: "syscall", id, name: name.to_owned(), ns, ..Culprit::default() }
 }

@@ -11,6 +11,7 @@
 //! Source: PARbench on the p690, loads above 100 %.
 
 use super::{Fixtures, MATTERS, Rule, finding};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Total, thresholds};
@@ -87,8 +88,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     } else {
         None
     };
-    f.culprits =
-        facts.workers.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect();
+    f.culprits = culprits::busiest(facts);
     f.advice = vec![
         "run fewer threads at a time, or add CPUs: the CPUs do useful work all the time".to_owned(),
     ];

@@ -20,6 +20,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
 use super::{Fixtures, MATTERS, Rule, finding};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::{Check, Leaf, Total, thresholds};
@@ -191,11 +192,11 @@ fn check(facts: &Facts<'_>) -> Finding {
         ));
     }
     if let Some(worker) = serial.filter(|_| !confined) {
-        f.culprits = vec![worker];
+        f.culprits = culprits::worker(facts, worker);
         f.advice = vec!["let the device have more than one worker: more threads or queues of its driver, or several devices".to_owned()];
         return f;
     }
-    f.culprits = culprit.into_iter().collect();
+    f.culprits = culprits::driver(facts, culprit, top.cpu);
     f.advice = vec![
         "spread the interrupts or receive queues over CPUs: /proc/irq/*/smp_affinity, rps_cpus, more queues".to_owned(),
         "let workers run elsewhere: /sys/devices/virtual/workqueue/*/cpumask, taskset -p for a driver's thread".to_owned(),

@@ -15,8 +15,8 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 
-use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, Rule, finding};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::Leaf;
@@ -76,7 +76,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
+    f.culprits = culprits::turns(facts, Leaf::ThreadSync, WaitKind::is_library, &by_call);
     f.advice = vec![
         "use finer locks: the data behind this one is wanted by several threads at once".to_owned(),
         "move work out of the critical section".to_owned(),

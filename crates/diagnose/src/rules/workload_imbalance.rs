@@ -18,6 +18,7 @@
 
 use super::funneled_driver::confined_driver;
 use super::{Fixtures, MATTERS, Rule, finding};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Leaf, Total, thresholds};
@@ -170,8 +171,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         let ended = facts.at_least(server.ended_pct(), server.ends_limit());
         f.evidence.push(Evidence::checked(metric, &ended, "%", "wake-ups"));
     }
-    f.culprits
-        .extend(culprit.map(|slot| facts.culprit("thread", slot, facts.thread(slot).running_ns)));
+    f.culprits = culprits::imbalance(facts, culprit, bound);
     if elsewhere > 0 {
         f.evidence.push(Evidence::of(
             "recorded threads with work",

@@ -1,6 +1,7 @@
 //! The verdict on one screen: what, how sure, where the time went, why, why not the rest, what
 //! next.
 
+use super::culprit::culprit;
 use super::escape::{escape, shell};
 use super::units::duration;
 use super::{Page, TextOptions, ledger};
@@ -144,9 +145,7 @@ pub(super) fn write_finding(
         writeln!(out, "  {metric}{:pad$}  {}", "", figure(e))?;
     }
     for c in &f.culprits {
-        let tid = c.tid.map_or(String::new(), |t| format!(" tid {t}"));
-        let cost = if c.ns == 0 { String::new() } else { format!(": {}", duration(c.ns)) };
-        writeln!(out, "  {} {}{tid}{cost}", c.kind, escape(&c.name))?;
+        wrapped(&culprit(c), "  ", "    ", width, out)?;
     }
     f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))
 }

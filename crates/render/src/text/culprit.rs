@@ -1,0 +1,85 @@
+//! A culprit in a sentence, as an engineer woken at night wants it: what it is, who waits and what
+//! that costs, who had it meanwhile.
+
+use super::units::duration;
+use holdup_diagnose::{Culprit, Part, Person};
+
+/// Holders and waiters named in a sentence, at most; JSON has more of them.
+const NAMED: usize = 3;
+
+/// A culprit in a sentence: what it is, who waits and what that costs, who had it meanwhile.
+pub(crate) fn culprit(c: &Culprit) -> String {
+    let is_thread = c.tid.is_some();
+    let subject = match (c.tid, c.part) {
+        (Some(tid), _) => format!("{} {} (tid {tid})", c.kind, c.name),
+        (None, Part::Costs) => format!("{} {}", c.kind, c.name),
+        (None, _) => c.name.clone(),
+    };
+    let time = duration(c.ns);
+    let waiting = match c.waiters_in_all {
+        None => "threads".to_owned(),
+        Some(1) => "1 thread".to_owned(),
+        Some(n) => format!("{n} threads"),
+    };
+    let s = if c.waiters_in_all == Some(1) { "s" } else { "" };
+    let costs = if c.ns == 0 { String::new() } else { format!(", which costs {time} of CPU time") };
+    let does = match c.part {
+        Part::Costs if c.ns == 0 => return subject,
+        Part::Costs => time,
+        Part::Turns => format!("{waiting} take{s} turns{costs}"),
+        Part::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
+        Part::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),
+        Part::Served => format!("{waiting} wait{s} there to be served{costs}"),
+        Part::Device => format!("{waiting} wait{s} for it{costs}"),
+        Part::KernelLock => format!("{waiting} wait{s} for it{costs}"),
+        Part::Server => format!("runs for {time}; {waiting} wait{s} for it"),
+        Part::Late => format!("runs for {time} and comes last"),
+        Part::Runs => format!("runs for {time}"),
+        Part::Queued => format!("ready for {time}, but behind other threads on its CPU"),
+        Part::Driver if c.waiters.is_empty() => format!("runs for {time}"),
+        Part::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
+    };
+    let mut line = format!("{subject}: {does}");
+    if !c.holders.is_empty() {
+        let held = match c.part {
+            Part::Turns | Part::KernelLock => "held ",
+            Part::Barrier => "last for ",
+            _ => "ended for ",
+        };
+        let guess = if c.holders.iter().all(|h| h.inferred) && c.part == Part::Turns {
+            "as the wake-ups tell, "
+        } else {
+            ""
+        };
+        let people = |(i, h): (usize, &Person)| {
+            let of = if i == 0 { " of the waiting" } else { "" };
+            let part = h.pct.map_or("n/a".to_owned(), |pct| format!("{pct:.0} %{of}"));
+            format!("{part} by {} (tid {})", h.comm, h.tid)
+        };
+        let list = list(&c.holders, c.holders_in_all, people);
+        line.push_str(&format!("; {guess}{held}{list}"));
+    } else if !c.waiters.is_empty() {
+        let people =
+            |(_, w): (usize, &Person)| format!("{} (tid {}) {}", w.comm, w.tid, duration(w.ns));
+        let longest = if is_thread || c.waiters.len() > 1 { "longest " } else { "" };
+        line.push_str(&format!("; {longest}{}", list(&c.waiters, c.waiters_in_all, people)));
+    }
+    line
+}
+
+/// The first few, and how many more there are.
+fn list(
+    people: &[Person],
+    in_all: Option<u64>,
+    word: impl Fn((usize, &Person)) -> String,
+) -> String {
+    // Who rounds to nothing is no more than counted.
+    let counts = |p: &&Person| p.pct.is_none_or(|pct| pct >= 1.0);
+    let shown = people.iter().take(1).chain(people.iter().skip(1).take(NAMED - 1).filter(counts));
+    let mut words: Vec<String> = shown.enumerate().map(word).collect();
+    let more = in_all.unwrap_or(people.len() as u64).saturating_sub(words.len() as u64);
+    if more > 0 {
+        words.push(format!("and {more} more"));
+    }
+    words.join(", ")
+}
