@@ -31,6 +31,8 @@ pub struct Blamed {
     pub kind: ObjectKind,
     /// Why waiting for it counts as harmful or idle.
     pub rule: WaitRule,
+    /// How many had it, of whom the row names those that count most.
+    pub holders_in_all: u64,
     /// Idle CPU time and waiting time laid to it, by leaf of the ledger.
     pub leaves: BTreeMap<Leaf, WaitSum>,
     /// Every thread that slept for it, longest first.
@@ -72,8 +74,15 @@ impl Attribution<'_> {
                 let mut sleepers: Vec<Sleeper> =
                     slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
                 sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
-                let (kind, rule) = (judged.kind, judged.rule);
-                Some(Blamed { row: o.row, kind, rule, leaves: sums, sleepers })
+                let holders_in_all = o.holders_in_all.max(o.row.holders.len() as u64);
+                Some(Blamed {
+                    row: o.row,
+                    kind: judged.kind,
+                    rule: judged.rule,
+                    holders_in_all,
+                    leaves: sums,
+                    sleepers,
+                })
             })
             .collect()
     }

@@ -20,12 +20,10 @@ pub enum WaitsBy {
 
 /// A thread that had an object while others waited for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// Thread.
     pub tid: u32,
-    /// Its process; not a column, as the row has one.
-    #[serde(skip)]
-    pub pid: Option<u32>,
     /// Its name.
     pub comm: String,
     /// How long it had it.
@@ -38,6 +36,7 @@ pub struct Holder {
 
 /// Waits for one object, one kind of objects, or by one thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitsRow {
     /// `futex`, `semop`, `pipe`, `disk` …
     pub kind: &'static str,
@@ -76,9 +75,6 @@ pub struct WaitsRow {
     pub retries: u64,
     /// Who had it meanwhile, most important first.
     pub holders: Vec<Holder>,
-    /// How many had it, of whom `holders` has those that matter most; not a column.
-    #[serde(skip)]
-    pub holders_in_all: u64,
     /// Part of the waiting time that falls into holds of known threads, in per cent.
     pub pct_explained: Option<f64>,
     /// The thread that ended most of the waiting time.
@@ -171,7 +167,6 @@ impl Attribution<'_> {
                 wake_delay_ns: stats.wake_delay_ns,
                 retries: stats.retries,
                 holders,
-                holders_in_all,
                 pct_explained,
                 top_waker: o.top_waker.map(|(s, _)| a.thread(s).tid.0),
                 harmful: o.rule.is_harmful(),
@@ -179,7 +174,7 @@ impl Attribution<'_> {
                 idle_blamed_ns: share,
                 pct_idle_blamed: percent(share, idle),
             };
-            rows.push((o, row));
+            rows.push((o, ObjectRow { objects: vec![stats.object], row, holders_in_all }));
         }
         join_condvars(rows)
     }
@@ -211,7 +206,6 @@ impl Attribution<'_> {
                 let t = self.analysis.thread(slot);
                 Holder {
                     tid: t.tid.0,
-                    pid: self.analysis.pid(t),
                     comm: self.analysis.comm(t),
                     hold_ns,
                     pct_explained: percent(explained.min(total), total),
@@ -317,25 +311,29 @@ pub(crate) struct ObjectRow {
     /// The first is the one that the row is named after.
     pub(crate) objects: Vec<Object>,
     pub(crate) row: WaitsRow,
+    /// How many had it, of whom the row has those that count most. Of a condition variable: of the
+    /// word that more had.
+    pub(crate) holders_in_all: u64,
 }
 
 /// A condition variable of glibc sleeps on two words in turn, four bytes apart: one row.
-fn join_condvars(rows: Vec<(&JudgedObject, WaitsRow)>) -> Vec<ObjectRow> {
+fn join_condvars(rows: Vec<(&JudgedObject, ObjectRow)>) -> Vec<ObjectRow> {
     let mut out: Vec<ObjectRow> = Vec::new();
     let mut words: BTreeMap<(u32, u64), usize> = BTreeMap::new();
-    for (object, row) in rows {
+    for (object, other) in rows {
         let word = object.stats.condvar;
         if let Some(&at) = word.and_then(|w| words.get(&w)) {
             let joined = &mut out[at];
-            let first = row.wait_total_ns <= joined.row.wait_total_ns;
+            let first = other.row.wait_total_ns <= joined.row.wait_total_ns;
             joined.objects.insert(if first { 1 } else { 0 }, object.stats.object);
-            absorb(&mut joined.row, row);
+            joined.holders_in_all = joined.holders_in_all.max(other.holders_in_all);
+            absorb(&mut joined.row, other.row);
             continue;
         }
         if let Some(w) = word {
             words.insert(w, out.len());
         }
-        out.push(ObjectRow { objects: vec![object.stats.object], row });
+        out.push(other);
     }
     out
 }
@@ -365,7 +363,6 @@ fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
         h.pct_explained = round(h.pct_explained);
     }
     a.holders.sort_by(|x, y| y.pct_explained.total_cmp(&x.pct_explained).then(x.tid.cmp(&y.tid)));
-    a.holders_in_all = a.holders_in_all.max(b.holders_in_all).max(a.holders.len() as u64);
     a.holders.truncate(HOLDERS);
     a.pct_explained = Some(round(
         weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns)

@@ -7,7 +7,10 @@ macro_rules! classes {
     ($($(#[doc = $doc:literal])+ $name:ident = $id:literal,)+) => {
         /// What may be wrong with a multiprocessor system; ids are stable.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Class { $($(#[doc = $doc])+ $name),+ }
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Class {
+            $($(#[doc = $doc])+ #[cfg_attr(feature = "schema", schemars(rename = $id))] $name),+
+        }
 
         impl Class {
             /// Every class.
@@ -60,6 +63,7 @@ impl Serialize for Class {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// The class, how sure, and the sentence.
     pub verdict: Verdict,
@@ -78,6 +82,7 @@ pub struct Diagnosis {
 
 /// The class that explains most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// Which.
     pub class: Class,
@@ -95,6 +100,7 @@ pub struct Verdict {
 
 /// A factor of the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// What it is for.
     pub what: String,
@@ -112,14 +118,17 @@ impl Step {
 /// What one rule found. A `share` that is no number is one that cannot be known: it and
 /// `lost_cpu_ns` are `null` in JSON.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What it is about.
     pub class: Class,
     /// The rule's id.
     pub rule: &'static str,
-    /// `lost_cpu_ns` as per cent of capacity.
+    /// `lost_cpu_ns` as per cent of capacity; `null` where it cannot be known.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub share: f64,
-    /// CPU time lost to it.
+    /// CPU time lost to it; `null` where it cannot be known.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lost_cpu_ns: u64,
     /// The claim in one sentence.
     pub summary: String,
@@ -241,6 +250,7 @@ pub struct Person {
 
 /// One figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// What was measured.
     pub metric: String,

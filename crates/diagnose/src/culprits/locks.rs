@@ -9,6 +9,7 @@ use holdup_attribution::{Blamed, Leaf, Sleeper};
 use holdup_passes::LockPeople;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// The locks behind a loss of `lost`, and where they explain less than half of it, the system calls
 /// that cost most (`calls`, in that order).
@@ -17,22 +18,28 @@ pub(crate) fn kernel_locks(
     calls: &[(String, Nanos)],
     lost: Nanos,
 ) -> Vec<Culprit> {
-    let slept_for: Vec<&Blamed> =
-        facts.objects().iter().filter(|o| o.leaves.contains_key(&Leaf::KernelLocks)).collect();
-    let mut seen = Vec::new();
+    // By its address there is one of each; by the call alone, one a process: the most costly.
+    let mut slept_for: BTreeMap<&str, &Blamed> = BTreeMap::new();
+    for o in facts.objects().iter().filter(|o| o.leaves.contains_key(&Leaf::KernelLocks)) {
+        let kept = slept_for.entry(&o.row.object).or_insert(o);
+        if o.idle_ns(Leaf::KernelLocks) > kept.idle_ns(Leaf::KernelLocks) {
+            *kept = o;
+        }
+    }
+    let matters = |ns: Nanos| facts.at_least(facts.pct(ns), &NAMED).holds();
     let mut culprits: Vec<Culprit> = Vec::new();
     for lock in facts.analysis.lock_people() {
-        let object = slept_for.iter().find(|o| {
-            let is = |address: u64| o.row.object == format!("{address:#x}");
-            is(lock.address) || lock.contended_at.is_some_and(is)
-        });
-        seen.extend(object.map(|o| o.row.object.clone()));
-        culprits.push(named(facts, &lock, object.copied()));
+        let mut addresses = [Some(lock.address), lock.contended_at].into_iter().flatten();
+        let object = addresses.find_map(|a| slept_for.remove(format!("{a:#x}").as_str()));
+        let idle = object.map_or(0, |o| o.idle_ns(Leaf::KernelLocks));
+        if matters(lock.spin_ns + lock.block_ns.max(idle)) {
+            culprits.push(named(facts, &lock, object));
+        }
     }
     // What threads slept for where no event of a lock shows it.
-    let unseen = slept_for.iter().filter(|o| !seen.contains(&o.row.object));
+    let unseen = slept_for.values().filter(|o| matters(o.idle_ns(Leaf::KernelLocks)));
     culprits.extend(unseen.map(|o| objects::culprit(facts, o, o.idle_ns(Leaf::KernelLocks))));
-    culprits.retain(|c| facts.at_least(facts.pct(c.ns), &NAMED).holds());
+    culprits.retain(|c| matters(c.ns));
     culprits.sort_by(|a, b| (Reverse(a.ns), &a.id).cmp(&(Reverse(b.ns), &b.id)));
     culprits.truncate(CULPRITS);
     if culprits.iter().map(|c| c.ns).sum::<Nanos>() * 2 < lost {

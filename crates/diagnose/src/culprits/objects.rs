@@ -1,7 +1,7 @@
 //! What threads wait for, as culprits: objects of the threads library, services of the kernel,
 //! pipes and sockets, disks. Names and ids are those of the table of waits.
 
-use super::{most_costly, syscall, waited_for};
+use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Part, Person};
 use holdup_attribution::{Blamed, Leaf, WaitRule, WaitsRow};
@@ -39,7 +39,7 @@ fn calls(facts: &Facts<'_>, by_call: &[(String, Nanos)]) -> Vec<Culprit> {
     most_costly(facts, by_call.iter().map(|(name, ns)| syscall(facts, name, *ns)).collect())
 }
 
-/// The objects with idle or waiting time at `leaf`, most idle time first.
+/// The first few objects with idle or waiting time at `leaf`, most idle time first.
 pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
     let mut objects: Vec<&Blamed> =
         facts.objects().iter().filter(|o| o.leaves.contains_key(&leaf)).collect();
@@ -47,7 +47,13 @@ pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
         let size = |o: &Blamed| Reverse((o.idle_ns(leaf), o.row.wait_total_ns));
         (size(a), a.row.kind, &a.row.object).cmp(&(size(b), b.row.kind, &b.row.object))
     });
-    objects.into_iter().map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+    objects.into_iter().take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+}
+
+/// The process of the last thread with this id.
+fn pid_of(facts: &Facts<'_>, tid: u32) -> Option<u32> {
+    let (_, t) = facts.analysis.all_threads().filter(|(_, t)| t.tid.0 == tid).last()?;
+    facts.analysis.pid(t)
 }
 
 /// An object that stands for so much CPU time.
@@ -58,7 +64,7 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
         .iter()
         .map(|h| Person {
             tid: h.tid,
-            pid: h.pid,
+            pid: pid_of(facts, h.tid),
             comm: h.comm.clone(),
             ns: h.hold_ns,
             pct: Some(h.pct_explained),
@@ -71,7 +77,7 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
         name: name(facts, o),
         pid: row.pid,
         ns,
-        holders_in_all: (!holders.is_empty()).then_some(row.holders_in_all),
+        holders_in_all: (!holders.is_empty()).then_some(o.holders_in_all),
         holders,
         part: part(o),
         ..Culprit::default()

@@ -8,13 +8,12 @@ mod graph;
 mod grid;
 mod guide;
 mod info;
-mod layout;
 mod ledger;
 mod lock_views;
 mod paint;
 mod rules;
 mod sar;
-mod units;
+pub(crate) mod units;
 
 pub(crate) use culprit::culprit;
 pub use escape::escape;
