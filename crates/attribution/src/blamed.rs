@@ -35,6 +35,8 @@ pub struct Blamed {
     pub holders_in_all: u64,
     /// Idle CPU time and waiting time laid to it, by leaf of the ledger.
     pub leaves: BTreeMap<Leaf, WaitSum>,
+    /// The system calls that threads slept in for it, longest first.
+    pub calls: Vec<(String, Nanos)>,
     /// Every thread that slept for it, longest first.
     pub sleepers: Vec<Sleeper>,
 }
@@ -52,9 +54,13 @@ impl Attribution<'_> {
     pub fn blamed(&self) -> Vec<Blamed> {
         let a = self.analysis;
         let mut leaves: BTreeMap<Object, BTreeMap<Leaf, WaitSum>> = BTreeMap::new();
+        let mut in_calls: BTreeMap<Object, BTreeMap<&str, Nanos>> = BTreeMap::new();
         for w in &self.waits {
-            let of = leaves.entry(a.final_object(w.row.object)).or_default();
-            of.entry(w.leaf).or_default().add(&w.row.sum);
+            let object = a.final_object(w.row.object);
+            leaves.entry(object).or_default().entry(w.leaf).or_default().add(&w.row.sum);
+            if let Some(call) = &w.row.call {
+                *in_calls.entry(object).or_default().entry(call).or_default() += w.row.sum.wait_ns;
+            }
         }
         let waited_by = a.waited_by();
         self.object_rows()
@@ -63,9 +69,13 @@ impl Attribution<'_> {
                 let judged = self.objects.get(o.objects.first()?)?;
                 let mut sums: BTreeMap<Leaf, WaitSum> = BTreeMap::new();
                 let mut slept: BTreeMap<Slot, Nanos> = BTreeMap::new();
+                let mut calls: BTreeMap<&str, Nanos> = BTreeMap::new();
                 for object in &o.objects {
                     for (&leaf, sum) in leaves.get(object).into_iter().flatten() {
                         sums.entry(leaf).or_default().add(sum);
+                    }
+                    for (&call, &ns) in in_calls.get(object).into_iter().flatten() {
+                        *calls.entry(call).or_default() += ns;
                     }
                     for (&slot, pair) in waited_by.get(object).into_iter().flatten() {
                         *slept.entry(slot).or_default() += pair.wait_ns;
@@ -74,6 +84,9 @@ impl Attribution<'_> {
                 let mut sleepers: Vec<Sleeper> =
                     slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
                 sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
+                let mut calls: Vec<(String, Nanos)> =
+                    calls.into_iter().map(|(call, ns)| (call.to_owned(), ns)).collect();
+                calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
                 let holders_in_all = o.holders_in_all.max(o.row.holders.len() as u64);
                 Some(Blamed {
                     row: o.row,
@@ -81,6 +94,7 @@ impl Attribution<'_> {
                     rule: judged.rule,
                     holders_in_all,
                     leaves: sums,
+                    calls,
                     sleepers,
                 })
             })

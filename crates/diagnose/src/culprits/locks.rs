@@ -58,8 +58,12 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
         |o| o.idle_ns(Leaf::KernelLocks),
     );
     let address = format!("{:#x}", lock.address);
-    let which = lock.name.as_ref().unwrap_or(&address);
-    let asked = lock.callers.first().map_or(String::new(), |c| format!(", asked for in {}", c.0));
+    // There may be many of one class.
+    let which = lock.name.as_ref().map_or(address.clone(), |class| format!("{class} at {address}"));
+    // The function that asked for it, or else the system call that its threads slept in.
+    let call = || object.and_then(|o| o.calls.first());
+    let asked = lock.callers.first().or_else(call);
+    let asked = asked.map_or(String::new(), |c| format!(", asked for in {}", c.0));
     let around = object.map(|o| objects::culprit(facts, o, 0)).unwrap_or_default();
     let culprit = Culprit {
         kind: "kernel-lock",

@@ -28,7 +28,7 @@ pub struct LockPeople {
     /// Time waited asleep.
     pub block_ns: Nanos,
     /// Functions that asked for it, with the time waited there, longest first; empty where the
-    /// recording has no call chains. An address where there are no symbols.
+    /// recording has no call chains or no symbols.
     pub callers: Vec<(String, Nanos)>,
     /// Threads that waited, longest first. Idle tasks, and the interrupts on top of them, are none.
     pub waiters: Vec<(Slot, Nanos)>,
@@ -100,8 +100,7 @@ impl Analysis {
             kinds.iter().for_each(|&kind| sum.kind(kind));
             sum.waits(key.waiter, &dep.waits);
         }
-        let function =
-            |caller| locks.names.get(&caller).cloned().unwrap_or_else(|| format!("{caller:#x}"));
+        let function = |(caller, ns)| Some((locks.names.get(&caller).cloned()?, ns));
         sums.into_iter()
             .filter(|(_, s)| s.spin + s.block > 0)
             .map(|(address, s)| LockPeople {
@@ -111,7 +110,7 @@ impl Analysis {
                 kind: s.family.filter(|_| !s.families),
                 spin_ns: s.spin,
                 block_ns: s.block,
-                callers: longest(&s.callers).into_iter().map(|(c, ns)| (function(c), ns)).collect(),
+                callers: longest(&s.callers).into_iter().filter_map(function).collect(),
                 waiters: longest(&s.waiters),
             })
             .collect()

@@ -9,7 +9,6 @@ const NAMED: usize = 3;
 
 /// A culprit in a sentence: what it is, who waits and what that costs, who had it meanwhile.
 pub(crate) fn culprit(c: &Culprit) -> String {
-    let is_thread = c.tid.is_some();
     let subject = match (c.tid, c.part) {
         (Some(tid), _) => format!("{} {} (tid {tid})", c.kind, c.name),
         (None, Part::Costs) => format!("{} {}", c.kind, c.name),
@@ -18,6 +17,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     let time = duration(c.ns);
     let waiting = match c.waiters_in_all {
         None => "threads".to_owned(),
+        Some(1) if c.waiters.len() == 1 => who(&c.waiters[0]),
         Some(1) => "1 thread".to_owned(),
         Some(n) => format!("{n} threads"),
     };
@@ -33,7 +33,7 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Part::Device => format!("{waiting} wait{s} for it{costs}"),
         Part::KernelLock => format!("{waiting} wait{s} for it{costs}"),
         Part::Server => format!("runs for {time}; {waiting} wait{s} for it"),
-        Part::Late => format!("runs for {time} and comes last"),
+        Part::Late => format!("runs for {time}, and most often the others wait for it"),
         Part::Runs => format!("runs for {time}"),
         Part::Queued => format!("ready for {time}, but behind other threads on its CPU"),
         Part::Driver if c.waiters.is_empty() => format!("runs for {time}"),
@@ -41,30 +41,28 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     };
     let mut line = format!("{subject}: {does}");
     if !c.holders.is_empty() {
-        let held = match c.part {
-            Part::Turns | Part::KernelLock => "held ",
-            Part::Barrier => "last for ",
-            _ => "ended for ",
-        };
-        let guess = if c.holders.iter().all(|h| h.inferred) && c.part == Part::Turns {
-            "as the wake-ups tell, "
-        } else {
-            ""
+        let guess = c.holders.iter().all(|h| h.inferred);
+        let (before, first, then) = match c.part {
+            Part::Turns | Part::KernelLock if guess => ("by the wake-ups, held ", "by", "by"),
+            Part::Turns | Part::KernelLock => ("held ", "by", "by"),
+            Part::Barrier => ("", "was for", "for"),
+            _ => ("", "ended by", "by"),
         };
         let people = |(i, h): (usize, &Person)| {
-            let of = if i == 0 { " of the waiting" } else { "" };
-            let part = h.pct.map_or("n/a".to_owned(), |pct| format!("{pct:.0} %{of}"));
-            format!("{part} by {} (tid {})", h.comm, h.tid)
+            let pct = h.pct.map_or("n/a".to_owned(), |pct| format!("{pct:.0}"));
+            let words = if i == 0 { format!("of the waiting {first}") } else { then.to_owned() };
+            format!("{pct} % {words} {}", who(h))
         };
-        let list = list(&c.holders, c.holders_in_all, people);
-        line.push_str(&format!("; {guess}{held}{list}"));
-    } else if !c.waiters.is_empty() {
-        let people =
-            |(_, w): (usize, &Person)| format!("{} (tid {}) {}", w.comm, w.tid, duration(w.ns));
-        let longest = if is_thread || c.waiters.len() > 1 { "longest " } else { "" };
-        line.push_str(&format!("; {longest}{}", list(&c.waiters, c.waiters_in_all, people)));
+        line.push_str(&format!("; {before}{}", list(&c.holders, c.holders_in_all, people)));
+    } else if c.waiters.len() > 1 {
+        let people = |(_, w): (usize, &Person)| format!("{} {}", who(w), duration(w.ns));
+        line.push_str(&format!("; longest {}", list(&c.waiters, c.waiters_in_all, people)));
     }
     line
+}
+
+fn who(p: &Person) -> String {
+    format!("{} (tid {})", p.comm, p.tid)
 }
 
 /// The first few, and how many more there are.

@@ -155,6 +155,11 @@ fn figure(e: &Evidence) -> String {
     format!("{:>8.2} {}{against}", e.value, e.unit)
 }
 
+/// A number and its unit stay on one line.
+fn is_unit(word: &str) -> bool {
+    matches!(word.trim_end_matches([',', ';', ':', '.', ')']), "%" | "ns" | "us" | "ms" | "s")
+}
+
 /// Break at blanks. Names come from the trace: escape them.
 pub(super) fn wrapped(
     text: &str,
@@ -163,9 +168,20 @@ pub(super) fn wrapped(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let text = escape(text);
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(number) if is_unit(word) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in escape(text).split(' ') {
+    for word in &words {
         if !empty && line.chars().count() + 1 + word.chars().count() > width {
             writeln!(out, "{line}")?;
             line = rest.to_owned();
