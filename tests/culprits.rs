@@ -3,7 +3,7 @@
 //! where that table knows better.
 
 use holdup_attribution::{Attribution, WaitsBy, WaitsRow, analyze};
-use holdup_diagnose::{Class, Culprit, Diagnosis, Finding, Part, diagnose};
+use holdup_diagnose::{Class, Culprit, Diagnosis, Finding, Role, diagnose};
 use holdup_passes::{Analysis, Options};
 use holdup_testkit::{corpus, needs};
 use serde_json::Value;
@@ -178,8 +178,8 @@ fn faults(case: &Case) -> Vec<String> {
     for f in &case.diagnosis.findings {
         for c in &f.culprits {
             let of_waits = !matches!(
-                c.part,
-                Part::Costs | Part::Server | Part::Late | Part::Runs | Part::Queued | Part::Driver
+                c.role,
+                Role::Costs | Role::Server | Role::Late | Role::Runs | Role::Queued | Role::Driver
             );
             // A lock of the kernel may be one that nobody slept for.
             if of_waits && c.kind != "kernel-lock" && !rows.contains(&(c.kind, c.id.as_str())) {

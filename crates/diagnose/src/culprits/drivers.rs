@@ -4,7 +4,7 @@
 use super::threads::waiters;
 use super::waited_for;
 use crate::facts::Facts;
-use crate::report::{Culprit, Part};
+use crate::report::{Culprit, Role};
 use holdup_attribution::Leaf;
 
 /// What does most of the work on the CPU that all of it goes through.
@@ -33,5 +33,5 @@ fn for_others(facts: &Facts<'_>, culprit: Culprit) -> Culprit {
     let waiters = waiters(facts, |o| {
         [Leaf::Io, Leaf::KernelLocks].iter().any(|leaf| o.leaves.contains_key(leaf))
     });
-    waited_for(facts, &waiters, Culprit { part: Part::Driver, ..culprit })
+    waited_for(facts, &waiters, Culprit { role: Role::Driver, ..culprit })
 }

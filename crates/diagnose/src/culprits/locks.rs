@@ -3,7 +3,7 @@
 
 use super::{CULPRITS, objects, syscall, waited_for};
 use crate::facts::Facts;
-use crate::report::{Culprit, Part};
+use crate::report::{Culprit, Role};
 use crate::rules::NAMED;
 use holdup_attribution::{Blamed, Leaf, Sleeper};
 use holdup_passes::LockPeople;
@@ -70,7 +70,7 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
         name: format!("kernel {} {which}{asked}", lock.kind.unwrap_or("lock")),
         id: object.map_or(address.clone(), |o| o.row.object.clone()),
         ns: lock.spin_ns + idle,
-        part: Part::KernelLock,
+        role: Role::KernelLock,
         ..around
     };
     let waiters: Vec<Sleeper> =

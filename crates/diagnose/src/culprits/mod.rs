@@ -17,7 +17,7 @@ mod threads;
 pub(crate) use drivers::{driver, worker};
 pub(crate) use locks::kernel_locks;
 pub(crate) use objects::{devices, turns};
-pub(crate) use threads::{busiest, imbalance};
+pub(crate) use threads::{alone, barriers, busiest, queued, server};
 
 use crate::facts::Facts;
 use crate::report::{Culprit, Person};

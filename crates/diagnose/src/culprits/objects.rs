@@ -3,30 +3,21 @@
 
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
-use crate::report::{Culprit, Part, Person};
+use crate::report::{Culprit, Person, Role};
 use holdup_attribution::{Blamed, Leaf, WaitRule, WaitsRow};
 use holdup_passes::ObjectKind;
-use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// The objects that threads take turns at, by the idle CPU time at `leaf`. Where nobody slept for
-/// one: the calls in which threads waited, or those that `is` says are made for it.
-pub(crate) fn turns(
-    facts: &Facts<'_>,
-    leaf: Leaf,
-    is: fn(WaitKind) -> bool,
-    by_call: &[(String, Nanos)],
-) -> Vec<Culprit> {
+/// The objects that threads take turns at, by the idle CPU time at `leaf`; or else the calls that
+/// threads waited in, where system calls were recorded.
+pub(crate) fn turns(facts: &Facts<'_>, leaf: Leaf, by_call: &[(String, Nanos)]) -> Vec<Culprit> {
     let objects = at_leaf(facts, leaf);
-    if !objects.is_empty() {
-        return most_costly(facts, objects);
+    match objects.is_empty() {
+        false => most_costly(facts, objects),
+        true if facts.caps.syscalls => calls(facts, by_call),
+        true => Vec::new(),
     }
-    if !by_call.is_empty() {
-        return calls(facts, by_call);
-    }
-    let burnt = facts.judged.calls_of(is).map(|c| (c.name.clone(), c.cpu_ns.unwrap_or(0)));
-    calls(facts, &burnt.collect::<Vec<_>>())
 }
 
 /// What is read from and written to disks, by the idle CPU time; or else the calls.
@@ -79,19 +70,19 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
         ns,
         holders_in_all: (!holders.is_empty()).then_some(o.holders_in_all),
         holders,
-        part: part(o),
+        role: role(o),
         ..Culprit::default()
     };
     waited_for(facts, &o.sleepers, culprit)
 }
 
-fn part(o: &Blamed) -> Part {
+fn role(o: &Blamed) -> Role {
     match o.rule {
-        WaitRule::LockTurns | WaitRule::IdleTimeout => Part::Turns,
-        WaitRule::OneServer => Part::Served,
-        WaitRule::BarrierImbalance => Part::Barrier,
-        WaitRule::KernelLock => Part::KernelLock,
-        WaitRule::IoDevice | WaitRule::IoPaging => Part::Device,
+        WaitRule::LockTurns | WaitRule::IdleTimeout => Role::Turns,
+        WaitRule::OneServer => Role::Served,
+        WaitRule::BarrierImbalance => Role::Barrier,
+        WaitRule::KernelLock => Role::KernelLock,
+        WaitRule::IoDevice | WaitRule::IoPaging => Role::Device,
         WaitRule::HandoverTurns
         | WaitRule::IdleTimer
         | WaitRule::IdleChild
@@ -100,7 +91,7 @@ fn part(o: &Blamed) -> Part {
         | WaitRule::IdlePoll
         | WaitRule::IdleAccept
         | WaitRule::IdleNoWork
-        | WaitRule::IdleUnknown => Part::Handover,
+        | WaitRule::IdleUnknown => Role::Handover,
     }
 }
 

@@ -3,57 +3,54 @@
 
 use super::{CULPRITS, most_costly, objects, waited_for};
 use crate::facts::Facts;
-use crate::report::{Culprit, Part};
-use holdup_attribution::{Blamed, Leaf, Sleeper};
+use crate::report::{Culprit, Role};
+use holdup_attribution::{Blamed, Leaf, Server, Sleeper};
 use holdup_passes::Slot;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A thread by the time it runs.
-fn runs(facts: &Facts<'_>, slot: Slot, part: Part) -> Culprit {
-    Culprit { part, ..facts.culprit("thread", slot, facts.thread(slot).running_ns) }
+fn runs(facts: &Facts<'_>, slot: Slot, role: Role) -> Culprit {
+    Culprit { role, ..facts.culprit("thread", slot, facts.thread(slot).running_ns) }
 }
 
 /// The threads that run longest.
 pub(crate) fn busiest(facts: &Facts<'_>) -> Vec<Culprit> {
-    facts.workers.iter().take(CULPRITS).map(|w| runs(facts, w.0, Part::Runs)).collect()
+    facts.workers.iter().take(CULPRITS).map(|w| runs(facts, w.0, Role::Runs)).collect()
 }
 
-/// Who has all the work (`lone`), and what the others wait at for it; `bound` is the idle CPU time
-/// beside threads that may not use it.
-pub(crate) fn imbalance(facts: &Facts<'_>, lone: Option<Slot>, bound: Nanos) -> Vec<Culprit> {
-    let served = facts.leaf(Leaf::OneServer);
-    let at = most_costly(facts, objects::at_leaf(facts, Leaf::OneServer));
-    let mut culprits = match (facts.judged.server, lone) {
-        // Through which object a server serves matters less than who it is.
-        (Some(server), _) if !server.at_barriers => {
-            let mut waiters = waiters(facts, |o| o.leaves.contains_key(&Leaf::OneServer));
-            waiters.retain(|w| w.slot != server.slot);
-            let thread = runs(facts, server.slot, Part::Server);
-            let mut all = vec![waited_for(facts, &waiters, thread)];
-            all.extend(at);
-            all
-        }
-        (Some(server), _) => {
-            let mut all = at;
-            all.insert(all.len().min(1), runs(facts, server.slot, Part::Late));
-            all
-        }
-        (None, Some(slot)) => {
-            let mut all = vec![runs(facts, slot, Part::Runs)];
-            all.extend(at.into_iter().filter(|_| served > 0));
-            all
-        }
-        (None, None) if bound > served => queued(facts),
-        (None, None) => at,
-    };
+/// The one thread that all wait for, and the objects that they wait at.
+pub(crate) fn server(facts: &Facts<'_>, server: Server) -> Vec<Culprit> {
+    let at = barriers(facts);
+    if server.at_barriers {
+        return with(at, 1, runs(facts, server.slot, Role::Late));
+    }
+    // Through which object a server serves matters less than who it is.
+    let mut waiters = waiters(facts, |o| o.leaves.contains_key(&Leaf::OneServer));
+    waiters.retain(|w| w.slot != server.slot);
+    with(at, 0, waited_for(facts, &waiters, runs(facts, server.slot, Role::Server)))
+}
+
+/// The objects at which threads wait for one other, or for whoever comes last.
+pub(crate) fn barriers(facts: &Facts<'_>) -> Vec<Culprit> {
+    most_costly(facts, objects::at_leaf(facts, Leaf::OneServer))
+}
+
+/// The thread that has all the work.
+pub(crate) fn alone(facts: &Facts<'_>, slot: Slot) -> Vec<Culprit> {
+    let at = if facts.leaf(Leaf::OneServer) > 0 { barriers(facts) } else { Vec::new() };
+    with(at, 0, runs(facts, slot, Role::Runs))
+}
+
+fn with(mut culprits: Vec<Culprit>, place: usize, thread: Culprit) -> Vec<Culprit> {
+    culprits.insert(place.min(culprits.len()), thread);
     culprits.truncate(CULPRITS);
     culprits
 }
 
 /// The threads that wait longest for a CPU behind others.
-fn queued(facts: &Facts<'_>) -> Vec<Culprit> {
+pub(crate) fn queued(facts: &Facts<'_>) -> Vec<Culprit> {
     let mut by: Vec<(Slot, Nanos)> = facts
         .analysis
         .threads()
@@ -63,7 +60,7 @@ fn queued(facts: &Facts<'_>) -> Vec<Culprit> {
     by.sort_by_key(|&(slot, ns)| (Reverse(ns), slot));
     by.iter()
         .take(CULPRITS)
-        .map(|&(slot, ns)| Culprit { part: Part::Queued, ..facts.culprit("thread", slot, ns) })
+        .map(|&(slot, ns)| Culprit { role: Role::Queued, ..facts.culprit("thread", slot, ns) })
         .collect()
 }
 

@@ -2,16 +2,16 @@
 //! that costs, who had it meanwhile.
 
 use super::units::duration;
-use holdup_diagnose::{Culprit, Part, Person};
+use holdup_diagnose::{Culprit, Person, Role};
 
 /// Holders and waiters named in a sentence, at most; JSON has more of them.
 const NAMED: usize = 3;
 
 /// A culprit in a sentence: what it is, who waits and what that costs, who had it meanwhile.
 pub(crate) fn culprit(c: &Culprit) -> String {
-    let subject = match (c.tid, c.part) {
+    let subject = match (c.tid, c.role) {
         (Some(tid), _) => format!("{} {} (tid {tid})", c.kind, c.name),
-        (None, Part::Costs) => format!("{} {}", c.kind, c.name),
+        (None, Role::Costs) => format!("{} {}", c.kind, c.name),
         (None, _) => c.name.clone(),
     };
     let time = duration(c.ns);
@@ -23,29 +23,29 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     };
     let s = if c.waiters_in_all == Some(1) { "s" } else { "" };
     let costs = if c.ns == 0 { String::new() } else { format!(", which costs {time} of CPU time") };
-    let does = match c.part {
-        Part::Costs if c.ns == 0 => return subject,
-        Part::Costs => time,
-        Part::Turns => format!("{waiting} take{s} turns{costs}"),
-        Part::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
-        Part::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),
-        Part::Served => format!("{waiting} wait{s} there to be served{costs}"),
-        Part::Device => format!("{waiting} wait{s} for it{costs}"),
-        Part::KernelLock => format!("{waiting} wait{s} for it{costs}"),
-        Part::Server => format!("runs for {time}; {waiting} wait{s} for it"),
-        Part::Late => format!("runs for {time}, and most often the others wait for it"),
-        Part::Runs => format!("runs for {time}"),
-        Part::Queued => format!("ready for {time}, but behind other threads on its CPU"),
-        Part::Driver if c.waiters.is_empty() => format!("runs for {time}"),
-        Part::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
+    let does = match c.role {
+        Role::Costs if c.ns == 0 => return subject,
+        Role::Costs => time,
+        Role::Turns => format!("{waiting} take{s} turns{costs}"),
+        Role::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
+        Role::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),
+        Role::Served => format!("{waiting} wait{s} there to be served{costs}"),
+        Role::Device => format!("{waiting} wait{s} for it{costs}"),
+        Role::KernelLock => format!("{waiting} wait{s} for it{costs}"),
+        Role::Server => format!("runs for {time}; {waiting} wait{s} for it"),
+        Role::Late => format!("runs for {time}, and most often the others wait for it"),
+        Role::Runs => format!("runs for {time}"),
+        Role::Queued => format!("ready for {time}, but behind other threads on its CPU"),
+        Role::Driver if c.waiters.is_empty() => format!("runs for {time}"),
+        Role::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
     };
     let mut line = format!("{subject}: {does}");
     if !c.holders.is_empty() {
         let guess = c.holders.iter().all(|h| h.inferred);
-        let (before, first, then) = match c.part {
-            Part::Turns | Part::KernelLock if guess => ("by the wake-ups, held ", "by", "by"),
-            Part::Turns | Part::KernelLock => ("held ", "by", "by"),
-            Part::Barrier => ("", "was for", "for"),
+        let (before, first, then) = match c.role {
+            Role::Turns | Role::KernelLock if guess => ("by the wake-ups, held ", "by", "by"),
+            Role::Turns | Role::KernelLock => ("held ", "by", "by"),
+            Role::Barrier => ("", "was for", "for"),
             _ => ("", "ended by", "by"),
         };
         let people = |(i, h): (usize, &Person)| {
