@@ -9,10 +9,18 @@ use holdup_passes::ObjectKind;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// The objects that threads take turns at, by the idle CPU time at `leaf`; or else the calls that
-/// threads waited in, where system calls were recorded.
-pub(crate) fn turns(facts: &Facts<'_>, leaf: Leaf, by_call: &[(String, Nanos)]) -> Vec<Culprit> {
-    let objects = at_leaf(facts, leaf);
+/// The objects that threads take turns at, by the idle CPU time at the leaf `asleep`; or else the
+/// calls that threads waited in, where system calls were recorded. What is burnt in such calls
+/// (`awake`) is laid to the object where there is just one.
+pub(crate) fn turns(
+    facts: &Facts<'_>,
+    (asleep, awake): (Leaf, Leaf),
+    by_call: &[(String, Nanos)],
+) -> Vec<Culprit> {
+    let mut objects = at_leaf(facts, asleep);
+    if let [only] = &mut objects[..] {
+        only.ns += facts.leaf(awake);
+    }
     match objects.is_empty() {
         false => most_costly(facts, objects),
         true if facts.caps.syscalls => calls(facts, by_call),

@@ -122,6 +122,6 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    f.culprits = culprits::turns(facts, of.asleep, &by_call);
+    f.culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call);
     f
 }

@@ -81,3 +81,65 @@ fn list(
     }
     words.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(tid: u32, ns: u64, pct: f64, inferred: bool) -> Person {
+        Person { tid, pid: Some(1), comm: format!("w-{tid}"), ns, pct: Some(pct), inferred }
+    }
+
+    #[test]
+    fn a_lock_says_who_takes_turns_and_who_held_it() {
+        let mutex = Culprit {
+            kind: "mutex",
+            name: "mutex 0x1000 of wl (1)".to_owned(),
+            ns: 1_203_000_000,
+            holders: vec![
+                person(2, 9, 17.4, true),
+                person(3, 8, 16.0, true),
+                person(4, 7, 0.4, true),
+            ],
+            holders_in_all: Some(5),
+            waiters: vec![person(2, 9, 60.0, false), person(3, 8, 40.0, false)],
+            waiters_in_all: Some(8),
+            role: Role::Turns,
+            ..Culprit::default()
+        };
+        assert_eq!(
+            culprit(&mutex),
+            "mutex 0x1000 of wl (1): 8 threads take turns, which costs 1.203 s of CPU time; by the \
+             wake-ups, held 17 % of the waiting by w-2 (tid 2), 16 % by w-3 (tid 3), and 3 more"
+        );
+    }
+
+    #[test]
+    fn a_lone_waiter_has_a_name() {
+        let pipe = Culprit {
+            kind: "pipe",
+            name: "pipe fd 5 of pid 1 (wl)".to_owned(),
+            waiters: vec![person(2, 9, 100.0, false)],
+            waiters_in_all: Some(1),
+            role: Role::Handover,
+            ..Culprit::default()
+        };
+        assert_eq!(
+            culprit(&pipe),
+            "pipe fd 5 of pid 1 (wl): w-2 (tid 2) waits to be handed something"
+        );
+    }
+
+    #[test]
+    fn what_has_nobody_around_says_what_it_costs() {
+        let call = Culprit {
+            kind: "syscall",
+            name: "write".to_owned(),
+            ns: 5_000_000,
+            ..Culprit::default()
+        };
+        assert_eq!(culprit(&call), "syscall write: 5.000 ms");
+        let nothing = Culprit { ns: 0, ..call };
+        assert_eq!(culprit(&nothing), "syscall write");
+    }
+}
