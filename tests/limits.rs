@@ -24,6 +24,8 @@ const NO_LIMITS: &[(&str, &str)] = &[
     ("record.rs", "v < (5, 19)"),
     // How much is printed.
     ("table.rs", "const HOLDERS"),
+    ("mod.rs", "const CULPRITS"),
+    ("mod.rs", "const PEOPLE"),
     ("kernel_lock_conflict.rs", "if ns >= 10_000_000"),
     // Bounds of the work, documented with the tables: chains followed so deep, edges drawn.
     ("path.rs", "const DEPTH"),

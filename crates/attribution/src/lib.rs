@@ -13,6 +13,7 @@
 //!
 //! Every number that decides is a registered [`Threshold`] ([`threshold`]).
 
+pub mod blamed;
 pub mod call;
 pub mod graph;
 pub mod leaf;
@@ -24,6 +25,7 @@ pub mod table;
 pub mod threshold;
 pub mod wait;
 
+pub use blamed::{Blamed, Sleeper};
 pub use call::Contended;
 pub use graph::{Edge, Graph, Node, Root};
 pub use leaf::{Leaf, Total};

@@ -96,8 +96,8 @@ impl Attribution<'_> {
     /// The objects that threads waited for.
     pub fn waits(&self, by: WaitsBy) -> Vec<WaitsRow> {
         let mut rows = match by {
-            WaitsBy::Object => self.waits_by_object(),
-            WaitsBy::Kind => kinds(self.waits_by_object()),
+            WaitsBy::Object => self.object_rows().into_iter().map(|o| o.row).collect(),
+            WaitsBy::Kind => kinds(self.object_rows().into_iter().map(|o| o.row).collect()),
             WaitsBy::Thread => self.waits_by_thread(),
         };
         rows.sort_by(|a, b| {
@@ -114,7 +114,7 @@ impl Attribution<'_> {
     }
 
     /// Idle time by the object its blame ends at.
-    fn blamed(&self) -> BTreeMap<Object, WaitSum> {
+    fn blamed_sums(&self) -> BTreeMap<Object, WaitSum> {
         let mut sums: BTreeMap<Object, WaitSum> = BTreeMap::new();
         for w in &self.waits {
             sums.entry(self.analysis.final_object(w.row.object)).or_default().add(&w.row.sum);
@@ -122,9 +122,10 @@ impl Attribution<'_> {
         sums
     }
 
-    fn waits_by_object(&self) -> Vec<WaitsRow> {
+    /// One row per object, in no order.
+    pub(crate) fn object_rows(&self) -> Vec<ObjectRow> {
         let a = self.analysis;
-        let (blamed, idle) = (self.blamed(), a.idle_ns());
+        let (blamed, idle) = (self.blamed_sums(), a.idle_ns());
         let (waited_by, ended_by, held_by) = (a.waited_by(), a.ended_by(), a.held_by());
         let (none, no_holds) = (BTreeMap::new(), BTreeMap::new());
         let mut rows = Vec::new();
@@ -141,8 +142,8 @@ impl Attribution<'_> {
             // Nobody holds a disk, a timer or the outside world.
             let held =
                 o.rule.is_harmful() && !matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault);
-            let (holders, pct_explained) = if !held {
-                (Vec::new(), None)
+            let (holders, holders_in_all, pct_explained) = if !held {
+                (Vec::new(), 0, None)
             } else {
                 let woken_by = ended_by.get(&stats.object).unwrap_or(&none);
                 self.holders(o, woken_by, held_by.get(&stats.object).unwrap_or(&no_holds))
@@ -173,7 +174,7 @@ impl Attribution<'_> {
                 idle_blamed_ns: share,
                 pct_idle_blamed: percent(share, idle),
             };
-            rows.push((o, row));
+            rows.push((o, ObjectRow { objects: vec![stats.object], row, holders_in_all }));
         }
         join_condvars(rows)
     }
@@ -183,7 +184,7 @@ impl Attribution<'_> {
         o: &JudgedObject,
         woken_by: &BTreeMap<Slot, PairSum>,
         held_by: &BTreeMap<Slot, HoldSum>,
-    ) -> (Vec<Holder>, Option<f64>) {
+    ) -> (Vec<Holder>, u64, Option<f64>) {
         let total = o.stats.wait_ns;
         let by_holds = o.stats.is_lock && !held_by.is_empty() && o.rule != WaitRule::OneServer;
         // hold, explained, inferred
@@ -195,12 +196,12 @@ impl Attribution<'_> {
         } else {
             woken_by.iter().map(|(&s, p)| (s, p.span_ns, p.wait_ns, true)).collect()
         };
+        list.retain(|h| h.1 > 0 || h.2 > 0);
         list.sort_by_key(|&(s, hold, explained, _)| (std::cmp::Reverse((explained, hold)), s));
         let explained: Nanos = list.iter().map(|h| h.2).sum();
         let holders = list
             .iter()
             .take(HOLDERS)
-            .filter(|h| h.1 > 0 || h.2 > 0)
             .map(|&(slot, hold_ns, explained, inferred)| {
                 let t = self.analysis.thread(slot);
                 Holder {
@@ -212,7 +213,8 @@ impl Attribution<'_> {
                 }
             })
             .collect();
-        (holders, (total > 0).then(|| percent(explained.min(total), total)))
+        let pct_explained = (total > 0).then(|| percent(explained.min(total), total));
+        (holders, list.len() as u64, pct_explained)
     }
 
     /// Process and name that stand for the waiting threads.
@@ -304,20 +306,34 @@ impl Attribution<'_> {
 /// (kind, usage, name) of an object.
 pub(crate) type ObjectWords = (&'static str, Option<&'static str>, String);
 
+/// The row of an object, and the object: of a condition variable, both words.
+pub(crate) struct ObjectRow {
+    /// The first is the one that the row is named after.
+    pub(crate) objects: Vec<Object>,
+    pub(crate) row: WaitsRow,
+    /// How many had it, of whom the row has those that count most. Of a condition variable: of the
+    /// word that more had.
+    pub(crate) holders_in_all: u64,
+}
+
 /// A condition variable of glibc sleeps on two words in turn, four bytes apart: one row.
-fn join_condvars(rows: Vec<(&JudgedObject, WaitsRow)>) -> Vec<WaitsRow> {
-    let mut out: Vec<WaitsRow> = Vec::new();
+fn join_condvars(rows: Vec<(&JudgedObject, ObjectRow)>) -> Vec<ObjectRow> {
+    let mut out: Vec<ObjectRow> = Vec::new();
     let mut words: BTreeMap<(u32, u64), usize> = BTreeMap::new();
-    for (object, row) in rows {
+    for (object, other) in rows {
         let word = object.stats.condvar;
         if let Some(&at) = word.and_then(|w| words.get(&w)) {
-            absorb(&mut out[at], row);
+            let joined = &mut out[at];
+            let first = other.row.wait_total_ns <= joined.row.wait_total_ns;
+            joined.objects.insert(if first { 1 } else { 0 }, object.stats.object);
+            joined.holders_in_all = joined.holders_in_all.max(other.holders_in_all);
+            absorb(&mut joined.row, other.row);
             continue;
         }
         if let Some(w) = word {
             words.insert(w, out.len());
         }
-        out.push(row);
+        out.push(other);
     }
     out
 }

@@ -3,9 +3,12 @@
 use crate::report::{Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
-use holdup_attribution::{Attribution, Check, Leaf, Threshold, Thresholds, Total, thresholds};
+use holdup_attribution::{
+    Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, thresholds,
+};
 use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
+use std::cell::OnceCell;
 
 thresholds! {
     WORKER = "all.worker_pct", 1.0, "% of the wall time",
@@ -18,8 +21,10 @@ fn is_recorder(comm: &str) -> bool {
     matches!(comm, "perf" | "trace-cmd")
 }
 
-/// Stands for the call of waits outside of system calls.
-const NO_CALL: &str = "no system call (page fault)";
+/// Stands for the call of waits outside of system calls, where page faults were recorded.
+const PAGE_FAULTS: &str = "page faults";
+/// The same where they were not: what such a wait was for is a guess.
+const NO_CALL: &str = "no recorded call";
 
 /// Everything a rule may look at.
 pub struct Facts<'a> {
@@ -54,6 +59,8 @@ pub struct Facts<'a> {
     pub(crate) slowdowns: Vec<Slowdown>,
     /// What system calls cost more than in the baseline, if there is one.
     pub(crate) overhead: Option<Overhead>,
+    /// See [`Facts::objects`].
+    objects: OnceCell<Vec<Blamed>>,
 }
 
 impl<'a> Facts<'a> {
@@ -102,9 +109,15 @@ impl<'a> Facts<'a> {
                 })
                 .sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
+            objects: OnceCell::new(),
         };
         facts.compare();
         facts
+    }
+
+    /// What threads waited for, with the people around it; drawn when first asked for.
+    pub(crate) fn objects(&self) -> &[Blamed] {
+        self.objects.get_or_init(|| self.judged.blamed())
     }
 
     /// Compare the trace with itself and with the baseline: what that shows is part of leaves that
@@ -189,7 +202,8 @@ impl<'a> Facts<'a> {
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
         let mut by_call: Vec<(String, Nanos)> = Vec::new();
         for w in self.waits_for(cause) {
-            let name = w.call.clone().unwrap_or_else(|| NO_CALL.to_owned());
+            let outside = if self.caps.page_faults { PAGE_FAULTS } else { NO_CALL };
+            let name = w.call.clone().unwrap_or_else(|| outside.to_owned());
             match by_call.iter_mut().find(|c| c.0 == name) {
                 Some(c) => c.1 += w.sum.wait_ns,
                 None => by_call.push((name, w.sum.wait_ns)),

@@ -9,6 +9,7 @@
 //! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
 //! that matters.
 
+mod culprits;
 mod facts;
 pub mod guide;
 pub mod metrics;
@@ -21,7 +22,9 @@ mod verdict;
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use record::record_command;
-pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Lead, Part, Person, Step, Verdict};
+pub use report::{
+    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Part, Person, Role, Step, Verdict,
+};
 pub use rules::thresholds as registry;
 
 use holdup_passes::Analysis;

@@ -207,11 +207,14 @@ impl Finding {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Culprit {
-    /// What it is: `thread`, `syscall`, `lock` …
+    /// What it is: for what threads wait for, the `usage` or else the `kind` of its row in
+    /// `waits` (`mutex`, `semop`, `pipe` …); else `thread`, `syscall`, `softirq` …
     pub kind: &'static str,
-    /// Its id among those of its kind: a thread id, a system call number, an address.
+    /// Its id among those of its kind: for what threads wait for, the `object` of its row in
+    /// `waits`; else a thread id, a system call number, an address.
     pub id: String,
-    /// Its name.
+    /// Its name. Of what threads wait for, with what it is and whose:
+    /// `mutex 0x7f71238a0108 of wl (587)`.
     pub name: String,
     /// Thread, if it is one.
     pub tid: Option<u32>,
@@ -224,6 +227,43 @@ pub struct Culprit {
     pub holders: Vec<Person>,
     /// Threads that waited for it, longest wait first. Empty where nobody is known to have waited.
     pub waiters: Vec<Person>,
+    /// How many held it, of whom `holders` has those that count most; `null` where nobody is known.
+    pub holders_in_all: Option<u64>,
+    /// How many waited, of whom `waiters` has those that count most; `null` where nobody is known.
+    pub waiters_in_all: Option<u64>,
+    /// What it does to the others, for those who put it into words.
+    #[serde(skip)]
+    pub role: Role,
+}
+
+/// What a [`Culprit`] does to the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// It costs CPU time; no more is said of it.
+    #[default]
+    Costs,
+    /// One thread at a time has it, the others sleep.
+    Turns,
+    /// Threads sleep until another one hands something over through it.
+    Handover,
+    /// Threads sleep until the last one arrives.
+    Barrier,
+    /// Threads sleep until one busy thread has served them through it.
+    Served,
+    /// Threads sleep for a device behind it.
+    Device,
+    /// Threads sleep or spin for a lock of the kernel.
+    KernelLock,
+    /// A thread that others wait for.
+    Server,
+    /// The thread that others wait for at a barrier.
+    Late,
+    /// A thread that runs.
+    Runs,
+    /// A thread that is ready to run, but not where CPUs are idle.
+    Queued,
+    /// Work of a driver that others wait for.
+    Driver,
 }
 
 /// A thread's part in a [`Culprit`]: how long it held the object, or waited for it.

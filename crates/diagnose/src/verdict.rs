@@ -300,11 +300,12 @@ fn verdict(
 pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
     let trace = facts.info.path.display();
     let verbs: &[&str] = match class {
-        Class::WorkloadImbalance => &["procs", "syscalls --by thread"],
-        Class::ApplicationSerialization
-        | Class::ThreadSerialization
-        | Class::KernelLockConflict => &["syscalls --by thread", "switches"],
-        Class::IoBound => &["syscalls", "irqs"],
+        Class::WorkloadImbalance => &["waits", "path", "procs"],
+        Class::ApplicationSerialization | Class::ThreadSerialization => &["waits", "path"],
+        // Without events of locks the table of locks has nothing to say.
+        Class::KernelLockConflict if facts.analysis.sees_locks() => &["locks", "locks --by task"],
+        Class::KernelLockConflict => &["waits", "syscalls --by thread"],
+        Class::IoBound => &["waits", "irqs"],
         Class::FunneledDriver => &["irqs", "cpus"],
         Class::MpUpOverhead => &["syscalls"],
         Class::HardwareBandwidth => &["procs", "syscalls --by thread"],

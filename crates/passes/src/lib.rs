@@ -62,7 +62,7 @@ pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use judge::{Ended, Judge, Sleep, WaitEnd, Waker};
 pub use latency::Latency;
-pub use locks::{LockBy, LockKind, LockRow, LockSource};
+pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
 pub use options::{Detail, Filter, Options, Selection};
 pub use rows::*;
 pub use stretches::{Lengths, QUARTERS, Stretches};

@@ -4,7 +4,7 @@ use crate::csv::field;
 use crate::report::{Body, Report, Section};
 use crate::schema;
 use crate::table::{Cell, Table};
-use crate::text::{escape, quality_words};
+use crate::text::{culprit, escape, quality_words};
 use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};
@@ -167,12 +167,7 @@ fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
     grid(&["evidence", "value", "unit", "threshold", "source"], &rows, out)?;
     writeln!(out)?;
     for c in &f.culprits {
-        let ids: Vec<String> =
-            [c.tid.map(|t| format!("tid {t}")), c.pid.map(|p| format!("pid {p}"))]
-                .into_iter()
-                .flatten()
-                .collect();
-        writeln!(out, "* {} {} {}", c.kind, code(&c.name), ids.join(", "))?;
+        writeln!(out, "* {}", plain(&culprit(c)))?;
     }
     f.advice.iter().try_for_each(|a| writeln!(out, "* **do:** {}", plain(a)))
 }

@@ -19,8 +19,9 @@
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
 use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::Leaf;
 use holdup_passes::Cause;
 
@@ -121,17 +122,6 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    let known = by_call.iter().filter(|_| facts.caps.syscalls);
-    f.culprits = known.take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
+    f.culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call);
     f
-}
-
-pub(super) fn syscall(facts: &Facts<'_>, name: &str, ns: u64) -> Culprit {
-    let id = facts
-        .judged
-        .calls
-        .iter()
-        .find(|c| c.name == name)
-        .map_or_else(String::new, |c| c.nr.to_string());
-    Culprit { kind: "syscall", id, name: name.to_owned(), ns, ..Culprit::default() }
 }

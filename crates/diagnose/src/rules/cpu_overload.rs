@@ -11,6 +11,7 @@
 //! Source: PARbench on the p690, loads above 100 %.
 
 use super::{Fixtures, Rule, Told, finding};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Leaf, Total, thresholds};
@@ -127,7 +128,6 @@ fn check(facts: &Facts<'_>) -> Finding {
     } else {
         None
     };
-    f.culprits =
-        facts.workers.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect();
+    f.culprits = culprits::busiest(facts);
     f
 }

@@ -20,6 +20,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
 use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::{Check, Leaf, Total, thresholds};
@@ -235,8 +236,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         });
     }
     f.culprits = match story {
-        Story::Confined { by } => by.into_iter().collect(),
-        Story::OneWorker { worker } => vec![worker],
+        Story::Confined { by } => culprits::driver(facts, by, top.row.cpu),
+        Story::OneWorker { worker } => culprits::worker(facts, worker),
     };
     f
 }

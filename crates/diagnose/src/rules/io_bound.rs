@@ -13,8 +13,8 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Leaf, thresholds};
@@ -88,6 +88,6 @@ fn check(facts: &Facts<'_>) -> Finding {
         "threads",
         "waits",
     ));
-    f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
+    f.culprits = culprits::devices(facts, &by_call);
     f
 }

@@ -30,10 +30,10 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
-use super::application_serialization::syscall;
 use super::{Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
+use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding};
+use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{CALL_THRESHOLDS, Contended, Leaf};
 use holdup_passes::{Cause, LockBy, LockRow};
 use std::collections::BTreeSet;
@@ -170,23 +170,13 @@ fn check(facts: &Facts<'_>) -> Finding {
             "stretches between calls",
         ));
     }
-    f.culprits = hottest
-        .map(|r| Culprit {
-            kind: "lock",
-            id: lock_address(r).unwrap_or_default(),
-            name: lock_name(r),
-            ns: named(r),
-            ..Culprit::default()
-        })
-        .into_iter()
-        .collect();
     // One line a call: what it burns or what its threads sleep, whichever is more.
     let burnt = dear.iter().filter(|c| c.lost_ns > 0).map(|c| (c.name.clone(), c.lost_ns));
     let mut calls: Vec<(String, u64)> = by_call.iter().cloned().chain(burnt).collect();
     calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut named_calls = BTreeSet::new();
     calls.retain(|c| named_calls.insert(c.0.clone()));
-    f.culprits.extend(calls.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)));
+    f.culprits = culprits::kernel_locks(facts, &calls, f.lost_cpu_ns);
     f
 }
 

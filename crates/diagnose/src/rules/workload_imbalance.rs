@@ -20,6 +20,7 @@
 
 use super::funneled_driver::confined_driver;
 use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Check, Leaf, Server, Total, thresholds};
@@ -276,13 +277,13 @@ fn check(facts: &Facts<'_>) -> Finding {
         f.evidence.push(Evidence::of("recorded threads with work", workers, "threads", "procs"));
     }
     f.evidence.push(cost(facts, &f));
-    let culprit = match story {
-        Story::Server { server } => Some(server.slot),
-        Story::LoneThread { slot } | Story::FewThreads { slot } => Some(slot),
-        Story::Serial { .. } => facts.workers.first().map(|w| w.0),
-        Story::Barrier | Story::Bound | Story::Spread => dominant.first,
+    f.culprits = match story {
+        Story::Server { server } => culprits::server(facts, server),
+        Story::Barrier => culprits::barriers(facts),
+        Story::LoneThread { slot } | Story::FewThreads { slot } => culprits::alone(facts, slot),
+        Story::Serial { .. } => culprits::busiest(facts),
+        Story::Bound => culprits::queued(facts),
+        Story::Spread => dominant.first.map_or(Vec::new(), |slot| culprits::alone(facts, slot)),
     };
-    f.culprits
-        .extend(culprit.map(|slot| facts.culprit("thread", slot, facts.thread(slot).running_ns)));
     f
 }

@@ -13,10 +13,12 @@ mod caller;
 mod contention;
 mod kind;
 mod lockdep;
+mod people;
 mod rows;
 mod stats;
 
 pub use kind::LockKind;
+pub use people::LockPeople;
 pub use rows::{LockBy, LockRow, LockSource};
 
 use crate::engine::Engine;

@@ -265,7 +265,7 @@ impl Analysis {
         groups.into_iter().map(|(group, sum)| self.lock_row(by, source, group, &sum, all)).collect()
     }
 
-    fn lock_wanted(&self, lock: u64, kinds: &[LockKind], waiter: Waiter) -> bool {
+    pub(super) fn lock_wanted(&self, lock: u64, kinds: &[LockKind], waiter: Waiter) -> bool {
         let o = &self.options.filter;
         let named = || {
             let name = self.class(lock).or_else(|| self.lock_name(lock));
@@ -303,7 +303,7 @@ impl Analysis {
     }
 
     /// The class of a `lockdep_map`.
-    fn class(&self, map: u64) -> Option<String> {
+    pub(super) fn class(&self, map: u64) -> Option<String> {
         if map == OTHER {
             return Some("other".to_owned());
         }
@@ -313,7 +313,7 @@ impl Analysis {
     }
 
     /// Name of a lock in the contention events: its class if lockdep told, or its variable.
-    fn lock_name(&self, lock: u64) -> Option<String> {
+    pub(super) fn lock_name(&self, lock: u64) -> Option<String> {
         if lock == OTHER {
             return Some("other".to_owned());
         }

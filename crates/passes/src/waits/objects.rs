@@ -115,7 +115,7 @@ impl Analysis {
             Key::Descriptor { .. } => {
                 format!("fd {}{}", thing.fd.unwrap_or(0) as i32, of_process())
             }
-            Key::Call { nr: u32::MAX, .. } => "no system call".to_owned(),
+            Key::Call { nr: u32::MAX, .. } => "no recorded call".to_owned(),
             Key::Call { nr, .. } => self.call_name(nr),
             Key::Fault { .. } => format!("memory{}", of_process()),
             Key::KernelLock { addr: 0, nr } => format!("in {}", self.call_name(nr)),

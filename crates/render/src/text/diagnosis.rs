@@ -1,6 +1,7 @@
 //! The verdict on one screen: what, how sure, where the time went, why, why not the rest, what
 //! next.
 
+use super::culprit::culprit;
 use super::escape::{escape, shell};
 use super::units::duration;
 use super::{Page, TextOptions, ledger};
@@ -155,9 +156,7 @@ pub(super) fn write_finding(
         writeln!(out, "  {metric}{:pad$}  {}", "", figure(e))?;
     }
     for c in &f.culprits {
-        let tid = c.tid.map_or(String::new(), |t| format!(" tid {t}"));
-        let cost = if c.ns == 0 { String::new() } else { format!(": {}", duration(c.ns)) };
-        writeln!(out, "  {} {}{tid}{cost}", c.kind, escape(&c.name))?;
+        wrapped(&culprit(c), "  ", "    ", width, out)?;
     }
     f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))
 }
@@ -177,6 +176,11 @@ fn figure(e: &Evidence) -> String {
     }
 }
 
+/// A number and its unit stay on one line.
+fn is_unit(word: &str) -> bool {
+    matches!(word.trim_end_matches([',', ';', ':', '.', ')']), "%" | "ns" | "us" | "ms" | "s")
+}
+
 /// Break at blanks. Names come from the trace: escape them.
 pub(super) fn wrapped(
     text: &str,
@@ -185,9 +189,20 @@ pub(super) fn wrapped(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let text = escape(text);
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(number) if is_unit(word) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
     let mut line = first.to_owned();
     let mut empty = true;
-    for word in escape(text).split(' ') {
+    for word in &words {
         if !empty && line.chars().count() + 1 + word.chars().count() > width {
             writeln!(out, "{line}")?;
             line = rest.to_owned();

@@ -1,6 +1,7 @@
 //! Text for a tired engineer at a terminal: what the trace is, what is wrong with it, the tables.
 
 mod block;
+mod culprit;
 mod diagnosis;
 mod escape;
 mod graph;
@@ -14,6 +15,7 @@ mod rules;
 mod sar;
 pub(crate) mod units;
 
+pub(crate) use culprit::culprit;
 pub use escape::escape;
 pub use guide::{write_end, write_question};
 pub use rules::{write_list, write_page};

@@ -1,0 +1,103 @@
+//! The objects that idle CPU time is laid to, with the people around each: who had it, who waited.
+//!
+//! The table of waits ([`crate::table`]) has the same objects under the same names; here they carry
+//! what a verdict needs beside: the part of their idle time at each leaf of the ledger, and the
+//! threads that slept for them.
+
+use crate::Attribution;
+use crate::leaf::Leaf;
+use crate::object::WaitRule;
+use crate::table::WaitsRow;
+use holdup_passes::{Object, ObjectKind, Slot, WaitSum};
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A thread that slept for an object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sleeper {
+    /// Who.
+    pub slot: Slot,
+    /// For how long, in sum.
+    pub wait_ns: Nanos,
+}
+
+/// An object that threads waited for.
+#[derive(Clone, Debug)]
+pub struct Blamed {
+    /// Its row in the table of waits.
+    pub row: WaitsRow,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Why waiting for it counts as harmful or idle.
+    pub rule: WaitRule,
+    /// How many had it, of whom the row names those that count most.
+    pub holders_in_all: u64,
+    /// Idle CPU time and waiting time laid to it, by leaf of the ledger.
+    pub leaves: BTreeMap<Leaf, WaitSum>,
+    /// The system calls that threads slept in for it, longest first.
+    pub calls: Vec<(String, Nanos)>,
+    /// Every thread that slept for it, longest first.
+    pub sleepers: Vec<Sleeper>,
+}
+
+impl Blamed {
+    /// Idle CPU time at a leaf that is laid to it.
+    pub fn idle_ns(&self, leaf: Leaf) -> Nanos {
+        self.leaves.get(&leaf).map_or(0, WaitSum::share_ns)
+    }
+}
+
+impl Attribution<'_> {
+    /// The objects that threads waited for, in no order. Threads that the filters leave out are
+    /// among the sleepers, as they are in the sums.
+    pub fn blamed(&self) -> Vec<Blamed> {
+        let a = self.analysis;
+        let mut leaves: BTreeMap<Object, BTreeMap<Leaf, WaitSum>> = BTreeMap::new();
+        let mut in_calls: BTreeMap<Object, BTreeMap<&str, Nanos>> = BTreeMap::new();
+        for w in &self.waits {
+            let object = a.final_object(w.row.object);
+            leaves.entry(object).or_default().entry(w.leaf).or_default().add(&w.row.sum);
+            if let Some(call) = &w.row.call {
+                *in_calls.entry(object).or_default().entry(call).or_default() += w.row.sum.wait_ns;
+            }
+        }
+        let waited_by = a.waited_by();
+        self.object_rows()
+            .into_iter()
+            .filter_map(|o| {
+                let judged = self.objects.get(o.objects.first()?)?;
+                let mut sums: BTreeMap<Leaf, WaitSum> = BTreeMap::new();
+                let mut slept: BTreeMap<Slot, Nanos> = BTreeMap::new();
+                let mut calls: BTreeMap<&str, Nanos> = BTreeMap::new();
+                for object in &o.objects {
+                    for (&leaf, sum) in leaves.get(object).into_iter().flatten() {
+                        sums.entry(leaf).or_default().add(sum);
+                    }
+                    for (&call, &ns) in in_calls.get(object).into_iter().flatten() {
+                        *calls.entry(call).or_default() += ns;
+                    }
+                    for (&slot, pair) in waited_by.get(object).into_iter().flatten() {
+                        *slept.entry(slot).or_default() += pair.wait_ns;
+                    }
+                }
+                let mut sleepers: Vec<Sleeper> =
+                    slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
+                sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
+                let mut calls: Vec<(String, Nanos)> =
+                    calls.into_iter().map(|(call, ns)| (call.to_owned(), ns)).collect();
+                calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+                let holders_in_all = o.holders_in_all.max(o.row.holders.len() as u64);
+                Some(Blamed {
+                    row: o.row,
+                    kind: judged.kind,
+                    rule: judged.rule,
+                    holders_in_all,
+                    leaves: sums,
+                    calls,
+                    sleepers,
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,79 @@
+//! Locks of the kernel as culprits: by what contention and lockdep events say, else by what threads
+//! slept for, else the system calls that burn the time.
+
+use super::{CULPRITS, objects, syscall, waited_for};
+use crate::facts::Facts;
+use crate::report::{Culprit, Role};
+use crate::rules::NAMED;
+use holdup_attribution::{Blamed, Leaf, Sleeper};
+use holdup_passes::LockPeople;
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The locks behind a loss of `lost`, and where they explain less than half of it, the system calls
+/// that cost most (`calls`, in that order).
+pub(crate) fn kernel_locks(
+    facts: &Facts<'_>,
+    calls: &[(String, Nanos)],
+    lost: Nanos,
+) -> Vec<Culprit> {
+    // By its address there is one of each; by the call alone, one a process: the most costly.
+    let mut slept_for: BTreeMap<&str, &Blamed> = BTreeMap::new();
+    for o in facts.objects().iter().filter(|o| o.leaves.contains_key(&Leaf::KernelLocks)) {
+        let kept = slept_for.entry(&o.row.object).or_insert(o);
+        if o.idle_ns(Leaf::KernelLocks) > kept.idle_ns(Leaf::KernelLocks) {
+            *kept = o;
+        }
+    }
+    let matters = |ns: Nanos| facts.at_least(facts.pct(ns), &NAMED).holds();
+    let mut culprits: Vec<Culprit> = Vec::new();
+    for lock in facts.analysis.lock_people() {
+        let mut addresses = [Some(lock.address), lock.contended_at].into_iter().flatten();
+        let object = addresses.find_map(|a| slept_for.remove(format!("{a:#x}").as_str()));
+        let idle = object.map_or(0, |o| o.idle_ns(Leaf::KernelLocks));
+        if matters(lock.spin_ns + lock.block_ns.max(idle)) {
+            culprits.push(named(facts, &lock, object));
+        }
+    }
+    // What threads slept for where no event of a lock shows it.
+    let unseen = slept_for.values().filter(|o| matters(o.idle_ns(Leaf::KernelLocks)));
+    culprits.extend(unseen.map(|o| objects::culprit(facts, o, o.idle_ns(Leaf::KernelLocks))));
+    culprits.retain(|c| matters(c.ns));
+    culprits.sort_by(|a, b| (Reverse(a.ns), &a.id).cmp(&(Reverse(b.ns), &b.id)));
+    culprits.truncate(CULPRITS);
+    if culprits.iter().map(|c| c.ns).sum::<Nanos>() * 2 < lost {
+        let room = CULPRITS - culprits.len();
+        culprits.extend(calls.iter().take(room.max(1)).map(|(c, ns)| syscall(facts, c, *ns)));
+        culprits.truncate(CULPRITS);
+    }
+    culprits
+}
+
+/// A lock that events of locks show; `object` is the same one among what threads slept for.
+fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culprit {
+    let idle = object.map_or_else(
+        // Asleep, but not for this: its CPUs were idle at most as long as the ledger says.
+        || lock.block_ns.min(facts.leaf(Leaf::KernelLocks)),
+        |o| o.idle_ns(Leaf::KernelLocks),
+    );
+    let address = format!("{:#x}", lock.address);
+    // There may be many of one class.
+    let which = lock.name.as_ref().map_or(address.clone(), |class| format!("{class} at {address}"));
+    // The function that asked for it, or else the system call that its threads slept in.
+    let call = || object.and_then(|o| o.calls.first());
+    let asked = lock.callers.first().or_else(call);
+    let asked = asked.map_or(String::new(), |c| format!(", asked for in {}", c.0));
+    let around = object.map(|o| objects::culprit(facts, o, 0)).unwrap_or_default();
+    let culprit = Culprit {
+        kind: "kernel-lock",
+        name: format!("kernel {} {which}{asked}", lock.kind.unwrap_or("lock")),
+        id: object.map_or(address.clone(), |o| o.row.object.clone()),
+        ns: lock.spin_ns + idle,
+        role: Role::KernelLock,
+        ..around
+    };
+    let waiters: Vec<Sleeper> =
+        lock.waiters.iter().map(|&(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
+    waited_for(facts, &waiters, culprit)
+}

@@ -1,0 +1,71 @@
+//! Culprits: the things that hold a system up, each with its people.
+//!
+//! ```text
+//!  objects   what threads wait for: mutexes, semaphores, pipes, disks …  (names as in `waits`)
+//!  locks     locks of the kernel, by what its own events say             (names as in `locks`)
+//!  threads   servers, late-comers, threads that run alone or queue
+//!  drivers   softirqs, interrupts, work functions and kernel threads
+//! ```
+//!
+//! Each rule makes one call here. A system call is a culprit only where nothing better is known.
+
+mod drivers;
+mod locks;
+mod objects;
+mod threads;
+
+pub(crate) use drivers::{driver, worker};
+pub(crate) use locks::kernel_locks;
+pub(crate) use objects::{devices, turns};
+pub(crate) use threads::{alone, barriers, busiest, queued, server};
+
+use crate::facts::Facts;
+use crate::report::{Culprit, Person};
+use crate::rules::NAMED;
+use holdup_attribution::Sleeper;
+use holdup_passes::percent;
+use holdup_trace::Nanos;
+
+/// Culprits of a finding, at most.
+const CULPRITS: usize = 3;
+/// People of each kind around a culprit, at most; their number is beside them.
+const PEOPLE: usize = 8;
+
+/// A system call that stands for so much CPU time.
+fn syscall(facts: &Facts<'_>, name: &str, ns: Nanos) -> Culprit {
+    let call = facts.judged.calls.iter().find(|c| c.name == name);
+    let id = call.map_or_else(String::new, |c| c.nr.to_string());
+    Culprit { kind: "syscall", id, name: name.to_owned(), ns, ..Culprit::default() }
+}
+
+/// `culprit`, waited for by these threads, longest first.
+fn waited_for(facts: &Facts<'_>, sleepers: &[Sleeper], culprit: Culprit) -> Culprit {
+    let all: Nanos = sleepers.iter().map(|s| s.wait_ns).sum();
+    let person = |s: &Sleeper| {
+        let t = facts.thread(s.slot);
+        Person {
+            tid: t.tid.0,
+            pid: facts.analysis.pid(t),
+            comm: facts.analysis.comm(t),
+            ns: s.wait_ns,
+            pct: (all > 0).then(|| percent(s.wait_ns, all)),
+            inferred: false,
+        }
+    };
+    Culprit {
+        waiters: sleepers.iter().take(PEOPLE).map(person).collect(),
+        waiters_in_all: (!sleepers.is_empty()).then_some(sleepers.len() as u64),
+        ..culprit
+    }
+}
+
+/// The most costly of `culprits`, which come in order: the first, and those that cost enough to be
+/// named.
+fn most_costly(facts: &Facts<'_>, mut culprits: Vec<Culprit>) -> Vec<Culprit> {
+    let mut place = 0;
+    culprits.retain(|c| {
+        place += 1;
+        place == 1 || place <= CULPRITS && facts.at_least(facts.pct(c.ns), &NAMED).holds()
+    });
+    culprits
+}

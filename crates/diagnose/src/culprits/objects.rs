@@ -1,0 +1,131 @@
+//! What threads wait for, as culprits: objects of the threads library, services of the kernel,
+//! pipes and sockets, disks. Names and ids are those of the table of waits.
+
+use super::{CULPRITS, most_costly, syscall, waited_for};
+use crate::facts::Facts;
+use crate::report::{Culprit, Person, Role};
+use holdup_attribution::{Blamed, Leaf, WaitRule, WaitsRow};
+use holdup_passes::ObjectKind;
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+
+/// The objects that threads take turns at, by the idle CPU time at the leaf `asleep`; or else the
+/// calls that threads waited in, where system calls were recorded. What is burnt in such calls
+/// (`awake`) is laid to the object where there is just one.
+pub(crate) fn turns(
+    facts: &Facts<'_>,
+    (asleep, awake): (Leaf, Leaf),
+    by_call: &[(String, Nanos)],
+) -> Vec<Culprit> {
+    let mut objects = at_leaf(facts, asleep);
+    if let [only] = &mut objects[..] {
+        only.ns += facts.leaf(awake);
+    }
+    match objects.is_empty() {
+        false => most_costly(facts, objects),
+        true if facts.caps.syscalls => calls(facts, by_call),
+        true => Vec::new(),
+    }
+}
+
+/// What is read from and written to disks, by the idle CPU time; or else the calls.
+pub(crate) fn devices(facts: &Facts<'_>, by_call: &[(String, Nanos)]) -> Vec<Culprit> {
+    let objects = at_leaf(facts, Leaf::Io);
+    if objects.is_empty() { calls(facts, by_call) } else { most_costly(facts, objects) }
+}
+
+fn calls(facts: &Facts<'_>, by_call: &[(String, Nanos)]) -> Vec<Culprit> {
+    most_costly(facts, by_call.iter().map(|(name, ns)| syscall(facts, name, *ns)).collect())
+}
+
+/// The first few objects with idle or waiting time at `leaf`, most idle time first.
+pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
+    let mut objects: Vec<&Blamed> =
+        facts.objects().iter().filter(|o| o.leaves.contains_key(&leaf)).collect();
+    objects.sort_by(|a, b| {
+        let size = |o: &Blamed| Reverse((o.idle_ns(leaf), o.row.wait_total_ns));
+        (size(a), a.row.kind, &a.row.object).cmp(&(size(b), b.row.kind, &b.row.object))
+    });
+    objects.into_iter().take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+}
+
+/// The process of the last thread with this id.
+fn pid_of(facts: &Facts<'_>, tid: u32) -> Option<u32> {
+    let (_, t) = facts.analysis.all_threads().filter(|(_, t)| t.tid.0 == tid).last()?;
+    facts.analysis.pid(t)
+}
+
+/// An object that stands for so much CPU time.
+pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
+    let row = &o.row;
+    let holders: Vec<Person> = row
+        .holders
+        .iter()
+        .map(|h| Person {
+            tid: h.tid,
+            pid: pid_of(facts, h.tid),
+            comm: h.comm.clone(),
+            ns: h.hold_ns,
+            pct: Some(h.pct_explained),
+            inferred: h.inferred,
+        })
+        .collect();
+    let culprit = Culprit {
+        kind: row.usage.unwrap_or(row.kind),
+        id: row.object.clone(),
+        name: name(facts, o),
+        pid: row.pid,
+        ns,
+        holders_in_all: (!holders.is_empty()).then_some(o.holders_in_all),
+        holders,
+        role: role(o),
+        ..Culprit::default()
+    };
+    waited_for(facts, &o.sleepers, culprit)
+}
+
+fn role(o: &Blamed) -> Role {
+    match o.rule {
+        WaitRule::LockTurns | WaitRule::IdleTimeout => Role::Turns,
+        WaitRule::OneServer => Role::Served,
+        WaitRule::BarrierImbalance => Role::Barrier,
+        WaitRule::KernelLock => Role::KernelLock,
+        WaitRule::IoDevice | WaitRule::IoPaging => Role::Device,
+        WaitRule::HandoverTurns
+        | WaitRule::IdleTimer
+        | WaitRule::IdleChild
+        | WaitRule::IdleJoin
+        | WaitRule::IdleSignal
+        | WaitRule::IdlePoll
+        | WaitRule::IdleAccept
+        | WaitRule::IdleNoWork
+        | WaitRule::IdleUnknown => Role::Handover,
+    }
+}
+
+/// What it is, which, and whose: `mutex 0x7f71238a0108 of wl (587)`.
+fn name(facts: &Facts<'_>, o: &Blamed) -> String {
+    let object = &o.row.object;
+    let what = match o.kind {
+        // Why a thread sleeps outside of any call is known only where page faults are recorded.
+        ObjectKind::PageFault if facts.caps.page_faults => format!("page faults in {object}"),
+        ObjectKind::PageFault => format!("sleep in D state, in no recorded call, with {object}"),
+        ObjectKind::Other => format!("waits in {object}"),
+        ObjectKind::KernelLock => format!("kernel lock {object}"),
+        // Known by the call alone, where the descriptor is not.
+        ObjectKind::Disk if object.starts_with("in ") => format!("disk {object}"),
+        ObjectKind::Disk => format!("disk behind {object}"),
+        _ => format!("{} {object}", o.row.usage.unwrap_or(o.row.kind)),
+    };
+    format!("{what}{}", owner(&o.row))
+}
+
+/// Whose it is, as far as the object's own name does not say.
+fn owner(row: &WaitsRow) -> String {
+    match row.pid {
+        Some(_) if row.object.contains(" of pid ") => format!(" ({})", row.comm),
+        Some(pid) => format!(" of {} ({pid})", row.comm),
+        // Several processes use it: the name in the row is that of one of their threads.
+        None => String::new(),
+    }
+}

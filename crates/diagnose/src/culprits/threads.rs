@@ -1,0 +1,77 @@
+//! Threads as culprits: the one that serves all others, the one that comes late, those that run
+//! alone, those that queue.
+
+use super::{CULPRITS, most_costly, objects, waited_for};
+use crate::facts::Facts;
+use crate::report::{Culprit, Role};
+use holdup_attribution::{Blamed, Leaf, Server, Sleeper};
+use holdup_passes::Slot;
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A thread by the time it runs.
+fn runs(facts: &Facts<'_>, slot: Slot, role: Role) -> Culprit {
+    Culprit { role, ..facts.culprit("thread", slot, facts.thread(slot).running_ns) }
+}
+
+/// The threads that run longest.
+pub(crate) fn busiest(facts: &Facts<'_>) -> Vec<Culprit> {
+    facts.workers.iter().take(CULPRITS).map(|w| runs(facts, w.0, Role::Runs)).collect()
+}
+
+/// The one thread that all wait for, and the objects that they wait at.
+pub(crate) fn server(facts: &Facts<'_>, server: Server) -> Vec<Culprit> {
+    let at = barriers(facts);
+    if server.at_barriers {
+        return with(at, 1, runs(facts, server.slot, Role::Late));
+    }
+    // Through which object a server serves matters less than who it is.
+    let mut waiters = waiters(facts, |o| o.leaves.contains_key(&Leaf::OneServer));
+    waiters.retain(|w| w.slot != server.slot);
+    with(at, 0, waited_for(facts, &waiters, runs(facts, server.slot, Role::Server)))
+}
+
+/// The objects at which threads wait for one other, or for whoever comes last.
+pub(crate) fn barriers(facts: &Facts<'_>) -> Vec<Culprit> {
+    most_costly(facts, objects::at_leaf(facts, Leaf::OneServer))
+}
+
+/// The thread that has all the work.
+pub(crate) fn alone(facts: &Facts<'_>, slot: Slot) -> Vec<Culprit> {
+    let at = if facts.leaf(Leaf::OneServer) > 0 { barriers(facts) } else { Vec::new() };
+    with(at, 0, runs(facts, slot, Role::Runs))
+}
+
+fn with(mut culprits: Vec<Culprit>, place: usize, thread: Culprit) -> Vec<Culprit> {
+    culprits.insert(place.min(culprits.len()), thread);
+    culprits.truncate(CULPRITS);
+    culprits
+}
+
+/// The threads that wait longest for a CPU behind others.
+pub(crate) fn queued(facts: &Facts<'_>) -> Vec<Culprit> {
+    let mut by: Vec<(Slot, Nanos)> = facts
+        .analysis
+        .threads()
+        .filter(|(_, t)| !t.is_kthread() && t.queued_ns > 0)
+        .map(|(slot, t)| (slot, t.queued_ns))
+        .collect();
+    by.sort_by_key(|&(slot, ns)| (Reverse(ns), slot));
+    by.iter()
+        .take(CULPRITS)
+        .map(|&(slot, ns)| Culprit { role: Role::Queued, ..facts.culprit("thread", slot, ns) })
+        .collect()
+}
+
+/// Threads that slept for any of these objects, longest first.
+pub(super) fn waiters(facts: &Facts<'_>, of: impl Fn(&Blamed) -> bool) -> Vec<Sleeper> {
+    let mut by: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    for s in facts.objects().iter().filter(|o| of(o)).flat_map(|o| &o.sleepers) {
+        *by.entry(s.slot).or_default() += s.wait_ns;
+    }
+    let mut waiters: Vec<Sleeper> =
+        by.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
+    waiters.sort_by_key(|w| (Reverse(w.wait_ns), w.slot));
+    waiters
+}

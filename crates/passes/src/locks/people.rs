@@ -1,0 +1,118 @@
+//! Each kernel lock with those who waited for it and the code that asked for it.
+//!
+//! The tables of locks ([`super::rows`]) group by one thing at a time; who waited for *this* lock,
+//! and from where, takes the sums before they are grouped.
+
+use super::kind::LockKind;
+use super::stats::Waits;
+use super::{OTHER, Waiter};
+use crate::analysis::Analysis;
+use crate::threads::Slot;
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A kernel lock that threads waited for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockPeople {
+    /// Its address, as the table of locks has it; with lockdep that of the `lockdep_map` in it.
+    pub address: u64,
+    /// Address in the contention events, where that is another one.
+    pub contended_at: Option<u64>,
+    /// Class (lockdep) or variable (symbols).
+    pub name: Option<String>,
+    /// The family of lock: `rwsem`, `mutex` …; `None` if the events do not agree.
+    pub kind: Option<&'static str>,
+    /// Time waited on a CPU.
+    pub spin_ns: Nanos,
+    /// Time waited asleep.
+    pub block_ns: Nanos,
+    /// Functions that asked for it, with the time waited there, longest first; empty where the
+    /// recording has no call chains or no symbols.
+    pub callers: Vec<(String, Nanos)>,
+    /// Threads that waited, longest first. Idle tasks, and the interrupts on top of them, are none.
+    pub waiters: Vec<(Slot, Nanos)>,
+}
+
+#[derive(Default)]
+struct Sum {
+    contended_at: Option<u64>,
+    family: Option<&'static str>,
+    families: bool,
+    spin: Nanos,
+    block: Nanos,
+    callers: BTreeMap<u64, Nanos>,
+    waiters: BTreeMap<Slot, Nanos>,
+}
+
+impl Sum {
+    fn kind(&mut self, kind: LockKind) {
+        self.families |= self.family.is_some_and(|f| f != kind.family());
+        self.family = Some(kind.family());
+    }
+
+    fn waits(&mut self, waiter: Waiter, waits: &Waits) {
+        self.spin += waits.spin;
+        self.block += waits.block;
+        if let Some(slot) = waiter.slot().filter(|_| waits.total > 0) {
+            *self.waiters.entry(slot).or_default() += waits.total;
+        }
+    }
+}
+
+fn longest<T: Ord + Copy>(sums: &BTreeMap<T, Nanos>) -> Vec<(T, Nanos)> {
+    let mut list: Vec<(T, Nanos)> = sums.iter().map(|(&k, &ns)| (k, ns)).collect();
+    list.sort_by_key(|&(k, ns)| (Reverse(ns), k));
+    list
+}
+
+impl Analysis {
+    /// Every lock of the kernel that threads waited for, by address. Times are lockdep's where it
+    /// was recorded, as in the table of locks; callers are always those of the contention events.
+    pub fn lock_people(&self) -> Vec<LockPeople> {
+        let locks = &self.engine.locks;
+        let lockdep = !locks.lockdep.sums.is_empty();
+        let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
+        for (key, waits) in &locks.contention.sums {
+            let map = locks.lockdep.map_of(key.lock);
+            // One that lockdep does not know is none of its locks: its times are the only ones.
+            let known = lockdep && map.is_some();
+            if key.lock == OTHER || !self.lock_wanted(key.lock, &[key.kind], key.waiter) {
+                continue;
+            }
+            let sum = sums.entry(map.unwrap_or(key.lock)).or_default();
+            sum.contended_at = map.map(|_| key.lock);
+            sum.kind(key.kind);
+            if key.caller != 0 {
+                *sum.callers.entry(key.caller).or_default() += waits.total;
+            }
+            if !known {
+                sum.waits(key.waiter, waits);
+            }
+        }
+        for (key, dep) in &locks.lockdep.sums {
+            let kinds: Vec<LockKind> =
+                locks.lockdep.locks.get(&key.lock).map(|l| l.kinds().collect()).unwrap_or_default();
+            if key.lock == OTHER || !self.lock_wanted(key.lock, &kinds, key.waiter) {
+                continue;
+            }
+            let sum = sums.entry(key.lock).or_default();
+            kinds.iter().for_each(|&kind| sum.kind(kind));
+            sum.waits(key.waiter, &dep.waits);
+        }
+        let function = |(caller, ns)| Some((locks.names.get(&caller).cloned()?, ns));
+        sums.into_iter()
+            .filter(|(_, s)| s.spin + s.block > 0)
+            .map(|(address, s)| LockPeople {
+                address,
+                contended_at: s.contended_at,
+                name: self.class(address).or_else(|| self.lock_name(address)),
+                kind: s.family.filter(|_| !s.families),
+                spin_ns: s.spin,
+                block_ns: s.block,
+                callers: longest(&s.callers).into_iter().filter_map(function).collect(),
+                waiters: longest(&s.waiters),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,145 @@
+//! A culprit in a sentence, as an engineer woken at night wants it: what it is, who waits and what
+//! that costs, who had it meanwhile.
+
+use super::units::duration;
+use holdup_diagnose::{Culprit, Person, Role};
+
+/// Holders and waiters named in a sentence, at most; JSON has more of them.
+const NAMED: usize = 3;
+
+/// A culprit in a sentence: what it is, who waits and what that costs, who had it meanwhile.
+pub(crate) fn culprit(c: &Culprit) -> String {
+    let subject = match (c.tid, c.role) {
+        (Some(tid), _) => format!("{} {} (tid {tid})", c.kind, c.name),
+        (None, Role::Costs) => format!("{} {}", c.kind, c.name),
+        (None, _) => c.name.clone(),
+    };
+    let time = duration(c.ns);
+    let waiting = match c.waiters_in_all {
+        None => "threads".to_owned(),
+        Some(1) if c.waiters.len() == 1 => who(&c.waiters[0]),
+        Some(1) => "1 thread".to_owned(),
+        Some(n) => format!("{n} threads"),
+    };
+    let s = if c.waiters_in_all == Some(1) { "s" } else { "" };
+    let costs = if c.ns == 0 { String::new() } else { format!(", which costs {time} of CPU time") };
+    let does = match c.role {
+        Role::Costs if c.ns == 0 => return subject,
+        Role::Costs => time,
+        Role::Turns => format!("{waiting} take{s} turns{costs}"),
+        Role::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
+        Role::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),
+        Role::Served => format!("{waiting} wait{s} there to be served{costs}"),
+        Role::Device => format!("{waiting} wait{s} for it{costs}"),
+        Role::KernelLock => format!("{waiting} wait{s} for it{costs}"),
+        Role::Server => format!("runs for {time}; {waiting} wait{s} for it"),
+        Role::Late => format!("runs for {time}, and most often the others wait for it"),
+        Role::Runs => format!("runs for {time}"),
+        Role::Queued => format!("ready for {time}, but behind other threads on its CPU"),
+        Role::Driver if c.waiters.is_empty() => format!("runs for {time}"),
+        Role::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
+    };
+    let mut line = format!("{subject}: {does}");
+    if !c.holders.is_empty() {
+        let guess = c.holders.iter().all(|h| h.inferred);
+        let (before, first, then) = match c.role {
+            Role::Turns | Role::KernelLock if guess => ("by the wake-ups, held ", "by", "by"),
+            Role::Turns | Role::KernelLock => ("held ", "by", "by"),
+            Role::Barrier => ("", "was for", "for"),
+            _ => ("", "ended by", "by"),
+        };
+        let people = |(i, h): (usize, &Person)| {
+            let pct = h.pct.map_or("n/a".to_owned(), |pct| format!("{pct:.0}"));
+            let words = if i == 0 { format!("of the waiting {first}") } else { then.to_owned() };
+            format!("{pct} % {words} {}", who(h))
+        };
+        line.push_str(&format!("; {before}{}", list(&c.holders, c.holders_in_all, people)));
+    } else if c.waiters.len() > 1 {
+        let people = |(_, w): (usize, &Person)| format!("{} {}", who(w), duration(w.ns));
+        line.push_str(&format!("; longest {}", list(&c.waiters, c.waiters_in_all, people)));
+    }
+    line
+}
+
+fn who(p: &Person) -> String {
+    format!("{} (tid {})", p.comm, p.tid)
+}
+
+/// The first few, and how many more there are.
+fn list(
+    people: &[Person],
+    in_all: Option<u64>,
+    word: impl Fn((usize, &Person)) -> String,
+) -> String {
+    // Who rounds to nothing is no more than counted.
+    let counts = |p: &&Person| p.pct.is_none_or(|pct| pct >= 1.0);
+    let shown = people.iter().take(1).chain(people.iter().skip(1).take(NAMED - 1).filter(counts));
+    let mut words: Vec<String> = shown.enumerate().map(word).collect();
+    let more = in_all.unwrap_or(people.len() as u64).saturating_sub(words.len() as u64);
+    if more > 0 {
+        words.push(format!("and {more} more"));
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn person(tid: u32, ns: u64, pct: f64, inferred: bool) -> Person {
+        Person { tid, pid: Some(1), comm: format!("w-{tid}"), ns, pct: Some(pct), inferred }
+    }
+
+    #[test]
+    fn a_lock_says_who_takes_turns_and_who_held_it() {
+        let mutex = Culprit {
+            kind: "mutex",
+            name: "mutex 0x1000 of wl (1)".to_owned(),
+            ns: 1_203_000_000,
+            holders: vec![
+                person(2, 9, 17.4, true),
+                person(3, 8, 16.0, true),
+                person(4, 7, 0.4, true),
+            ],
+            holders_in_all: Some(5),
+            waiters: vec![person(2, 9, 60.0, false), person(3, 8, 40.0, false)],
+            waiters_in_all: Some(8),
+            role: Role::Turns,
+            ..Culprit::default()
+        };
+        assert_eq!(
+            culprit(&mutex),
+            "mutex 0x1000 of wl (1): 8 threads take turns, which costs 1.203 s of CPU time; by the \
+             wake-ups, held 17 % of the waiting by w-2 (tid 2), 16 % by w-3 (tid 3), and 3 more"
+        );
+    }
+
+    #[test]
+    fn a_lone_waiter_has_a_name() {
+        let pipe = Culprit {
+            kind: "pipe",
+            name: "pipe fd 5 of pid 1 (wl)".to_owned(),
+            waiters: vec![person(2, 9, 100.0, false)],
+            waiters_in_all: Some(1),
+            role: Role::Handover,
+            ..Culprit::default()
+        };
+        assert_eq!(
+            culprit(&pipe),
+            "pipe fd 5 of pid 1 (wl): w-2 (tid 2) waits to be handed something"
+        );
+    }
+
+    #[test]
+    fn what_has_nobody_around_says_what_it_costs() {
+        let call = Culprit {
+            kind: "syscall",
+            name: "write".to_owned(),
+            ns: 5_000_000,
+            ..Culprit::default()
+        };
+        assert_eq!(culprit(&call), "syscall write: 5.000 ms");
+        let nothing = Culprit { ns: 0, ..call };
+        assert_eq!(culprit(&nothing), "syscall write");
+    }
+}
