@@ -214,7 +214,7 @@ fn page(all: &[Outcome]) -> String {
         write!(out, " {change} |").unwrap();
     }
     out.push_str(&format!("\n|---|---|{}\n", "--:|".repeat(CHANGES.len())));
-    for law in Law::ALL {
+    for &law in Law::ALL {
         write!(out, "| {} | `{}` |", law.says(), law.code().code()).unwrap();
         for change in 0..CHANGES.len() {
             let of = all.iter().filter(|o| o.change == change);
