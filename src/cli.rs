@@ -9,7 +9,8 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
-    after_help = "TRACE is what perf record, trace-cmd record or ftrace wrote; - is standard input.\n\
+    after_help = "TRACE is what perf record, trace-cmd record or ftrace wrote; - is standard \
+        input.\n\
                   Start with: holdup diagnose TRACE\n\n\
                   Exit codes: 0 ok, 1 --fail-on matched, 2 usage, 3 the input cannot be read,\n\
                   4 not enough evidence to decide."
@@ -25,9 +26,8 @@ pub(crate) enum Command {
     #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
     Diagnose(DiagnoseArgs),
     /// The same questions one after the other, with the figures at each fork and a way back
-    #[command(
-        after_help = "Example: holdup guide perf.data\n         holdup guide --yes perf.data > walk.txt"
-    )]
+    #[command(after_help = "Example: holdup guide perf.data\n\
+            \x20        holdup guide --yes perf.data > walk.txt")]
     Guide(GuideArgs),
     /// The rules behind a verdict: what each does, its thresholds, what it needs
     #[command(after_help = "Example: holdup rules kernel-lock-conflict")]
@@ -55,28 +55,33 @@ pub(crate) enum Command {
     /// How long threads waited for a CPU, longest delay first
     #[command(after_help = "Example: holdup switches -s avg_delay perf.data")]
     Switches(SwitchesArgs),
+    /// Interrupts, softirqs and kernel work
+    #[command(after_help = "Example: holdup irqs --by total perf.data")]
+    Irqs(IrqsArgs),
+    /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
+    #[command(
+        after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a \
+            pair.\n\n\
+                      Examples: holdup locks --by caller perf.data\n          \
+                      holdup locks --view aix --before lock_stat.1 lock_stat.2"
+    )]
+    Locks(LocksArgs),
     /// What threads waited for: locks, queues, files, disks; who held them; what it cost
     #[command(after_help = "Example: holdup waits --graph dot perf.data | dot -Tsvg -o waits.svg")]
     Waits(WaitsArgs),
     /// The critical path of a thread: its work, and whom it waited for
     #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
     Path(PathArgs),
-    /// Waits for kernel locks; with lockdep or /proc/lock_stat also who held them
-    #[command(
-        after_help = "TRACE may also be a dump of /proc/lock_stat, with --before one half of a pair.\n\n\
-                      Examples: holdup locks --by caller perf.data\n          \
-                      holdup locks --view aix --before lock_stat.1 lock_stat.2"
-    )]
-    Locks(LocksArgs),
-    /// Interrupts, softirqs and kernel work
-    #[command(after_help = "Example: holdup irqs --by total perf.data")]
-    Irqs(IrqsArgs),
     /// Every event in order, in the column of the context it happens in
     #[command(
-        after_help = "Each event's description stands in the column of what was running: the program (APPL), a\n\
-                      system call (SYSCALL), the scheduler, a kernel thread or the idle task (KERNEL), an interrupt\n\
-                      or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the trace, DELTA_US from the\n\
-                      line above. --pid, --tid and --comm show what these threads do and what switches to or wakes\n\
+        after_help = "Each event's description stands in the column of what was running: the \
+            program (APPL), a\n\
+                      system call (SYSCALL), the scheduler, a kernel thread or the idle task \
+                      (KERNEL), an interrupt\n\
+                      or softirq (INTERRUPT). ELAPSED_SEC counts from the first event of the \
+                      trace, DELTA_US from the\n\
+                      line above. --pid, --tid and --comm show what these threads do and what \
+                      switches to or wakes\n\
                       them. --format json writes one object per line.\n\n\
                       Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
@@ -124,7 +129,10 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
     pub(crate) format: FormatName,
     /// JSON, as perf spells it
-    #[arg(short = 'j', long = "json", overrides_with = "json", conflicts_with_all = ["format", "separator"])]
+    #[arg(
+        short = 'j', long = "json", overrides_with = "json",
+        conflicts_with_all = ["format", "separator"]
+    )]
     pub(crate) json: bool,
     /// CSV with this separator, as perf spells it
     #[arg(
@@ -260,7 +268,11 @@ pub(crate) struct DiagnoseArgs {
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
     /// Judge these figures (sar, utld, lockstat ... as TOML or JSON) instead of a trace
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "input", "baseline", "pid", "tid", "comm", "cpu", "time"])]
+    #[arg(
+        long, value_name = "FILE",
+        conflicts_with_all =
+            ["trace", "input", "baseline", "pid", "tid", "comm", "cpu", "time"]
+    )]
     pub(crate) metrics: Option<PathBuf>,
     /// The case to judge, where FILE of --metrics holds several
     #[arg(long, value_name = "NAME", requires = "metrics")]

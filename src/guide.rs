@@ -176,4 +176,5 @@ impl Asking<'_> {
     }
 }
 
-const HELP: &str = "A number takes a branch, Enter the recommended one (>); t TABLE shows a table, b goes back, r shows the report, q ends.";
+const HELP: &str = "A number takes a branch, Enter the recommended one (>); t TABLE shows a \
+    table, b goes back, r shows the report, q ends.";

@@ -137,20 +137,25 @@ fn notes(
     let mut notes = Vec::new();
     if !capabilities.contention && !capabilities.lockdep && table.rows.is_empty() {
         notes.push(
-            "record waits for kernel locks with: perf record -a -g -e lock:contention_begin,lock:contention_end,sched:sched_switch,sched:sched_wakeup (Linux 5.19 or newer)"
+            "record waits for kernel locks with: perf record -a -g -e \
+                lock:contention_begin,lock:contention_end,sched:sched_switch,sched:sched_wakeup \
+                (Linux 5.19 or newer)"
                 .to_owned(),
         );
         return notes;
     }
     if source == LockSource::Contention {
         notes.push(
-            "the kernel reports no waiting of rwsems while they spin for a running owner, and none of the test-and-set spinlocks of guests: such waits show as kernel CPU time"
+            "the kernel reports no waiting of rwsems while they spin for a running owner, and \
+                none of the test-and-set spinlocks of guests: such waits show as kernel CPU time"
                 .to_owned(),
         );
     }
     if capabilities.lockdep && source == LockSource::Contention {
         notes.push(
-            "on a lockdep kernel every mutex_lock counts as contended: compare times, not counts, or use --events lockdep".to_owned(),
+            "on a lockdep kernel every mutex_lock counts as contended: compare times, not counts, \
+                or use --events lockdep"
+                .to_owned(),
         );
     }
     if by == LockBy::Caller && !capabilities.stacks {
@@ -196,19 +201,29 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
             );
             stat
         }
-        Some(path) => {
-            match stat.since(&read(path)?) {
-                Some(between) => between,
-                None => {
-                    notes.push("the counters were reset between the two dumps: these are the sums since then".to_owned());
-                    stat
-                }
+        Some(path) => match stat.since(&read(path)?) {
+            Some(between) => between,
+            None => {
+                notes.push(
+                    "the counters were reset between the two dumps: these are the sums \
+                        since then"
+                        .to_owned(),
+                );
+                stat
             }
-        }
+        },
     };
-    let rows =
-        stat.rows(by).ok_or_else(|| usage("--by: a dump of /proc/lock_stat knows locks by class and callers, not types and threads"))?;
-    notes.push("a dump has no times: rates, shares of the machine, and what threads did while they waited are not known".to_owned());
+    let rows = stat.rows(by).ok_or_else(|| {
+        usage(
+            "--by: a dump of /proc/lock_stat knows locks by class \
+            and callers, not types and threads",
+        )
+    })?;
+    notes.push(
+        "a dump has no times: rates, shares of the machine, and what threads did while \
+        they waited are not known"
+            .to_owned(),
+    );
     let mut table = schema::locks(&rows, by);
     if !args.locks.is_empty() {
         let at = table.column("name");

@@ -1,40 +1,28 @@
 //! The binary from outside: exit codes, forms of output, where they go.
 
+mod support;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
+use support::{holdup, recording};
 
 const TABLES: [&str; 5] = ["syscalls", "procs", "cpus", "switches", "irqs"];
 
-fn holdup() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
-    command
-        .env_remove("NO_COLOR")
-        .env_remove("CLICOLOR_FORCE")
-        .env_remove("CLICOLOR")
-        .stdin(Stdio::null());
-    command
-}
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("perf.data")
-}
-
 /// The smallest recording that has every kind of event.
 fn small() -> PathBuf {
-    fixture("healthy_cpu_threads_c4")
+    recording("healthy_cpu_threads_c4")
 }
 
 fn run(args: &[&str], trace: &Path) -> Output {
-    holdup().args(args).arg(trace).output().unwrap()
+    support::run(&[args, &[trace.to_str().unwrap()]].concat())
 }
 
 /// Standard output of a run that must succeed.
+#[track_caller]
 fn stdout(args: &[&str], trace: &Path) -> String {
-    let out = run(args, trace);
-    assert_eq!(out.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
-    String::from_utf8(out.stdout).unwrap()
+    support::stdout(&[args, &[trace.to_str().unwrap()]].concat())
 }
 
 fn json(args: &[&str], trace: &Path) -> Value {
@@ -285,7 +273,7 @@ fn csv_has_the_keys_as_headers() {
 
 #[test]
 fn losses_are_told_on_stderr_where_the_form_has_no_place_for_them() {
-    let trace = fixture("lost_sysloop_n2");
+    let trace = recording("lost_sysloop_n2");
     let out = run(&["cpus", "--format", "csv"], &trace);
     assert!(String::from_utf8_lossy(&out.stderr).contains("[lost-"), "{out:?}");
     assert!(run(&["cpus", "--format", "csv", "-q"], &trace).stderr.is_empty());
@@ -339,7 +327,7 @@ fn colour_is_asked_for_or_absent() {
 
 #[test]
 fn the_same_file_gives_the_same_bytes() {
-    let trace = fixture("imb_server_c4");
+    let trace = recording("imb_server_c4");
     for args in [&["summary"][..], &["summary", "-j"], &["diagnose"]] {
         assert_eq!(run(args, &trace).stdout, run(args, &trace).stdout);
     }
@@ -347,7 +335,7 @@ fn the_same_file_gives_the_same_bytes() {
 
 #[test]
 fn fail_on_decides_the_exit_code() {
-    let trace = fixture("imb_server_c4");
+    let trace = recording("imb_server_c4");
     let code = |args: &[&str]| run(&[&["diagnose", "-q"], args].concat(), &trace).status.code();
     assert_eq!(code(&[]), Some(0));
     assert_eq!(code(&["--fail-on", "thread-serialization"]), Some(0));

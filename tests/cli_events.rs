@@ -1,28 +1,20 @@
 //! `holdup events` as its users see it.
 
+mod support;
+
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
+use support::{fixture, holdup};
 
 const SEMOP: &str = "equivalence/ser_semop_c4/trace.dat.zst";
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
-}
-
-fn holdup() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_holdup"))
-}
 
 fn events(name: &str, args: &[&str]) -> Output {
     holdup().arg("events").arg(fixture(name)).args(args).output().unwrap()
 }
 
 fn stdout(name: &str, args: &[&str]) -> String {
-    let output = events(name, args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    support::stdout(&[&["events", fixture(name).to_str().unwrap()], args].concat())
 }
 
 fn json(name: &str, args: &[&str]) -> Vec<Value> {

@@ -1,42 +1,28 @@
 //! `holdup locks` from outside.
 
+mod support;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn holdup(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_holdup"))
-        .env_remove("CLICOLOR_FORCE")
-        .stdin(Stdio::null())
-        .args(args)
-        .output()
-        .unwrap()
-}
-
-fn stdout(args: &[&str]) -> String {
-    let out = holdup(args);
-    assert_eq!(out.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
-    String::from_utf8(out.stdout).unwrap()
-}
+use support::{recording, run, stdout};
 
 fn fails(args: &[&str], code: i32, words: &str) {
-    let out = holdup(args);
+    let out = run(args);
     let message = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!((out.status.code(), out.stdout.len()), (Some(code), 0), "{args:?}: {message}");
     assert!(message.contains(words), "{message}");
 }
 
 fn fixture() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fixtures/healthy_cpu_threads_c4/perf.data")
-        .display()
-        .to_string()
+    recording("healthy_cpu_threads_c4").display().to_string()
 }
 
 fn dump(dir: &Path, name: &str, waits: u32, total: &str) -> PathBuf {
     let path = dir.join(name);
     let text = format!(
-        "lock_stat version 0.4\n--\n class name con-bounces\n--\n\n  &mm->mmap_lock-W: 1 {waits} 1.00 9.00 {total} 0.00 3 40 0.10 7.00 80.00 2.00\n  --\n   &mm->mmap_lock {waits} [<0>] vm_mmap_pgoff+0x6c/0x190\n"
+        "lock_stat version 0.4\n--\n class name con-bounces\n--\n\n\
+            \x20 &mm->mmap_lock-W: 1 {waits} 1.00 9.00 {total} 0.00 3 40 0.10 7.00 80.00 2.00\n\
+            \x20 --\n   &mm->mmap_lock {waits} [<0>] vm_mmap_pgoff+0x6c/0x190\n"
     );
     std::fs::write(&path, text).unwrap();
     path

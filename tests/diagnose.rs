@@ -1,21 +1,10 @@
 //! `diagnose` and `rules` from outside: figures, thresholds, all reasons, Markdown.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-fn holdup(args: &[&str]) -> Output {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    Command::new(env!("CARGO_BIN_EXE_holdup"))
-        .current_dir(root)
-        .env_remove("CLICOLOR_FORCE")
-        .args(args)
-        .output()
-        .unwrap()
-}
+mod support;
 
 #[track_caller]
 fn text(code: i32, args: &[&str]) -> String {
-    let out = holdup(args);
+    let out = support::run(args);
     assert_eq!(out.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
     String::from_utf8(if code == 2 { out.stderr } else { out.stdout }).unwrap()
 }

@@ -1,18 +1,13 @@
 //! The guided walk: its transcript, and its questions answered through a pipe.
 
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+mod support;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
+use std::io::Write;
+use std::process::{Output, Stdio};
+use support::{holdup, recording, root};
 
 fn guide(args: &[&str], fixture: &str, answers: &str) -> Output {
-    // From the repository's root, so that the path in the transcript is the same everywhere.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_holdup"))
-        .current_dir(root())
-        .env_remove("CLICOLOR_FORCE")
+    let mut child = holdup()
         .arg("guide")
         .args(args)
         .arg(format!("fixtures/{fixture}/perf.data"))
@@ -52,7 +47,7 @@ fn transcripts() {
 fn the_recommended_way_ends_at_the_verdict() {
     for entry in std::fs::read_dir(root().join("fixtures")).unwrap() {
         let name = entry.unwrap().file_name().to_string_lossy().into_owned();
-        if !root().join("fixtures").join(&name).join("perf.data").exists() {
+        if !recording(&name).exists() {
             continue;
         }
         let out = guide(&["-y", "-j"], &name, "");

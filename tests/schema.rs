@@ -1,8 +1,9 @@
-//! Real outputs and real figures against the JSON Schemas in `docs/schema/`.
-//!
-//! The schemas use few words of the language; this checks those, and fails at any other.
+//! The JSON Schemas in `docs/schema/`: that they are those of the types, and that real output and
+//! real figures conform to them.
 
-use serde_json::Value;
+use holdup_render::json_schema;
+use jsonschema::Validator;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,106 +11,56 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn schema(name: &str) -> Value {
+/// `docs/schema/NAME` must be `made`; `HOLDUP_BLESS=1` writes it.
+#[track_caller]
+fn is_published(name: &str, made: &Value) {
     let path = root().join("docs/schema").join(name);
-    serde_json::from_slice(&std::fs::read(&path).unwrap())
-        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    let made = format!("{made:#}\n");
+    if std::env::var_os("HOLDUP_BLESS").is_some() {
+        std::fs::write(&path, &made).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        published == made,
+        "docs/schema/{name} is not what the types say; HOLDUP_BLESS=1 cargo test --test schema \
+         writes it"
+    );
 }
 
-fn has_type(value: &Value, name: &str) -> bool {
-    match name {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        "integer" => value.is_u64() || value.is_i64(),
-        "number" => value.is_number(),
-        other => panic!("the schema has the type {other}"),
-    }
+#[test]
+fn the_published_schemas_are_those_of_the_types() {
+    is_published("holdup-1.json", &json_schema::outputs());
+    is_published("metrics.json", &json_schema::figures());
 }
 
-/// The first thing wrong with `value`.
-fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
-    let wrong = |what: String| Err(format!("{at}: {what}"));
-    for (word, rule) in schema.as_object().unwrap() {
-        match word.as_str() {
-            "$schema" | "$id" | "$defs" | "title" | "description" => {}
-            "$ref" => {
-                let target = root
-                    .pointer(rule.as_str().unwrap().trim_start_matches('#'))
-                    .unwrap_or_else(|| panic!("{rule} leads nowhere"));
-                check(root, target, value, at)?;
-            }
-            "type" => {
-                let names: Vec<&str> = rule.as_array().map_or_else(
-                    || vec![rule.as_str().unwrap()],
-                    |l| l.iter().filter_map(Value::as_str).collect(),
-                );
-                if !names.iter().any(|n| has_type(value, n)) {
-                    return wrong(format!("{value} is no {names:?}"));
-                }
-            }
-            "const" if rule != value => return wrong(format!("{value} is not {rule}")),
-            "const" => {}
-            "enum" if !rule.as_array().unwrap().contains(value) => {
-                return wrong(format!("{value} is none of {rule}"));
-            }
-            "enum" => {}
-            "minimum" | "maximum" => {
-                let (limit, number) = (rule.as_f64().unwrap(), value.as_f64());
-                if number.is_some_and(|n| if word == "minimum" { n < limit } else { n > limit }) {
-                    return wrong(format!("{value} is beyond {limit}"));
-                }
-            }
-            "required" => {
-                for key in rule.as_array().unwrap() {
-                    if value.is_object() && value.get(key.as_str().unwrap()).is_none() {
-                        return wrong(format!("lacks {key}"));
-                    }
-                }
-            }
-            "properties" => {
-                for (key, rule) in rule.as_object().unwrap() {
-                    if let Some(v) = value.get(key) {
-                        check(root, rule, v, &format!("{at}.{key}"))?;
-                    }
-                }
-            }
-            "additionalProperties" => {
-                let known = schema.get("properties").and_then(Value::as_object);
-                for (key, v) in value
-                    .as_object()
-                    .into_iter()
-                    .flatten()
-                    .filter(|(k, _)| known.is_none_or(|p| !p.contains_key(*k)))
-                {
-                    match rule {
-                        Value::Bool(false) => return wrong(format!("has an unknown key {key}")),
-                        rule => check(root, rule, v, &format!("{at}.{key}"))?,
-                    }
-                }
-            }
-            "items" => {
-                for (i, v) in value.as_array().into_iter().flatten().enumerate() {
-                    check(root, rule, v, &format!("{at}[{i}]"))?;
-                }
-            }
-            "anyOf" | "oneOf" => {
-                let fits = rule
-                    .as_array()
-                    .unwrap()
-                    .iter()
-                    .filter(|r| check(root, r, value, at).is_ok())
-                    .count();
-                if fits == 0 || (word == "oneOf" && fits > 1) {
-                    return wrong(format!("fits {fits} of {word}"));
-                }
-            }
-            other => panic!("the schema uses '{other}', which this test does not know"),
-        }
+#[track_caller]
+fn validator(schema: &Value) -> Validator {
+    assert!(jsonschema::meta::is_valid(schema), "no schema: {schema:#}");
+    jsonschema::validator_for(schema).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What is wrong with `value`, one line each.
+fn complaints(validator: &Validator, value: &Value) -> String {
+    validator.iter_errors(value).take(10).map(|e| format!("{}: {e}\n", e.instance_path())).collect()
+}
+
+/// The published schema, whole and by verb: the whole one only says that no verb fits.
+struct Published {
+    schema: Value,
+    whole: Validator,
+}
+
+impl Published {
+    fn new() -> Published {
+        let schema = json_schema::outputs();
+        Published { whole: validator(&schema), schema }
     }
-    Ok(())
+
+    fn of(&self, definition: &str) -> Validator {
+        let reference = format!("#/$defs/{definition}");
+        assert!(self.schema.pointer(&reference[1..]).is_some(), "no {definition} in the schema");
+        validator(&json!({ "$ref": reference, "$defs": self.schema["$defs"] }))
+    }
 }
 
 fn output(args: &[&str]) -> Value {
@@ -119,114 +70,193 @@ fn output(args: &[&str]) -> Value {
         .unwrap_or_else(|e| panic!("{args:?}: {e}\n{}", String::from_utf8_lossy(&out.stderr)))
 }
 
-/// `args` with a verb first print what the schema says of that verb.
+/// Each of `runs`, verb first, prints what the schema says of that verb, and of no other.
 #[track_caller]
-fn conforms(schema: &Value, args: &[&str]) {
-    let value = output(args);
-    let own = schema
-        .pointer(&format!("/$defs/output-{}", args[0]))
-        .unwrap_or_else(|| panic!("the schema does not know {}", args[0]));
-    // First by itself, for a message that says where.
-    check(schema, own, &value, args[0]).unwrap_or_else(|e| panic!("{args:?}: {e}"));
-    check(schema, schema, &value, args[0]).unwrap_or_else(|e| panic!("{args:?}: {e}"));
+fn conform(schema: &Published, runs: &[Vec<&str>]) {
+    let mut known: Vec<(&str, Validator)> = Vec::new();
+    for args in runs {
+        let verb = args[0];
+        if !known.iter().any(|(name, _)| *name == verb) {
+            known.push((verb, schema.of(&format!("output-{verb}"))));
+        }
+        let own = &known.iter().find(|(name, _)| *name == verb).unwrap().1;
+        let value = output(args);
+        let wrong = complaints(own, &value);
+        assert!(wrong.is_empty(), "{args:?}:\n{wrong}");
+        assert!(schema.whole.is_valid(&value), "{args:?} fits {verb}, but not it alone");
+    }
 }
+
+const TRACES: [&str; 4] = [
+    "fixtures/thr_mutex_perfz_c8/perf.data",
+    "fixtures/lost_sysloop_n2/perf.data",
+    "fixtures/host_falseshare_n2/perf.data",
+    "fixtures/tracedat-small/thr_mutex_tc6_c8.trace.dat.zst",
+];
 
 #[test]
 fn outputs_of_every_verb_conform() {
-    let schema = schema("holdup-1.json");
-    for trace in [
-        "fixtures/thr_mutex_perfz_c8/perf.data",
-        "fixtures/lost_sysloop_n2/perf.data",
-        "fixtures/host_falseshare_n2/perf.data",
-    ] {
+    let schema = Published::new();
+    for trace in TRACES {
         let verbs = [
             "syscalls", "procs", "cpus", "switches", "irqs", "locks", "waits", "path", "ledger",
             "info", "summary", "diagnose", "guide",
         ];
-        for verb in verbs {
-            conforms(&schema, &[verb, "-j", trace]);
-        }
+        let mut runs: Vec<Vec<&str>> = verbs.iter().map(|verb| vec![*verb]).collect();
         for by in ["process", "thread"] {
-            conforms(&schema, &["syscalls", "--by", by, "-j", trace]);
-            conforms(&schema, &["procs", "--by", by, "-j", trace]);
+            runs.push(vec!["syscalls", "--by", by]);
+            runs.push(vec!["procs", "--by", by]);
         }
-        conforms(&schema, &["procs", "--by", "command", "-j", trace]);
-        conforms(&schema, &["irqs", "--by", "total", "-j", trace]);
-        conforms(&schema, &["waits", "--by", "thread", "-j", trace]);
-        conforms(&schema, &["waits", "--graph", "json", trace]);
-        conforms(&schema, &["locks", "--by", "task", "-j", trace]);
-        conforms(&schema, &["summary", "--per-cpu", "-j", trace]);
+        for by in ["class", "caller", "type", "task"] {
+            runs.push(vec!["locks", "--by", by]);
+        }
+        for by in ["kind", "thread"] {
+            runs.push(vec!["waits", "--by", by]);
+        }
+        runs.push(vec!["procs", "--by", "command"]);
+        runs.push(vec!["irqs", "--by", "total"]);
+        runs.push(vec!["waits", "--graph", "json"]);
+        runs.push(vec!["summary", "--per-cpu"]);
+        runs.iter_mut().for_each(|run| run.extend(["-j", trace]));
+        conform(&schema, &runs);
     }
 }
 
 #[test]
 fn diagnoses_of_every_fixture_conform() {
-    let schema = schema("holdup-1.json");
-    for entry in std::fs::read_dir(root().join("fixtures")).unwrap() {
-        let trace = entry.unwrap().path().join("perf.data");
-        if trace.exists() {
-            conforms(&schema, &["diagnose", "-j", trace.to_str().unwrap()]);
-        }
-    }
-    for case in 1..=4 {
-        conforms(
-            &schema,
-            &["diagnose", "-j", "--metrics", &format!("fixtures/published/aix-case-{case}.toml")],
-        );
-    }
-    conforms(&schema, &["rules", "-j"]);
-    conforms(&schema, &["rules", "-j", "io-bound"]);
+    let mut runs = vec![vec!["rules", "-j"], vec!["rules", "-j", "io-bound"]];
+    let fixtures = std::fs::read_dir(root().join("fixtures")).unwrap();
+    let traces: Vec<PathBuf> = fixtures.map(|e| e.unwrap().path().join("perf.data")).collect();
+    let traces: Vec<&str> =
+        traces.iter().filter(|t| t.exists()).map(|t| t.to_str().unwrap()).collect();
+    assert!(traces.len() >= 10);
+    runs.extend(traces.iter().map(|trace| vec!["diagnose", "-j", trace]));
+    let cases = (1..=4).map(|n| format!("fixtures/published/aix-case-{n}.toml"));
+    let cases: Vec<String> = cases.collect();
+    runs.extend(cases.iter().map(|case| vec!["diagnose", "-j", "--metrics", case]));
+    conform(&Published::new(), &runs);
+}
+
+/// A dump of counters is no trace: its head is shorter.
+#[test]
+fn a_dump_of_lock_stat_conforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("lock_stat");
+    let text = "lock_stat version 0.4\n--\n class name con-bounces\n--\n\n  \
+                &mm->mmap_lock-W: 1 2 1.00 9.00 10.00 5.00 3 40 0.10 7.00 80.00 2.00\n";
+    std::fs::write(&dump, text).unwrap();
+    let args = ["locks", "--by", "class", "-j", dump.to_str().unwrap()];
+    assert_eq!(output(&args)["rows"][0]["acquired"], 40);
+    conform(&Published::new(), &[args.to_vec()]);
+}
+
+/// `change` makes of a good output one that the schema must refuse.
+#[track_caller]
+fn refused(schema: &Published, good: &Value, why: &str, change: impl Fn(&mut Value)) {
+    assert!(schema.whole.is_valid(good), "{}", complaints(&schema.whole, good));
+    let mut value = good.clone();
+    change(&mut value);
+    assert_ne!(&value, good, "{why}: no change");
+    assert!(!schema.whole.is_valid(&value), "accepted: {why}");
 }
 
 #[test]
 fn the_schema_refuses_what_is_not_so() {
-    let schema = schema("holdup-1.json");
+    let schema = Published::new();
     let good = output(&["diagnose", "-j", "fixtures/imb_server_c4/perf.data"]);
-    let bad = |change: &dyn Fn(&mut Value)| {
-        let mut value = good.clone();
-        change(&mut value);
-        assert!(check(&schema, &schema, &value, "").is_err());
-    };
-    bad(&|v| v["verdict"]["class"] = "slow".into());
-    bad(&|v| v["trace"]["cpus"] = (-1).into());
-    bad(&|v| v["findings"][0]["moon"] = 1.into());
-    bad(&|v| drop(v.as_object_mut().unwrap().remove("next")));
-    bad(&|v| v["schema"] = "holdup/2".into());
+    let refused = |why: &str, change: &dyn Fn(&mut Value)| refused(&schema, &good, why, change);
+    refused("a class there is not", &|v| v["verdict"]["class"] = "slow".into());
+    refused("fewer CPUs than none", &|v| v["trace"]["cpus"] = (-1).into());
+    refused("an unknown key in a finding", &|v| v["findings"][0]["moon"] = 1.into());
+    refused("an unknown key beside them", &|v| v["moon"] = 1.into());
+    refused("no next", &|v| drop(v.as_object_mut().unwrap().remove("next")));
+    refused("another version", &|v| v["schema"] = "holdup/2".into());
+    refused("another verb's name", &|v| v["command"] = "guide".into());
+    refused("half a nanosecond", &|v| v["ledger"]["capacity_ns"] = 0.5.into());
+    refused("a culprit without holders", &|v| {
+        drop(v["findings"][0]["culprits"][0].as_object_mut().unwrap().remove("holders"))
+    });
+}
+
+#[test]
+fn the_schema_refuses_rows_that_are_not_so() {
+    let schema = Published::new();
+    let trace = "fixtures/thr_mutex_perfz_c8/perf.data";
+    for verb in ["syscalls", "procs", "cpus", "switches", "irqs", "waits", "path"] {
+        let good = output(&[verb, "-j", trace]);
+        let row = good["rows"][0].as_object().unwrap_or_else(|| panic!("{verb} has no rows"));
+        let refused = |why: &str, change: &dyn Fn(&mut Value)| {
+            refused(&schema, &good, &format!("{verb}: {why}"), change);
+        };
+        refused("an unknown key", &|v| v["rows"][0]["moon"] = 1.into());
+        for (key, value) in row {
+            if value.is_string() {
+                refused(key, &|v| v["rows"][0][key] = 1.into());
+            } else if value.is_number() || value.is_boolean() {
+                refused(key, &|v| v["rows"][0][key] = "moon".into());
+            }
+            refused(key, &|v| v["rows"][0][key] = json!([[]]));
+        }
+        // What is there whatever the table is grouped by.
+        for key in ["total_ns", "combined_ns", "idle_ns", "runtime_ns", "wait_total_ns"] {
+            if row.contains_key(key) {
+                refused(key, &|v| drop(v["rows"][0].as_object_mut().unwrap().remove(key)));
+            }
+        }
+    }
+}
+
+/// Figures of the folder `folder` of the fixtures, by file.
+fn figures(folder: &str) -> Vec<(PathBuf, Value)> {
+    let files = std::fs::read_dir(root().join(folder)).unwrap().map(|e| e.unwrap().path());
+    files
+        .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        .map(|path| {
+            let table: toml::Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
+            (path, serde_json::to_value(table).unwrap())
+        })
+        .collect()
 }
 
 #[test]
 fn published_figures_conform() {
-    let schema = schema("metrics.json");
-    let mut seen = 0;
-    for folder in ["fixtures/published", "fixtures/figures"] {
-        for entry in std::fs::read_dir(root().join(folder)).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_some_and(|e| e == "toml") {
-                let table: toml::Table = std::fs::read_to_string(&path).unwrap().parse().unwrap();
-                check(&schema, &schema, &serde_json::to_value(table).unwrap(), "")
-                    .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-                seen += 1;
-            }
-        }
-    }
-    assert!(seen >= 7);
-}
-
-#[test]
-fn the_schema_of_figures_has_every_key() {
-    let schema = schema("metrics.json");
-    let figures = serde_json::to_value(holdup_diagnose::metrics::Figures::default()).unwrap();
-    let sar = serde_json::to_value(holdup_diagnose::metrics::Sar::default()).unwrap();
-    for (name, value) in [("Figures", figures), ("Sar", sar)] {
-        let known = schema
-            .pointer(&format!("/$defs/{name}/properties"))
-            .and_then(Value::as_object)
-            .unwrap();
-        let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
-        assert!(
-            keys.iter().all(|k| known.contains_key(*k)) && keys.len() == known.len(),
-            "{name}: {keys:?}"
-        );
+    let schema = validator(&json_schema::figures());
+    let files = [figures("fixtures/published"), figures("fixtures/figures")].concat();
+    assert!(files.len() >= 7);
+    for (path, value) in &files {
+        let wrong = complaints(&schema, value);
+        assert!(wrong.is_empty(), "{}:\n{wrong}", path.display());
     }
     assert!(Path::new(&root().join("docs/metrics.md")).exists());
+}
+
+/// The schema refuses what the reader refuses, but for what concerns several figures at once.
+#[test]
+fn the_schema_of_figures_and_their_reader_refuse_the_same() {
+    let schema = validator(&json_schema::figures());
+    for (text, good) in [
+        ("cpus = 4", true),
+        ("cpus = 0", false),
+        ("cpus = -1", false),
+        ("cpu = 4", false),
+        ("[sar]\npct_usr = 100.5", true),
+        ("[sar]\npct_usr = 101", false),
+        ("[sar]\nscall_per_s = -1", false),
+        ("[sar]\nscall_per_s = 500000", true),
+        ("[sar]\nmoon = 1", false),
+        ("[[syscalls]]\nname = \"semop\"\npct = 101", false),
+        ("[[syscalls]]\nname = \"semop\"\npct = 63.181\ncount = 3", true),
+        ("[[syscalls]]\nname = \"semop\"\ncount = 3.5", false),
+        ("[[semaphores]]\nname = \"a\"\nowner = \"threads\"\nhold_us = 3.5", true),
+        ("[[semaphores]]\nname = \"a\"\nowner = \"moon\"\nhold_us = 3.5", false),
+        ("[[runs]]\ncpus = 2\nseconds = 3", true),
+        ("[[runs]]\ncpus = 0\nseconds = 3", false),
+        ("[[runs]]\nseconds = 3", false),
+    ] {
+        let table: toml::Table = text.parse().unwrap();
+        let value = serde_json::to_value(table).unwrap();
+        assert_eq!(complaints(&schema, &value).is_empty(), good, "the schema of {text}");
+        let read = holdup_diagnose::metrics::Figures::parse(text, None);
+        assert_eq!(read.is_ok(), good, "the reader of {text}: {read:?}");
+    }
 }

@@ -1,10 +1,9 @@
 //! The labelled recordings: the known bottleneck comes first, its holder is right, waiting times
 //! agree with what the programs counted themselves, and every nanosecond of blame is accounted for.
-//!
-//! Needs `../shared/corpus` beside the repository; says so loudly and passes without it.
 
 use holdup_attribution::{Attribution, Leaf, WaitsBy, WaitsRow, analyze};
 use holdup_passes::{Analysis, Options};
+use holdup_testkit::{corpus, needs};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -23,13 +22,9 @@ struct Case {
     analysis: Analysis,
 }
 
-fn corpus() -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/vm");
-    if !dir.is_dir() {
-        eprintln!("SKIPPED: no labelled recordings at {}", dir.display());
-        return None;
-    }
-    Some(dir)
+/// The labelled recordings.
+fn labelled() -> PathBuf {
+    corpus().join("vm")
 }
 
 fn read(packed: &Path) -> Analysis {
@@ -101,9 +96,10 @@ fn tids(roles: &Value) -> Vec<u32> {
     out
 }
 
+#[needs(corpus)]
 #[test]
 fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
-    let Some(dir) = corpus() else { return };
+    let dir = labelled();
     let (mut cases, mut first, mut holders, mut right, mut compared, mut agree) =
         (0, 0, 0, 0, 0, 0);
     let mut report = String::new();
@@ -171,7 +167,8 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
         }
     });
     println!(
-        "bottleneck first: {first}/{cases}; holder right: {right}/{holders}; waiting time agrees: {agree}/{compared}\n{report}"
+        "bottleneck first: {first}/{cases}; holder right: {right}/{holders}; waiting time agrees: \
+            {agree}/{compared}\n{report}"
     );
     assert!(cases >= 30, "{cases} cases");
     assert!(first * 100 >= cases * FIRST_PCT, "bottleneck first in {first} of {cases}\n{report}");
@@ -198,7 +195,7 @@ fn assert_adds_up(name: &str, a: &Analysis) {
 }
 
 #[test]
-fn blame_adds_up_on_every_fixture_and_labelled_recording() {
+fn blame_adds_up_on_every_fixture() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut checked = 0;
     for dir in std::fs::read_dir(fixtures).expect("fixtures").flatten() {
@@ -212,6 +209,10 @@ fn blame_adds_up_on_every_fixture_and_labelled_recording() {
         }
     }
     assert!(checked > 0);
-    let Some(dir) = corpus() else { return };
-    each(&dir, |case| assert_adds_up(&case.name, &case.analysis));
+}
+
+#[needs(corpus)]
+#[test]
+fn blame_adds_up_on_every_labelled_recording() {
+    each(&labelled(), |case| assert_adds_up(&case.name, &case.analysis));
 }

@@ -11,7 +11,8 @@ use std::cell::RefCell;
 use std::io::{Seek, Write};
 
 thread_local! {
-    static FILE: RefCell<tempfile::NamedTempFile> = RefCell::new(tempfile::NamedTempFile::new().expect("a temporary file"));
+    static FILE: RefCell<tempfile::NamedTempFile> =
+        RefCell::new(tempfile::NamedTempFile::new().expect("a temporary file"));
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -69,20 +69,15 @@ const NOT_TRACES: &[&str] = &[
     ".toml",
 ];
 
-/// The corpus beside the repository.
-fn corpus() -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    dir.is_dir().then_some(dir)
-}
-
 fn find(wanted: impl Fn(&str) -> bool) -> Vec<Recording> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut out = Vec::new();
-    let roots = [Some((fixtures, "fixtures")), corpus().map(|c| (c, ""))];
-    for (root, prefix) in roots.into_iter().flatten() {
-        for file in walk(&root) {
+    // A folder that is not there has no files.
+    let roots = [(fixtures.as_path(), "fixtures"), (holdup_testkit::corpus(), "")];
+    for (root, prefix) in roots {
+        for file in walk(root) {
             let name = Path::new(prefix)
-                .join(file.strip_prefix(&root).expect("below its root"))
+                .join(file.strip_prefix(root).expect("below its root"))
                 .display()
                 .to_string();
             let plain = name.strip_suffix(".zst").unwrap_or(&name);

@@ -4,21 +4,20 @@
 //!
 //! ```text
 //! holdup's idle_ns = perf's idle
-//!                  - interrupts and softirqs on top of the idle task   (perf does not look at them)
-//!                  + idle before the CPU's first switch and after its last   (perf starts and ends there)
+//!    - interrupts and softirqs on top of the idle task         (perf does not look at them)
+//!    + idle before the CPU's first switch and after its last   (perf starts and ends there)
 //! ```
 
 use crate::corpus::{Recording, perf_recordings};
 use crate::perf;
 use crate::raw::Raw;
 use crate::tally::Tally;
+use holdup_testkit::needs;
 use std::collections::BTreeMap;
 
+#[needs(perf_6_1)]
 #[test]
 fn idle_time_is_that_of_perf_sched_timehist_less_interrupts_plus_the_ends() {
-    if !perf::present("idle time") {
-        return;
-    }
     let mut tally = Tally::new("idle time = perf sched timehist -s");
     for file in perf_recordings() {
         compare(file, &mut tally);

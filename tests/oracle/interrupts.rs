@@ -9,13 +9,12 @@ use crate::corpus::{Recording, perf_recordings};
 use crate::perf::{self, KworkRow};
 use crate::raw::{Raw, RunKey, Runs};
 use crate::tally::Tally;
+use holdup_testkit::needs;
 use std::collections::BTreeMap;
 
+#[needs(perf_6_1)]
 #[test]
 fn interrupts_per_cpu_are_what_perf_kwork_report_prints() {
-    if !perf::present("interrupts per CPU") {
-        return;
-    }
     let mut tally = Tally::new("interrupts per CPU = perf kwork report");
     for file in perf_recordings() {
         compare(file, &mut tally);

@@ -5,13 +5,12 @@ use crate::corpus::{Recording, perf_recordings};
 use crate::perf;
 use crate::raw::Raw;
 use crate::tally::Tally;
+use holdup_testkit::needs;
 use std::collections::BTreeMap;
 
+#[needs(perf_6_1)]
 #[test]
 fn migrations_are_the_events_that_name_the_thread_and_what_perf_prints_with_m() {
-    if !perf::present("migrations") {
-        return;
-    }
     let mut tally = Tally::new("migrations = sched_migrate_task = perf sched timehist -s -M");
     for file in perf_recordings() {
         compare(file, &mut tally);

@@ -3,26 +3,6 @@
 use crate::corpus::Recording;
 use crate::printed::Printed;
 use std::process::{Command, Stdio};
-use std::sync::LazyLock;
-
-/// Whether the perf is at hand whose rules the tests know; says so loudly if not.
-pub(crate) fn present(claim: &str) -> bool {
-    static VERSION: LazyLock<Option<String>> = LazyLock::new(|| {
-        let out = Command::new("perf").arg("--version").output().ok()?;
-        out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
-    });
-    match &*VERSION {
-        Some(version) if version.starts_with("perf version 6.1.") => true,
-        Some(version) => {
-            eprintln!("SKIPPED: {claim}: this is {version}; the tests know the rules of 6.1");
-            false
-        }
-        None => {
-            eprintln!("SKIPPED: {claim}: there is no perf");
-            false
-        }
-    }
-}
 
 /// What perf printed.
 pub(crate) struct Output {

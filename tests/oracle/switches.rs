@@ -9,13 +9,12 @@ use crate::perf::{self, HistRow, LatencyRow};
 use crate::raw::{Raw, Stays};
 use crate::tally::Tally;
 use holdup_passes::SwitchRow;
+use holdup_testkit::needs;
 use std::collections::BTreeMap;
 
+#[needs(perf_6_1)]
 #[test]
 fn run_queue_delays_are_what_perf_sched_latency_prints() {
-    if !perf::present("run-queue delays") {
-        return;
-    }
     let mut tally = Tally::new("run-queue delays = perf sched latency -p");
     for file in perf_recordings() {
         compare_latency(file, &mut tally);
@@ -23,11 +22,9 @@ fn run_queue_delays_are_what_perf_sched_latency_prints() {
     tally.finish();
 }
 
+#[needs(perf_6_1)]
 #[test]
 fn stays_on_cpus_are_what_perf_sched_timehist_prints() {
-    if !perf::present("stays on CPUs") {
-        return;
-    }
     let mut tally = Tally::new("stays on CPUs = perf sched timehist -s");
     for file in perf_recordings() {
         compare_timehist(file, &mut tally);

@@ -11,13 +11,12 @@ use crate::perf::{self, TraceRow};
 use crate::raw::{Calls, Raw};
 use crate::tally::Tally;
 use holdup_passes::{Group, SyscallRow};
+use holdup_testkit::needs;
 use std::collections::BTreeMap;
 
+#[needs(perf_6_1)]
 #[test]
 fn syscalls_by_thread_are_what_perf_trace_s_prints() {
-    if !perf::present("syscalls by thread") {
-        return;
-    }
     let mut tally = Tally::new("syscalls by thread = perf trace -s");
     for file in perf_recordings() {
         compare(file, &mut tally);

@@ -35,11 +35,9 @@ impl Tally {
         }
     }
 
-    /// Print the counts, and fail if anything differed.
+    /// Print the counts, and fail if anything differed or nothing was compared.
     pub(crate) fn finish(self) {
-        if self.counts.is_empty() {
-            eprintln!("SKIPPED: {}: there are no recordings", self.claim);
-        }
+        assert!(!self.counts.is_empty(), "{}: no recording to compare", self.claim);
         let list = |m: &BTreeMap<&'static str, u64>| {
             m.iter().map(|(k, n)| format!("{n} {k}")).collect::<Vec<_>>().join(", ")
         };

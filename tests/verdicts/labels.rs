@@ -1,6 +1,6 @@
 //! The labelled recordings: what each was made to show.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A recording and what it is known to be.
 pub(crate) struct Labelled {
@@ -30,13 +30,10 @@ impl Labelled {
     }
 }
 
-/// All of them, or `None` (said loudly) where they are not beside the repository.
-pub(crate) fn labelled() -> Option<Vec<Labelled>> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/vm");
-    let Ok(labels) = std::fs::read_to_string(dir.join("LABELS.tsv")) else {
-        eprintln!("SKIPPED: no labelled recordings at {}", dir.display());
-        return None;
-    };
+/// All of them.
+pub(crate) fn labelled() -> Vec<Labelled> {
+    let dir = holdup_testkit::corpus().join("vm");
+    let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).expect("labels");
     let mut out = Vec::new();
     for line in labels.lines().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -63,7 +60,7 @@ pub(crate) fn labelled() -> Option<Vec<Labelled>> {
             baseline,
         });
     }
-    Some(out)
+    out
 }
 
 /// The class as holdup spells it.

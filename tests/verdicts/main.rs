@@ -16,6 +16,7 @@ mod thinned;
 use holdup_attribution::analyze;
 use holdup_diagnose::{Class, Verdict, diagnose};
 use holdup_passes::{Analysis, Options, Selection};
+use holdup_testkit::needs;
 use holdup_trace::Reader;
 use labels::{Labelled, labelled};
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,28 +98,26 @@ fn judge(of: Labelled) -> Outcome {
 }
 
 /// Every labelled recording judged, in the order of the labels.
-fn outcomes() -> Option<&'static [Outcome]> {
-    static OUTCOMES: OnceLock<Option<Vec<Outcome>>> = OnceLock::new();
-    OUTCOMES
-        .get_or_init(|| {
-            let queue = Mutex::new(labelled()?.into_iter().enumerate());
-            let done = Mutex::new(Vec::new());
-            std::thread::scope(|scope| {
-                for _ in 0..2 {
-                    scope.spawn(|| {
-                        loop {
-                            let Some((i, next)) = queue.lock().unwrap().next() else { break };
-                            let outcome = judge(next);
-                            done.lock().unwrap().push((i, outcome));
-                        }
-                    });
-                }
-            });
-            let mut done = done.into_inner().unwrap();
-            done.sort_by_key(|d| d.0);
-            Some(done.into_iter().map(|d| d.1).collect())
-        })
-        .as_deref()
+fn outcomes() -> &'static [Outcome] {
+    static OUTCOMES: OnceLock<Vec<Outcome>> = OnceLock::new();
+    OUTCOMES.get_or_init(|| {
+        let queue = Mutex::new(labelled().into_iter().enumerate());
+        let done = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        let Some((i, next)) = queue.lock().unwrap().next() else { break };
+                        let outcome = judge(next);
+                        done.lock().unwrap().push((i, outcome));
+                    }
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap();
+        done.sort_by_key(|d| d.0);
+        done.into_iter().map(|d| d.1).collect()
+    })
 }
 
 /// One row per true class, one column per verdict; what is right too counts as the truth.
@@ -231,7 +230,10 @@ fn page(all: &[Outcome]) -> String {
         writeln!(out, "| {from:.2} to {:.2} | {n} | {mean:.2} | {freq:.2} |", to.min(1.0)).unwrap();
     }
     out.push_str(include_str!("wavering.md"));
-    out.push_str("\n| change | same verdict | another that is right too | less sure, and why | neither |\n|---|--:|--:|--:|--:|\n");
+    out.push_str(
+        "\n| change | same verdict | another that is right too | less sure, and why | \
+        neither |\n|---|--:|--:|--:|--:|\n",
+    );
     for change in Change::ALL {
         let (kept, also, less, neither) = wavering(all, change);
         writeln!(out, "| {} | {kept} | {also} | {less} | {} |", change.name(), neither.len())
@@ -240,9 +242,10 @@ fn page(all: &[Outcome]) -> String {
     out
 }
 
+#[needs(corpus)]
 #[test]
 fn verdicts_are_right() {
-    let Some(all) = outcomes() else { return };
+    let all = outcomes();
     let page = page(all);
     println!("{page}");
     let everything: Vec<&Outcome> = all.iter().collect();
@@ -269,9 +272,10 @@ fn verdicts_are_right() {
     }
 }
 
+#[needs(corpus)]
 #[test]
 fn confidence_is_how_often_the_verdict_is_right() {
-    let Some(all) = outcomes() else { return };
+    let all = outcomes();
     for (n, mean, freq) in calibration(all) {
         // Two standard deviations of a frequency seen in n cases.
         let chance = 2.0 * (mean * (1.0 - mean) / n.max(1) as f64).sqrt();
@@ -282,9 +286,10 @@ fn confidence_is_how_often_the_verdict_is_right() {
     }
 }
 
+#[needs(corpus)]
 #[test]
 fn a_part_of_a_trace_keeps_the_verdict_or_is_less_sure() {
-    let Some(all) = outcomes() else { return };
+    let all = outcomes();
     for change in Change::ALL {
         let (kept, also, less, neither) = wavering(all, change);
         let list: Vec<String> = neither
@@ -316,9 +321,10 @@ fn a_part_of_a_trace_keeps_the_verdict_or_is_less_sure() {
     }
 }
 
+#[needs(corpus)]
 #[test]
 fn the_page_is_up_to_date() {
-    let Some(all) = outcomes() else { return };
+    let all = outcomes();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
     let page = page(all);
     if std::env::var_os("HOLDUP_BLESS").is_some() {

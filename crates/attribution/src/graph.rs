@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread that waits or is waited for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// Thread.
     pub tid: u32,
@@ -25,6 +26,7 @@ pub struct Node {
 
 /// Waits of one thread for one object that one other thread ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Edge {
     /// Who waited.
     pub waiter: u32,
@@ -44,6 +46,7 @@ pub struct Edge {
 
 /// Where chains of waits end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Root {
     /// Leaf of the ledger, the last part of its path.
     pub cause: &'static str,
@@ -59,6 +62,7 @@ pub struct Root {
 
 /// The blocking graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graph {
     /// Threads, by id.
     pub nodes: Vec<Node>,

@@ -13,15 +13,19 @@ use serde::Serialize;
 
 /// Where every CPU-second went. A leaf is `None` where the trace cannot tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "Rows")]
 pub struct Ledger {
     /// CPUs x wall time.
     pub capacity_ns: Nanos,
+    /// What 100 % are.
+    whole_ns: Nanos,
     ns: [Option<Nanos>; Leaf::ALL.len()],
 }
 
 /// One node of the capacity ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LedgerNode {
     /// `busy`, `busy/user`, `idle/thread-sync` …: a parent is the sum of its children.
     pub path: &'static str,
@@ -33,6 +37,7 @@ pub struct LedgerNode {
 
 /// A ledger as JSON shows it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rows {
     /// CPUs x wall time.
     capacity_ns: u64,
@@ -49,11 +54,17 @@ impl From<Ledger> for Rows {
 impl Ledger {
     /// These leaves; the others are not known.
     pub fn new(capacity_ns: Nanos, leaves: impl IntoIterator<Item = (Leaf, Nanos)>) -> Ledger {
-        let mut ledger = Ledger { capacity_ns, ..Ledger::default() };
+        let mut ledger = Ledger { capacity_ns, whole_ns: capacity_ns, ..Ledger::default() };
         for (leaf, ns) in leaves {
             ledger.ns[leaf.index()] = Some(ns);
         }
         ledger
+    }
+
+    /// The same, where 100 % are something else than the sum of the leaves: figures that were
+    /// rounded before they were published.
+    pub fn in_parts_of(self, whole_ns: Nanos) -> Ledger {
+        Ledger { whole_ns, ..self }
     }
 
     /// Time at a leaf; `None` where the trace cannot tell.
@@ -82,7 +93,7 @@ impl Ledger {
         let mut add = |path: &'static str, ns: Nanos| {
             // An undivided leaf has the path of its branch: its row is the branch's.
             if rows.iter().all(|r| r.path != path) {
-                rows.push(LedgerNode { path, ns, pct: percent(ns, self.capacity_ns) });
+                rows.push(LedgerNode { path, ns, pct: percent(ns, self.whole_ns) });
             }
         };
         for (leaf, ns) in self.leaves() {

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 
 /// One part of the critical path, over all its occurrences.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathRow {
     /// `run` (running, or ready to) or `wait` (asleep, and no thread ended it).
     pub state: &'static str,
@@ -48,6 +49,7 @@ pub struct PathRow {
 
 /// A critical path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Path {
     /// Whose.
     pub tid: u32,

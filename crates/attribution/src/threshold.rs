@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 
 /// A limit that a figure is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
     /// single rule: `all`, `verdict`, and those of the attribution.
@@ -31,8 +33,6 @@ pub struct Threshold {
     pub meaning: &'static str,
     /// Why this default.
     pub source: &'static str,
-    #[serde(skip)]
-    registered: (),
 }
 
 impl Threshold {
@@ -45,7 +45,7 @@ impl Threshold {
         meaning: &'static str,
         source: &'static str,
     ) -> Threshold {
-        Threshold { key, default, unit, meaning, source, registered: () }
+        Threshold { key, default, unit, meaning, source }
     }
 }
 
@@ -57,8 +57,10 @@ impl Threshold {
 ///         meaning: "shorter traces show a moment, not a behaviour",
 ///         source: "some fifty time slices of a fair scheduler (3 to 4 ms each)";
 /// }
-/// assert_eq!(THRESHOLDS, [SHORT]);
-/// # fn main() {}
+///
+/// fn main() {
+///     assert_eq!(THRESHOLDS, [SHORT]);
+/// }
 /// ```
 #[macro_export]
 macro_rules! thresholds {
@@ -112,6 +114,7 @@ impl Check {
 
 /// A threshold that a file has set to something else than its default.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Which.
     pub key: &'static str,

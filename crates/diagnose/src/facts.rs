@@ -179,6 +179,7 @@ impl<'a> Facts<'a> {
             tid: Some(t.tid.0),
             pid: self.analysis.pid(t),
             ns,
+            ..Culprit::default()
         }
     }
 

@@ -32,6 +32,7 @@ thresholds! {
 
 /// A walk and what it ends in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Walk {
     /// Every question; the first is where the walk begins.
     pub questions: Vec<Question>,
@@ -42,6 +43,7 @@ pub struct Walk {
 
 /// A fork.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     /// What branches name it by.
     pub id: &'static str,
@@ -59,6 +61,7 @@ pub struct Question {
 
 /// A figure at a fork.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figure {
     /// What.
     pub label: String,
@@ -70,6 +73,7 @@ pub struct Figure {
 
 /// A way on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Branch {
     /// The answer that it stands for.
     pub answer: String,
@@ -81,6 +85,7 @@ pub struct Branch {
 
 /// The end of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String", inline))]
 pub enum To {
     /// Another question.
     Question(&'static str),

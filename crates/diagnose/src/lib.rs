@@ -21,7 +21,7 @@ mod verdict;
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use record::record_command;
-pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Step, Verdict};
+pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Person, Step, Verdict};
 pub use rules::thresholds as registry;
 
 use holdup_passes::Analysis;

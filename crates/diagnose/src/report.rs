@@ -7,7 +7,10 @@ macro_rules! classes {
     ($($(#[doc = $doc:literal])+ $name:ident = $id:literal,)+) => {
         /// What may be wrong with a multiprocessor system; ids are stable.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub enum Class { $($(#[doc = $doc])+ $name),+ }
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Class {
+            $($(#[doc = $doc])+ #[cfg_attr(feature = "schema", schemars(rename = $id))] $name),+
+        }
 
         impl Class {
             /// Every class.
@@ -60,6 +63,7 @@ impl Serialize for Class {
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diagnosis {
     /// The class, how sure, and the sentence.
     pub verdict: Verdict,
@@ -78,6 +82,7 @@ pub struct Diagnosis {
 
 /// The class that explains most.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verdict {
     /// Which.
     pub class: Class,
@@ -95,6 +100,7 @@ pub struct Verdict {
 
 /// A factor of the confidence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// What it is for.
     pub what: String,
@@ -112,14 +118,17 @@ impl Step {
 /// What one rule found. A `share` that is no number is one that cannot be known: it and
 /// `lost_cpu_ns` are `null` in JSON.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What it is about.
     pub class: Class,
     /// The rule's id.
     pub rule: &'static str,
-    /// `lost_cpu_ns` as per cent of capacity.
+    /// `lost_cpu_ns` as per cent of capacity; `null` where it cannot be known.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub share: f64,
-    /// CPU time lost to it.
+    /// CPU time lost to it; `null` where it cannot be known.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lost_cpu_ns: u64,
     /// The claim in one sentence.
     pub summary: String,
@@ -157,12 +166,13 @@ impl Finding {
     }
 }
 
-/// Who or what holds things up.
+/// What holds things up: a thread, a lock, a file, a system call …
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Culprit {
-    /// `thread`, `syscall` …
+    /// What it is: `thread`, `syscall`, `lock` …
     pub kind: &'static str,
-    /// Thread id, syscall number.
+    /// Its id among those of its kind: a thread id, a system call number, an address.
     pub id: String,
     /// Its name.
     pub name: String,
@@ -172,10 +182,35 @@ pub struct Culprit {
     pub pid: Option<u32>,
     /// CPU time it stands for.
     pub ns: u64,
+    /// Threads that had the object while others waited for it, longest holding first. Empty where
+    /// the culprit is no object, or the trace does not show who had it.
+    pub holders: Vec<Person>,
+    /// Threads that waited for it, longest wait first. Empty where nobody is known to have waited.
+    pub waiters: Vec<Person>,
+}
+
+/// A thread's part in a [`Culprit`]: how long it held the object, or waited for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Person {
+    /// Thread.
+    pub tid: u32,
+    /// Its process; `null` if the trace does not say.
+    pub pid: Option<u32>,
+    /// Its name.
+    pub comm: String,
+    /// Time it held the object (a holder) or waited for it (a waiter).
+    pub ns: u64,
+    /// Of all the time that threads waited for the object, in per cent: the part that falls into
+    /// this holder's time, or that this waiter waited. `null` if nobody is known to have waited.
+    pub pct: Option<f64>,
+    /// Not seen in a call that names the object, but concluded from wake-ups.
+    pub inferred: bool,
 }
 
 /// One figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// What was measured.
     pub metric: String,

@@ -269,7 +269,7 @@ fn verdict(
             format!("{unaccounted:.0} % of capacity is unaccounted for"),
         );
     }
-    if (facts.wall as f64) < facts.limit(&SHORT) * 1e6 {
+    if !facts.at_least(facts.wall as f64 / 1e6, &SHORT).holds() {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
     }
     let lacking: Vec<&str> = facts

@@ -4,10 +4,7 @@ use crate::Tracker;
 use crate::names::Spelled;
 use crate::put::Put;
 use holdup_syscalls::{Arch, errno_name};
-use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What};
-
-const SOFTIRQS: [&str; 10] =
-    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What, softirq_name};
 
 /// Knows how the trace calls things.
 pub(crate) struct Describe<'a> {
@@ -308,11 +305,6 @@ impl<'a> Describe<'a> {
 /// The name of an error a call returned.
 pub(crate) fn errno(ret: i64) -> Option<&'static str> {
     if (-4095..0).contains(&ret) { errno_name(-ret as u32) } else { None }
-}
-
-/// The name of a softirq.
-pub(crate) fn softirq_name(vec: u32) -> Option<&'static str> {
-    SOFTIRQS.get(vec as usize).copied()
 }
 
 /// What a statistic measures.

@@ -2,11 +2,11 @@
 //! where the kernel means a thread; addresses are hexadecimal strings, which no JSON reader rounds.
 
 use crate::Tracker;
-use crate::describe::{Describe, errno, lock_flags, softirq_name, stat_name, state_text};
+use crate::describe::{Describe, errno, lock_flags, stat_name, state_text};
 use crate::names::Spelled;
 use crate::put::Put;
 use crate::writer::{json_comm, json_id};
-use holdup_trace::{Batch, Cpu, Event, NameId, Tid, What};
+use holdup_trace::{Batch, Cpu, Event, NameId, Tid, What, softirq_name};
 
 /// Writes members, with commas between.
 struct Members<'a> {

@@ -12,14 +12,12 @@
 mod context;
 mod describe;
 mod fields;
-mod glob;
 mod names;
 mod put;
 mod select;
 mod writer;
 
 pub use context::{Context, Tracker};
-pub use glob::matches;
 pub use select::Select;
 
 use holdup_trace::{Batch, Event, Quality, ReadError, Reader, merge};

@@ -1,8 +1,9 @@
 //! Which events to show.
 
-use crate::{Tracker, matches};
-use holdup_trace::{Cpu, Event, EventId, Names, Nanos, Tid, TraceInfo, What};
+use crate::Tracker;
+use holdup_trace::{Cpu, Event, EventDesc, EventId, Names, Nanos, Tid, TraceInfo, What};
 use std::sync::Arc;
+use wildmatch::WildMatch;
 
 /// Which events to show; the default is all of them, side band left out.
 ///
@@ -18,7 +19,8 @@ pub struct Select {
     pub comms: Vec<String>,
     /// Only these CPUs.
     pub cpus: Option<Vec<Cpu>>,
-    /// Only events whose name, with or without system, matches one of these patterns.
+    /// Only events whose name, with or without system, matches one of these patterns, in which `*`
+    /// stands for any characters and `?` for one.
     pub events: Vec<String>,
     /// Not before this time.
     pub from: Option<Nanos>,
@@ -33,30 +35,29 @@ pub struct Select {
 impl Select {
     /// With the patterns resolved against the events of a trace.
     pub(crate) fn for_trace<'a>(&'a self, info: &TraceInfo) -> Resolved<'a> {
-        let wanted = |name: &str, short: &str, system: &str| {
-            let full = format!("{system}:{short}");
-            self.events.is_empty()
-                || self.events.iter().any(|p| [name, short, &full].iter().any(|n| matches(p, n)))
+        let wanted = |event| {
+            self.events.is_empty() || self.events.iter().any(|pattern| names(pattern, event))
         };
         Resolved {
             select: self,
             names: info.names.clone(),
-            by_id: info.events.iter().map(|e| wanted(&e.name, e.short_name(), &e.system)).collect(),
+            by_id: info.events.iter().map(wanted).collect(),
             by_thread: !self.pids.is_empty() || !self.tids.is_empty() || !self.comms.is_empty(),
         }
     }
 
     /// The patterns that match no event of the trace.
     pub fn unmatched(&self, info: &TraceInfo) -> Vec<&str> {
-        let fits = |p: &str| {
-            info.events.iter().any(|e| {
-                [&e.name, e.short_name(), &format!("{}:{}", e.system, e.short_name())]
-                    .iter()
-                    .any(|n| matches(p, n))
-            })
-        };
+        let fits = |pattern: &str| info.events.iter().any(|event| names(pattern, event));
         self.events.iter().map(String::as_str).filter(|p| !fits(p)).collect()
     }
+}
+
+/// Whether a pattern matches the event's name, with or without its system.
+fn names(pattern: &str, event: &EventDesc) -> bool {
+    let pattern = WildMatch::new(pattern);
+    let short = event.short_name();
+    [&event.name, short, &format!("{}:{short}", event.system)].iter().any(|n| pattern.matches(n))
 }
 
 /// A selection that knows the trace.
@@ -113,5 +114,29 @@ impl Resolved<'_> {
             _ => return false,
         };
         by_id(about, tracker.pid_of(about).0) && comm(tracker.comm_of(about))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        let event =
+            |system: &str, name: &str| EventDesc { name: name.into(), system: system.into() };
+        for (pattern, event, want) in [
+            ("sched:*", event("sched", "sched:sched_switch"), true),
+            ("sched:*", event("sched", "sched_switch"), true),
+            ("sched_*", event("sched", "sched:sched_switch"), true),
+            ("*switch", event("sched", "sched_switch"), true),
+            ("switch", event("sched", "sched_switch"), false),
+            ("sys_e???r", event("raw_syscalls", "sys_enter"), true),
+            ("cycles:*", event("", "cycles:u"), true),
+            ("[c]ycles", event("", "cycles"), false),
+            ("*a*b", event("", "aabc"), false),
+        ] {
+            assert_eq!(names(pattern, &event), want, "{pattern} {event:?}");
+        }
     }
 }

@@ -61,7 +61,10 @@ impl<'a> Writer<'a> {
                 if !quiet {
                     self.about(out);
                 }
-                out.str("EVENT                   CPU     ELAPSED_SEC     DELTA_US  THREAD                   APPL    SYSCALL KERNEL  INTERRUPT\n");
+                out.str(
+                    "EVENT                   CPU     ELAPSED_SEC     DELTA_US  \
+                    THREAD                   APPL    SYSCALL KERNEL  INTERRUPT\n",
+                );
             }
             Form::Json => {}
             Form::Csv { separator } => {

@@ -108,7 +108,8 @@ fn main() {
         println!("  {n:>9} {name} -> {what}");
     }
     println!(
-        "  index {opened:.3} s {:.0} MB/s | decode {alone:.3} s {:.0} MB/s {:.2} M events/s | merged, {workers} workers {drive:.3} s {:.0} MB/s ({merged} of {decoded})",
+        "  index {opened:.3} s {:.0} MB/s | decode {alone:.3} s {:.0} MB/s {:.2} M events/s | \
+            merged, {workers} workers {drive:.3} s {:.0} MB/s ({merged} of {decoded})",
         bytes / opened,
         bytes / alone,
         decoded as f64 / alone / 1e6,

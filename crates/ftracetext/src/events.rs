@@ -3,7 +3,7 @@
 use crate::kind::{Kind, Meaning, meaning};
 use crate::line::{Form, Syntax};
 use crate::{SyscallNumber, UNNUMBERED_SYSCALL};
-use holdup_trace::{EventDesc, EventId};
+use holdup_trace::{EventDesc, EventId, EventKind};
 use rustc_hash::FxHashMap;
 
 /// More names than this are not events but a misunderstanding; the rest share one entry.
@@ -52,7 +52,8 @@ impl Events {
         }
         let Meaning { kind, name: shown, system, detail } =
             meaning(name, form, rules.syntax == Syntax::Perf);
-        let nr = if matches!(kind, Kind::SysEnterNamed | Kind::SysExitNamed) {
+        let nr = if matches!(kind, Kind::Event(EventKind::SysEnterNamed | EventKind::SysExitNamed))
+        {
             self.number(&detail, rules)
         } else {
             0

@@ -104,15 +104,19 @@ mod tests {
 
     #[test]
     fn the_script_element_not_the_expression_that_looks_for_it() {
-        let page = "<!DOCTYPE html>\nif(/^  <script class=\"trace-data\" type=\"application\\/text\">$/)\n\
-                    <script class=\"trace-data\" type=\"application/text\">\nPROCESS DUMP\n</script>\n\
-                    <script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\n x\n</script>\n";
+        let page = "<!DOCTYPE html>\nif(/^  <script class=\"trace-data\" \
+            type=\"application\\/text\">$/)\n\
+                    <script class=\"trace-data\" type=\"application/text\">\nPROCESS DUMP\n\
+                    </script>\n\
+                    <script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\n x\n\
+                    </script>\n";
         assert_eq!(text(page).unwrap(), "\n# tracer: nop\n x\n");
     }
 
     #[test]
     fn the_older_string() {
-        let page = "<html><script>var linuxPerfData = \"\\\n# tracer: nop\\n\\\n a-1 [000] 1.0: x: \\\"q\\\"\\n\\\n\";\n</script>";
+        let page = "<html><script>var linuxPerfData = \"\\\n# tracer: nop\\n\\\n\
+            \x20a-1 [000] 1.0: x: \\\"q\\\"\\n\\\n\";\n</script>";
         assert_eq!(text(page).unwrap(), "# tracer: nop\n a-1 [000] 1.0: x: \"q\"\n");
     }
 

@@ -1,49 +1,14 @@
 //! Which event a name means. Asked once per name of a file, not once per line.
 
 use crate::line::Form;
-use holdup_trace::StatKind;
+use holdup_trace::EventKind;
 
 /// How the fields of an event are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Not an event holdup interprets.
     Other,
-    Switch,
-    Waking,
-    Wakeup,
-    WakeupNew,
-    Migrate,
-    Fork,
-    Exec,
-    Exit,
-    StatRuntime,
-    StatDelay(StatKind),
-    PiSetPrio,
-    /// `raw_syscalls:sys_enter`.
-    SysEnter,
-    SysExit,
-    /// `syscalls:sys_enter_NAME`, whose number is in the name.
-    SysEnterNamed,
-    SysExitNamed,
-    IrqEntry,
-    IrqExit,
-    VectorEntry,
-    VectorExit,
-    SoftirqRaise,
-    SoftirqEntry,
-    SoftirqExit,
-    WorkQueue,
-    WorkStart,
-    WorkEnd,
-    PageFaultUser,
-    PageFaultKernel,
-    ContentionBegin,
-    ContentionEnd,
-    LockAcquire,
-    LockContended,
-    LockAcquired,
-    LockRelease,
-    CpuIdle,
+    Event(EventKind),
     /// A counter or software event of perf.
     Sample,
     /// perf's sideband records.
@@ -72,7 +37,7 @@ impl Kind {
 
     /// Whether a call chain printed below the event is wanted.
     pub(crate) fn wants_stack(self) -> bool {
-        matches!(self, Kind::ContentionBegin | Kind::Sample)
+        matches!(self, Kind::Event(EventKind::ContentionBegin) | Kind::Sample)
     }
 }
 
@@ -103,9 +68,9 @@ pub(crate) fn meaning(name: &[u8], form: Form, perf: bool) -> Meaning {
         Form::Call | Form::Return => {
             if let Some(call) = text.strip_prefix("sys_") {
                 let (kind, way) = if form == Form::Call {
-                    (Kind::SysEnterNamed, "enter")
+                    (Kind::Event(EventKind::SysEnterNamed), "enter")
                 } else {
-                    (Kind::SysExitNamed, "exit")
+                    (Kind::Event(EventKind::SysExitNamed), "exit")
                 };
                 return plain(kind, format!("sys_{way}_{call}"), "syscalls", call);
             }
@@ -132,11 +97,9 @@ pub(crate) fn meaning(name: &[u8], form: Form, perf: bool) -> Meaning {
         _ if perf => return plain(Kind::Sample, text, "", ""),
         _ => (system_of(&text), text.as_str()),
     };
-    let kind = kind_of(system, short);
+    let kind = EventKind::of(system, short).map_or(Kind::Other, Kind::Event);
     let detail = match kind {
-        Kind::SysEnterNamed => &short["sys_enter_".len()..],
-        Kind::SysExitNamed => &short["sys_exit_".len()..],
-        Kind::VectorEntry => &short[..short.len() - "_entry".len()],
+        Kind::Event(event) => event.detail(short).unwrap_or(""),
         _ => "",
     };
     let (system, detail) = (system.to_owned(), detail.to_owned());
@@ -146,49 +109,6 @@ pub(crate) fn meaning(name: &[u8], form: Form, perf: bool) -> Meaning {
 /// `cycles:u`, `cycles:ppp`: what follows the colon are modifiers, not an event's name.
 fn is_modifiers(s: &str) -> bool {
     s.bytes().all(|b| b"ukhGHpPSDWeIb".contains(&b))
-}
-
-fn kind_of(system: &str, name: &str) -> Kind {
-    match (system, name) {
-        ("sched", "sched_switch") => Kind::Switch,
-        ("sched", "sched_waking") => Kind::Waking,
-        ("sched", "sched_wakeup") => Kind::Wakeup,
-        ("sched", "sched_wakeup_new") => Kind::WakeupNew,
-        ("sched", "sched_migrate_task") => Kind::Migrate,
-        ("sched", "sched_process_fork") => Kind::Fork,
-        ("sched", "sched_process_exec") => Kind::Exec,
-        ("sched", "sched_process_exit") => Kind::Exit,
-        ("sched", "sched_stat_runtime") => Kind::StatRuntime,
-        ("sched", "sched_stat_wait") => Kind::StatDelay(StatKind::Wait),
-        ("sched", "sched_stat_sleep") => Kind::StatDelay(StatKind::Sleep),
-        ("sched", "sched_stat_iowait") => Kind::StatDelay(StatKind::IoWait),
-        ("sched", "sched_stat_blocked") => Kind::StatDelay(StatKind::Blocked),
-        ("sched", "sched_pi_setprio") => Kind::PiSetPrio,
-        ("raw_syscalls", "sys_enter") => Kind::SysEnter,
-        ("raw_syscalls", "sys_exit") => Kind::SysExit,
-        ("syscalls", n) if n.starts_with("sys_enter_") => Kind::SysEnterNamed,
-        ("syscalls", n) if n.starts_with("sys_exit_") => Kind::SysExitNamed,
-        ("irq", "irq_handler_entry") => Kind::IrqEntry,
-        ("irq", "irq_handler_exit") => Kind::IrqExit,
-        ("irq", "softirq_raise") => Kind::SoftirqRaise,
-        ("irq", "softirq_entry") => Kind::SoftirqEntry,
-        ("irq", "softirq_exit") => Kind::SoftirqExit,
-        ("irq_vectors", n) if n.ends_with("_entry") => Kind::VectorEntry,
-        ("irq_vectors", n) if n.ends_with("_exit") => Kind::VectorExit,
-        ("workqueue", "workqueue_queue_work") => Kind::WorkQueue,
-        ("workqueue", "workqueue_execute_start") => Kind::WorkStart,
-        ("workqueue", "workqueue_execute_end") => Kind::WorkEnd,
-        ("exceptions", "page_fault_user") => Kind::PageFaultUser,
-        ("exceptions", "page_fault_kernel") => Kind::PageFaultKernel,
-        ("lock", "contention_begin") => Kind::ContentionBegin,
-        ("lock", "contention_end") => Kind::ContentionEnd,
-        ("lock", "lock_acquire") => Kind::LockAcquire,
-        ("lock", "lock_contended") => Kind::LockContended,
-        ("lock", "lock_acquired") => Kind::LockAcquired,
-        ("lock", "lock_release") => Kind::LockRelease,
-        ("power", "cpu_idle") => Kind::CpuIdle,
-        _ => Kind::Other,
-    }
 }
 
 /// The vectors of x86, whose events end in `_entry` and `_exit` like many others do.
@@ -208,6 +128,9 @@ const VECTORS: &[&str] = &[
 
 /// The system of a well-known event, for text that leaves it out.
 fn system_of(name: &str) -> &'static str {
+    if let Some(event) = EventKind::by_name(name) {
+        return event.system();
+    }
     if name.starts_with("sched_") {
         return "sched";
     }
@@ -217,15 +140,8 @@ fn system_of(name: &str) -> &'static str {
         return "irq_vectors";
     }
     match name {
-        "sys_enter" | "sys_exit" => "raw_syscalls",
-        "irq_handler_entry" | "irq_handler_exit" | "softirq_raise" | "softirq_entry"
-        | "softirq_exit" => "irq",
         "tasklet_entry" | "tasklet_exit" => "irq",
-        "page_fault_user" | "page_fault_kernel" => "exceptions",
-        "contention_begin" | "contention_end" | "lock_acquire" | "lock_contended"
-        | "lock_acquired" | "lock_release" => "lock",
-        "cpu_idle"
-        | "cpu_frequency"
+        "cpu_frequency"
         | "cpu_frequency_limits"
         | "clock_set_rate"
         | "clock_enable"
@@ -259,18 +175,23 @@ mod tests {
     fn names_with_and_without_system() {
         assert_eq!(
             m("sched:sched_switch", true),
-            (Kind::Switch, "sched:sched_switch".into(), "sched".into(), "".into())
+            (
+                Kind::Event(EventKind::Switch),
+                "sched:sched_switch".into(),
+                "sched".into(),
+                "".into()
+            )
         );
         assert_eq!(
             m("sched_switch", false),
-            (Kind::Switch, "sched_switch".into(), "sched".into(), "".into())
+            (Kind::Event(EventKind::Switch), "sched_switch".into(), "sched".into(), "".into())
         );
         assert_eq!(m("synthetic:sched_switch", true).0, Kind::Other);
         assert_eq!(m("cycles:uppp", true).0, Kind::Sample);
         assert_eq!(m("cpu/event=0x3c/u", true).0, Kind::Sample);
         assert_eq!(m("cpu-clock", true).0, Kind::Sample);
         assert_eq!(m("irq_vectors:local_timer_entry", true).3, "local_timer");
-        assert_eq!(m("reschedule_exit", false).0, Kind::VectorExit);
+        assert_eq!(m("reschedule_exit", false).0, Kind::Event(EventKind::VectorExit));
         assert_eq!(m("funcgraph_entry", false).0, Kind::Other);
         assert_eq!(m("syscalls:sys_enter_read", true).3, "read");
     }
@@ -280,7 +201,7 @@ mod tests {
         let e = meaning(b"sys_read", Form::Call, false);
         assert_eq!(
             (e.kind, e.name.as_str(), e.system.as_str(), e.detail.as_str()),
-            (Kind::SysEnterNamed, "sys_enter_read", "syscalls", "read")
+            (Kind::Event(EventKind::SysEnterNamed), "sys_enter_read", "syscalls", "read")
         );
         assert_eq!(meaning(b"sys_read", Form::Return, false).name, "sys_exit_read");
     }

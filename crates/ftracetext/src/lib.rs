@@ -1,5 +1,28 @@
 //! Reads traces in text form.
 //!
+//! ```
+//! use holdup_trace::{Reader, What, merge};
+//! use std::path::Path;
+//!
+//! let text = b"\
+//!   wl-42 [001] d..2. 17.000100: sched_wakeup: comm=wl pid=43 prio=120 target_cpu=000\n\
+//!   wl-42 [001] d..2. 17.000300: sched_wakeup: comm=wl pid=44 prio=120 target_cpu=001\n";
+//! let trace = holdup_ftracetext::open_stream(Path::new("-"), &text[..])?;
+//! assert_eq!(trace.info().format, "trace_pipe text");
+//! assert!(trace.info().capabilities.wakeups);
+//!
+//! let woken: Vec<u32> = merge::events(&trace)
+//!     .map(|event| match event?.what {
+//!         What::Wakeup { tid, .. } => Ok(tid.0),
+//!         other => panic!("{other:?}"),
+//!     })
+//!     .collect::<Result<_, holdup_trace::ReadError>>()?;
+//! assert_eq!(woken, [43, 44]);
+//! # Ok::<(), holdup_trace::ReadError>(())
+//! ```
+//!
+//! # Dialects
+//!
 //! | dialect | written by |
 //! |---|---|
 //! | kernel text | `cat /sys/kernel/tracing/trace`, atrace; with or without header, TGID, flags |
@@ -13,9 +36,9 @@
 //! parallel, and yields the very same [`holdup_trace::What`] the binary readers yield.
 //!
 //! ```text
-//!  sniff ──► html (cut the trace out) ──► preamble (headings) ──► index (runs, names) ──► decode
-//!                                                                    │                      │
-//!                                                                    └──── line ────────────┴── fields
+//!  sniff ─► html (cut the trace out) ─► preamble (headings) ─► index (runs, names) ─► decode
+//!                                                                │                     │
+//!                                                                └────── line ─────────┴─ fields
 //! ```
 
 mod decode;

@@ -93,7 +93,8 @@ mod tests {
         let mut info = TraceInfo::new("x".into(), "y");
         let mut q = Quality::default();
         read(
-            b"# tracer: nop\n# entries-in-buffer/entries-written: 69657/223807   #P:2\n# hostname : h\n# total memory : 2 kB\n\
+            b"# tracer: nop\n# entries-in-buffer/entries-written: 69657/223807   #P:2\n\
+                # hostname : h\n# total memory : 2 kB\n\
               # cmdline : /bin/perf record -a -e x\n# node0 cpu list : 0-3\nnot a heading\n",
             &mut info,
             &mut q,

@@ -164,7 +164,8 @@ mod tests {
             ("  mmap-0-943     3d..2.   145.939519: sched_stat_runtime:   x\n", Report),
             ("              wl-206   [000]    12.652474: sys_exit:             NR 1 = 1\n", Report),
             (
-                "            perf   292 [000]    28.914036:          sched:sched_switch: prev_comm=x\n",
+                "            perf   292 [000]    28.914036:          sched:sched_switch: \
+                    prev_comm=x\n",
                 PerfScript,
             ),
             (

@@ -331,11 +331,15 @@ fn not_a_trace(head: &[u8]) -> ErrorKind {
     if head.starts_with(b"SIMPLEPERF") {
         return ErrorKind::Unsupported {
             what: "simpleperf's own binary format".to_owned(),
-            way_out: "convert it to text: simpleperf report-sample, or its script report_sample.py, and give holdup that".to_owned(),
+            way_out: "convert it to text: simpleperf report-sample, or its script \
+                report_sample.py, and give holdup that"
+                .to_owned(),
         };
     }
-    let expected = "a text trace: lines `comm-pid [cpu] flags time: event: …` (kernel trace, trace-cmd report) or \
-                    `comm pid [cpu] time: event: …` (perf script; with -F it must print time and event)";
+    let expected = "a text trace: lines `comm-pid [cpu] flags time: event: …` (kernel trace, \
+        trace-cmd report) or \
+                    `comm pid [cpu] time: event: …` (perf script; with -F it must print time and \
+                    event)";
     let first = head.split(|&b| b == b'\n').find(|l| !crate::scan::trim(l).is_empty());
     let found = match first {
         None => "an empty file".to_owned(),
@@ -351,7 +355,8 @@ fn nothing_readable(head: &[u8], found: &Index) -> ErrorKind {
     if has(b"# tracer: function_graph") || has(b"DURATION") && has(b"FUNCTION CALLS") {
         return ErrorKind::Unsupported {
             what: "output of the function_graph tracer, which has no scheduling events".to_owned(),
-            way_out: "record events instead: echo nop > current_tracer, and enable events/sched/sched_switch and the others `holdup doctor` names"
+            way_out: "record events instead: echo nop > current_tracer, and enable \
+                events/sched/sched_switch and the others `holdup doctor` names"
                 .to_owned(),
         };
     }

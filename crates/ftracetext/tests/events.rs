@@ -44,20 +44,23 @@ fn sched_switch() {
     let want = "Switch 1 a b 120 S 2 c==> d 98";
     assert_eq!(
         kernel(
-            "sched_switch: prev_comm=a b prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=c==> d next_pid=2 next_prio=98"
+            "sched_switch: prev_comm=a b prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=c==> \
+                d next_pid=2 next_prio=98"
         ),
         want
     );
     assert_eq!(report("sched_switch:  a b:1 [120] S ==> c==> d:2 [98]"), want);
     assert_eq!(
         report(
-            "sched_switch:  prev_comm=a b prev_pid=1 prev_prio=120 prev_state=1 next_comm=c==> d next_pid=2 next_prio=98"
+            "sched_switch:  prev_comm=a b prev_pid=1 prev_prio=120 prev_state=1 next_comm=c==> d \
+                next_pid=2 next_prio=98"
         ),
         want
     );
     assert_eq!(
         perf(
-            "sched:sched_switch: prev_comm=a b prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=c==> d next_pid=2 next_prio=98"
+            "sched:sched_switch: prev_comm=a b prev_pid=1 prev_prio=120 prev_state=S ==> \
+                next_comm=c==> d next_pid=2 next_prio=98"
         ),
         want
     );
@@ -78,14 +81,16 @@ fn sched_switch() {
     ];
     for (text, want) in states {
         let line = format!(
-            "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state={text} ==> next_comm=b next_pid=2 next_prio=120"
+            "sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state={text} ==> next_comm=b \
+                next_pid=2 next_prio=120"
         );
         assert_eq!(kernel(&line), format!("Switch 1 a 120 {want} 2 b 120"), "{text}");
     }
     assert_eq!(kernel("sched_switch: prev_comm=a prev_pid=1 prev_prio=120"), "Other missing 1");
     assert_eq!(
         kernel(
-            "sched_switch: prev_comm= prev_pid=1 prev_prio=1 prev_state=R ==> next_comm= next_pid=2 next_prio=1"
+            "sched_switch: prev_comm= prev_pid=1 prev_prio=1 prev_state=R ==> next_comm= \
+                next_pid=2 next_prio=1"
         ),
         "Switch 1  1 R 2  1"
     );
@@ -93,7 +98,8 @@ fn sched_switch() {
 
 #[test]
 fn old_letters_of_trace_cmd() {
-    let lines = "cpus=1\n      a-1  [000]  1.000000: sched_switch: a:1 [120] W ==> b:2 [120]\n      b-2  [000]  1.000001: sched_switch: b:2 [120] X ==> c:3 [120]\n";
+    let lines = "cpus=1\n      a-1  [000]  1.000000: sched_switch: a:1 [120] W ==> b:2 [120]\n\
+        \x20     b-2  [000]  1.000001: sched_switch: b:2 [120] X ==> c:3 [120]\n";
     let show = |e: &Event, b: &Batch, r: &dyn Reader| Some(spell(&e.what, b, &r.info().names));
     assert_eq!(
         all(&trace(lines), &show).0,
@@ -228,7 +234,9 @@ fn named_syscalls() {
         },
         ..TextOptions::default()
     };
-    let text = "      a-1  [000] ....  1.000000: sys_newstat(filename: 1)\n      a-1  [000] ....  1.000001: sys_newstat -> 0x0\n      a-1  [000] ....  1.000002: sys_nonesuch -> 0x0\n";
+    let text = "      a-1  [000] ....  1.000000: sys_newstat(filename: 1)\n\
+        \x20     a-1  [000] ....  1.000001: sys_newstat -> 0x0\n\
+        \x20     a-1  [000] ....  1.000002: sys_nonesuch -> 0x0\n";
     let trace = options.open_stream(Path::new("-"), text.as_bytes()).unwrap();
     let (rows, _) = all(&trace, &|e, b, r| Some(spell(&e.what, b, &r.info().names)));
     assert_eq!(rows[..2], ["SysEnter 4 Some([1, 0, 0, 0, 0, 0])", "SysExit { nr: 4, ret: 0 }"]);
@@ -281,7 +289,8 @@ fn interrupts_and_work() {
     };
     assert_eq!(
         work(
-            "workqueue_queue_work: work struct=00000000189c3687 function=decade workqueue=events req_cpu=6 cpu=6"
+            "workqueue_queue_work: work struct=00000000189c3687 function=decade workqueue=events \
+                req_cpu=6 cpu=6"
         ),
         "queue 189c3687 0 decade"
     );
@@ -362,10 +371,15 @@ fn locks() {
 #[test]
 fn samples_and_call_chains() {
     let text = "\
-perf 83220/83220 [001] 36556.170907:          5 cycles:u: \n\tffffffffa4c7c5c6 native_write_msr+0x6 ([kernel.kallsyms])\n\t    7f81ee50c5d7 ioctl (/lib/libc.so)\n\n\
-swapper     0/0     [003] 36556.170908:    1001001 cpu-clock:  ffffffffad14d115 [unknown] ([kernel.kallsyms])\n\
-wl     7/8     [003] 36556.170909: lock:contention_begin: 0xff11 (flags=SPIN)\n\tffffffff81000010 foo+0x10 ([kernel.kallsyms])\n\tffffffff81000100 bar ([kernel.kallsyms])\n\n\
-wl     7/8     [003] 36556.170910: sched:sched_waking: comm=a pid=1 prio=120 target_cpu=000\n\tffffffff81000020 foo+0x20 ([kernel.kallsyms])\n\n";
+perf 83220/83220 [001] 36556.170907:          5 cycles:u: \n\
+\tffffffffa4c7c5c6 native_write_msr+0x6 ([kernel.kallsyms])\n\
+\t    7f81ee50c5d7 ioctl (/lib/libc.so)\n\n\
+swapper     0/0     [003] 36556.170908:    1001001 cpu-clock:  ffffffffad14d115 [unknown] \
+([kernel.kallsyms])\n\
+wl     7/8     [003] 36556.170909: lock:contention_begin: 0xff11 (flags=SPIN)\n\
+\tffffffff81000010 foo+0x10 ([kernel.kallsyms])\n\tffffffff81000100 bar ([kernel.kallsyms])\n\n\
+wl     7/8     [003] 36556.170910: sched:sched_waking: comm=a pid=1 prio=120 target_cpu=000\n\
+\tffffffff81000020 foo+0x20 ([kernel.kallsyms])\n\n";
     let t = trace(text);
     let (rows, quality) =
         all(&t, &|e, b, r| Some(format!("{} {}", e.pid, spell(&e.what, b, &r.info().names))));
@@ -393,11 +407,15 @@ fn sideband_of_perf() {
             init     0/0     [000]     0.000000: PERF_RECORD_COMM: a: b:1/1
             init     0/0     [000]     0.000000: PERF_RECORD_COMM exec: sh:12/13
             init     0/0     [000]     1.000000: PERF_RECORD_EXIT(4:5):(2:3)
-            init     1/1     [000]     1.000000: PERF_RECORD_MMAP2 1/1: [0x5(0x1) @ 0 08:01 1 0]: r-xp /bin/init
+            init     1/1     [000]     1.000000: PERF_RECORD_MMAP2 1/1: [0x5(0x1) @ 0 08:01 1 0]: \
+        r-xp /bin/init
             init     1/1     [002]     1.000000: PERF_RECORD_LOST lost 12
-            init     1/1     [002]     2.000000: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next pid/tid:    14/15
-            init     1/1     [002]     2.000000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev pid/tid:    -1/-1
-            init     1/1     [002]     2.500000: sched:sched_waking: comm=a pid=1 prio=120 target_cpu=000
+            init     1/1     [002]     2.000000: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt  next \
+        pid/tid:    14/15
+            init     1/1     [002]     2.000000: PERF_RECORD_SWITCH_CPU_WIDE IN           prev \
+        pid/tid:    -1/-1
+            init     1/1     [002]     2.500000: sched:sched_waking: comm=a pid=1 prio=120 \
+        target_cpu=000
 ";
     let t = trace(text);
     assert_eq!(

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{all, assert_same, corpus, has, inflate, output, row};
+use common::{all, assert_same, inflate, output, row};
 use holdup_ftracetext::{DialectKind, TextOptions, TextTrace, open_stream};
 use holdup_syscalls::{Arch, entry_number};
+use holdup_testkit::{corpus, needs};
 use holdup_trace::{Pid, Reader};
 use std::path::Path;
 
@@ -53,24 +54,20 @@ fn compare(file: &Path, dir: &Path) {
     std::fs::remove_file(data).unwrap();
 }
 
+#[needs(perf, corpus)]
 #[test]
 fn text_and_binary_tell_the_same() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("perf") || !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     for file in FILES {
         compare(&corpus.join(file), dir.path());
     }
 }
 
+#[needs(perf, corpus)]
 #[test]
 fn text_and_binary_tell_the_same_of_every_recording() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("perf") || !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     let mut files = 0;
     for suffix in [".perf.data.zst", ".perf.pipe.data.zst"] {
@@ -83,12 +80,10 @@ fn text_and_binary_tell_the_same_of_every_recording() {
     assert!(files > 0);
 }
 
+#[needs(perf, corpus)]
 #[test]
 fn columns_can_be_left_out() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("perf") || !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     let data = inflate(&corpus.join("debian61/imb_server_c4.perf.data.zst"), dir.path());
     let data = data.to_str().unwrap();

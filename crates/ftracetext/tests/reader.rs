@@ -143,7 +143,9 @@ fn a_trace_of_tricky_comms() {
         .map(|(i, c)| {
             let next = comms[(i + 1) % comms.len()];
             format!(
-                "{c:>16}-{:<7} (  {:>5}) [001] d..2.  {:5}.000000: sched_switch: prev_comm={c} prev_pid={} prev_prio=120 prev_state=S ==> next_comm={next} next_pid=9 next_prio=120\n",
+                "{c:>16}-{:<7} (  {:>5}) [001] d..2.  {:5}.000000: sched_switch: prev_comm={c} \
+                    prev_pid={} prev_prio=120 prev_state=S ==> next_comm={next} next_pid=9 \
+                    next_prio=120\n",
                 i + 1,
                 i + 100,
                 i + 1,
@@ -157,7 +159,9 @@ fn a_trace_of_tricky_comms() {
         .map(|(i, c)| {
             let next = comms[(i + 1) % comms.len()];
             format!(
-                "{c:>16} {:>7}/{:<7} [001] {:5}.000000:  sched:sched_switch: prev_comm={c} prev_pid={} prev_prio=120 prev_state=S ==> next_comm={next} next_pid=9 next_prio=120\n",
+                "{c:>16} {:>7}/{:<7} [001] {:5}.000000:  sched:sched_switch: prev_comm={c} \
+                    prev_pid={} prev_prio=120 prev_state=S ==> next_comm={next} next_pid=9 \
+                    next_prio=120\n",
                 i + 100,
                 i + 1,
                 i + 1,
@@ -238,12 +242,15 @@ fn errors_say_what_was_expected() {
     };
     assert_eq!(
         fails(""),
-        "f.txt: byte 0x0: expected a text trace: lines `comm-pid [cpu] flags time: event: …` (kernel trace, trace-cmd report) or \
-         `comm pid [cpu] time: event: …` (perf script; with -F it must print time and event), found an empty file"
+        "f.txt: byte 0x0: expected a text trace: lines `comm-pid [cpu] flags time: event: …` \
+            (kernel trace, trace-cmd report) or \
+         `comm pid [cpu] time: event: …` (perf script; with -F it must print time and event), \
+         found an empty file"
     );
     assert!(fails("hello\n").ends_with("found \"hello\""));
     assert!(fails("a\0b").ends_with("found binary data"));
-    let graph = "# tracer: function_graph\n#\n# CPU  DURATION                  FUNCTION CALLS\n 0)   1.234 us    |  foo();\n";
+    let graph = "# tracer: function_graph\n#\n# CPU  DURATION                  FUNCTION CALLS\n\
+        \x200)   1.234 us    |  foo();\n";
     assert!(fails(graph).contains("echo nop > current_tracer"));
     assert!(fails("# tracer: nop\n#\nnot an event\n").contains("\"not an event\" (1 such lines"));
     assert!(
@@ -269,7 +276,8 @@ fn an_empty_trace_is_a_trace() {
 #[test]
 fn a_page_with_a_trace_in_it() {
     let page = format!(
-        "<!DOCTYPE html>\n<script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\n{}  </script>\n</html>\n",
+        "<!DOCTYPE html>\n<script class=\"trace-data\" type=\"application/text\">\n# tracer: nop\n\
+            {}  </script>\n</html>\n",
         line(1.0, 7)
     );
     let t = trace(&page);

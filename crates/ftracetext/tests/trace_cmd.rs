@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{all, assert_same, corpus, has, inflate, output, row};
+use common::{all, assert_same, inflate, output, row};
 use holdup_ftracetext::{DialectKind, TextTrace, open, open_stream};
+use holdup_testkit::{corpus, needs};
 use holdup_trace::{Quality, QualityCode, Reader};
 use std::path::Path;
 
@@ -27,12 +28,10 @@ fn without_time(rows: Vec<String>) -> Vec<String> {
     rows.into_iter().map(|r| r.split_once(' ').map_or(String::new(), |s| s.1.to_owned())).collect()
 }
 
+#[needs(trace_cmd, corpus)]
 #[test]
 fn every_dialect_of_trace_cmd_tells_the_same() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("trace-cmd") || !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     for file in [
         "debian61/kern_mmap_c4.trace.dat.zst",
@@ -105,12 +104,10 @@ fn compare_with_binary(file: &Path, dir: &Path) {
     std::fs::remove_file(data).unwrap();
 }
 
+#[needs(trace_cmd, corpus)]
 #[test]
 fn text_and_binary_tell_the_same() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("trace-cmd") || !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     for file in ["debian61/kern_mmap_c4.trace.dat.zst", "lockstat612/ls_kern_mmap_c4.trace.dat.zst"]
     {
@@ -118,12 +115,10 @@ fn text_and_binary_tell_the_same() {
     }
 }
 
+#[needs(trace_cmd, corpus)]
 #[test]
 fn text_and_binary_tell_the_same_of_every_recording() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("trace-cmd") || !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     let mut files = 0;
     for file in common::files(&corpus, ".trace.dat.zst") {
@@ -134,12 +129,10 @@ fn text_and_binary_tell_the_same_of_every_recording() {
     assert!(files > 0);
 }
 
+#[needs(trace_cmd, corpus)]
 #[test]
 fn reports_of_several_files_name_each() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("trace-cmd") || !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     let a = inflate(&corpus.join("debian61/kern_mmap_c4.trace.dat.zst"), dir.path());
     let b = inflate(&corpus.join("debian61/imb_single_c2.trace.dat.zst"), dir.path());
@@ -157,12 +150,10 @@ fn reports_of_several_files_name_each() {
     );
 }
 
+#[needs(corpus)]
 #[test]
 fn kernel_text_of_the_corpus() {
-    let Some(corpus) = corpus("vm") else { return };
-    if !has("zstd") {
-        return;
-    }
+    let corpus = corpus().join("vm");
     let dir = tempfile::tempdir().unwrap();
     for (file, events, cpus) in [
         ("debian61/thr_mutex_ftrace_c8.ftrace.txt.zst", 9645, 8),

@@ -7,14 +7,14 @@
 //! ```text
 //! lock_stat version 0.4
 //! ------------------------
-//!      class name    con-bounces  contentions  waittime-min … -max … -total … -avg  acq-bounces … holdtime-avg
+//!      class name    con-bounces  contentions  waittime-min … -avg  acq-bounces … holdtime-avg
 //! ------------------------
 //!     &mm->mmap_lock-W:      159          476          1.69 …
 //!     &mm->mmap_lock-R:       68          100          6.97 …
 //!     ----------------
-//!       &mm->mmap_lock       238  [<000000008d37ca7f>] vm_mmap_pgoff+0x6c/0x190      who waited
+//!       &mm->mmap_lock       238  [<000000008d37ca7f>] vm_mmap_pgoff+0x6c/0x190   who waited
 //!     ----------------
-//!       &mm->mmap_lock       183  [<000000008d37ca7f>] vm_mmap_pgoff+0x6c/0x190      who held it then
+//!       &mm->mmap_lock       183  [<000000008d37ca7f>] vm_mmap_pgoff+0x6c/0x190   who held it then
 //! ```
 //!
 //! Version 0.3 has no `-avg` columns. Times are microseconds with two decimals.
@@ -340,31 +340,8 @@ impl Class {
 mod tests {
     use super::*;
 
-    const V4: &str = "lock_stat version 0.4
----------
-                              class name    con-bounces    contentions   waittime-min   waittime-max waittime-total   waittime-avg    acq-bounces   acquisitions   holdtime-min   holdtime-max holdtime-total   holdtime-avg
----------
-
-                        &mm->mmap_lock-W:           159            476           1.69       33470.36     1013275.02        2128.73            208            795           0.86        9864.61       97010.91         122.03
-                        &mm->mmap_lock-R:            68            100           6.97       16697.59      254471.96        2544.72             94            636           3.97        8917.43      292352.13         459.67
-                        ----------------
-                          &mm->mmap_lock            238          [<000000008d37ca7f>] vm_mmap_pgoff+0x6c/0x190
-                          &mm->mmap_lock             95          [<00000000df4f263c>] lock_mm_and_find_vma+0x19b/0x330
-                        ----------------
-                          &mm->mmap_lock            183          [<000000008d37ca7f>] vm_mmap_pgoff+0x6c/0x190
-
-.........
-
-                 (wq_completion)a: b:             0              0           0.00           0.00           0.00           0.00              0              1           1.10           1.10           1.10           1.10
-";
-    const V3: &str = "lock_stat version 0.3
----------
-                              class name    con-bounces    contentions   waittime-min   waittime-max waittime-total    acq-bounces   acquisitions   holdtime-min   holdtime-max holdtime-total
----------
-                         &inode->i_mutex:          2              3          1.00         500.00        600.50              4             10           0.10           9.50          20.00
-                         ---------------
-                         &inode->i_mutex              3          [<ffffffff811ad4a3>] do_unlinkat+0x10/0x20
-";
+    const V4: &str = include_str!("dumps/v4.txt");
+    const V3: &str = include_str!("dumps/v3.txt");
 
     #[test]
     fn both_versions_are_read() {

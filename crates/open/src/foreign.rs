@@ -41,7 +41,8 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     if head.get(257..262) == Some(b"ustar") {
         return unsupported(
             "a tar archive",
-            "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a trace",
+            "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a \
+                trace",
         );
     }
     if is_etl(head) {
@@ -70,13 +71,15 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         }
         return unsupported(
             "text of an unknown kind",
-            "holdup reads perf script's text if it has time and event, trace-cmd report's, and the kernel's trace file",
+            "holdup reads perf script's text if it has time and event, trace-cmd report's, and \
+                the kernel's trace file",
         );
     }
     if is_ring_buffer(head) {
         return unsupported(
             "one CPU's raw ring buffer (trace_pipe_raw)",
-            "name the folder that holds the files of all CPUs and formats/, which says what the events are",
+            "name the folder that holds the files of all CPUs and formats/, which says what the \
+                events are",
         );
     }
     if is_pprof(head) {
@@ -113,10 +116,6 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"PK\x05\x06", "an empty zip archive", "name a trace, or an archive with one"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
     (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
-    (b"PERFILE2", "a perf.data file", "this build cannot read it"),
-    (b"2ELIFREP", "a perf.data file of the other byte order", "this build cannot read it"),
-    (b"PERFFILE", "a perf.data file from before Linux 2.6.34", "record with a newer perf"),
-    (b"\x17\x08\x44tracing", "a trace.dat file", "this build cannot read it"),
     (
         b"\xd4\xc3\xb2\xa1",
         "a packet capture (pcap)",

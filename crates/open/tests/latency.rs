@@ -12,8 +12,10 @@ const TEXT: &str = "\
 #                    _------=> CPU#
 #  cmd     pid     |||||| time  |   caller
       ps-6143      2d....     0us!: trace_hardirqs_off <-__lock_task_sighand
-      ps-6143      2d..2.   200us : sched_switch: prev_comm=ps prev_pid=6143 prev_prio=120 prev_state=S ==> next_comm=ksoftirqd/2 next_pid=25 next_prio=120
-ksoftirq-25        2d..2.   230us+: sched_switch: prev_comm=ksoftirqd/2 prev_pid=25 prev_prio=120 prev_state=S ==> next_comm=ps next_pid=6143 next_prio=120
+      ps-6143      2d..2.   200us : sched_switch: prev_comm=ps prev_pid=6143 prev_prio=120 \
+    prev_state=S ==> next_comm=ksoftirqd/2 next_pid=25 next_prio=120
+ksoftirq-25        2d..2.   230us+: sched_switch: prev_comm=ksoftirqd/2 prev_pid=25 prev_prio=120 \
+    prev_state=S ==> next_comm=ps next_pid=6143 next_prio=120
 ";
 
 /// Version 6 with no formats, no symbols, one saved command line and the kernel's name.

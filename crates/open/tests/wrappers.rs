@@ -12,7 +12,8 @@ fn text(n: usize) -> Vec<u8> {
     let mut t = b"# tracer: nop\n#\n".to_vec();
     for i in 0..n {
         let line = format!(
-            "  worker-{:<5} [{:03}] d..2. {:5}.{:06}: sched_switch: prev_comm=worker prev_pid={} prev_prio=120 prev_state=S ==> \
+            "  worker-{:<5} [{:03}] d..2. {:5}.{:06}: sched_switch: prev_comm=worker prev_pid={} \
+                prev_prio=120 prev_state=S ==> \
              next_comm=swapper/0 next_pid=0 next_prio=120\n",
             100 + i % 7,
             i % 4,
@@ -235,7 +236,8 @@ proptest! {
             Ok(reader) => {
                 let got = events(&*reader).len();
                 prop_assert!(got <= 4000);
-                prop_assert!(reader.quality().count(QualityCode::Truncated) > 0, "{} at {}", name, cut);
+                prop_assert!(reader.quality().count(QualityCode::Truncated) > 0, "{} at \
+                    {}", name, cut);
                 prop_assert!(reader.info().extra.iter().any(|(label, _)| label == "unpacking"));
             }
             Err(kind) => prop_assert!(kind.to_string().len() > 10),
@@ -244,8 +246,12 @@ proptest! {
 
     /// Any bytes behind a magic number are refused or read, and nothing else.
     #[test]
-    fn wild_wrappers(which in 0..4usize, mut body in proptest::collection::vec(any::<u8>(), 0..600)) {
-        let magic: [&[u8]; 4] = [b"\x1f\x8b\x08", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"];
+    fn wild_wrappers(
+        which in 0..4usize,
+        mut body in proptest::collection::vec(any::<u8>(), 0..600),
+    ) {
+        let magic: [&[u8]; 4] =
+            [b"\x1f\x8b\x08", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"];
         body.splice(0..0, magic[which].iter().copied());
         let _ = open(&body);
         body.extend(b"PK\x05\x06\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\0\0");

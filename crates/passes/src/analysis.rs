@@ -335,7 +335,7 @@ impl Analysis {
                 let (kind, name) = match kind {
                     IrqKind::Irq => ("irq", given),
                     IrqKind::Vector => ("irq", given),
-                    IrqKind::Softirq => ("softirq", softirq_name(id)),
+                    IrqKind::Softirq => ("softirq", softirq(id)),
                     IrqKind::Work if given.is_empty() => (
                         "workqueue",
                         self.functions.get(&id).cloned().unwrap_or_else(|| format!("{id:#x}")),
@@ -471,6 +471,7 @@ impl Analysis {
 
     /// The blame's books, for tests: the parts shared out, with what divisions left over, and the
     /// whole, in 2^-32 ns. They are equal.
+    #[doc(hidden)]
     pub fn blame_check(&self) -> (u128, u128) {
         let blame = &self.engine.blame;
         let shares: u128 = blame.waits.values().map(|s| s.share).sum();
@@ -546,11 +547,8 @@ fn pid_of(t: &Thread) -> Option<u32> {
     (t.pid != Pid::UNKNOWN).then_some(t.pid.0)
 }
 
-/// `include/linux/interrupt.h`, `softirq_to_name`.
-fn softirq_name(vec: u64) -> String {
-    const NAMES: [&str; 10] = [
-        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
-        "RCU",
-    ];
-    NAMES.get(vec as usize).map_or_else(|| format!("softirq_{vec}"), |n| (*n).to_owned())
+/// A softirq by the kernel's name, or by its number.
+fn softirq(vec: u64) -> String {
+    let name = u32::try_from(vec).ok().and_then(holdup_trace::softirq_name);
+    name.map_or_else(|| format!("softirq_{vec}"), str::to_owned)
 }

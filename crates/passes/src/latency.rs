@@ -51,7 +51,7 @@ pub struct Latency {
 impl Latency {
     /// The thread leaves its CPU.
     #[inline]
-    pub fn switch_out(&mut self, now: Nanos, state: TaskState) {
+    pub(crate) fn switch_out(&mut self, now: Nanos, state: TaskState) {
         self.out = now;
         self.atom = Atom::Asleep;
         if state == TaskState::RUNNING {
@@ -62,7 +62,7 @@ impl Latency {
 
     /// `sched_wakeup` or `sched_wakeup_new`.
     #[inline]
-    pub fn wakeup(&mut self, now: Nanos) {
+    pub(crate) fn wakeup(&mut self, now: Nanos) {
         if self.atom == Atom::None {
             self.out = now;
             self.atom = Atom::Asleep;
@@ -75,7 +75,7 @@ impl Latency {
 
     /// The thread gets a CPU.
     #[inline]
-    pub fn switch_in(&mut self, now: Nanos) {
+    pub(crate) fn switch_in(&mut self, now: Nanos) {
         if self.atom == Atom::None {
             self.atom = Atom::Waiting;
             self.wake = now;
@@ -94,7 +94,7 @@ impl Latency {
 
     /// `sched_stat_runtime`.
     #[inline]
-    pub fn charged(&mut self, now: Nanos, runtime: Nanos) {
+    pub(crate) fn charged(&mut self, now: Nanos, runtime: Nanos) {
         if self.atom == Atom::None {
             self.atom = Atom::Waiting;
             self.wake = now;

@@ -14,6 +14,25 @@
 //! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never
 //! with events. [`analyze`] runs them; [`Analysis`] draws the tables. They measure and do not judge:
 //! what a sleep was for is asked of a [`Judge`] that the caller brings.
+//!
+//! ```
+//! use holdup_attribution::JUDGE;
+//! use holdup_passes::{Group, Options, analyze};
+//! # use holdup_testkit::TraceBuilder;
+//!
+//! // Any reader will do; this trace is made by hand.
+//! let trace = TraceBuilder::new(1)
+//!     .switch(0, 0, 0, 42, "R")       // thread 42 takes CPU 0 from the idle task
+//!     .sys_enter(1_000, 0, 42, 0)     // calls read(2)
+//!     .sys_exit(5_000, 0, 42, 0, 17)  // which takes 4 us
+//!     .switch(9_000, 0, 42, 0, "S")
+//!     .build();
+//! let analysis = analyze(&trace, &Options::default(), &JUDGE)?;
+//! let calls = analysis.syscalls(Group::System);
+//! assert_eq!((calls[0].name.as_str(), calls[0].count), ("read", 1));
+//! assert_eq!(analysis.wall_ns(), 9_000);
+//! # Ok::<(), holdup_trace::ReadError>(())
+//! ```
 
 mod analysis;
 mod blame;

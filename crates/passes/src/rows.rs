@@ -36,6 +36,7 @@ pub enum Group {
 
 /// One system call of the system, a process or a thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SyscallRow {
     /// Name of the thread or process; absent when grouped by system.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,11 +65,14 @@ pub struct SyscallRow {
     pub runnable_ns: Option<u64>,
     /// Of `total_ns`: asleep.
     pub blocked_ns: Option<u64>,
-    /// Shortest call.
+    /// Shortest call; `null` in output if none returned.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub min_ns: u64,
-    /// Mean, rounded down.
+    /// Mean, rounded down; `null` in output if none returned.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub avg_ns: u64,
-    /// Longest call.
+    /// Longest call; `null` in output if none returned.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub max_ns: u64,
     /// Median, within 1/16.
     pub p50_ns: Option<u64>,
@@ -88,6 +92,7 @@ pub struct SyscallRow {
 
 /// CPU use of a command, process or thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcRow {
     /// Name.
     pub comm: String,
@@ -140,6 +145,7 @@ pub struct ProcRow {
 
 /// Where one CPU's time went. The parts add up to `wall_ns`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuRow {
     /// CPU number.
     pub cpu: u16,
@@ -171,6 +177,7 @@ pub struct CpuRow {
 
 /// Scheduling of one thread, as `perf sched` reports it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SwitchRow {
     /// Name.
     pub comm: String,
@@ -209,6 +216,7 @@ pub struct SwitchRow {
 
 /// One interrupt, softirq or work function on one CPU (or all).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IrqRow {
     /// `irq`, `softirq` or `workqueue`.
     pub kind: &'static str,
@@ -234,6 +242,7 @@ pub struct IrqRow {
 
 /// The first screen of sar: rates over the whole trace, for the system or one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SarRow {
     /// CPU; absent for the system.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -112,6 +112,15 @@ impl Attr {
         })
     }
 
+    /// The period of a sample that does not carry one: the attr's, unless that is a frequency.
+    pub(crate) fn default_period(&self) -> u64 {
+        if self.sample_type & sample::PERIOD == 0 && !self.has(flag::FREQ) {
+            self.sample_period
+        } else {
+            0
+        }
+    }
+
     pub(crate) fn has(&self, flag: u64) -> bool {
         self.flags & flag != 0
     }

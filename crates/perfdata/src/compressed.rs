@@ -2,9 +2,10 @@
 //! records. One stream runs through all of them, and a record may begin in one and end in the
 //! next; records perf wrote itself lie between them uncompressed.
 
+use crate::cursor::Order;
 use crate::record;
 use crate::source::{Source, Spool};
-use holdup_tracepoint::Endian;
+use holdup_tracepoint::{Big, Endian, Little};
 use std::io;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
@@ -44,12 +45,21 @@ impl Inflater {
     }
 
     /// Copy the records in `start..limit`, which are one stream.
-    pub(crate) fn copy<E: Endian>(
+    pub(crate) fn copy_in(
         &mut self,
+        order: Order,
         source: &Source,
         start: u64,
         limit: u64,
     ) -> io::Result<()> {
+        match order {
+            Order::Little => self.copy::<Little>(source, start, limit),
+            Order::Big => self.copy::<Big>(source, start, limit),
+        }
+    }
+
+    /// The same with the byte order as a type.
+    fn copy<E: Endian>(&mut self, source: &Source, start: u64, limit: u64) -> io::Result<()> {
         let mut stream =
             Stream { decoder: Decoder::new()?, out: vec![0; 128 << 10], tail: Vec::new() };
         let mut broken = false;
@@ -59,7 +69,7 @@ impl Inflater {
             let want = buf.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
             let got = source.read_at(&mut buf[..want], at)?;
             let mut used = 0;
-            while let Some((kind, rec)) = crate::run::next_record::<E>(&buf[..got], used) {
+            while let Some((kind, rec)) = record::next_record::<E>(&buf[..got], used) {
                 // COMPRESSED2 says how much of it is data; the rest is padding to 8 bytes.
                 let data = match kind {
                     record::COMPRESSED => Some(&rec[record::HEADER..]),
@@ -85,7 +95,7 @@ impl Inflater {
                     None => self.spool.push(rec)?,
                 }
                 used += rec.len();
-                let mut payload = crate::walk::payload::<E>(kind, rec);
+                let mut payload = record::payload::<E>(kind, rec);
                 if payload > 0 {
                     at = at.saturating_add(used as u64);
                     while payload > 0 && at < limit {
@@ -146,7 +156,7 @@ impl Stream {
             };
             self.tail.extend_from_slice(&self.out[..n]);
             let mut used = 0;
-            while let Some((_, rec)) = crate::run::next_record::<E>(&self.tail, used) {
+            while let Some((_, rec)) = record::next_record::<E>(&self.tail, used) {
                 used += rec.len();
             }
             spool.push(&self.tail[..used])?;

@@ -1,8 +1,6 @@
 //! From records to events.
 
-use crate::attr::sample;
 use crate::layout::{FIELD, NEAR, Variable};
-use crate::reader::PerfData;
 use crate::record;
 use crate::schema::{Class, Decodable, Schema, When};
 use holdup_trace::{
@@ -31,8 +29,8 @@ fn frames<E: Endian>(chain: &[u8]) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn new(file: &'a PerfData, names: LocalNames) -> Decoder<'a> {
-        Decoder { schema: &file.schema, names, last: 0 }
+    pub(crate) fn new(schema: &'a Schema, names: LocalNames) -> Decoder<'a> {
+        Decoder { schema, names, last: 0 }
     }
 
     pub(crate) fn into_names(self) -> LocalNames {
@@ -72,10 +70,9 @@ impl<'a> Decoder<'a> {
                 let cpu = cpu(E::u32(head, at(l.cpu)));
                 let event =
                     |what| Event { ts, tid, pid, comm: NameId::NONE, cpu, id: d.event, what };
-                // Each kind is pushed on its own, so that it goes from registers to the batch: a
-                // `What` of any kind is put together in memory first and copied in larger pieces
-                // than it was stored in, for which the processor waits until all stores before it
-                // are done.
+                // Each kind is pushed on its own, so that it goes from registers to the batch. One
+                // push for all would put the `What` together in memory, field by field, and load
+                // it again in larger pieces: a store-forwarding stall for every event.
                 match plan {
                     Plan::SysEnter64 => {
                         if let Some((nr, args)) = sys_enter_64::<E>(raw, batch) {
@@ -257,13 +254,4 @@ fn counter<E: Endian>(
     // An event opened with a fixed period does not repeat it in every sample.
     let period = if l.period == 0 { d.period } else { E::u64(rec, l.period as usize) };
     What::Sample { period, stack }
-}
-
-/// perf gives a sample without PERIOD the attr's period, unless that is a frequency.
-pub(crate) fn default_period(attr: &crate::attr::Attr) -> u64 {
-    if attr.sample_type & sample::PERIOD == 0 && !attr.has(crate::attr::flag::FREQ) {
-        attr.sample_period
-    } else {
-        0
-    }
 }

@@ -6,11 +6,11 @@ use holdup_trace::ErrorKind;
 
 /// First eight bytes of a file written by a little-endian and by a big-endian machine.
 const MAGIC2: [&[u8; 8]; 2] = [b"PERFILE2", b"2ELIFREP"];
-/// The same of the first version of the format (before Linux 2.6.36).
+/// The same of the first version of the format (before Linux 3.4, commit 73323f541fe5).
 const MAGIC1: [&[u8; 8]; 2] = [b"PERFFILE", b"ELIFFREP"];
 
 /// Whether `head`, the first bytes of an input, are those of a perf.data file. True for the
-/// obsolete version 1 too, which [`crate::open`] then refuses by name.
+/// obsolete version 1 too, which opening then refuses by name.
 pub fn sniff(head: &[u8]) -> bool {
     MAGIC2.iter().chain(&MAGIC1).any(|m| head.starts_with(&m[..]))
 }
@@ -71,7 +71,7 @@ impl Header {
         };
         if MAGIC1.contains(&magic) {
             return Err(ErrorKind::Unsupported {
-                what: "perf.data version 1 (PERFFILE, written before Linux 2.6.36)".into(),
+                what: "perf.data version 1 (PERFFILE, written before Linux 3.4)".into(),
                 way_out: "record again with a newer perf".into(),
             });
         }

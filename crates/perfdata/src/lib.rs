@@ -1,5 +1,31 @@
 //! Reads perf.data, the file of `perf record`.
 //!
+//! ```
+//! use holdup_perfdata::open;
+//! use holdup_trace::{Reader, What, merge};
+//! use std::path::Path;
+//!
+//! let file = open(Path::new("../../fixtures/imb_server_c4/perf.data"))?;
+//! assert_eq!(file.info().cpus_online, Some(4));
+//!
+//! let mut switches = 0;
+//! for event in merge::events(&file) {
+//!     if let What::Switch { .. } = event?.what {
+//!         switches += 1;
+//!     }
+//! }
+//! println!("{switches} context switches");
+//! # assert!(switches > 1000);
+//! # Ok::<(), holdup_trace::ReadError>(())
+//! ```
+//!
+//! [`holdup_trace::merge::drive`] decodes the same events on several threads. What a file cannot
+//! be trusted in is in [`holdup_trace::Reader::quality`].
+//!
+//! The cargo feature `zstd`, on by default, reads what `perf record -z` wrote.
+//!
+//! # How it works
+//!
 //! ```text
 //!  open      header, attrs, features ──► Schema: from a record to its event, its time, its plan
 //!  index     all record headers, in parallel ──► runs in time order, span, census
@@ -23,6 +49,7 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`.
 
 mod attr;
+#[cfg(feature = "zstd")]
 mod compressed;
 mod cursor;
 mod decode;

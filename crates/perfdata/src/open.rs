@@ -1,17 +1,19 @@
 //! Opening: header, attrs, features, and the records perf wrote about the recording itself.
 
 use crate::attr::Attr;
+#[cfg(feature = "zstd")]
+use crate::compressed;
 use crate::cursor::{Cursor, Order, text};
 use crate::features::{self, EventName, Features};
 use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in};
+use crate::run::Content;
 use crate::schema::Schema;
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
-use crate::{compressed, describe, record};
+use crate::{describe, record};
 use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo};
-use holdup_tracepoint::{Big, Little};
 use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::io::Read;
@@ -25,12 +27,12 @@ const MAX_SECTION: u64 = 256 << 20;
 /// More events than [`holdup_trace::EventId`] can name are not read.
 const MAX_ATTRS: usize = EventId::SIDEBAND.0 as usize;
 
-/// Open a perf.data file and index it.
+/// Open a perf.data file, or a directory of `perf record --threads`, and index it.
 ///
 /// # Errors
-/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is a variant
-/// that is not read (version 1, a `perf record --threads` directory). Damage further on is no
-/// error: what is sound is read, the rest counted in [`holdup_trace::Reader::quality`].
+/// The file cannot be read, is not perf.data, its header or attrs are cut off, or it is of version
+/// 1, which is not read. Damage further on is no error: what is sound is read, the rest counted in
+/// [`holdup_trace::Reader::quality`].
 pub fn open(path: &Path) -> Result<PerfData> {
     open_file(path).map_err(|e| e.in_file(path))
 }
@@ -87,14 +89,6 @@ fn directory(path: &Path) -> Result<Source, ErrorKind> {
     let files = numbered.into_iter().map(|n| path.join(format!("data.{n}")));
     let sources = std::iter::once(head).chain(files).map(|f| Source::file(File::open(f)?));
     Ok(Source::join(sources.collect::<std::io::Result<_>>()?))
-}
-
-/// What opening finds, for [`PerfData`].
-pub(crate) struct Opened {
-    pub(crate) info: TraceInfo,
-    pub(crate) order: Order,
-    pub(crate) source: Source,
-    pub(crate) schema: Schema,
 }
 
 /// Facts as they are collected, from sections or from records.
@@ -366,13 +360,11 @@ impl Facts {
     }
 
     /// Replace compressed records by what they hold.
-    fn inflate(&mut self, source: &Source, stretches: &[(u64, u64)]) -> std::io::Result<Source> {
+    #[cfg(feature = "zstd")]
+    fn inflate(&mut self, source: &Source, stretches: &[(u64, u64)]) -> Result<Source, ErrorKind> {
         let mut inflater = compressed::Inflater::new();
         for &(start, limit) in stretches {
-            match self.order {
-                Order::Little => inflater.copy::<Little>(source, start, limit)?,
-                Order::Big => inflater.copy::<Big>(source, start, limit)?,
-            }
+            inflater.copy_in(self.order, source, start, limit)?;
         }
         self.info.format += " (compressed)";
         self.quality.add(QualityCode::Truncated, inflater.truncated as u64);
@@ -382,7 +374,15 @@ impl Facts {
                 .extra
                 .push(("damaged".into(), format!("compressed stream from byte {at:#x}: {why}")));
         }
-        inflater.finish()
+        Ok(inflater.finish()?)
+    }
+
+    #[cfg(not(feature = "zstd"))]
+    fn inflate(&mut self, _: &Source, _: &[(u64, u64)]) -> Result<Source, ErrorKind> {
+        Err(ErrorKind::Unsupported {
+            what: "a recording of perf record -z, in a program built without zstd".into(),
+            way_out: "build holdup-perfdata with its feature zstd, or record without -z".into(),
+        })
     }
 
     /// Plans for all attrs, as far as the facts go.
@@ -407,7 +407,7 @@ impl Facts {
         if let Some(t) = &self.tracing {
             self.info.symbols = holdup_trace::SymbolTable::from_kallsyms(&t.kallsyms);
         }
-        let opened = Opened { info: self.info, order: self.order, source, schema };
-        PerfData::new(opened, self.quality, found)
+        let content = Content::new(&self.info, source, schema);
+        PerfData::new(self.info, self.order, content, self.quality, found)
     }
 }

@@ -3,6 +3,8 @@
 
 #![allow(missing_docs)]
 
+use holdup_tracepoint::Endian;
+
 pub(crate) const MMAP: u32 = 1;
 pub(crate) const LOST: u32 = 2;
 pub(crate) const COMM: u32 = 3;
@@ -101,4 +103,25 @@ pub(crate) fn name(kind: u32) -> &'static str {
 /// Whether a record of this type has ever been written.
 pub(crate) fn is_known(kind: u32) -> bool {
     matches!(kind, MMAP..=LAST_KERNEL | HEADER_ATTR..=LAST_PERF)
+}
+
+/// The record at `at`, if all of it is there.
+#[inline(always)]
+pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8])> {
+    let rest = buf.get(at..)?;
+    let header = rest.first_chunk::<{ HEADER }>()?;
+    let size = E::u16(header, 6) as usize;
+    if size < HEADER {
+        return None;
+    }
+    Some((E::u32(header, 0), rest.get(..size)?))
+}
+
+/// Bytes that follow a record without being part of it.
+pub(crate) fn payload<E: Endian>(kind: u32, rec: &[u8]) -> u64 {
+    match kind {
+        HEADER_TRACING_DATA if rec.len() >= 12 => E::u32(rec, 8) as u64,
+        AUXTRACE if rec.len() >= 16 => E::u64(rec, 8),
+        _ => 0,
+    }
 }

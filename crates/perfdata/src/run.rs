@@ -2,30 +2,65 @@
 
 use crate::decode::Decoder;
 use crate::index::Span;
-use crate::reader::PerfData;
-use crate::record;
-use crate::schema::When;
+use crate::record::next_record;
+use crate::schema::{Schema, When};
+use crate::source::Source;
 use crate::window::{READ, Window};
-use holdup_trace::{Batch, LocalNames, QualityCode, Result, RunDecoder};
+use holdup_trace::{
+    Batch, ErrorKind, LocalNames, Names, QualityCode, ReadError, Result, RunDecoder, TraceInfo,
+};
 use holdup_tracepoint::Endian;
 use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// The records of a file, and what is needed to decode any of them.
+pub(crate) struct Content {
+    /// For messages.
+    path: PathBuf,
+    source: Source,
+    schema: Schema,
+    names: Arc<Names>,
+    /// Memory of decoders that ended.
+    spare: Mutex<Vec<Scratch>>,
+}
+
+impl Content {
+    pub(crate) fn new(info: &TraceInfo, source: Source, schema: Schema) -> Content {
+        let (path, names) = (info.path.clone(), info.names.clone());
+        Content { path, source, schema, names, spare: Mutex::default() }
+    }
+
+    fn io_error(&self, e: std::io::Error) -> ReadError {
+        ErrorKind::Io(e).in_file(&self.path)
+    }
+
+    fn scratch(&self) -> Scratch {
+        let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        spare.unwrap_or_else(|| Scratch::new(LocalNames::new(self.names.clone())))
+    }
+
+    fn recycle(&self, scratch: Scratch) {
+        self.spare.lock().unwrap_or_else(|e| e.into_inner()).push(scratch);
+    }
+}
 
 /// Memory of a decoder that has ended, for the next one.
-pub(crate) struct Scratch {
+struct Scratch {
     window: Window,
     order: Vec<(u64, u32)>,
     names: LocalNames,
 }
 
 impl Scratch {
-    pub(crate) fn new(names: LocalNames) -> Scratch {
+    fn new(names: LocalNames) -> Scratch {
         Scratch { window: Window::default(), order: Vec::new(), names }
     }
 }
 
 /// Decodes one run, in file order or, if the run is unsorted, all of it at once.
 pub(crate) struct RunReader<'a, E> {
-    file: &'a PerfData,
+    content: &'a Content,
     /// `None` only while being dropped.
     decoder: Option<Decoder<'a>>,
     window: Window,
@@ -41,16 +76,17 @@ pub(crate) struct RunReader<'a, E> {
 }
 
 impl<'a, E: Endian> RunReader<'a, E> {
-    pub(crate) fn new(file: &'a PerfData, span: Span, first_ts: u64, scratch: Scratch) -> Self {
-        let mut decoder = Decoder::new(file, scratch.names);
+    pub(crate) fn new(content: &'a Content, span: Span, first_ts: u64) -> Self {
+        let scratch = content.scratch();
+        let mut decoder = Decoder::new(&content.schema, scratch.names);
         decoder.last = first_ts;
         let mut window = scratch.window;
         window.clear();
         RunReader {
-            file,
+            content,
             decoder: Some(decoder),
             window,
-            mapped: if span.unsorted { None } else { file.source.slice(span.start, span.end) },
+            mapped: if span.unsorted { None } else { content.source.slice(span.start, span.end) },
             next: span.start,
             end: span.end,
             order: span.unsorted.then(Default::default),
@@ -64,9 +100,9 @@ impl<'a, E: Endian> RunReader<'a, E> {
         let want = want.min(usize::try_from(self.end - self.next).unwrap_or(usize::MAX));
         let got = self
             .window
-            .fill(&self.file.source, self.next, want)
-            .map_err(|e| self.file.io_error(e))?;
-        self.file.source.done_with(self.next, self.next + got as u64);
+            .fill(&self.content.source, self.next, want)
+            .map_err(|e| self.content.io_error(e))?;
+        self.content.source.done_with(self.next, self.next + got as u64);
         self.next += got as u64;
         if got < want {
             // The file shrank since it was indexed.
@@ -83,7 +119,7 @@ impl<'a, E: Endian> RunReader<'a, E> {
         order.clear();
         let (mut at, mut last) = (0, self.decoder.as_ref().map_or(0, |d| d.last));
         while let Some((kind, rec)) = next_record::<E>(self.window.bytes(), at) {
-            let when = self.file.schema.when::<E>(kind, rec);
+            let when = self.content.schema.when::<E>(kind, rec);
             if let When::At(t) = when {
                 last = t;
             }
@@ -132,18 +168,6 @@ fn decode<E: Endian>(decoder: &mut Decoder<'_>, bytes: &[u8], batch: &mut Batch)
     at
 }
 
-/// The record at `at`, if all of it is there.
-#[inline(always)]
-pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8])> {
-    let rest = buf.get(at..)?;
-    let header = rest.first_chunk::<{ record::HEADER }>()?;
-    let size = E::u16(header, 6) as usize;
-    if size < record::HEADER {
-        return None;
-    }
-    Some((E::u32(header, 0), rest.get(..size)?))
-}
-
 impl<E: Endian> RunDecoder for RunReader<'_, E> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         if self.order.is_some() {
@@ -156,7 +180,7 @@ impl<E: Endian> RunDecoder for RunReader<'_, E> {
             batch.quality.add(QualityCode::Truncated, (!more && at < bytes.len()) as u64);
             self.mapped = Some(&bytes[at..]);
             let done = if more { self.next + at as u64 } else { self.end };
-            self.file.source.done_with(self.next, done);
+            self.content.source.done_with(self.next, done);
             self.next = done;
             return Ok(more);
         }
@@ -182,7 +206,7 @@ impl<E> Drop for RunReader<'_, E> {
         if let Some(decoder) = self.decoder.take() {
             let order =
                 self.order.take().map_or_else(|| std::mem::take(&mut self.spare_order), |o| o.0);
-            self.file.recycle(Scratch {
+            self.content.recycle(Scratch {
                 window: std::mem::take(&mut self.window),
                 order,
                 names: decoder.into_names(),

@@ -117,7 +117,7 @@ impl Schema {
                 event: EventId(i as u16),
                 layout: Layout::new(a),
                 trailer: Trailer::new(a),
-                period: crate::decode::default_period(a),
+                period: a.default_period(),
                 class,
             })
             .collect();

@@ -150,6 +150,7 @@ impl Spool {
     }
 
     /// Bytes collected so far.
+    #[cfg(feature = "zstd")]
     pub(crate) fn len(&self) -> u64 {
         self.len
     }

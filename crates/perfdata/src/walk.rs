@@ -4,8 +4,7 @@
 //! marked otherwise, without a step back in time. Most of a file is samples whose time is at the
 //! same offset, so the loop is a load of the header, a load of the time and a few compares.
 
-use crate::record;
-use crate::run::next_record;
+use crate::record::{self, next_record, payload};
 use crate::schema::{Schema, When};
 use crate::source::Source;
 use crate::window::{READ, Window};
@@ -85,15 +84,6 @@ const MAX_META: usize = 1 << 16;
 fn head<E: Endian>(buf: &[u8], at: usize) -> (u32, usize) {
     let h = E::u64(buf, at);
     if E::BIG { ((h >> 32) as u32, (h & 0xffff) as usize) } else { (h as u32, (h >> 48) as usize) }
-}
-
-/// Bytes that follow a record without being part of it.
-pub(crate) fn payload<E: Endian>(kind: u32, rec: &[u8]) -> u64 {
-    match kind {
-        record::HEADER_TRACING_DATA if rec.len() >= 12 => E::u32(rec, 8) as u64,
-        record::AUXTRACE if rec.len() >= 16 => E::u64(rec, 8),
-        _ => 0,
-    }
 }
 
 struct Walk<'a> {

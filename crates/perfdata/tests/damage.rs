@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Builder, Container, corpus, drain, files_below, open_bytes};
+use common::{Builder, Container, drain, files_below, open_bytes};
 use holdup_trace::Reader;
 use proptest::prelude::*;
 use std::sync::OnceLock;
@@ -30,7 +30,7 @@ fn files() -> &'static Vec<Vec<u8>> {
             );
         }
         for folder in ["public/google+perf_data_converter", "public/mstange+linux-perf-data"] {
-            let Some(folder) = corpus(folder) else { continue };
+            let folder = holdup_testkit::corpus().join(folder);
             let names = |n: &str| n.starts_with("perf.data") || n.ends_with(".data");
             files.extend(
                 files_below(&folder, &names)
@@ -66,7 +66,10 @@ proptest! {
     }
 
     #[test]
-    fn flipped_anywhere(which in any::<prop::sample::Index>(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20)) {
+    fn flipped_anywhere(
+        which in any::<prop::sample::Index>(),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+    ) {
         let mut file = which.get(files()).clone();
         for (at, mask) in flips {
             let at = at.index(file.len());
@@ -77,7 +80,10 @@ proptest! {
 
     /// The header and the first records are where a flip hurts most.
     #[test]
-    fn flipped_in_front(which in any::<prop::sample::Index>(), flips in prop::collection::vec((0usize..400, any::<u8>()), 1..6)) {
+    fn flipped_in_front(
+        which in any::<prop::sample::Index>(),
+        flips in prop::collection::vec((0usize..400, any::<u8>()), 1..6),
+    ) {
         let mut file = which.get(files()).clone();
         for (at, mask) in flips {
             if let Some(b) = file.get_mut(at) {
@@ -88,7 +94,11 @@ proptest! {
     }
 
     #[test]
-    fn noise_behind_a_header(which in any::<prop::sample::Index>(), at in 16usize..400, noise in prop::collection::vec(any::<u8>(), 0..4000)) {
+    fn noise_behind_a_header(
+        which in any::<prop::sample::Index>(),
+        at in 16usize..400,
+        noise in prop::collection::vec(any::<u8>(), 0..4000),
+    ) {
         let mut file = which.get(files()).clone();
         file.truncate(at);
         file.extend(noise);

@@ -1,11 +1,11 @@
 //! `perf script` as the judge: same file, same sequence of (time, cpu, tid, event).
 //!
-//! Skips loudly without perf or without the corpus. Of files that perf cannot read, the count of
-//! events is shown.
+//! Of files that perf cannot read, the count of events is shown.
 
 mod common;
 
-use common::{corpus, files_below, merged};
+use common::{files_below, merged};
+use holdup_testkit::{corpus, needs};
 use holdup_trace::{EventId, Reader};
 use std::path::Path;
 use std::process::Command;
@@ -53,7 +53,7 @@ fn row(line: &str) -> Option<Row> {
     ))
 }
 
-fn holdup(file: &Path, cpu: bool) -> Vec<Row> {
+fn decoded(file: &Path, cpu: bool) -> Vec<Row> {
     let file = holdup_perfdata::open(file).unwrap();
     let name = |id: EventId| file.info().events[id.0 as usize].name.clone();
     let events = merged(&file);
@@ -71,7 +71,7 @@ fn check(file: &Path) -> bool {
         eprintln!("perf prints nothing for {name}; holdup: {events:?} events");
         return true;
     };
-    let ours = holdup(file, cpu);
+    let ours = decoded(file, cpu);
     let differ = theirs.iter().zip(&ours).position(|(a, b)| a != b);
     match differ {
         None if theirs.len() == ours.len() => {
@@ -92,17 +92,10 @@ fn check(file: &Path) -> bool {
     }
 }
 
-fn have_perf() -> bool {
-    let have = Command::new("perf").arg("version").output().is_ok_and(|o| o.status.success());
-    if !have {
-        eprintln!("SKIPPED: perf is not installed");
-    }
-    have
-}
-
+#[needs(perf, corpus)]
 #[test]
 fn foreign_files() {
-    let Some(folder) = corpus("public").filter(|_| have_perf()) else { return };
+    let folder = corpus().join("public");
     let mut files =
         files_below(&folder.join("google+perf_data_converter"), &|n| n.starts_with("perf.data"));
     files.extend(files_below(&folder.join("mstange+linux-perf-data"), &|n| n.ends_with(".data")));
@@ -111,9 +104,10 @@ fn foreign_files() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
+#[needs(perf, corpus)]
 #[test]
 fn recordings() {
-    let Some(folder) = corpus("vm").filter(|_| have_perf()) else { return };
+    let folder = corpus().join("vm");
     let temp = tempfile::tempdir().unwrap();
     let mut wrong = Vec::new();
     for packed in files_below(&folder, &|n| {

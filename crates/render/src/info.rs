@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What `holdup info` tells.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Info {
     /// Host name.
     pub hostname: Option<String>,
@@ -49,6 +50,7 @@ pub struct Info {
 
 /// A NUMA node.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NumaNode"))]
 pub struct Node {
     /// Its number.
     pub node: u32,
@@ -58,6 +60,7 @@ pub struct Node {
 
 /// Something a trace can prove or not.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capability {
     /// Stable name.
     pub name: &'static str,
@@ -71,6 +74,7 @@ pub struct Capability {
 
 /// A labelled fact.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fact {
     /// What.
     pub label: String,

@@ -1,10 +1,15 @@
 //! JSON: the envelope of schema `holdup/1`, pretty-printed, keys in a fixed order.
+//!
+//! The types here are the shape of the output: their `Serialize` writes it and, with the feature
+//! `schema`, `json_schema` derives `docs/schema/holdup-1.json` from them.
 
-use crate::report::{Body, Report, SCHEMA, Section};
-use holdup_diagnose::Diagnosis;
+use crate::report::{Body, PathHead, Report, SCHEMA, Section, TraceHead};
+use holdup_attribution::{Graph, Ledger};
+use holdup_diagnose::guide::{Question, Walk};
+use holdup_diagnose::{Class, Diagnosis};
+use holdup_trace::QualityEntry;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Write `report` as JSON, with a final newline.
@@ -13,52 +18,129 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let mut map = s.serialize_map(None)?;
-        map.serialize_entry("schema", SCHEMA)?;
-        map.serialize_entry("command", self.command)?;
-        if self.trace.is_dump() {
-            map.serialize_entry(
-                "trace",
-                &BTreeMap::from([("path", &self.trace.path), ("format", &self.trace.format)]),
-            )?;
-        } else {
-            map.serialize_entry("trace", &self.trace)?;
+/// What every verb prints around its answer.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Envelope<'a, B> {
+    /// Version of this format.
+    schema: &'static str,
+    /// The verb.
+    command: &'static str,
+    /// What was read.
+    trace: Head<'a>,
+    /// What went wrong while reading, worst first.
+    quality: &'a [QualityEntry],
+    #[serde(flatten)]
+    body: B,
+}
+
+/// What was read: a trace, or a dump of counters, which has no times, CPUs and events.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum Head<'a> {
+    Trace(&'a TraceHead),
+    Dump {
+        /// The file, `-` for standard input.
+        path: &'a str,
+        /// Its format.
+        format: &'a str,
+    },
+}
+
+/// A table.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(inline))]
+pub(crate) struct Rows<R> {
+    rows: R,
+}
+
+/// The path of a thread.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct PathRows<'a, R> {
+    /// Whose path it is.
+    path: &'a PathHead,
+    rows: R,
+}
+
+/// One value under a name of its own.
+macro_rules! single {
+    ($($name:ident { $key:ident: $type:ty })+) => {
+        $(#[derive(Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub(crate) struct $name<'a> {
+            $key: &'a $type,
+        })+
+    };
+}
+
+single! {
+    OnlyLedger { ledger: Ledger }
+    OnlyGraph { graph: Graph }
+    OnlyInfo { info: crate::Info }
+}
+
+/// Every table of a summary by its name.
+#[derive(Serialize)]
+struct Summary<'a> {
+    summary: Sections<'a>,
+}
+
+/// The verdict with the way to it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Guide<'a> {
+    /// Every question; the first is where the walk begins.
+    questions: &'a [Question],
+    /// Ids of the questions on the recommended way.
+    way: Vec<&'static str>,
+    /// The class at its end.
+    ends_at: Class,
+    #[serde(flatten)]
+    diagnosis: &'a Diagnosis,
+}
+
+impl<'a> Guide<'a> {
+    fn of(walk: &'a Walk) -> Guide<'a> {
+        let (way, ends_at) = walk.recommended();
+        Guide {
+            questions: &walk.questions,
+            way: way.iter().map(|q| q.id).collect(),
+            ends_at,
+            diagnosis: &walk.diagnosis,
         }
-        map.serialize_entry("quality", &self.quality)?;
-        match &self.body {
-            Body::Table(table) => map.serialize_entry("rows", &table.json_rows())?,
-            Body::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
-            Body::Diagnosis(d) => diagnosis(d, &mut map)?,
-            Body::Guide(walk) => {
-                map.serialize_entry("questions", &walk.questions)?;
-                let (way, class) = walk.recommended();
-                map.serialize_entry("way", &way.iter().map(|q| q.id).collect::<Vec<_>>())?;
-                map.serialize_entry("ends_at", &class)?;
-                diagnosis(&walk.diagnosis, &mut map)?;
-            }
-            Body::Path(path) => {
-                map.serialize_entry("path", &path.head)?;
-                map.serialize_entry("rows", &path.table.json_rows())?;
-            }
-            Body::Graph(graph) => map.serialize_entry("graph", &graph.graph)?,
-            Body::Info(info) => map.serialize_entry("info", info)?,
-            Body::Summary(sections) => map.serialize_entry("summary", &Sections(sections))?,
-        }
-        map.end()
     }
 }
 
-fn diagnosis<M: SerializeMap>(d: &Diagnosis, map: &mut M) -> Result<(), M::Error> {
-    map.serialize_entry("verdict", &d.verdict)?;
-    map.serialize_entry("ledger", &d.ledger)?;
-    map.serialize_entry("findings", &d.findings)?;
-    map.serialize_entry("next", &d.next)?;
-    map.serialize_entry("thresholds", &d.thresholds)?;
-    match &d.source {
-        Some(source) => map.serialize_entry("source", source),
-        None => Ok(()),
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match &self.body {
+            Body::Table(table) => self.around(Rows { rows: table.json_rows() }, s),
+            Body::Ledger(ledger) => self.around(OnlyLedger { ledger }, s),
+            Body::Diagnosis(diagnosis) => self.around(diagnosis, s),
+            Body::Guide(walk) => self.around(Guide::of(walk), s),
+            Body::Path(path) => {
+                self.around(PathRows { path: &path.head, rows: path.table.json_rows() }, s)
+            }
+            Body::Graph(graph) => self.around(OnlyGraph { graph: &graph.graph }, s),
+            Body::Info(info) => self.around(OnlyInfo { info }, s),
+            Body::Summary(sections) => self.around(Summary { summary: Sections(sections) }, s),
+        }
+    }
+}
+
+impl Report {
+    fn around<B: Serialize, S: Serializer>(&self, body: B, s: S) -> Result<S::Ok, S::Error> {
+        let trace = &self.trace;
+        let trace = if trace.is_dump() {
+            Head::Dump { path: &trace.path, format: &trace.format }
+        } else {
+            Head::Trace(trace)
+        };
+        let quality = &self.quality;
+        Envelope { schema: SCHEMA, command: self.command, trace, quality, body }.serialize(s)
     }
 }
 
@@ -66,10 +148,6 @@ struct Sections<'a>(&'a [Section]);
 
 impl Serialize for Sections<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Rows<T> {
-            rows: T,
-        }
         let mut map = s.serialize_map(None)?;
         for section in self.0 {
             match section {

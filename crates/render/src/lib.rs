@@ -7,6 +7,8 @@
 pub mod csv;
 mod info;
 pub mod json;
+#[cfg(feature = "schema")]
+pub mod json_schema;
 pub mod markdown;
 mod report;
 pub mod schema;

@@ -17,6 +17,7 @@ pub const FIGURES: &str = "figures";
 
 /// The trace as the envelope shows it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TraceHead {
     /// The file, `-` for standard input.
     pub path: String,
@@ -127,6 +128,7 @@ pub struct PathBody {
 
 /// Whose path it is.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathHead {
     /// Thread.
     pub tid: u32,

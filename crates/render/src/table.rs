@@ -1,5 +1,6 @@
 //! A table as plain values: what every renderer works on.
 
+use crate::schema::layout::Layout;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
@@ -172,6 +173,8 @@ pub struct Table {
     pub view: &'static str,
     /// Remarks to show below it in text.
     pub notes: Vec<String>,
+    /// The blocks that show it in text.
+    pub(crate) text: &'static [Layout],
 }
 
 /// A sort key no column has.
@@ -261,8 +264,9 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The cell, `None` if there is no such column.
+    /// The cell, `None` if this table has no such column.
     pub fn get(&self, key: &str) -> Option<&'a Cell> {
+        debug_assert!(crate::schema::is_key(key), "no table has a column {key}");
         self.table.column(key).and_then(|i| self.row.get(i))
     }
 

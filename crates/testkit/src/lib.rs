@@ -1,4 +1,6 @@
-//! Traces built by hand, for tests: development only.
+//! What tests share: traces built by hand, and what lies outside the repository.
+//!
+//! Development only.
 //!
 //! ```
 //! use holdup_testkit::TraceBuilder;
@@ -12,4 +14,13 @@
 
 mod builder;
 
+use std::path::Path;
+
 pub use builder::{MemTrace, TraceBuilder};
+pub use holdup_needs::needs;
+
+/// Recordings too many to be kept in the repository, looked for beside it. A test that uses them
+/// says `#[needs(corpus)]` and is ignored where they are missing.
+pub fn corpus() -> &'static Path {
+    Path::new(holdup_needs::corpus!())
+}

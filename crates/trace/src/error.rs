@@ -24,7 +24,8 @@ pub enum ErrorKind {
     #[error("{0}")]
     Io(#[from] std::io::Error),
     /// The bytes are not what the format demands there.
-    #[error("byte {offset:#x}{}: expected {expected}, found {found}", record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
+    #[error("byte {offset:#x}{}: expected {expected}, found \
+        {found}", record.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
     Malformed {
         /// Byte offset in the file.
         offset: u64,

@@ -1,6 +1,6 @@
 //! What a file is and what it can prove.
 
-use crate::{Cpu, NameId, Names, Nanos, Pid, Tid};
+use crate::{Capabilities, Cpu, NameId, Names, Nanos, Pid, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -122,84 +122,6 @@ pub struct Clock {
 impl Default for Clock {
     fn default() -> Clock {
         Clock { name: String::new(), resolution_ns: 1 }
-    }
-}
-
-macro_rules! capabilities {
-    ($($(#[doc = $doc:literal])+ $field:ident: $events:literal,)+) => {
-        /// What a file can prove, judged once from the events it was recorded with.
-        ///
-        /// An event that was enabled and never happened proves that it never happened; text
-        /// dumps cannot tell the two apart and set a flag only for events that occur.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct Capabilities { $($(#[doc = $doc])+ pub $field: bool),+ }
-
-        impl Capabilities {
-            /// (name, present, events to record for it) of every capability, in a fixed order.
-            pub fn list(&self) -> Vec<(&'static str, bool, &'static str)> {
-                vec![$((stringify!($field), self.$field, $events)),+]
-            }
-        }
-    };
-}
-
-capabilities! {
-    /// Who ran where and when.
-    switches: "sched:sched_switch",
-    /// When a sleeping thread became runnable.
-    wakeups: "sched:sched_wakeup,sched:sched_wakeup_new",
-    /// Who woke it.
-    wakers: "sched:sched_waking",
-    /// Moves between CPUs.
-    migrations: "sched:sched_migrate_task",
-    /// Threads made, replaced and ended.
-    lifecycle: "sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit",
-    /// Run time as the scheduler charges it.
-    stat_runtime: "sched:sched_stat_runtime",
-    /// System calls, all of them.
-    syscalls: "raw_syscalls:sys_enter,raw_syscalls:sys_exit",
-    /// Interrupt handlers.
-    irqs: "irq:irq_handler_entry,irq:irq_handler_exit",
-    /// Softirqs.
-    softirqs: "irq:softirq_entry,irq:softirq_exit",
-    /// Work items of kernel workers.
-    workqueues: "workqueue:workqueue_execute_start,workqueue:workqueue_execute_end",
-    /// Page faults.
-    page_faults: "exceptions:page_fault_user,exceptions:page_fault_kernel",
-    /// Waits for kernel locks.
-    contention: "lock:contention_begin,lock:contention_end",
-    /// Acquisitions and hold times of kernel locks (lockdep kernels only).
-    lockdep: "lock:lock_acquire,lock:lock_acquired,lock:lock_contended,lock:lock_release",
-    /// Call chains.
-    stacks: "-g",
-    /// Hardware counters.
-    counters: "cycles,instructions",
-}
-
-impl Capabilities {
-    /// Set the flag that an event named `name` (without its system) in `system` proves.
-    pub fn note_event(&mut self, system: &str, name: &str) {
-        match (system, name) {
-            (_, "sched_switch") => self.switches = true,
-            (_, "sched_wakeup") => self.wakeups = true,
-            (_, "sched_waking") => self.wakers = true,
-            (_, "sched_migrate_task") => self.migrations = true,
-            (_, "sched_process_fork" | "sched_process_exit" | "sched_process_exec") => {
-                self.lifecycle = true
-            }
-            (_, "sched_stat_runtime") => self.stat_runtime = true,
-            ("raw_syscalls" | "", "sys_enter" | "sys_exit") => self.syscalls = true,
-            ("syscalls", n) if n.starts_with("sys_enter_") || n.starts_with("sys_exit_") => {
-                self.syscalls = true
-            }
-            (_, "irq_handler_entry") => self.irqs = true,
-            (_, "softirq_entry") => self.softirqs = true,
-            (_, "workqueue_execute_start") => self.workqueues = true,
-            (_, "page_fault_user" | "page_fault_kernel") => self.page_faults = true,
-            (_, "contention_begin") => self.contention = true,
-            (_, "lock_acquire") => self.lockdep = true,
-            _ => {}
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! order: by time, and by position in the file where times are equal.
 //!
 //! ```text
-//!  Reader ── runs ──► RunDecoder::fill ──► Batch ──► merge::drive ──► Sink::events(&[Event], &Batch)
+//!  Reader ─ runs ─► RunDecoder::fill ─► Batch ─► merge::drive ─► Sink::events(&[Event], &Batch)
 //! ```
 //!
 //! Nothing in this crate knows a file format, and nothing in it prints.
@@ -16,6 +16,7 @@ mod batch;
 mod error;
 mod event;
 mod info;
+mod kind;
 pub mod merge;
 mod names;
 mod quality;
@@ -25,7 +26,8 @@ mod state;
 pub use batch::{ArgsRef, Batch, StackRef};
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
-pub use info::{Capabilities, Clock, EventDesc, SymbolTable, Task, TraceInfo};
+pub use info::{Clock, EventDesc, SymbolTable, Task, TraceInfo};
+pub use kind::{Capabilities, EventKind, softirq_name};
 pub use names::{LocalNames, NameId, Names};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Reader, Run, RunDecoder};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 /// How much a [`QualityCode`] harms the answer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Repaired or harmless; worth knowing.
@@ -16,7 +17,10 @@ pub enum Severity {
 }
 
 macro_rules! codes {
-    ($($(#[doc = $doc:literal])+ $name:ident = ($code:literal, $severity:ident, $message:literal),)+) => {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident = ($code:literal, $severity:ident, $message:literal),
+    )+) => {
         /// A named anomaly. The code is stable and appears in JSON as `quality[].code`.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum QualityCode { $($(#[doc = $doc])+ $name),+ }
@@ -45,66 +49,163 @@ macro_rules! codes {
 
 codes! {
     /// PERF_RECORD_LOST, ring-buffer overruns: counts events.
-    LostEvents = ("lost-events", Error, "events the recorder itself lost; every figure is a lower bound"),
+    LostEvents = (
+        "lost-events", Error,
+        "events the recorder itself lost; every figure is a lower bound"
+    ),
     /// PERF_RECORD_LOST_SAMPLES: since 6.1 perf adds the kernel's count of lost samples at the end
     /// of a recording, which counts the same losses as the LOST records in it.
-    LostSamples = ("lost-samples", Error, "samples lost by the kernel's own count; what lost-events says is part of it, not added to it"),
+    LostSamples = (
+        "lost-samples", Error,
+        "samples lost by the kernel's own count; what lost-events says is part of it, not added \
+         to it"
+    ),
     /// Chunks (not events) perf reported lost, when the number of events is unknown.
-    LostChunks = ("lost-chunks", Error, "places where the recorder lost an unknown number of events"),
+    LostChunks = (
+        "lost-chunks", Error,
+        "places where the recorder lost an unknown number of events"
+    ),
     /// PERF_RECORD_THROTTLE.
-    Throttled = ("throttled", Warning, "times the kernel throttled an event; its counts are too low"),
+    Throttled = (
+        "throttled", Warning,
+        "times the kernel throttled an event; its counts are too low"
+    ),
     /// The file ends in the middle of something.
-    Truncated = ("truncated", Error, "the file ends before its header says; what precedes the end was read"),
+    Truncated = (
+        "truncated", Error,
+        "the file ends before its header says; what precedes the end was read"
+    ),
     /// Bytes skipped because they made no sense.
-    SkippedBytes = ("skipped-bytes", Error, "bytes skipped because no record could be read from them"),
+    SkippedBytes = (
+        "skipped-bytes", Error,
+        "bytes skipped because no record could be read from them"
+    ),
     /// Records that are too short for what they must hold, or carry an unknown id.
-    BadRecords = ("bad-records", Warning, "records that did not hold what their header promises; skipped"),
+    BadRecords = (
+        "bad-records", Warning,
+        "records that did not hold what their header promises; skipped"
+    ),
     /// Record types the reader has never heard of.
-    UnknownRecords = ("unknown-records", Info, "records of a type not known; skipped by their length"),
+    UnknownRecords = (
+        "unknown-records", Info,
+        "records of a type not known; skipped by their length"
+    ),
     /// Events recorded without time stamp of their own.
-    Untimed = ("untimed-events", Warning, "events without time stamp; placed beside their predecessor in the file"),
+    Untimed = (
+        "untimed-events", Warning,
+        "events without time stamp; placed beside their predecessor in the file"
+    ),
     /// Events the format did not keep in the order it promises; re-sorted.
     Reordered = ("reordered", Info, "events stored out of the order the format promises; sorted"),
     /// Time went backwards in a way that could not be repaired.
-    TimeBackwards = ("time-backwards", Warning, "events earlier than their predecessor; taken as simultaneous with it"),
+    TimeBackwards = (
+        "time-backwards", Warning,
+        "events earlier than their predecessor; taken as simultaneous with it"
+    ),
     /// Events whose format description is missing.
-    MissingFormat = ("missing-format", Warning, "events whose format description is missing from the file; counted, not understood"),
+    MissingFormat = (
+        "missing-format", Warning,
+        "events whose format description is missing from the file; counted, not understood"
+    ),
     /// A known event lacks a field holdup needs.
-    MissingField = ("missing-field", Warning, "events that lack a field needed to understand them; counted only"),
+    MissingField = (
+        "missing-field", Warning,
+        "events that lack a field needed to understand them; counted only"
+    ),
     /// The time stamps are coarser than a nanosecond (text dumps).
-    MicrosecondClock = ("microsecond-clock", Info, "time stamps have microsecond resolution; shorter spans read as 0 or 1 us"),
+    MicrosecondClock = (
+        "microsecond-clock", Info,
+        "time stamps have microsecond resolution; shorter spans read as 0 or 1 us"
+    ),
     /// The time stamps are ticks of a counter (`x86-tsc`), and the file has no rate.
-    TickClock = ("tick-clock", Warning, "time stamps are ticks of a counter whose rate the file does not say: times are in ticks, not nanoseconds; shares of time are right"),
+    TickClock = (
+        "tick-clock", Warning,
+        "time stamps are ticks of a counter whose rate the file does not say: times are in ticks, \
+         not nanoseconds; shares of time are right"
+    ),
     /// An event was enabled in more than one buffer of a file.
-    RepeatedEvents = ("repeated-events", Warning, "kinds of events recorded in more than one buffer of the file: what several buffers recorded counts several times"),
+    RepeatedEvents = (
+        "repeated-events", Warning,
+        "kinds of events recorded in more than one buffer of the file: what several buffers \
+         recorded counts several times"
+    ),
     /// Current thread of a CPU changed without a switch event.
-    SwitchGap = ("switch-gap", Info, "times a CPU's current thread changed without a switch event; the time in between is unaccounted"),
+    SwitchGap = (
+        "switch-gap", Info,
+        "times a CPU's current thread changed without a switch event; the time in between is \
+         unaccounted"
+    ),
     /// A switch from the idle task that was not recorded, put where the thread was woken.
-    InferredSwitch = ("inferred-switch", Info, "switches out of idle that were not recorded; placed at the wake-up of the thread that ran next"),
+    InferredSwitch = (
+        "inferred-switch", Info,
+        "switches out of idle that were not recorded; placed at the wake-up of the thread that \
+         ran next"
+    ),
     /// A switch from the idle task of a CPU that never records them, put where a thread was woken.
-    PresumedSwitch = ("presumed-switch", Info, "threads woken on an idle CPU whose switches out of idle are never recorded; taken to run there since, unaccounted until they show"),
+    PresumedSwitch = (
+        "presumed-switch", Info,
+        "threads woken on an idle CPU whose switches out of idle are never recorded; taken to run \
+         there since, unaccounted until they show"
+    ),
     /// A thread still counted ready on the queue of a CPU that goes idle.
-    QueuedAtIdle = ("queued-at-idle", Info, "threads that ran or moved unseen: counted ready until their CPU went idle, which it does only when nobody is; that time is in no sum"),
+    QueuedAtIdle = (
+        "queued-at-idle", Info,
+        "threads that ran or moved unseen: counted ready until their CPU went idle, which it does \
+         only when nobody is; that time is in no sum"
+    ),
     /// A thread seen on a second CPU without having left the first.
-    TwoCpus = ("two-cpus", Info, "threads seen on a CPU while still counted on another; the time since the last event there is unaccounted"),
+    TwoCpus = (
+        "two-cpus", Info,
+        "threads seen on a CPU while still counted on another; the time since the last event \
+         there is unaccounted"
+    ),
     /// A thread woken while counted ready after a wake-up.
-    WokenTwice = ("woken-twice", Info, "threads woken again while still counted ready: they ran and slept unseen in between; that time is in no sum"),
+    WokenTwice = (
+        "woken-twice", Info,
+        "threads woken again while still counted ready: they ran and slept unseen in between; \
+         that time is in no sum"
+    ),
     /// sys_exit without sys_enter, inside the trace.
-    OrphanSysExit = ("orphan-sys-exit", Info, "system calls that returned without having been seen to start"),
+    OrphanSysExit = (
+        "orphan-sys-exit", Info,
+        "system calls that returned without having been seen to start"
+    ),
     /// sys_enter while another call was open.
-    OrphanSysEnter = ("orphan-sys-enter", Info, "system calls that were never seen to return although the thread went on"),
+    OrphanSysEnter = (
+        "orphan-sys-enter", Info,
+        "system calls that were never seen to return although the thread went on"
+    ),
     /// Entry/exit pairs of interrupts that do not match.
-    UnmatchedIrq = ("unmatched-irq", Info, "interrupt, softirq or work events without their counterpart"),
+    UnmatchedIrq = (
+        "unmatched-irq", Info,
+        "interrupt, softirq or work events without their counterpart"
+    ),
     /// A CPU without a single event.
-    SilentCpu = ("silent-cpu", Info, "CPUs without a single event: idle if interrupts were recorded, unaccounted otherwise"),
+    SilentCpu = (
+        "silent-cpu", Info,
+        "CPUs without a single event: idle if interrupts were recorded, unaccounted otherwise"
+    ),
     /// Recorded for some tasks, not for the whole system.
-    NotSystemWide = ("not-system-wide", Warning, "recorded for some tasks only: CPU time of the others is unaccounted"),
+    NotSystemWide = (
+        "not-system-wide", Warning,
+        "recorded for some tasks only: CPU time of the others is unaccounted"
+    ),
     /// Thread switched in without wake-up although wake-ups are recorded.
-    MissingWakeup = ("missing-wakeup", Info, "threads that ran again without a wake-up event; the wait before is counted as blocked"),
+    MissingWakeup = (
+        "missing-wakeup", Info,
+        "threads that ran again without a wake-up event; the wait before is counted as blocked"
+    ),
     /// `contention_begin` without `contention_end`, although the thread went on.
-    UnmatchedContention = ("unmatched-contention", Info, "waits for kernel locks that were never seen to end although the thread went on"),
+    UnmatchedContention = (
+        "unmatched-contention", Info,
+        "waits for kernel locks that were never seen to end although the thread went on"
+    ),
     /// More kernel locks, callers and threads than are kept apart.
-    LocksFolded = ("locks-folded", Warning, "waits for or acquisitions of kernel locks counted in the row 'other': too many different locks, callers and threads"),
+    LocksFolded = (
+        "locks-folded", Warning,
+        "waits for or acquisitions of kernel locks counted in the row 'other': too many different \
+         locks, callers and threads"
+    ),
     /// Payload the reader skipped on purpose (AUX data).
     SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace), skipped"),
 }
@@ -115,6 +216,7 @@ pub struct Quality(BTreeMap<QualityCode, u64>);
 
 /// One row of the `quality` list in reports.
 #[derive(Clone, Debug, Serialize, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QualityEntry {
     /// Stable name.
     pub code: &'static str,

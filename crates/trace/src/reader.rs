@@ -21,14 +21,16 @@ pub trait Reader: Send + Sync {
     /// What went wrong while opening. Losses met while decoding come with the batches.
     fn quality(&self) -> &Quality;
 
-    /// What is known, and what went wrong, for whoever opened the file to add to: how it was
-    /// recognised, what it was wrapped in.
+    /// What is known, and what went wrong, to be added to: whoever opens a file of any format knows
+    /// what it was wrapped in and how it was recognised, the reader of the one format does not.
     fn amend(&mut self) -> (&mut TraceInfo, &mut Quality);
 
     /// The runs, in file order.
     fn runs(&self) -> &[Run];
 
-    /// Decoding takes longer than everything that comes after it: worth every core.
+    /// Whether decoding takes longer than everything that comes after it, as with text. A hint for
+    /// [`crate::merge::drive`], which then gives it every core; readers of binary formats need not
+    /// say.
     fn is_slow_to_decode(&self) -> bool {
         false
     }

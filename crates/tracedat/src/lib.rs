@@ -1,4 +1,25 @@
-//! trace-cmd's trace.dat, versions 6 and 7, and folders of raw ring-buffer dumps.
+//! Reads trace-cmd's trace.dat, versions 6 and 7, and folders of raw ring-buffer dumps.
+//!
+//! ```
+//! use holdup_trace::{Reader, What, merge};
+//! use std::path::Path;
+//!
+//! # // The recordings of the repository are packed; a trace.dat is opened with `open(path)`.
+//! # let packed = "../../fixtures/tracedat-small/imb_single_c2.trace.dat.zst";
+//! # let input = zstd::stream::read::Decoder::new(std::fs::File::open(packed)?)?;
+//! let trace = holdup_tracedat::open_stream(Path::new("-"), input)?;
+//! assert_eq!(trace.info().format, "trace.dat v7");
+//!
+//! for event in merge::events(&trace).take(100) {
+//!     let event = event?;
+//!     if let What::Wakeup { tid, .. } = event.what {
+//!         println!("{} ns: thread {} wakes thread {tid}", event.ts, event.tid);
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # How it works
 //!
 //! ```text
 //!  file ─ meta (v6 | v7) ─ formats ─► plans

@@ -388,7 +388,8 @@ mod tests {
     fn stats_count_every_kind_of_loss() {
         assert_eq!(
             overruns(
-                "CPU: 0\nentries: 60\noverrun: 5967\ncommit overrun: 1\nbytes: 2\ndropped events: 30\nread events: 7\n"
+                "CPU: 0\nentries: 60\noverrun: 5967\ncommit overrun: 1\nbytes: 2\n\
+                    dropped events: 30\nread events: 7\n"
             ),
             5998
         );

@@ -129,7 +129,9 @@ fn trace_data_cut_anywhere_is_read_as_far_as_it_goes() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 120, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn truncation_never_panics(which in 0..4usize, at in 0.0..1.0f64) {
@@ -138,7 +140,11 @@ proptest! {
     }
 
     #[test]
-    fn byte_flips_never_panic(which in 0..4usize, flips in prop::collection::vec((0.0..1.0f64, any::<u8>()), 1..40), front in any::<bool>()) {
+    fn byte_flips_never_panic(
+        which in 0..4usize,
+        flips in prop::collection::vec((0.0..1.0f64, any::<u8>()), 1..40),
+        front in any::<bool>(),
+    ) {
         let mut file = FILES[which].clone();
         // Half of the cases aim at the metadata and the tables, which are a small part of a file.
         let span = if front { file.len().min(20_000) } else { file.len() };

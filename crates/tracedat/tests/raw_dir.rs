@@ -2,13 +2,20 @@
 
 mod support;
 
+use holdup_testkit::{corpus, needs};
 use holdup_trace::{QualityCode, Reader};
 use holdup_tracedat::open_raw_dir;
 use std::fs;
 use std::path::Path;
 use support::writer::{BufferSpec, FileSpec};
 
-const WAKEUP: &str = "name: sched_wakeup\nID: 70\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+const WAKEUP: &str = "name: sched_wakeup\nID: 70\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+    \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+    \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+    \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+    \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 
 fn put(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
     let path = dir.join(name);
@@ -64,16 +71,10 @@ fn folders_without_dumps_say_what_is_missing() {
 }
 
 /// The dumps others published: the same pages inside a trace.dat must print the same in trace-cmd.
+#[needs(trace_cmd, corpus)]
 #[test]
 fn published_dumps_read_as_trace_cmd_reads_them() {
-    let Some(corpus) = support::corpus() else {
-        eprintln!("SKIPPED: no corpus at ../shared/corpus");
-        return;
-    };
-    if !support::have_trace_cmd() {
-        eprintln!("SKIPPED: no trace-cmd in PATH");
-        return;
-    }
+    let corpus = corpus();
     let mut seen = 0;
     for tar in support::files(
         &corpus.join("public/google+schedviz/server"),

@@ -4,6 +4,7 @@
 
 mod support;
 
+use holdup_testkit::{corpus, needs};
 use std::path::Path;
 
 /// A trace.dat on disk, decompressed if it has to be.
@@ -17,22 +18,16 @@ fn unpacked(path: &Path, dir: &Path) -> std::path::PathBuf {
     out
 }
 
+#[needs(trace_cmd, corpus)]
 #[test]
 fn every_trace_of_the_corpus_reads_as_trace_cmd_reads_it() {
-    let Some(corpus) = support::corpus() else {
-        eprintln!("SKIPPED: no corpus at ../shared/corpus");
-        return;
-    };
-    if !support::have_trace_cmd() {
-        eprintln!("SKIPPED: no trace-cmd in PATH");
-        return;
-    }
-    let files = support::files(&corpus, &["trace.dat.zst", "trace.dat"]);
+    let corpus = corpus();
+    let files = support::files(corpus, &["trace.dat.zst", "trace.dat"]);
     assert!(files.len() >= 70, "the corpus has {} trace.dat", files.len());
     let dir = tempfile::tempdir().unwrap();
     let mut failed = Vec::new();
     for path in &files {
-        let name = path.strip_prefix(&corpus).unwrap().display();
+        let name = path.strip_prefix(corpus).unwrap().display();
         let file = unpacked(path, dir.path());
         let result = match holdup_tracedat::open(&file) {
             Ok(dat) => support::compare(&dat, &file),

@@ -167,7 +167,14 @@ fn parse_field(line: &str) -> Option<Field> {
 mod tests {
     use super::*;
 
-    const SWITCH: &str = "name: sched_switch\nID: 372\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n\tfield:void * fn;\toffset:48;\tsize:8;\tsigned:0;\n\tfield:char *ptr;\toffset:56;\tsize:8;\tsigned:0;\n\nprint fmt: \"a\",\n REC->b\n";
+    const SWITCH: &str = "name: sched_switch\nID: 372\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+        \tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n\
+        \tfield:void * fn;\toffset:48;\tsize:8;\tsigned:0;\n\
+        \tfield:char *ptr;\toffset:56;\tsize:8;\tsigned:0;\n\nprint fmt: \"a\",\n REC->b\n";
 
     #[test]
     fn every_shape_of_field() {

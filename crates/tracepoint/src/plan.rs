@@ -7,7 +7,7 @@
 
 use crate::{Endian, Field, Format};
 use holdup_trace::{
-    ArgsRef, Batch, Cpu, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What,
+    ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What,
 };
 
 /// Properties of the recorded machine that change how a payload is read.
@@ -370,8 +370,8 @@ impl Plan {
     /// Compile a format. Never fails: what cannot be interpreted becomes [`Plan::Other`] or
     /// [`Plan::Incomplete`].
     pub fn compile(format: &Format, abi: Abi) -> Plan {
+        let Some(event) = EventKind::of(&format.system, &format.name) else { return Plan::Other };
         let mut f = Fields { format, min: 0, missing: None };
-        let name = format.name.as_str();
         let wake = |f: &mut Fields, kind| Plan::Wake {
             kind,
             comm: f.str(&["comm"]),
@@ -395,8 +395,8 @@ impl Plan {
             flags: if flags { f.optional_int(&["flags"]) } else { None },
             min: f.min(),
         };
-        let plan = match (format.system.as_str(), name) {
-            ("sched", "sched_switch") => Plan::Switch {
+        let plan = match event {
+            EventKind::Switch => Plan::Switch {
                 prev_comm: f.str(&["prev_comm"]),
                 prev_pid: f.int(&["prev_pid"]),
                 prev_prio: f.int(&["prev_prio"]),
@@ -406,46 +406,46 @@ impl Plan {
                 next_prio: f.int(&["next_prio"]),
                 min: f.min(),
             },
-            ("sched", "sched_waking") => wake(&mut f, WakeKind::Waking),
-            ("sched", "sched_wakeup") => wake(&mut f, WakeKind::Wakeup),
-            ("sched", "sched_wakeup_new") => wake(&mut f, WakeKind::WakeupNew),
-            ("sched", "sched_migrate_task") => Plan::Migrate {
+            EventKind::Waking => wake(&mut f, WakeKind::Waking),
+            EventKind::Wakeup => wake(&mut f, WakeKind::Wakeup),
+            EventKind::WakeupNew => wake(&mut f, WakeKind::WakeupNew),
+            EventKind::Migrate => Plan::Migrate {
                 pid: f.int(&["pid"]),
                 orig_cpu: f.int(&["orig_cpu"]),
                 dest_cpu: f.int(&["dest_cpu"]),
                 min: f.min(),
             },
-            ("sched", "sched_process_fork") => Plan::Fork {
+            EventKind::Fork => Plan::Fork {
                 parent_pid: f.int(&["parent_pid"]),
                 child_pid: f.int(&["child_pid"]),
                 child_comm: f.str(&["child_comm"]),
                 min: f.min(),
             },
-            ("sched", "sched_process_exec") => Plan::Exec {
+            EventKind::Exec => Plan::Exec {
                 pid: f.int(&["pid"]),
                 old_pid: f.int(&["old_pid"]),
                 filename: f.str(&["filename"]),
                 min: f.min(),
             },
-            ("sched", "sched_process_exit") => {
+            EventKind::Exit => {
                 Plan::Exit { pid: f.int(&["pid"]), comm: f.str(&["comm"]), min: f.min() }
             }
-            ("sched", "sched_stat_runtime") => Plan::StatRuntime {
+            EventKind::StatRuntime => Plan::StatRuntime {
                 pid: f.int(&["pid"]),
                 runtime: f.int(&["runtime"]),
                 min: f.min(),
             },
-            ("sched", "sched_stat_wait") => stat(&mut f, StatKind::Wait),
-            ("sched", "sched_stat_sleep") => stat(&mut f, StatKind::Sleep),
-            ("sched", "sched_stat_iowait") => stat(&mut f, StatKind::IoWait),
-            ("sched", "sched_stat_blocked") => stat(&mut f, StatKind::Blocked),
-            ("sched", "sched_pi_setprio") => Plan::PiSetPrio {
+            EventKind::StatWait => stat(&mut f, StatKind::Wait),
+            EventKind::StatSleep => stat(&mut f, StatKind::Sleep),
+            EventKind::StatIoWait => stat(&mut f, StatKind::IoWait),
+            EventKind::StatBlocked => stat(&mut f, StatKind::Blocked),
+            EventKind::PiSetPrio => Plan::PiSetPrio {
                 pid: f.int(&["pid"]),
                 oldprio: f.int(&["oldprio"]),
                 newprio: f.int(&["newprio"]),
                 min: f.min(),
             },
-            ("raw_syscalls", "sys_enter") => {
+            EventKind::SysEnter => {
                 let id = f.int(&["id"]);
                 let args = f.find(&["args"]).filter(|a| a.size == 6 * abi.long_size as u32);
                 if args.is_none() {
@@ -458,10 +458,10 @@ impl Plan {
                     min: f.min(),
                 }
             }
-            ("raw_syscalls", "sys_exit") => {
+            EventKind::SysExit => {
                 Plan::SysExit { id: f.int(&["id"]), ret: f.int(&["ret"]), min: f.min() }
             }
-            ("syscalls", n) if n.starts_with("sys_enter_") => {
+            EventKind::SysEnterNamed => {
                 // Older kernels call the number `nr`, which may also be an argument's name.
                 let nr = f.int(&["__syscall_nr", "nr"]);
                 let nr_offset = nr.offset as u32;
@@ -476,64 +476,59 @@ impl Plan {
                 }
                 Plan::SysEnterNamed { nr, args, min: f.min() }
             }
-            ("syscalls", n) if n.starts_with("sys_exit_") => Plan::SysExit {
+            EventKind::SysExitNamed => Plan::SysExit {
                 id: f.int(&["__syscall_nr", "nr"]),
                 ret: f.int(&["ret"]),
                 min: f.min(),
             },
-            ("irq", "irq_handler_entry") => {
+            EventKind::IrqEntry => {
                 Plan::IrqEntry { irq: f.int(&["irq"]), name: f.str(&["name"]), min: f.min() }
             }
-            ("irq", "irq_handler_exit") => Plan::IrqExit { irq: f.int(&["irq"]), min: f.min() },
-            ("irq", "softirq_raise") => softirq(&mut f, SoftirqKind::Raise),
-            ("irq", "softirq_entry") => softirq(&mut f, SoftirqKind::Entry),
-            ("irq", "softirq_exit") => softirq(&mut f, SoftirqKind::Exit),
+            EventKind::IrqExit => Plan::IrqExit { irq: f.int(&["irq"]), min: f.min() },
+            EventKind::SoftirqRaise => softirq(&mut f, SoftirqKind::Raise),
+            EventKind::SoftirqEntry => softirq(&mut f, SoftirqKind::Entry),
+            EventKind::SoftirqExit => softirq(&mut f, SoftirqKind::Exit),
             // Not every event of irq_vectors is a pair: vector_alloc and its kin end otherwise.
-            ("irq_vectors", n) if n.ends_with("_entry") => Plan::VectorEntry {
+            EventKind::VectorEntry => Plan::VectorEntry {
                 vector: f.int(&["vector"]),
-                name: n.trim_end_matches("_entry").into(),
+                name: event.detail(&format.name).unwrap_or("").into(),
                 min: f.min(),
             },
-            ("irq_vectors", n) if n.ends_with("_exit") => {
-                Plan::VectorExit { vector: f.int(&["vector"]), min: f.min() }
-            }
-            ("workqueue", "workqueue_queue_work") => Plan::WorkQueue {
+            EventKind::VectorExit => Plan::VectorExit { vector: f.int(&["vector"]), min: f.min() },
+            EventKind::WorkQueue => Plan::WorkQueue {
                 work: f.int(&["work"]),
                 function: f.int(&["function"]),
                 min: f.min(),
             },
-            ("workqueue", "workqueue_execute_start") => Plan::WorkStart {
+            EventKind::WorkStart => Plan::WorkStart {
                 work: f.int(&["work"]),
                 function: f.int(&["function"]),
                 min: f.min(),
             },
-            ("workqueue", "workqueue_execute_end") => {
-                Plan::WorkEnd { work: f.int(&["work"]), min: f.min() }
-            }
-            ("exceptions", "page_fault_user" | "page_fault_kernel") => Plan::PageFault {
-                user: name == "page_fault_user",
+            EventKind::WorkEnd => Plan::WorkEnd { work: f.int(&["work"]), min: f.min() },
+            EventKind::PageFaultUser | EventKind::PageFaultKernel => Plan::PageFault {
+                user: event == EventKind::PageFaultUser,
                 address: f.int(&["address"]),
                 ip: f.int(&["ip"]),
                 min: f.min(),
             },
-            ("lock", "contention_begin") => Plan::ContentionBegin {
+            EventKind::ContentionBegin => Plan::ContentionBegin {
                 lock_addr: f.int(&["lock_addr"]),
                 flags: f.int(&["flags"]),
                 min: f.min(),
             },
-            ("lock", "contention_end") => Plan::ContentionEnd {
+            EventKind::ContentionEnd => Plan::ContentionEnd {
                 lock_addr: f.int(&["lock_addr"]),
                 ret: f.int(&["ret"]),
                 min: f.min(),
             },
-            ("lock", "lock_acquire") => lockdep(&mut f, LockdepKind::Acquire, true),
-            ("lock", "lock_contended") => lockdep(&mut f, LockdepKind::Contended, false),
-            ("lock", "lock_acquired") => lockdep(&mut f, LockdepKind::Acquired, false),
-            ("lock", "lock_release") => lockdep(&mut f, LockdepKind::Release, false),
-            ("power", "cpu_idle") => {
+            EventKind::LockAcquire => lockdep(&mut f, LockdepKind::Acquire, true),
+            EventKind::LockContended => lockdep(&mut f, LockdepKind::Contended, false),
+            EventKind::LockAcquired => lockdep(&mut f, LockdepKind::Acquired, false),
+            EventKind::LockRelease => lockdep(&mut f, LockdepKind::Release, false),
+            EventKind::CpuIdle => {
                 Plan::CpuIdle { state: f.int(&["state"]), cpu_id: f.int(&["cpu_id"]), min: f.min() }
             }
-            _ => Plan::Other,
         };
         match (f.missing, plan) {
             (Some(field), _) => Plan::Incomplete(field),

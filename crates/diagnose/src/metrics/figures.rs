@@ -4,30 +4,44 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A file of figures: one case, or several that share a source.
+/// A TOML or JSON file of what was measured of a system; see docs/metrics.md. Every key is
+/// optional: what was not measured is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 struct File {
-    /// Where the figures come from.
+    /// Where the figures come from: title, table or figure.
     source: Option<String>,
     /// What was measured.
     title: Option<String>,
+    /// Processors.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     cpus: Option<u32>,
+    /// Length of the measurement.
     seconds: Option<f64>,
+    /// sar's first screen, or iostat's, vmstat's.
     sar: Option<Sar>,
+    /// System calls with the most processing time.
     syscalls: Vec<SystemCall>,
+    /// Processes or threads with the most processing time.
     processes: Vec<Process>,
+    /// Rows of lockstat.
     locks: Vec<LockStat>,
+    /// Locks with measured rate, hold and wait times.
     semaphores: Vec<Semaphore>,
+    /// Lock and waiting ratios per command.
     commands: Vec<Command>,
+    /// The same work on several numbers of CPUs.
     runs: Vec<Run>,
+    /// What the processors' counters said about application code, likewise.
     counters: Vec<Counters>,
-    /// More cases.
+    /// Several cases; each needs a name. Source, title and cpus beside them hold for all.
     case: Vec<Figures>,
 }
 
 /// The figures of one case. What was not measured is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Figures {
     /// Its name in a file of several.
@@ -37,6 +51,7 @@ pub struct Figures {
     /// What was measured.
     pub title: Option<String>,
     /// Processors.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub cpus: Option<u32>,
     /// Length of the measurement.
     pub seconds: Option<f64>,
@@ -60,6 +75,7 @@ pub struct Figures {
 
 /// sar's figures; keys as in holdup's own `sar` rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Sar {
     /// Application code, % of capacity.
@@ -100,7 +116,9 @@ pub struct Sar {
 
 /// A row of a system call table (utld, `holdup syscalls`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
 pub struct SystemCall {
     /// Its name.
     pub name: String,
@@ -120,7 +138,9 @@ pub struct SystemCall {
 
 /// A row of a process table (utld, `holdup procs`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
 pub struct Process {
     /// Its name.
     pub name: String,
@@ -144,7 +164,9 @@ pub struct Process {
 
 /// A row of lockstat.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
 pub struct LockStat {
     /// Subsystem.
     pub subsys: Option<String>,
@@ -164,6 +186,7 @@ pub struct LockStat {
 
 /// Whose a measured lock is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
     /// The kernel's own.
@@ -177,7 +200,9 @@ pub enum Owner {
 
 /// A lock with measured rate, hold and wait times, over all CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
 pub struct Semaphore {
     /// Its name.
     pub name: String,
@@ -193,7 +218,9 @@ pub struct Semaphore {
 
 /// Lock and waiting ratio of a command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
 pub struct Command {
     /// Its name.
     pub name: String,
@@ -209,6 +236,7 @@ pub struct Command {
 
 /// Which kernel a run was made with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
     /// Made for one processor.
@@ -220,9 +248,12 @@ pub enum Kernel {
 
 /// The same work on some number of CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["cpus", "seconds"])))]
 pub struct Run {
     /// Processors.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub cpus: u32,
     /// Kernel.
     pub kernel: Kernel,
@@ -236,9 +267,12 @@ pub struct Run {
 
 /// What the processors' counters said about application code on some number of CPUs (`perf stat`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["cpus", "cycles", "instructions"])))]
 pub struct Counters {
     /// Processors in use.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub cpus: u32,
     /// Cycles, in any unit.
     pub cycles: f64,
@@ -411,6 +445,17 @@ impl Figures {
     }
 }
 
+/// Whether the figure `key` is a percentage.
+pub fn is_percent(key: &str) -> bool {
+    key.starts_with("pct") || key.ends_with("_pct")
+}
+
+/// The JSON Schema of a file of figures.
+#[cfg(feature = "schema")]
+pub fn file_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    <File as schemars::JsonSchema>::json_schema(generator)
+}
+
 fn check_numbers(at: &str, value: &serde_json::Value) -> Result<(), FiguresError> {
     match value {
         serde_json::Value::Object(map) => map.iter().try_for_each(|(key, value)| {
@@ -421,8 +466,7 @@ fn check_numbers(at: &str, value: &serde_json::Value) -> Result<(), FiguresError
         serde_json::Value::Number(n) => {
             let x = n.as_f64().unwrap_or(0.0);
             let key = at.rsplit('.').next().unwrap_or(at);
-            let percent = key.starts_with("pct") || key.ends_with("_pct");
-            if x < 0.0 || (percent && x > 100.5) {
+            if x < 0.0 || (is_percent(key) && x > 100.5) {
                 return Err(FiguresError::Value(format!("{at}: {x} is out of range")));
             }
             Ok(())

@@ -82,6 +82,7 @@ pub(super) fn check(view: &View<'_>) -> Finding {
         tid: p.tid,
         pid: p.pid,
         ns: view.ns(of_one / view.cpus),
+        ..Culprit::default()
     }];
     f.advice = vec!["split the server into independent processes or threads, so that more than one CPU can serve".to_owned()];
     f

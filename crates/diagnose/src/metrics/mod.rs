@@ -16,9 +16,11 @@ pub(crate) mod locks;
 mod machine;
 pub(crate) mod serialization;
 
+#[cfg(feature = "schema")]
+pub use figures::file_schema;
 pub use figures::{
     Command, Counters, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar,
-    Semaphore, SystemCall,
+    Semaphore, SystemCall, is_percent,
 };
 
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
@@ -125,7 +127,7 @@ impl<'a> View<'a> {
         leaves.push((Leaf::Unaccounted, (100.0 - known).max(0.0)));
         let leaves: Vec<_> = leaves.iter().map(|&(leaf, pct)| (leaf, self.ns(pct))).collect();
         // Published figures are rounded and may add up to 101 %.
-        Ledger::new(leaves.iter().map(|l| l.1).sum(), leaves)
+        Ledger::new(leaves.iter().map(|l| l.1).sum(), leaves).in_parts_of(self.ns(100.0))
     }
 }
 

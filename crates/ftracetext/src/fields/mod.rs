@@ -13,7 +13,7 @@ use crate::events::Entry;
 use crate::kind::Kind;
 use crate::line::Line;
 use crate::scan::{Keys, blank, hex, int, trim_start};
-use holdup_trace::{Batch, Cpu, LocalNames, NameId, StackRef, Tid, What};
+use holdup_trace::{Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, Tid, What};
 
 /// What the field readers need beside the text.
 pub(crate) struct Context<'a> {
@@ -36,82 +36,7 @@ pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Opti
     let body = line.body;
     match entry.kind {
         Kind::Other => Some(What::Other),
-        Kind::Switch => sched::switch(body, cx),
-        Kind::Waking => sched::wake(body, cx).map(|w| What::Waking {
-            tid: w.tid,
-            comm: w.comm,
-            prio: w.prio,
-            target: w.target,
-        }),
-        Kind::Wakeup => sched::wake(body, cx).map(|w| What::Wakeup {
-            tid: w.tid,
-            comm: w.comm,
-            prio: w.prio,
-            target: w.target,
-        }),
-        Kind::WakeupNew => sched::wake(body, cx).map(|w| What::WakeupNew {
-            tid: w.tid,
-            comm: w.comm,
-            prio: w.prio,
-            target: w.target,
-        }),
-        Kind::Migrate => sched::migrate(body),
-        Kind::Fork => sched::fork(body, cx),
-        Kind::Exec => sched::exec(body, cx),
-        Kind::Exit => sched::exit(body, cx),
-        Kind::StatRuntime => {
-            sched::stat(body, b"runtime=").map(|(tid, runtime)| What::StatRuntime { tid, runtime })
-        }
-        Kind::StatDelay(kind) => {
-            sched::stat(body, b"delay=").map(|(tid, delay)| What::StatDelay { kind, tid, delay })
-        }
-        Kind::PiSetPrio => sched::pi_setprio(body),
-        Kind::SysEnter => syscall::enter(body, cx),
-        Kind::SysExit => syscall::exit(body),
-        Kind::SysEnterNamed => syscall::enter_named(body, entry.nr, cx),
-        Kind::SysExitNamed => syscall::exit_named(body, entry.nr),
-        Kind::IrqEntry => irq::entry(body, cx),
-        Kind::IrqExit => Some(What::IrqExit { irq: u32_of(body, b"irq=")? }),
-        Kind::VectorEntry => {
-            let vector = u32_of(body, b"vector=")?;
-            Some(What::VectorEntry { vector, name: cx.name(vector, entry.detail.as_bytes()) })
-        }
-        Kind::VectorExit => Some(What::VectorExit { vector: u32_of(body, b"vector=")? }),
-        Kind::SoftirqRaise => Some(What::SoftirqRaise { vec: u32_of(body, b"vec=")? }),
-        Kind::SoftirqEntry => Some(What::SoftirqEntry { vec: u32_of(body, b"vec=")? }),
-        Kind::SoftirqExit => Some(What::SoftirqExit { vec: u32_of(body, b"vec=")? }),
-        Kind::WorkQueue => irq::work(body, cx).map(|w| What::WorkQueue {
-            work: w.work,
-            function: w.function,
-            name: w.name,
-        }),
-        Kind::WorkStart => irq::work(body, cx).map(|w| What::WorkStart {
-            work: w.work,
-            function: w.function,
-            name: w.name,
-        }),
-        Kind::WorkEnd => irq::work_address(body).map(|work| What::WorkEnd { work }),
-        Kind::PageFaultUser => irq::page_fault(body, true),
-        Kind::PageFaultKernel => irq::page_fault(body, false),
-        Kind::ContentionBegin => lock::contention_begin(body),
-        Kind::ContentionEnd => lock::contention_end(body),
-        Kind::LockAcquire => lock::lockdep(body, true, cx).map(|l| What::LockAcquire {
-            lock: l.lock,
-            name: l.name,
-            flags: l.flags,
-        }),
-        Kind::LockContended => lock::lockdep(body, false, cx)
-            .map(|l| What::LockContended { lock: l.lock, name: l.name }),
-        Kind::LockAcquired => lock::lockdep(body, false, cx)
-            .map(|l| What::LockAcquired { lock: l.lock, name: l.name }),
-        Kind::LockRelease => {
-            lock::lockdep(body, false, cx).map(|l| What::LockRelease { lock: l.lock, name: l.name })
-        }
-        Kind::CpuIdle => {
-            let mut k = Keys::new(body);
-            let state = k.int(b"state=")? as u32;
-            Some(What::CpuIdle { state, cpu: cpu(k.int(b"cpu_id=")?) })
-        }
+        Kind::Event(event) => fields(event, entry, body, cx),
         // The address on the same line, if there is one, is the caller's to keep.
         Kind::Sample => {
             Some(What::Sample { period: line.period.unwrap_or(1), stack: StackRef::NONE })
@@ -122,6 +47,90 @@ pub(crate) fn what(entry: &Entry, line: &Line<'_>, cx: &mut Context<'_>) -> Opti
         Kind::RecordSwitch => record::switch(body),
         Kind::RecordLost => record::lost(body),
         Kind::RecordOther => None,
+    }
+}
+
+/// Read the fields of an event, from the text after its name.
+#[inline]
+fn fields(event: EventKind, entry: &Entry, body: &[u8], cx: &mut Context<'_>) -> Option<What> {
+    match event {
+        EventKind::Switch => sched::switch(body, cx),
+        EventKind::Waking => sched::wake(body, cx).map(|w| What::Waking {
+            tid: w.tid,
+            comm: w.comm,
+            prio: w.prio,
+            target: w.target,
+        }),
+        EventKind::Wakeup => sched::wake(body, cx).map(|w| What::Wakeup {
+            tid: w.tid,
+            comm: w.comm,
+            prio: w.prio,
+            target: w.target,
+        }),
+        EventKind::WakeupNew => sched::wake(body, cx).map(|w| What::WakeupNew {
+            tid: w.tid,
+            comm: w.comm,
+            prio: w.prio,
+            target: w.target,
+        }),
+        EventKind::Migrate => sched::migrate(body),
+        EventKind::Fork => sched::fork(body, cx),
+        EventKind::Exec => sched::exec(body, cx),
+        EventKind::Exit => sched::exit(body, cx),
+        EventKind::StatRuntime => {
+            sched::stat(body, b"runtime=").map(|(tid, runtime)| What::StatRuntime { tid, runtime })
+        }
+        EventKind::StatWait => sched::delay(body, StatKind::Wait),
+        EventKind::StatSleep => sched::delay(body, StatKind::Sleep),
+        EventKind::StatIoWait => sched::delay(body, StatKind::IoWait),
+        EventKind::StatBlocked => sched::delay(body, StatKind::Blocked),
+        EventKind::PiSetPrio => sched::pi_setprio(body),
+        EventKind::SysEnter => syscall::enter(body, cx),
+        EventKind::SysExit => syscall::exit(body),
+        EventKind::SysEnterNamed => syscall::enter_named(body, entry.nr, cx),
+        EventKind::SysExitNamed => syscall::exit_named(body, entry.nr),
+        EventKind::IrqEntry => irq::entry(body, cx),
+        EventKind::IrqExit => Some(What::IrqExit { irq: u32_of(body, b"irq=")? }),
+        EventKind::VectorEntry => {
+            let vector = u32_of(body, b"vector=")?;
+            Some(What::VectorEntry { vector, name: cx.name(vector, entry.detail.as_bytes()) })
+        }
+        EventKind::VectorExit => Some(What::VectorExit { vector: u32_of(body, b"vector=")? }),
+        EventKind::SoftirqRaise => Some(What::SoftirqRaise { vec: u32_of(body, b"vec=")? }),
+        EventKind::SoftirqEntry => Some(What::SoftirqEntry { vec: u32_of(body, b"vec=")? }),
+        EventKind::SoftirqExit => Some(What::SoftirqExit { vec: u32_of(body, b"vec=")? }),
+        EventKind::WorkQueue => irq::work(body, cx).map(|w| What::WorkQueue {
+            work: w.work,
+            function: w.function,
+            name: w.name,
+        }),
+        EventKind::WorkStart => irq::work(body, cx).map(|w| What::WorkStart {
+            work: w.work,
+            function: w.function,
+            name: w.name,
+        }),
+        EventKind::WorkEnd => irq::work_address(body).map(|work| What::WorkEnd { work }),
+        EventKind::PageFaultUser => irq::page_fault(body, true),
+        EventKind::PageFaultKernel => irq::page_fault(body, false),
+        EventKind::ContentionBegin => lock::contention_begin(body),
+        EventKind::ContentionEnd => lock::contention_end(body),
+        EventKind::LockAcquire => lock::lockdep(body, true, cx).map(|l| What::LockAcquire {
+            lock: l.lock,
+            name: l.name,
+            flags: l.flags,
+        }),
+        EventKind::LockContended => lock::lockdep(body, false, cx)
+            .map(|l| What::LockContended { lock: l.lock, name: l.name }),
+        EventKind::LockAcquired => lock::lockdep(body, false, cx)
+            .map(|l| What::LockAcquired { lock: l.lock, name: l.name }),
+        EventKind::LockRelease => {
+            lock::lockdep(body, false, cx).map(|l| What::LockRelease { lock: l.lock, name: l.name })
+        }
+        EventKind::CpuIdle => {
+            let mut k = Keys::new(body);
+            let state = k.int(b"state=")? as u32;
+            Some(What::CpuIdle { state, cpu: cpu(k.int(b"cpu_id=")?) })
+        }
     }
 }
 

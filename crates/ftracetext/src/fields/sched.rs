@@ -2,7 +2,7 @@
 
 use super::{Context, bracketed, cpu, tid};
 use crate::scan::{Keys, dec, find_word, int, trim, trim_end, word};
-use holdup_trace::{Cpu, NameId, Nanos, TaskState, Tid, What};
+use holdup_trace::{Cpu, NameId, Nanos, StatKind, TaskState, Tid, What};
 
 /// `prev_comm=… prev_pid=… prev_prio=… prev_state=S ==> next_comm=… next_pid=… next_prio=…`; raw
 /// dialects print the state as a number and no arrow.
@@ -174,6 +174,12 @@ pub(super) fn stat(body: &[u8], key: &[u8]) -> Option<(Tid, Nanos)> {
     let mut k = Keys::new(body);
     k.text(b"comm=", b"pid=");
     Some((tid(k.int(b"pid=")?), k.int(key)?))
+}
+
+/// `comm=… pid=… delay=… [ns]`.
+#[inline]
+pub(super) fn delay(body: &[u8], kind: StatKind) -> Option<What> {
+    stat(body, b"delay=").map(|(tid, delay)| What::StatDelay { kind, tid, delay })
 }
 
 /// `comm=… pid=… oldprio=… newprio=…`.

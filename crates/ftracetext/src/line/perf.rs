@@ -164,7 +164,8 @@ mod tests {
     fn column_variants() {
         let cases = [
             (
-                "            perf   292 [000]    28.914036:          sched:sched_switch: prev_comm=x",
+                "            perf   292 [000]    28.914036:          sched:sched_switch: \
+                    prev_comm=x",
                 "perf|292|-1|0|28914036000|None|sched:sched_switch|prev_comm=x",
             ),
             (

@@ -100,7 +100,7 @@ impl Engine {
                     self.ready(now, slot, target);
                 } else if self.caps.wakeups {
                     self.transition(now, slot, State::Waking);
-                    if counted {
+                    if counted && self.waits.wake_up_costs(slot) {
                         let mark = self.blame.wait_begins(now);
                         self.threads[slot].blame_mark = Some(mark);
                     }

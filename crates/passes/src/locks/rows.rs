@@ -40,6 +40,7 @@ pub enum LockSource {
 /// `None` means that the trace cannot say. Waits are counted when they begin; times are those of
 /// waits that ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LockRow {
     /// Name of the thread; only by task.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -253,17 +253,25 @@ impl Waits {
         self.threads.get(slot.0 as usize)?.last
     }
 
+    /// Whether the wake-up of a thread that is not yet running again is part of what its wait cost.
+    pub(crate) fn wake_up_costs(&self, slot: Slot) -> bool {
+        self.last_wait(slot).is_some_and(|key| self.costs_by_waking(&key))
+    }
+
+    /// Whether the time it takes to wake who waited so is part of what the wait costs. A request
+    /// over a socket is answered when it is answered; only taking turns costs by waking up.
+    fn costs_by_waking(&self, key: &WaitKey) -> bool {
+        match key.cause {
+            Cause::ThreadSync | Cause::KernelLock => true,
+            Cause::KernelService => self.things[key.object.0 as usize].kind != ObjectKind::Socket,
+            _ => false,
+        }
+    }
+
     /// The thread got a CPU that had been idle `delay` after its wake-up: what the wait was for.
     pub(crate) fn resumes(&mut self, slot: Slot, delay: Nanos) -> Option<WaitKey> {
         let key = self.threads.get_mut(slot.0 as usize)?.last.take()?;
         self.thing(key.object).wake_delay += delay;
-        // A request over a socket is answered when it is answered; only taking turns costs by
-        // waking up.
-        let turns = match key.cause {
-            Cause::ThreadSync | Cause::KernelLock => true,
-            Cause::KernelService => self.things[key.object.0 as usize].kind != ObjectKind::Socket,
-            _ => false,
-        };
-        turns.then_some(key)
+        self.costs_by_waking(&key).then_some(key)
     }
 }

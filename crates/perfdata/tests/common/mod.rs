@@ -201,8 +201,18 @@ impl Builder {
     }
 
     pub fn tracing_data(&self) -> Vec<u8> {
-        const SWITCH: &str = "name: sched_switch\nID: 5\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n";
-        const CONTENTION: &str = "name: contention_begin\nID: 6\nformat:\n\tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n";
+        const SWITCH: &str = "name: sched_switch\nID: 5\nformat:\n\
+            \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
+            \tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+            \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+            \tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+            \tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n\
+            \tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n\
+            \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n\
+            \tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n";
+        const CONTENTION: &str = "name: contention_begin\nID: 6\nformat:\n\
+            \tfield:void * lock_addr;\toffset:8;\tsize:8;\tsigned:0;\n\
+            \tfield:unsigned int flags;\toffset:16;\tsize:4;\tsigned:0;\n";
         let mut b = Vec::from(*b"\x17\x08\x44tracing0.6\0");
         b.extend([self.big as u8, 8]);
         b.extend(self.u32(4096));
@@ -363,16 +373,6 @@ pub fn printed(events: &[Event]) -> Vec<(u64, u16, u32, u16)> {
         .filter(|e| e.id != EventId::SIDEBAND)
         .map(|e| (e.ts, e.cpu.0, e.tid.0, e.id.0))
         .collect()
-}
-
-/// Recordings outside the repository, which tests use where they are; `None` says so loudly.
-pub fn corpus(folder: &str) -> Option<std::path::PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus").join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED: no corpus at {}", path.display());
-    None
 }
 
 /// All files below `folder` whose name passes, in a fixed order.

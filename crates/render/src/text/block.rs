@@ -2,9 +2,9 @@
 
 use super::escape::{escape, wrap};
 use super::grid::{Grid, Head};
-use super::layout::{Field, Layout, Show, When, layouts};
 use super::units::{Scale, count, timestamp};
 use super::{Page, TextOptions};
+use crate::schema::layout::{Field, Layout, Show, When};
 use crate::table::{Cell, Line, Table, Unit};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ pub(crate) fn write_table(
     options: &TextOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    for layout in layouts(table) {
+    for layout in table.text {
         write_layout(table, layout, page, options, out)?;
     }
     write_notes(table, options, out)
@@ -34,7 +34,8 @@ pub(crate) fn write_notes(
         return Ok(());
     }
     table.notes.iter().try_for_each(|note| {
-        writeln!(out, "{}", options.paint().dim(format!("note: {}", escape(note))))
+        let words = wrap(&format!("note: {}", escape(note)), options.width, 2);
+        writeln!(out, "{}", options.paint().dim(words))
     })
 }
 
@@ -107,7 +108,7 @@ fn visible<'f>(
     let known = |show: Show| {
         let keys = match show {
             Show::Key(k) | Show::Share(k) | Show::OfWall(k) | Show::Mean(k, _) => k,
-            Show::Words(_) => return true,
+            Show::Words(..) => return true,
         };
         table.column(keys).is_some_and(|i| rows.iter().any(|r| r[i] != Cell::Null))
     };
@@ -115,7 +116,7 @@ fn visible<'f>(
         Show::Key(k) | Show::Share(k) | Show::OfWall(k) | Show::Mean(k, _) => {
             table.column(k).is_some()
         }
-        Show::Words(words) => {
+        Show::Words(_, words) => {
             rows.is_empty() || rows.iter().any(|r| !words(table.line(r)).is_empty())
         }
     };
@@ -144,7 +145,7 @@ fn value(field: &Field, line: Line<'_>, unit: Option<Unit>, page: &Page) -> Valu
         _ => Value::Unknown,
     };
     match field.show {
-        Show::Words(words) => Value::Words(words(line)),
+        Show::Words(_, words) => Value::Words(words(line)),
         // Rows that carry their own wall time are parts of one CPU, not of the machine.
         Show::Share(key) => percent(key, line.int("wall_ns").unwrap_or(page.capacity_ns)),
         Show::OfWall(key) => percent(key, page.wall_ns),
@@ -217,7 +218,7 @@ fn lay_out(
             (None, Some(scale), _) => scale.name(),
             _ => "",
         };
-        let left = matches!(f.show, Show::Words(_)) || unit(f).is_some_and(Unit::left_aligned);
+        let left = matches!(f.show, Show::Words(..)) || unit(f).is_some_and(Unit::left_aligned);
         grid.heads.push(Head {
             group: spell(f.group),
             title: f.title.to_owned(),

@@ -85,7 +85,7 @@ fn text(l: Line<'_>, key: &str) -> String {
 /// What stands for the lock in a column of names.
 fn what(l: Line<'_>) -> String {
     if l.get("address").is_some() {
-        return super::layout::lock(l);
+        return crate::schema::words::lock(l);
     }
     ["caller", "comm", "type"]
         .into_iter()
@@ -235,8 +235,11 @@ fn solaris(table: &Table, page: &Page) -> Vec<(String, Grid)> {
     for row in &table.rows {
         let l = table.line(row);
         let [spin, block, both] = solaris_events(l.text("type"));
-        let lock =
-            if l.get("address").is_some() { super::layout::lock(l) } else { NOT_KNOWN.to_owned() };
+        let lock = if l.get("address").is_some() {
+            crate::schema::words::lock(l)
+        } else {
+            NOT_KNOWN.to_owned()
+        };
         let caller =
             if l.get("caller").is_some() { text(l, "caller") } else { NOT_KNOWN.to_owned() };
         let total = l.int("wait_total_ns");

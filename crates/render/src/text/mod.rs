@@ -7,13 +7,12 @@ mod graph;
 mod grid;
 mod guide;
 mod info;
-mod layout;
 mod ledger;
 mod lock_views;
 mod paint;
 mod rules;
 mod sar;
-mod units;
+pub(crate) mod units;
 
 pub use escape::escape;
 pub use guide::{write_end, write_question};

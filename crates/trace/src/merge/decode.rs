@@ -12,9 +12,13 @@ pub(super) struct Decoding<'a> {
     last_ts: Nanos,
 }
 
-impl Decoding<'_> {
+impl<'a> Decoding<'a> {
+    pub(super) fn new(decoder: Box<dyn RunDecoder + 'a>) -> Decoding<'a> {
+        Decoding { decoder, last_ts: 0 }
+    }
+
     /// Fill `batch` with the next events; false at the end of the run.
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+    pub(super) fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.clear();
         let more = self.decoder.fill(batch);
         // Here, where the events still are in this core's cache.
@@ -73,7 +77,7 @@ impl<'a> Next<'a> {
         jobs: &Jobs<'a>,
         spare: impl FnOnce() -> Batch,
     ) -> Next<'a> {
-        let run = Decoding { decoder: reader.decoder(run as usize), last_ts: 0 };
+        let run = Decoding::new(reader.decoder(run as usize));
         let Some(jobs) = jobs else { return Next::Here(run) };
         let (reply, replies) = channel();
         let _ = jobs.send(Job { run, batch: spare(), reply: reply.clone() });

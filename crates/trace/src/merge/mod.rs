@@ -22,7 +22,10 @@
 //! sort of the whole file by time.
 
 mod decode;
+mod events;
 mod order;
+
+pub use events::{Events, events};
 
 use crate::{Batch, Event, Quality, Reader, Result};
 use order::Order;
@@ -202,6 +205,10 @@ mod tests {
         (out, quality)
     }
 
+    fn one_by_one(fake: &Fake) -> Vec<(Nanos, u32, u16)> {
+        events(fake).map(|e| e.unwrap()).map(|e| (e.ts, e.tid.0, e.cpu.0)).collect()
+    }
+
     #[test]
     fn equals_a_stable_sort_of_the_whole_file() {
         // A linear congruence is random enough to cover ties, overlaps, gaps and empty runs.
@@ -234,12 +241,15 @@ mod tests {
             let (got, quality) = merged(&fake, 1 + round % 3);
             assert_eq!(got, expected, "round {round}");
             assert!(quality.is_empty());
+            assert_eq!(one_by_one(&fake), expected, "round {round}, as an iterator");
         }
     }
 
     #[test]
     fn a_decoder_that_goes_back_in_time_is_counted_and_held() {
-        let (got, quality) = merged(&Fake::new(vec![vec![10, 7, 20], vec![8, 9]], 2), 1);
+        let fake = Fake::new(vec![vec![10, 7, 20], vec![8, 9]], 2);
+        let (got, quality) = merged(&fake, 1);
+        assert_eq!(one_by_one(&fake), got);
         assert_eq!(got.iter().map(|e| e.0).collect::<Vec<_>>(), [8, 9, 10, 10, 20]);
         assert_eq!(quality.count(QualityCode::TimeBackwards), 1);
     }

@@ -1,4 +1,4 @@
-//! What the integration tests share: the corpus, trace-cmd as an oracle, and its lines.
+//! What the integration tests share: trace-cmd as an oracle, and its lines.
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub(crate) mod writer;
@@ -7,17 +7,6 @@ use holdup_trace::{Batch, Event, Quality, Reader, TaskState, TraceInfo, What, me
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The shared corpus beside the repository, if it is there.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    dir.is_dir().then_some(dir)
-}
-
-/// Whether trace-cmd can be run.
-pub(crate) fn have_trace_cmd() -> bool {
-    Command::new("trace-cmd").arg("--help").output().is_ok()
-}
 
 /// Files below `dir` whose name ends with one of `endings`, sorted.
 pub(crate) fn files(dir: &Path, endings: &[&str]) -> Vec<PathBuf> {

@@ -85,19 +85,30 @@ impl FileSpec {
         if let Some(formats) = &self.formats {
             return formats.clone();
         }
-        let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+        let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+            \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+            \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
+            \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
         let l = self.long;
         let builtin = [
             (
                 "sched",
                 format!(
-                    "name: sched_wakeup\nID: {WAKEUP}\nformat:\n{common}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\nprint fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n"
+                    "name: sched_wakeup\nID: {WAKEUP}\nformat:\n\
+                        {common}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+                        \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+                        \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
+                        \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n\
+                        print fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n"
                 ),
             ),
             (
                 "raw_syscalls",
                 format!(
-                    "name: sys_enter\nID: {SYS_ENTER}\nformat:\n{common}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\tfield:unsigned long args[6];\toffset:{};\tsize:{};\tsigned:0;\n\nprint fmt: \"NR %ld\", REC->id\n",
+                    "name: sys_enter\nID: {SYS_ENTER}\nformat:\n\
+                        {common}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\
+                        \tfield:unsigned long args[6];\toffset:{};\tsize:{};\tsigned:0;\n\n\
+                        print fmt: \"NR %ld\", REC->id\n",
                     8 + l,
                     6 * l
                 ),
@@ -109,7 +120,10 @@ impl FileSpec {
     fn header_page(&self) -> String {
         let l = self.long;
         format!(
-            "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:{l};\tsigned:1;\n\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\tfield: char data;\toffset:{};\tsize:{};\tsigned:1;\n",
+            "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+                \tfield: local_t commit;\toffset:8;\tsize:{l};\tsigned:1;\n\
+                \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
+                \tfield: char data;\toffset:{};\tsize:{};\tsigned:1;\n",
             8 + l,
             self.page - 8 - l
         )

@@ -1,0 +1,71 @@
+//! Looks for what some tests need and writes what is missing into a table for the macros.
+//!
+//! Cargo runs this again when a tool that was found changes, and when anything is installed into
+//! a folder of `PATH` while a tool is missing. It cannot be told to wait for a folder to appear:
+//! after putting recordings beside the repository, say `cargo clean -p holdup-needs`.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Recordings too many to be kept here, looked for beside the repository.
+const RECORDINGS: &str = "../../../shared/corpus";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=PATH");
+
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let recordings = manifest.join(RECORDINGS);
+    let labels = recordings.join("vm/LABELS.tsv");
+    if labels.exists() {
+        println!("cargo::rerun-if-changed={}", labels.display());
+    }
+    let perf = version("perf");
+    // The tests of the tables know the rules of this version, slips included.
+    let perf_6_1 = perf.clone().and_then(|version| {
+        if version.starts_with("perf version 6.1.") { Ok(version) } else { Err(version) }
+    });
+
+    // Every probe: its name in `#[needs(..)]`, what it is called in words, what was found.
+    let probes = [
+        ("perf", "perf", perf),
+        ("perf_6_1", "perf 6.1", perf_6_1),
+        ("trace_cmd", "trace-cmd", version("trace-cmd")),
+        ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
+    ];
+
+    let mut table = String::from("const PROBES: &[(&str, Option<&str>)] = &[\n");
+    for (name, words, found) in probes {
+        let missing = found.err().map(|why| format!("needs {words}: {why}"));
+        writeln!(table, "    ({name:?}, {missing:?}),").expect("a String takes it");
+    }
+    writeln!(table, "];\nconst CORPUS: &str = {:?};", recordings.display().to_string())
+        .expect("a String takes it");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
+}
+
+/// The first line a tool prints of itself, or why it prints none.
+fn version(tool: &str) -> Result<String, String> {
+    let folders: Vec<PathBuf> =
+        env::split_paths(&env::var_os("PATH").unwrap_or_default()).filter(|p| p.is_dir()).collect();
+    let Some(path) = folders.iter().map(|f| f.join(tool)).find(|p| p.is_file()) else {
+        for folder in folders {
+            println!("cargo::rerun-if-changed={}", folder.display());
+        }
+        return Err("not in PATH".into());
+    };
+    println!("cargo::rerun-if-changed={}", path.display());
+    run(&path).ok_or_else(|| format!("{} does not run", path.display()))
+}
+
+fn run(path: &Path) -> Option<String> {
+    let out = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
+    // Old trace-cmds know no --version but print their version with the usage.
+    let text = String::from_utf8_lossy(&out.stdout);
+    let line = text.lines().map(str::trim).find(|l| !l.is_empty())?;
+    Some(line.to_owned())
+}

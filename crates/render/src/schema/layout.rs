@@ -1,0 +1,93 @@
+//! How text shows a table: which columns, in which order, under which headings.
+//!
+//! Order and headings follow AIX `utld` and `curt` where those have the table, so that the name
+//! stands last and long names disturb nothing.
+
+use super::has;
+use crate::table::Line;
+
+/// Where a column's cells come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Show {
+    /// The cell `key`.
+    Key(&'static str),
+    /// The cell `key` as per cent of the machine's capacity.
+    Share(&'static str),
+    /// The cell `key` as per cent of the wall time: of one CPU.
+    OfWall(&'static str),
+    /// The first cell divided by the second.
+    Mean(&'static str, &'static str),
+    /// Words made of the cells with these keys.
+    Words(&'static [&'static str], fn(Line<'_>) -> String),
+}
+
+/// When a column is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    /// Always.
+    Always,
+    /// If any row has a value.
+    Known,
+    /// Only with `-v`.
+    Verbose,
+}
+
+/// One column of text.
+#[derive(Debug)]
+pub(crate) struct Field {
+    /// `{}` in a group stands for the unit its durations share.
+    pub(crate) group: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) show: Show,
+    /// When space is short the columns with the highest rank go first; 0 always stays.
+    pub(crate) rank: u8,
+    pub(crate) when: When,
+}
+
+/// A block of text made from a table.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// `{}` stands for the unit all durations of the block share.
+    pub(crate) title: &'static str,
+    pub(crate) fields: &'static [Field],
+    /// Rows it is about.
+    pub(crate) filter: fn(Line<'_>) -> bool,
+    /// A last row that adds up the others.
+    pub(crate) total: bool,
+    /// Leave the block out if no row passes the filter.
+    pub(crate) hide_empty: bool,
+}
+
+impl Layout {
+    /// Whether a field shows the column `key`, by itself or with others.
+    pub(super) const fn shows(&self, key: &str) -> bool {
+        let mut i = 0;
+        while i < self.fields.len() {
+            let shown = match self.fields[i].show {
+                Show::Key(k) | Show::Share(k) | Show::OfWall(k) => has(&[k], key),
+                Show::Mean(sum, n) => has(&[sum, n], key),
+                Show::Words(keys, _) => has(keys, key),
+            };
+            if shown {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+}
+
+/// A column that is always shown.
+pub(super) const fn field(group: &'static str, title: &'static str, show: Show, rank: u8) -> Field {
+    Field { group, title, show, rank, when: When::Always }
+}
+
+/// A column that is shown at times.
+pub(super) const fn only(when: When, f: Field) -> Field {
+    Field { when, ..f }
+}
+
+/// A block of all rows.
+pub(super) const fn block(title: &'static str, fields: &'static [Field]) -> Layout {
+    Layout { title, fields, filter: |_| true, total: false, hide_empty: false }
+}

@@ -1,0 +1,112 @@
+//! `holdup locks`.
+
+use super::layout::{Layout, Show::*, When::*, block, field, only};
+use super::{DataOnly, Shape, Verb, columns, words};
+use crate::table::Table;
+use holdup_passes::{LockBy, LockRow};
+
+pub(crate) const VERB: Verb<LockRow> = Verb {
+    name: "locks",
+    columns: columns! { LockRow {
+        comm Text, tid Id, address Address, name Text, lock_type "type" Text, caller Text,
+        contended Count, wait_total_ns Ns, wait_min_ns Ns, wait_avg_ns Ns, wait_max_ns Ns,
+        wait_p50_ns Ns, wait_p99_ns Ns, spin_ns Ns, runnable_ns Ns, block_ns Ns, slept Count,
+        slept_wait_ns Ns, open Count, open_ns Ns, first_ns Time, last_ns Time, max_waiters Count,
+        contended_per_s Rate, pct_wait Percent, acquired Count, acquired_per_s Rate,
+        miss_rate Ratio, hold_total_ns Ns, hold_min_ns Ns, hold_avg_ns Ns, hold_max_ns Ns,
+        utilization Ratio, block_pct Percent, sleep_pct Percent, trylocks Count, reads Count,
+        recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count,
+        slept_hold_ns Ns, con_bounces Count, acq_bounces Count,
+    } },
+    shapes: &[&BY_LOCK, &BY_CALLER, &BY_TYPE, &BY_TASK],
+    // Some of these show in the columns of other tools (`--view`).
+    data_only: DataOnly::These(&[
+        "wait_p50_ns",
+        "slept",
+        "slept_wait_ns",
+        "open_ns",
+        "first_ns",
+        "last_ns",
+        "acquired_per_s",
+        "hold_min_ns",
+        "block_pct",
+        "sleep_pct",
+        "reads",
+    ]),
+    sort: "wait_total_ns,contended,acquired",
+};
+const _: () = VERB.check();
+
+const BY_LOCK: Shape = Shape { without: &["comm", "tid", "caller"], text: LOCK_TEXT };
+const BY_CALLER: Shape = Shape { without: &["comm", "tid", "address", "name"], text: CALLER_TEXT };
+const BY_TYPE: Shape =
+    Shape { without: &["comm", "tid", "address", "name", "caller"], text: TYPE_TEXT };
+const BY_TASK: Shape = Shape { without: &["address", "name", "type", "caller"], text: TASK_TEXT };
+
+/// The columns of every shape, then those that say what a row is about.
+macro_rules! lock_layout {
+    ($title:literal, $($last:expr),+) => {
+        &[block(
+            $title,
+            &[
+                field("", "contended", Key("contended"), 0),
+                only(Known, field("", "per s", Key("contended_per_s"), 6)),
+                field("wait", "total", Key("wait_total_ns"), 0),
+                only(Known, field("wait", "%", Key("pct_wait"), 0)),
+                only(Verbose, field("wait", "min", Key("wait_min_ns"), 10)),
+                field("wait", "avg", Key("wait_avg_ns"), 1),
+                field("wait", "max", Key("wait_max_ns"), 0),
+                only(Known, field("wait", "p99", Key("wait_p99_ns"), 3)),
+                field("of wait", "spin", Key("spin_ns"), 2),
+                only(Verbose, field("of wait", "runnable", Key("runnable_ns"), 10)),
+                field("of wait", "blocked", Key("block_ns"), 2),
+                only(Verbose, field("", "open", Key("open"), 10)),
+                only(Verbose, field("", "waiters", Key("max_waiters"), 10)),
+                only(Known, field("", "acquired", Key("acquired"), 4)),
+                only(Known, field("", "miss rate", Key("miss_rate"), 4)),
+                only(Known, field("hold", "total", Key("hold_total_ns"), 5)),
+                only(Known, field("hold", "avg", Key("hold_avg_ns"), 5)),
+                only(Known, field("hold", "max", Key("hold_max_ns"), 5)),
+                only(Known, field("hold", "util", Key("utilization"), 5)),
+                only(Verbose, field("while held", "preempted", Key("preempted_holds"), 10)),
+                only(Verbose, field("while held", "for", Key("preempted_hold_ns"), 10)),
+                only(Verbose, field("while held", "slept", Key("slept_holds"), 10)),
+                only(Verbose, field("while held", "for", Key("slept_hold_ns"), 10)),
+                only(Verbose, field("", "trylocks", Key("trylocks"), 10)),
+                only(Verbose, field("", "recursion", Key("recursion"), 10)),
+                only(Verbose, field("bounces", "con", Key("con_bounces"), 10)),
+                only(Verbose, field("bounces", "acq", Key("acq_bounces"), 10)),
+                $($last),+
+            ],
+        )]
+    };
+}
+
+const LOCK_TEXT: &[Layout] = lock_layout!(
+    "Kernel locks",
+    only(Known, field("", "type", Key("type"), 0)),
+    field("", "lock", Words(&["address", "name"], words::lock), 0)
+);
+const CALLER_TEXT: &[Layout] = lock_layout!(
+    "Kernel locks, by caller",
+    field("", "type", Key("type"), 0),
+    field("", "caller", Key("caller"), 0)
+);
+const TYPE_TEXT: &[Layout] =
+    lock_layout!("Kernel locks, by type", field("", "type", Key("type"), 0));
+const TASK_TEXT: &[Layout] = lock_layout!(
+    "Kernel locks, by waiting thread",
+    field("", "tid", Key("tid"), 0),
+    field("", "thread", Key("comm"), 0)
+);
+
+/// `locks`, most waiting first.
+pub fn locks(rows: &[LockRow], by: LockBy) -> Table {
+    let shape = match by {
+        LockBy::Lock | LockBy::Class => &BY_LOCK,
+        LockBy::Caller => &BY_CALLER,
+        LockBy::Type => &BY_TYPE,
+        LockBy::Task => &BY_TASK,
+    };
+    VERB.table(rows, shape)
+}

@@ -1,0 +1,270 @@
+//! One declaration per verb: the columns of its table, and how text lays them out.
+//!
+//! A [`Verb`] is made from a row type, whose fields are the columns, in the order of JSON and CSV.
+//! Its [`Shape`]s say which columns a table has when it is grouped in some way, and which of them
+//! text shows, where, and under which heading. The compiler holds the three against each other:
+//! a field that is no column does not match the pattern in [`columns!`], and [`Verb::check`] runs
+//! while the crate compiles. To add a column, add the field to the row type, the column here, and
+//! then either a [`Field`](layout::Field) in a layout or its key in `data_only`.
+
+pub(crate) mod cpus;
+pub(crate) mod irqs;
+pub(crate) mod layout;
+mod ledger;
+pub(crate) mod locks;
+pub(crate) mod procs;
+pub(crate) mod sar;
+pub(crate) mod switches;
+pub(crate) mod syscalls;
+pub(crate) mod waits;
+pub(crate) mod words;
+
+pub use cpus::cpus;
+pub use irqs::irqs;
+pub(crate) use ledger::nodes;
+pub use locks::locks;
+pub use procs::procs;
+pub use sar::sar;
+pub use switches::switches;
+pub use syscalls::syscalls;
+pub(crate) use waits::edges;
+pub use waits::{path, waits};
+
+use crate::table::{Cell, Column, Table};
+use layout::{Layout, Show};
+
+/// A column of rows of type `R`.
+struct Def<R> {
+    column: Column,
+    get: fn(&R) -> Cell,
+}
+
+/// `FIELD UNIT` for each field of a row type; `FIELD "KEY" UNIT` where the key is no name for a
+/// field; `FIELD UNIT (FUNCTION)` where the cell is not simply the field.
+macro_rules! columns {
+    ($row:ident { $($field:ident $($key:literal)? $unit:ident $(($get:expr))?),+ $(,)? }) => {{
+        // A field of the row that is no column does not compile here.
+        const _: fn(&$row) = |row| {
+            let $row { $($field: _),+ } = row;
+        };
+        &[$($crate::schema::Def::<$row> {
+            column: $crate::table::Column {
+                key: $crate::schema::key!($field $($key)?),
+                unit: $crate::table::Unit::$unit,
+            },
+            get: $crate::schema::get!($row $field $($get)?),
+        }),+]
+    }};
+}
+
+macro_rules! key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $key:literal) => {
+        $key
+    };
+}
+
+macro_rules! get {
+    ($row:ident $field:ident) => {
+        |row: &$row| $crate::table::ToCell::to_cell(&row.$field)
+    };
+    ($row:ident $field:ident $get:expr) => {
+        |row: &$row| $crate::table::ToCell::to_cell(&($get)(row))
+    };
+}
+
+use {columns, get, key};
+
+/// The table of a verb.
+pub(crate) struct Verb<R: 'static> {
+    /// The verb, and its key in a summary.
+    name: &'static str,
+    /// In the order of JSON and CSV.
+    columns: &'static [Def<R>],
+    /// Every form the table comes in.
+    shapes: &'static [&'static Shape],
+    /// What text leaves to JSON and CSV.
+    data_only: DataOnly,
+    /// Keys of the order where the user names none; empty to keep the order of the rows.
+    sort: &'static str,
+}
+
+/// The columns that text does not show.
+enum DataOnly {
+    /// Those with these keys.
+    These(&'static [&'static str]),
+    /// All: text draws the rows in a way of its own, not as a table.
+    All,
+}
+
+/// A form a table comes in, by what its rows are grouped by.
+struct Shape {
+    /// Keys of the columns that mean nothing here.
+    without: &'static [&'static str],
+    /// The blocks of text that show it, in order.
+    text: &'static [Layout],
+}
+
+/// All columns, and no layout.
+const PLAIN: Shape = Shape { without: &[], text: &[] };
+
+impl<R> Verb<R> {
+    /// That every column is shown by some layout or declared to be data only, and that every key
+    /// is that of a column. To be called in a `const`, so that it fails the build; the message is
+    /// the key.
+    const fn check(&self) {
+        let mut i = 0;
+        while i < self.columns.len() {
+            let key = self.columns[i].column.key;
+            let shown = self.shows(key);
+            match self.data_only {
+                DataOnly::All if shown => panic!("{}", key),
+                DataOnly::All => {}
+                // In no layout and not in `data_only`, or in both.
+                DataOnly::These(keys) if shown == has(keys, key) => panic!("{}", key),
+                DataOnly::These(_) => {}
+            }
+            i += 1;
+        }
+        if let DataOnly::These(keys) = self.data_only {
+            self.know(keys);
+        }
+        let mut i = 0;
+        while i < self.shapes.len() {
+            self.know(self.shapes[i].without);
+            let mut j = 0;
+            while j < self.shapes[i].text.len() {
+                let fields = self.shapes[i].text[j].fields;
+                let mut k = 0;
+                while k < fields.len() {
+                    match fields[k].show {
+                        Show::Key(key) | Show::Share(key) | Show::OfWall(key) => self.know(&[key]),
+                        Show::Mean(sum, n) => self.know(&[sum, n]),
+                        Show::Words(keys, _) => self.know(keys),
+                    }
+                    k += 1;
+                }
+                j += 1;
+            }
+            i += 1;
+        }
+    }
+
+    /// That there are columns with these keys.
+    const fn know(&self, keys: &[&str]) {
+        let mut i = 0;
+        while i < keys.len() {
+            if !self.has(keys[i]) {
+                // No column has this key.
+                panic!("{}", keys[i]);
+            }
+            i += 1;
+        }
+    }
+
+    /// Whether there is a column with this key.
+    const fn has(&self, key: &str) -> bool {
+        let mut i = 0;
+        while i < self.columns.len() {
+            if same(self.columns[i].column.key, key) {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// Whether some layout shows `key`.
+    const fn shows(&self, key: &str) -> bool {
+        let mut i = 0;
+        while i < self.shapes.len() {
+            let mut j = 0;
+            while j < self.shapes[i].text.len() {
+                if self.shapes[i].text[j].shows(key) {
+                    return true;
+                }
+                j += 1;
+            }
+            i += 1;
+        }
+        false
+    }
+
+    /// Whether some shape goes without `key`.
+    #[cfg(feature = "schema")]
+    pub(crate) fn may_lack(&self, key: &str) -> bool {
+        self.shapes.iter().any(|s| s.without.contains(&key))
+    }
+
+    /// The table of `rows` in `shape`.
+    fn table(&self, rows: &[R], shape: &'static Shape) -> Table {
+        let defs: Vec<&Def<R>> =
+            self.columns.iter().filter(|d| !shape.without.contains(&d.column.key)).collect();
+        let mut table = Table {
+            name: self.name,
+            columns: defs.iter().map(|d| d.column).collect(),
+            rows: rows.iter().map(|row| defs.iter().map(|d| (d.get)(row)).collect()).collect(),
+            entries: None,
+            missing: None,
+            view: "",
+            notes: Vec::new(),
+            text: shape.text,
+        };
+        if !self.sort.is_empty() {
+            let known = table.sort(self.sort);
+            debug_assert!(known.is_ok(), "{} has no column {}", self.name, self.sort);
+        }
+        table
+    }
+}
+
+/// Whether any table has a column `key`: code that asks for another is mistyped.
+pub(crate) fn is_key(key: &str) -> bool {
+    [
+        cpus::VERB.has(key),
+        irqs::VERB.has(key),
+        ledger::VERB.has(key),
+        locks::VERB.has(key),
+        procs::VERB.has(key),
+        sar::VERB.has(key),
+        switches::VERB.has(key),
+        syscalls::VERB.has(key),
+        waits::VERB.has(key),
+        waits::PATH_VERB.has(key),
+        waits::EDGES.has(key),
+    ]
+    .contains(&true)
+}
+
+/// Whether `key` is among `keys`.
+const fn has(keys: &[&str], key: &str) -> bool {
+    let mut i = 0;
+    while i < keys.len() {
+        if same(keys[i], key) {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// `a == b`, which a `const` cannot say of strings.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Cells that text makes of several columns.
+
+use crate::table::{Cell, Line};
+use crate::text::escape;
+
+/// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
+pub(crate) fn lock(l: Line<'_>) -> String {
+    let name = escape(l.text("name"));
+    match (name.is_empty(), l.int("address")) {
+        (true, None) => "n/a".to_owned(),
+        (true, Some(address)) => format!("{address:016x}"),
+        (false, None) => name.into_owned(),
+        (false, Some(address)) => format!("{name} {address:016x}"),
+    }
+}
+
+/// `mutex 0x7f00`, `semop semid 1`; several objects as the longest and how many more.
+pub(super) fn object(l: Line<'_>) -> String {
+    let usage = l.text("usage");
+    let kind = if usage.is_empty() { l.text("kind") } else { usage };
+    let more = l
+        .int("objects")
+        .filter(|&n| n > 1)
+        .map(|n| format!(" and {} more", n - 1))
+        .unwrap_or_default();
+    format!("{kind} {}{more}", escape(l.text("object"))).trim().to_owned()
+}
+
+/// Holders shown in a line.
+const HOLDERS: usize = 3;
+
+/// `a (7) 41 %, ~b (9) 22 %, 3 more`.
+pub(super) fn holders(l: Line<'_>) -> String {
+    let Some(Cell::List(list)) = l.get("holders") else { return String::new() };
+    let one = |record: &Vec<(&'static str, Cell)>| {
+        let get = |key| record.iter().find(|(k, _)| *k == key).map(|(_, c)| c);
+        let inferred = if get("inferred") == Some(&Cell::Bool(true)) { "~" } else { "" };
+        let pct = if let Some(Cell::Float(x)) = get("pct_explained") { *x } else { 0.0 };
+        let tid = get("tid").and_then(Cell::int).unwrap_or(0);
+        format!("{inferred}{} ({tid}) {pct:.0} %", escape(get("comm").map_or("", Cell::text)))
+    };
+    let mut words: Vec<String> = list.iter().take(HOLDERS).map(one).collect();
+    if list.len() > HOLDERS {
+        words.push(format!("{} more", list.len() - HOLDERS));
+    }
+    words.join(", ")
+}
+
+/// `futex`.
+pub(super) fn syscall(l: Line<'_>) -> String {
+    escape(l.text("name")).into_owned()
+}
+
+/// `lazyp (5874 5683)`; empty for the system.
+pub(super) fn syscall_owner(l: Line<'_>) -> String {
+    if l.get("comm").is_some() { process(l) } else { String::new() }
+}
+
+/// `lazyp (5874 5683)` for a thread, `lazyp (5874)` for a process, with the number of what it
+/// stands for; kernel threads in brackets, as ps has it.
+pub(super) fn process(l: Line<'_>) -> String {
+    let comm = escape(l.text("comm"));
+    let comm = if l.get("kthread") == Some(&Cell::Bool(true)) {
+        format!("[{comm}]")
+    } else {
+        comm.into_owned()
+    };
+    let id = |key| {
+        l.get(key).map(|c| c.int().map_or_else(|| "n/a".to_owned(), |n| (n as i32).to_string()))
+    };
+    let ids: Vec<String> = [id("pid"), id("tid")].into_iter().flatten().collect();
+    let mut words = comm;
+    if !ids.is_empty() {
+        words += &format!(" ({})", ids.join(" "));
+    }
+    let counts: Vec<String> =
+        [("processes", "process", "processes"), ("threads", "thread", "threads")]
+            .into_iter()
+            .filter_map(|(key, one, many)| {
+                l.int(key).map(|n| crate::text::units::count(n, one, many))
+            })
+            .collect();
+    if !counts.is_empty() {
+        words += &format!(" {}", counts.join(", "));
+    }
+    words
+}
+
+/// `eth0:10`, `RCU:9`, or a work function, by name if it has one.
+pub(super) fn irq(l: Line<'_>) -> String {
+    let name = escape(l.text("name"));
+    let id = l.int("id").unwrap_or(0);
+    match (l.text("kind"), name.is_empty()) {
+        ("workqueue", true) => format!("{id:#x}"),
+        ("workqueue", false) => name.into_owned(),
+        _ => format!("{name}:{id}"),
+    }
+}

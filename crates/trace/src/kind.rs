@@ -1,0 +1,263 @@
+//! The events holdup understands, and what each lets a trace prove: the only list of their names.
+//!
+//! A new event is a row of this list. The compiler then names the places where a reader must say
+//! how the event's fields become a [`crate::What`].
+
+use std::fmt;
+
+/// Makes [`EventKind`] and [`Capabilities`] out of one list.
+///
+/// A capability's block starts with the events to record for it; after `also` come events that
+/// belong to it but need not be recorded. Events marked `proof` show that the trace has the
+/// capability; half a pair, an exit without its entry, does not.
+macro_rules! vocabulary {
+    (
+        $($(#[doc = $doc:literal])+ $field:ident {
+            $first:ident($first_system:literal, $first_name:literal $(, $first_proof:ident)?)
+            $(, $kind:ident($system:literal, $name:literal $(, $proof:ident)?))*
+            $(; also $(
+                $more:ident($more_system:literal, $more_name:literal $(, $more_proof:ident)?)
+            ),+)?
+        })+
+        not an event {
+            $($(#[doc = $other_doc:literal])+ $other:ident: $option:literal,)+
+        }
+        proving nothing {
+            $($alone:ident($alone_system:literal, $alone_name:literal)),+
+        }
+    ) => {
+        /// An event holdup understands, whatever the format it was recorded in.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum EventKind {
+            $(
+                #[doc = concat!("`", $first_system, ":", $first_name, "`")]
+                $first,
+                $(#[doc = concat!("`", $system, ":", $name, "`")] $kind,)*
+                $($(#[doc = concat!("`", $more_system, ":", $more_name, "`")] $more,)+)?
+            )+
+            $(#[doc = concat!("`", $alone_system, ":", $alone_name, "`")] $alone,)+
+        }
+
+        impl EventKind {
+            /// Every event, in a fixed order.
+            pub const ALL: &[EventKind] = &[
+                $(EventKind::$first, $(EventKind::$kind,)* $($(EventKind::$more,)+)?)+
+                $(EventKind::$alone,)+
+            ];
+
+            /// Its system, and its name in it; a `*` stands for what differs between the events of
+            /// a family.
+            const fn names(self) -> (&'static str, &'static str) {
+                match self {
+                    $(
+                        EventKind::$first => ($first_system, $first_name),
+                        $(EventKind::$kind => ($system, $name),)*
+                        $($(EventKind::$more => ($more_system, $more_name),)+)?
+                    )+
+                    $(EventKind::$alone => ($alone_system, $alone_name),)+
+                }
+            }
+        }
+
+        /// What a file can prove, judged once from the events it was recorded with.
+        ///
+        /// An event that was enabled and never happened proves that it never happened; text
+        /// dumps cannot tell the two apart and set a flag only for events that occur.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Capabilities {
+            $($(#[doc = $doc])+ pub $field: bool,)+
+            $($(#[doc = $other_doc])+ pub $other: bool,)+
+        }
+
+        impl Capabilities {
+            /// (name, present, events to record for it) of every capability, in a fixed order.
+            pub fn list(&self) -> Vec<(&'static str, bool, &'static str)> {
+                vec![
+                    $((
+                        stringify!($field),
+                        self.$field,
+                        concat!($first_system, ":", $first_name $(, ",", $system, ":", $name)*),
+                    ),)+
+                    $((stringify!($other), self.$other, $option),)+
+                ]
+            }
+
+            /// Set the flag that an event proves, if it proves one.
+            pub fn note(&mut self, kind: EventKind) {
+                let caps = self;
+                match kind {
+                    $(
+                        EventKind::$first => vocabulary!(@set caps $field $($first_proof)?),
+                        $(EventKind::$kind => vocabulary!(@set caps $field $($proof)?),)*
+                        $($(EventKind::$more => vocabulary!(@set caps $field $($more_proof)?),)+)?
+                    )+
+                    $(EventKind::$alone => {})+
+                }
+            }
+        }
+    };
+    (@set $caps:ident $field:ident proof) => { $caps.$field = true };
+    (@set $caps:ident $field:ident) => {{}};
+}
+
+vocabulary! {
+    /// Who ran where and when.
+    switches { Switch("sched", "sched_switch", proof) }
+    /// When a sleeping thread became runnable.
+    wakeups { Wakeup("sched", "sched_wakeup", proof), WakeupNew("sched", "sched_wakeup_new") }
+    /// Who woke it.
+    wakers { Waking("sched", "sched_waking", proof) }
+    /// Moves between CPUs.
+    migrations { Migrate("sched", "sched_migrate_task", proof) }
+    /// Threads made, replaced and ended.
+    lifecycle {
+        Fork("sched", "sched_process_fork", proof),
+        Exec("sched", "sched_process_exec", proof),
+        Exit("sched", "sched_process_exit", proof)
+    }
+    /// Run time as the scheduler charges it.
+    stat_runtime { StatRuntime("sched", "sched_stat_runtime", proof) }
+    /// System calls, all of them.
+    syscalls {
+        SysEnter("raw_syscalls", "sys_enter", proof), SysExit("raw_syscalls", "sys_exit", proof);
+        also SysEnterNamed("syscalls", "sys_enter_*", proof),
+             SysExitNamed("syscalls", "sys_exit_*", proof)
+    }
+    /// Interrupt handlers.
+    irqs { IrqEntry("irq", "irq_handler_entry", proof), IrqExit("irq", "irq_handler_exit") }
+    /// Softirqs.
+    softirqs {
+        SoftirqEntry("irq", "softirq_entry", proof), SoftirqExit("irq", "softirq_exit");
+        also SoftirqRaise("irq", "softirq_raise")
+    }
+    /// Work items of kernel workers.
+    workqueues {
+        WorkStart("workqueue", "workqueue_execute_start", proof),
+        WorkEnd("workqueue", "workqueue_execute_end");
+        also WorkQueue("workqueue", "workqueue_queue_work")
+    }
+    /// Page faults.
+    page_faults {
+        PageFaultUser("exceptions", "page_fault_user", proof),
+        PageFaultKernel("exceptions", "page_fault_kernel", proof)
+    }
+    /// Waits for kernel locks.
+    contention {
+        ContentionBegin("lock", "contention_begin", proof), ContentionEnd("lock", "contention_end")
+    }
+    /// Acquisitions and hold times of kernel locks (lockdep kernels only).
+    lockdep {
+        LockAcquire("lock", "lock_acquire", proof),
+        LockAcquired("lock", "lock_acquired"),
+        LockContended("lock", "lock_contended"),
+        LockRelease("lock", "lock_release")
+    }
+    not an event {
+        /// Call chains.
+        stacks: "-g",
+        /// Hardware counters.
+        counters: "cycles,instructions",
+    }
+    proving nothing {
+        StatWait("sched", "sched_stat_wait"),
+        StatSleep("sched", "sched_stat_sleep"),
+        StatIoWait("sched", "sched_stat_iowait"),
+        StatBlocked("sched", "sched_stat_blocked"),
+        PiSetPrio("sched", "sched_pi_setprio"),
+        VectorEntry("irq_vectors", "*_entry"),
+        VectorExit("irq_vectors", "*_exit"),
+        CpuIdle("power", "cpu_idle")
+    }
+}
+
+impl EventKind {
+    /// The event `name` of `system` (`sched`, `sched_switch`); `None` if holdup draws no
+    /// conclusion from it. Meant to be asked once per event of a file.
+    pub fn of(system: &str, name: &str) -> Option<EventKind> {
+        EventKind::ALL.iter().copied().find(|k| k.system() == system && k.detail(name).is_some())
+    }
+
+    /// The event of this very name, for text that leaves the system out. Families, whose names
+    /// end or begin like those of other systems' events, are not looked at.
+    pub fn by_name(name: &str) -> Option<EventKind> {
+        EventKind::ALL.iter().copied().find(|k| k.names().1 == name)
+    }
+
+    /// Its system: `sched`.
+    pub const fn system(self) -> &'static str {
+        self.names().0
+    }
+
+    /// What `name` has in place of the `*` of a family (`read` of `sys_enter_read`), nothing for
+    /// an event on its own; `None` if the event does not have this name.
+    pub fn detail(self, name: &str) -> Option<&str> {
+        match self.names().1.split_once('*') {
+            Some((before, after)) => name.strip_prefix(before)?.strip_suffix(after),
+            None => (self.names().1 == name).then_some(""),
+        }
+    }
+}
+
+impl fmt::Display for EventKind {
+    /// As perf spells it: `sched:sched_switch`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (system, name) = self.names();
+        write!(f, "{system}:{name}")
+    }
+}
+
+impl Capabilities {
+    /// Set the flag that the event `name` of `system` proves.
+    pub fn note_event(&mut self, system: &str, name: &str) {
+        if let Some(kind) = EventKind::of(system, name) {
+            self.note(kind);
+        }
+    }
+}
+
+/// The kernel's name of a softirq (`include/linux/interrupt.h`, `softirq_to_name`): `NET_RX`.
+pub fn softirq_name(vec: u32) -> Option<&'static str> {
+    const NAMES: [&str; 10] = [
+        "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
+        "RCU",
+    ];
+    NAMES.get(vec as usize).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_is_found_by_its_own_names() {
+        for &kind in EventKind::ALL {
+            let name = kind.names().1.replace('*', "read");
+            assert_eq!(EventKind::of(kind.system(), &name), Some(kind), "{kind}");
+        }
+        assert_eq!(EventKind::of("synthetic", "sched_switch"), None);
+        assert_eq!(EventKind::of("irq", "tasklet_entry"), None);
+        assert_eq!(EventKind::by_name("sched_switch"), Some(EventKind::Switch));
+        assert_eq!(EventKind::by_name("reschedule_entry"), None);
+        assert_eq!(EventKind::SysEnterNamed.detail("sys_enter_read"), Some("read"));
+        assert_eq!(EventKind::VectorExit.detail("local_timer_exit"), Some("local_timer"));
+    }
+
+    #[test]
+    fn half_a_pair_proves_nothing() {
+        let mut caps = Capabilities::default();
+        caps.note(EventKind::SoftirqExit);
+        caps.note(EventKind::SoftirqRaise);
+        assert_eq!(caps, Capabilities::default());
+        caps.note_event("syscalls", "sys_exit_read");
+        assert_eq!(caps, Capabilities { syscalls: true, ..Capabilities::default() });
+    }
+
+    #[test]
+    fn what_to_record_is_spelled_as_perf_wants_it() {
+        let list = Capabilities::default().list();
+        let of = |name| list.iter().find(|c| c.0 == name).expect("there is one").2;
+        assert_eq!(of("wakeups"), "sched:sched_wakeup,sched:sched_wakeup_new");
+        assert_eq!(of("softirqs"), "irq:softirq_entry,irq:softirq_exit");
+        assert_eq!(of("stacks"), "-g");
+    }
+}

@@ -1,0 +1,46 @@
+//! What the tests of the binary share: how to run it, and where the recordings are.
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The repository's root.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file below `fixtures/`.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    root().join("fixtures").join(name)
+}
+
+/// The perf.data of a scenario below `fixtures/`.
+pub(crate) fn recording(scenario: &str) -> PathBuf {
+    fixture(scenario).join("perf.data")
+}
+
+/// holdup itself. It runs in the repository's root, so that a relative path prints the same on
+/// every machine; the caller's settings of colours and its terminal are out of its sight.
+pub(crate) fn holdup() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
+    command
+        .current_dir(root())
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("CLICOLOR")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Run holdup to its end.
+pub(crate) fn run(args: &[&str]) -> Output {
+    holdup().args(args).output().expect("holdup runs")
+}
+
+/// What a run prints that must end with exit code 0.
+#[track_caller]
+pub(crate) fn stdout(args: &[&str]) -> String {
+    let out = run(args);
+    assert_eq!(out.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).expect("UTF-8")
+}
