@@ -1,14 +1,12 @@
 //! The documents keep up with the code: what they name exists, what exists is in their tables, and
 //! their links lead somewhere.
 
+mod support;
+
 use holdup_diagnose::Class;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use support::{root, stdout as help};
 
 fn read(path: impl AsRef<Path>) -> String {
     let path = root().join(path);
@@ -124,12 +122,6 @@ fn the_table_of_crates_is_what_cargo_builds() {
 }
 
 // What the README and the glossary list.
-
-fn help(args: &[&str]) -> String {
-    let out = Command::new(env!("CARGO_BIN_EXE_holdup")).args(args).output().unwrap();
-    assert!(out.status.success(), "{args:?}");
-    String::from_utf8(out.stdout).unwrap()
-}
 
 /// The verbs, in the order of `holdup --help`.
 fn verbs() -> Vec<String> {

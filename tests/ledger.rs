@@ -1,5 +1,7 @@
 //! Every leaf of the capacity ledger is filled by something.
 
+mod support;
+
 use holdup_attribution::{Attribution, Leaf, analyze};
 use holdup_diagnose::metrics::{Figures, judge};
 use holdup_passes::Options;
@@ -7,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn fixtures(folder: &str, name: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(folder);
+    let folder = support::fixture(folder);
     let entries = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
     entries.filter(|path| name(path)).collect()
 }
