@@ -46,7 +46,10 @@ fn table<'a>(text: &'a str, heading: &str) -> Vec<Vec<&'a str>> {
 fn is_path(word: &str) -> bool {
     let source = [".rs", ".md", ".toml", ".sh", ".snap"].iter().any(|end| word.ends_with(end));
     let folder = word.split_once('/').is_some_and(|(first, _)| {
-        matches!(first, ".ci" | "benches" | "crates" | "docs" | "fixtures" | "fuzz" | "src" | "tests")
+        matches!(
+            first,
+            ".ci" | "benches" | "crates" | "docs" | "fixtures" | "fuzz" | "src" | "tests"
+        )
     });
     (source || folder) && !word.contains([' ', '(', ':'])
 }
@@ -155,10 +158,42 @@ fn the_readme_lists_every_class() {
     assert_eq!(listed, classes);
 }
 
+#[test]
+fn the_table_of_fixtures_lists_every_fixture_with_its_class() {
+    let text = read("fixtures/README.md");
+    let rows = table(&text, "# Fixtures");
+    let link = |cell: &str| cell.split_once("](").unwrap().1.trim_end_matches(')').to_owned();
+    let listed: BTreeSet<(String, String)> =
+        rows.iter().map(|row| (link(row[0]), row[1].trim_matches('`').to_owned())).collect();
+    let folders = std::fs::read_dir(root().join("fixtures")).unwrap().map(|e| e.unwrap().path());
+    let there: BTreeSet<(String, String)> = folders
+        .filter(|folder| folder.join("truth.json").exists())
+        .map(|folder| {
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            let truth: serde_json::Value =
+                serde_json::from_str(&read(folder.join("truth.json"))).unwrap();
+            (format!("{name}/README.md"), truth["true_class"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    assert_eq!(listed, there);
+}
+
 /// Words of `--help` that somebody who knows perf and the kernel need not know.
 const WORDS_OF_HELP: &[&str] = &[
-    "baseline", "class", "critical path", "evidence", "knot", "ledger", "lock_stat", "lockdep",
-    "root cause", "rule", "sar", "threshold", "utld", "verdict",
+    "baseline",
+    "class",
+    "critical path",
+    "evidence",
+    "knot",
+    "ledger",
+    "lock_stat",
+    "lockdep",
+    "root cause",
+    "rule",
+    "sar",
+    "threshold",
+    "utld",
+    "verdict",
 ];
 
 /// The words that the glossary defines.
