@@ -86,10 +86,6 @@ thresholds! {
                   times the time that they sleep in it for each other",
         source: "the lists behind semaphores, file locks and futexes are guarded by spinlocks, which \
                  contend without any thread asleep; taking turns is mostly sleeping";
-    NEVER_SLEEPS = "calls.never_sleeps", 50.0, "times",
-        meaning: "threads that burn more than so many times the time in a call that they sleep in it \
-                  do not sleep in it",
-        source: "a choice: wake-ups that find nobody asleep take turns with nobody";
     KERNEL_CONTENDS = "calls.kernel_contends_pct", 1.0, "% of capacity",
         meaning: "time lost in calls of one kind to locks of the kernel, from which on their CPU time \
                   is not that of taking turns",
@@ -294,21 +290,11 @@ impl Attribution<'_> {
     pub fn cpu_in(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
         self.calls_of(kinds).filter_map(|c| c.cpu_ns).sum()
     }
+}
 
-    /// CPU time inside calls of these kinds, if threads also sleep in them: who never sleeps takes
-    /// no turns.
-    pub fn cpu_in_turns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
-        let cpu = self.cpu_in(kinds);
-        let blocked: Nanos = self.calls_of(kinds).filter_map(|c| c.blocked_ns).sum();
-        if blocked as f64 * self.thresholds.get(&NEVER_SLEEPS) >= cpu as f64 { cpu } else { 0 }
-    }
-
-    /// Calls of these kinds burn time on locks of the kernel rather than by taking turns.
-    pub fn kernel_contends_in(&self, kinds: fn(WaitKind) -> bool) -> bool {
-        let lost = |c: &&Contended| kinds(c.kind) && !c.for_others;
-        let lost: Nanos = self.contended.iter().filter(lost).map(|c| c.lost_ns).sum();
-        let capacity = self.analysis.capacity_ns();
-        let pct = if capacity == 0 { 0.0 } else { lost as f64 * 100.0 / capacity as f64 };
-        pct >= self.thresholds.get(&KERNEL_CONTENDS)
-    }
+/// Whether this much of capacity is worth naming.
+pub(crate) fn is_named(ns: Nanos, analysis: &Analysis, thresholds: &Thresholds) -> bool {
+    let capacity = analysis.capacity_ns();
+    let pct = if capacity == 0 { 0.0 } else { ns as f64 * 100.0 / capacity as f64 };
+    pct >= thresholds.get(&KERNEL_CONTENDS)
 }

@@ -5,6 +5,8 @@
 pub enum Total {
     /// CPUs did something.
     Busy,
+    /// In the applications' own code.
+    User,
     /// In system calls of applications.
     Kernel,
     /// CPUs had nothing to do.
@@ -16,6 +18,7 @@ impl Total {
     pub fn path(self) -> &'static str {
         match self {
             Total::Busy => "busy",
+            Total::User => "busy/user",
             Total::Kernel => "busy/kernel",
             Total::Idle => "idle",
         }
@@ -24,7 +27,7 @@ impl Total {
     /// The node that this one is part of.
     pub fn parent(self) -> Option<Total> {
         match self {
-            Total::Kernel => Some(Total::Busy),
+            Total::User | Total::Kernel => Some(Total::Busy),
             Total::Busy | Total::Idle => None,
         }
     }
@@ -50,6 +53,11 @@ macro_rules! leaves {
                 match self { $(Leaf::$name => $parent),+ }
             }
 
+            /// `ledger idle/thread-sync` …: where evidence says that its figure comes from.
+            pub fn source(self) -> &'static str {
+                match self { $(Leaf::$name => concat!("ledger ", $path)),+ }
+            }
+
             /// What it is, or what is waited for, in words.
             pub fn title(self) -> &'static str {
                 match self { $(Leaf::$name => $title),+ }
@@ -59,12 +67,30 @@ macro_rules! leaves {
 }
 
 leaves! {
-    /// Application code.
-    User = Some(Total::Busy), "busy/user", "application code";
+    /// Application code, where nothing tells how fast it ran.
+    UserUndivided = Some(Total::User), "busy/user", "application code";
+    /// What application code took longer than like work does with few CPUs busy.
+    UserStalled = Some(Total::User), "busy/user/stalled", "application code slowed down";
+    /// The rest of application code.
+    UserWork = Some(Total::User), "busy/user/work", "application code otherwise";
     /// System calls, where nothing tells spinning from work.
     KernelUndivided = Some(Total::Kernel), "busy/kernel", "system calls";
+    /// In calls on futexes that slept, or ended the sleep of another thread.
+    ThreadTurns = Some(Total::Kernel), "busy/kernel/thread-sync",
+        "futex calls that slept or woke others";
+    /// The same in calls on semaphores, message queues, file locks; and what reads and writes cost
+    /// beyond their own work while threads sleep in them for each other.
+    ServiceTurns = Some(Total::Kernel), "busy/kernel/kernel-services",
+        "calls on kernel services that slept or woke others";
     /// Spinning that events of kernel locks show.
     LockSpin = Some(Total::Kernel), "busy/kernel/lock-spin", "spinning for locks of the kernel";
+    /// Waiting inside the kernel that no event shows: what calls cost beyond their own work because
+    /// others were in the kernel too. Inferred.
+    LockWait = Some(Total::Kernel), "busy/kernel/lock-wait",
+        "waiting in the kernel that no event shows (inferred)";
+    /// What calls made alone cost beyond the same calls of a baseline with fewer CPUs.
+    MpOverhead = Some(Total::Kernel), "busy/kernel/mp-overhead",
+        "calls beyond what they cost in the baseline";
     /// The rest of system calls.
     KernelOther = Some(Total::Kernel), "busy/kernel/other", "system calls otherwise";
     /// Kernel threads.
@@ -88,6 +114,9 @@ leaves! {
     Io = Some(Total::Idle), "idle/io", "disks and paging";
     /// Threads were ready, but for other CPUs.
     Scheduler = Some(Total::Idle), "idle/scheduler", "a CPU, while others are idle";
+    /// Just one application thread, or one of two that take turns with each other alone, had
+    /// anything to do.
+    Serial = Some(Total::Idle), "idle/serial", "work for one thread at a time";
     /// No thread waited for anything that this machine could have done sooner.
     NoWork = Some(Total::Idle), "idle/no-work", "nothing: there is no work";
     /// Lost events, gaps.

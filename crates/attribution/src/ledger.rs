@@ -5,11 +5,22 @@
 //! closes by construction; that the parts never exceed the total is asserted by the tests over
 //! every trace.
 
+use crate::call::{self, Contended};
 use crate::leaf::{Leaf, Total};
+use crate::threshold::Thresholds;
+use crate::thresholds;
 use crate::wait::Wait;
-use holdup_passes::{Analysis, CpuRow, WaitSum, percent};
+use holdup_passes::{Analysis, CpuRow, LockBy, WaitSum, percent};
+use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 use serde::Serialize;
+
+thresholds! {
+    STREAMS_BESIDE = "calls.streams_times", 2.0, "times the idle time",
+        meaning: "CPU time that reads and writes cost beyond their own work counts as waiting for \
+                  other threads up to so many times the idle time of those who sleep in them",
+        source: "a choice: pipes and sockets are used for much else";
+}
 
 /// Where every CPU-second went. A leaf is `None` where the trace cannot tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,6 +78,14 @@ impl Ledger {
         Ledger { whole_ns, ..self }
     }
 
+    /// Divide a leaf: `ns` of it, at most all, goes to `part`, what is left to `other`.
+    pub fn divide(&mut self, leaf: Leaf, part: Leaf, other: Leaf, ns: Nanos) {
+        let Some(all) = self.ns[leaf.index()].take() else { return };
+        let part_ns = ns.min(all);
+        self.ns[part.index()] = Some(part_ns);
+        self.ns[other.index()] = Some(all - part_ns);
+    }
+
     /// Time at a leaf; `None` where the trace cannot tell.
     pub fn get(&self, leaf: Leaf) -> Option<Nanos> {
         self.ns[leaf.index()]
@@ -111,53 +130,105 @@ impl Ledger {
 
 /// Time in which the CPUs did something.
 pub fn busy_ns(analysis: &Analysis) -> Nanos {
-    Ledger::new(analysis.capacity_ns(), busy(&analysis.cpu_rows(), analysis)).total(Total::Busy)
+    let rows = analysis.cpu_rows();
+    rows.iter().map(|r| r.wall_ns - r.idle_ns - r.unaccounted_ns).sum()
 }
 
-fn busy(rows: &[CpuRow], analysis: &Analysis) -> Vec<(Leaf, Nanos)> {
-    let sum = |f: &dyn Fn(&CpuRow) -> u64| rows.iter().map(f).sum::<u64>();
-    let kernel = sum(&|r| r.kernel_ns.unwrap_or(0));
-    let mut leaves = vec![
-        (Leaf::User, sum(&|r| r.user_ns)),
-        (Leaf::Kthreads, sum(&|r| r.kthread_ns)),
-        (Leaf::Irq, sum(&|r| r.irq_ns.unwrap_or(0))),
-        (Leaf::Softirq, sum(&|r| r.softirq_ns.unwrap_or(0))),
-    ];
-    if analysis.capabilities.contention && analysis.capabilities.syscalls {
-        // A CPU row without system calls has no kernel time, so neither has its part.
-        let spin = analysis.lock_spin_ns().min(kernel);
-        leaves.extend([(Leaf::LockSpin, spin), (Leaf::KernelOther, kernel - spin)]);
-    } else {
-        leaves.push((Leaf::KernelUndivided, kernel));
+/// Time that is given out leaf by leaf until nothing is left: what the leaves claim is measured by
+/// different machines, and where events were lost they may claim too much.
+struct Rest {
+    left: Nanos,
+}
+
+impl Rest {
+    fn take(&mut self, ns: Nanos) -> Nanos {
+        let ns = ns.min(self.left);
+        self.left -= ns;
+        ns
     }
-    leaves
 }
 
 /// The ledger of a trace.
-pub(crate) fn of(analysis: &Analysis, waits: &[Wait]) -> Ledger {
+pub(crate) fn of(
+    analysis: &Analysis,
+    waits: &[Wait],
+    contended: &[Contended],
+    thresholds: &Thresholds,
+) -> Ledger {
     let rows = analysis.cpu_rows();
-    let mut ledger = Ledger::new(analysis.capacity_ns(), busy(&rows, analysis));
+    let sum = |f: fn(&CpuRow) -> Option<u64>| -> Option<Nanos> { rows.iter().map(f).sum() };
+    let idle = idle(analysis, waits, &rows);
+    let services = idle.iter().find(|l| l.0 == Leaf::KernelServices).map_or(0, |l| l.1);
+    let known = [
+        (Leaf::UserUndivided, sum(|r| Some(r.user_ns))),
+        (Leaf::Kthreads, sum(|r| Some(r.kthread_ns))),
+        (Leaf::Irq, sum(|r| r.irq_ns)),
+        (Leaf::Softirq, sum(|r| r.softirq_ns)),
+        (Leaf::Unaccounted, sum(|r| Some(r.unaccounted_ns))),
+    ];
+    let known = known.into_iter().filter_map(|(leaf, ns)| Some((leaf, ns?)));
+    let kernel = sum(|r| r.kernel_ns)
+        .map(|ns| kernel(ns, analysis, contended, services, thresholds))
+        .unwrap_or_default();
+    Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
+}
+
+/// System calls: waiting in them for other threads and for locks, and the rest.
+fn kernel(
+    all: Nanos,
+    analysis: &Analysis,
+    contended: &[Contended],
+    services_idle: Nanos,
+    thresholds: &Thresholds,
+) -> Vec<(Leaf, Nanos)> {
+    let mut rest = Rest { left: all };
+    let lost = |wanted: &dyn Fn(&Contended) -> bool| -> Nanos {
+        contended.iter().filter(|c| wanted(c)).map(|c| c.lost_ns).sum()
+    };
+    let turns = |kinds: fn(WaitKind) -> bool| {
+        // What burns on the kernel's own locks in such calls is no taking turns.
+        let burnt = lost(&|c| kinds(c.kind) && !c.for_others);
+        if call::is_named(burnt, analysis, thresholds) { 0 } else { analysis.in_turns_ns(kinds) }
+    };
+    let mut leaves = vec![(Leaf::ThreadTurns, rest.take(turns(WaitKind::is_library)))];
+    // Pipes and sockets are used for much else: beside few sleepers what they cost is no waiting.
+    let streams = lost(&|c| !c.kind.takes_turns() && c.for_others);
+    let beside = (services_idle as f64 * thresholds.get(&STREAMS_BESIDE)) as Nanos;
+    leaves.push((Leaf::ServiceTurns, rest.take(turns(WaitKind::is_service) + streams.min(beside))));
+    let mut shown = 0;
+    if analysis.sees_locks() {
+        // Lockdep's events show more waits than the contention events that the CPUs' time is
+        // charged by.
+        let locks = analysis.locks(LockBy::Lock);
+        let lockdep = locks.iter().filter_map(|r| r.spin_ns).sum();
+        shown = rest.take(analysis.lock_spin_ns().max(lockdep));
+        leaves.push((Leaf::LockSpin, shown));
+    }
+    // On one CPU nobody waits inside the kernel for another.
+    let inferred = lost(&|c| !c.for_others).saturating_sub(shown);
+    leaves.push((Leaf::LockWait, rest.take(inferred)));
+    leaves.push((Leaf::KernelOther, rest.left));
+    leaves
+}
+
+/// Idle time, by what threads waited for meanwhile.
+fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nanos)> {
     let mut shares = [WaitSum::default(); Leaf::ALL.len()];
     for w in waits {
         shares[w.leaf.index()].add(&w.row.sum);
     }
-    // The waits' shares and the CPUs' idle time are measured by different machines; where events
-    // were lost they may differ, and the CPUs are right.
-    let mut left: Nanos = rows.iter().map(|r| r.idle_ns).sum();
-    let mut take = |leaf: Leaf, ns: Nanos| {
-        let ns = ns.min(left);
-        left -= ns;
-        ledger.ns[leaf.index()] = Some(ns);
-    };
+    let mut rest = Rest { left: rows.iter().map(|r| r.idle_ns).sum() };
+    let mut leaves = Vec::new();
     for leaf in
         [Leaf::ThreadSync, Leaf::KernelServices, Leaf::KernelLocks, Leaf::OneServer, Leaf::Io]
     {
-        take(leaf, shares[leaf.index()].share_ns());
+        leaves.push((leaf, rest.take(shares[leaf.index()].share_ns())));
     }
-    take(Leaf::Scheduler, analysis.scheduler_idle_ns());
-    ledger.ns[Leaf::NoWork.index()] = Some(left);
-    ledger.ns[Leaf::Unaccounted.index()] = Some(rows.iter().map(|r| r.unaccounted_ns).sum());
-    ledger
+    leaves.push((Leaf::Scheduler, rest.take(analysis.scheduler_idle_ns())));
+    let in_turn = shares[Leaf::Serial.index()].share_ns();
+    leaves.push((Leaf::Serial, rest.take(in_turn + analysis.serial_ns())));
+    leaves.push((Leaf::NoWork, rest.left));
+    leaves
 }
 
 #[cfg(test)]
@@ -171,7 +242,7 @@ mod tests {
             (Leaf::Io, 2),
             (Leaf::LockSpin, 3),
             (Leaf::KernelOther, 4),
-            (Leaf::User, 10),
+            (Leaf::UserUndivided, 10),
         ];
         let ledger = Ledger::new(20, leaves);
         let rows: Vec<_> = ledger.nodes().iter().map(|n| (n.path, n.ns)).collect();

@@ -48,7 +48,8 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
 }
 
 /// The limits that this crate holds figures against.
-pub const THRESHOLDS: &[&[Threshold]] = &[server::THRESHOLDS, object::THRESHOLDS, call::THRESHOLDS];
+pub const THRESHOLDS: &[&[Threshold]] =
+    &[server::THRESHOLDS, object::THRESHOLDS, call::THRESHOLDS, ledger::THRESHOLDS];
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
@@ -65,6 +66,8 @@ pub struct Attribution<'a> {
     pub waits: Vec<Wait>,
     /// The one thread that all wait for, if there is one.
     pub server: Option<Server>,
+    /// Whether the work was serial.
+    pub serial: Check,
     /// What threads waited for.
     pub objects: BTreeMap<Object, JudgedObject>,
     /// How much longer application code takes on average than undisturbed, 1 or more.
@@ -93,10 +96,12 @@ impl<'a> Attribution<'a> {
         let server = server::server(analysis, &rows, thresholds);
         let waits = wait::judge(analysis, rows, server, &ended_by, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
+        let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         Attribution {
             objects: object::judge(analysis, server, &ended_by, thresholds),
-            contended: call::contended(analysis, &calls, &waits, stretch, thresholds),
-            ledger: ledger::of(analysis, &waits),
+            ledger: ledger::of(analysis, &waits, &contended, thresholds),
+            serial: server::serial(analysis, thresholds),
+            contended,
             analysis,
             thresholds: thresholds.clone(),
             calls,

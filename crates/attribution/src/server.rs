@@ -1,7 +1,7 @@
 //! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
 
 use crate::leaf::Leaf;
-use crate::threshold::Thresholds;
+use crate::threshold::{Check, Thresholds};
 use crate::thresholds;
 use holdup_passes::{
     Analysis, ByThread, Cause, FutexUse, Object, ObjectKind, PairSum, Slot, Thread, WaitRow,
@@ -26,6 +26,14 @@ thresholds! {
     pub LAST_ENDS = "server.last_pct", 60.0, "% of the waiting time at barriers",
         meaning: "the thread that ended this part, as the last to arrive, is named as the server",
         source: "of two equal workers each is last half of the time";
+    pub SERIAL = "server.serial_pct", 75.0, "% of the time",
+        meaning: "time with just one application thread running or ready, of the time with any thread \
+                  at all (or of two thirds of the wall time, if that is longer): from this part on \
+                  the work is serial",
+        source: "workload-imbalance.dominant_pct, which says the same of one thread";
+    SERIAL_LIFE = "server.serial_life_times", 1.5, "times",
+        meaning: "the time with any thread counts as the wall time divided by this if it was shorter",
+        source: "work that fills less than two thirds of the recording held nothing up for the rest";
     PARTNER = "server.partner_pct", 125.0, "% of its busy time",
         meaning: "two threads that answer each other through a pipe or socket are partners, who have \
                   one CPU's worth of work between them, if the waits that one of them ends last \
@@ -137,6 +145,13 @@ pub(crate) fn server(
         })
 }
 
+/// Whether there was work for one thread at a time only, whichever thread that was.
+pub(crate) fn serial(analysis: &Analysis, thresholds: &Thresholds) -> Check {
+    let shortest = analysis.wall_ns() as f64 / thresholds.get(&SERIAL_LIFE).max(1.0);
+    let busy = (analysis.occupied_ns() as f64).max(shortest).max(1.0);
+    thresholds.at_least(analysis.serial_wall_ns() as f64 * 100.0 / busy, &SERIAL)
+}
+
 /// Whom threads wait for, over all waits.
 pub(crate) struct Awaited<'a> {
     analysis: &'a Analysis,
@@ -144,6 +159,8 @@ pub(crate) struct Awaited<'a> {
     barriers: BTreeSet<Object>,
     partners: BTreeSet<Slot>,
     between_two: BTreeSet<Object>,
+    /// The leaf of waits for a partner.
+    in_turn: Leaf,
 }
 
 impl Awaited<'_> {
@@ -170,6 +187,7 @@ impl Awaited<'_> {
             barriers: barriers(analysis),
             partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
             between_two: between_two(analysis, ended_by),
+            in_turn: if serial(analysis, thresholds).holds() { Leaf::Serial } else { Leaf::NoWork },
         }
     }
 
@@ -187,7 +205,8 @@ impl Awaited<'_> {
         };
         match r.cause {
             _ if one => Leaf::OneServer,
-            _ if partner() => Leaf::NoWork,
+            // Two in turn are one CPU's worth of work; that matters if it is all there is.
+            _ if partner() => self.in_turn,
             Cause::ThreadSync => Leaf::ThreadSync,
             Cause::KernelService => Leaf::KernelServices,
             Cause::KernelLock => Leaf::KernelLocks,

@@ -47,7 +47,8 @@ fn cause(end: &WaitEnd) -> Cause {
         let nobody = match end.ended {
             // Only a thread's call ends such a wait; else it is a time-out or a signal.
             Ended::Woken => end.waker.is_none() && end.wakers_complete,
-            Ended::Unseen => false,
+            // Where only idle tasks' events are missing, an interrupt on one of them did.
+            Ended::Unseen => end.idle_tasks_unseen,
             // Nobody ever did, for any thread: work that never came.
             Ended::Trace => !end.ended_before,
         };
@@ -116,6 +117,7 @@ mod tests {
             ended: Ended::Woken,
             waker,
             wakers_complete: true,
+            idle_tasks_unseen: false,
             ended_before: true,
             contention_recorded: false,
         }

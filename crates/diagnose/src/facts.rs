@@ -1,6 +1,8 @@
 //! The figures that rules look at, drawn once from the tables.
 
-use crate::report::Culprit;
+use crate::report::{Culprit, Evidence};
+use crate::rules::Overhead;
+use crate::slowdown::{Slowdown, slowdowns};
 use holdup_attribution::{Attribution, Check, Leaf, Threshold, Thresholds, Total, thresholds};
 use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
@@ -38,6 +40,10 @@ pub struct Facts<'a> {
     pub queued: Nanos,
     /// Mean number of threads running or ready.
     pub queue: f64,
+    /// Ways to tell how much slower application code runs in company, most trusted first.
+    pub(crate) slowdowns: Vec<Slowdown>,
+    /// What system calls cost more than in the baseline, if there is one.
+    pub(crate) overhead: Option<Overhead>,
 }
 
 impl<'a> Facts<'a> {
@@ -64,8 +70,10 @@ impl<'a> Facts<'a> {
             .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&WORKER))
             .collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
-        Facts {
+        let mut facts = Facts {
             judged: Attribution::new(analysis, &thresholds),
+            slowdowns: Vec::new(),
+            overhead: None,
             analysis,
             info,
             baseline,
@@ -76,6 +84,23 @@ impl<'a> Facts<'a> {
             ready: applications().map(|(_, t)| t.woken_ns + t.preempted_ns).sum(),
             queued: applications().map(|(_, t)| t.queued_ns).sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
+        };
+        facts.compare();
+        facts
+    }
+
+    /// Compare the trace with itself and with the baseline: what that shows is part of leaves that
+    /// the trace alone cannot divide.
+    fn compare(&mut self) {
+        self.slowdowns = slowdowns(self);
+        if let Some(lost) = self.slowdowns.first().and_then(Slowdown::proven_ns) {
+            let ledger = &mut self.judged.ledger;
+            ledger.divide(Leaf::UserUndivided, Leaf::UserStalled, Leaf::UserWork, lost);
+        }
+        self.overhead = Overhead::of(self);
+        if let Some(lost) = self.overhead.as_ref().map(Overhead::lost_ns) {
+            let ledger = &mut self.judged.ledger;
+            ledger.divide(Leaf::KernelOther, Leaf::MpOverhead, Leaf::KernelOther, lost);
         }
     }
 
@@ -92,6 +117,14 @@ impl<'a> Facts<'a> {
     /// A figure that should be at the threshold or below.
     pub fn at_most(&self, value: f64, threshold: &Threshold) -> Check {
         self.judged.thresholds.at_most(value, threshold)
+    }
+
+    /// A figure that comes from this leaf: not known where the leaf is not.
+    pub(crate) fn known(&self, evidence: Evidence, leaf: Leaf) -> Evidence {
+        match self.judged.ledger.get(leaf) {
+            Some(_) => evidence,
+            None => Evidence { value: None, ..evidence },
+        }
     }
 
     /// Time at a leaf of the ledger; 0 where it is not known.

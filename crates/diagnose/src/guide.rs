@@ -226,7 +226,7 @@ fn busy(f: &Facts<'_>) -> Question {
 
 fn mode(f: &Facts<'_>) -> Question {
     let driver = f.leaf_pct(Leaf::Kthreads) + f.leaf_pct(Leaf::Irq) + f.leaf_pct(Leaf::Softirq);
-    let (user, kernel) = (f.leaf_pct(Leaf::User), f.total_pct(Total::Kernel));
+    let (user, kernel) = (f.total_pct(Total::User), f.total_pct(Total::Kernel));
     Question {
         id: "mode",
         text: "User or system?".to_owned(),

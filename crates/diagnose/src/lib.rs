@@ -21,7 +21,7 @@ mod verdict;
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use record::record_command;
-pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Person, Step, Verdict};
+pub use report::{Class, Culprit, Diagnosis, Evidence, Finding, Lead, Part, Person, Step, Verdict};
 pub use rules::thresholds as registry;
 
 use holdup_passes::Analysis;
@@ -44,15 +44,18 @@ pub fn diagnose_with(
 
 /// Judge the facts.
 pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
-    let mut findings: Vec<Finding> = rules::ALL.iter().map(|rule| (rule.check)(facts)).collect();
+    let mut findings: Vec<Finding> =
+        rules::ALL.iter().map(|rule| rules::check(rule, facts)).collect();
     // Stable: rules of equal loss stay in the order of the list.
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
     let verdict = verdict::decide(facts, &findings);
+    let leads = rules::lead(facts).into_iter().collect();
     let next = verdict::next_commands(facts, verdict.class);
     Diagnosis {
         verdict,
         ledger: facts.judged.ledger.clone(),
         findings,
+        leads,
         next,
         thresholds: facts.judged.thresholds.settings(),
         source: None,

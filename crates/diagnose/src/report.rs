@@ -71,6 +71,8 @@ pub struct Diagnosis {
     pub ledger: Ledger,
     /// One per rule: those that hold first, largest loss first; then those ruled out.
     pub findings: Vec<Finding>,
+    /// What this trace makes one suspect and cannot prove.
+    pub leads: Vec<Lead>,
     /// Commands that lead on.
     pub next: Vec<String>,
     /// Thresholds that are not at their defaults.
@@ -115,6 +117,30 @@ impl Step {
     }
 }
 
+/// A suspicion, and what would prove it. It never is the verdict.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lead {
+    /// The class it points to.
+    pub class: Class,
+    /// What was seen, in one sentence.
+    pub summary: String,
+    /// The command that would prove it or not.
+    pub command: String,
+}
+
+/// A leaf of the ledger, or part of one, that a finding costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Part {
+    /// The leaf's path.
+    pub path: &'static str,
+    /// CPU time, at most the leaf's.
+    pub ns: u64,
+    /// Of capacity.
+    pub pct: f64,
+}
+
 /// What one rule found. A `share` that is no number is one that cannot be known: it and
 /// `lost_cpu_ns` are `null` in JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,9 +153,18 @@ pub struct Finding {
     /// `lost_cpu_ns` as per cent of capacity; `null` where it cannot be known.
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub share: f64,
-    /// CPU time lost to it; `null` where it cannot be known.
+    /// CPU time lost to it, the sum of `leaves`; `null` where it cannot be known.
     #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lost_cpu_ns: u64,
+    /// The leaves of the ledger that make up the cost, whole or in part. None of a finding on
+    /// published figures, which have no ledger of their own.
+    pub leaves: Vec<Part>,
+    /// CPU time that threads lacked though no CPU was idle: what an overload is measured by. It costs
+    /// no capacity.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub lacked_ns: u64,
+    /// Which of the rule's stories it is, by a stable id.
+    pub story: &'static str,
     /// The claim in one sentence.
     pub summary: String,
     /// Who or what.
@@ -145,11 +180,13 @@ pub struct Finding {
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        let mut out = s.serialize_struct("Finding", 9)?;
+        let mut out = s.serialize_struct("Finding", 11)?;
         out.serialize_field("class", &self.class)?;
         out.serialize_field("rule", self.rule)?;
         out.serialize_field("share", &self.priced().map(|_| self.share))?;
         out.serialize_field("lost_cpu_ns", &self.priced())?;
+        out.serialize_field("leaves", &self.leaves)?;
+        out.serialize_field("story", self.story)?;
         out.serialize_field("summary", &self.summary)?;
         out.serialize_field("culprits", &self.culprits)?;
         out.serialize_field("evidence", &self.evidence)?;
@@ -214,8 +251,8 @@ pub struct Person {
 pub struct Evidence {
     /// What was measured.
     pub metric: String,
-    /// How much.
-    pub value: f64,
+    /// How much; `null` where the trace cannot say.
+    pub value: Option<f64>,
     /// Of what: `%`, `threads`, `1/s`.
     pub unit: &'static str,
     /// What it is held against, if anything: the value in force.
@@ -237,7 +274,7 @@ impl Evidence {
     ) -> Evidence {
         Evidence {
             metric: metric.into(),
-            value: (value * 1000.0).round() / 1000.0,
+            value: Some((value * 1000.0).round() / 1000.0),
             unit,
             threshold: None,
             threshold_key: None,

@@ -3,15 +3,17 @@
 //! In this order of trust:
 //! 1. **counters**: cycles per instruction of a thread when many CPUs are busy against those when
 //!    few are;
-//! 2. **stretches**: the typical time between two system calls of a thread, likewise;
-//! 3. **a baseline** with fewer busy CPUs: either of them against that of threads with the same
-//!    name.
+//! 2. **a baseline** with fewer busy CPUs: cycles per instruction, or the typical time between two
+//!    system calls, against those of threads with the same name;
+//! 3. **stretches**: the typical time between two system calls of a thread when many CPUs are busy
+//!    against when few are. It proves nothing: many things make stretches longer.
 //!
 //! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
 
 use crate::facts::Facts;
-use holdup_attribution::{Leaf, Total, ledger, thresholds};
+use holdup_attribution::{Total, ledger, thresholds};
 use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
+use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
 thresholds! {
@@ -99,6 +101,12 @@ impl Slowdown {
         *self.by.entry(slot).or_default() += lost;
     }
 
+    /// The CPU time lost, where it is proven: stretches of one trace alone may be longer for other
+    /// reasons than the machine's.
+    pub(crate) fn proven_ns(&self) -> Option<Nanos> {
+        (self.source != Source::Stretches).then_some(self.lost_ns.max(0.0) as Nanos)
+    }
+
     /// How many times as long like work takes.
     pub(crate) fn times(&self) -> f64 {
         let expected = self.taken_ns - self.lost_ns;
@@ -108,7 +116,7 @@ impl Slowdown {
 
 /// Every way that has enough to go by, most trusted first.
 pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
-    let mut found = vec![by_counters(facts), by_stretches(facts)];
+    let mut found = vec![by_counters(facts)];
     let cpus = |busy_ns: u64, wall_ns: u64| busy_ns as f64 / wall_ns.max(1) as f64;
     let busy = cpus(facts.total(Total::Busy), facts.wall);
     let fewer = |b: &&Analysis| {
@@ -117,7 +125,8 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     if let Some(base) = facts.baseline.filter(fewer) {
         found.extend([against_counters(facts, base), against_stretches(facts, base)]);
     }
-    let user = facts.leaf(Leaf::User) as f64;
+    found.push(by_stretches(facts));
+    let user = facts.total(Total::User) as f64;
     found.retain(|s| s.taken_ns > 0.0 && s.covered_ns * 100.0 >= facts.limit(&COVERED) * user);
     found
 }

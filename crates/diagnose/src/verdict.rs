@@ -5,7 +5,6 @@ use crate::record::record_command;
 use crate::report::{Class, Finding, Step, Verdict};
 use crate::rules::MATTERS;
 use holdup_attribution::{Leaf, Total, thresholds};
-use holdup_syscalls::WaitKind;
 use holdup_trace::QualityCode;
 
 thresholds! {
@@ -61,7 +60,9 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     // too.
     let queued = holding().find(|f| f.class == Class::CpuOverload);
     let best = match (best, queued) {
-        (Some(b), Some(q)) if b.class == Class::WorkloadImbalance && q.share >= b.share * 2.0 => {
+        (Some(b), Some(q))
+            if b.class == Class::WorkloadImbalance && q.lacked_ns >= b.lost_cpu_ns * 2 =>
+        {
             Some(q)
         }
         _ => best,
@@ -82,12 +83,14 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     }
     match best {
         Some(best) => {
+            // An overload costs nothing; it weighs what threads lack.
+            let weight = best.share.max(facts.pct(best.lacked_ns));
             let rival =
                 runner_up.filter(|r| r.class != Class::CpuOverload).map_or(0.0, |r| r.share);
             verdict(
                 facts,
                 best.class,
-                how_often_right(best.class, best.share, rival),
+                how_often_right(best.class, weight, rival),
                 best.summary.clone(),
                 runner_up.map(|r| r.class),
             )
@@ -184,12 +187,9 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     None
 }
 
-/// Kernel time inside the calls that the serialization rules account for, in per cent.
+/// Kernel time that the serialization rules account for, in per cent.
 fn explained_kernel(facts: &Facts<'_>) -> f64 {
-    facts.pct(
-        facts.judged.cpu_in_turns(WaitKind::is_service)
-            + facts.judged.cpu_in_turns(WaitKind::is_library),
-    )
+    facts.leaf_pct(Leaf::ThreadTurns) + facts.leaf_pct(Leaf::ServiceTurns)
 }
 
 fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {

@@ -81,6 +81,7 @@ fn evidence(f: &Finding, metric: &str) -> f64 {
         .find(|e| e.metric.starts_with(metric))
         .unwrap_or_else(|| panic!("no {metric}: {:?}", f.evidence))
         .value
+        .expect("known")
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn evidence(d: &Diagnosis, class: Class, metric: &str) -> f64 {
         .find(|e| e.metric.starts_with(metric))
         .unwrap_or_else(|| panic!("no {metric}: {:?}", finding.evidence))
         .value
+        .expect("known")
 }
 
 #[test]

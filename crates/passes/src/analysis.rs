@@ -13,6 +13,7 @@ use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
 use crate::waits::Object;
+use holdup_syscalls::WaitKind;
 use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -448,6 +449,14 @@ impl Analysis {
             .collect()
     }
 
+    /// CPU time in calls of these kinds that slept, or ended the sleep of another thread: the price
+    /// of waiting for each other, apart from the waiting.
+    pub fn in_turns_ns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
+        let calls = self.threads().flat_map(|(_, t)| t.calls.iter());
+        let of_kind = |nr: u32| kinds(holdup_syscalls::wait_kind(&self.call_name(nr)));
+        calls.filter(|(nr, s)| s.in_turns > 0 && of_kind(*nr)).map(|(_, s)| s.in_turns).sum()
+    }
+
     /// What a system call costs by the number of threads in system calls meanwhile.
     pub fn crowding(&self, nr: u32) -> Option<&CrowdedCall> {
         self.engine.crowding.get(nr)
@@ -476,6 +485,11 @@ impl Analysis {
         let blame = &self.engine.blame;
         let shares: u128 = blame.waits.values().map(|s| s.share).sum();
         (shares + blame.rounding, ((blame.shared_ns as u128) << 32) + blame.moved)
+    }
+
+    /// Time with at least one thread running or ready.
+    pub fn occupied_ns(&self) -> Nanos {
+        self.engine.blame.occupied_ns
     }
 
     /// Idle CPU time while a runnable thread waited for another CPU.

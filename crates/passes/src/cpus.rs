@@ -235,6 +235,11 @@ impl Cpus {
         self.cpus.get_mut(cpu.0 as usize)
     }
 
+    /// Some CPU's switches out of idle are never recorded.
+    pub(crate) fn any_blind(&self) -> bool {
+        self.cpus.iter().any(CpuState::is_blind)
+    }
+
     pub(crate) fn get(&self, cpu: Cpu) -> Option<&CpuState> {
         self.cpus.get(cpu.0 as usize)
     }

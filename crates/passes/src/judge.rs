@@ -55,6 +55,10 @@ pub struct WaitEnd {
     pub waker: Option<Waker>,
     /// Wake-ups name their wakers and no event was lost so far: no waker means that there was none.
     pub wakers_complete: bool,
+    /// Of some CPUs no event of the idle task is recorded, so neither are the wake-ups by interrupts
+    /// that come while it runs, and nothing else is missing: a wake-up that was not seen was one of
+    /// those.
+    pub idle_tasks_unseen: bool,
     /// A wait for the same object ended before.
     pub ended_before: bool,
     /// The trace has the contention of kernel locks.

@@ -38,6 +38,8 @@ pub(crate) struct Call {
     /// now ([`crate::costs`]).
     pub(crate) alone: bool,
     pub(crate) inside: bool,
+    /// It ended the sleep of another thread.
+    pub(crate) woke: bool,
 }
 
 impl Call {
@@ -75,6 +77,8 @@ pub(crate) struct CallStats {
     pub(crate) interrupted: Nanos,
     pub(crate) runnable: Nanos,
     pub(crate) blocked: Nanos,
+    /// Of `running`: in calls that slept, or ended the sleep of another thread.
+    pub(crate) in_turns: Nanos,
     pub(crate) min: Nanos,
     pub(crate) max: Nanos,
     pub(crate) pending: u64,
@@ -142,6 +146,7 @@ impl CallStats {
         self.interrupted += o.interrupted;
         self.runnable += o.runnable;
         self.blocked += o.blocked;
+        self.in_turns += o.in_turns;
         self.pending += o.pending;
         self.pending_ns += o.pending_ns;
         self.result_sum = self.result_sum.wrapping_add(o.result_sum);

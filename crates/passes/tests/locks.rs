@@ -186,7 +186,7 @@ fn a_wait_in_a_page_fault_is_kernel_time_without_a_call() {
         .build());
     let ledger = Attribution::from(&a).ledger;
     assert_eq!(
-        (ledger.ns(Leaf::LockSpin), ledger.total(Total::Kernel), ledger.ns(Leaf::User)),
+        (ledger.ns(Leaf::LockSpin), ledger.total(Total::Kernel), ledger.ns(Leaf::UserUndivided)),
         (20, 21, 29)
     );
 }

@@ -157,7 +157,7 @@ fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
         .map(|e| {
             vec![
                 e.metric.clone(),
-                number(e.value),
+                e.value.map_or("n/a".to_owned(), number),
                 e.unit.to_owned(),
                 e.threshold.map_or(String::new(), |t| t.to_string()),
                 e.source.to_owned(),

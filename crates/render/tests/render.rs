@@ -206,7 +206,7 @@ fn ledger() -> Ledger {
     Ledger::new(
         4_000_000_000,
         [
-            (Leaf::User, 1_000_000_000),
+            (Leaf::UserUndivided, 1_000_000_000),
             (Leaf::LockSpin, 500_000_000),
             (Leaf::OneServer, 2_490_000_000),
             (Leaf::NoWork, 0),

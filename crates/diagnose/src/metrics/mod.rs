@@ -96,6 +96,9 @@ impl<'a> View<'a> {
             rule: class.id(),
             share: (share * 1000.0).round() / 1000.0,
             lost_cpu_ns: if share.is_nan() { 0 } else { self.ns(share) },
+            leaves: Vec::new(),
+            lacked_ns: 0,
+            story: "figures",
             summary,
             culprits: Vec::new(),
             evidence: Vec::new(),
@@ -117,7 +120,7 @@ impl<'a> View<'a> {
         if let (Some(usr), Some(sys), Some(idle)) = (self.usr, self.sys, self.idle) {
             let wio = self.wio.unwrap_or(0.0);
             leaves = vec![
-                (Leaf::User, usr),
+                (Leaf::UserUndivided, usr),
                 (Leaf::KernelUndivided, sys),
                 (Leaf::IdleUndivided, idle),
                 (Leaf::Io, wio),
@@ -154,6 +157,7 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
         ledger: view.ledger(),
         verdict,
         findings,
+        leads: Vec::new(),
         next,
         thresholds: thresholds.settings(),
         source,

@@ -1,9 +1,11 @@
 //! Threads take turns at a kernel service.
 //!
 //! # What it does
-//! Adds the idle CPU time while threads slept in semaphore, message queue and file lock calls, or
-//! in reads and writes that another thread ended (pipes, local sockets), to the CPU time spent
-//! inside the semaphore, queue and lock calls.
+//! It adds two leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
+//! calls on semaphores, message queues and file locks, or in reads and writes that another thread
+//! ended (pipes, local sockets). `busy/kernel/kernel-services` is CPU time of those calls that slept
+//! or ended another thread's sleep. Calls that never sleep and wake nobody do not count, however
+//! many there are: nobody waits in them.
 //!
 //! # Why it holds a system up
 //! The service protects one shared resource; one thread at a time passes. The signature is a
@@ -16,19 +18,18 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
-use super::{Fixtures, MATTERS, Rule, finding};
+use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::{Contended, Leaf};
+use holdup_attribution::Leaf;
 use holdup_passes::Cause;
-use holdup_syscalls::WaitKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "application-serialization",
     class: Class::ApplicationSerialization,
     check,
     file: include_str!("application_serialization.rs"),
-    needs: &["switches", "syscalls"],
+    needs: &["switches", "syscalls or wakers"],
     thresholds: &[&[MATTERS]],
     fixtures: Fixtures {
         positive: "ser_semop_perf_c8/perf.data",
@@ -37,60 +38,80 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let idle = facts.leaf(Leaf::KernelServices);
-    let (waited, by_call) = facts.waiting_for(Cause::KernelService);
-    // Behind a server the calls are its clients' way of waiting, not the hold-up.
+    turns(
+        facts,
+        &RULE,
+        &Turns {
+            cause: Cause::KernelService,
+            asleep: Leaf::KernelServices,
+            awake: Leaf::ServiceTurns,
+            at: "services of the kernel",
+            nobody: "no thread waits in a kernel service",
+            advice: [
+                "protect less with one object: several semaphores, files or queues instead of one",
+                "shorten the critical section",
+            ],
+        },
+    )
+}
+
+/// What the two rules about taking turns look at.
+pub(super) struct Turns {
+    pub(super) cause: Cause,
+    /// Idle CPU time of those who sleep for their turn.
+    pub(super) asleep: Leaf,
+    /// CPU time in the calls by which they do.
+    pub(super) awake: Leaf,
+    pub(super) at: &'static str,
+    pub(super) nobody: &'static str,
+    pub(super) advice: [&'static str; 2],
+}
+
+/// Threads take turns: those who sleep leave CPUs idle, and going to sleep and waking costs too.
+/// Behind a server the calls are its clients' way of waiting, and their price is the server's.
+pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
+    let idle = facts.leaf(of.asleep);
+    let (waited, by_call) = facts.waiting_for(of.cause);
     let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
-    let others = |c: &&Contended| !c.kind.takes_turns() && c.for_others;
-    let cpu = if behind_a_server {
-        0
-    } else {
-        let own = if facts.judged.kernel_contends_in(WaitKind::is_service) {
-            0
-        } else {
-            facts.judged.cpu_in_turns(WaitKind::is_service)
-        };
-        // Pipes and sockets are used for much else: beside few sleepers what they cost is no
-        // waiting.
-        own + facts
-            .judged
-            .contended
-            .iter()
-            .filter(others)
-            .map(|c| c.lost_ns)
-            .sum::<u64>()
-            .min(idle * 2)
+    // Who never sleeps takes no turns, whatever the calls cost.
+    let cpu = if behind_a_server || idle == 0 { 0 } else { facts.leaf(of.awake) };
+    let told = match by_call.first() {
+        Some((call, _)) => Told {
+            story: "turns",
+            summary: format!(
+                "threads take turns {}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+                if facts.caps.syscalls {
+                    format!("in {call}")
+                } else {
+                    format!("in {}, at what is not known without raw_syscalls events", of.at)
+                },
+                in_cpus(facts, idle + cpu),
+                facts.analysis.cpus,
+                in_cpus(facts, idle),
+            ),
+            advice: of.advice.map(str::to_owned).to_vec(),
+        },
+        None => Told::plain("nobody-waits", of.nobody),
     };
-    let lost = idle + cpu;
-    let top = by_call
-        .first()
-        .map(|c| c.0.clone())
-        .or_else(|| facts.judged.calls_of(WaitKind::is_service).next().map(|c| c.name.clone()));
-    let summary = match &top {
-        Some(call) => format!(
-            "threads take turns in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
-            lost as f64 / facts.wall.max(1) as f64,
-            facts.analysis.cpus,
-            idle as f64 / facts.wall.max(1) as f64,
-        ),
-        None => "no thread waits in a kernel service".to_owned(),
-    };
-    let mut f = finding(facts, &RULE, lost, summary);
-    let (wakers, most) = facts.wakers(Cause::KernelService);
+    let mut f = finding(facts, rule, &[(of.asleep, idle), (of.awake, cpu)], told);
+    let (wakers, most) = facts.wakers(of.cause);
     f.evidence = vec![
         Evidence::of(
-            "idle while threads waited in kernel services",
+            format!("idle while threads slept in {}", of.at),
             facts.pct(idle),
             "% of capacity",
-            "ledger idle/kernel-services",
-        )
-        .against(&facts.judged.thresholds, &MATTERS),
-        Evidence::of(
-            "CPU time inside the calls they take turns in",
-            facts.pct(cpu),
-            "% of capacity",
-            "syscalls",
+            of.asleep.source(),
         ),
+        facts.known(
+            Evidence::of(
+                "CPU time of the calls that slept, or woke the sleepers",
+                facts.pct(cpu),
+                "% of capacity",
+                of.awake.source(),
+            ),
+            of.awake,
+        ),
+        cost(facts, &f),
         Evidence::of(
             "threads asleep in them, on average",
             waited as f64 / facts.wall.max(1) as f64,
@@ -100,12 +121,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
-    f.advice = vec![
-        "protect less with one object: several semaphores, files or queues instead of one"
-            .to_owned(),
-        "shorten the critical section".to_owned(),
-    ];
+    let known = by_call.iter().filter(|_| facts.caps.syscalls);
+    f.culprits = known.take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
     f
 }
 

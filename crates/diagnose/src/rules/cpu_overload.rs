@@ -1,19 +1,19 @@
 //! More work than processors.
 //!
 //! # What it does
-//! Asks whether the CPUs are busy while threads queue for them. It costs no capacity, so its loss
-//! is not comparable with the others': it is the CPU time that queueing threads lacked, at most
-//! the capacity itself, and it counts only where CPUs have no idle time left to give.
+//! It asks whether threads were ready for CPUs while no CPU was idle, and for how long. Queueing
+//! wastes no capacity, so the cost in the ledger is 0. What counts is the CPU time that the queueing
+//! threads lacked. It must matter, and most of the work must have been done while all CPUs were busy.
 //!
 //! # What to do
 //! Nothing is wrong with the multiprocessor: more CPUs, or less work at a time.
 //!
 //! Source: PARbench on the p690, loads above 100 %.
 
-use super::{Fixtures, MATTERS, Rule, finding};
+use super::{Fixtures, Rule, Told, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::{Total, thresholds};
+use holdup_attribution::{Leaf, Total, thresholds};
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-overload",
@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_overload.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS], THRESHOLDS],
+    thresholds: &[THRESHOLDS],
     fixtures: Fixtures {
         positive: "over_cpu_x3_c2/perf.data",
         negative: "healthy_cpu_threads_c4/perf.data",
@@ -29,6 +29,11 @@ pub(super) const RULE: Rule = Rule {
 };
 
 thresholds! {
+    LACKED = "cpu-overload.lacked_pct", 15.0, "% of capacity",
+        meaning: "CPU time that threads were ready for while no CPU was idle, below which nobody \
+                  lacked what matters",
+        source: "all.matters_pct, of which this is the counterpart: what threads lack, not what CPUs \
+                 waste";
     /// Also that of [`crate::metrics`].
     pub(crate) BUSY = "cpu-overload.busy_pct", 85.0, "% of capacity",
         meaning: "CPUs less busy than this are not overloaded, where only figures are given \
@@ -52,45 +57,52 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (full_ns, queue_milli) = facts.analysis.full();
     let of_time = full_ns as f64 * 100.0 / facts.wall.max(1) as f64;
     let full = (full_ns as f64 * cpus * 100.0 / facts.total(Total::Busy).max(1) as f64).min(100.0);
-    let queue = queue_milli as f64 / 1000.0 / cpus;
-    let often = facts.at_least(full, &FULL);
-    let then = facts.at_least(queue, &QUEUE);
-    let all_along = facts.at_least(facts.queue / cpus, &QUEUE);
-    let lost = facts.ready.min(facts.capacity);
-    let summary = format!(
-        "no CPU is idle for {of_time:.0} % of the time, when {:.1} threads want {cpus} CPUs",
-        queue * cpus
-    );
-    let mut f = finding(facts, &RULE, lost, summary);
+    let full = facts.at_least(full, &FULL);
+    let queue = facts.at_least(queue_milli as f64 / 1000.0 / cpus, &QUEUE);
+    // Who is ready while a CPU idles lacks another CPU, or waits for that one to wake up.
+    let lacked_ns = facts.ready.saturating_sub(facts.leaf(Leaf::Scheduler)).min(facts.capacity);
+    let lacked = facts.at_least(facts.pct(lacked_ns), &LACKED);
+    let told = Told {
+        story: "more-threads-than-cpus",
+        summary: format!(
+            "no CPU is idle for {of_time:.0} % of the time, when {:.1} threads want {cpus} CPUs",
+            queue.value * cpus
+        ),
+        advice: vec![
+            "run fewer threads at a time, or add CPUs: the CPUs do useful work all the time"
+                .to_owned(),
+        ],
+    };
+    let mut f = Finding { lacked_ns, ..finding(facts, &RULE, &[], told) };
     f.evidence = vec![
-        Evidence::of("CPUs busy", facts.busy(), "% of accounted time", "ledger busy"),
-        Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
-        Evidence::checked("CPU time used then", &often, "% of all", "run queue"),
-        Evidence::checked("threads running or ready then, per CPU", &then, "threads", "run queue"),
-        Evidence::checked("the same, all along", &all_along, "threads", "run queue"),
-        Evidence::of(
-            "CPU time that ready threads lacked",
-            facts.pct(facts.ready),
+        Evidence::checked(
+            "CPU time that ready threads lacked while no CPU was idle",
+            &lacked,
             "% of capacity",
             "procs runnable",
         ),
+        Evidence::checked("CPU time used while no CPU was idle", &full, "% of all", "run queue"),
+        Evidence::checked("threads running or ready then, per CPU", &queue, "threads", "run queue"),
+        Evidence::of("the same, all along", facts.queue / cpus, "threads", "run queue"),
+        Evidence::of("CPUs busy", facts.busy(), "% of accounted time", "ledger busy"),
+        Evidence::of("no CPU idle", of_time, "% of the time", "run queue"),
     ];
-    f.ruled_out = if all_along.holds() {
-        None
-    } else if !often.holds() {
+    f.ruled_out = if !lacked.holds() {
         Some(format!(
-            "CPUs are only {:.0} % busy, all of them {of_time:.0} % of the time",
-            facts.busy()
+            "ready threads lacked CPU time worth {:.1} % of capacity; below {} % that is no overload",
+            lacked.value, lacked.limit
         ))
-    } else if !then.holds() {
-        Some(format!("only {queue:.2} threads per CPU run or want to"))
+    } else if !full.holds() {
+        Some(format!(
+            "only {:.0} % of the CPU time was used while no CPU was idle: the load was a passing one",
+            full.value
+        ))
+    } else if !queue.holds() {
+        Some(format!("only {:.2} threads per CPU ran or wanted to", queue.value))
     } else {
         None
     };
     f.culprits =
         facts.workers.iter().take(3).map(|&(slot, ns)| facts.culprit("thread", slot, ns)).collect();
-    f.advice = vec![
-        "run fewer threads at a time, or add CPUs: the CPUs do useful work all the time".to_owned(),
-    ];
     f
 }

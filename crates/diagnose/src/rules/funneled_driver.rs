@@ -19,7 +19,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
-use super::{Fixtures, MATTERS, Rule, finding};
+use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::{Check, Leaf, Total, thresholds};
@@ -116,90 +116,128 @@ pub(super) fn confined_driver(facts: &Facts<'_>) -> bool {
     busiest(facts).is_some_and(|b| b.confined)
 }
 
+/// The leaves that a driver's slowness may fill: what threads wait for each other for is not its.
+const BEHIND_A_DRIVER: [Leaf; 6] = [
+    Leaf::Io,
+    Leaf::KernelLocks,
+    Leaf::KernelServices,
+    Leaf::Scheduler,
+    Leaf::Serial,
+    Leaf::NoWork,
+];
+
+/// What the rule tells.
+enum Story {
+    /// One CPU does the work.
+    Confined { by: Option<Culprit> },
+    /// One worker does it, on any CPU.
+    OneWorker { worker: Culprit },
+}
+
+impl Story {
+    fn told(&self, facts: &Facts<'_>, busiest: &Busiest, idle: f64) -> Told {
+        match self {
+            Story::Confined { by } => Told {
+                story: "confined-driver",
+                summary: format!(
+                    "CPU {} spends {:.0} % of its time on driver work{}, {:.0} % of all there is; the \
+                     other CPUs are idle for {idle:.1} CPUs",
+                    busiest.row.cpu,
+                    busiest.saturated.value,
+                    by.as_ref().map_or(String::new(), |c| format!(", most of it {}", c.name)),
+                    busiest.concentrated.value,
+                ),
+                advice: vec![
+                    "spread the interrupts or receive queues over CPUs: \
+                     /proc/irq/*/smp_affinity, rps_cpus, more queues"
+                        .to_owned(),
+                    "let workers run elsewhere: /sys/devices/virtual/workqueue/*/cpumask, \
+                     taskset -p for a driver's thread"
+                        .to_owned(),
+                ],
+            },
+            Story::OneWorker { worker } => Told {
+                story: "one-worker",
+                summary: format!(
+                    "{} {} is busy {:.0} % of the time, one piece of work after the other, and \
+                     others wait for it: {idle:.1} CPUs are idle",
+                    worker.kind,
+                    worker.name,
+                    of_time(facts, worker),
+                ),
+                advice: vec![
+                    "let the device have more than one worker: more threads or queues of its \
+                     driver, or several devices"
+                        .to_owned(),
+                ],
+            },
+        }
+    }
+}
+
+fn of_time(facts: &Facts<'_>, worker: &Culprit) -> f64 {
+    worker.ns as f64 * 100.0 / facts.wall.max(1) as f64
+}
+
 fn check(facts: &Facts<'_>) -> Finding {
-    let Some(Busiest { row: top, saturated, concentrated, confined, several }) = busiest(facts)
-    else {
-        return finding(facts, &RULE, 0, "there are no CPUs".to_owned());
+    let Some(top) = busiest(facts) else {
+        return finding(facts, &RULE, &[], Told::plain("no-driver", "there are no CPUs"));
     };
-    let wall = facts.wall.max(1) as f64;
-    // Idle time that threads waiting for each other explain is not the driver's.
-    let lost = if !several {
-        0
-    } else {
-        let explained = facts.leaf(Leaf::ThreadSync) + facts.leaf(Leaf::OneServer) + top.idle_ns;
-        facts.total(Total::Idle).saturating_sub(explained)
+    let worker = serial(facts).filter(|_| top.several);
+    let in_progress = |w: &Culprit| facts.at_least(of_time(facts, w), &SERIAL);
+    let story = match worker.clone().filter(|w| in_progress(w).holds()) {
+        Some(worker) if !top.confined => Story::OneWorker { worker },
+        _ => Story::Confined { by: culprit(facts, top.row.cpu) },
     };
+    // The CPU that does the work may idle as well: that is not for lack of the driver.
+    let others_idle = facts.total(Total::Idle).saturating_sub(top.row.idle_ns);
     // Of a worker that goes from CPU to CPU only those who sleep for a device can be waiting.
-    let lost = if confined {
-        lost
-    } else {
-        lost.min(facts.leaf(Leaf::Io) + facts.leaf(Leaf::KernelLocks))
-    };
-    let culprit = culprit(facts, top.cpu);
-    let in_progress = |s: &Culprit| facts.at_least(s.ns as f64 * 100.0 / wall, &SERIAL);
-    let serial = serial(facts).filter(|s| several && in_progress(s).holds());
-    let by = culprit.as_ref().map_or(String::new(), |c| format!(", most of it {}", c.name));
-    let summary = match &serial {
-        Some(s) if !confined => format!(
-            "{} {} is busy {:.0} % of the time, one piece of work after the other, and others wait for it: {:.1} CPUs are idle",
-            s.kind,
-            s.name,
-            s.ns as f64 * 100.0 / wall,
-            lost as f64 / wall
-        ),
-        _ => format!(
-            "CPU {} spends {:.0} % of its time on driver work{by}, {:.0} % of all there is; the other CPUs are idle for {:.1} CPUs",
-            top.cpu,
-            saturated.value,
-            concentrated.value,
-            lost as f64 / wall
-        ),
-    };
-    let mut f = finding(facts, &RULE, lost, summary);
+    let leaves = if top.confined { &BEHIND_A_DRIVER[..] } else { &BEHIND_A_DRIVER[..2] };
+    let mut left = if top.several { others_idle } else { 0 };
+    let parts: Vec<(Leaf, u64)> = leaves
+        .iter()
+        .map(|&leaf| {
+            let ns = facts.leaf(leaf).min(left);
+            left -= ns;
+            (leaf, ns)
+        })
+        .collect();
+    let idle = in_cpus(facts, parts.iter().map(|p| p.1).sum());
+    let mut f = finding(facts, &RULE, &parts, story.told(facts, &top, idle));
     f.evidence = vec![
         Evidence::checked(
-            format!("driver work on CPU {}", top.cpu),
-            &saturated,
+            format!("driver work on CPU {}", top.row.cpu),
+            &top.saturated,
             "% of its time",
             "cpus",
         ),
-        Evidence::checked("its part of all driver work", &concentrated, "%", "cpus"),
-        Evidence::of(
-            "idle elsewhere, not waiting for other threads",
-            facts.pct(lost),
-            "% of capacity",
-            "ledger",
-        )
-        .against(&facts.judged.thresholds, &MATTERS),
+        Evidence::checked("its part of all driver work", &top.concentrated, "%", "cpus"),
+        cost(facts, &f),
     ];
-    if let Some(s) = &serial {
-        let metric = format!("{} {} in progress, on any CPU", s.kind, s.name);
-        let check = in_progress(s);
-        f.evidence.push(Evidence::checked(metric, &check, "% of the time", "irqs, procs"));
+    if let Some(w) = &worker {
+        let metric = format!("{} {} in progress, on any CPU", w.kind, w.name);
+        f.evidence.push(Evidence::checked(metric, &in_progress(w), "% of the time", "irqs, procs"));
     }
-    // One worker is enough, wherever it runs.
-    let undecided = f.ruled_out.is_none() && serial.is_none();
-    if undecided && !saturated.holds() {
-        f.ruled_out = Some(format!(
-            "no CPU spends more than {:.0} % of its time on driver work",
-            saturated.value
-        ));
-    } else if undecided && !concentrated.holds() {
-        f.ruled_out = Some(format!(
-            "driver work is spread: CPU {} does {:.0} % of it",
-            top.cpu, concentrated.value
-        ));
+    let alone = matches!(story, Story::OneWorker { .. });
+    if f.ruled_out.is_none() && !alone && !top.confined {
+        f.ruled_out = Some(if !top.saturated.holds() {
+            format!(
+                "no CPU spends more than {:.0} % of its time on driver work",
+                top.saturated.value
+            )
+        } else if !top.concentrated.holds() {
+            format!(
+                "driver work is spread: CPU {} does {:.0} % of it",
+                top.row.cpu, top.concentrated.value
+            )
+        } else {
+            "there is one CPU only".to_owned()
+        });
     }
-    if let Some(worker) = serial.filter(|_| !confined) {
-        f.culprits = vec![worker];
-        f.advice = vec!["let the device have more than one worker: more threads or queues of its driver, or several devices".to_owned()];
-        return f;
-    }
-    f.culprits = culprit.into_iter().collect();
-    f.advice = vec![
-        "spread the interrupts or receive queues over CPUs: /proc/irq/*/smp_affinity, rps_cpus, more queues".to_owned(),
-        "let workers run elsewhere: /sys/devices/virtual/workqueue/*/cpumask, taskset -p for a driver's thread".to_owned(),
-    ];
+    f.culprits = match story {
+        Story::Confined { by } => by.into_iter().collect(),
+        Story::OneWorker { worker } => vec![worker],
+    };
     f
 }
 

@@ -34,11 +34,11 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{Fixtures, MATTERS, Rule, finding};
+use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::facts::Facts;
-use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::slowdown::{self, COVERED, Slowdown, Source, counts, slowdowns};
-use holdup_attribution::{Leaf, thresholds};
+use crate::report::{Class, Culprit, Evidence, Finding, Lead};
+use crate::slowdown::{self, Slowdown, Source, counts};
+use holdup_attribution::{Check, Leaf, Total, thresholds};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -68,39 +68,32 @@ thresholds! {
 }
 
 pub(crate) fn check(facts: &Facts<'_>) -> Finding {
-    let found = slowdowns(facts);
+    let found = &facts.slowdowns;
     let total = counts(facts.analysis);
     let cpi = total.per_instruction(1);
     let Some(best) = found.first() else {
-        let mut f = finding(
-            facts,
-            &RULE,
-            0,
-            "nothing to compare the speed of the application's code with".to_owned(),
-        );
-        f.ruled_out = Some(format!("not judged: {}", missing(facts, cpi)));
+        let why = format!("not judged: {}", missing(facts, cpi));
+        let mut f = finding(facts, &RULE, &[], Told::plain("not-judged", why.clone()));
+        f.ruled_out = Some(why);
         f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
         return f;
     };
-    let lost = best.lost_ns.max(0.0) as u64;
-    let slower = facts.at_least((best.times() - 1.0) * 100.0, &SLOWER);
-    let mut f = finding(facts, &RULE, lost, summary(facts, best, lost));
+    let lost = facts.leaf(Leaf::UserStalled);
+    let slower = slower(facts, best);
+    let told = Told { story: "slowed-down", summary: summary(facts, best), advice: advice() };
+    let mut f = finding(facts, &RULE, &[(Leaf::UserStalled, lost)], told);
     let (metric, place) = (best.source.metric(), best.source.place());
     f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
-    f.evidence.push(
-        Evidence::of("CPU time beyond that", facts.pct(lost), "% of capacity", best.source.place())
-            .against(&facts.judged.thresholds, &MATTERS),
-    );
-    let user = facts.leaf(Leaf::User).max(1) as f64;
-    f.evidence.push(
-        Evidence::of(
-            "like work compared",
-            (best.covered_ns * 100.0 / user).min(100.0),
-            "% of application code",
-            best.source.place(),
-        )
-        .against(&facts.judged.thresholds, &COVERED),
-    );
+    if best.proven_ns().is_some() {
+        f.evidence.push(cost(facts, &f));
+    }
+    let user = facts.total(Total::User).max(1) as f64;
+    f.evidence.push(Evidence::of(
+        "like work compared",
+        (best.covered_ns * 100.0 / user).min(100.0),
+        "% of application code",
+        best.source.place(),
+    ));
     f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
     let thousands = total.instructions as f64 / 1000.0;
     if total.misses > 0 && thousands > 0.0 {
@@ -142,10 +135,32 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     } else if by_counters && let Some(cpi) = cpi.filter(|&c| !facts.at_least(c, &CPI).holds()) {
         f.ruled_out =
             Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
+    } else if best.proven_ns().is_none() {
+        f.ruled_out = Some(
+            "a lead only: without counters or a baseline nobody can tell a slow machine from longer \
+             pieces of work"
+                .to_owned(),
+        );
     }
     f.culprits = culprits(facts, best);
-    f.advice = advice();
     f
+}
+
+fn slower(facts: &Facts<'_>, s: &Slowdown) -> Check {
+    facts.at_least((s.times() - 1.0) * 100.0, &SLOWER)
+}
+
+/// Application code that gets slower in company by so much that it would matter if the machine were
+/// why. Counters or a baseline would tell.
+pub(crate) fn lead(facts: &Facts<'_>) -> Option<Lead> {
+    let best = facts.slowdowns.first().filter(|s| s.proven_ns().is_none())?;
+    let lost = best.lost_ns.max(0.0) as u64;
+    let matters = facts.at_least(facts.pct(lost), &MATTERS);
+    (matters.holds() && slower(facts, best).holds()).then(|| Lead {
+        class: Class::HardwareBandwidth,
+        summary: summary(facts, best),
+        command: RECORD.to_owned(),
+    })
 }
 
 fn cycles(facts: &Facts<'_>, cpi: f64) -> Evidence {
@@ -153,25 +168,31 @@ fn cycles(facts: &Facts<'_>, cpi: f64) -> Evidence {
     Evidence::checked("cycles per instruction in user mode", &check, "cycles", "counters")
 }
 
-fn summary(facts: &Facts<'_>, s: &Slowdown, lost: u64) -> String {
+fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     let against = match s.source {
         Source::Counters | Source::Stretches => "when few CPUs are busy",
         Source::BaselineCounters | Source::BaselineStretches => "in the baseline",
     };
+    let times = s.times();
     let what = match s.source {
-        Source::Counters | Source::BaselineCounters => {
-            "application code takes {} times the cycles per instruction that it takes"
-        }
-        Source::Stretches | Source::BaselineStretches => {
-            "application code takes {} times as long between system calls as"
-        }
+        Source::Counters | Source::BaselineCounters => format!(
+            "application code takes {times:.1} times the cycles per instruction that it takes \
+             {against}"
+        ),
+        Source::Stretches | Source::BaselineStretches => format!(
+            "application code takes {times:.1} times as long between system calls as {against}"
+        ),
     };
-    format!(
-        "{} {against}: {:.1} of {} CPUs are lost to memory, caches or the other half of a core",
-        what.replace("{}", &format!("{:.1}", s.times())),
-        lost as f64 / facts.wall.max(1) as f64,
-        facts.analysis.cpus
-    )
+    let lost = in_cpus(facts, s.lost_ns.max(0.0) as u64);
+    let cpus = facts.analysis.cpus;
+    match s.proven_ns() {
+        Some(_) => format!(
+            "{what}: {lost:.1} of {cpus} CPUs are lost to memory, caches or the other half of a core"
+        ),
+        None => format!(
+            "{what}: memory, caches or the other half of a core may cost {lost:.1} of {cpus} CPUs"
+        ),
+    }
 }
 
 /// Records what this rule wants; the counters need a machine that lets perf have them.

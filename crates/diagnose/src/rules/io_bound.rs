@@ -14,7 +14,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
 use super::application_serialization::syscall;
-use super::{Fixtures, MATTERS, Rule, finding};
+use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Leaf, thresholds};
@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
     class: Class::IoBound,
     check,
     file: include_str!("io_bound.rs"),
-    needs: &["switches", "syscalls"],
+    needs: &["switches"],
     thresholds: &[&[MATTERS], THRESHOLDS],
     fixtures: Fixtures {
         positive: "io_disk_perf_c4/perf.data",
@@ -47,40 +47,47 @@ thresholds! {
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.leaf(Leaf::Io);
     let (waited, by_call) = facts.waiting_for(Cause::Io);
-    let summary = match by_call.first() {
-        Some((call, _)) => format!(
-            "threads wait for the disk in {call}: {:.1} of {} CPUs are idle for it",
-            idle as f64 / facts.wall.max(1) as f64,
-            facts.analysis.cpus
-        ),
-        None => "no thread waits for a disk".to_owned(),
+    let told = match by_call.first() {
+        Some((call, _)) => Told {
+            story: "disk",
+            summary: format!(
+                "threads wait for the disk in {call}: {:.1} of {} CPUs are idle for it",
+                in_cpus(facts, idle),
+                facts.analysis.cpus
+            ),
+            advice: vec![
+                "look at the disks (iostat -x): more of them, or fewer and larger requests"
+                    .to_owned(),
+            ],
+        },
+        None => Told::plain("nobody-waits", "no thread waits for a disk"),
     };
-    let mut f = finding(facts, &RULE, idle, summary);
-    let wanted = facts.capacity - facts.leaf(Leaf::NoWork).min(facts.capacity);
-    let part = idle as f64 * 100.0 / wanted.max(1) as f64;
-    let mostly = facts.at_least(part, &MOSTLY);
-    if facts.at_least(facts.pct(idle), &FLOOR).holds() && mostly.holds() {
-        f.ruled_out = None;
-    }
-    f.evidence = vec![
-        Evidence::of(
-            "idle while threads waited for I/O",
-            facts.pct(idle),
+    let mut f = finding(facts, &RULE, &[(Leaf::Io, idle)], told);
+    let no_work = facts.leaf(Leaf::NoWork) + facts.leaf(Leaf::Serial);
+    let wanted = facts.capacity.saturating_sub(no_work).max(1);
+    let mostly = facts.at_least(idle as f64 * 100.0 / wanted as f64, &MOSTLY);
+    let some = facts.at_least(facts.pct(idle), &FLOOR);
+    let enough = f.ruled_out.is_none();
+    f.evidence = vec![cost(facts, &f)];
+    if !enough {
+        // The second way: most CPUs have no work at all, and what has work waits for the disk.
+        f.evidence.push(Evidence::checked("of the capacity that had work", &mostly, "%", "ledger"));
+        f.evidence.push(Evidence::checked(
+            "if that is at least so much",
+            &some,
             "% of capacity",
-            "ledger idle/io",
-        )
-        .against(&facts.judged.thresholds, &MATTERS),
-        Evidence::checked("the same, of the capacity that had work", &mostly, "%", "ledger"),
-        Evidence::of(
-            "threads asleep for it, on average",
-            waited as f64 / facts.wall.max(1) as f64,
-            "threads",
-            "waits",
-        ),
-    ];
+            Leaf::Io.source(),
+        ));
+        if mostly.holds() && some.holds() {
+            f.ruled_out = None;
+        }
+    }
+    f.evidence.push(Evidence::of(
+        "threads asleep for it, on average",
+        waited as f64 / facts.wall.max(1) as f64,
+        "threads",
+        "waits",
+    ));
     f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
-    f.advice = vec![
-        "look at the disks (iostat -x): more of them, or fewer and larger requests".to_owned(),
-    ];
     f
 }

@@ -1,13 +1,15 @@
 //! Locks of the kernel itself are hot.
 //!
 //! # What it does
-//! Adds two costs:
-//! * **sleeping**: idle CPU time while threads waited for kernel locks: between `contention_begin`
-//!   and `contention_end`, or asleep uninterruptibly until another application thread woke them;
-//! * **spinning**: CPU time of system calls beyond their own work, or the time between contention
-//!   events on a CPU where that is more. Much spinning leaves no event (optimistic spinning of
-//!   rwsems, test-and-set spinlocks in guests), but it cannot hide that calls begun in company cost
-//!   more than those begun alone, and that calls under one lock never end close together.
+//! It adds three leaves of the ledger, of two kinds:
+//! * **sleeping**: `idle/kernel-locks` is idle CPU time while threads waited for kernel locks. They
+//!   slept between `contention_begin` and `contention_end`, or uninterruptibly until another
+//!   application thread woke them;
+//! * **spinning**: `busy/kernel/lock-spin` is CPU time between events of a lock's contention.
+//!   `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond their own work, as far
+//!   as it exceeds the former. Much spinning leaves no event (optimistic spinning of rwsems,
+//!   test-and-set spinlocks in guests). But it cannot hide that calls begun in company cost more than
+//!   those begun alone, and that calls under one lock never end close together.
 //!
 //! Where the application's own code takes many times its typical time too, a hypervisor or
 //! something unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls
@@ -29,7 +31,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
 use super::application_serialization::syscall;
-use super::{Fixtures, MATTERS, NAMED, Rule, finding};
+use super::{Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::{CALL_THRESHOLDS, Contended, Leaf};
@@ -41,7 +43,7 @@ pub(super) const RULE: Rule = Rule {
     class: Class::KernelLockConflict,
     check,
     file: include_str!("kernel_lock_conflict.rs"),
-    needs: &["switches", "syscalls"],
+    needs: &["switches"],
     thresholds: &[&[MATTERS, NAMED], CALL_THRESHOLDS],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",
@@ -49,112 +51,118 @@ pub(super) const RULE: Rule = Rule {
     },
 };
 
+/// What the rule tells.
+enum Story<'a> {
+    /// Most of the cost is sleep.
+    Asleep {
+        call: String,
+    },
+    /// Most of it is spinning that events show.
+    Spinning {
+        lock: Option<String>,
+    },
+    /// Most of it follows from what calls cost.
+    Dear {
+        call: &'a Contended,
+    },
+    Nobody,
+}
+
+impl Story<'_> {
+    fn told(&self, cpus: u32, lost: f64, idle: f64) -> Told {
+        let of = format!("{lost:.1} of {cpus} CPUs are lost to it, {idle:.1} of them idle");
+        let (story, summary) = match self {
+            Story::Asleep { call } => {
+                ("asleep", format!("threads sleep for a lock of the kernel in {call}: {of}"))
+            }
+            Story::Spinning { lock } => {
+                let most = lock.as_ref().map_or(String::new(), |l| format!(", most of all {l}"));
+                ("spinning", format!("threads spin for locks of the kernel{most}: {of}"))
+            }
+            Story::Dear { call: c } => (
+                "dear-calls",
+                format!(
+                    "{} takes {} on the CPU where its own work is {}: {lost:.1} of {cpus} CPUs go \
+                     into waiting in the kernel",
+                    c.name,
+                    micros(c.mean_ns),
+                    micros(c.own_ns),
+                ),
+            ),
+            Story::Nobody => {
+                return Told::plain("nobody-waits", "no thread waits for a lock of the kernel");
+            }
+        };
+        let advice = vec![
+            "spread the load over several of the objects that the lock guards: files, \
+             directories, address spaces, sockets"
+                .to_owned(),
+            "to name the lock: perf record -a -g -e lock:contention_begin,lock:contention_end"
+                .to_owned(),
+        ];
+        Told { story, summary, advice }
+    }
+}
+
 fn check(facts: &Facts<'_>) -> Finding {
-    let idle = facts.leaf(Leaf::KernelLocks);
+    let (idle, shown, inferred) =
+        (facts.leaf(Leaf::KernelLocks), facts.leaf(Leaf::LockSpin), facts.leaf(Leaf::LockWait));
     let (waited, by_call) = facts.waiting_for(Cause::KernelLock);
-    let spinning: Vec<&Contended> =
-        facts.judged.contended.iter().filter(|c| !c.for_others).collect();
-    let excess: u64 = spinning.iter().map(|c| c.lost_ns).sum();
-    // Lockdep's events show more waits than the contention events that the ledger counts.
+    let dear: Vec<&Contended> = facts.judged.contended.iter().filter(|c| !c.for_others).collect();
     let locks = facts.analysis.locks(LockBy::Lock);
     let named = |r: &LockRow| r.spin_ns.unwrap_or(0) + r.block_ns.unwrap_or(0);
     let hottest = locks
         .iter()
         .max_by_key(|r| (named(r), std::cmp::Reverse(&r.address)))
         .filter(|r| facts.pct(named(r)) >= facts.limit(&NAMED));
-    let seen = facts.leaf(Leaf::LockSpin).max(locks.iter().filter_map(|r| r.spin_ns).sum());
-    // On one CPU nobody spins for another.
-    let spin = if facts.analysis.cpus > 1 { excess.max(seen) } else { 0 };
-    let lost = idle + spin;
-    let wall = facts.wall.max(1) as f64;
-    let summary = match (by_call.first(), spinning.first()) {
-        (Some((call, _)), _) if idle >= spin => format!(
-            "threads sleep for a lock of the kernel in {call}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
-            lost as f64 / wall,
-            facts.analysis.cpus,
-            idle as f64 / wall
-        ),
-        (_, _) if spin > 0 && spin == seen => format!(
-            "threads spin for locks of the kernel{}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
-            hottest.map_or(String::new(), |r| format!(", most of all {}", lock_name(r))),
-            lost as f64 / wall,
-            facts.analysis.cpus,
-            idle as f64 / wall
-        ),
-        (_, Some(c)) if spin > 0 => format!(
-            "{} takes {} on the CPU where its own work is {}: {:.1} of {} CPUs go into waiting in the kernel",
-            c.name,
-            micros(c.mean_ns),
-            micros(c.own_ns),
-            lost as f64 / wall,
-            facts.analysis.cpus
-        ),
-        _ => "no thread waits for a lock of the kernel".to_owned(),
+    let burnt = shown + inferred;
+    let story = match (by_call.first(), dear.first()) {
+        (Some((call, _)), _) if idle >= burnt => Story::Asleep { call: call.clone() },
+        (_, Some(call)) if inferred > shown => Story::Dear { call },
+        _ if shown > 0 => Story::Spinning { lock: hottest.map(lock_name) },
+        (_, Some(call)) if inferred > 0 => Story::Dear { call },
+        _ => Story::Nobody,
     };
-    let mut f = finding(facts, &RULE, lost, summary);
+    let parts = [(Leaf::KernelLocks, idle), (Leaf::LockSpin, shown), (Leaf::LockWait, inferred)];
+    let told = story.told(facts.analysis.cpus, in_cpus(facts, idle + burnt), in_cpus(facts, idle));
+    let mut f = finding(facts, &RULE, &parts, told);
     f.evidence = vec![
         Evidence::of(
             "idle while threads slept for kernel locks",
             facts.pct(idle),
             "% of capacity",
-            "ledger idle/kernel-locks",
+            Leaf::KernelLocks.source(),
         ),
-        Evidence::of(
-            "CPU time of system calls beyond their own work",
-            facts.pct(excess),
-            "% of capacity",
-            "costs of like calls",
+        facts.known(
+            Evidence::of(
+                "spinning that events of locks show",
+                facts.pct(shown),
+                "% of capacity",
+                Leaf::LockSpin.source(),
+            ),
+            Leaf::LockSpin,
         ),
-        Evidence::of(
-            "spinning that events of locks show",
-            facts.pct(seen),
-            "% of capacity",
-            "ledger busy/kernel/lock-spin, locks",
+        facts.known(
+            Evidence::of(
+                "beyond that, CPU time of system calls beyond their own work",
+                facts.pct(inferred),
+                "% of capacity",
+                Leaf::LockWait.source(),
+            ),
+            Leaf::LockWait,
         ),
-        Evidence::of(
-            "sleeping and the larger of the two together",
-            facts.pct(lost),
-            "% of capacity",
-            "ledger",
-        )
-        .against(&facts.judged.thresholds, &MATTERS),
+        cost(facts, &f),
         Evidence::of(
             "threads asleep for kernel locks, on average",
-            waited as f64 / wall,
+            waited as f64 / facts.wall.max(1) as f64,
             "threads",
             "waits",
         ),
     ];
-    for c in spinning.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= facts.limit(&NAMED)) {
-        f.evidence.push(Evidence::of(
-            format!("{}: mean cost against its own {}", c.name, micros(c.own_ns)),
-            c.mean_ns as f64 / c.own_ns.max(1) as f64,
-            "times",
-            "costs of like calls",
-        ));
-        if let Some(pct) = c.company_pct {
-            let metric = format!("{}: begun with others in the kernel, against alone", c.name);
-            f.evidence.push(Evidence::of(
-                metric,
-                pct as f64 / 100.0,
-                "times",
-                "costs of like calls",
-            ));
-        }
-        if let Some(e) = c.exclusion {
-            let metric = format!(
-                "{}: ends of two threads within half a call, {:.0} expected by chance",
-                c.name, e.expected
-            );
-            f.evidence.push(Evidence::of(
-                metric,
-                e.observed.round(),
-                "ends",
-                "gaps between ends of calls",
-            ));
-        }
+    for c in dear.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= facts.limit(&NAMED)) {
+        f.evidence.extend(signs(c));
     }
-    if spin > 0 {
+    if inferred > 0 {
         f.evidence.push(Evidence::of(
             "application code: mean stretch against typical",
             facts.judged.stretch,
@@ -173,17 +181,44 @@ fn check(facts: &Facts<'_>) -> Finding {
         .into_iter()
         .collect();
     // One line a call: what it burns or what its threads sleep, whichever is more.
-    let burnt = spinning.iter().filter(|c| c.lost_ns > 0).map(|c| (c.name.clone(), c.lost_ns));
+    let burnt = dear.iter().filter(|c| c.lost_ns > 0).map(|c| (c.name.clone(), c.lost_ns));
     let mut calls: Vec<(String, u64)> = by_call.iter().cloned().chain(burnt).collect();
     calls.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut named_calls = BTreeSet::new();
     calls.retain(|c| named_calls.insert(c.0.clone()));
     f.culprits.extend(calls.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)));
-    f.advice = vec![
-        "spread the load over several of the objects that the lock guards: files, directories, address spaces, sockets".to_owned(),
-        "to name the lock: perf record -a -g -e lock:contention_begin,lock:contention_end".to_owned(),
-    ];
     f
+}
+
+/// What says that a call waits for others.
+fn signs(c: &Contended) -> Vec<Evidence> {
+    let of = |metric: String, value, unit, source| Evidence::of(metric, value, unit, source);
+    let mut rows = vec![of(
+        format!("{}: mean cost against its own {}", c.name, micros(c.own_ns)),
+        c.mean_ns as f64 / c.own_ns.max(1) as f64,
+        "times",
+        "costs of like calls",
+    )];
+    rows.extend(c.company_pct.map(|pct| {
+        of(
+            format!("{}: begun with others in the kernel, against alone", c.name),
+            pct as f64 / 100.0,
+            "times",
+            "costs of like calls",
+        )
+    }));
+    rows.extend(c.exclusion.map(|e| {
+        of(
+            format!(
+                "{}: ends of two threads within half a call, {:.0} expected by chance",
+                c.name, e.expected
+            ),
+            e.observed.round(),
+            "ends",
+            "gaps between ends of calls",
+        )
+    }));
+    rows
 }
 
 fn lock_name(row: &LockRow) -> String {

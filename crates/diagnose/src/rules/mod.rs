@@ -16,15 +16,16 @@ mod workload_imbalance;
 pub(crate) use cpu_overload::{BUSY, QUEUE};
 pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
 pub(crate) use hardware_bandwidth::{
-    CPI, SLOWER, advice as hardware_advice, check as hardware_bandwidth,
+    CPI, SLOWER, advice as hardware_advice, check as hardware_bandwidth, lead,
 };
-pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD};
+pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD, Overhead};
 pub(crate) use workload_imbalance::DOMINANT;
 
 use crate::facts::Facts;
-use crate::report::{Class, Finding};
-use holdup_attribution::{Threshold, thresholds};
+use crate::report::{Class, Evidence, Finding, Part};
+use holdup_attribution::{Leaf, Threshold, thresholds};
 use holdup_passes::percent;
+use holdup_trace::Nanos;
 use serde::Serialize;
 
 /// A rule.
@@ -33,11 +34,11 @@ pub struct Rule {
     pub id: &'static str,
     /// What it is about.
     pub class: Class,
-    /// Look at the facts.
+    /// Look at the facts; asked only where the trace has what the rule needs ([`check`]).
     pub check: fn(&Facts<'_>) -> Finding,
     /// The text of its file, whose description is the manual page ([`Rule::manual`]).
     pub file: &'static str,
-    /// Names of the capabilities without which it cannot hold.
+    /// Names of the capabilities without which it cannot hold; `a or b` where one will do.
     pub needs: &'static [&'static str],
     /// What it holds figures against: the lists of its own file and of others.
     pub thresholds: &'static [&'static [Threshold]],
@@ -166,15 +167,39 @@ thresholds! {
         source: "a hundredth of the machine: the recorder costs as much";
 }
 
-/// A finding that costs `lost` and holds if that matters.
-fn finding(facts: &Facts<'_>, rule: &Rule, lost: u64, summary: String) -> Finding {
+/// What a rule tells: which of its stories, in one sentence.
+pub(crate) struct Told {
+    /// Stable id.
+    pub(crate) story: &'static str,
+    pub(crate) summary: String,
+    pub(crate) advice: Vec<String>,
+}
+
+impl Told {
+    /// A story without advice.
+    fn plain(story: &'static str, summary: impl Into<String>) -> Told {
+        Told { story, summary: summary.into(), advice: Vec::new() }
+    }
+}
+
+/// A finding that costs these parts of leaves, and holds if that matters.
+fn finding(facts: &Facts<'_>, rule: &Rule, parts: &[(Leaf, Nanos)], told: Told) -> Finding {
+    let part = |&(leaf, ns): &(Leaf, Nanos)| {
+        let ns = ns.min(facts.leaf(leaf));
+        Part { path: leaf.path(), ns, pct: percent(ns, facts.capacity) }
+    };
+    let leaves: Vec<Part> = parts.iter().map(part).filter(|p| p.ns > 0).collect();
+    let lost = leaves.iter().map(|p| p.ns).sum();
     let matters = facts.at_least(facts.pct(lost), &MATTERS);
     Finding {
         class: rule.class,
         rule: rule.id,
         share: percent(lost, facts.capacity),
         lost_cpu_ns: lost,
-        summary,
+        leaves,
+        lacked_ns: 0,
+        story: told.story,
+        summary: told.summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
         ruled_out: (!matters.holds()).then(|| {
@@ -183,6 +208,39 @@ fn finding(facts: &Facts<'_>, rule: &Rule, lost: u64, summary: String) -> Findin
                 matters.value, matters.limit
             )
         }),
-        advice: Vec::new(),
+        advice: told.advice,
     }
+}
+
+/// The cost of a finding, held against what matters: the last row of its evidence.
+fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
+    let check = facts.at_least(facts.pct(f.lost_cpu_ns), &MATTERS);
+    Evidence::checked("together", &check, "% of capacity", "ledger")
+}
+
+/// Look at the facts, if the trace has what the rule needs.
+pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
+    let caps = facts.caps.list();
+    let lacking: Vec<String> = rule
+        .needs
+        .iter()
+        .filter_map(|need| {
+            let of: Vec<_> = caps.iter().filter(|c| need.split(" or ").any(|n| n == c.0)).collect();
+            let has = of.iter().any(|c| c.1);
+            (!has).then(|| of.iter().map(|c| format!("{} ({})", c.0, c.2)).collect::<Vec<_>>())
+        })
+        .map(|alternatives| alternatives.join(" or "))
+        .collect();
+    if lacking.is_empty() {
+        return (rule.check)(facts);
+    }
+    let why = format!("not judged: needs {}", lacking.join(" and "));
+    let mut f = finding(facts, rule, &[], Told::plain("not-judged", why.clone()));
+    f.ruled_out = Some(why);
+    f
+}
+
+/// CPU time as a number of CPUs.
+fn in_cpus(facts: &Facts<'_>, ns: Nanos) -> f64 {
+    ns as f64 / facts.wall.max(1) as f64
 }

@@ -16,10 +16,10 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 
-use super::{Fixtures, Rule, finding};
+use super::{Fixtures, Rule, Told, finding};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::{Total, thresholds};
+use holdup_attribution::{Leaf, Total, thresholds};
 use holdup_passes::Analysis;
 
 pub(super) const RULE: Rule = Rule {
@@ -49,6 +49,52 @@ thresholds! {
         meaning: "a system call must have been made alone so often in both traces to be compared",
         source: "of 50 calls the median is off by a sixth of their spread";
 }
+
+/// What system calls made alone cost here and in the baseline.
+pub(crate) struct Overhead {
+    /// By call, dearest first: name, number, CPU time beyond the baseline's (less if negative), cost
+    /// against the baseline's.
+    calls: Vec<(String, u32, i128, f64)>,
+    /// CPU time of the calls compared, and what it would have been at the baseline's prices.
+    now: u128,
+    then: u128,
+}
+
+impl Overhead {
+    /// `None` without a baseline.
+    pub(crate) fn of(facts: &Facts<'_>) -> Option<Overhead> {
+        let base = facts.baseline?;
+        let mut o = Overhead { calls: Vec::new(), now: 0, then: 0 };
+        for call in &facts.judged.calls {
+            let (Some((typical, n)), Some((base, _))) =
+                (alone(facts, facts.analysis, call.nr), alone(facts, base, call.nr))
+            else {
+                continue;
+            };
+            let (ns, expected) = (typical as u128 * n as u128, base as u128 * n as u128);
+            o.now += ns;
+            o.then += expected;
+            o.calls.push((
+                call.name.clone(),
+                call.nr,
+                ns as i128 - expected as i128,
+                ns as f64 / expected.max(1) as f64,
+            ));
+        }
+        o.calls.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
+        Some(o)
+    }
+
+    /// CPU time beyond the baseline's.
+    pub(crate) fn lost_ns(&self) -> u64 {
+        self.now.saturating_sub(self.then) as u64
+    }
+
+    fn pct(&self) -> f64 {
+        if self.then == 0 { 0.0 } else { (self.now as f64 / self.then as f64 - 1.0) * 100.0 }
+    }
+}
+
 /// Typical CPU time of a call begun alone in the kernel, and how many there were.
 fn alone(facts: &Facts<'_>, a: &Analysis, nr: u32) -> Option<(u64, u64)> {
     let alone = &a.costs(nr)?.alone;
@@ -60,45 +106,28 @@ fn alone(facts: &Facts<'_>, a: &Analysis, nr: u32) -> Option<(u64, u64)> {
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let Some(base) = facts.baseline else {
-        let mut f = finding(
-            facts,
-            &RULE,
-            0,
-            "needs a trace of the same work on one CPU to compare with".to_owned(),
-        );
-        f.ruled_out = Some("not judged: no baseline given (--baseline TRACE)".to_owned());
+    let (Some(base), Some(overhead)) = (facts.baseline, &facts.overhead) else {
+        let why = "not judged: no baseline given (--baseline TRACE)".to_owned();
+        let mut f = finding(facts, &RULE, &[], Told::plain("not-judged", why.clone()));
+        f.ruled_out = Some(why);
         return f;
     };
-    let mut calls: Vec<(String, u32, i128, f64)> = Vec::new();
-    let (mut now, mut then) = (0u128, 0u128);
-    for call in &facts.judged.calls {
-        let (Some((typical, n)), Some((base, _))) =
-            (alone(facts, facts.analysis, call.nr), alone(facts, base, call.nr))
-        else {
-            continue;
-        };
-        // What these calls cost, and would have cost at the baseline's price.
-        let (ns, expected) = (typical as u128 * n as u128, base as u128 * n as u128);
-        now += ns;
-        then += expected;
-        calls.push((
-            call.name.clone(),
-            call.nr,
-            ns as i128 - expected as i128,
-            ns as f64 / expected.max(1) as f64,
-        ));
-    }
-    calls.sort_by(|a, b| b.2.cmp(&a.2).then(a.1.cmp(&b.1)));
-    let lost = now.saturating_sub(then) as u64;
-    let overhead = if then == 0 { 0.0 } else { (now as f64 / then as f64 - 1.0) * 100.0 };
     let kernel = facts.total_pct(Total::Kernel);
-    let summary = format!(
-        "system calls made alone cost {overhead:.1} % more than in the baseline; the kernel takes {kernel:.0} % of capacity"
-    );
-    let dearer = facts.at_least(overhead, &OVERHEAD);
+    let told = Told {
+        story: "dearer-calls",
+        summary: format!(
+            "system calls made alone cost {:.1} % more than in the baseline; the kernel takes \
+             {kernel:.0} % of capacity",
+            overhead.pct()
+        ),
+        advice: vec![
+            "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
+                .to_owned(),
+        ],
+    };
+    let dearer = facts.at_least(overhead.pct(), &OVERHEAD);
     let much = facts.at_least(kernel, &KERNEL);
-    let mut f = finding(facts, &RULE, lost, summary);
+    let mut f = finding(facts, &RULE, &[(Leaf::MpOverhead, overhead.lost_ns())], told);
     f.evidence = vec![
         Evidence::checked(
             "CPU time of system calls beyond the baseline's",
@@ -114,7 +143,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         ),
         Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
     ];
-    for (name, _, _, ratio) in calls.iter().take(3) {
+    for (name, _, _, ratio) in overhead.calls.iter().take(3) {
         f.evidence.push(Evidence::of(
             format!("{name}: cost against the baseline"),
             *ratio,
@@ -122,19 +151,20 @@ fn check(facts: &Facts<'_>) -> Finding {
             "syscalls against baseline",
         ));
     }
-    f.ruled_out = if then == 0 {
+    f.ruled_out = if overhead.then == 0 {
         Some("no system call occurs often enough in both traces".to_owned())
     } else if !dearer.holds() {
         Some(format!(
-            "system calls cost {overhead:.1} % more than in the baseline; below {} % that is noise",
-            dearer.limit
+            "system calls cost {:.1} % more than in the baseline; below {} % that is noise",
+            dearer.value, dearer.limit
         ))
     } else if !much.holds() {
         Some(format!("the kernel takes only {kernel:.0} % of capacity"))
     } else {
         None
     };
-    f.culprits = calls
+    f.culprits = overhead
+        .calls
         .iter()
         .take(3)
         .filter(|c| c.2 > 0)
@@ -146,9 +176,5 @@ fn check(facts: &Facts<'_>) -> Finding {
             ..Culprit::default()
         })
         .collect();
-    f.advice = vec![
-        "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
-            .to_owned(),
-    ];
     f
 }

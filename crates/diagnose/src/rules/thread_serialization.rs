@@ -1,8 +1,10 @@
 //! Threads take turns at an object of the threads library.
 //!
 //! # What it does
-//! Adds the idle CPU time while threads slept in futex calls (mutex, condition variable, barrier,
-//! rwlock) to the CPU time spent inside these calls.
+//! It adds two leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in
+//! futex calls (mutex, condition variable, rwlock). `busy/kernel/thread-sync` is CPU time of the
+//! futex calls that slept or ended another thread's sleep. Futex calls that wake nobody and never
+//! sleep do not count: nobody waits in them.
 //!
 //! # Why it holds a system up
 //! One lock guards data that all threads use; as the library spins a while and then sleeps, CPU
@@ -15,20 +17,19 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 
-use super::application_serialization::syscall;
-use super::{Fixtures, MATTERS, Rule, finding};
+use super::application_serialization::{Turns, turns};
+use super::{Fixtures, MATTERS, Rule};
 use crate::facts::Facts;
-use crate::report::{Class, Evidence, Finding};
+use crate::report::{Class, Finding};
 use holdup_attribution::Leaf;
 use holdup_passes::Cause;
-use holdup_syscalls::WaitKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "thread-serialization",
     class: Class::ThreadSerialization,
     check,
     file: include_str!("thread_serialization.rs"),
-    needs: &["switches", "syscalls"],
+    needs: &["switches", "syscalls or wakers"],
     thresholds: &[&[MATTERS]],
     fixtures: Fixtures {
         positive: "thr_mutex_perfz_c8/perf.data",
@@ -37,49 +38,19 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Finding {
-    let idle = facts.leaf(Leaf::ThreadSync);
-    let (waited, by_call) = facts.waiting_for(Cause::ThreadSync);
-    let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
-    let cpu = if behind_a_server || facts.judged.kernel_contends_in(WaitKind::is_library) {
-        0
-    } else {
-        facts.judged.cpu_in(WaitKind::is_library)
-    };
-    let lost = idle + cpu;
-    let summary = if waited + cpu == 0 {
-        "no thread waits in the threads library".to_owned()
-    } else {
-        format!(
-            "threads take turns at a lock of the threads library (futex): {:.1} of {} CPUs are lost to it, {:.1} of them idle",
-            lost as f64 / facts.wall.max(1) as f64,
-            facts.analysis.cpus,
-            idle as f64 / facts.wall.max(1) as f64,
-        )
-    };
-    let mut f = finding(facts, &RULE, lost, summary);
-    let (wakers, most) = facts.wakers(Cause::ThreadSync);
-    f.evidence = vec![
-        Evidence::of(
-            "idle while threads waited in futex calls",
-            facts.pct(idle),
-            "% of capacity",
-            "ledger idle/thread-sync",
-        )
-        .against(&facts.judged.thresholds, &MATTERS),
-        Evidence::of("CPU time inside futex calls", facts.pct(cpu), "% of capacity", "syscalls"),
-        Evidence::of(
-            "threads asleep in them, on average",
-            waited as f64 / facts.wall.max(1) as f64,
-            "threads",
-            "waits",
-        ),
-        Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
-        Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
-    ];
-    f.culprits = by_call.iter().take(3).map(|(name, ns)| syscall(facts, name, *ns)).collect();
-    f.advice = vec![
-        "use finer locks: the data behind this one is wanted by several threads at once".to_owned(),
-        "move work out of the critical section".to_owned(),
-    ];
-    f
+    turns(
+        facts,
+        &RULE,
+        &Turns {
+            cause: Cause::ThreadSync,
+            asleep: Leaf::ThreadSync,
+            awake: Leaf::ThreadTurns,
+            at: "the threads library (futex)",
+            nobody: "no thread waits in the threads library",
+            advice: [
+                "use finer locks: the data behind this one is wanted by several threads at once",
+                "move work out of the critical section",
+            ],
+        },
+    )
 }

@@ -1,10 +1,12 @@
 //! Too little parallelism.
 //!
 //! # What it does
-//! Adds up the idle CPU time that more threads with work would have used:
+//! It adds up the idle CPU time that more threads with work would have used:
 //! * **one server**: others sleep until one thread, itself busy nearly all the time, has served
 //!   them (AIX case 4), or until the longest worker reaches the barrier;
-//! * **one thread**: a single application thread runs nearly all the time while no other has work;
+//! * **one thread**: one or few application threads run nearly all the time while no other has work;
+//! * **one at a time**: just one application thread has work at any time, though not always the same
+//!   one: a build without `-j`, two processes that wait for each other's answers;
 //! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
 //!
 //! # Why it holds a system up
@@ -17,12 +19,11 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
 use super::funneled_driver::confined_driver;
-use super::{Fixtures, MATTERS, Rule, finding};
+use super::{Fixtures, MATTERS, Rule, Told, finding, in_cpus};
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::{Leaf, Total, thresholds};
+use holdup_attribution::{Check, Leaf, Server, Total, thresholds};
 use holdup_passes::Slot;
-use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 
 pub(super) const RULE: Rule = Rule {
@@ -65,127 +66,223 @@ thresholds! {
         source: "recordings begin before the work does and end after it";
 }
 
-fn check(facts: &Facts<'_>) -> Finding {
-    let served = facts.leaf(Leaf::OneServer);
-    let waiting_for_cpu = facts.leaf(Leaf::Scheduler);
-    // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
-    let bound = waiting_for_cpu.min(facts.queued);
-    let affinity = facts.at_least(facts.pct(bound), &BOUND);
-    let bound = if affinity.holds() && !confined_driver(facts) { bound } else { 0 };
-    let longest = facts.workers.first().copied();
-    let shortest = (facts.wall as f64 / facts.limit(&LIFE).max(1.0)) as Nanos;
-    let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(shortest);
-    let running = |&(slot, ns): &(Slot, Nanos)| {
-        facts.at_least(ns as f64 * 100.0 / life(slot).max(1) as f64, &DOMINANT)
-    };
-    let dominates = |w: &&(Slot, Nanos)| running(w).holds();
-    let dominant = facts.workers.iter().find(dominates).copied();
+/// What the rule tells.
+enum Story {
+    /// Others wait for one busy thread.
+    Server {
+        server: Server,
+    },
+    /// Others wait at barriers for whoever comes last.
+    Barrier,
+    /// Of the one program that was recorded, one thread has work.
+    LoneThread {
+        slot: Slot,
+    },
+    /// Few threads run nearly all the time, and nothing else has work.
+    FewThreads {
+        slot: Slot,
+    },
+    /// There is work for one thread at a time, whichever that is.
+    Serial {
+        part: f64,
+    },
+    /// Threads are ready beside idle CPUs.
+    Bound,
+    Spread,
+}
+
+impl Story {
+    fn told(&self, facts: &Facts<'_>, life: impl Fn(Slot) -> Nanos, lost: Nanos) -> Told {
+        let (cpus, idle) = (facts.analysis.cpus, in_cpus(facts, lost));
+        let runs =
+            |slot: Slot| facts.thread(slot).running_ns as f64 * 100.0 / life(slot).max(1) as f64;
+        let (story, summary, advice) = match *self {
+            Story::Server { server } => (
+                "server",
+                format!(
+                    "{} is busy {:.0} % of the time on one CPU; others wait for it, and {idle:.1} of \
+                     {cpus} CPUs have nothing to do",
+                    facts.name(server.slot),
+                    server.busy_pct(),
+                ),
+                "split the server into independent processes or threads, so that more than one CPU \
+                 can serve",
+            ),
+            Story::Barrier => (
+                "barrier",
+                format!(
+                    "threads wait at barriers for whoever comes last: {idle:.1} of {cpus} CPUs have \
+                     nothing to do"
+                ),
+                "divide the work evenly: the thread that comes last has the most",
+            ),
+            Story::LoneThread { slot } => (
+                "lone-thread",
+                format!(
+                    "{} runs {:.0} % of its life and is the only thread of the program with work: it \
+                     cannot use more than one of {cpus} CPUs",
+                    facts.name(slot),
+                    runs(slot),
+                ),
+                "divide the work among threads: only one of them has any",
+            ),
+            Story::FewThreads { slot } => (
+                "few-threads",
+                format!(
+                    "{} runs {:.0} % of the time and nothing else has work: {idle:.1} of {cpus} CPUs \
+                     stay idle",
+                    facts.name(slot),
+                    runs(slot),
+                ),
+                "divide the work among threads: only one of them has any",
+            ),
+            Story::Serial { part } => (
+                "serial",
+                format!(
+                    "one thread at a time has work for {part:.0} % of the time, not always the same \
+                     one: {idle:.1} of {cpus} CPUs stay idle"
+                ),
+                "let the pieces of work run side by side (make -j, a pool, a pipeline that does not \
+                 wait for each answer)",
+            ),
+            Story::Bound => (
+                "bound",
+                format!(
+                    "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: they are bound \
+                     to other CPUs"
+                ),
+                "widen the CPU affinity of the waiting threads (taskset -p, cpusets)",
+            ),
+            Story::Spread => {
+                return Told::plain("spread", "the work is spread over the CPUs");
+            }
+        };
+        Told { story, summary, advice: vec![advice.to_owned()] }
+    }
+}
+
+/// Threads that run for most of their life.
+struct Dominant {
+    first: Option<Slot>,
+    /// As few as leave half of the CPUs without work, and nothing else has any.
+    few: bool,
+}
+
+fn dominant(facts: &Facts<'_>, running: impl Fn(&(Slot, Nanos)) -> Check) -> Dominant {
+    let all: Vec<Slot> = facts.workers.iter().filter(|w| running(w).holds()).map(|w| w.0).collect();
     // Where as many threads run all the time as keep more than half of the CPUs busy, the work
     // is spread; a CPU or two to spare are no imbalance.
-    let busy_threads = facts.workers.iter().filter(dominates).count();
     // And where every CPU was busy for a good part of the time, there was work for all of them: the
     // rest is the beginning and the end of the recording.
     let (full_ns, _) = facts.analysis.full();
     let daemons = (facts.wall as f64 * facts.limit(&DAEMONS) / 100.0) as Nanos;
     let half = facts.total(Total::Busy) <= facts.capacity / 2 + daemons;
-    let few = (1..=facts.analysis.cpus as usize / 2).contains(&busy_threads)
+    let few = (1..=facts.analysis.cpus as usize / 2).contains(&all.len())
         && half
         && (full_ns as f64 * 100.0) < facts.wall as f64 * facts.limit(&FULL);
-    let alone = if few { facts.leaf(Leaf::NoWork) } else { 0 };
+    Dominant { first: all.first().copied(), few }
+}
+
+fn check(facts: &Facts<'_>) -> Finding {
+    let shortest = (facts.wall as f64 / facts.limit(&LIFE).max(1.0)) as Nanos;
+    let life = |slot| facts.analysis.life_ns(facts.thread(slot)).max(shortest);
+    let running = |&(slot, ns): &(Slot, Nanos)| {
+        facts.at_least(ns as f64 * 100.0 / life(slot).max(1) as f64, &DOMINANT)
+    };
+    let dominant = dominant(facts, running);
+    let serial = facts.judged.serial;
+
+    let served = facts.leaf(Leaf::OneServer);
+    // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
+    let queued = facts.leaf(Leaf::Scheduler).min(facts.queued);
+    let affinity = facts.at_least(facts.pct(queued), &BOUND);
+    let bound = if affinity.holds() && !confined_driver(facts) { queued } else { 0 };
+    let several = facts.analysis.cpus > 1;
+    let one_at_a_time =
+        if several && (serial.holds() || dominant.few) { facts.leaf(Leaf::Serial) } else { 0 };
+    let no_work = if dominant.few { facts.leaf(Leaf::NoWork) } else { 0 };
+    let alone = one_at_a_time + no_work;
     // What the clients burn in the calls they wait in is part of the price of the one server.
     let matters = facts.at_least(facts.pct(served), &MATTERS);
-    let calls = if matters.holds() { facts.judged.cpu_in(WaitKind::takes_turns) } else { 0 };
-    let elsewhere = if facts.tasks_only() && facts.workers.len() == 1 && dominant.is_some() {
-        // Only this program was recorded: whatever the other CPUs did, it could not use them.
-        facts.leaf(Leaf::Unaccounted)
-    } else {
-        0
-    };
-    let lost = served + bound + alone + calls + elsewhere;
+    let calls = |leaf| if matters.holds() { facts.leaf(leaf) } else { 0 };
+    let lone = facts.tasks_only() && facts.workers.len() == 1 && dominant.first.is_some();
+    // Only this program was recorded: whatever the other CPUs did, it could not use them.
+    let elsewhere = if lone { facts.leaf(Leaf::Unaccounted) } else { 0 };
 
-    let culprit = facts.judged.server.map(|s| s.slot).or(dominant.map(|d| d.0));
-    let cpus = facts.analysis.cpus;
-    let summary = match (culprit, facts.judged.server) {
-        (Some(slot), Some(server)) if served >= bound.max(alone) => format!(
-            "{} is busy {:.0} % of the time on one CPU; others wait for it, and {:.1} of {cpus} CPUs have nothing to do",
-            facts.name(slot),
-            server.busy_pct(),
-            lost as f64 / facts.wall.max(1) as f64,
-        ),
-        (Some(slot), _) if elsewhere > 0 => format!(
-            "{} runs {:.0} % of its life and is the only thread of the program with work: it cannot use more than one of {cpus} CPUs",
-            facts.name(slot),
-            facts.thread(slot).running_ns as f64 * 100.0 / life(slot).max(1) as f64,
-        ),
-        (Some(slot), _) if alone >= bound => format!(
-            "{} runs {:.0} % of the time and nothing else has work: {:.1} of {cpus} CPUs stay idle",
-            facts.name(slot),
-            facts.thread(slot).running_ns as f64 * 100.0 / life(slot).max(1) as f64,
-            alone as f64 / facts.wall.max(1) as f64,
-        ),
-        _ if served > bound.max(alone) => format!(
-            "threads wait at barriers for whoever comes last: {:.1} of {cpus} CPUs have nothing to do",
-            lost as f64 / facts.wall.max(1) as f64,
-        ),
-        _ if bound > 0 => format!(
-            "threads are ready to run while {:.1} of {cpus} CPUs are idle: they are bound to other CPUs",
-            bound as f64 / facts.wall.max(1) as f64
-        ),
-        _ => "the work is spread over the CPUs".to_owned(),
+    let story = match (facts.judged.server, dominant.first) {
+        (Some(server), _) if served > 0 && served >= bound.max(alone) => Story::Server { server },
+        (_, Some(slot)) if elsewhere > 0 => Story::LoneThread { slot },
+        (_, Some(slot)) if dominant.few && alone >= bound => Story::FewThreads { slot },
+        _ if one_at_a_time > 0 && alone >= bound.max(served) => {
+            Story::Serial { part: serial.value }
+        }
+        _ if served > bound.max(alone) => Story::Barrier,
+        _ if bound > 0 => Story::Bound,
+        _ => Story::Spread,
     };
-    let mut f = finding(facts, &RULE, lost, summary);
+    let parts = [
+        (Leaf::OneServer, served),
+        (Leaf::Scheduler, bound),
+        (Leaf::Serial, one_at_a_time),
+        (Leaf::NoWork, no_work),
+        (Leaf::ThreadTurns, calls(Leaf::ThreadTurns)),
+        (Leaf::ServiceTurns, calls(Leaf::ServiceTurns)),
+        (Leaf::Unaccounted, elsewhere),
+    ];
+    let lost = parts.iter().map(|p| p.1).sum();
+    let mut f = finding(facts, &RULE, &parts, story.told(facts, life, lost));
     f.evidence = vec![
         Evidence::checked(
             "idle while others waited for one busy thread",
             &matters,
             "% of capacity",
-            "ledger idle/one-server",
+            Leaf::OneServer.source(),
+        ),
+        Evidence::checked(
+            "idle while application threads queued for other CPUs",
+            &affinity,
+            "% of capacity",
+            Leaf::Scheduler.source(),
+        ),
+        Evidence::checked(
+            "just one application thread running or ready",
+            &serial,
+            "% of the time",
+            "run queue",
         ),
         Evidence::of(
-            "idle while ready threads waited for other CPUs",
-            facts.leaf_pct(Leaf::Scheduler),
+            "idle meanwhile",
+            facts.leaf_pct(Leaf::Serial),
             "% of capacity",
-            "ledger idle/scheduler",
-        )
-        .against(&facts.judged.thresholds, &BOUND),
-        Evidence::of(
-            "threads queued behind others, on average",
-            facts.queued as f64 / facts.wall.max(1) as f64,
-            "threads",
-            "procs runnable",
+            Leaf::Serial.source(),
         ),
         Evidence::of(
             "idle without any waiting thread",
             facts.leaf_pct(Leaf::NoWork),
             "% of capacity",
-            "ledger idle/no-work",
+            Leaf::NoWork.source(),
         ),
     ];
-    if let Some(longest) = longest {
+    if let Some(longest) = facts.workers.first() {
         let metric = format!("longest running thread: {}", facts.name(longest.0));
-        f.evidence.push(Evidence::checked(metric, &running(&longest), "% of its life", "procs"));
+        f.evidence.push(Evidence::checked(metric, &running(longest), "% of its life", "procs"));
     }
     if let Some(server) = facts.judged.server {
         let metric = format!("waiting time ended by {}", facts.name(server.slot));
         let ended = facts.at_least(server.ended_pct(), server.ends_limit());
         f.evidence.push(Evidence::checked(metric, &ended, "%", "wake-ups"));
     }
+    if lone {
+        let workers = facts.workers.len() as f64;
+        f.evidence.push(Evidence::of("recorded threads with work", workers, "threads", "procs"));
+    }
+    let culprit = match story {
+        Story::Server { server } => Some(server.slot),
+        Story::LoneThread { slot } | Story::FewThreads { slot } => Some(slot),
+        Story::Serial { .. } => facts.workers.first().map(|w| w.0),
+        Story::Barrier | Story::Bound | Story::Spread => dominant.first,
+    };
     f.culprits
         .extend(culprit.map(|slot| facts.culprit("thread", slot, facts.thread(slot).running_ns)));
-    if elsewhere > 0 {
-        f.evidence.push(Evidence::of(
-            "recorded threads with work",
-            facts.workers.len() as f64,
-            "threads",
-            "procs",
-        ));
-    }
-    f.advice = if served >= bound.max(alone) {
-        vec!["split the server into independent processes or threads, so that more than one CPU can serve".to_owned()]
-    } else if alone >= bound {
-        vec!["divide the work among threads: only one of them has any".to_owned()]
-    } else {
-        vec!["widen the CPU affinity of the waiting threads (taskset -p, cpusets)".to_owned()]
-    };
     f
 }

@@ -147,6 +147,7 @@ impl Engine {
             crowd: 0,
             alone: self.costs.enter(),
             inside: true,
+            woke: false,
         });
         c.counts.scalls += 1;
         if let Some(traits) = self.traits.get(nr as usize)
@@ -211,7 +212,7 @@ impl Engine {
         }
         let elapsed = now - call.start;
         let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
-        let (start, crowd, alone) = (call.start, call.crowd, call.alone);
+        let (start, crowd, alone, woke) = (call.start, call.crowd, call.alone, call.woke);
         // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
         // the number it was entered with is the true one, and there is no result.
         let (nr, ret) = if nr == u32::MAX { (call.nr, 0) } else { (nr, ret) };
@@ -221,6 +222,9 @@ impl Engine {
         let (own, blocked) = if running == elapsed && interrupted == 0 {
             debug_assert_eq!(t.blocked_ns, call.blocked0);
             stats.running += elapsed;
+            if woke {
+                stats.in_turns += elapsed;
+            }
             (elapsed, 0)
         } else {
             let own = running.saturating_sub(interrupted);
@@ -231,6 +235,9 @@ impl Engine {
             stats.interrupted += interrupted;
             stats.runnable += runnable;
             stats.blocked += blocked;
+            if woke || blocked > 0 {
+                stats.in_turns += own;
+            }
             (own, blocked)
         };
         t.call = None;

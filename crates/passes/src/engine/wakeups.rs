@@ -203,7 +203,11 @@ impl Engine {
         let facts = self.wait_end(slot, end.waker, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(w) = end.waker {
-            self.threads[w].ended_wait_ns += now - since;
+            let waker = &mut self.threads[w];
+            waker.ended_wait_ns += now - since;
+            if let Some(call) = &mut waker.call {
+                call.woke = true;
+            }
         }
         let finished =
             Finished { slot, wait, now, end, facts, cause, nr, g, counted: mark.is_some() };
@@ -235,6 +239,7 @@ impl Engine {
             ended,
             waker,
             wakers_complete: self.caps.wakers && !self.lost,
+            idle_tasks_unseen: self.caps.wakers && !self.lost && self.cpus.any_blind(),
             ended_before: self.waits.was_ended(object),
             contention_recorded: self.caps.contention,
         }

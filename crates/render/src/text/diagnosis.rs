@@ -54,6 +54,10 @@ pub(crate) fn write(
             out,
         )?;
     }
+    for lead in &d.leads {
+        wrapped(&format!("lead: {}: {}", lead.class.id(), lead.summary), "  ", "    ", width, out)?;
+        writeln!(out, "{}", shell(&lead.command, "    to know: "))?;
+    }
     if options.explain && d.verdict.class != Class::NotEnoughEvidence {
         page.separate(out)?;
         writeln!(out, "{}", paint.title(format!("Confidence {:.2}", d.verdict.confidence)))?;
@@ -125,13 +129,20 @@ pub(super) fn write_finding(
         None if f.class == verdict => "Evidence",
         None => "Also",
     };
-    let cost = f.priced().map_or("cost not known".to_owned(), |ns| {
-        format!("{:.1} % of capacity ({})", f.share, duration(ns))
-    });
+    let cost = match f.priced() {
+        None => "cost not known".to_owned(),
+        Some(0) if f.lacked_ns > 0 => {
+            format!("threads lacked {} of CPU time", duration(f.lacked_ns))
+        }
+        Some(ns) => format!("{:.1} % of capacity ({})", f.share, duration(ns)),
+    };
     let title = format!("{what}: {}, {cost}", f.class.id());
     writeln!(out, "{}", paint.title(title))?;
     if f.class != verdict && f.ruled_out.as_ref() != Some(&f.summary) {
         wrapped(&f.summary, "  ", "  ", width, out)?;
+    }
+    if f.leaves.len() > 1 {
+        wrapped(&sum_of_leaves(f), "  ", "    ", width, out)?;
     }
     if let Some(why) = &f.ruled_out {
         wrapped(&format!("ruled out: {why}"), "  ", "    ", width, out)?;
@@ -151,9 +162,19 @@ pub(super) fn write_finding(
     f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))
 }
 
+/// `= idle/thread-sync 22.0 % + busy/kernel/thread-sync 5.1 %`: what the cost is made of.
+pub(crate) fn sum_of_leaves(f: &Finding) -> String {
+    let parts: Vec<String> =
+        f.leaves.iter().map(|p| format!("{} {:.1} %", p.path, p.pct)).collect();
+    format!("= {}", parts.join(" + "))
+}
+
 fn figure(e: &Evidence) -> String {
     let against = e.threshold.map_or(String::new(), |t| format!("  (threshold {t})"));
-    format!("{:>8.2} {}{against}", e.value, e.unit)
+    match e.value {
+        Some(value) => format!("{value:>8.2} {}{against}", e.unit),
+        None => format!("{:>8}", "n/a"),
+    }
 }
 
 /// Break at blanks. Names come from the trace: escape them.
