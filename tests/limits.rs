@@ -11,6 +11,7 @@
 //! they mean where they stand. So are what [`NO_LIMITS`] lists, each for its reason. What the test
 //! cannot see is a number that is named first (`let limit = 40;`) or a comparison over two lines.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Constants and lines that decide no verdict.
@@ -130,4 +131,31 @@ fn the_search_finds_what_it_is_for() {
     ] {
         assert_eq!(bare_limit(line), None, "{line}");
     }
+}
+
+/// The key that a line of `thresholds!` defines.
+fn key(line: &str) -> Option<&str> {
+    let (_, after) = line.trim().split_once(" = \"")?;
+    let (key, default) = after.split_once("\", ")?;
+    let number = default.split(',').next()?.parse::<f64>().is_ok();
+    (number && key.contains('.') && !line.trim().starts_with("//")).then_some(key)
+}
+
+/// A list of thresholds that `rules/mod.rs` does not name cannot be set, and the compiler is
+/// silent: it gives no warnings about what a macro of another crate made.
+#[test]
+fn every_threshold_of_the_sources_is_in_the_registry() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    let mut files = Vec::new();
+    for name in ["attribution", "diagnose"] {
+        sources(&crates.join(name).join("src"), &mut files);
+    }
+    let texts: Vec<String> = files.iter().map(|f| std::fs::read_to_string(f).unwrap()).collect();
+    let lines = texts.iter().flat_map(|t| t.lines().take_while(|l| *l != "#[cfg(test)]"));
+    let defined: BTreeSet<&str> = lines.filter_map(key).collect();
+    let registry: BTreeSet<&str> = holdup_diagnose::registry().iter().map(|t| t.key).collect();
+    let missing: Vec<_> = defined.difference(&registry).collect();
+    assert!(missing.is_empty(), "in no list of crates/diagnose/src/rules/mod.rs: {missing:?}");
+    let unseen: Vec<_> = registry.difference(&defined).collect();
+    assert!(unseen.is_empty(), "the search of this test misses {unseen:?}");
 }

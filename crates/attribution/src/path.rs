@@ -67,7 +67,7 @@ const DEPTH: usize = 48;
 /// Whose time, whether running, and through which object.
 type Part = (Slot, bool, Option<Object>);
 
-/// A stretch of time to explain.
+/// A span of time to explain.
 struct Task {
     slot: Slot,
     from: Nanos,
@@ -111,7 +111,7 @@ impl Attribution<'_> {
                 add(task.slot, true, task.through, from.saturating_sub(at));
                 at = at.max(to);
                 let object = a.final_object(object);
-                // Woken later than the stretch ends: the waker's doings until then are not known to
+                // Woken later than the span ends: the waker's doings until then are not known to
                 // matter.
                 if waker == Slot::IDLE || task.depth >= DEPTH || a.thread(waker).is_kthread() {
                     add(task.slot, false, Some(object), to - from);

@@ -35,9 +35,9 @@ thresholds! {
         meaning: "the time with any thread counts as the wall time divided by this if it was shorter",
         source: "work that fills less than two thirds of the recording held nothing up for the rest";
     PARTNER = "server.partner_pct", 125.0, "% of its busy time",
-        meaning: "waits through a pipe or socket that last no longer than this, against the time that \
-                  the thread that ends them is busy, are one partner's while the other works: the two \
-                  have one CPU's worth of work, and nobody stands in line",
+        meaning: "two threads that answer each other through a pipe or socket are partners, who have \
+                  one CPU's worth of work between them, if the waits that one of them ends last \
+                  together no longer than this; beyond it threads stand in line for that one",
         source: "where n threads share k tokens it is (n - k) / k: 100 % for two that alternate; \
                  the rest is for wake-ups";
 }

@@ -11,8 +11,8 @@
 //! busy_pct = 90
 //! ```
 //!
-//! A limit is made by [`thresholds!`](crate::thresholds) alone, which lists it too: who forgets the
-//! list of a file gets a warning of the compiler.
+//! A limit is made by [`thresholds!`](crate::thresholds) alone, which also makes the list of its
+//! file. `tests/limits.rs` fails if that list is not in the registry.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

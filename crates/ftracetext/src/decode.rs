@@ -158,21 +158,21 @@ fn hint(l: &Line<'_>) -> u32 {
     if l.tid.0 == 0 { 512 } else { l.tid.0 }
 }
 
-/// Decodes a stretch: bytes `at..end` of the text, front to back.
-pub(crate) struct Stretch<'a> {
+/// Decodes an ascent: bytes `at..end` of the text, front to back.
+pub(crate) struct Ascent<'a> {
     lines: Lines<'a>,
     /// Start of the next line.
     at: usize,
     end: usize,
 }
 
-impl<'a> Stretch<'a> {
-    pub(crate) fn new(trace: &'a TextTrace, start: usize, end: usize) -> Stretch<'a> {
-        Stretch { lines: Lines::new(trace), at: start, end }
+impl<'a> Ascent<'a> {
+    pub(crate) fn new(trace: &'a TextTrace, start: usize, end: usize) -> Ascent<'a> {
+        Ascent { lines: Lines::new(trace), at: start, end }
     }
 }
 
-impl RunDecoder for Stretch<'_> {
+impl RunDecoder for Ascent<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let text = &self.lines.trace.text()[..self.end];
         while self.at < text.len() {

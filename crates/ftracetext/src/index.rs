@@ -2,9 +2,9 @@
 //!
 //! The file is cut into chunks of equal size, scanned in parallel. A line belongs to the chunk
 //! its first byte lies in. Inside a chunk each event's time is read, and wherever it decreases a
-//! new *stretch* begins; every chunk begins one too, so that even a sorted file has many and
-//! decodes in parallel. Stretches in file order cover the file: what stands between an event and
-//! the next one (stack frames, blank lines) belongs to the stretch of the former.
+//! new *ascent* begins; every chunk begins one too, so that even a sorted file has many and
+//! decodes in parallel. Ascents in file order cover the file: what stands between an event and
+//! the next one (stack frames, blank lines) belongs to the ascent of the former.
 //!
 //! The pass also collects the names of events, the span, and the lines nobody can read.
 
@@ -27,7 +27,7 @@ const EXAMPLES: usize = 3;
 
 /// Part of the file whose events are in time order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct Ascent {
     pub(crate) start: usize,
     pub(crate) first: Nanos,
     pub(crate) events: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Stretch {
 /// What the index found.
 #[derive(Default, Debug)]
 pub(crate) struct Index {
-    pub(crate) stretches: Vec<Stretch>,
+    pub(crate) ascents: Vec<Ascent>,
     /// Names by first appearance.
     pub(crate) names: Vec<(Form, Box<[u8]>)>,
     /// Events, without sideband records.
@@ -96,7 +96,7 @@ pub(crate) fn index(text: &[u8], syntax: Syntax, chunk: usize) -> Index {
 
 impl Index {
     fn absorb(&mut self, other: Index, known: &mut FxHashSet<(Form, Box<[u8]>)>) {
-        self.stretches.extend(other.stretches);
+        self.ascents.extend(other.ascents);
         for name in other.names {
             if self.names.len() < NAMES && !known.contains(&name) {
                 known.insert(name.clone());
@@ -214,9 +214,9 @@ impl Scan {
     fn event(&mut self, at: usize, l: &Line<'_>) {
         let ts = l.stamp.ts;
         let start = self.lead.take().unwrap_or(at);
-        match self.index.stretches.last_mut() {
+        match self.index.ascents.last_mut() {
             Some(s) if ts >= self.last => s.events += 1,
-            _ => self.index.stretches.push(Stretch { start, first: ts, events: 1 }),
+            _ => self.index.ascents.push(Ascent { start, first: ts, events: 1 }),
         }
         self.last = ts;
         let place = self.name(l.name, l.form);
@@ -330,23 +330,23 @@ mod tests {
     }
 
     #[test]
-    fn stretches_begin_where_time_decreases_and_at_chunks() {
+    fn ascents_begin_where_time_decreases_and_at_chunks() {
         let bytes = text(&[1, 2, 2, 5, 3, 4, 1]);
         let line = bytes.len() / 7;
         let one = index(&bytes, Syntax::Kernel, 1 << 20);
         let starts: Vec<_> = one
-            .stretches
+            .ascents
             .iter()
             .map(|s| (s.start / line, s.first / 1_000_000_000, s.events))
             .collect();
         assert_eq!(starts, [(0, 1, 4), (4, 3, 2), (6, 1, 1)]);
         assert_eq!((one.events, one.span, one.bad), (7, Some((1_000_000_000, 5_000_000_000)), 0));
         assert_eq!(one.names.len(), 3);
-        // Whatever the chunk size, every event is in exactly one stretch.
+        // Whatever the chunk size, every event is in exactly one ascent.
         for chunk in [1, 7, line, line + 1, 2 * line, 3 * line - 1] {
             let many = index(&bytes, Syntax::Kernel, chunk);
-            assert_eq!(many.stretches.iter().map(|s| s.events).sum::<u64>(), 7, "{chunk}");
-            assert!(many.stretches.windows(2).all(|w| w[0].start < w[1].start));
+            assert_eq!(many.ascents.iter().map(|s| s.events).sum::<u64>(), 7, "{chunk}");
+            assert!(many.ascents.windows(2).all(|w| w[0].start < w[1].start));
         }
     }
 

@@ -32,7 +32,7 @@
 //! | systrace | Android's HTML with a trace embedded |
 //!
 //! Opening reads the file once to index it: where its lines are in order, which events it has,
-//! when it starts and ends. Decoding then reads each stretch by itself, so stretches decode in
+//! when it starts and ends. Decoding then reads each ascent by itself, so ascents decode in
 //! parallel, and yields the very same [`holdup_trace::What`] the binary readers yield.
 //!
 //! ```text

@@ -1,13 +1,13 @@
 //! The fallback for text in no order at all: the place of every line, sorted by time.
 //!
-//! Stretches are merged; when there are thousands of them and each has but a few lines, as in a
+//! Ascents are merged; when there are thousands of them and each has but a few lines, as in a
 //! dump sorted by anything but time, that costs more than sorting. Sixteen bytes per event then.
 
 use crate::index::{Index, lines};
 use crate::line::{Syntax, parse};
 use holdup_trace::Nanos;
 
-/// From this many stretches on …
+/// From this many ascents on …
 const MANY: usize = 4096;
 /// … with fewer events each than this, sorting is better than merging.
 const SHORT: u64 = 64;
@@ -18,10 +18,10 @@ pub(crate) const RUN: usize = 1 << 16;
 /// Time and place of an event line.
 pub(crate) type Place = (Nanos, usize);
 
-/// Whether the stretches are too many to be merged.
+/// Whether the ascents are too many to be merged.
 pub(crate) fn is_needed(index: &Index) -> bool {
-    let n = index.stretches.len();
-    n > MANY && index.stretches.iter().map(|s| s.events).sum::<u64>() / (n as u64) < SHORT
+    let n = index.ascents.len();
+    n > MANY && index.ascents.iter().map(|s| s.events).sum::<u64>() / (n as u64) < SHORT
 }
 
 /// The places of all events, by time and then by place. Also tells how many were out of order.

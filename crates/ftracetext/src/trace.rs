@@ -1,6 +1,6 @@
 //! An opened text trace.
 
-use crate::decode::{Picked, Stretch};
+use crate::decode::{Ascent, Picked};
 use crate::events::{Events, Rules};
 use crate::index::{Index, index};
 use crate::line::Syntax;
@@ -92,7 +92,7 @@ pub fn open_stream(name: &Path, input: impl Read) -> Result<TextTrace> {
 /// How the runs are cut.
 enum Order {
     /// Run k is the bytes from `starts[k]` to `starts[k + 1]`.
-    Stretches(Vec<usize>),
+    Ascents(Vec<usize>),
     /// Run k is [`order::RUN`] places.
     Sorted(Vec<Place>),
 }
@@ -153,14 +153,12 @@ impl TextTrace {
             quality.add(QualityCode::Reordered, late);
             Order::Sorted(places)
         } else {
-            Order::Stretches(
-                found.stretches.iter().map(|s| s.start).chain([source.bytes().len()]).collect(),
+            Order::Ascents(
+                found.ascents.iter().map(|s| s.start).chain([source.bytes().len()]).collect(),
             )
         };
         let runs = match &order {
-            Order::Stretches(_) => {
-                found.stretches.iter().map(|s| Run { first_ts: s.first }).collect()
-            }
+            Order::Ascents(_) => found.ascents.iter().map(|s| Run { first_ts: s.first }).collect(),
             Order::Sorted(places) => {
                 places.chunks(order::RUN).map(|c| Run { first_ts: c[0].0 }).collect()
             }
@@ -246,7 +244,7 @@ impl Reader for TextTrace {
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         match &self.order {
-            Order::Stretches(starts) => Box::new(Stretch::new(self, starts[run], starts[run + 1])),
+            Order::Ascents(starts) => Box::new(Ascent::new(self, starts[run], starts[run + 1])),
             Order::Sorted(places) => {
                 let from = run * order::RUN;
                 Box::new(Picked::new(self, &places[from..places.len().min(from + order::RUN)]))

@@ -309,7 +309,7 @@ impl RunDecoder for All<'_> {
                 }
                 batch.events.push(event);
             }
-            // In one stretch, as when the references were given out.
+            // All at once, as when the references were given out.
             for frames in trace.frames.chunks(1 << 15) {
                 batch.push_stack(frames.iter().copied());
             }

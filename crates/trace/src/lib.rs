@@ -1,7 +1,7 @@
 //! The vocabulary every other crate speaks.
 //!
 //! A trace file, whatever its format, is opened by a [`Reader`]. The reader knows what the file
-//! is ([`TraceInfo`]) and cuts it into [`Run`]s: stretches whose events are already in time
+//! is ([`TraceInfo`]) and cuts it into [`Run`]s: parts whose events are already in time
 //! order (one CPU's ring buffer, one flush of it, a sorted piece of text). [`merge::drive`]
 //! decodes runs on worker threads into [`Batch`]es and hands the events to a sink in one global
 //! order: by time, and by position in the file where times are equal.

@@ -2,7 +2,7 @@
 
 use crate::{Batch, Nanos, Quality, Result, TraceInfo};
 
-/// A stretch of a trace whose events are in time order.
+/// A part of a trace whose events are in time order.
 ///
 /// The order of runs in [`Reader::runs`] is their order in the file: it decides between events
 /// with equal time stamps.

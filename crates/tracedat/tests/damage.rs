@@ -157,7 +157,7 @@ proptest! {
 
     #[test]
     fn noise_in_the_trace_data_never_panics(seed in any::<u64>(), from in 0.0..1.0f64) {
-        // Pages of version 6 are at the end; whole stretches become noise.
+        // Pages of version 6 are at the end; whole blocks become noise.
         let mut file = FILES[1].clone();
         let data = file.len() - 500_000;
         let from = data + (490_000.0 * from) as usize;

@@ -9,8 +9,8 @@ use holdup_attribution::thresholds;
 
 thresholds! {
     pub(super) SYNC = "metrics.sync_pct", 10.0, "% of capacity",
-        meaning: "processing time in synchronisation calls, from which on the idle time beside \
-                  them is theirs",
+        meaning: "with so much processing time in synchronisation calls, idle time counts as \
+                  waiting in those calls",
         source: "AIX cases 1 and 3 spend 48 and 63 % in such calls; in the server of case 4 the \
                  whole kernel takes 6 %";
 }

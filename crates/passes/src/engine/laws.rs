@@ -14,20 +14,44 @@ use crate::judge::Ended;
 use crate::threads::{Slot, State};
 use holdup_trace::{Cpu, Nanos, QualityCode};
 
-/// A law of run queues. What contradicts it was not recorded.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Law {
+/// Makes [`Law`] from one list: the reason and exceptions of each law, what its applications are
+/// counted as in the trace's quality, and the law in one sentence.
+macro_rules! laws {
+    ($($(#[doc = $doc:literal])+ $name:ident = $code:ident, $says:literal;)+) => {
+        /// A law of run queues. What contradicts it was not recorded.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Law { $($(#[doc = $doc])+ $name),+ }
+
+        impl Law {
+            /// All of them.
+            pub const ALL: &'static [Law] = &[$(Law::$name),+];
+
+            /// What its applications are counted as in the trace's quality.
+            pub fn code(self) -> QualityCode {
+                match self { $(Law::$name => QualityCode::$code),+ }
+            }
+
+            /// It in one sentence.
+            pub fn says(self) -> &'static str {
+                match self { $(Law::$name => $says),+ }
+            }
+        }
+    };
+}
+
+laws! {
     /// The thread that an event names as current runs on that CPU (`current` is a property of the
     /// CPU). If another was believed there, a switch was not recorded: the time since that CPU's
     /// last event is nobody's.
-    CurrentRuns,
+    CurrentRuns = SwitchGap, "the thread of an event runs on the event's CPU";
     /// A CPU that idles takes the thread that is woken on it at once: `ttwu_queue` interrupts it.
     /// If that thread shows there next, it has run since it was woken.
-    IdleTakesWoken,
+    IdleTakesWoken = InferredSwitch, "an idle CPU takes the thread woken on it at once";
     /// On a CPU whose switches out of idle are never recorded, so does every thread woken on it,
     /// even before it shows. Its time counts when an event of its own confirms it, and is
     /// unaccounted otherwise.
-    BlindTakesWoken,
+    BlindTakesWoken = PresumedSwitch,
+        "so does one whose switches out of idle are not recorded, before the thread shows";
     /// A CPU that switches to idle has an empty run queue: `pick_next_task_idle` is asked last. A
     /// thread believed ready there ran unseen and sleeps, or was moved.
     ///
@@ -35,60 +59,19 @@ pub enum Law {
     /// `sched_wakeup`, `ttwu_queue_wakelist`); a thread that leaves in state R for the idle task
     /// belongs to a group that is out of quota (`throttle_cfs_rq`) or may not run beside its
     /// sibling (core scheduling's forced idle), and while it is queued, so may others be.
-    IdleQueueEmpty,
+    IdleQueueEmpty = QueuedAtIdle, "a CPU that goes idle has an empty run queue";
     /// A thread runs on one CPU at a time (`p->on_cpu`). Seen on a second, it left the first after
     /// the last event there.
-    OneCpu,
+    OneCpu = TwoCpus, "a thread runs on one CPU at a time";
     /// Who is woken had gone to sleep: `try_to_wake_up` matches the state first, and that of a
     /// thread on a run queue is running. One that is woken while believed ready after a wake-up
     /// ran and slept in between.
     ///
     /// Exception: a thread that was preempted on its way to sleep, state `R+`, is woken while on
     /// the queue (`ttwu_runnable`).
-    SleepBeforeWake,
+    SleepBeforeWake = WokenTwice, "a thread that is woken had gone to sleep";
     /// And who runs after it slept was woken, though nobody was seen to do it.
-    WakeBeforeRun,
-}
-
-impl Law {
-    /// All of them.
-    pub const ALL: [Law; 7] = [
-        Law::CurrentRuns,
-        Law::IdleTakesWoken,
-        Law::BlindTakesWoken,
-        Law::IdleQueueEmpty,
-        Law::OneCpu,
-        Law::SleepBeforeWake,
-        Law::WakeBeforeRun,
-    ];
-
-    /// What its applications are counted as in the trace's quality.
-    pub fn code(self) -> QualityCode {
-        match self {
-            Law::CurrentRuns => QualityCode::SwitchGap,
-            Law::IdleTakesWoken => QualityCode::InferredSwitch,
-            Law::BlindTakesWoken => QualityCode::PresumedSwitch,
-            Law::IdleQueueEmpty => QualityCode::QueuedAtIdle,
-            Law::OneCpu => QualityCode::TwoCpus,
-            Law::SleepBeforeWake => QualityCode::WokenTwice,
-            Law::WakeBeforeRun => QualityCode::MissingWakeup,
-        }
-    }
-
-    /// It in one sentence.
-    pub fn says(self) -> &'static str {
-        match self {
-            Law::CurrentRuns => "the thread of an event runs on the event's CPU",
-            Law::IdleTakesWoken => "an idle CPU takes the thread woken on it at once",
-            Law::BlindTakesWoken => {
-                "so does one whose switches out of idle are not recorded, before the thread shows"
-            }
-            Law::IdleQueueEmpty => "a CPU that goes idle has an empty run queue",
-            Law::OneCpu => "a thread runs on one CPU at a time",
-            Law::SleepBeforeWake => "a thread that is woken had gone to sleep",
-            Law::WakeBeforeRun => "a thread that slept was woken before it ran again",
-        }
-    }
+    WakeBeforeRun = MissingWakeup, "a thread that slept was woken before it ran again";
 }
 
 impl Engine {

@@ -55,7 +55,7 @@ const PREFIXES: &[&str] = &[
 /// The locking code of the recorded kernel.
 #[derive(Debug, Default)]
 pub(crate) struct LockCode {
-    /// Start and end of each stretch, ascending and apart. Empty without symbols.
+    /// Start and end of each range of addresses, ascending and apart. Empty without symbols.
     ranges: Vec<(u64, u64)>,
 }
 

@@ -20,7 +20,7 @@ struct Slice {
     to: u32,
 }
 
-/// A stretch of the merged stream.
+/// A part of the merged stream.
 #[derive(Default)]
 pub(super) struct Chunk {
     batches: Vec<Arc<Batch>>,
