@@ -50,6 +50,8 @@ const ALL_CALLS: usize = 20;
 
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
+    /// Not of some tasks only.
+    system_wide: bool,
     /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
     has_sched_switch: bool,
     pub(crate) names: Arc<Names>,
@@ -102,6 +104,7 @@ impl Engine {
         caps.syscalls = raw || named >= ALL_CALLS;
         let mut engine = Engine {
             caps,
+            system_wide: info.system_wide != Some(false),
             has_sched_switch: info.events.iter().any(|e| e.short_name() == "sched_switch"),
             names: info.names.clone(),
             arch,
