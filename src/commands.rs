@@ -52,9 +52,9 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Waits(args) => waits(args),
         Command::Path(args) => path(args),
         Command::Locks(args) => crate::locks::run(args),
-        Command::Ledger(args) => {
-            report("ledger", &args.common, |_, a, _| Ok(Body::Ledger(Attribution::from(a).ledger)))
-        }
+        Command::Ledger(args) => report("ledger", &args.common, |_, a, _| {
+            Ok(Body::Ledger(Box::new(Attribution::from(a).ledger)))
+        }),
         Command::Info(args) => {
             report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info())))))
         }
@@ -185,7 +185,7 @@ fn summary(
     };
     let mut sections = vec![
         with(schema::sar(&analysis.sar(per_cpu), per_cpu), None),
-        Section::Ledger(Attribution::from(analysis).ledger),
+        Section::Ledger(Box::new(Attribution::from(analysis).ledger)),
         with(schema::cpus(&analysis.cpu_rows()), None),
         with(schema::procs(&analysis.procs(Group::Thread), Group::Thread), entries),
         with(schema::syscalls(&analysis.syscalls(Group::System), Group::System), entries),

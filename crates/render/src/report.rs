@@ -102,7 +102,7 @@ pub enum Body {
     /// One table.
     Table(Table),
     /// The capacity ledger.
-    Ledger(Ledger),
+    Ledger(Box<Ledger>),
     /// The verdict.
     Diagnosis(Box<Diagnosis>),
     /// The verdict, reached step by step.
@@ -155,7 +155,7 @@ pub enum Section {
     /// A table.
     Table(Table),
     /// The capacity ledger.
-    Ledger(Ledger),
+    Ledger(Box<Ledger>),
 }
 
 /// A command's answer about one trace.
