@@ -282,17 +282,20 @@ fn text_of_cpus_irqs_and_sar() {
 #[test]
 fn text_of_ledger_and_info() {
     let options = TextOptions { quiet: true, ..TextOptions::default() };
-    insta::assert_snapshot!("text_ledger", text("ledger", Body::Ledger(ledger()), options.clone()));
+    insta::assert_snapshot!(
+        "text_ledger",
+        text("ledger", Body::Ledger(Box::new(ledger())), options.clone())
+    );
     insta::assert_snapshot!(
         "text_ledger_empty",
-        text("ledger", Body::Ledger(Ledger::default()), options.clone())
+        text("ledger", Body::Ledger(Box::default()), options.clone())
     );
     insta::assert_snapshot!("text_info", text("info", Body::Info(Box::new(info())), options));
 }
 
 #[test]
 fn colour_adds_nothing_but_colour() {
-    let report = report("ledger", Body::Ledger(ledger()));
+    let report = report("ledger", Body::Ledger(Box::new(ledger())));
     let plain = render(&report, &Format::Text(TextOptions::default()));
     let colored =
         render(&report, &Format::Text(TextOptions { color: true, ..TextOptions::default() }));
@@ -317,13 +320,13 @@ fn json_keeps_every_value() {
         "json_no_rows",
         json("procs", Body::Table(schema::procs(&[], Group::Thread)))
     );
-    insta::assert_snapshot!("json_ledger", json("ledger", Body::Ledger(ledger())));
+    insta::assert_snapshot!("json_ledger", json("ledger", Body::Ledger(Box::new(ledger()))));
     insta::assert_snapshot!("json_info", json("info", Body::Info(Box::new(info()))));
     let mut procs = schema::procs(&proc_rows(), Group::Thread);
     procs.entries = Some(1);
     let sections = vec![
         Section::Table(schema::sar(&sar_rows(), true)),
-        Section::Ledger(ledger()),
+        Section::Ledger(Box::new(ledger())),
         Section::Table(schema::cpus(&cpu_rows())),
         Section::Table(procs),
         Section::Table(schema::irqs(&irq_rows()[..1], true)),
@@ -345,7 +348,10 @@ fn csv_quotes_what_must_be_quoted() {
     insta::assert_snapshot!("csv_no_rows", csv(schema::irqs(&[], true), ","));
     let report = report(
         "summary",
-        Body::Summary(vec![Section::Ledger(ledger()), Section::Table(schema::cpus(&cpu_rows()))]),
+        Body::Summary(vec![
+            Section::Ledger(Box::new(ledger())),
+            Section::Table(schema::cpus(&cpu_rows())),
+        ]),
     );
     insta::assert_snapshot!("csv_summary", render(&report, &Format::Csv { separator: ",".into() }));
 }

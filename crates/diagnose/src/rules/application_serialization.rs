@@ -76,16 +76,17 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
     // Who never sleeps takes no turns, whatever the calls cost.
     let cpu = if behind_a_server || idle == 0 { 0 } else { facts.leaf(of.awake) };
+    let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call);
+    let at = match culprits.first() {
+        Some(c) if c.kind != "syscall" => format!("at {}", c.name),
+        Some(c) => format!("in {}", c.name),
+        None => format!("in {}, at what is not known without raw_syscalls events", of.at),
+    };
     let told = match by_call.first() {
-        Some((call, _)) => Told {
+        Some(_) => Told {
             story: "turns",
             summary: format!(
-                "threads take turns {}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
-                if facts.caps.syscalls {
-                    format!("in {call}")
-                } else {
-                    format!("in {}, at what is not known without raw_syscalls events", of.at)
-                },
+                "threads take turns {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
                 in_cpus(facts, idle + cpu),
                 facts.analysis.cpus,
                 in_cpus(facts, idle),
@@ -122,6 +123,6 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    f.culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call);
+    f.culprits = culprits;
     f
 }
