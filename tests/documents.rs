@@ -317,3 +317,19 @@ fn the_search_for_dead_links_finds_what_it_is_for() {
     let dead: Vec<bool> = found.iter().take(3).map(|l| dead(&readme, l).is_some()).collect();
     assert_eq!((found.len(), dead), (4, vec![true, false, true]));
 }
+
+/// The example at the top of the README is what the tool prints.
+#[test]
+fn the_readme_shows_the_tools_own_output() {
+    const COMMAND: &str = "$ holdup diagnose fixtures/imb_server_c4/perf.data\n";
+    let readme = read("README.md");
+    let (before, rest) = readme.split_once(COMMAND).expect("the example");
+    let (shown, after) = rest.split_once("```").expect("its end");
+    let printed = help(&["diagnose", "fixtures/imb_server_c4/perf.data"]);
+    if std::env::var_os("HOLDUP_BLESS").is_some() {
+        let text = format!("{before}{COMMAND}{printed}```{after}");
+        std::fs::write(root().join("README.md"), text).unwrap();
+        return;
+    }
+    assert!(shown == printed, "README.md: HOLDUP_BLESS=1 cargo test --test documents");
+}
