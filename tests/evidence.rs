@@ -10,6 +10,7 @@ mod corpus;
 
 use corpus::Recording;
 use holdup_attribution::{Threshold, Thresholds, analyze};
+use holdup_diagnose::metrics::{self, Figures};
 use holdup_diagnose::{Diagnosis, Finding, diagnose_with, registry};
 use holdup_passes::{Analysis, Options};
 use holdup_trace::Reader;
@@ -111,6 +112,40 @@ fn every_printed_limit_is_the_applied_one() {
         decided.extend(d);
     }
     assert!(printed.len() >= 10, "{printed:?}");
+    let idle: Vec<_> = printed.difference(&decided).collect();
+    assert!(idle.is_empty(), "printed beside a figure, but decide nothing: {idle:?}");
+}
+
+#[test]
+fn so_it_is_for_published_figures() {
+    let all: BTreeMap<&str, Threshold> = registry().into_iter().map(|t| (t.key, t)).collect();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let (mut printed, mut decided) = (BTreeSet::new(), BTreeSet::new());
+    for folder in ["published", "figures"] {
+        for file in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_none_or(|e| e != "toml") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let Ok(figures) = Figures::parse(&text, None) else { continue };
+            let judge = |t: Thresholds| metrics::judge("figures", &figures, t);
+            let plain = judge(Thresholds::default());
+            for f in &plain.findings {
+                for (value, limit, key) in checked(f) {
+                    printed.insert((f.rule, key));
+                    let other_side =
+                        if value >= limit { value + 0.01 } else { (value - 0.01).max(0.0) };
+                    let mut thresholds = Thresholds::default();
+                    thresholds.set(&all[key], other_side);
+                    if ruling(&judge(thresholds), f.rule) != ruling(&plain, f.rule) {
+                        decided.insert((f.rule, key));
+                    }
+                }
+            }
+        }
+    }
+    assert!(printed.len() >= 5, "{printed:?}");
     let idle: Vec<_> = printed.difference(&decided).collect();
     assert!(idle.is_empty(), "printed beside a figure, but decide nothing: {idle:?}");
 }

@@ -173,8 +173,9 @@ impl JudgedObject {
         match self.kind {
             ObjectKind::Timer | ObjectKind::Timerfd => WaitRule::IdleTimer,
             ObjectKind::Child => WaitRule::IdleChild,
-            ObjectKind::Signal => WaitRule::IdleSignal,
-            ObjectKind::Poll | ObjectKind::Epoll => WaitRule::IdlePoll,
+            // Unless siblings let it go on, by signals.
+            ObjectKind::Signal if idle || o.wait_ns == 0 => WaitRule::IdleSignal,
+            ObjectKind::Poll | ObjectKind::Epoll if idle || o.wait_ns == 0 => WaitRule::IdlePoll,
             ObjectKind::Accept => WaitRule::IdleAccept,
             ObjectKind::Disk => WaitRule::IoDevice,
             ObjectKind::PageFault if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,

@@ -24,6 +24,8 @@ fn counts(sleep: &Sleep) -> bool {
         return true;
     }
     match sleep.kind {
+        // Who waited for another process of its program the last time does so again.
+        Some(kind) if kind.is_event() => sleep.peer_before,
         Some(kind) if kind.is_benign() => false,
         Some(WaitKind::Other) => sleep.uninterruptible,
         // A pool's worker that nobody woke the last time most likely waits for work again.
@@ -69,6 +71,10 @@ fn cause(end: &WaitEnd) -> Cause {
         }
         _ if sleep.uninterruptible => Cause::Io,
         Some(kind) if kind.is_stream() && by_application => Cause::KernelService,
+        // A latch: a sibling lets this one go on by a signal, as the database's backends do.
+        Some(kind) if kind.is_event() && end.waker.is_some_and(|w| w.sibling_signals) => {
+            Cause::KernelService
+        }
         Some(WaitKind::DiskSync) => Cause::Io,
         Some(_) => Cause::External,
         None => Cause::Unknown,
@@ -112,6 +118,7 @@ mod tests {
         join: false,
         calls_recorded: true,
         idle_before: false,
+        peer_before: false,
     };
 
     fn ended(sleep: Sleep, waker: Option<Waker>) -> WaitEnd {
@@ -127,7 +134,8 @@ mod tests {
         }
     }
 
-    const APPLICATION: Option<Waker> = Some(Waker { kthread: false, same_program: false });
+    const APPLICATION: Option<Waker> =
+        Some(Waker { kthread: false, same_program: false, sibling_signals: false });
 
     #[test]
     fn who_ends_a_wait_decides_what_it_was_for() {
@@ -146,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn an_event_that_a_sibling_signals_is_a_hand_over() {
+        let poll = Sleep { kind: Some(WaitKind::Poll), ..FUTEX };
+        let sibling = Some(Waker { kthread: false, same_program: false, sibling_signals: true });
+        assert_eq!(cause(&ended(poll, sibling)), Cause::KernelService);
+        assert_eq!(cause(&ended(poll, APPLICATION)), Cause::External, "a client's request");
+        assert_eq!(cause(&ended(poll, None)), Cause::External, "the network");
+        assert!(!counts(&poll) && counts(&Sleep { peer_before: true, ..poll }));
+    }
+
+    #[test]
     fn a_wait_that_nobody_ever_ended_is_no_work() {
         let open = WaitEnd { ended: Ended::Trace, ended_before: false, ..ended(FUTEX, None) };
         assert_eq!(cause(&open), Cause::External);
@@ -157,10 +175,10 @@ mod tests {
     #[test]
     fn without_system_calls_the_waker_is_all_there_is() {
         let sleep = Sleep { kind: None, calls_recorded: false, ..FUTEX };
-        let own = Some(Waker { kthread: false, same_program: true });
+        let own = Some(Waker { kthread: false, same_program: true, sibling_signals: false });
         assert_eq!(cause(&ended(sleep, own)), Cause::ThreadSync);
         assert_eq!(cause(&ended(sleep, APPLICATION)), Cause::KernelService);
-        let kthread = Some(Waker { kthread: true, same_program: false });
+        let kthread = Some(Waker { kthread: true, same_program: false, sibling_signals: false });
         assert_eq!(cause(&ended(sleep, kthread)), Cause::External);
         let disk = Sleep { uninterruptible: true, ..sleep };
         assert_eq!(cause(&ended(disk, kthread)), Cause::Io);

@@ -23,6 +23,8 @@ pub struct Sleep {
     pub calls_recorded: bool,
     /// The thread's last sleep was for the same object, and idle.
     pub idle_before: bool,
+    /// The thread's last sleep was for the same object, and another thread ended it on purpose.
+    pub peer_before: bool,
 }
 
 /// How a sleep is known to have ended.
@@ -44,6 +46,9 @@ pub struct Waker {
     /// Of the sleeper's process; or of its name without numbers, where processes are not known.
     /// Looked up only where no system calls are recorded, else `false`.
     pub same_program: bool,
+    /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal; and
+    /// the sleeper has ended others' sleep so itself. Looked up only for sleeps of [`WaitKind::is_event`], else `false`.
+    pub sibling_signals: bool,
 }
 
 /// A sleep has ended.

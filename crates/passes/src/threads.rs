@@ -165,6 +165,8 @@ pub struct Thread {
     pub(crate) throttled: bool,
     /// The block now in progress is uninterruptible (`D`).
     pub(crate) uninterruptible: bool,
+    /// It has ended a sleep of one of its process or name by a signal.
+    pub(crate) signals_siblings: bool,
     /// Exited, switches out soon.
     pub(crate) exiting: bool,
     /// `pid` was not in the trace but follows from how the thread was made.
@@ -217,6 +219,7 @@ impl Thread {
             contending: 0,
             spins: false,
             exiting: false,
+            signals_siblings: false,
             blame_mark: None,
             ready_mark: 0,
             queue_at: 0,

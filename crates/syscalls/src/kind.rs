@@ -88,6 +88,12 @@ impl WaitKind {
         use WaitKind::*;
         matches!(self, Timer | Child | Signal | Poll | Process | Yield)
     }
+
+    /// It waits until something happens to any of several things, or a signal comes: how an event loop
+    /// waits for work, and how a process waits until another of its program lets it go on.
+    pub fn is_event(self) -> bool {
+        matches!(self, WaitKind::Poll | WaitKind::Signal)
+    }
 }
 
 /// What a thread asleep in the call named `name` most plausibly waits for. The spellings of the
@@ -246,6 +252,14 @@ pub fn io_direction(name: &str) -> Option<Direction> {
 /// argument decides.
 pub fn is_semaphore(name: &str) -> bool {
     name != "ipc" && wait_kind(name) == WaitKind::Semaphore
+}
+
+/// A signal sent to another thread or process.
+pub fn is_signal(name: &str) -> bool {
+    matches!(
+        name,
+        "kill" | "tkill" | "tgkill" | "rt_sigqueueinfo" | "rt_tgsigqueueinfo" | "pidfd_send_signal"
+    )
 }
 
 /// A message sent or received through a System V or POSIX queue, what `sar -m` counts as `msg/s`.

@@ -15,6 +15,6 @@ mod table;
 pub use arch::Arch;
 pub use errno::{errno_name, restarts};
 pub use kind::{
-    Direction, WaitKind, io_direction, is_message, is_semaphore, wait_kind, wait_kinds,
+    Direction, WaitKind, io_direction, is_message, is_semaphore, is_signal, wait_kind, wait_kinds,
 };
 pub use table::{entry_number, name, number, table_len};

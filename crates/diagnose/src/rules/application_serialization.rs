@@ -78,9 +78,12 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let cpu = if behind_a_server || idle == 0 { 0 } else { facts.leaf(of.awake) };
     let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call);
     let at = match culprits.first() {
+        _ if !facts.caps.syscalls => {
+            format!("in {}, at what is not known without raw_syscalls events", of.at)
+        }
         Some(c) if c.kind != "syscall" => format!("at {}", c.name),
         Some(c) => format!("in {}", c.name),
-        None => format!("in {}, at what is not known without raw_syscalls events", of.at),
+        None => format!("in {}", of.at),
     };
     let told = match by_call.first() {
         Some(_) => Told {
@@ -99,7 +102,11 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (wakers, most) = facts.wakers(of.cause);
     f.evidence = vec![
         Evidence::of(
-            format!("idle while threads slept in {}", of.at),
+            if facts.caps.syscalls {
+                format!("idle while threads slept in {}", of.at)
+            } else {
+                "idle while threads slept for each other".to_owned()
+            },
             facts.pct(idle),
             "% of capacity",
             of.asleep.source(),

@@ -46,11 +46,6 @@ thresholds! {
         meaning: "threads per CPU that run or want to, below which there is no queue",
         source: "PARbench on the p690: 1 is a full load; recorders and daemons add some \
                  hundredths per CPU";
-    DEMAND = "cpu-overload.demand_per_cpu", 1.02, "threads",
-        meaning: "application threads running or ready on average, the recorder's left out, over the \
-                  time with any thread at all: with no more than one per CPU there is no overload",
-        source: "PARbench on the p690: loads up to one thread per processor are no overload; daemons \
-                 add some hundredths";
     FULL = "cpu-overload.full_pct", 50.0, "% of CPU time",
         meaning: "part of all CPU time that is used while no CPU is idle; with less the load is \
                   a passing one",
@@ -70,7 +65,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let elsewhere = facts.leaf(Leaf::Scheduler) + facts.handed;
     let lacked_ns = facts.ready.saturating_sub(elsewhere).min(facts.capacity);
     let occupied = facts.analysis.occupied_ns().max(1) as f64;
-    let demand = facts.at_least(facts.demand as f64 / occupied / cpus, &DEMAND);
+    let demand = facts.at_least(facts.demand as f64 / occupied / cpus, &QUEUE);
     let lacked = facts.at_least(facts.pct(lacked_ns), &LACKED);
     let told = Told {
         story: "more-threads-than-cpus",

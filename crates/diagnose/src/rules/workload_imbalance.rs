@@ -67,6 +67,9 @@ thresholds! {
         source: "recordings begin before the work does and end after it";
 }
 
+/// What helps where threads wait for the last of them.
+const EVENLY: &str = "divide the work evenly: the thread that comes last has the most";
+
 /// What the rule tells.
 enum Story {
     /// Others wait for one busy thread.
@@ -115,7 +118,7 @@ impl Story {
                     "threads wait at barriers for whoever comes last: {idle:.1} of {cpus} CPUs have \
                      nothing to do"
                 ),
-                "divide the work evenly: the thread that comes last has the most",
+                EVENLY,
             ),
             Story::LoneThread { slot } => (
                 "lone-thread",
@@ -285,5 +288,9 @@ fn check(facts: &Facts<'_>) -> Finding {
         Story::Bound => culprits::queued(facts),
         Story::Spread => dominant.first.map_or(Vec::new(), |slot| culprits::alone(facts, slot)),
     };
+    // Who waits for it at a barrier is not served by it.
+    if matches!(story, Story::Server { .. }) && f.culprits.iter().any(|c| c.kind == "barrier") {
+        f.advice = vec![EVENLY.to_owned()];
+    }
     f
 }

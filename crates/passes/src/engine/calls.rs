@@ -17,6 +17,8 @@ pub(super) struct CallTraits {
     direction: Option<Direction>,
     semaphore: bool,
     message: bool,
+    /// It sends a signal.
+    pub(super) signals: bool,
     class: Class,
 }
 
@@ -28,6 +30,7 @@ impl CallTraits {
             direction: holdup_syscalls::io_direction(name),
             semaphore: holdup_syscalls::is_semaphore(name),
             message: holdup_syscalls::is_message(name),
+            signals: holdup_syscalls::is_signal(name),
             class: Class::of(name),
         };
         (0..holdup_syscalls::table_len(arch) as u32)

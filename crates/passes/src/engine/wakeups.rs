@@ -200,6 +200,12 @@ impl Engine {
             direct: waker.is_some_and(|w| w.1),
             early: t.early_wake,
         };
+        if let Some(w) = end.waker
+            && self.sleep(slot, wait.object).kind.is_some_and(WaitKind::is_event)
+            && self.signals(w, slot)
+        {
+            self.threads[w].signals_siblings = true;
+        }
         let facts = self.wait_end(slot, end.waker, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(w) = end.waker {
@@ -225,18 +231,24 @@ impl Engine {
             join: self.waits.is_join(object),
             calls_recorded: self.caps.syscalls,
             idle_before: self.waits.idle_before(slot, object),
+            peer_before: self.waits.peer_before(slot, object),
         }
     }
 
     /// What is known of a sleep that has ended.
     fn wait_end(&self, slot: Slot, waker: Option<Slot>, object: Object, ended: Ended) -> WaitEnd {
+        let sleep = self.sleep(slot, object);
         let waker = waker.map(|w| Waker {
             kthread: self.threads[w].is_kthread(),
             // Names are compared only where nothing better is known.
             same_program: !self.caps.syscalls && self.same_program(slot, w),
+            // Who never lets others go on waits for work, not for its turn.
+            sibling_signals: sleep.kind.is_some_and(WaitKind::is_event)
+                && self.threads[slot].signals_siblings
+                && self.signals(w, slot),
         });
         WaitEnd {
-            sleep: self.sleep(slot, object),
+            sleep,
             ended,
             waker,
             wakers_complete: self.caps.wakers && !self.lost,
@@ -255,6 +267,15 @@ impl Engine {
         } else {
             role(&self.names.bytes(a.comm)) == role(&self.names.bytes(b.comm))
         }
+    }
+
+    /// `waker` is sending a signal, to one of its own process or name.
+    fn signals(&self, waker: Slot, sleeper: Slot) -> bool {
+        let (w, s) = (&self.threads[waker], &self.threads[sleeper]);
+        let sends = |nr: u32| self.traits.get(nr as usize).is_some_and(|t| t.signals);
+        w.call.is_some_and(|c| sends(c.nr))
+            && (self.same_program(waker, sleeper)
+                || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm)))
     }
 
     pub(super) fn wait_kind(&self, nr: u32) -> WaitKind {

@@ -80,6 +80,8 @@ struct Waiter {
     last: Option<WaitKey>,
     /// What its last wait was for, if that was idle.
     idle_before: Option<Object>,
+    /// The same, if another thread ended it.
+    peer_before: Option<Object>,
     /// Time holding objects, and of harmless and other waits.
     idle_ns: Nanos,
     lock_wait_ns: Nanos,
@@ -97,6 +99,7 @@ impl Default for Waiter {
             trail: VecDeque::new(),
             last: None,
             idle_before: None,
+            peer_before: None,
             idle_ns: 0,
             lock_wait_ns: 0,
             intervals: Vec::new(),

@@ -101,6 +101,11 @@ impl Waits {
         self.things[object.0 as usize].turns > 1
     }
 
+    /// The thread's last wait was for the same, and another thread ended it on purpose.
+    pub(crate) fn peer_before(&self, slot: Slot, object: Object) -> bool {
+        self.threads.get(slot.0 as usize).is_some_and(|w| w.peer_before == Some(object))
+    }
+
     /// The thread's last wait was for the same, and idle.
     pub(crate) fn idle_before(&self, slot: Slot, object: Object) -> bool {
         self.threads.get(slot.0 as usize).is_some_and(|w| w.idle_before == Some(object))

@@ -133,6 +133,7 @@ impl Waits {
             let detail = self.detail;
             let w = self.waiter(slot);
             w.idle_before = cause.is_idle().then_some(object);
+            w.peer_before = cause.is_turns().then_some(object);
             match cause {
                 cause if cause.is_idle() => w.idle_ns += span,
                 _ if is_lock => w.lock_wait_ns += span,
