@@ -21,12 +21,12 @@ fn run(args: &[&str], trace: &Path) -> Output {
 
 /// Standard output of a run that must succeed.
 #[track_caller]
-fn stdout(args: &[&str], trace: &Path) -> String {
+fn printed(args: &[&str], trace: &Path) -> String {
     support::stdout(&[args, &[trace.to_str().unwrap()]].concat())
 }
 
 fn json(args: &[&str], trace: &Path) -> Value {
-    serde_json::from_str(&stdout(&[args, &["-j"]].concat(), trace)).unwrap()
+    serde_json::from_str(&printed(&[args, &["-j"]].concat(), trace)).unwrap()
 }
 
 /// Standard error of a run that must fail with `code` and print nothing else.
@@ -261,14 +261,14 @@ fn a_window_of_time_is_cut_out() {
 #[test]
 fn csv_has_the_keys_as_headers() {
     let trace = small();
-    let csv = stdout(&["irqs", "--format", "csv", "-n", "2"], &trace);
+    let csv = printed(&["irqs", "--format", "csv", "-n", "2"], &trace);
     assert_eq!(
         csv.lines().next(),
         Some("kind,id,name,cpu,count,total_ns,avg_ns,max_ns,max_start_ns")
     );
     assert_eq!(csv.lines().count(), 3);
-    assert_eq!(stdout(&["irqs", "-x;", "-n", "2"], &trace), csv.replace(',', ";"));
-    assert_eq!(stdout(&["irqs", "-x", "\\t", "-n", "2"], &trace), csv.replace(',', "\t"));
+    assert_eq!(printed(&["irqs", "-x;", "-n", "2"], &trace), csv.replace(',', ";"));
+    assert_eq!(printed(&["irqs", "-x", "\\t", "-n", "2"], &trace), csv.replace(',', "\t"));
 }
 
 #[test]
@@ -278,16 +278,16 @@ fn losses_are_told_on_stderr_where_the_form_has_no_place_for_them() {
     assert!(String::from_utf8_lossy(&out.stderr).contains("[lost-"), "{out:?}");
     assert!(run(&["cpus", "--format", "csv", "-q"], &trace).stderr.is_empty());
     assert!(run(&["cpus", "-j"], &trace).stderr.is_empty());
-    assert!(stdout(&["cpus"], &trace).contains("ERROR: "));
+    assert!(printed(&["cpus"], &trace).contains("ERROR: "));
 }
 
 #[test]
 fn text_says_how_to_see_the_rest() {
     let trace = small();
-    let text = stdout(&["syscalls", "-n", "1"], &trace);
+    let text = printed(&["syscalls", "-n", "1"], &trace);
     assert!(text.contains("more rows not shown; -n 0 shows all"), "{text}");
-    assert!(!stdout(&["syscalls", "-n", "0"], &trace).contains("not shown"));
-    assert!(!stdout(&["syscalls", "-n", "1", "-q"], &trace).contains("not shown"));
+    assert!(!printed(&["syscalls", "-n", "0"], &trace).contains("not shown"));
+    assert!(!printed(&["syscalls", "-n", "1", "-q"], &trace).contains("not shown"));
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn output_goes_to_a_file_but_never_onto_the_trace() {
         |file: &Path| vec!["cpus".to_owned(), "-o".to_owned(), file.to_str().unwrap().to_owned()];
     let out = holdup().args(to(&file)).arg(&trace).output().unwrap();
     assert!(out.status.success() && out.stdout.is_empty());
-    assert_eq!(fs::read_to_string(&file).unwrap(), stdout(&["cpus"], &trace));
+    assert_eq!(fs::read_to_string(&file).unwrap(), printed(&["cpus"], &trace));
 
     let message = fails(holdup().args(to(&trace)).arg(&trace).output().unwrap(), 2);
     assert!(message.contains("overwritten"), "{message}");

@@ -155,6 +155,14 @@ fn right(of: &[&Outcome]) -> usize {
     of.iter().filter(|o| o.is_right()).count()
 }
 
+/// The recordings whose verdict is wrong, each with its class and the verdict.
+fn wrong(of: &[&Outcome]) -> Vec<String> {
+    let line = |o: &&Outcome| {
+        format!("{}: {}, called {}", o.of.name, o.of.right.join(" or "), o.verdict.class.id())
+    };
+    of.iter().filter(|o| !o.is_right()).map(line).collect()
+}
+
 /// Half-open intervals of confidence.
 const BINS: [(f64, f64); 5] = [(0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.93), (0.93, 1.01)];
 
@@ -255,9 +263,10 @@ fn verdicts_are_right() {
     for half in [&everything, &tune, &check] {
         assert!(
             right(half) * 100 >= half.len() * RIGHT_PCT,
-            "{} of {} right",
+            "{} of {} right; wrong: {:#?}",
             right(half),
-            half.len()
+            half.len(),
+            wrong(half)
         );
     }
     let blamed =
@@ -341,12 +350,16 @@ fn every_fixture_gets_a_right_verdict() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut judged = 0;
     for dir in std::fs::read_dir(root).unwrap().flatten() {
+        let recording = dir.path().join("perf.data");
         let Ok(truth) = std::fs::read_to_string(dir.path().join("truth.json")) else { continue };
+        if !recording.exists() {
+            continue;
+        }
         let truth: serde_json::Value = serde_json::from_str(&truth).unwrap();
         let also = truth["also_right"].as_array().into_iter().flatten();
         let right: Vec<&str> =
             std::iter::once(&truth["true_class"]).chain(also).filter_map(|c| c.as_str()).collect();
-        let reader = open(&dir.path().join("perf.data"));
+        let reader = open(&recording);
         let verdict = diagnose(reader.info(), &read(&*reader, &Options::default()), None).verdict;
         assert!(
             right.contains(&verdict.class.id()),

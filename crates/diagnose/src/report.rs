@@ -55,6 +55,38 @@ classes! {
     NotEnoughEvidence = "not-enough-evidence",
 }
 
+/// What findings of a class cost by nature, of capacity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Price {
+    /// Nothing: no capacity is wasted. What counts is something else, such as the CPU time that
+    /// threads lacked.
+    Nothing,
+    /// Little, and yet it is worth knowing.
+    Little,
+    /// As much as the ledger says.
+    Capacity,
+}
+
+impl Class {
+    /// A class with a price below [`Price::Capacity`] is mild: the verdict only if nothing else
+    /// holds. It decides about traces and about figures.
+    pub(crate) fn price(self) -> Price {
+        match self {
+            // Queueing for busy CPUs costs no capacity; the last two are no findings.
+            Class::CpuOverload | Class::Healthy | Class::NotEnoughEvidence => Price::Nothing,
+            // A longer kernel path.
+            Class::MpUpOverhead => Price::Little,
+            Class::WorkloadImbalance
+            | Class::ApplicationSerialization
+            | Class::ThreadSerialization
+            | Class::KernelLockConflict
+            | Class::FunneledDriver
+            | Class::HardwareBandwidth
+            | Class::IoBound => Price::Capacity,
+        }
+    }
+}
+
 impl Serialize for Class {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(self.id())

@@ -2,7 +2,7 @@
 
 use crate::facts::Facts;
 use crate::record::record_command;
-use crate::report::{Class, Finding, Step, Verdict};
+use crate::report::{Class, Finding, Price, Step, Verdict};
 use crate::rules::MATTERS;
 use holdup_attribution::{Leaf, Total, thresholds};
 use holdup_trace::QualityCode;
@@ -49,13 +49,10 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         return verdict(facts, Class::NotEnoughEvidence, 0.0, missing, None);
     }
     let holding = || findings.iter().filter(|f| f.ruled_out.is_none());
-    // Queueing for busy CPUs costs no capacity, and a longer kernel path little: they are the
-    // verdict only if nothing else holds.
-    let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
-    let best = holding()
-        .find(|f| !mild(f))
-        .or_else(|| holding().find(|f| f.class == Class::MpUpOverhead))
-        .or_else(|| holding().next());
+    // The mild ones are the verdict only if nothing else holds.
+    let best = [Price::Capacity, Price::Little, Price::Nothing]
+        .into_iter()
+        .find_map(|price| holding().find(|f| f.class.price() == price));
     // Where threads lack CPUs far more than they leave them idle, whoever they wait for lacks one
     // too.
     let queued = holding().find(|f| f.class == Class::CpuOverload);
@@ -67,12 +64,13 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         }
         _ => best,
     };
+    let costs = |f: &&Finding| f.class.price() != Price::Nothing;
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
     // Whether calls cost more because of others shows only where they were made often enough.
     let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
     let kernel =
         if judged { 0.0 } else { facts.total_pct(Total::Kernel) - explained_kernel(facts) };
-    let best_share = best.filter(|b| b.class != Class::CpuOverload).map_or(0.0, |b| b.share);
+    let best_share = best.filter(costs).map_or(0.0, |b| b.share);
     if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);
         let what = format!(
@@ -83,10 +81,9 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     }
     match best {
         Some(best) => {
-            // An overload costs nothing; it weighs what threads lack.
+            // What costs nothing weighs what threads lack.
             let weight = best.share.max(facts.pct(best.lacked_ns));
-            let rival =
-                runner_up.filter(|r| r.class != Class::CpuOverload).map_or(0.0, |r| r.share);
+            let rival = runner_up.filter(costs).map_or(0.0, |r| r.share);
             verdict(
                 facts,
                 best.class,
@@ -98,8 +95,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         None => {
             let busy = facts.busy();
             // What a rule refused for another reason than its size is no near miss.
-            let small =
-                |f: &&Finding| f.class != Class::CpuOverload && f.share < facts.limit(&MATTERS);
+            let small = |f: &&Finding| costs(f) && f.share < facts.limit(&MATTERS);
             let largest = findings.iter().filter(small).map(|f| f.share).fold(0.0, f64::max);
             let what = if busy >= facts.limit(&MOSTLY_BUSY) {
                 format!(

@@ -23,7 +23,7 @@ pub use figures::{
     Semaphore, SystemCall, is_percent,
 };
 
-use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
+use crate::report::{Class, Diagnosis, Evidence, Finding, Price, Step, Verdict};
 use crate::rules::MATTERS;
 use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds, thresholds};
 
@@ -186,9 +186,9 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         }
     };
     let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
-    // As for traces: these two are the verdict only if nothing else holds.
-    let mild = |f: &&Finding| matches!(f.class, Class::CpuOverload | Class::MpUpOverhead);
-    if let Some(best) = holding.clone().find(|f| !mild(f)).or_else(|| holding.clone().next()) {
+    // As for traces: the mild ones are the verdict only if nothing else holds.
+    let heavy = |f: &&Finding| f.class.price() == Price::Capacity;
+    if let Some(best) = holding.clone().find(heavy).or_else(|| holding.clone().next()) {
         let runner_up = holding.find(|f| f.class != best.class);
         let clear = if best.share.is_nan() {
             0.2
@@ -223,7 +223,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who works and who waits: add processes (utld, holdup procs) and syscalls"
         )),
         (busy, ..) => {
-            let largest = findings.iter().filter(|f| f.class != Class::CpuOverload).map(|f| f.share).fold(0.0, f64::max);
+            let largest = findings.iter().filter(|f| f.class.price() != Price::Nothing).map(|f| f.share).fold(0.0, f64::max);
             let how = busy.map_or(String::new(), |b| format!("CPUs are {b:.0} % busy and "));
             let what = format!("{how}nothing holds them up: no cause costs more than {largest:.1} % of capacity");
             verdict(Class::Healthy, 0.95 - largest / view.limit(&MATTERS).max(1.0) * 0.35, what, None, reservations)

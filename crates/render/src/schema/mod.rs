@@ -43,8 +43,8 @@ struct Def<R> {
 /// field; `FIELD UNIT (FUNCTION)` where the cell is not simply the field.
 macro_rules! columns {
     ($row:ident { $($field:ident $($key:literal)? $unit:ident $(($get:expr))?),+ $(,)? }) => {{
-        // A field of the row that is no column does not compile here.
         const _: fn(&$row) = |row| {
+            // Stops here? A field of the row has no column: add it to `columns!`, not `..`.
             let $row { $($field: _),+ } = row;
         };
         &[$($crate::schema::Def::<$row> {
@@ -112,19 +112,24 @@ const PLAIN: Shape = Shape { without: &[], text: &[] };
 
 impl<R> Verb<R> {
     /// That every column is shown by some layout or declared to be data only, and that every key
-    /// is that of a column. To be called in a `const`, so that it fails the build; the message is
-    /// the key.
+    /// is that of a column. To be called in a `const`, so that it fails the build; the message
+    /// is the key and what is wrong with it.
     const fn check(&self) {
         let mut i = 0;
         while i < self.columns.len() {
             let key = self.columns[i].column.key;
             let shown = self.shows(key);
             match self.data_only {
-                DataOnly::All if shown => panic!("{}", key),
-                DataOnly::All => {}
-                // In no layout and not in `data_only`, or in both.
-                DataOnly::These(keys) if shown == has(keys, key) => panic!("{}", key),
-                DataOnly::These(_) => {}
+                DataOnly::All if shown => {
+                    stop(key, "is in a layout, although text shows no column (`DataOnly::All`)")
+                }
+                DataOnly::These(keys) if shown && has(keys, key) => {
+                    stop(key, "is in a layout and in `data_only`: take it out of one")
+                }
+                DataOnly::These(keys) if !shown && !has(keys, key) => {
+                    stop(key, "is in no layout and not in `data_only`: add it to one")
+                }
+                DataOnly::All | DataOnly::These(_) => {}
             }
             i += 1;
         }
@@ -157,8 +162,7 @@ impl<R> Verb<R> {
         let mut i = 0;
         while i < keys.len() {
             if !self.has(keys[i]) {
-                // No column has this key.
-                panic!("{}", keys[i]);
+                stop(keys[i], "is named by a layout, `without` or `data_only`, and is no column");
             }
             i += 1;
         }
@@ -236,6 +240,27 @@ pub(crate) fn is_key(key: &str) -> bool {
         waits::EDGES.has(key),
     ]
     .contains(&true)
+}
+
+/// End the build with "KEY WHY". A panic of a `const` can show one string only, so the two become
+/// one.
+const fn stop(key: &str, why: &str) -> ! {
+    let mut text = [b' '; 160];
+    let (key, why) = (key.as_bytes(), why.as_bytes());
+    let end = key.len() + 1 + why.len();
+    let mut i = 0;
+    while i < end {
+        if i < key.len() {
+            text[i] = key[i];
+        } else if i > key.len() {
+            text[i] = why[i - key.len() - 1];
+        }
+        i += 1;
+    }
+    match std::str::from_utf8(text.split_at(end).0) {
+        Ok(text) => panic!("{}", text),
+        Err(_) => panic!("a key that is no UTF-8"),
+    }
 }
 
 /// Whether `key` is among `keys`.
