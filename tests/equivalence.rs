@@ -205,9 +205,9 @@ fn recorders_that_ran_at_the_same_time_agree() {
             let analysis = analyze(&**reader, &options).unwrap();
             assert_eq!(verdict(&**reader, &analysis), class, "{scenario}/{form}");
             let got = tables(&analysis);
-            // What is inferred from calls' typical cost holds or does not, by limits: near a limit a
-            // few calls more or less at the ends of a recording decide. The kernel's time as a whole
-            // is compared.
+            // What is inferred from calls' typical cost holds or does not, by limits: near a limit
+            // a few calls more or less at the ends of a recording decide. The kernel's time as a
+            // whole is compared.
             for ((table, key), row) in wanted.iter().filter(|((_, key), _)| !inferred(key)) {
                 let n = spans(table, row, &census);
                 let Some(other) = got.get(&(*table, key.clone())) else {

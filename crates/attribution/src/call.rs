@@ -61,7 +61,8 @@ thresholds! {
     MIN_CHANCE_ENDS = "calls.min_chance_ends", 4.0, "ends",
         meaning: "and at least so many seen",
         source: "a choice: fewer are single accidents";
-    ONE_AT_A_TIME = "calls.one_at_a_time", 0.5, "of the changes that independent threads would have",
+    ONE_AT_A_TIME = "calls.one_at_a_time", 0.5, "of the changes that independent threads would \
+        have",
         meaning: "changes of the thread that ends a call: at this part or less of them one thread \
                   gets on at a time",
         source: "two independent threads change places half of the time";
@@ -82,12 +83,15 @@ thresholds! {
         meaning: "calls that met so much company, for their cost to be compared with less of it",
         source: "a choice: each level has few calls, and they are summed over all levels";
     SLEEPS = "calls.sleeps", 3.0, "times",
-        meaning: "time lost in a call is its threads' own taking turns if it is no more than so many \
+        meaning: "time lost in a call is its threads' own taking turns if it is no more than so \
+            many \
                   times the time that they sleep in it for each other",
-        source: "the lists behind semaphores, file locks and futexes are guarded by spinlocks, which \
+        source: "the lists behind semaphores, file locks and futexes are guarded by spinlocks, \
+            which \
                  contend without any thread asleep; taking turns is mostly sleeping";
     KERNEL_CONTENDS = "calls.kernel_contends_pct", 1.0, "% of capacity",
-        meaning: "time lost in calls of one kind to locks of the kernel, from which on their CPU time \
+        meaning: "time lost in calls of one kind to locks of the kernel, from which on their CPU \
+            time \
                   is not that of taking turns",
         source: "a choice: less is not worth naming (all.named_pct)";
 }

@@ -9,9 +9,11 @@ use std::collections::BTreeMap;
 
 thresholds! {
     IDLE = "waits.idle_pct", 75.0, "% of the waiting time for an object",
-        meaning: "ended by nobody (time-out, signal, device), or by threads that were idle themselves \
+        meaning: "ended by nobody (time-out, signal, device), or by threads that were idle \
+            themselves \
                   meanwhile: with more than this the waits for the object cost nothing",
-        source: "an empty worker pool waits for work nearly all the time; a lock that is fought for \
+        source: "an empty worker pool waits for work nearly all the time; a lock that is fought \
+            for \
                  now and then times out hardly ever";
 }
 

@@ -50,8 +50,8 @@ pub struct Facts<'a> {
     pub queued: Nanos,
     /// Of it: until the thread that had woken it went to sleep and so handed its CPU over.
     pub handed: Nanos,
-    /// Time that application threads, the recorder's left out, ran or were ready to, hand-overs left
-    /// out.
+    /// Time that application threads, the recorder's left out, ran or were ready to, hand-overs
+    /// left out.
     pub demand: Nanos,
     /// Mean number of threads running or ready.
     pub queue: f64,

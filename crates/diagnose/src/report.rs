@@ -191,8 +191,8 @@ pub struct Finding {
     /// The leaves of the ledger that make up the cost, whole or in part. None of a finding on
     /// published figures, which have no ledger of their own.
     pub leaves: Vec<Part>,
-    /// CPU time that threads lacked though no CPU was idle: what an overload is measured by. It costs
-    /// no capacity.
+    /// CPU time that threads lacked though no CPU was idle: what an overload is measured by. It
+    /// costs no capacity.
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub lacked_ns: u64,
     /// Which of the rule's stories it is, by a stable id.

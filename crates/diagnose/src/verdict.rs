@@ -74,7 +74,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);
         let what = format!(
-            "{kernel:.0} % of capacity goes into system calls ({}) and this trace does not show why: they may be long, or spin on locks",
+            "{kernel:.0} % of capacity goes into system calls ({}) and this trace does not show \
+                why: they may be long, or spin on locks",
             calls.join(", ")
         );
         return verdict(facts, Class::NotEnoughEvidence, 0.0, what, best.map(|b| b.class));
@@ -99,11 +100,13 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             let largest = findings.iter().filter(small).map(|f| f.share).fold(0.0, f64::max);
             let what = if busy >= facts.limit(&MOSTLY_BUSY) {
                 format!(
-                    "CPUs are {busy:.0} % busy and nothing holds them up: no cause costs more than {largest:.0} % of capacity"
+                    "CPUs are {busy:.0} % busy and nothing holds them up: no cause costs more \
+                        than {largest:.0} % of capacity"
                 )
             } else {
                 format!(
-                    "CPUs are {busy:.0} % busy because there is no more work: no cause costs more than {largest:.0} % of capacity"
+                    "CPUs are {busy:.0} % busy because there is no more work: no cause costs more \
+                        than {largest:.0} % of capacity"
                 )
             };
             verdict(
@@ -177,7 +180,8 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             .any(|w| w.1 as f64 * 100.0 >= facts.wall as f64 * facts.limit(&LONE_WORKER))
     {
         return Some(format!(
-            "CPUs are idle for {idle:.0} % of capacity, and without system calls nobody can tell what threads waited for"
+            "CPUs are idle for {idle:.0} % of capacity, and without system calls nobody can tell \
+                what threads waited for"
         ));
     }
     None

@@ -204,7 +204,8 @@ fn cycles_per_instruction_that_grow_with_the_cpus_are_the_hardwares() {
                 .unwrap();
         judge("x", &figures, Thresholds::default()).verdict.class
     };
-    let same = "{ cpus = 1, cycles = 20, instructions = 10 }, { cpus = 4, cycles = 21, instructions = 10 }";
+    let same = "{ cpus = 1, cycles = 20, instructions = 10 }, { cpus = 4, cycles = 21, \
+        instructions = 10 }";
     let quick =
         "{ cpus = 1, cycles = 3, instructions = 10 }, { cpus = 4, cycles = 6, instructions = 10 }";
     assert_ne!(of(same), Class::HardwareBandwidth);

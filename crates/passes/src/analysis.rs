@@ -497,10 +497,10 @@ impl Analysis {
         self.engine.blame.scheduler_left_ns()
     }
 
-    /// Idle CPU time while exactly one application thread was running or ready, the scheduler's part
-    /// ([`Analysis::scheduler_idle_ns`]) left out: the work was serial. A lower bound: while a thread
-    /// of which it is not known whether it is the kernel's is running or ready beside another, nothing
-    /// counts.
+    /// Idle CPU time while exactly one application thread was running or ready, the scheduler's
+    /// part ([`Analysis::scheduler_idle_ns`]) left out: the work was serial. A lower bound: while a
+    /// thread of which it is not known whether it is the kernel's is running or ready beside
+    /// another, nothing counts.
     pub fn serial_ns(&self) -> Nanos {
         let rest = self.idle_ns().saturating_sub(self.scheduler_idle_ns());
         self.engine.blame.serial().idle_ns.min(rest)

@@ -46,8 +46,9 @@ pub struct Waker {
     /// Of the sleeper's process; or of its name without numbers, where processes are not known.
     /// Looked up only where no system calls are recorded, else `false`.
     pub same_program: bool,
-    /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal; and
-    /// the sleeper has ended others' sleep so itself. Looked up only for sleeps of [`WaitKind::is_event`], else `false`.
+    /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal;
+    /// and the sleeper has ended others' sleep so itself. Looked up only for sleeps of
+    /// [`WaitKind::is_event`], else `false`.
     pub sibling_signals: bool,
 }
 
@@ -62,9 +63,9 @@ pub struct WaitEnd {
     pub waker: Option<Waker>,
     /// Wake-ups name their wakers and no event was lost so far: no waker means that there was none.
     pub wakers_complete: bool,
-    /// Of some CPUs no event of the idle task is recorded, so neither are the wake-ups by interrupts
-    /// that come while it runs, and nothing else is missing: a wake-up that was not seen was one of
-    /// those.
+    /// Of some CPUs no event of the idle task is recorded, so neither are the wake-ups by
+    /// interrupts that come while it runs, and nothing else is missing: a wake-up that was not seen
+    /// was one of those.
     pub idle_tasks_unseen: bool,
     /// A wait for the same object ended before.
     pub ended_before: bool,

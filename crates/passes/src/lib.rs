@@ -11,8 +11,8 @@
 //!                      └─ blame     why CPUs were idle         idle time by wait
 //! ```
 //!
-//! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never
-//! with events. [`analyze`] runs them; [`Analysis`] draws the tables. They measure and do not judge:
+//! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never with
+//! events. [`analyze`] runs them; [`Analysis`] draws the tables. They measure and do not judge:
 //! what a sleep was for is asked of a [`Judge`] that the caller brings.
 //!
 //! ```

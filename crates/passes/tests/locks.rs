@@ -215,7 +215,8 @@ fn callers_are_the_first_frame_outside_the_locking_code() {
     };
     assert_eq!(callers(&run(&trace)), [(None, 2), (Some("0xffffffff812ad4a3".into()), 15)]);
     let symbols = SymbolTable::from_kallsyms(
-        b"ffffffff812ad3f0 T vm_mmap_pgoff\nffffffff81a52350 T __sched_text_start\nffffffff81a5917a T __sched_text_end\nffff888000000ff0 D a_lock\n",
+        b"ffffffff812ad3f0 T vm_mmap_pgoff\nffffffff81a52350 T __sched_text_start\n\
+           ffffffff81a5917a T __sched_text_end\nffff888000000ff0 D a_lock\n",
     );
     let a = run_with(&trace, &Options { symbols: Some(Arc::new(symbols)), ..Options::default() });
     assert_eq!(callers(&a), [(None, 2), (Some("vm_mmap_pgoff+0xb3".into()), 15)]);

@@ -204,12 +204,15 @@ pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# The rules\n")?;
     writeln!(
         out,
-        "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test rules -->\n"
+        "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test rules \
+            -->\n"
     )?;
     writeln!(
         out,
-        "A rule says how much CPU capacity one class of trouble costs, and holds where that reaches `all.matters_pct`\n\
-         and nothing in the rule speaks against it. The verdict is the largest loss that holds. `holdup rules ID` prints\n\
+        "A rule says how much CPU capacity one class of trouble costs, and holds where that \
+            reaches `all.matters_pct`\n\
+         and nothing in the rule speaks against it. The verdict is the largest loss that holds. \
+         `holdup rules ID` prints\n\
          a rule; `holdup diagnose --thresholds FILE` sets thresholds from a TOML file:\n\n\
          ```toml\n[all]\nmatters_pct = 20\n\n[cpu-overload]\nbusy_pct = 90\n```\n"
     )?;

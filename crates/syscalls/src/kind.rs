@@ -83,14 +83,15 @@ impl WaitKind {
         matches!(self, ReadWrite | DiskSync | FileSystem | Memory)
     }
 
-    /// The program chose to wait, or does not wait at all: idle CPUs could not have ended it sooner.
+    /// The program chose to wait, or does not wait at all: idle CPUs could not have ended it
+    /// sooner.
     pub fn is_benign(self) -> bool {
         use WaitKind::*;
         matches!(self, Timer | Child | Signal | Poll | Process | Yield)
     }
 
-    /// It waits until something happens to any of several things, or a signal comes: how an event loop
-    /// waits for work, and how a process waits until another of its program lets it go on.
+    /// It waits until something happens to any of several things, or a signal comes: how an event
+    /// loop waits for work, and how a process waits until another of its program lets it go on.
     pub fn is_event(self) -> bool {
         matches!(self, WaitKind::Poll | WaitKind::Signal)
     }

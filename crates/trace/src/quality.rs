@@ -80,8 +80,8 @@ codes! {
         "skipped-bytes", Error,
         "bytes skipped because no record could be read from them"
     ),
-    /// Records that are too short for what they must hold, or carry an unknown id; lines of text that
-    /// cannot be read.
+    /// Records that are too short for what they must hold, or carry an unknown id; lines of text
+    /// that cannot be read.
     BadRecords = (
         "bad-records", Warning,
         "records that did not hold what their header promises; skipped"

@@ -482,7 +482,8 @@ mod tests {
     #[test]
     fn toml_and_json_say_the_same() {
         let toml = "cpus = 4\n[sar]\npct_usr = 36\n[[syscalls]]\nname = \"semop\"\npct = 63.181\n";
-        let json = r#"{ "cpus": 4, "sar": { "pct_usr": 36 }, "syscalls": [ { "name": "semop", "pct": 63.181 } ] }"#;
+        let json = r#"{ "cpus": 4, "sar": { "pct_usr": 36 },
+            "syscalls": [ { "name": "semop", "pct": 63.181 } ] }"#;
         assert_eq!(Figures::parse(toml, None).unwrap(), Figures::parse(json, None).unwrap());
     }
 

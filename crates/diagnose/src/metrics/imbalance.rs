@@ -50,7 +50,8 @@ pub(super) fn check(view: &View<'_>) -> Finding {
     };
     let lost = view.cpus * idle / 100.0;
     let summary = format!(
-        "{name} uses {of_one:.0} % of one CPU, as much as one can, and {lost:.1} of {} CPUs are idle",
+        "{name} uses {of_one:.0} % of one CPU, as much as one can, and {lost:.1} of {} CPUs are \
+            idle",
         view.cpus
     );
     let share = if view.cpus > 1.0 { idle } else { 0.0 };
@@ -84,6 +85,10 @@ pub(super) fn check(view: &View<'_>) -> Finding {
         ns: view.ns(of_one / view.cpus),
         ..Culprit::default()
     }];
-    f.advice = vec!["split the server into independent processes or threads, so that more than one CPU can serve".to_owned()];
+    f.advice = vec![
+        "split the server into independent processes or threads, so that more than \
+        one CPU can serve"
+            .to_owned(),
+    ];
     f
 }

@@ -147,7 +147,11 @@ fn ratios(view: &View<'_>) -> Option<Finding> {
         let how = speedup(r).map_or(String::new(), |s| {
             format!(", which make the work {s:.2} times as fast as one")
         });
-        summary.push(format!("{share:.1} % of execution time goes into waiting for the kernel's lock on {} CPUs{how}", r.cpus));
+        summary.push(format!(
+            "{share:.1} % of execution time goes into waiting for the kernel's \
+            lock on {} CPUs{how}",
+            r.cpus
+        ));
     }
     if let Some(c) = commands.first() {
         let locked = c.lock_ratio_pct.map_or(String::new(), |l| format!(", {l} % of it locked"));

@@ -57,12 +57,17 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     let class = Class::MpUpOverhead;
     let run = |kernel| view.figures.runs.iter().find(|r| r.cpus == 1 && r.kernel == kernel);
     let (Some(up), Some(mp)) = (run(Kernel::Up), run(Kernel::Mp)) else {
-        return view.silent(class, "needs the same work on one CPU under a uniprocessor and a multiprocessor kernel (runs)");
+        return view.silent(
+            class,
+            "needs the same work on one CPU under a uniprocessor and a \
+            multiprocessor kernel (runs)",
+        );
     };
     let overhead = (mp.seconds / up.seconds - 1.0) * 100.0;
     let kernel = view.sys.or(up.lock_ratio_pct);
     let summary = format!(
-        "on one CPU the multiprocessor kernel takes {overhead:.1} % longer than the uniprocessor kernel"
+        "on one CPU the multiprocessor kernel takes {overhead:.1} % longer than the uniprocessor \
+            kernel"
     );
     let mut f = view.finding(class, overhead.max(0.0), summary);
     f.evidence = vec![
@@ -96,7 +101,11 @@ pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
         runs.iter().min_by_key(|c| c.cpus),
         runs.iter().max_by_key(|c| c.cpus).filter(|c| c.cpus > 1),
     ) else {
-        return view.silent(class, "needs cycles and instructions on few CPUs and on all (counters; perf stat -e cycles:u,instructions:u)");
+        return view.silent(
+            class,
+            "needs cycles and instructions on few CPUs and on all \
+            (counters; perf stat -e cycles:u,instructions:u)",
+        );
     };
     if few.cpus == many.cpus {
         return view

@@ -210,23 +210,52 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         && f.counters.is_empty());
     let unknown = |what: String| verdict(Class::NotEnoughEvidence, 0.0, what, None, Vec::new());
     match (view.busy(), view.sys, view.idle) {
-        (None, ..) if !measured && f.syscalls.is_empty() && f.locks.is_empty() && f.processes.is_empty() => {
+        (None, ..)
+            if !measured
+                && f.syscalls.is_empty()
+                && f.locks.is_empty()
+                && f.processes.is_empty() =>
+        {
             unknown("the file holds no figures to judge".to_owned())
         }
-        (None, ..) if !measured => {
-            unknown("no figure reaches its threshold, and without sar nobody can tell whether CPUs were idle".to_owned())
+        (None, ..) if !measured => unknown(
+            "no figure reaches its threshold, and without sar nobody can tell whether \
+                CPUs were idle"
+                .to_owned(),
+        ),
+        (Some(busy), Some(sys), _) if sys >= view.limit(&crate::verdict::UNEXPLAINED_KERNEL) => {
+            unknown(format!(
+                "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not \
+                show in \
+                which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
+            ))
         }
-        (Some(busy), Some(sys), _) if sys >= view.limit(&crate::verdict::UNEXPLAINED_KERNEL) => unknown(format!(
-            "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not show in which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
-        )),
-        (Some(busy), _, Some(idle)) if idle >= view.limit(&IDLE_UNEXPLAINED) && f.processes.is_empty() => unknown(format!(
-            "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who works and who waits: add processes (utld, holdup procs) and syscalls"
-        )),
+        (Some(busy), _, Some(idle))
+            if idle >= view.limit(&IDLE_UNEXPLAINED) && f.processes.is_empty() =>
+        {
+            unknown(format!(
+                "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who \
+                works and who waits: add processes (utld, holdup procs) and syscalls"
+            ))
+        }
         (busy, ..) => {
-            let largest = findings.iter().filter(|f| f.class.price() != Price::Nothing).map(|f| f.share).fold(0.0, f64::max);
+            let largest = findings
+                .iter()
+                .filter(|f| f.class.price() != Price::Nothing)
+                .map(|f| f.share)
+                .fold(0.0, f64::max);
             let how = busy.map_or(String::new(), |b| format!("CPUs are {b:.0} % busy and "));
-            let what = format!("{how}nothing holds them up: no cause costs more than {largest:.1} % of capacity");
-            verdict(Class::Healthy, 0.95 - largest / view.limit(&MATTERS).max(1.0) * 0.35, what, None, reservations)
+            let what = format!(
+                "{how}nothing holds them up: no cause costs more than {largest:.1} \
+                % of capacity"
+            );
+            verdict(
+                Class::Healthy,
+                0.95 - largest / view.limit(&MATTERS).max(1.0) * 0.35,
+                what,
+                None,
+                reservations,
+            )
         }
     }
 }
@@ -240,7 +269,9 @@ fn next(path: &str, case: Option<&str>, class: Class) -> Vec<String> {
         let case = case.map_or(String::new(), |c| format!(" --case {c}"));
         next.push(format!("holdup diagnose --metrics {path}{case} --explain"));
         next.push(
-            "perf record -a -e sched:sched_switch,sched:sched_waking,raw_syscalls:sys_enter,raw_syscalls:sys_exit -- sleep 10".to_owned(),
+            "perf record -a -e sched:sched_switch,sched:sched_waking,raw_syscalls:sys_enter,\
+             raw_syscalls:sys_exit -- sleep 10"
+                .to_owned(),
         );
         next.push("holdup diagnose perf.data".to_owned());
     }

@@ -129,7 +129,8 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     }
     if let (Some((p, of_one)), true) = (server, f.ruled_out.is_some() && rates + own.pct > 0.0) {
         f.ruled_out = Some(format!(
-            "at most {cpu:.1} % of capacity; they are how others wait for {}, which uses {of_one:.0} % of one CPU",
+            "at most {cpu:.1} % of capacity; they are how others wait for {}, which uses \
+                {of_one:.0} % of one CPU",
             p.name
         ));
     }

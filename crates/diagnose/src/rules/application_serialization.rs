@@ -3,9 +3,9 @@
 //! # What it does
 //! It adds two leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
 //! calls on semaphores, message queues and file locks, or in reads and writes that another thread
-//! ended (pipes, local sockets). `busy/kernel/kernel-services` is CPU time of those calls that slept
-//! or ended another thread's sleep. Calls that never sleep and wake nobody do not count, however
-//! many there are: nobody waits in them.
+//! ended (pipes, local sockets). `busy/kernel/kernel-services` is CPU time of those calls that
+//! slept or ended another thread's sleep. Calls that never sleep and wake nobody do not count,
+//! however many there are: nobody waits in them.
 //!
 //! # Why it holds a system up
 //! The service protects one shared resource; one thread at a time passes. The signature is a

@@ -2,8 +2,9 @@
 //!
 //! # What it does
 //! It asks whether threads were ready for CPUs while no CPU was idle, and for how long. Queueing
-//! wastes no capacity, so the cost in the ledger is 0. What counts is the CPU time that the queueing
-//! threads lacked. It must matter, and most of the work must have been done while all CPUs were busy.
+//! wastes no capacity, so the cost in the ledger is 0. What counts is the CPU time that the
+//! queueing threads lacked. It must matter, and most of the work must have been done while all CPUs
+//! were busy.
 //!
 //! # What to do
 //! Nothing is wrong with the multiprocessor: more CPUs, or less work at a time.
@@ -33,7 +34,8 @@ thresholds! {
     LACKED = "cpu-overload.lacked_pct", 15.0, "% of capacity",
         meaning: "CPU time that threads were ready for while no CPU was idle, below which nobody \
                   lacked what matters",
-        source: "all.matters_pct, of which this is the counterpart: what threads lack, not what CPUs \
+        source: "all.matters_pct, of which this is the counterpart: what threads lack, not what \
+            CPUs \
                  waste";
     /// Also that of [`crate::metrics`].
     pub(crate) BUSY = "cpu-overload.busy_pct", 85.0, "% of capacity",
@@ -105,7 +107,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     ];
     f.ruled_out = if !lacked.holds() {
         Some(format!(
-            "ready threads lacked CPU time worth {:.1} % of capacity; below {} % that is no overload",
+            "ready threads lacked CPU time worth {:.1} % of capacity; below {} % that is no \
+                overload",
             lacked.value, lacked.limit
         ))
     } else if !demand.holds() {
@@ -115,7 +118,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         ))
     } else if !full.holds() {
         Some(format!(
-            "only {:.0} % of the CPU time was used while no CPU was idle: the load was a passing one",
+            "only {:.0} % of the CPU time was used while no CPU was idle: the load was a passing \
+                one",
             full.value
         ))
     } else if !queue.holds() {

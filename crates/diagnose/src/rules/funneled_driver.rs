@@ -141,7 +141,8 @@ impl Story {
             Story::Confined { by } => Told {
                 story: "confined-driver",
                 summary: format!(
-                    "CPU {} spends {:.0} % of its time on driver work{}, {:.0} % of all there is; the \
+                    "CPU {} spends {:.0} % of its time on driver work{}, {:.0} % of all there is; \
+                        the \
                      other CPUs are idle for {idle:.1} CPUs",
                     busiest.row.cpu,
                     busiest.saturated.value,

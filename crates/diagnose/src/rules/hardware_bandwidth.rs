@@ -137,7 +137,8 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
             Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     } else if best.proven_ns().is_none() {
         f.ruled_out = Some(
-            "a lead only: without counters or a baseline nobody can tell a slow machine from longer \
+            "a lead only: without counters or a baseline nobody can tell a slow machine from \
+                longer \
              pieces of work"
                 .to_owned(),
         );
@@ -187,7 +188,8 @@ fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     let cpus = facts.analysis.cpus;
     match s.proven_ns() {
         Some(_) => format!(
-            "{what}: {lost:.1} of {cpus} CPUs are lost to memory, caches or the other half of a core"
+            "{what}: {lost:.1} of {cpus} CPUs are lost to memory, caches or the other half of a \
+                core"
         ),
         None => format!(
             "{what}: memory, caches or the other half of a core may cost {lost:.1} of {cpus} CPUs"
@@ -209,7 +211,8 @@ fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
                 "and"
             };
             format!(
-                "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs busy and with many: \
+                "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs \
+                    busy and with many: \
                  give a baseline of the same work on fewer CPUs (--baseline TRACE)"
             )
         }
@@ -230,9 +233,17 @@ fn culprits(facts: &Facts<'_>, s: &Slowdown) -> Vec<Culprit> {
 /// Also that of [`crate::metrics`].
 pub(crate) fn advice() -> Vec<String> {
     vec![
-        "give every thread data of its own, on cache lines of its own; to see lines fought for: perf c2c record -a -- sleep 5; perf c2c report".to_owned(),
-        "keep fewer threads on the memory bus, or work on pieces that fit the caches; to see which loads wait: perf mem record -a -- sleep 5; perf mem report".to_owned(),
-        "keep threads near their memory (numactl --cpunodebind --membind), and apart from each other on the halves of a core".to_owned(),
-        "to measure it: perf stat -a -e cycles:u,instructions:u,cache-misses:u,stalled-cycles-backend:u -- sleep 5, with few threads and with all".to_owned(),
+        "give every thread data of its own, on cache lines of its own; to see lines fought for: \
+            perf c2c record -a -- sleep 5; perf c2c report"
+            .to_owned(),
+        "keep fewer threads on the memory bus, or work on pieces that fit the caches; to see \
+            which loads wait: perf mem record -a -- sleep 5; perf mem report"
+            .to_owned(),
+        "keep threads near their memory (numactl --cpunodebind --membind), and apart from each \
+            other on the halves of a core"
+            .to_owned(),
+        "to measure it: perf stat -a -e cycles:u,instructions:u,cache-misses:u,\
+         stalled-cycles-backend:u -- sleep 5, with few threads and with all"
+            .to_owned(),
     ]
 }

@@ -6,10 +6,10 @@
 //!   slept between `contention_begin` and `contention_end`, or uninterruptibly until another
 //!   application thread woke them;
 //! * **spinning**: `busy/kernel/lock-spin` is CPU time between events of a lock's contention.
-//!   `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond their own work, as far
-//!   as it exceeds the former. Much spinning leaves no event (optimistic spinning of rwsems,
-//!   test-and-set spinlocks in guests). But it cannot hide that calls begun in company cost more than
-//!   those begun alone, and that calls under one lock never end close together.
+//!   `busy/kernel/lock-wait` is inferred: the CPU time of system calls beyond their own work, as
+//!   far as it exceeds the former. Much spinning leaves no event (optimistic spinning of rwsems,
+//!   test-and-set spinlocks in guests). But it cannot hide that calls begun in company cost more
+//!   than those begun alone, and that calls under one lock never end close together.
 //!
 //! Where the application's own code takes many times its typical time too, a hypervisor or
 //! something unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls

@@ -52,8 +52,8 @@ thresholds! {
 
 /// What system calls made alone cost here and in the baseline.
 pub(crate) struct Overhead {
-    /// By call, dearest first: name, number, CPU time beyond the baseline's (less if negative), cost
-    /// against the baseline's.
+    /// By call, dearest first: name, number, CPU time beyond the baseline's (less if negative),
+    /// cost against the baseline's.
     calls: Vec<(String, u32, i128, f64)>,
     /// CPU time of the calls compared, and what it would have been at the baseline's prices.
     now: u128,

@@ -4,9 +4,10 @@
 //! It adds up the idle CPU time that more threads with work would have used:
 //! * **one server**: others sleep until one thread, itself busy nearly all the time, has served
 //!   them (AIX case 4), or until the longest worker reaches the barrier;
-//! * **one thread**: one or few application threads run nearly all the time while no other has work;
-//! * **one at a time**: just one application thread has work at any time, though not always the same
-//!   one: a build without `-j`, two processes that wait for each other's answers;
+//! * **one thread**: one or few application threads run nearly all the time while no other has
+//!   work;
+//! * **one at a time**: just one application thread has work at any time, though not always the
+//!   same one: a build without `-j`, two processes that wait for each other's answers;
 //! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
 //!
 //! # Why it holds a system up
@@ -104,7 +105,8 @@ impl Story {
             Story::Server { server } => (
                 "server",
                 format!(
-                    "{} is busy {:.0} % of the time on one CPU; others wait for it, and {idle:.1} of \
+                    "{} is busy {:.0} % of the time on one CPU; others wait for it, and {idle:.1} \
+                        of \
                      {cpus} CPUs have nothing to do",
                     facts.name(server.slot),
                     server.busy_pct(),
@@ -115,7 +117,8 @@ impl Story {
             Story::Barrier => (
                 "barrier",
                 format!(
-                    "threads wait at barriers for whoever comes last: {idle:.1} of {cpus} CPUs have \
+                    "threads wait at barriers for whoever comes last: {idle:.1} of {cpus} CPUs \
+                        have \
                      nothing to do"
                 ),
                 EVENLY,
@@ -123,7 +126,8 @@ impl Story {
             Story::LoneThread { slot } => (
                 "lone-thread",
                 format!(
-                    "{} runs {:.0} % of its life and is the only thread of the program with work: it \
+                    "{} runs {:.0} % of its life and is the only thread of the program with work: \
+                        it \
                      cannot use more than one of {cpus} CPUs",
                     facts.name(slot),
                     runs(slot),
@@ -133,7 +137,8 @@ impl Story {
             Story::FewThreads { slot } => (
                 "few-threads",
                 format!(
-                    "{} runs {:.0} % of the time and nothing else has work: {idle:.1} of {cpus} CPUs \
+                    "{} runs {:.0} % of the time and nothing else has work: {idle:.1} of {cpus} \
+                        CPUs \
                      stay idle",
                     facts.name(slot),
                     runs(slot),
@@ -143,16 +148,19 @@ impl Story {
             Story::Serial { part } => (
                 "serial",
                 format!(
-                    "one thread at a time has work for {part:.0} % of the time, not always the same \
+                    "one thread at a time has work for {part:.0} % of the time, not always the \
+                        same \
                      one: {idle:.1} of {cpus} CPUs stay idle"
                 ),
-                "let the pieces of work run side by side (make -j, a pool, a pipeline that does not \
+                "let the pieces of work run side by side (make -j, a pool, a pipeline that does \
+                    not \
                  wait for each answer)",
             ),
             Story::Bound => (
                 "bound",
                 format!(
-                    "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: they are bound \
+                    "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: they are \
+                        bound \
                      to other CPUs"
                 ),
                 "widen the CPU affinity of the waiting threads (taskset -p, cpusets)",

@@ -52,8 +52,8 @@ impl Engine {
         let end = end.max(self.now);
         self.now = end;
         for &cpu in cpus {
-            // A busy CPU has at least its timer's interrupts; but where some tasks only were recorded,
-            // interrupts of others were not.
+            // A busy CPU has at least its timer's interrupts; but where some tasks only were
+            // recorded, interrupts of others were not.
             let silent_is_idle = self.system_wide && (self.caps.irqs || self.caps.softirqs);
             let c = self.cpus.get_mut(cpu);
             if !c.seen {

@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn sections_bound_the_locking_code() {
         let code = LockCode::new(&SymbolTable::from_kallsyms(
-            b"ffffffff81a52350 T __sched_text_start\nffffffff81a5917a T __sched_text_end\nffffffff812ad400 T vm_mmap_pgoff\n",
+            b"ffffffff81a52350 T __sched_text_start\nffffffff81a5917a T __sched_text_end\n\
+               ffffffff812ad400 T vm_mmap_pgoff\n",
         ));
         assert_eq!(code.caller(&CHAIN), CHAIN[2]);
         assert_eq!(code.caller(&CHAIN[1..]), CHAIN[2]);
@@ -131,7 +132,8 @@ mod tests {
     #[test]
     fn names_bound_it_where_sections_are_not_known() {
         let code = LockCode::new(&SymbolTable::from_kallsyms(
-            b"ffffffff81a56000 t rwsem_down_write_slowpath\nffffffff81a56500 T down_write_killable\nffffffff81a56700 T schedule\n",
+            b"ffffffff81a56000 t rwsem_down_write_slowpath\n\
+               ffffffff81a56500 T down_write_killable\nffffffff81a56700 T schedule\n",
         ));
         assert_eq!(code.caller(&CHAIN), CHAIN[2]);
     }

@@ -4,10 +4,12 @@
 //!            block: which object?                 wake: by whom?
 //!  Running ───────────────────────► waiting for X ───────────────► woken by W
 //!            call, arguments, state                │
-//!                                                  ├─ X: one wait more, so long           (object)
-//!                                                  ├─ W, or who took X and gave it back   (holders)
-//!                                                  └─ where was W meanwhile? asleep for
-//!                                                     the disk: that part is the disk's   (chains)
+//!                                                  ├─ X: one wait more          (object)
+//!                                                  ├─ W, or who took X and
+//!                                                  │  gave it back              (holders)
+//!                                                  └─ where was W meanwhile?
+//!                                                     asleep for the disk: that
+//!                                                     part is the disk's         (chains)
 //! ```
 //!
 //! * **Objects** are told from the call slept in and its arguments ([`class`], [`calls`],

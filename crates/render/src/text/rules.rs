@@ -22,7 +22,8 @@ pub fn write_list(options: &TextOptions, out: &mut dyn Write) -> io::Result<()> 
     if !options.quiet {
         writeln!(
             out,
-            "\nholdup rules ID shows one. Thresholds of no single rule, for diagnose --thresholds FILE:"
+            "\nholdup rules ID shows one. Thresholds of no single rule, for diagnose --thresholds \
+                FILE:"
         )?;
         for t in shared_thresholds() {
             wrapped(
