@@ -34,7 +34,7 @@ pub struct Rule {
     pub id: &'static str,
     /// What it is about.
     pub class: Class,
-    /// Look at the facts; asked only where the trace has what the rule needs ([`check`]).
+    /// Look at the facts; asked only where the trace has what the rule needs (`rules::check`).
     pub check: fn(&Facts<'_>) -> Finding,
     /// The text of its file, whose description is the manual page ([`Rule::manual`]).
     pub file: &'static str,

@@ -1,11 +1,11 @@
 //! One declaration per verb: the columns of its table, and how text lays them out.
 //!
-//! A [`Verb`] is made from a row type, whose fields are the columns, in the order of JSON and CSV.
-//! Its [`Shape`]s say which columns a table has when it is grouped in some way, and which of them
+//! A `Verb` is made from a row type, whose fields are the columns, in the order of JSON and CSV.
+//! Its `Shape`s say which columns a table has when it is grouped in some way, and which of them
 //! text shows, where, and under which heading. The compiler holds the three against each other:
-//! a field that is no column does not match the pattern in [`columns!`], and [`Verb::check`] runs
+//! a field that is no column does not match the pattern in `columns!`, and `Verb::check` runs
 //! while the crate compiles. To add a column, add the field to the row type, the column here, and
-//! then either a [`Field`](layout::Field) in a layout or its key in `data_only`.
+//! then either a `Field` in a layout or its key in `data_only`.
 
 pub(crate) mod cpus;
 pub(crate) mod irqs;
