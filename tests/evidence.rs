@@ -13,6 +13,7 @@ use holdup_attribution::{Threshold, Thresholds, analyze};
 use holdup_diagnose::metrics::{self, Figures};
 use holdup_diagnose::{Diagnosis, Finding, diagnose_with, registry};
 use holdup_passes::{Analysis, Options};
+use holdup_testkit::needs;
 use holdup_trace::Reader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -80,6 +81,8 @@ fn checked(f: &Finding) -> impl Iterator<Item = (f64, f64, &'static str)> + '_ {
     f.evidence.iter().filter_map(|e| Some((e.value?, e.threshold?, e.threshold_key?)))
 }
 
+// The fixtures alone do not bring every limit to where it decides.
+#[needs(corpus)]
 #[test]
 fn every_printed_limit_is_the_applied_one() {
     let all: BTreeMap<&str, Threshold> = registry().into_iter().map(|t| (t.key, t)).collect();
