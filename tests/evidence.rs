@@ -81,33 +81,39 @@ fn checked(f: &Finding) -> impl Iterator<Item = (f64, f64, &'static str)> + '_ {
     f.evidence.iter().filter_map(|e| Some((e.value?, e.threshold?, e.threshold_key?)))
 }
 
+/// Pairs of a rule and the key of a limit.
+type Seen = BTreeSet<(&'static str, &'static str)>;
+
+/// Move each printed limit to the other side of its figure: which limits are printed, and which of
+/// them change the ruling.
+fn drive(all: &BTreeMap<&str, Threshold>, judge: impl Fn(Thresholds) -> Diagnosis) -> (Seen, Seen) {
+    let plain = judge(Thresholds::default());
+    let (mut printed, mut decided) = (Seen::new(), Seen::new());
+    for f in &plain.findings {
+        for (value, limit, key) in checked(f) {
+            printed.insert((f.rule, key));
+            if decided.contains(&(f.rule, key)) {
+                continue;
+            }
+            // Figures are rounded to three decimals.
+            let other_side = if value >= limit { value + 0.01 } else { (value - 0.01).max(0.0) };
+            let mut thresholds = Thresholds::default();
+            thresholds.set(&all[key], other_side);
+            if ruling(&judge(thresholds), f.rule) != ruling(&plain, f.rule) {
+                decided.insert((f.rule, key));
+            }
+        }
+    }
+    (printed, decided)
+}
+
 // The fixtures alone do not bring every limit to where it decides.
 #[needs(corpus)]
 #[test]
 fn every_printed_limit_is_the_applied_one() {
     let all: BTreeMap<&str, Threshold> = registry().into_iter().map(|t| (t.key, t)).collect();
-    type Seen = BTreeSet<(&'static str, &'static str)>;
     let outcomes = over_all(|_, reader, analysis| {
-        let judge = |t: Thresholds| diagnose_with(reader.info(), analysis, None, t);
-        let plain = judge(Thresholds::default());
-        let (mut printed, mut decided) = (Seen::new(), Seen::new());
-        for f in &plain.findings {
-            for (value, limit, key) in checked(f) {
-                printed.insert((f.rule, key));
-                if decided.contains(&(f.rule, key)) {
-                    continue;
-                }
-                // Figures are rounded to three decimals.
-                let other_side =
-                    if value >= limit { value + 0.01 } else { (value - 0.01).max(0.0) };
-                let mut thresholds = Thresholds::default();
-                thresholds.set(&all[key], other_side);
-                if ruling(&judge(thresholds), f.rule) != ruling(&plain, f.rule) {
-                    decided.insert((f.rule, key));
-                }
-            }
-        }
-        (printed, decided)
+        drive(&all, |t| diagnose_with(reader.info(), analysis, None, t))
     });
     let (mut printed, mut decided) = (Seen::new(), Seen::new());
     for (p, d) in outcomes {
@@ -132,20 +138,9 @@ fn so_it_is_for_published_figures() {
             }
             let text = std::fs::read_to_string(&path).unwrap();
             let Ok(figures) = Figures::parse(&text, None) else { continue };
-            let judge = |t: Thresholds| metrics::judge("figures", &figures, t);
-            let plain = judge(Thresholds::default());
-            for f in &plain.findings {
-                for (value, limit, key) in checked(f) {
-                    printed.insert((f.rule, key));
-                    let other_side =
-                        if value >= limit { value + 0.01 } else { (value - 0.01).max(0.0) };
-                    let mut thresholds = Thresholds::default();
-                    thresholds.set(&all[key], other_side);
-                    if ruling(&judge(thresholds), f.rule) != ruling(&plain, f.rule) {
-                        decided.insert((f.rule, key));
-                    }
-                }
-            }
+            let (p, d) = drive(&all, |t| metrics::judge("figures", &figures, t));
+            printed.extend(p);
+            decided.extend(d);
         }
     }
     assert!(printed.len() >= 5, "{printed:?}");

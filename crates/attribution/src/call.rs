@@ -17,7 +17,6 @@
 //!   a long call meets average company whatever made it long; so it counts only if most of the
 //!   calls do not sleep, and do not end as close together as chance would have it.
 
-use crate::Attribution;
 use crate::threshold::Thresholds;
 use crate::thresholds;
 use crate::wait::Wait;
@@ -281,18 +280,6 @@ impl Machine<'_> {
             return 0;
         };
         call.levels[..=highest].iter().map(|l| l.cpu_ns.saturating_sub(l.count * alone)).sum()
-    }
-}
-
-impl Attribution<'_> {
-    /// Calls of these kinds, most elapsed time first.
-    pub fn calls_of(&self, kinds: fn(WaitKind) -> bool) -> impl Iterator<Item = &SyscallRow> {
-        self.calls.iter().filter(move |c| kinds(holdup_syscalls::wait_kind(&c.name)))
-    }
-
-    /// CPU time spent inside calls of these kinds.
-    pub fn cpu_in(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
-        self.calls_of(kinds).filter_map(|c| c.cpu_ns).sum()
     }
 }
 
