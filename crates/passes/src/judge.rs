@@ -66,6 +66,7 @@ pub struct WaitEnd {
     /// Of some CPUs no event of the idle task is recorded, so neither are the wake-ups by
     /// interrupts that come while it runs, and nothing else is missing: a wake-up that was not seen
     /// was one of those.
+    /// Looked up only for [`Ended::Unseen`], else `false`.
     pub idle_tasks_unseen: bool,
     /// A wait for the same object ended before.
     pub ended_before: bool,

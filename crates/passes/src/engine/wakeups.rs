@@ -252,7 +252,11 @@ impl Engine {
             ended,
             waker,
             wakers_complete: self.caps.wakers && !self.lost,
-            idle_tasks_unseen: self.caps.wakers && !self.lost && self.cpus.any_blind(),
+            // Looks at every CPU, so only where it matters.
+            idle_tasks_unseen: ended == Ended::Unseen
+                && self.caps.wakers
+                && !self.lost
+                && self.cpus.any_blind(),
             ended_before: self.waits.was_ended(object),
             in_turns: self.waits.in_turns(object),
             contention_recorded: self.caps.contention,
