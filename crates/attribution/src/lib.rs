@@ -20,6 +20,7 @@ pub mod leaf;
 pub mod ledger;
 pub mod object;
 pub mod path;
+pub mod section;
 pub mod server;
 pub mod table;
 pub mod threshold;
@@ -32,6 +33,7 @@ pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
+pub use section::Section;
 pub use server::Server;
 pub use table::{Holder, WaitsBy, WaitsRow};
 pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
@@ -50,11 +52,20 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
 }
 
 /// The limits that this crate holds figures against.
-pub const THRESHOLDS: &[&[Threshold]] =
-    &[server::THRESHOLDS, object::THRESHOLDS, call::THRESHOLDS, ledger::THRESHOLDS];
+pub const THRESHOLDS: &[&[Threshold]] = &[
+    server::THRESHOLDS,
+    object::THRESHOLDS,
+    call::THRESHOLDS,
+    section::THRESHOLDS,
+    ledger::THRESHOLDS,
+];
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
+/// And those that say whether calls pass one at a time.
+pub const SECTION_THRESHOLDS: &[Threshold] = section::THRESHOLDS;
+/// From so much on a lock that threads want is what they wait for.
+pub const SECTION_WANTED: Threshold = section::WANTED;
 
 /// An analysis, judged.
 pub struct Attribution<'a> {
@@ -88,6 +99,15 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
 }
 
 impl<'a> Attribution<'a> {
+    /// The calls that would want one lock most if nobody recorded them: a name, and the section.
+    pub fn fullest_section(&self) -> Option<(&str, Section)> {
+        self.contended
+            .iter()
+            .filter_map(|c| Some((c, c.section?)))
+            .max_by(|a, b| a.1.wanted_pct.total_cmp(&b.1.wanted_pct).then(b.0.nr.cmp(&a.0.nr)))
+            .map(|(c, s)| (c.name.as_str(), s))
+    }
+
     /// Judge.
     pub fn new(analysis: &'a Analysis, thresholds: &Thresholds) -> Attribution<'a> {
         let mut calls = analysis.syscalls(Group::System);
