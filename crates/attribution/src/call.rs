@@ -300,7 +300,8 @@ impl Machine<'_> {
         let (beside, apart) = (&costs.beside, &costs.apart);
         let own_ns = apart.median_ns();
         // A sibling that came or left meanwhile disturbed as well: it may have slept for the lock.
-        let (count, total_ns) = (all.count - apart.count, all.total_ns - apart.total_ns);
+        let (count, total_ns) =
+            (all.count.saturating_sub(apart.count), all.total_ns.saturating_sub(apart.total_ns));
         let undisturbed = count as f64 * own_ns as f64 * self.stretch;
         self.thresholds.enough(beside.count.min(apart.count), &MIN_CALLS).then(|| Siblings {
             pct: beside.median_ns() * 100 / own_ns.max(1),

@@ -105,7 +105,7 @@ pub(crate) fn section(
     if callers.len() < 2 || wall == 0.0 || sleeps as f64 * 100.0 > calls as f64 * t.get(&SLEEPS) {
         return None;
     }
-    let callers_ns: Nanos = threads().map(|t| t.running_ns - t.irq_ns).sum();
+    let callers_ns: Nanos = threads().map(|t| t.running_ns.saturating_sub(t.irq_ns)).sum();
     let all_calls: u64 = callers.iter().map(|c| c.all_calls).sum();
     let running = callers_ns as f64 / stretch;
     let recorder = all_calls as f64 * recorder_ns(analysis, all.iter().copied(), t);

@@ -196,7 +196,12 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     let no_alibi = !facts.caps.wakers
         && have_siblings(facts)
         && findings.iter().all(|f| f.ruled_out.is_some());
-    let limit = if no_alibi { facts.limit(&MATTERS) } else { facts.limit(&NO_WORK) };
+    // While one of them works the others' idle time is that of serial work, for all one knows.
+    let (idle, limit) = if no_alibi {
+        (idle + facts.leaf_pct(Leaf::Serial), facts.limit(&MATTERS))
+    } else {
+        (idle, facts.limit(&NO_WORK))
+    };
     if !facts.caps.syscalls
         && idle >= limit
         && !facts
