@@ -112,6 +112,8 @@ leaves! {
     OneServer = Some(Total::Idle), "idle/one-server", "one thread that is busy itself";
     /// Threads waited for a device.
     Io = Some(Total::Idle), "idle/io", "disks and paging";
+    /// Threads were ready and kept off the CPUs: their CPU quota was used up.
+    Throttled = Some(Total::Idle), "idle/throttled", "the next period of a CPU quota";
     /// Threads were ready, but for other CPUs.
     Scheduler = Some(Total::Idle), "idle/scheduler", "a CPU, while others are idle";
     /// Just one application thread, or one of two that take turns with each other alone, had

@@ -224,6 +224,7 @@ fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nano
     {
         leaves.push((leaf, rest.take(shares[leaf.index()].share_ns())));
     }
+    leaves.push((Leaf::Throttled, rest.take(analysis.throttled_idle_ns())));
     leaves.push((Leaf::Scheduler, rest.take(analysis.scheduler_idle_ns())));
     // What no harmful wait claims, and came while one thread had all the work.
     leaves.push((Leaf::Serial, rest.take(analysis.serial_ns())));

@@ -53,6 +53,13 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let best = [Price::Capacity, Price::Little, Price::Nothing]
         .into_iter()
         .find_map(|price| holding().find(|f| f.class.price() == price));
+    // Who is out of quota gains nothing from more threads.
+    let best = match best {
+        Some(b) if b.class == Class::WorkloadImbalance => {
+            holding().find(|f| f.class == Class::CpuQuota).or(best)
+        }
+        _ => best,
+    };
     // Where threads lack CPUs far more than they leave them idle, whoever they wait for lacks one
     // too.
     let queued = holding().find(|f| f.class == Class::CpuOverload);
@@ -309,7 +316,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::FunneledDriver => &["irqs", "cpus"],
         Class::MpUpOverhead => &["syscalls"],
         Class::HardwareBandwidth => &["procs", "syscalls --by thread"],
-        Class::CpuOverload => &["switches", "procs"],
+        Class::CpuOverload | Class::CpuQuota => &["switches", "procs"],
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],
     };

@@ -52,6 +52,7 @@ mod spread;
 mod stretches;
 mod syscalls;
 mod threads;
+mod throttle;
 mod waits;
 
 pub use analysis::{Analysis, WaitRow};
@@ -67,6 +68,7 @@ pub use options::{Detail, Filter, Options, Selection};
 pub use rows::*;
 pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use threads::{Slot, Thread, role};
+pub use throttle::{Quota, Throttle};
 pub use waits::{
     ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
 };

@@ -27,6 +27,7 @@
 //! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
 use crate::latency::Latency;
+use crate::throttle::Throttle;
 use crate::syscalls::{Call, CallTable};
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 use rustc_hash::FxHashMap;
@@ -161,8 +162,9 @@ pub struct Thread {
     pub(crate) last_cpu: Cpu,
     /// It was woken while still running; the switch-out that follows does not mean sleep for long.
     pub(crate) early_wake: bool,
-    /// It left its CPU in state R, and the CPU went idle: a quota or a sibling keeps it off.
-    pub(crate) throttled: bool,
+    /// It left its CPU in state R, and the CPU went idle: a quota or a sibling kept it off, or
+    /// does.
+    pub(crate) throttle: Option<Box<Throttle>>,
     /// The block now in progress is uninterruptible (`D`).
     pub(crate) uninterruptible: bool,
     /// It has ended a sleep of one of its process or name by a signal.
@@ -214,7 +216,7 @@ impl Thread {
             mode: Mode::Unknown,
             last_cpu: Cpu::UNKNOWN,
             early_wake: false,
-            throttled: false,
+            throttle: None,
             uninterruptible: false,
             contending: 0,
             spins: false,
@@ -258,6 +260,16 @@ impl Thread {
             State::Running(cpu) => cpu,
             _ => self.last_cpu,
         }
+    }
+
+    /// Ready, and kept off the CPUs.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.throttle.as_ref().is_some_and(|t| t.off.is_some())
+    }
+
+    /// How often and how long it was ready and could not run, if it ever was.
+    pub fn throttle(&self) -> Option<&Throttle> {
+        self.throttle.as_deref().filter(|t| t.spells > 0)
     }
 
     /// Part of the kernel itself.

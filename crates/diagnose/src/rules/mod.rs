@@ -5,6 +5,7 @@
 
 mod application_serialization;
 mod cpu_overload;
+mod cpu_quota;
 mod funneled_driver;
 mod hardware_bandwidth;
 mod io_bound;
@@ -154,6 +155,7 @@ pub const ALL: &[Rule] = &[
     mp_up_overhead::RULE,
     hardware_bandwidth::RULE,
     io_bound::RULE,
+    cpu_quota::RULE,
     cpu_overload::RULE,
 ];
 

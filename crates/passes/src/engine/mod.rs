@@ -9,6 +9,7 @@
 //!   lost.
 //! * [`laws`]: what must have happened unseen; [`queues`]: the run queues.
 //! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
+//! * [`throttled`]: threads that are ready and may not run.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
 //! * [`bounds`]: the part analysed begins and ends.
@@ -21,6 +22,7 @@ mod laws;
 mod queues;
 mod switches;
 mod tasks;
+mod throttled;
 mod wakeups;
 
 use crate::blame::Blame;
@@ -35,6 +37,7 @@ use crate::options::Detail;
 use crate::stretches::{FAULTED, StretchTable};
 use crate::threads::{Mode, Slot, Threads};
 use crate::waits::Waits;
+use crate::throttle::Throttles;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
 use holdup_trace::{
@@ -70,6 +73,7 @@ pub(crate) struct Engine {
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
+    pub(crate) throttles: Throttles,
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
@@ -126,6 +130,7 @@ impl Engine {
             cpus: Cpus::new(start),
             irqs: Irqs::default(),
             blame: Blame::default(),
+            throttles: Throttles::default(),
             waits: Waits::new(detail),
             judge,
             locks: Locks::new(info, symbols),
