@@ -11,6 +11,8 @@ pub enum Total {
     Kernel,
     /// CPUs had nothing to do.
     Idle,
+    /// Nobody knows, or CPUs did nothing because they were taken away.
+    Unaccounted,
 }
 
 impl Total {
@@ -21,6 +23,7 @@ impl Total {
             Total::User => "busy/user",
             Total::Kernel => "busy/kernel",
             Total::Idle => "idle",
+            Total::Unaccounted => "unaccounted",
         }
     }
 
@@ -28,7 +31,7 @@ impl Total {
     pub fn parent(self) -> Option<Total> {
         match self {
             Total::User | Total::Kernel => Some(Total::Busy),
-            Total::Busy | Total::Idle => None,
+            Total::Busy | Total::Idle | Total::Unaccounted => None,
         }
     }
 }
@@ -122,7 +125,10 @@ leaves! {
     /// No thread waited for anything that this machine could have done sooner.
     NoWork = Some(Total::Idle), "idle/no-work", "nothing: there is no work";
     /// Lost events, gaps.
-    Unaccounted = None, "unaccounted", "not known: events are missing";
+    Unaccounted = Some(Total::Unaccounted), "unaccounted", "not known: events are missing";
+    /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
+    Stolen = Some(Total::Unaccounted), "unaccounted/stolen",
+        "taken away by the hypervisor (inferred)";
 }
 
 impl Leaf {

@@ -159,16 +159,30 @@ pub(crate) fn of(
     let sum = |f: fn(&CpuRow) -> Option<u64>| -> Option<Nanos> { rows.iter().map(f).sum() };
     let idle = idle(analysis, waits, &rows);
     let services = idle.iter().find(|l| l.0 == Leaf::KernelServices).map_or(0, |l| l.1);
+    // What the CPUs were charged with while they were taken away.
+    let seen = analysis.stolen();
+    let stolen = seen.unwrap_or_default();
+    let mut taken = 0;
+    let mut without = |ns: Option<Nanos>, stolen: Nanos| {
+        let ns = ns?;
+        taken += stolen.min(ns);
+        Some(ns - stolen.min(ns))
+    };
+    let user = without(sum(|r| Some(r.user_ns)), stolen.user_ns);
+    let in_kernel = without(sum(|r| r.kernel_ns), stolen.kernel_ns);
+    let kthreads = without(sum(|r| Some(r.kthread_ns)), stolen.kthread_ns);
+    let softirq = without(sum(|r| r.softirq_ns), stolen.softirq_ns);
     let known = [
-        (Leaf::UserUndivided, sum(|r| Some(r.user_ns))),
-        (Leaf::Kthreads, sum(|r| Some(r.kthread_ns))),
+        (Leaf::UserUndivided, user),
+        (Leaf::Kthreads, kthreads),
         (Leaf::Irq, sum(|r| r.irq_ns)),
-        (Leaf::Softirq, sum(|r| r.softirq_ns)),
+        (Leaf::Softirq, softirq),
         (Leaf::Unaccounted, sum(|r| Some(r.unaccounted_ns))),
+        (Leaf::Stolen, seen.map(|_| taken)),
     ];
     let known = known.into_iter().filter_map(|(leaf, ns)| Some((leaf, ns?)));
-    let kernel = sum(|r| r.kernel_ns)
-        .map(|ns| kernel(ns, analysis, contended, services, thresholds))
+    let kernel = in_kernel
+        .map(|ns| kernel(ns, stolen.lock_spin_ns, analysis, contended, services, thresholds))
         .unwrap_or_default();
     Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
 }
@@ -176,6 +190,7 @@ pub(crate) fn of(
 /// System calls: waiting in them for other threads and for locks, and the rest.
 fn kernel(
     all: Nanos,
+    stolen_spin: Nanos,
     analysis: &Analysis,
     contended: &[Contended],
     services_idle: Nanos,
@@ -201,7 +216,8 @@ fn kernel(
         // charged by.
         let locks = analysis.locks(LockBy::Lock);
         let lockdep = locks.iter().filter_map(|r| r.spin_ns).sum();
-        shown = rest.take(analysis.lock_spin_ns().max(lockdep));
+        let spin = analysis.lock_spin_ns().saturating_sub(stolen_spin);
+        shown = rest.take(spin.max(lockdep));
         leaves.push((Leaf::LockSpin, shown));
     }
     // On one CPU nobody waits inside the kernel for another.

@@ -112,9 +112,7 @@ impl<'a> Facts<'a> {
             handed: applications().map(|(_, t)| t.handed_ns).sum(),
             demand: applications()
                 .filter(|(_, t)| !is_recorder(&analysis.comm(t)))
-                .map(|(_, t)| {
-                    (t.running_ns + ready(t)).saturating_sub(t.handed_ns)
-                })
+                .map(|(_, t)| (t.running_ns + ready(t)).saturating_sub(t.handed_ns))
                 .sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
             objects: OnceCell::new(),
@@ -193,7 +191,7 @@ impl<'a> Facts<'a> {
 
     /// Per cent of the accounted capacity in which CPUs were busy.
     pub fn busy(&self) -> f64 {
-        let known = self.capacity - self.leaf(Leaf::Unaccounted);
+        let known = self.capacity - self.total(Total::Unaccounted);
         if known == 0 { 0.0 } else { self.total(Total::Busy) as f64 * 100.0 / known as f64 }
     }
 

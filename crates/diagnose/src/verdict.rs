@@ -37,6 +37,11 @@ thresholds! {
     MIN_GAPS = "verdict.min_gaps", 20.0, "events",
         meaning: "and at least so many of them",
         source: "short recordings have a handful at their beginning";
+    STOLEN = "verdict.stolen_pct", 10.0, "% of capacity",
+        meaning: "capacity that a hypervisor took away, from which on the confidence is lowered \
+                  by half of it",
+        source: "a choice: the labelled recordings of guests lose up to 75 % of it, and most \
+                 verdicts on them are right";
     DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
         meaning: "capacity that is not accounted for, from which on the confidence is lowered \
                   by it",
@@ -275,6 +280,11 @@ fn verdict(
             1.0 - unaccounted / 100.0,
             format!("{unaccounted:.0} % of capacity is unaccounted for"),
         );
+    }
+    let stolen = facts.leaf_pct(Leaf::Stolen);
+    if stolen >= facts.limit(&STOLEN) {
+        let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
+        doubt(1.0 - stolen / 200.0, what);
     }
     if !facts.at_least(facts.wall as f64 / 1e6, &SHORT).holds() {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));

@@ -8,6 +8,7 @@ use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
 use crate::rows::*;
+use crate::stolen::Stolen;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
@@ -496,6 +497,19 @@ impl Analysis {
     /// Idle CPU time while a runnable thread waited for another CPU.
     pub fn scheduler_idle_ns(&self) -> Nanos {
         self.engine.blame.scheduler_left_ns()
+    }
+
+    /// CPU time that a hypervisor took away, at least; `None` where ticks leave no events, so that
+    /// the silence of a CPU means nothing.
+    pub fn stolen(&self) -> Option<Stolen> {
+        if !self.engine.ticks.seen() {
+            return None;
+        }
+        let mut sum = Stolen::default();
+        for c in self.cpu_list.iter().filter_map(|&c| self.engine.cpus.get(c)) {
+            sum.add(&c.stolen);
+        }
+        Some(sum)
     }
 
     /// Idle CPU time while threads were ready and kept off the CPUs by a quota.

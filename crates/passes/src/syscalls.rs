@@ -40,6 +40,8 @@ pub(crate) struct Call {
     pub(crate) inside: bool,
     /// It ended the sleep of another thread.
     pub(crate) woke: bool,
+    /// CPU time of it that was stolen ([`crate::stolen`]).
+    pub(crate) stolen: Nanos,
 }
 
 impl Call {
@@ -58,6 +60,7 @@ impl Call {
             start: now,
             running0: 0,
             irq0: 0,
+            stolen: 0,
             runnable0: 0,
             blocked0: 0,
             crowd: 0,

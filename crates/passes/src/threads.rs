@@ -27,8 +27,8 @@
 //! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
 use crate::latency::Latency;
-use crate::throttle::Throttle;
 use crate::syscalls::{Call, CallTable};
+use crate::throttle::Throttle;
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 use rustc_hash::FxHashMap;
 

@@ -146,8 +146,7 @@ mod tests {
         // A period without throttling.
         t.ran(40_000_000);
         t.ends(600_000_000);
-        let quota =
-            Quota { periods: 5, period_ns: Some(100_000_000), quota_ns: Some(50_000_000) };
+        let quota = Quota { periods: 5, period_ns: Some(100_000_000), quota_ns: Some(50_000_000) };
         assert_eq!(t.quota(), quota);
     }
 }

@@ -39,10 +39,7 @@ pub(super) const RULE: Rule = Rule {
     file: include_str!("cpu_quota.rs"),
     needs: &["switches"],
     thresholds: &[&[MATTERS], THRESHOLDS],
-    fixtures: Fixtures {
-        positive: "native_quota/perf.data",
-        negative: "native_one_cpu/perf.data",
-    },
+    fixtures: Fixtures { positive: "native_quota/perf.data", negative: "native_one_cpu/perf.data" },
 };
 
 thresholds! {
@@ -124,9 +121,9 @@ fn check(facts: &Facts<'_>) -> Finding {
             ..Evidence::of(metric, 0.0, unit, "returns without wake-up")
         };
         f.evidence.push(of("from one period to the next", quota.period_ns.map(ms), "ms"));
-        let of_time = quota.period_ns.map(|period| {
-            (quota.periods * period) as f64 * 100.0 / facts.wall.max(1) as f64
-        });
+        let of_time = quota
+            .period_ns
+            .map(|period| (quota.periods * period) as f64 * 100.0 / facts.wall.max(1) as f64);
         f.evidence.push(of("part of all periods", of_time.map(|pct| pct.min(100.0)), "%"));
         f.evidence.push(of("CPU time that the quota allows", cpus, "CPUs"));
         let kept_off = facts.throttled as f64 / facts.wall.max(1) as f64;

@@ -91,8 +91,7 @@ impl Engine {
         if queue().any(|s| self.threads[s].is_throttled() || self.is_out_of_quota(s)) {
             return self.throttle_queue(now, cpu);
         }
-        let gone: Vec<Slot> =
-            queue().filter(|&s| self.threads[s].since < since).collect();
+        let gone: Vec<Slot> = queue().filter(|&s| self.threads[s].since < since).collect();
         for slot in gone {
             self.apply(Law::IdleQueueEmpty, slot);
             self.out_of_sight(now, slot);
