@@ -4,6 +4,7 @@
 //!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
 //!  (measured)   (judged)      ├─ server     the one thread that most waiting is for
 //!                             ├─ objects    whether waiting for them costs anything, and why
+//!                             ├─ spinning   who waits without sleeping
 //!                             ├─ contended  what calls cost because others were in the kernel
 //!                             └─ ledger     where every CPU-second went
 //! ```
@@ -20,7 +21,9 @@ pub mod leaf;
 pub mod ledger;
 pub mod object;
 pub mod path;
+mod rings;
 pub mod server;
+pub mod spin;
 pub mod table;
 pub mod threshold;
 pub mod wait;
@@ -33,6 +36,7 @@ pub use ledger::{Ledger, LedgerNode};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
 pub use server::Server;
+pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow};
 pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
 pub use wait::{JUDGE, Wait};
@@ -50,8 +54,13 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
 }
 
 /// The limits that this crate holds figures against.
-pub const THRESHOLDS: &[&[Threshold]] =
-    &[server::THRESHOLDS, object::THRESHOLDS, call::THRESHOLDS, ledger::THRESHOLDS];
+pub const THRESHOLDS: &[&[Threshold]] = &[
+    server::THRESHOLDS,
+    object::THRESHOLDS,
+    call::THRESHOLDS,
+    ledger::THRESHOLDS,
+    spin::THRESHOLDS,
+];
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
@@ -76,6 +85,8 @@ pub struct Attribution<'a> {
     pub stretch: f64,
     /// System calls that cost more because of others in the kernel, most lost time first.
     pub contended: Vec<Contended>,
+    /// Programs whose threads wait for each other by yielding, most CPU time first.
+    pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
     pub ledger: Ledger,
 }
@@ -99,11 +110,13 @@ impl<'a> Attribution<'a> {
         let waits = wait::judge(analysis, rows, server, &ended_by, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
+        let spinning = spin::spinning(analysis, thresholds);
         Attribution {
             objects: object::judge(analysis, server, &ended_by, thresholds),
-            ledger: ledger::of(analysis, &waits, &contended, thresholds),
+            ledger: ledger::of(analysis, &waits, &contended, &spinning, thresholds),
             serial: server::serial(analysis, thresholds),
             contended,
+            spinning,
             analysis,
             thresholds: thresholds.clone(),
             calls,

@@ -23,8 +23,11 @@ pub struct Sleep {
     pub calls_recorded: bool,
     /// The thread's last sleep was for the same object, and idle.
     pub idle_before: bool,
-    /// The thread's last sleep was for the same object, and another thread ended it on purpose.
+    /// The last sleep for the same object was ended by another thread, on purpose.
     pub peer_before: bool,
+    /// A nap between two tries at a lock: the thread's last try did not get it, and after the last
+    /// nap of the kind it tried again.
+    pub retries: bool,
 }
 
 /// How a sleep is known to have ended.
@@ -46,10 +49,10 @@ pub struct Waker {
     /// Of the sleeper's process; or of its name without numbers, where processes are not known.
     /// Looked up only where no system calls are recorded, else `false`.
     pub same_program: bool,
-    /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal;
-    /// and the sleeper has ended others' sleep so itself. Looked up only for sleeps of
-    /// [`WaitKind::is_event`], else `false`.
-    pub sibling_signals: bool,
+    /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal
+    /// or writes to a pipe, eventfd or local socket; and the sleeper has ended such a sleep of a
+    /// sibling in the same way. Looked up only for sleeps of [`WaitKind::is_event`], else `false`.
+    pub sibling_hands_over: bool,
 }
 
 /// A sleep has ended.
@@ -72,6 +75,8 @@ pub struct WaitEnd {
     pub ended_before: bool,
     /// Threads take turns at the object: those who wait for it also end others' waits for it.
     pub in_turns: bool,
+    /// The object is a futex in shared memory, and threads of several processes use it.
+    pub between_processes: bool,
     /// The trace has the contention of kernel locks.
     pub contention_recorded: bool,
 }

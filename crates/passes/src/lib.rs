@@ -55,6 +55,7 @@ mod syscalls;
 mod threads;
 mod throttle;
 mod waits;
+mod yields;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
@@ -79,6 +80,7 @@ use engine::Engine;
 pub use engine::Law;
 use holdup_trace::{Batch, Cpu, Event, EventId, QualityCode, Reader, Result, merge};
 use std::ops::ControlFlow;
+pub use yields::{Again, Yields};
 
 /// Read the whole trace once and answer everything.
 ///
