@@ -20,6 +20,7 @@ pub mod leaf;
 pub mod ledger;
 pub mod object;
 pub mod path;
+pub mod phases;
 pub mod server;
 pub mod table;
 pub mod threshold;
@@ -32,13 +33,14 @@ pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
+pub use phases::{Part, Phase, is_recorder, phases};
 pub use server::Server;
 pub use table::{Holder, WaitsBy, WaitsRow};
 pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{Analysis, Group, Object, Options, SyscallRow};
-use holdup_trace::{Reader, Result};
+use holdup_trace::{Nanos, Quality, Reader, Result};
 use std::collections::BTreeMap;
 
 /// Read the whole trace once, with the judge of this crate.
@@ -49,9 +51,27 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
+/// Read the trace once more, cut at these times; see [`holdup_passes::analyze_parts`].
+///
+/// # Errors
+/// Those of [`holdup_passes::analyze_parts`].
+pub fn analyze_parts(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    borders: &[Nanos],
+    done: &mut dyn FnMut(Analysis),
+) -> Result<Quality> {
+    holdup_passes::analyze_parts(reader, whole, &JUDGE, borders, done)
+}
+
 /// The limits that this crate holds figures against.
-pub const THRESHOLDS: &[&[Threshold]] =
-    &[server::THRESHOLDS, object::THRESHOLDS, call::THRESHOLDS, ledger::THRESHOLDS];
+pub const THRESHOLDS: &[&[Threshold]] = &[
+    server::THRESHOLDS,
+    object::THRESHOLDS,
+    call::THRESHOLDS,
+    ledger::THRESHOLDS,
+    phases::THRESHOLDS,
+];
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;

@@ -34,6 +34,7 @@ use crate::locks::Locks;
 use crate::options::Detail;
 use crate::stretches::{FAULTED, StretchTable};
 use crate::threads::{Mode, Slot, Threads};
+use crate::timeline::{Grid, Timeline};
 use crate::waits::Waits;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
@@ -48,6 +49,7 @@ use std::sync::Arc;
 /// So many different `syscalls:sys_enter_*` events mean that all calls were recorded, not a choice.
 const ALL_CALLS: usize = 20;
 
+#[derive(Clone)]
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
     /// Not of some tasks only.
@@ -70,6 +72,7 @@ pub(crate) struct Engine {
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
+    pub(crate) timeline: Timeline,
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
@@ -102,6 +105,7 @@ impl Engine {
         let mut caps = info.capabilities;
         // A few chosen calls say nothing about the time outside of them.
         caps.syscalls = raw || named >= ALL_CALLS;
+        let grid = Grid::new(start, last);
         let mut engine = Engine {
             caps,
             system_wide: info.system_wide != Some(false),
@@ -123,9 +127,10 @@ impl Engine {
             now: start,
             last,
             threads: Threads::default(),
-            cpus: Cpus::new(start),
+            cpus: Cpus::new(start, grid),
             irqs: Irqs::default(),
             blame: Blame::default(),
+            timeline: Timeline::new(grid),
             waits: Waits::new(detail),
             judge,
             locks: Locks::new(info, symbols),
@@ -138,7 +143,7 @@ impl Engine {
             events: 0,
             lost: false,
         };
-        engine.blame.start_at(start);
+        engine.blame.start_at(start, grid);
         for task in &info.tasks {
             if task.tid != Tid::IDLE && task.tid != Tid::UNKNOWN {
                 let slot = engine.find_or_add(task.tid);

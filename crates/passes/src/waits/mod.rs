@@ -69,7 +69,7 @@ pub(crate) struct Wait {
 }
 
 /// What is known of one thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiter {
     cached: [Cached; 2],
     group: u32,
@@ -196,7 +196,7 @@ impl Finished {
 }
 
 /// The machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Waits {
     pub(crate) things: Vec<Thing>,
     pub(crate) keys: Vec<Key>,
