@@ -13,8 +13,8 @@
 mod labels;
 mod thinned;
 
-use holdup_attribution::analyze;
-use holdup_diagnose::{Class, Verdict, diagnose};
+use holdup_attribution::{Thresholds, analyze};
+use holdup_diagnose::{Class, Verdict, diagnose_judged, phases};
 use holdup_passes::{Analysis, Options, Selection};
 use holdup_testkit::needs;
 use holdup_trace::Reader;
@@ -74,8 +74,8 @@ impl Outcome {
 fn judge(of: Labelled) -> Outcome {
     let baseline = of.baseline.as_deref().map(|path| read(&*open(path), &Options::default()));
     let verdict = |reader: &dyn Reader, options: &Options| {
-        let analysis = read(reader, options);
-        diagnose(reader.info(), &analysis, baseline.as_ref()).verdict
+        let judged = phases::read(reader, options, &Thresholds::default()).expect("readable");
+        diagnose_judged(reader.info(), &judged, baseline.as_ref(), Thresholds::default()).verdict
     };
     let reader = open(&of.path);
     let (first, last) = reader.info().span.expect("events");
@@ -360,7 +360,9 @@ fn every_fixture_gets_a_right_verdict() {
         let right: Vec<&str> =
             std::iter::once(&truth["true_class"]).chain(also).filter_map(|c| c.as_str()).collect();
         let reader = open(&recording);
-        let verdict = diagnose(reader.info(), &read(&*reader, &Options::default()), None).verdict;
+        let judged =
+            phases::read(&*reader, &Options::default(), &Thresholds::default()).expect("readable");
+        let verdict = diagnose_judged(reader.info(), &judged, None, Thresholds::default()).verdict;
         assert!(
             right.contains(&verdict.class.id()),
             "{}: {} instead of {right:?}",

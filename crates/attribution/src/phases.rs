@@ -58,10 +58,10 @@ thresholds! {
     QUIET = "phases.quiet_pct", 10.0, "% of capacity",
         meaning: "a piece with fewer busy CPUs and fewer waiting threads is no work, however long",
         source: "daemons and the recorder";
-    MATTERS = "phases.matters_pct", 10.0, "% of the trace",
+    MATTERS = "phases.matters_pct", 15.0, "% of the trace",
         meaning: "start-up and tail that take no more together do not change the verdict: the \
                   whole trace is judged",
-        source: "they can hide or make up two thirds of what a finding must cost to matter";
+        source: "what a finding must cost to matter: less of the trace cannot make up one";
 }
 
 /// What a phase is to the work.

@@ -1,8 +1,8 @@
 //! The phases of a trace, each judged, and which part of the trace the verdict is about.
 //!
-//! A trace of one phase takes one pass. Where there are more, a second pass judges each on its own.
-//! The verdict is that of the work: if start-up and tail take enough of the trace to matter, only
-//! what lies between them is judged.
+//! A trace of one phase takes one pass. Where the work has several, a second pass judges each on
+//! its own. The verdict is that of the work: if start-up and tail take enough of the trace to
+//! matter, only what lies between them is judged.
 
 use crate::Facts;
 use crate::report::Class;
@@ -70,14 +70,15 @@ impl PhaseRow {
 pub struct Judged {
     /// The part that the verdict is about: everything, or the work alone.
     pub analysis: Analysis,
-    /// Its phases and those left out, each judged; empty where there is but one.
+    /// Its phases and those left out; empty where there is but one. They are judged where the work
+    /// has several, or is judged without the others.
     pub phases: Vec<PhaseRow>,
     /// Time of the phases left out.
     pub left_out_ns: Nanos,
 }
 
-/// Read the trace, and where it has phases once more to judge them; a third time if the work alone
-/// is to be judged and has several phases. A part of the trace that was asked for by its times is
+/// Read the trace; once more if the work alone is to be judged, or has several phases, to judge
+/// each; a third time if both are so. A part of the trace that was asked for by its times is
 /// judged whole.
 ///
 /// # Errors
@@ -93,6 +94,10 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let alone = edges_matter(&found, thresholds) && !asked;
     let is_work = |p: &Phase| p.part == Part::Work;
     let work: Vec<usize> = (0..found.len()).filter(|&i| is_work(&found[i])).collect();
+    if !alone && work.len() < 2 {
+        // Nothing is left out, and no part of the work can differ from the rest.
+        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 });
+    }
     let mut borders: Vec<Nanos> = found.iter().map(|p| p.start).collect();
     borders.extend(found.last().map(|p| p.end));
     let mut only = None;

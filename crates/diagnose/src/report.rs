@@ -102,8 +102,8 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// Where every CPU-second went.
     pub ledger: Ledger,
-    /// The phases of the trace, each judged alone, those that the verdict leaves out too; absent
-    /// where there is but one.
+    /// The phases of the trace, those that the verdict leaves out too; absent where there is but
+    /// one. Each is judged alone where the work has several or is judged without the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRow>,
     /// One per rule: those that hold first, largest loss first; then those ruled out.
