@@ -44,6 +44,26 @@ fn a_uniform_recording_is_one_phase_and_shows_no_strip() {
     }
 }
 
+/// The clients start one after the other for a fifth of the recording.
+#[test]
+fn start_up_that_matters_is_named_and_left_out() {
+    let found = parts("imb_server_c4");
+    let of: Vec<&str> = found.iter().map(|p| p.0.as_str()).collect();
+    assert_eq!(of, ["start-up", "work"]);
+    let trace = recording("imb_server_c4");
+    let trace = trace.to_str().unwrap();
+    let d = json(&["diagnose", "-j", trace]);
+    assert_eq!(d["phases"][1]["class"], d["verdict"]["class"]);
+    assert_eq!(d["phases"][1]["start_ns"], d["trace"]["start_ns"]);
+    let text = String::from_utf8(run(&["diagnose", trace]).stdout).unwrap().replace("\n    ", " ");
+    assert!(text.contains("phases: 1 start-up"), "{text}");
+    assert!(text.contains("judged is the work, without phase 1 (start-up, "), "{text}");
+    assert!(!text.contains("of the trace was judged"), "left out on purpose: {text}");
+    // What is asked for is judged as it is.
+    let all = json(&["diagnose", "-j", "--time", "0%,100%", trace]);
+    assert_eq!(all["trace"]["start_ns"], d["phases"][0]["start_ns"]);
+}
+
 #[test]
 fn a_phase_is_selected_by_its_number() {
     let trace = recording("thr_mutex_perfz_c8");
