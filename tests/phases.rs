@@ -95,7 +95,7 @@ fn recordings() -> Vec<(String, Box<dyn Reader>)> {
     // Some rows are of counters only, without a trace.
     let names = names.filter(|name| dir.join(name).is_file());
     names
-        .map(|name| (name.to_owned(), holdup_open::open(dir.join(name)).expect("a trace")))
+        .map(|name| (name.to_owned(), holdup_open::open(&dir.join(name)).expect("a trace")))
         .collect()
 }
 
