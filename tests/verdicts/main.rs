@@ -16,8 +16,8 @@ mod labels;
 mod real;
 mod thinned;
 
-use holdup_attribution::analyze;
-use holdup_diagnose::{Class, Verdict, diagnose};
+use holdup_attribution::{Thresholds, analyze};
+use holdup_diagnose::{Class, Verdict, diagnose_judged, phases};
 use holdup_passes::{Analysis, Options, Selection};
 use holdup_testkit::needs;
 use holdup_trace::Reader;
@@ -77,14 +77,16 @@ impl Outcome {
 /// The verdict on a recording as it is.
 fn verdict_on(path: &Path) -> Verdict {
     let reader = open(path);
-    diagnose(reader.info(), &read(&*reader, &Options::default()), None).verdict
+    let judged =
+        phases::read(&*reader, &Options::default(), &Thresholds::default()).expect("readable");
+    diagnose_judged(reader.info(), &judged, None, Thresholds::default()).verdict
 }
 
 fn judge(of: Labelled) -> Outcome {
     let baseline = of.baseline.as_deref().map(|path| read(&*open(path), &Options::default()));
     let verdict = |reader: &dyn Reader, options: &Options| {
-        let analysis = read(reader, options);
-        diagnose(reader.info(), &analysis, baseline.as_ref()).verdict
+        let judged = phases::read(reader, options, &Thresholds::default()).expect("readable");
+        diagnose_judged(reader.info(), &judged, baseline.as_ref(), Thresholds::default()).verdict
     };
     let reader = open(&of.path);
     let (first, last) = reader.info().span.expect("events");

@@ -23,6 +23,7 @@ pub mod object;
 pub mod path;
 mod rings;
 pub mod section;
+pub mod phases;
 pub mod server;
 pub mod spin;
 pub mod table;
@@ -37,6 +38,7 @@ pub use ledger::{Ledger, LedgerNode};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
 pub use section::Section;
+pub use phases::{Part, Phase, is_recorder, phases};
 pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow};
@@ -44,7 +46,7 @@ pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresh
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{Analysis, Group, Object, Options, SyscallRow};
-use holdup_trace::{Reader, Result};
+use holdup_trace::{Nanos, Quality, Reader, Result};
 use std::collections::BTreeMap;
 
 /// Read the whole trace once, with the judge of this crate.
@@ -55,6 +57,19 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
+/// Read the trace once more, cut at these times; see [`holdup_passes::analyze_parts`].
+///
+/// # Errors
+/// Those of [`holdup_passes::analyze_parts`].
+pub fn analyze_parts(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    borders: &[Nanos],
+    done: &mut dyn FnMut(Analysis),
+) -> Result<Quality> {
+    holdup_passes::analyze_parts(reader, whole, &JUDGE, borders, done)
+}
+
 /// The limits that this crate holds figures against.
 pub const THRESHOLDS: &[&[Threshold]] = &[
     server::THRESHOLDS,
@@ -63,6 +78,7 @@ pub const THRESHOLDS: &[&[Threshold]] = &[
     section::THRESHOLDS,
     ledger::THRESHOLDS,
     spin::THRESHOLDS,
+    phases::THRESHOLDS,
 ];
 
 /// Of them, those that say what calls cost because of others.

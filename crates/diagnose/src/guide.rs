@@ -13,6 +13,7 @@
 //! branch arrives at the rule that judges it, and reads there why it does not hold.
 
 use crate::facts::Facts;
+use crate::phases::{Judged, PhaseRow};
 use crate::report::{Class, Diagnosis};
 use crate::rules;
 use holdup_attribution::{Leaf, Thresholds, Total, thresholds};
@@ -137,18 +138,28 @@ impl Walk {
 
 /// Build the walk through a trace.
 pub fn walk(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Walk {
-    let facts = Facts::with(info, analysis, None, thresholds);
-    let diagnosis = crate::judge(&facts);
+    of(&Facts::with(info, analysis, None, thresholds), Vec::new())
+}
+
+/// The same through the part of a trace that the verdict is about.
+pub fn walk_judged(info: &TraceInfo, judged: &Judged, thresholds: Thresholds) -> Walk {
+    let mut facts = Facts::with(info, &judged.analysis, None, thresholds);
+    facts.left_out_ns = judged.left_out_ns;
+    of(&facts, judged.phases.clone())
+}
+
+fn of(facts: &Facts<'_>, phases: Vec<PhaseRow>) -> Walk {
+    let diagnosis = Diagnosis { phases, ..crate::judge(facts) };
     let mut questions = vec![
-        busy(&facts),
-        mode(&facts),
-        threads(&facts),
-        calls(&facts),
-        locks(&facts),
-        driver(&facts),
-        idle(&facts),
-        event(&facts),
-        who(&facts),
+        busy(facts),
+        mode(facts),
+        threads(facts),
+        calls(facts),
+        locks(facts),
+        driver(facts),
+        idle(facts),
+        event(facts),
+        who(facts),
     ];
     let class = diagnosis.verdict.class;
     for i in 0..questions.len() {

@@ -1,5 +1,6 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
+use crate::phases::PhaseRow;
 use holdup_attribution::{Check, Ledger, Setting, Threshold, Thresholds};
 use serde::{Serialize, Serializer};
 
@@ -104,6 +105,10 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// Where every CPU-second went.
     pub ledger: Ledger,
+    /// The phases of the trace, those that the verdict leaves out too; absent where there is but
+    /// one. Each is judged alone where the work has several or is judged without the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseRow>,
     /// One per rule: those that hold first, largest loss first; then those ruled out.
     pub findings: Vec<Finding>,
     /// What this trace makes one suspect and cannot prove.

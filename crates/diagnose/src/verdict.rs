@@ -302,9 +302,9 @@ fn verdict(
     }
     if let Some((first, last)) = facts.info.span
         && last > first
-        && facts.wall < last - first
+        && facts.wall + facts.left_out_ns < last - first
     {
-        let part = facts.wall as f64 / (last - first) as f64;
+        let part = (facts.wall + facts.left_out_ns) as f64 / (last - first) as f64;
         doubt(0.5 + part / 2.0, format!("only {:.0} % of the trace was judged", part * 100.0));
     }
     if q.count(QualityCode::Truncated) > 0 {

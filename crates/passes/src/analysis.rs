@@ -15,10 +15,11 @@ use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
 use crate::throttle::Quota;
+use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_syscalls::WaitKind;
-use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality};
+use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything one pass found out about a trace.
@@ -63,6 +64,50 @@ pub struct WaitRow {
 }
 
 impl Analysis {
+    /// What a finished engine knows.
+    pub(crate) fn new(
+        mut engine: Engine,
+        reader: &dyn Reader,
+        options: &Options,
+        (start, end): (Nanos, Nanos),
+        cpu_list: Vec<Cpu>,
+    ) -> Analysis {
+        let info = reader.info();
+        let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
+        engine.locks.name(symbols);
+        let mut quality = engine.quality.clone();
+        if info.system_wide == Some(false) {
+            quality.add(QualityCode::NotSystemWide, 1);
+        }
+        let functions = engine
+            .irqs
+            .rows
+            .keys()
+            .filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned())))
+            .collect();
+        Analysis {
+            lost_events: 0,
+            quality,
+            start,
+            end,
+            events: engine.events,
+            cpus: cpu_list.len() as u32,
+            capabilities: engine.caps,
+            engine,
+            options: options.clone(),
+            cpu_list,
+            functions,
+        }
+    }
+
+    /// What the readers found wrong adds to what the passes did.
+    pub fn absorb(&mut self, readers: &Quality) {
+        self.quality.absorb(readers);
+        // Two counts of the same losses.
+        self.lost_events = (self.quality.count(QualityCode::LostEvents))
+            .max(self.quality.count(QualityCode::LostSamples));
+    }
+
     /// Length of the part analysed.
     pub fn wall_ns(&self) -> Nanos {
         self.end - self.start
@@ -442,6 +487,16 @@ impl Analysis {
             out.extend(rows.iter().map(|r| row(Some(r.cpu))));
         }
         out
+    }
+
+    /// The part analysed in equal parts, with what the CPUs did in each.
+    pub fn bins(&self) -> Vec<Bin> {
+        self.engine.timeline.rows(self.end, self.engine.blame.bins())
+    }
+
+    /// Every program that ran, with its CPU time in each of [`Analysis::bins`].
+    pub fn programs(&self) -> Vec<Program> {
+        self.engine.timeline.programs(self.bins().len())
     }
 
     /// Idle CPU time.

@@ -113,7 +113,7 @@ impl Costs {
 }
 
 /// By number of the call.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CostTable {
     calls: Vec<Option<Box<Costs>>>,
     /// Threads inside a call: on a CPU, ready to go on, or asleep for a lock of the kernel.

@@ -19,6 +19,7 @@
 
 use crate::stolen::Stolen;
 use crate::threads::Slot;
+use crate::timeline::{Grid, Spent};
 use holdup_trace::{Cpu, Nanos, Tid};
 
 /// What sits on top of the current thread.
@@ -45,7 +46,7 @@ const MAX_NESTING: usize = 8;
 pub(crate) const NEVER: Nanos = Nanos::MAX;
 
 /// One CPU.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CpuState {
     pub(crate) seen: bool,
     /// The current thread, if known.
@@ -87,6 +88,14 @@ pub(crate) struct CpuState {
     /// Charged to a thread whose mode is not known yet; moves to user or kernel when it is.
     pub(crate) undecided: Nanos,
 
+    /// The bin of the timeline that `charged_to` is in, and where it ends.
+    pub(crate) bin: u16,
+    pub(crate) border: Nanos,
+    /// What had been spent when the bin began.
+    pub(crate) mark: Spent,
+    /// Time of threads when the current one got the CPU, or when the bin began.
+    pub(crate) ran_mark: Nanos,
+
     pub(crate) switches: u64,
     pub(crate) irqs: u64,
     pub(crate) counts: Counts,
@@ -123,7 +132,7 @@ impl Counts {
 }
 
 impl CpuState {
-    pub(crate) fn new(start: Nanos) -> CpuState {
+    pub(crate) fn new(start: Nanos, border: Nanos) -> CpuState {
         CpuState {
             seen: false,
             current: None,
@@ -149,6 +158,10 @@ impl CpuState {
             unaccounted: 0,
             stolen: Stolen::default(),
             undecided: 0,
+            bin: 0,
+            border,
+            mark: Spent::default(),
+            ran_mark: 0,
             switches: 0,
             irqs: 0,
             counts: Counts::default(),
@@ -192,8 +205,22 @@ impl CpuState {
         }
     }
 
-    pub(crate) fn restart(&mut self, now: Nanos) {
-        let fresh = CpuState::new(now);
+    /// What its time was spent on.
+    pub(crate) fn spent(&self) -> Spent {
+        Spent {
+            user: self.user,
+            kernel: self.kernel,
+            kthread: self.kthread,
+            irq: self.irq,
+            softirq: self.softirq,
+            idle: self.idle,
+            unaccounted: self.unaccounted,
+            undecided: self.undecided,
+        }
+    }
+
+    pub(crate) fn restart(&mut self, now: Nanos, border: Nanos) {
+        let fresh = CpuState::new(now, border);
         *self = CpuState {
             seen: self.seen,
             current: self.current,
@@ -212,9 +239,10 @@ impl CpuState {
 }
 
 /// All CPUs by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cpus {
     start: Nanos,
+    border: Nanos,
     cpus: Vec<CpuState>,
 }
 
@@ -222,16 +250,16 @@ pub(crate) struct Cpus {
 pub(crate) const MAX_CPUS: u16 = 8192;
 
 impl Cpus {
-    pub(crate) fn new(start: Nanos) -> Cpus {
-        Cpus { start, cpus: Vec::new() }
+    pub(crate) fn new(start: Nanos, grid: Grid) -> Cpus {
+        Cpus { start, border: grid.border(0), cpus: Vec::new() }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, cpu: Cpu) -> &mut CpuState {
         let i = cpu.0 as usize;
         if i >= self.cpus.len() {
-            let start = self.start;
-            self.cpus.resize_with(i + 1, || CpuState::new(start));
+            let (start, border) = (self.start, self.border);
+            self.cpus.resize_with(i + 1, || CpuState::new(start, border));
         }
         &mut self.cpus[i]
     }
@@ -261,10 +289,11 @@ impl Cpus {
         self.cpus.iter().enumerate().map(|(i, c)| (Cpu(i as u16), c))
     }
 
-    pub(crate) fn restart(&mut self, now: Nanos) {
+    pub(crate) fn restart(&mut self, now: Nanos, grid: Grid) {
         self.start = now;
+        self.border = grid.border(0);
         for c in &mut self.cpus {
-            c.restart(now);
+            c.restart(now, self.border);
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct SpaceCosts {
 }
 
 /// All calls that change an address space.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Spaces {
     /// By number: a dozen at most.
     calls: Vec<(u32, Box<SpaceCosts>)>,

@@ -170,7 +170,7 @@ impl CallStats {
 ///
 /// Threads use few different calls, usually the same two or three in turn: the numbers are kept
 /// apart from the sums so that the search touches one cache line.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,

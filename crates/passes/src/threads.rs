@@ -98,7 +98,7 @@ pub(crate) enum Mode {
 ///
 /// In the order of use: what each system call touches comes first and shares five cache lines, what
 /// each switch touches follows. A trace with many threads is as slow as its cache misses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
     /// System call in progress.
@@ -188,8 +188,8 @@ pub struct Thread {
     pub faults: u64,
     /// The kernel lock it is or was last waiting for.
     pub(crate) contended: u64,
-    /// Application or kernel, not known until the first system call shows: per CPU.
-    pub(crate) undecided: Vec<(Cpu, Nanos)>,
+    /// Application or kernel, not known until the first system call shows: per CPU and bin.
+    pub(crate) undecided: Vec<Undecided>,
 
     /// Thread that made it.
     pub parent: Option<Tid>,
@@ -197,6 +197,17 @@ pub struct Thread {
     pub born: Nanos,
     /// When it ended.
     pub died: Option<Nanos>,
+}
+
+/// Time of a thread of which it is not yet known what it executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undecided {
+    /// Where it ran.
+    pub(crate) cpu: Cpu,
+    /// In which bin of the timeline.
+    pub(crate) bin: u16,
+    /// For how long.
+    pub(crate) span: Nanos,
 }
 
 /// What a thread is for: `worker-12` without the number at its end.
@@ -331,6 +342,7 @@ const DENSE: u32 = 1 << 22;
 const NO_SLOT: u32 = u32::MAX;
 
 /// All threads, alive and gone.
+#[derive(Clone)]
 pub(crate) struct Threads {
     threads: Vec<Thread>,
     /// Slot of the living thread with an id, by pages of ids.

@@ -155,6 +155,7 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
     let source = figures.source.clone().or_else(|| figures.title.clone());
     Diagnosis {
         ledger: view.ledger(),
+        phases: Vec::new(),
         verdict,
         findings,
         leads: Vec::new(),

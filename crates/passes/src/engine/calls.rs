@@ -82,7 +82,8 @@ impl Engine {
         let plain = c.current.is_some_and(|(tid, _)| tid == e.tid)
             && c.stack.is_empty()
             && t.mode == before
-            && t.contending == 0;
+            && t.contending == 0
+            && now < c.border;
         if !plain {
             return None;
         }

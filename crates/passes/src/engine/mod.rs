@@ -41,6 +41,7 @@ use crate::stolen::Ticks;
 use crate::stretches::{FAULTED, StretchTable};
 use crate::threads::{Mode, Slot, Threads};
 use crate::throttle::Throttles;
+use crate::timeline::{Grid, Timeline};
 use crate::waits::Waits;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
@@ -55,6 +56,7 @@ use std::sync::Arc;
 /// So many different `syscalls:sys_enter_*` events mean that all calls were recorded, not a choice.
 const ALL_CALLS: usize = 20;
 
+#[derive(Clone)]
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
     /// Not of some tasks only.
@@ -79,6 +81,7 @@ pub(crate) struct Engine {
     pub(crate) blame: Blame,
     pub(crate) ticks: Ticks,
     pub(crate) throttles: Throttles,
+    pub(crate) timeline: Timeline,
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
@@ -112,6 +115,7 @@ impl Engine {
         let mut caps = info.capabilities;
         // A few chosen calls say nothing about the time outside of them.
         caps.syscalls = raw || named >= ALL_CALLS;
+        let grid = Grid::new(start, last);
         let mut engine = Engine {
             caps,
             system_wide: info.system_wide != Some(false),
@@ -133,11 +137,12 @@ impl Engine {
             now: start,
             last,
             threads: Threads::default(),
-            cpus: Cpus::new(start),
+            cpus: Cpus::new(start, grid),
             irqs: Irqs::default(),
             blame: Blame::default(),
             ticks: Ticks::default(),
             throttles: Throttles::default(),
+            timeline: Timeline::new(grid),
             waits: Waits::new(detail),
             judge,
             locks: Locks::new(info, symbols),
@@ -151,7 +156,7 @@ impl Engine {
             events: 0,
             lost: false,
         };
-        engine.blame.start_at(start);
+        engine.blame.start_at(start, grid);
         if info.events.iter().any(|e| e.short_name() == "local_timer_entry") {
             engine.ticks.tick();
         }

@@ -1,7 +1,7 @@
 //! Threads are woken: by whom, and what their waits were for.
 
 use super::Engine;
-use crate::blame::WaitSum;
+use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
 use crate::judge::{Ended, Sleep, WaitEnd, Waker};
 use crate::threads::{Mode, Slot, State, Thread, role};
@@ -135,9 +135,11 @@ impl Engine {
     fn end_wake_up(&mut self, now: Nanos, slot: Slot) {
         if let Some(mark) = self.threads[slot].blame_mark.take() {
             let share = self.blame.wait_ends(now, mark);
-            let wait_ns = now - self.threads[slot].since;
+            let from = self.threads[slot].since;
             if let Some(key) = self.waits.last_wait(slot) {
-                self.blame.attribute(key, WaitSum { waits: 0, wait_ns, share });
+                let over = Over { from, g_from: mark, to: now, g_to: mark + share };
+                let sum = WaitSum { waits: 0, wait_ns: now - from, share };
+                self.blame.attribute(key, sum, &over);
             }
         }
     }
