@@ -1,18 +1,20 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
-use crate::costs::Costs;
+use crate::costs::{Costs, Ends};
 use crate::counters::Counts;
 use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
 use crate::rows::*;
+use crate::spaces::SpaceCosts;
+use crate::stolen::Stolen;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
-
+use crate::throttle::Quota;
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_syscalls::WaitKind;
@@ -128,6 +130,19 @@ impl Analysis {
             *squares.entry(nr).or_default() += (stats.count as u128).pow(2);
         }
         squares
+    }
+
+    /// Every thread that made one of these calls, in order of appearance.
+    pub fn callers(&self, numbers: &[u32]) -> Vec<Caller> {
+        let of = |(slot, t): (Slot, &Thread)| {
+            let (mut calls, mut all_calls) = (0, 0);
+            for (nr, stats) in t.calls.iter() {
+                all_calls += stats.count;
+                calls += if numbers.contains(&nr) { stats.count } else { 0 };
+            }
+            (calls > 0).then_some(Caller { slot, calls, all_calls })
+        };
+        self.threads().filter_map(of).collect()
     }
 
     /// System calls.
@@ -474,6 +489,16 @@ impl Analysis {
         self.engine.costs.get(nr)
     }
 
+    /// The same for a call that changes an address space, by whether a sibling was on a CPU.
+    pub fn space_costs(&self, nr: u32) -> Option<&SpaceCosts> {
+        self.engine.spaces.get(nr)
+    }
+
+    /// When calls ended that change one address space.
+    pub fn space_ends(&self) -> &Ends {
+        self.engine.spaces.ends()
+    }
+
     /// How long each thread's own code took between two system calls, by the call it led to.
     pub fn stretches(&self) -> Vec<(Slot, u32, &Stretches)> {
         self.engine.stretches.rows()
@@ -504,12 +529,36 @@ impl Analysis {
         self.engine.blame.scheduler_left_ns()
     }
 
+    /// CPU time that a hypervisor took away, at least; `None` where ticks leave no events, so that
+    /// the silence of a CPU means nothing.
+    pub fn stolen(&self) -> Option<Stolen> {
+        if !self.engine.ticks.seen() {
+            return None;
+        }
+        let mut sum = Stolen::default();
+        for c in self.cpu_list.iter().filter_map(|&c| self.engine.cpus.get(c)) {
+            sum.add(&c.stolen);
+        }
+        Some(sum)
+    }
+
+    /// Idle CPU time while threads were ready and kept off the CPUs by a quota.
+    pub fn throttled_idle_ns(&self) -> Nanos {
+        self.engine.blame.throttled_left_ns()
+    }
+
+    /// What is known of the quota that keeps threads off the CPUs.
+    pub fn quota(&self) -> Quota {
+        self.engine.throttles.quota()
+    }
+
     /// Idle CPU time while exactly one application thread was running or ready, the scheduler's
     /// part ([`Analysis::scheduler_idle_ns`]) left out: the work was serial. A lower bound: while a
     /// thread of which it is not known whether it is the kernel's is running or ready beside
     /// another, nothing counts.
     pub fn serial_ns(&self) -> Nanos {
-        let rest = self.idle_ns().saturating_sub(self.scheduler_idle_ns());
+        let other = self.scheduler_idle_ns() + self.throttled_idle_ns();
+        let rest = self.idle_ns().saturating_sub(other);
         self.engine.blame.serial().idle_ns.min(rest)
     }
 

@@ -48,16 +48,19 @@ mod latency;
 mod locks;
 mod options;
 mod rows;
+mod spaces;
 mod spread;
+mod stolen;
 mod stretches;
 mod syscalls;
 mod threads;
+mod throttle;
 mod waits;
 mod yields;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
-pub use costs::{Costing, Costs, Exclusion};
+pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::Counts;
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
@@ -66,8 +69,11 @@ pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
 pub use options::{Detail, Filter, Options, Selection};
 pub use rows::*;
+pub use spaces::SpaceCosts;
+pub use stolen::Stolen;
 pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use threads::{Slot, Thread, role};
+pub use throttle::{Quota, Throttle};
 pub use waits::{
     ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
 };
