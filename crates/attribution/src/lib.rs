@@ -22,6 +22,7 @@ pub mod ledger;
 pub mod object;
 pub mod path;
 mod rings;
+pub mod section;
 pub mod server;
 pub mod spin;
 pub mod table;
@@ -35,6 +36,7 @@ pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
+pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow};
@@ -58,12 +60,17 @@ pub const THRESHOLDS: &[&[Threshold]] = &[
     server::THRESHOLDS,
     object::THRESHOLDS,
     call::THRESHOLDS,
+    section::THRESHOLDS,
     ledger::THRESHOLDS,
     spin::THRESHOLDS,
 ];
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
+/// And those that say whether calls pass one at a time.
+pub const SECTION_THRESHOLDS: &[Threshold] = section::THRESHOLDS;
+/// From so much on a lock that threads want is what they wait for.
+pub const SECTION_WANTED: Threshold = section::WANTED;
 
 /// An analysis, judged.
 pub struct Attribution<'a> {
@@ -99,6 +106,15 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
 }
 
 impl<'a> Attribution<'a> {
+    /// The calls that would want one lock most if nobody recorded them: a name, and the section.
+    pub fn fullest_section(&self) -> Option<(&str, Section)> {
+        self.contended
+            .iter()
+            .filter_map(|c| Some((c, c.section?)))
+            .max_by(|a, b| a.1.wanted_pct.total_cmp(&b.1.wanted_pct).then(b.0.nr.cmp(&a.0.nr)))
+            .map(|(c, s)| (c.name.as_str(), s))
+    }
+
     /// Judge.
     pub fn new(analysis: &'a Analysis, thresholds: &Thresholds) -> Attribution<'a> {
         let mut calls = analysis.syscalls(Group::System);

@@ -276,6 +276,8 @@ pub enum Role {
     Costs,
     /// One thread at a time has it, the others sleep.
     Turns,
+    /// One thread at a time has something, the others call this again and again meanwhile.
+    Spins,
     /// Threads sleep until another one hands something over through it.
     Handover,
     /// Threads sleep until the last one arrives.

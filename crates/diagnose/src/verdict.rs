@@ -28,6 +28,11 @@ thresholds! {
     LONE_WORKER = "verdict.lone_worker_pct", 75.0, "% of the wall time",
         meaning: "unless one thread runs for this part of it: then it is what the others lack",
         source: "workload-imbalance.dominant_pct, of the whole recording";
+    ONE_AT_A_TIME = "verdict.one_at_a_time_pct", 40.0, "% of the wall time",
+        meaning: "a lock that calls hold one at a time, and that would be wanted for this long if \
+                  nobody recorded, makes a healthy verdict less sure",
+        source: "appends to one file scale to 1.1 and 1.2 on two CPUs where it is 45 and 60 %, \
+                 truncation of one file to 1.9 where it is 50 %";
     MOSTLY_BUSY = "verdict.mostly_busy_pct", 50.0, "% of accounted time",
         meaning: "a healthy system with less than this is said to lack work",
         source: "more busy than not";
@@ -79,6 +84,20 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             calls.join(", ")
         );
         return verdict(facts, Class::NotEnoughEvidence, 0.0, what, best.map(|b| b.class));
+    }
+    // Calls that are made with siblings on CPUs only: nobody knows what they cost without.
+    let unjudged: Vec<_> = facts.judged.contended.iter().filter(|c| c.unjudged_ns > 0).collect();
+    let beside = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
+    if best.is_none() && beside >= facts.limit(&UNEXPLAINED_KERNEL) {
+        let mut calls: Vec<&str> = unjudged.iter().map(|c| c.name.as_str()).collect();
+        calls.truncate(3);
+        let what = format!(
+            "{beside:.0} % of capacity goes into {} while other threads of the process are on \
+                CPUs, and none is made without them: it may be waiting for the lock of the \
+                address space, or for other CPUs to forget what changed",
+            calls.join(", ")
+        );
+        return verdict(facts, Class::NotEnoughEvidence, 0.0, what, None);
     }
     match best {
         Some(best) => {
@@ -172,8 +191,19 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
     let idle = facts.leaf_pct(Leaf::NoWork);
+    // Where neither calls nor wakers were recorded, sleeping workers of one program have no alibi:
+    // they may have waited for each other.
+    let no_alibi = !facts.caps.wakers
+        && have_siblings(facts)
+        && findings.iter().all(|f| f.ruled_out.is_some());
+    // While one of them works the others' idle time is that of serial work, for all one knows.
+    let (idle, limit) = if no_alibi {
+        (idle + facts.leaf_pct(Leaf::Serial), facts.limit(&MATTERS))
+    } else {
+        (idle, facts.limit(&NO_WORK))
+    };
     if !facts.caps.syscalls
-        && idle >= facts.limit(&NO_WORK)
+        && idle >= limit
         && !facts
             .workers
             .iter()
@@ -185,6 +215,12 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         ));
     }
     None
+}
+
+/// Two of the threads that worked belong to one program.
+fn have_siblings(facts: &Facts<'_>) -> bool {
+    let pids = || facts.workers.iter().map(|w| facts.analysis.pid(facts.thread(w.0)));
+    pids().enumerate().any(|(i, pid)| pid.is_some() && pids().skip(i + 1).any(|p| p == pid))
 }
 
 /// Kernel time that the serialization rules account for, in per cent.
@@ -271,6 +307,16 @@ fn verdict(
     }
     if !facts.at_least(facts.wall as f64 / 1e6, &SHORT).holds() {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
+    }
+    if class == Class::Healthy
+        && let Some((name, s)) = facts.judged.fullest_section()
+        && s.wanted_pct >= facts.limit(&ONE_AT_A_TIME)
+    {
+        let why = format!(
+            "calls of {name} pass one at a time, and the recorder's own time may hide what that \
+                costs: CPU samples without system call events would show it"
+        );
+        doubt(0.8, why);
     }
     let lacking: Vec<&str> = facts
         .caps

@@ -1,13 +1,14 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
-use crate::costs::Costs;
+use crate::costs::{Costs, Ends};
 use crate::counters::Counts;
 use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
 use crate::rows::*;
+use crate::spaces::SpaceCosts;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
@@ -128,6 +129,19 @@ impl Analysis {
             *squares.entry(nr).or_default() += (stats.count as u128).pow(2);
         }
         squares
+    }
+
+    /// Every thread that made one of these calls, in order of appearance.
+    pub fn callers(&self, numbers: &[u32]) -> Vec<Caller> {
+        let of = |(slot, t): (Slot, &Thread)| {
+            let (mut calls, mut all_calls) = (0, 0);
+            for (nr, stats) in t.calls.iter() {
+                all_calls += stats.count;
+                calls += if numbers.contains(&nr) { stats.count } else { 0 };
+            }
+            (calls > 0).then_some(Caller { slot, calls, all_calls })
+        };
+        self.threads().filter_map(of).collect()
     }
 
     /// System calls.
@@ -472,6 +486,16 @@ impl Analysis {
     /// What a system call, and the application's stretches that lead to it, cost among their likes.
     pub fn costs(&self, nr: u32) -> Option<&Costs> {
         self.engine.costs.get(nr)
+    }
+
+    /// The same for a call that changes an address space, by whether a sibling was on a CPU.
+    pub fn space_costs(&self, nr: u32) -> Option<&SpaceCosts> {
+        self.engine.spaces.get(nr)
+    }
+
+    /// When calls ended that change one address space.
+    pub fn space_ends(&self) -> &Ends {
+        self.engine.spaces.ends()
     }
 
     /// How long each thread's own code took between two system calls, by the call it led to.

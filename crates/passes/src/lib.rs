@@ -48,6 +48,7 @@ mod latency;
 mod locks;
 mod options;
 mod rows;
+mod spaces;
 mod spread;
 mod stretches;
 mod syscalls;
@@ -57,7 +58,7 @@ mod yields;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
-pub use costs::{Costing, Costs, Exclusion};
+pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::Counts;
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
@@ -66,6 +67,7 @@ pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
 pub use options::{Detail, Filter, Options, Selection};
 pub use rows::*;
+pub use spaces::SpaceCosts;
 pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use threads::{Slot, Thread, role};
 pub use waits::{

@@ -40,6 +40,9 @@ pub(crate) struct Call {
     pub(crate) inside: bool,
     /// It ended the sleep of another thread.
     pub(crate) woke: bool,
+    /// It changes an address space, and began while a sibling was on another CPU
+    /// ([`crate::spaces`]).
+    pub(crate) beside: bool,
 }
 
 impl Call {

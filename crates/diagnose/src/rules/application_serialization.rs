@@ -158,15 +158,6 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             ),
             of.awake,
         ),
-        facts.known(
-            Evidence::of(
-                "CPU time of yielding again and again",
-                facts.pct(spun),
-                "% of capacity",
-                Leaf::Spin.source(),
-            ),
-            Leaf::Spin,
-        ),
         cost(facts, &f),
         Evidence::of(
             "threads asleep in them, on average",
@@ -177,6 +168,10 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
+    if !spinning.is_empty() {
+        let (metric, pct) = ("CPU time of yielding again and again", facts.pct(spun));
+        f.evidence.insert(2, Evidence::of(metric, pct, "% of capacity", Leaf::Spin.source()));
+    }
     f.culprits = culprits;
     f
 }

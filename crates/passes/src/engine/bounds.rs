@@ -21,6 +21,7 @@ impl Engine {
         self.blame.restart(now);
         self.crowding.restart(now);
         self.costs.restart();
+        self.spaces.restart();
         self.stretches.restart();
         self.counters.restart();
         self.quality = Quality::default();

@@ -3,12 +3,13 @@
 use super::Engine;
 use super::current::spend;
 use crate::cpus::{Counts, CpuState, Cpus};
+use crate::spaces::SpaceCall;
 use crate::stretches::QUARTERS;
 use crate::syscalls::Call;
 use crate::threads::{Mode, Slot, Thread, Threads};
 use crate::waits::Class;
 use holdup_syscalls::{Arch, Direction, WaitKind};
-use holdup_trace::{Cpu, Event, Nanos, QualityCode};
+use holdup_trace::{Cpu, Event, Nanos, Pid, QualityCode};
 
 /// What holdup counts of a system call, by its number.
 #[derive(Clone, Copy, Default)]
@@ -19,6 +20,8 @@ pub(super) struct CallTraits {
     message: bool,
     /// It sends a signal.
     pub(super) signals: bool,
+    /// It changes the address space.
+    space: bool,
     class: Class,
 }
 
@@ -36,6 +39,7 @@ impl CallTraits {
             semaphore: holdup_syscalls::is_semaphore(name),
             message: holdup_syscalls::is_message(name),
             signals: holdup_syscalls::is_signal(name),
+            space: holdup_syscalls::changes_address_space(name),
             class: Class::of(name),
         };
         (0..holdup_syscalls::table_len(arch) as u32)
@@ -156,6 +160,7 @@ impl Engine {
             alone: self.costs.enter(),
             inside: true,
             woke: false,
+            beside: false,
         });
         c.counts.scalls += 1;
         let Some(traits) = self.traits.get(nr as usize) else { return };
@@ -167,6 +172,35 @@ impl Engine {
             let (events, running, user) = (t.syscall_events, t.running_at(now), t.user_ns);
             t.yields.get_or_insert_default().yields(events, running, user);
         }
+        if traits.space {
+            self.space_begins(e.cpu, slot);
+        }
+    }
+
+    /// A call begins that changes the address space.
+    #[inline(never)]
+    fn space_begins(&mut self, cpu: Cpu, slot: Slot) {
+        let beside = self.has_sibling(cpu, slot);
+        if let Some(call) = &mut self.threads[slot].call {
+            call.beside = beside;
+        }
+    }
+
+    /// It ended, after `own` CPU time.
+    #[inline(never)]
+    fn space_ends(&mut self, now: Nanos, cpu: Cpu, mut call: SpaceCall) {
+        call.siblings.1 = self.has_sibling(cpu, call.slot);
+        self.spaces.call(now, &call);
+    }
+
+    /// Another CPU runs a thread of the same process.
+    fn has_sibling(&self, cpu: Cpu, slot: Slot) -> bool {
+        let pid = self.threads[slot].pid;
+        pid != Pid::UNKNOWN
+            && self.cpus.iter().any(|(other, c)| {
+                other != cpu
+                    && c.current.is_some_and(|(_, s)| s != Slot::IDLE && self.threads[s].pid == pid)
+            })
     }
 
     #[inline(never)]
@@ -224,6 +258,7 @@ impl Engine {
         let elapsed = now - call.start;
         let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
         let (start, crowd, alone, woke) = (call.start, call.crowd, call.alone, call.woke);
+        let beside = call.beside;
         // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
         // the number it was entered with is the true one, and there is no result.
         let (nr, ret) = if nr == u32::MAX { (call.nr, 0) } else { (nr, ret) };
@@ -259,6 +294,11 @@ impl Engine {
             self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
         }
         count_call(&mut c.counts, traits, ret);
+        if traits.space {
+            let (pid, slept) = (t.pid, blocked > 0);
+            let call = SpaceCall { nr, slot, pid, own, siblings: (beside, false), slept };
+            self.space_ends(now, e.cpu, call);
+        }
     }
 
     #[inline(never)]

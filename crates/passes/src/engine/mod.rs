@@ -32,6 +32,7 @@ use crate::irqs::{IrqKind, Irqs};
 use crate::judge::Judge;
 use crate::locks::Locks;
 use crate::options::Detail;
+use crate::spaces::Spaces;
 use crate::stretches::{FAULTED, StretchTable};
 use crate::threads::{Mode, Slot, Threads};
 use crate::waits::Waits;
@@ -75,6 +76,7 @@ pub(crate) struct Engine {
     pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
     pub(crate) costs: CostTable,
+    pub(crate) spaces: Spaces,
     pub(crate) stretches: StretchTable,
     pub(crate) counters: Counters,
     pub(crate) quality: Quality,
@@ -131,6 +133,7 @@ impl Engine {
             locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             costs: CostTable::default(),
+            spaces: Spaces::default(),
             stretches: StretchTable::default(),
             counters: Counters::new(&info.events),
             quality: Quality::default(),
