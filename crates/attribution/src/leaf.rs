@@ -11,6 +11,8 @@ pub enum Total {
     Kernel,
     /// CPUs had nothing to do.
     Idle,
+    /// Nobody knows, or CPUs did nothing because they were taken away.
+    Unaccounted,
 }
 
 impl Total {
@@ -21,6 +23,7 @@ impl Total {
             Total::User => "busy/user",
             Total::Kernel => "busy/kernel",
             Total::Idle => "idle",
+            Total::Unaccounted => "unaccounted",
         }
     }
 
@@ -28,7 +31,7 @@ impl Total {
     pub fn parent(self) -> Option<Total> {
         match self {
             Total::User | Total::Kernel => Some(Total::Busy),
-            Total::Busy | Total::Idle => None,
+            Total::Busy | Total::Idle | Total::Unaccounted => None,
         }
     }
 }
@@ -115,6 +118,8 @@ leaves! {
     OneServer = Some(Total::Idle), "idle/one-server", "one thread that is busy itself";
     /// Threads waited for a device.
     Io = Some(Total::Idle), "idle/io", "disks and paging";
+    /// Threads were ready and kept off the CPUs: their CPU quota was used up.
+    Throttled = Some(Total::Idle), "idle/throttled", "the next period of a CPU quota";
     /// Threads were ready, but for other CPUs.
     Scheduler = Some(Total::Idle), "idle/scheduler", "a CPU, while others are idle";
     /// Just one application thread, or one of two that take turns with each other alone, had
@@ -123,7 +128,10 @@ leaves! {
     /// No thread waited for anything that this machine could have done sooner.
     NoWork = Some(Total::Idle), "idle/no-work", "nothing: there is no work";
     /// Lost events, gaps.
-    Unaccounted = None, "unaccounted", "not known: events are missing";
+    Unaccounted = Some(Total::Unaccounted), "unaccounted", "not known: events are missing";
+    /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
+    Stolen = Some(Total::Unaccounted), "unaccounted/stolen",
+        "taken away by the hypervisor (inferred)";
 }
 
 impl Leaf {

@@ -161,23 +161,38 @@ pub(crate) fn of(
     let sum = |f: fn(&CpuRow) -> Option<u64>| -> Option<Nanos> { rows.iter().map(f).sum() };
     let idle = idle(analysis, waits, &rows);
     let services = idle.iter().find(|l| l.0 == Leaf::KernelServices).map_or(0, |l| l.1);
+    // What the CPUs were charged with while they were taken away.
+    let seen = analysis.stolen();
+    let stolen = seen.unwrap_or_default();
+    let mut taken = 0;
+    let mut without = |ns: Option<Nanos>, stolen: Nanos| {
+        let ns = ns?;
+        taken += stolen.min(ns);
+        Some(ns - stolen.min(ns))
+    };
+    let user = without(sum(|r| Some(r.user_ns)), stolen.user_ns);
+    let in_kernel = without(sum(|r| r.kernel_ns), stolen.kernel_ns);
+    let kthreads = without(sum(|r| Some(r.kthread_ns)), stolen.kthread_ns);
+    let softirq = without(sum(|r| r.softirq_ns), stolen.softirq_ns);
     let mut spun = Again::default();
     spinning.iter().for_each(|s| spun.add(s.sum));
-    let user = sum(|r| Some(r.user_ns));
-    let kernel_ns = sum(|r| r.kernel_ns);
     let spun_user = spun.user_ns.min(user.unwrap_or(0));
-    let spun_kernel = (spun.cpu_ns - spun.user_ns.min(spun.cpu_ns)).min(kernel_ns.unwrap_or(0));
+    let spun_kernel = (spun.cpu_ns - spun.user_ns.min(spun.cpu_ns)).min(in_kernel.unwrap_or(0));
     let known = [
         (Leaf::UserUndivided, user.map(|ns| ns - spun_user)),
-        (Leaf::Spin, kernel_ns.map(|_| spun_user + spun_kernel)),
-        (Leaf::Kthreads, sum(|r| Some(r.kthread_ns))),
+        (Leaf::Spin, in_kernel.map(|_| spun_user + spun_kernel)),
+        (Leaf::Kthreads, kthreads),
         (Leaf::Irq, sum(|r| r.irq_ns)),
-        (Leaf::Softirq, sum(|r| r.softirq_ns)),
+        (Leaf::Softirq, softirq),
         (Leaf::Unaccounted, sum(|r| Some(r.unaccounted_ns))),
+        (Leaf::Stolen, seen.map(|_| taken)),
     ];
     let known = known.into_iter().filter_map(|(leaf, ns)| Some((leaf, ns?)));
-    let kernel = kernel_ns
-        .map(|ns| kernel(ns - spun_kernel, analysis, waits, contended, services, thresholds))
+    let kernel = in_kernel
+        .map(|ns| {
+            let (left, spin) = (ns - spun_kernel, stolen.lock_spin_ns);
+            kernel(left, spin, analysis, waits, contended, services, thresholds)
+        })
         .unwrap_or_default();
     Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
 }
@@ -185,6 +200,7 @@ pub(crate) fn of(
 /// System calls: waiting in them for other threads and for locks, and the rest.
 fn kernel(
     all: Nanos,
+    stolen_spin: Nanos,
     analysis: &Analysis,
     waits: &[Wait],
     contended: &[Contended],
@@ -214,7 +230,8 @@ fn kernel(
         // charged by.
         let locks = analysis.locks(LockBy::Lock);
         let lockdep = locks.iter().filter_map(|r| r.spin_ns).sum();
-        shown = rest.take(analysis.lock_spin_ns().max(lockdep));
+        let spin = analysis.lock_spin_ns().saturating_sub(stolen_spin);
+        shown = rest.take(spin.max(lockdep));
         leaves.push((Leaf::LockSpin, shown));
     }
     // On one CPU nobody waits inside the kernel for another.
@@ -249,6 +266,7 @@ fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nano
     {
         leaves.push((leaf, rest.take(shares[leaf.index()].share_ns())));
     }
+    leaves.push((Leaf::Throttled, rest.take(analysis.throttled_idle_ns())));
     leaves.push((Leaf::Scheduler, rest.take(analysis.scheduler_idle_ns())));
     // What no harmful wait claims, and came while one thread had all the work.
     leaves.push((Leaf::Serial, rest.take(analysis.serial_ns())));

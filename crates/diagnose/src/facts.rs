@@ -26,6 +26,11 @@ const PAGE_FAULTS: &str = "page faults";
 /// The same where they were not: what such a wait was for is a guess.
 const NO_CALL: &str = "no recorded call";
 
+/// Time a thread spent ready but not running, though it might have.
+fn ready(t: &Thread) -> Nanos {
+    (t.woken_ns + t.preempted_ns).saturating_sub(t.throttle().map_or(0, |t| t.ns))
+}
+
 /// Everything a rule may look at.
 pub struct Facts<'a> {
     /// What was judged of the waits, calls and threads, and the limits in force.
@@ -44,8 +49,10 @@ pub struct Facts<'a> {
     pub wall: Nanos,
     /// Application threads that ran for `all.worker_pct` of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
-    /// Time application threads spent ready but not running.
+    /// Time application threads spent ready but not running, though they might have.
     pub ready: Nanos,
+    /// Time threads spent ready and kept off the CPUs by a quota.
+    pub throttled: Nanos,
     /// Of it: behind another thread on the same CPU.
     pub queued: Nanos,
     /// Of it: until the thread that had woken it went to sleep and so handed its CPU over.
@@ -99,14 +106,13 @@ impl<'a> Facts<'a> {
             capacity: analysis.capacity_ns(),
             wall,
             workers,
-            ready: applications().map(|(_, t)| t.woken_ns + t.preempted_ns).sum(),
+            ready: applications().map(|(_, t)| ready(t)).sum(),
+            throttled: applications().filter_map(|(_, t)| t.throttle()).map(|t| t.ns).sum(),
             queued: applications().map(|(_, t)| t.queued_ns).sum(),
             handed: applications().map(|(_, t)| t.handed_ns).sum(),
             demand: applications()
                 .filter(|(_, t)| !is_recorder(&analysis.comm(t)))
-                .map(|(_, t)| {
-                    (t.running_ns + t.woken_ns + t.preempted_ns).saturating_sub(t.handed_ns)
-                })
+                .map(|(_, t)| (t.running_ns + ready(t)).saturating_sub(t.handed_ns))
                 .sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
             objects: OnceCell::new(),
@@ -185,7 +191,7 @@ impl<'a> Facts<'a> {
 
     /// Per cent of the accounted capacity in which CPUs were busy.
     pub fn busy(&self) -> f64 {
-        let known = self.capacity - self.leaf(Leaf::Unaccounted);
+        let known = self.capacity - self.total(Total::Unaccounted);
         if known == 0 { 0.0 } else { self.total(Total::Busy) as f64 * 100.0 / known as f64 }
     }
 

@@ -542,6 +542,7 @@ fn event(f: &Facts<'_>) -> Question {
         Leaf::KernelServices,
         Leaf::KernelLocks,
         Leaf::OneServer,
+        Leaf::Throttled,
         Leaf::Scheduler,
         Leaf::NoWork,
     ];
@@ -549,6 +550,7 @@ fn event(f: &Facts<'_>) -> Question {
     let why = |pct: f64| format!("{pct:.0} % of capacity is idle for it");
     let to = |leaf: Leaf| match leaf {
         Leaf::KernelLocks => To::Class(Class::KernelLockConflict),
+        Leaf::Throttled => To::Class(Class::CpuQuota),
         Leaf::Scheduler => To::Class(Class::WorkloadImbalance),
         _ => To::Question("who"),
     };

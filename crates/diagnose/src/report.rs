@@ -47,6 +47,8 @@ classes! {
     HardwareBandwidth = "hardware-bandwidth",
     /// The disks, not the processors.
     IoBound = "io-bound",
+    /// A quota of CPU time keeps threads off idle CPUs.
+    CpuQuota = "cpu-quota",
     /// More work than processors.
     CpuOverload = "cpu-overload",
     /// Nothing holds it up.
@@ -82,6 +84,7 @@ impl Class {
             | Class::KernelLockConflict
             | Class::FunneledDriver
             | Class::HardwareBandwidth
+            | Class::CpuQuota
             | Class::IoBound => Price::Capacity,
         }
     }
@@ -296,6 +299,8 @@ pub enum Role {
     Runs,
     /// A thread that is ready to run, but not where CPUs are idle.
     Queued,
+    /// A program that is ready to run, and kept off the CPUs.
+    Throttled,
     /// Work of a driver that others wait for.
     Driver,
 }

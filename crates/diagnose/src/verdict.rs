@@ -42,6 +42,11 @@ thresholds! {
     MIN_GAPS = "verdict.min_gaps", 20.0, "events",
         meaning: "and at least so many of them",
         source: "short recordings have a handful at their beginning";
+    STOLEN = "verdict.stolen_pct", 10.0, "% of capacity",
+        meaning: "capacity that a hypervisor took away, from which on the confidence is lowered \
+                  by half of it",
+        source: "a choice: the labelled recordings of guests lose up to 75 % of it, and most \
+                 verdicts on them are right";
     DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
         meaning: "capacity that is not accounted for, from which on the confidence is lowered \
                   by it",
@@ -58,6 +63,13 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let best = [Price::Capacity, Price::Little, Price::Nothing]
         .into_iter()
         .find_map(|price| holding().find(|f| f.class.price() == price));
+    // Who is out of quota gains nothing from more threads.
+    let best = match best {
+        Some(b) if b.class == Class::WorkloadImbalance => {
+            holding().find(|f| f.class == Class::CpuQuota).or(best)
+        }
+        _ => best,
+    };
     // Where threads lack CPUs far more than they leave them idle, whoever they wait for lacks one
     // too.
     let queued = holding().find(|f| f.class == Class::CpuOverload);
@@ -305,6 +317,11 @@ fn verdict(
             format!("{unaccounted:.0} % of capacity is unaccounted for"),
         );
     }
+    let stolen = facts.leaf_pct(Leaf::Stolen);
+    if stolen >= facts.limit(&STOLEN) {
+        let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
+        doubt(1.0 - stolen / 200.0, what);
+    }
     if !facts.at_least(facts.wall as f64 / 1e6, &SHORT).holds() {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
     }
@@ -355,7 +372,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::FunneledDriver => &["irqs", "cpus"],
         Class::MpUpOverhead => &["syscalls"],
         Class::HardwareBandwidth => &["procs", "syscalls --by thread"],
-        Class::CpuOverload => &["switches", "procs"],
+        Class::CpuOverload | Class::CpuQuota => &["switches", "procs"],
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],
     };

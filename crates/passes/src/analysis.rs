@@ -9,11 +9,12 @@ use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
 use crate::rows::*;
 use crate::spaces::SpaceCosts;
+use crate::stolen::Stolen;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
-
+use crate::throttle::Quota;
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_syscalls::WaitKind;
@@ -528,12 +529,36 @@ impl Analysis {
         self.engine.blame.scheduler_left_ns()
     }
 
+    /// CPU time that a hypervisor took away, at least; `None` where ticks leave no events, so that
+    /// the silence of a CPU means nothing.
+    pub fn stolen(&self) -> Option<Stolen> {
+        if !self.engine.ticks.seen() {
+            return None;
+        }
+        let mut sum = Stolen::default();
+        for c in self.cpu_list.iter().filter_map(|&c| self.engine.cpus.get(c)) {
+            sum.add(&c.stolen);
+        }
+        Some(sum)
+    }
+
+    /// Idle CPU time while threads were ready and kept off the CPUs by a quota.
+    pub fn throttled_idle_ns(&self) -> Nanos {
+        self.engine.blame.throttled_left_ns()
+    }
+
+    /// What is known of the quota that keeps threads off the CPUs.
+    pub fn quota(&self) -> Quota {
+        self.engine.throttles.quota()
+    }
+
     /// Idle CPU time while exactly one application thread was running or ready, the scheduler's
     /// part ([`Analysis::scheduler_idle_ns`]) left out: the work was serial. A lower bound: while a
     /// thread of which it is not known whether it is the kernel's is running or ready beside
     /// another, nothing counts.
     pub fn serial_ns(&self) -> Nanos {
-        let rest = self.idle_ns().saturating_sub(self.scheduler_idle_ns());
+        let other = self.scheduler_idle_ns() + self.throttled_idle_ns();
+        let rest = self.idle_ns().saturating_sub(other);
         self.engine.blame.serial().idle_ns.min(rest)
     }
 

@@ -3,8 +3,9 @@
 //! At every instant, with `i` CPUs idle:
 //!
 //! ```text
-//! r runnable threads wait elsewhere       min(i, r) of the idle CPUs       scheduler
-//! B application threads wait for cause    min(i - r, |B|) of them          shared equally over B
+//! t throttled threads may not run         min(i, t) of the idle CPUs       throttled
+//! r runnable threads wait elsewhere       min(i - t, r) of them            scheduler
+//! B application threads wait for cause    min(i - t - r, |B|) of them      shared equally over B
 //! the rest                                                                 no work
 //! ```
 //!
@@ -150,12 +151,18 @@ pub(crate) struct Blame {
     idle: u32,
     /// Threads ready but not running.
     runnable: u32,
+    /// Of them: kept off the CPUs by a quota.
+    throttled: u32,
     /// Members of B.
     waiting: u32,
     /// The integral, 2^-32 ns.
     integral: u128,
     /// The integral of the scheduler's part per runnable thread, 2^-32 ns.
     ready: u128,
+    /// The integral of the throttled threads' part per such thread, 2^-32 ns.
+    held: u128,
+    /// Of their part: for threads that turned out not to have been throttled, 2^-32 ns.
+    not_held: u128,
     /// Left over by the divisions of `shared_ns`, 2^-32 ns.
     pub rounding: u128,
     /// Moved from the scheduler's part to causes, 2^-32 ns.
@@ -175,6 +182,8 @@ pub(crate) struct Blame {
     serial_since: Serial,
     /// The same by thread, from before.
     serial_if: FxHashMap<Slot, Serial>,
+    /// Idle CPU time with throttled threads.
+    throttled_ns: Nanos,
     /// Idle CPU time with runnable threads elsewhere.
     pub scheduler_ns: Nanos,
     /// Idle CPU time shared out to B.
@@ -203,27 +212,36 @@ impl Blame {
         self.now = now;
         let mut rest = 0;
         if self.idle > 0 {
-            let scheduler = self.idle.min(self.runnable);
+            let throttled = self.idle.min(self.throttled);
+            if throttled > 0 {
+                self.throttled_ns += throttled as u64 * span;
+                self.held +=
+                    ((throttled as u128) << FRACTION) / self.throttled as u128 * span as u128;
+            }
+            let idle = self.idle - throttled;
+            let ready = self.runnable.saturating_sub(self.throttled);
+            let scheduler = idle.min(ready);
             if scheduler > 0 {
                 self.scheduler_ns += scheduler as u64 * span;
-                self.ready +=
-                    ((scheduler as u128) << FRACTION) / self.runnable as u128 * span as u128;
+                self.ready += ((scheduler as u128) << FRACTION) / ready as u128 * span as u128;
             }
-            let shared = (self.idle - scheduler).min(self.waiting);
+            let shared = (idle - scheduler).min(self.waiting);
             if shared > 0 {
                 self.shared_ns += shared as u64 * span;
                 let (whole, waiting) = ((shared as u128) << FRACTION, self.waiting as u128);
                 self.integral += whole / waiting * span as u128;
                 self.rounding += whole % waiting * span as u128;
             }
-            rest = (self.idle - scheduler) as u64 * span;
+            rest = (idle - scheduler) as u64 * span;
         }
         match (self.applications, self.unknown) {
+            // With a larger quota the same thread would run: that it is alone is not what it lacks.
+            _ if self.throttled > 0 => {}
             (1, 0) => self.serial.add(Serial { idle_ns: rest, wall_ns: span }),
             (0, 1) => self.serial_since.add(Serial { idle_ns: rest, wall_ns: span }),
             _ => {}
         }
-        let queue = self.runnable + self.running;
+        let queue = self.runnable.saturating_sub(self.throttled) + self.running;
         if queue > 0 {
             self.occupied_ns += span;
             self.queue_ns += queue as u128 * span as u128;
@@ -257,6 +275,30 @@ impl Blame {
     pub(crate) fn thread_runnable(&mut self, now: Nanos, runnable: bool) {
         self.advance(now);
         self.runnable = step(self.runnable, runnable);
+    }
+
+    /// A ready thread is throttled from now on, or not any more. Returns the integral of the
+    /// throttled threads' part of idle time.
+    pub(crate) fn throttled(&mut self, now: Nanos, throttled: bool) -> u128 {
+        self.advance(now);
+        self.throttled = step(self.throttled, throttled);
+        self.held
+    }
+
+    /// The integral of the throttled threads' part.
+    pub(crate) fn throttled_at(&mut self, now: Nanos) -> u128 {
+        self.advance(now);
+        self.held
+    }
+
+    /// A thread was not throttled when it was thought to be: this part of the idle time.
+    pub(crate) fn not_throttled(&mut self, share: u128) {
+        self.not_held += share;
+    }
+
+    /// Idle CPU time with throttled threads.
+    pub(crate) fn throttled_left_ns(&self) -> Nanos {
+        self.throttled_ns.saturating_sub(whole(self.not_held))
     }
 
     /// A thread begins or ends to be running or ready.
@@ -353,9 +395,7 @@ impl Blame {
 
     /// Idle time with runnable threads elsewhere, that is not part of a wait.
     pub(crate) fn scheduler_left_ns(&self) -> Nanos {
-        let moved = self.moved + self.taken_back;
-        let moved = (moved >> FRACTION) as Nanos + (moved & ((1 << FRACTION) - 1) != 0) as Nanos;
-        self.scheduler_ns.saturating_sub(moved)
+        self.scheduler_ns.saturating_sub(whole(self.moved + self.taken_back))
     }
 
     pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum) {
@@ -368,6 +408,8 @@ impl Blame {
             now,
             idle: self.idle,
             runnable: self.runnable,
+            throttled: self.throttled,
+            held: self.held,
             waiting: self.waiting,
             integral: self.integral,
             ready: self.ready,
@@ -378,6 +420,11 @@ impl Blame {
             ..Blame::default()
         };
     }
+}
+
+/// A share in nanoseconds, rounded up.
+fn whole(share: u128) -> Nanos {
+    (share >> FRACTION) as Nanos + (share & ((1 << FRACTION) - 1) != 0) as Nanos
 }
 
 fn step(count: u32, up: bool) -> u32 {

@@ -17,6 +17,7 @@
 //! unaccounted. A CPU without events is idle if interrupts were recorded (a busy CPU has at least
 //! its timer's) and unaccounted otherwise.
 
+use crate::stolen::Stolen;
 use crate::threads::Slot;
 use holdup_trace::{Cpu, Nanos, Tid};
 
@@ -51,6 +52,8 @@ pub(crate) struct CpuState {
     pub(crate) current: Option<(Tid, Slot)>,
     /// Up to here the CPU's time has been charged.
     pub(crate) charged_to: Nanos,
+    /// Time of its last event, where that is later.
+    pub(crate) heard: Nanos,
     pub(crate) stack: Vec<Frame>,
     /// Time of the last switch here; 0 before the first.
     pub(crate) last_switch: Nanos,
@@ -79,6 +82,8 @@ pub(crate) struct CpuState {
     pub(crate) idle: Nanos,
     pub(crate) iowait: Nanos,
     pub(crate) unaccounted: Nanos,
+    /// Of these: while a hypervisor ran something else.
+    pub(crate) stolen: Stolen,
     /// Charged to a thread whose mode is not known yet; moves to user or kernel when it is.
     pub(crate) undecided: Nanos,
 
@@ -123,6 +128,7 @@ impl CpuState {
             seen: false,
             current: None,
             charged_to: start,
+            heard: start,
             stack: Vec::new(),
             last_switch: 0,
             iowaiters: 0,
@@ -141,6 +147,7 @@ impl CpuState {
             idle: 0,
             iowait: 0,
             unaccounted: 0,
+            stolen: Stolen::default(),
             undecided: 0,
             switches: 0,
             irqs: 0,

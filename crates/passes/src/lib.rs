@@ -50,9 +50,11 @@ mod options;
 mod rows;
 mod spaces;
 mod spread;
+mod stolen;
 mod stretches;
 mod syscalls;
 mod threads;
+mod throttle;
 mod waits;
 mod yields;
 
@@ -68,8 +70,10 @@ pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
 pub use options::{Detail, Filter, Options, Selection};
 pub use rows::*;
 pub use spaces::SpaceCosts;
+pub use stolen::Stolen;
 pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use threads::{Slot, Thread, role};
+pub use throttle::{Quota, Throttle};
 pub use waits::{
     ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
 };

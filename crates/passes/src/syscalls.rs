@@ -43,6 +43,8 @@ pub(crate) struct Call {
     /// It changes an address space, and began while a sibling was on another CPU
     /// ([`crate::spaces`]).
     pub(crate) beside: bool,
+    /// CPU time of it that was stolen ([`crate::stolen`]).
+    pub(crate) stolen: Nanos,
 }
 
 impl Call {
@@ -61,6 +63,7 @@ impl Call {
             start: now,
             running0: 0,
             irq0: 0,
+            stolen: 0,
             runnable0: 0,
             blocked0: 0,
             crowd: 0,

@@ -28,6 +28,7 @@
 
 use crate::latency::Latency;
 use crate::syscalls::{Call, CallTable};
+use crate::throttle::Throttle;
 use crate::yields::Yields;
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 use rustc_hash::FxHashMap;
@@ -164,8 +165,9 @@ pub struct Thread {
     pub(crate) last_cpu: Cpu,
     /// It was woken while still running; the switch-out that follows does not mean sleep for long.
     pub(crate) early_wake: bool,
-    /// It left its CPU in state R, and the CPU went idle: a quota or a sibling keeps it off.
-    pub(crate) throttled: bool,
+    /// It left its CPU in state R, and the CPU went idle: a quota or a sibling kept it off, or
+    /// does.
+    pub(crate) throttle: Option<Box<Throttle>>,
     /// The block now in progress is uninterruptible (`D`).
     pub(crate) uninterruptible: bool,
     /// It has let one of its process or name go on that slept until something happened.
@@ -217,7 +219,7 @@ impl Thread {
             mode: Mode::Unknown,
             last_cpu: Cpu::UNKNOWN,
             early_wake: false,
-            throttled: false,
+            throttle: None,
             uninterruptible: false,
             contending: 0,
             spins: false,
@@ -262,6 +264,16 @@ impl Thread {
             State::Running(cpu) => cpu,
             _ => self.last_cpu,
         }
+    }
+
+    /// Ready, and kept off the CPUs.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.throttle.as_ref().is_some_and(|t| t.off.is_some())
+    }
+
+    /// How often and how long it was ready and could not run, if it ever was.
+    pub fn throttle(&self) -> Option<&Throttle> {
+        self.throttle.as_deref().filter(|t| t.spells > 0)
     }
 
     /// Part of the kernel itself.

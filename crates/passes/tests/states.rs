@@ -371,3 +371,30 @@ fn a_call_that_spins_costs_more_in_company() {
     assert_eq!((open.levels[1].count, open.levels[1].cpu_ns), (20, 600));
     assert_eq!(open.total().count, 30);
 }
+
+const MS: Nanos = 1_000_000;
+
+/// A thread leaves its CPU in state R and the CPU goes idle, until the thread is back without a
+/// wake-up, three times.
+fn throttled() -> MemTrace {
+    let mut t = TraceBuilder::new(1).switch(0, 0, 0, 42, "R");
+    for period in 0..3 {
+        let start = period * 100 * MS;
+        t = t.switch(start + 40 * MS, 0, 42, 0, "R").switch(start + 100 * MS, 0, 0, 42, "R");
+    }
+    t.switch(310 * MS, 0, 42, 0, "S").build()
+}
+
+#[test]
+fn a_thread_out_of_quota_leaves_its_cpu_idle() {
+    let a = run(&throttled());
+    let ledger = Attribution::from(&a).ledger;
+    assert_eq!(ledger.get(Leaf::Throttled), Some(180 * MS));
+    assert_eq!(ledger.get(Leaf::Scheduler), Some(0));
+    let throttle = thread(&a, 42).throttle().unwrap();
+    assert_eq!((throttle.spells, throttle.ns), (3, 180 * MS));
+    let quota = a.quota();
+    assert_eq!((quota.period_ns, quota.quota_ns), (Some(100 * MS), Some(40 * MS)));
+    // Ready all the while, as perf counts it.
+    assert_eq!(times(&a, 42), [130 * MS, 0, 180 * MS, 0]);
+}

@@ -4,6 +4,7 @@
 //!  objects   what threads wait for: mutexes, semaphores, pipes, disks …  (names as in `waits`)
 //!  locks     locks of the kernel, by what its own events say             (names as in `locks`)
 //!  threads   servers, late-comers, threads that run alone or queue
+//!  quota     programs that a CPU quota keeps off the CPUs
 //!  drivers   softirqs, interrupts, work functions and kernel threads
 //! ```
 //!
@@ -12,11 +13,13 @@
 mod drivers;
 mod locks;
 mod objects;
+mod quota;
 mod threads;
 
 pub(crate) use drivers::{driver, worker};
 pub(crate) use locks::kernel_locks;
 pub(crate) use objects::{devices, turns};
+pub(crate) use quota::throttled;
 pub(crate) use threads::{alone, barriers, busiest, queued, server};
 
 use crate::facts::Facts;

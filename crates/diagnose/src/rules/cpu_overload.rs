@@ -59,7 +59,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     let cpus = facts.analysis.cpus.max(1) as f64;
     let (full_ns, queue_milli) = facts.analysis.full();
     let of_time = full_ns as f64 * 100.0 / facts.wall.max(1) as f64;
-    let full = (full_ns as f64 * cpus * 100.0 / facts.total(Total::Busy).max(1) as f64).min(100.0);
+    // What is stolen is stolen from threads that run.
+    let used = (facts.total(Total::Busy) + facts.leaf(Leaf::Stolen)).max(1);
+    let full = (full_ns as f64 * cpus * 100.0 / used as f64).min(100.0);
     let full = facts.at_least(full, &FULL);
     let queue = facts.at_least(queue_milli as f64 / 1000.0 / cpus, &QUEUE);
     // Who is ready while a CPU idles lacks another CPU, or waits for that one to wake up.

@@ -5,6 +5,7 @@
 
 mod application_serialization;
 mod cpu_overload;
+mod cpu_quota;
 mod funneled_driver;
 mod hardware_bandwidth;
 mod io_bound;
@@ -23,7 +24,7 @@ pub(crate) use workload_imbalance::DOMINANT;
 
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
-use holdup_attribution::{Leaf, Threshold, thresholds};
+use holdup_attribution::{Leaf, Threshold, Total, thresholds};
 use holdup_passes::percent;
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -154,6 +155,7 @@ pub const ALL: &[Rule] = &[
     mp_up_overhead::RULE,
     hardware_bandwidth::RULE,
     io_bound::RULE,
+    cpu_quota::RULE,
     cpu_overload::RULE,
 ];
 
@@ -190,7 +192,15 @@ fn finding(facts: &Facts<'_>, rule: &Rule, parts: &[(Leaf, Nanos)], told: Told) 
     };
     let leaves: Vec<Part> = parts.iter().map(part).filter(|p| p.ns > 0).collect();
     let lost = leaves.iter().map(|p| p.ns).sum();
-    let matters = facts.at_least(facts.pct(lost), &MATTERS);
+    let matters = facts.at_least(weight(facts, &leaves), &MATTERS);
+    let ruled_out = (!matters.holds()).then(|| {
+        format!(
+            "costs {:.1} {}; below {} % nothing is worth changing",
+            matters.value,
+            unit(facts, &leaves),
+            matters.limit
+        )
+    });
     Finding {
         class: rule.class,
         rule: rule.id,
@@ -202,20 +212,36 @@ fn finding(facts: &Facts<'_>, rule: &Rule, parts: &[(Leaf, Nanos)], told: Told) 
         summary: told.summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
-        ruled_out: (!matters.holds()).then(|| {
-            format!(
-                "costs {:.1} % of capacity; below {} % nothing is worth changing",
-                matters.value, matters.limit
-            )
-        }),
+        ruled_out,
         advice: told.advice,
+    }
+}
+
+/// What a finding's cost is weighed by, in per cent of capacity. While a CPU was taken away it
+/// burnt nothing, so what was burnt is part of what was left; idle CPUs lost nothing.
+fn weight(facts: &Facts<'_>, parts: &[Part]) -> f64 {
+    let idle: Nanos = parts.iter().filter(|p| is_idle(p)).map(|p| p.ns).sum();
+    let burnt: Nanos = parts.iter().filter(|p| !is_idle(p)).map(|p| p.ns).sum();
+    let left = facts.capacity.saturating_sub(facts.leaf(Leaf::Stolen)).max(1);
+    facts.pct(idle) + burnt as f64 * 100.0 / left as f64
+}
+
+fn is_idle(part: &Part) -> bool {
+    part.path.starts_with(Total::Idle.path())
+}
+
+/// The unit of that.
+fn unit(facts: &Facts<'_>, parts: &[Part]) -> &'static str {
+    match facts.leaf(Leaf::Stolen) > 0 && !parts.iter().all(is_idle) {
+        true => "% of capacity (burnt: of what was not stolen)",
+        false => "% of capacity",
     }
 }
 
 /// The cost of a finding, held against what matters: the last row of its evidence.
 fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
-    let check = facts.at_least(facts.pct(f.lost_cpu_ns), &MATTERS);
-    Evidence::checked("together", &check, "% of capacity", "ledger")
+    let check = facts.at_least(weight(facts, &f.leaves), &MATTERS);
+    Evidence::checked("together", &check, unit(facts, &f.leaves), "ledger")
 }
 
 /// Look at the facts, if the trace has what the rule needs.

@@ -19,6 +19,7 @@ impl Engine {
         self.cpus.restart(now);
         self.irqs.restart();
         self.blame.restart(now);
+        self.throttles.restart();
         self.crowding.restart(now);
         self.costs.restart();
         self.spaces.restart();
@@ -40,9 +41,13 @@ impl Engine {
             self.threads[slot].blame_mark = Some(mark);
         }
         let (g, ready) = (self.blame.integral_at(now), self.blame.ready_at(now));
+        let held = self.blame.throttled_at(now);
         self.waits.restart(now, g);
         for t in self.threads.iter_mut() {
             t.ready_mark = ready;
+            if let Some(throttle) = &mut t.throttle {
+                **throttle = throttle.restarted(now, held);
+            }
         }
         self.start = now;
         self.now = now;
@@ -73,6 +78,9 @@ impl Engine {
         let slots: Vec<Slot> = self.threads.iter().map(|(s, _)| s).collect();
         for slot in slots {
             self.stop_waiting(end, slot, None, Ended::Trace);
+            if self.threads[slot].is_throttled() {
+                self.unthrottle(end, slot, end);
+            }
             let t = &mut self.threads[slot];
             t.settle(end);
             if let Some(call) = t.call.take() {

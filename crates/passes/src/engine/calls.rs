@@ -4,6 +4,7 @@ use super::Engine;
 use super::current::spend;
 use crate::cpus::{Counts, CpuState, Cpus};
 use crate::spaces::SpaceCall;
+use crate::stolen::SHORTEST;
 use crate::stretches::QUARTERS;
 use crate::syscalls::Call;
 use crate::threads::{Mode, Slot, Thread, Threads};
@@ -88,6 +89,9 @@ impl Engine {
         debug_assert!(t.undecided.is_empty() && !t.spins);
         // As `charge` does.
         let span = now.saturating_sub(c.charged_to);
+        if span >= SHORTEST {
+            return None;
+        }
         c.charged_to += span;
         spend(c, t, before, span);
         Some(At { c, t, slot })
@@ -100,6 +104,7 @@ impl Engine {
         if !self.valid(e.cpu, e.tid) {
             return false;
         }
+        self.heard(now, e);
         let slot = self.current(now, e.cpu, e.tid, e.pid);
         if slot == Slot::IDLE {
             return false;
@@ -144,7 +149,7 @@ impl Engine {
         t.syscall_events += 1;
         if let Some((user0, quarter)) = t.stretch {
             t.stretch = None;
-            let ns = t.user_ns - user0;
+            let ns = t.user_ns.saturating_sub(user0);
             self.costs.stretch(nr, ns);
             self.stretches.add(slot, nr, ns, quarter);
         }
@@ -161,6 +166,7 @@ impl Engine {
             inside: true,
             woke: false,
             beside: false,
+            stolen: 0,
         });
         c.counts.scalls += 1;
         let Some(traits) = self.traits.get(nr as usize) else { return };
@@ -259,6 +265,7 @@ impl Engine {
         let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
         let (start, crowd, alone, woke) = (call.start, call.crowd, call.alone, call.woke);
         let beside = call.beside;
+        let stolen = call.stolen;
         // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
         // the number it was entered with is the true one, and there is no result.
         let (nr, ret) = if nr == u32::MAX { (call.nr, 0) } else { (nr, ret) };
@@ -287,8 +294,9 @@ impl Engine {
             (own, blocked)
         };
         t.call = None;
-        self.crowding.call(nr, own + interrupted, crowd, own);
-        self.costs.call(nr, now, slot, own, alone, blocked > 0);
+        let cost = own.saturating_sub(stolen);
+        self.crowding.call(nr, own + interrupted, crowd, cost);
+        self.costs.call(nr, now, slot, cost, alone, blocked > 0);
         let Some(traits) = self.traits.get(nr as usize) else { return };
         if traits.class.returns() {
             self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);

@@ -119,6 +119,9 @@ impl Engine {
         let t = &self.threads[slot];
         let here = |queue: Cpu| queue == cpu || queue == Cpu::UNKNOWN;
         match t.state {
+            State::Woken(queue) | State::Preempted(queue) if t.is_throttled() && here(queue) => {
+                self.came_back(now, slot)
+            }
             State::Woken(queue) if here(queue) && t.since >= c.charged_to => Some(t.since),
             State::Waking if t.since >= c.charged_to => Some(t.since),
             State::Blocked => Some(now),

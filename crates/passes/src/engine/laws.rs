@@ -87,12 +87,11 @@ impl Engine {
     #[cold]
     #[inline(never)]
     pub(super) fn queue_is_empty(&mut self, now: Nanos, cpu: Cpu, since: Nanos) {
-        let queue = &self.cpus.get_mut(cpu).queue;
-        if queue.iter().any(|&s| self.threads[s].throttled) {
-            return;
+        let queue = || self.cpus.get(cpu).into_iter().flat_map(|c| &c.queue).copied();
+        if queue().any(|s| self.threads[s].is_throttled() || self.is_out_of_quota(s)) {
+            return self.throttle_queue(now, cpu);
         }
-        let gone: Vec<Slot> =
-            queue.iter().copied().filter(|&s| self.threads[s].since < since).collect();
+        let gone: Vec<Slot> = queue().filter(|&s| self.threads[s].since < since).collect();
         for slot in gone {
             self.apply(Law::IdleQueueEmpty, slot);
             self.out_of_sight(now, slot);

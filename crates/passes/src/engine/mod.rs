@@ -9,6 +9,8 @@
 //!   lost.
 //! * [`laws`]: what must have happened unseen; [`queues`]: the run queues.
 //! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
+//! * [`silence`]: CPUs that a hypervisor took away.
+//! * [`throttled`]: threads that are ready and may not run.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
 //! * [`bounds`]: the part analysed begins and ends.
@@ -19,8 +21,10 @@ mod current;
 mod irqs;
 mod laws;
 mod queues;
+mod silence;
 mod switches;
 mod tasks;
+mod throttled;
 mod wakeups;
 
 use crate::blame::Blame;
@@ -33,8 +37,10 @@ use crate::judge::Judge;
 use crate::locks::Locks;
 use crate::options::Detail;
 use crate::spaces::Spaces;
+use crate::stolen::Ticks;
 use crate::stretches::{FAULTED, StretchTable};
 use crate::threads::{Mode, Slot, Threads};
+use crate::throttle::Throttles;
 use crate::waits::Waits;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
@@ -71,6 +77,8 @@ pub(crate) struct Engine {
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
+    pub(crate) ticks: Ticks,
+    pub(crate) throttles: Throttles,
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
@@ -128,6 +136,8 @@ impl Engine {
             cpus: Cpus::new(start),
             irqs: Irqs::default(),
             blame: Blame::default(),
+            ticks: Ticks::default(),
+            throttles: Throttles::default(),
             waits: Waits::new(detail),
             judge,
             locks: Locks::new(info, symbols),
@@ -142,6 +152,9 @@ impl Engine {
             lost: false,
         };
         engine.blame.start_at(start);
+        if info.events.iter().any(|e| e.short_name() == "local_timer_entry") {
+            engine.ticks.tick();
+        }
         for task in &info.tasks {
             if task.tid != Tid::IDLE && task.tid != Tid::UNKNOWN {
                 let slot = engine.find_or_add(task.tid);
@@ -183,6 +196,7 @@ impl Engine {
     #[inline(never)]
     fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
         let cpu = e.cpu;
+        self.heard(now, e);
         match e.what {
             What::SysEnter { .. } | What::SysExit { .. } => {}
             What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
@@ -223,6 +237,7 @@ impl Engine {
                 self.leave_level(now, e, Level::Softirq, IrqKind::Softirq, vec)
             }
             What::StatRuntime { tid, runtime } => {
+                self.ticks.tick();
                 if tid != Tid::IDLE && tid != Tid::UNKNOWN {
                     let slot = self.find_or_add(tid);
                     self.threads[slot].latency.charged(now, runtime);

@@ -41,7 +41,7 @@ impl Engine {
         }
         let t = &mut self.threads[slot];
         if let State::Running(_) = to {
-            (t.early_wake, t.throttled) = (false, false);
+            t.early_wake = false;
         }
         t.state = to;
     }
@@ -73,6 +73,9 @@ impl Engine {
     /// that, takes the rest of its share back from the scheduler's part of idle time, and returns
     /// what it keeps, in 2^-32 ns. The caller says what state it is in since.
     pub(super) fn ready_until(&mut self, now: Nanos, slot: Slot, until: Nanos) -> u128 {
+        if self.threads[slot].is_throttled() {
+            self.unthrottle(now, slot, until);
+        }
         let t = &mut self.threads[slot];
         let share = self.blame.ready_at(now) - t.ready_mark;
         let kept = share.min((until.saturating_sub(t.since) as u128) << crate::blame::FRACTION);
@@ -85,7 +88,9 @@ impl Engine {
     pub(super) fn migrate(&mut self, now: Nanos, slot: Slot, to: Cpu) {
         let t = &mut self.threads[slot];
         t.migrations += 1;
-        t.throttled = false;
+        if t.is_throttled() {
+            self.unthrottle(now, slot, now);
+        }
         let state = match self.threads[slot].state {
             // Without sched_wakeup nobody knows when it joins that queue.
             State::Woken(Cpu::UNKNOWN) if !self.caps.wakeups => return,

@@ -52,7 +52,9 @@ impl Engine {
             self.enters(now, cpu, n, Some(p));
             self.threads[n].latency.switch_in(now);
         } else if !self.cpus.get_mut(cpu).queue.is_empty() {
-            self.threads[p].throttled = p != Slot::IDLE && state.is_runnable();
+            if p != Slot::IDLE && state.is_runnable() {
+                self.throttle(now, p);
+            }
             self.queue_is_empty(now, cpu, now);
         }
         self.set_current(now, cpu, Some((next, n)));
@@ -63,6 +65,10 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.settle(now);
         t.last_cpu = cpu;
+        if let Some(throttle) = &mut t.throttle {
+            self.throttles.ran(t.running_ns - throttle.ran_to);
+            throttle.ran_to = t.running_ns;
+        }
         if let Some(call) = &mut t.call {
             call.leaves_cpu(now, &mut self.crowding);
         }

@@ -126,6 +126,7 @@ impl Engine {
     fn ready(&mut self, now: Nanos, slot: Slot, target: Cpu) {
         let queue = self.queue_of(target);
         self.transition(now, slot, State::Woken(queue));
+        self.joins_throttled(now, slot, queue);
         self.taken_by_blind(now, slot, target);
     }
 

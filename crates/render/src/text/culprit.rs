@@ -38,6 +38,9 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::Late => format!("runs for {time}, and most often the others wait for it"),
         Role::Runs => format!("runs for {time}"),
         Role::Queued => format!("ready for {time}, but behind other threads on its CPU"),
+        Role::Throttled => {
+            format!("ready to run and kept off the CPUs; {time} of them were idle")
+        }
         Role::Driver if c.waiters.is_empty() => format!("runs for {time}"),
         Role::Driver => format!("runs for {time}; meanwhile {waiting} wait{s}"),
     };

@@ -1,0 +1,134 @@
+//! A CPU quota keeps threads off idle CPUs.
+//!
+//! # What it does
+//! It takes the idle CPU time while threads were ready and might not run: a thread leaves its CPU
+//! in state R, and the CPU goes idle with the thread on its queue. A run queue does that where the
+//! thread's control group has used up its quota of CPU time. The threads come back when the next
+//! period begins, without being woken; from that follow the period and the quota, which no event
+//! names.
+//!
+//! # What it cannot tell
+//! Which control group it is, and whether there are several: the culprits are its programs. The
+//! quota is the CPU time of threads that were throttled at least once, so it is too small where
+//! short-lived threads use some of it. Real-time threads that `sched_rt_runtime_us` stops, and CPUs
+//! that core scheduling keeps idle beside a stranger, look the same, but come back at other times.
+//!
+//! # What it is told from
+//! A thread that queues behind another one while other CPUs are idle is the scheduler's
+//! (`idle/scheduler`): that CPU is busy. Overload needs CPUs that are all busy. A thread that waits
+//! for the disk sleeps. While threads are throttled, no work counts as serial: a larger quota would
+//! help the one thread that has work.
+//!
+//! # What to do
+//! Raise the limit, or run no more threads than it allows: `cpu.max` (control groups, version 2),
+//! `cpu.cfs_quota_us` (version 1), `resources.limits.cpu` in Kubernetes, `docker run --cpus`. The
+//! group's `cpu.stat` counts the periods in `nr_throttled`.
+//!
+//! Source: Linux, `Documentation/scheduler/sched-bwc.rst`.
+
+use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use crate::culprits;
+use crate::facts::Facts;
+use crate::report::{Class, Evidence, Finding};
+use holdup_attribution::{Leaf, thresholds};
+
+pub(super) const RULE: Rule = Rule {
+    id: "cpu-quota",
+    class: Class::CpuQuota,
+    check,
+    file: include_str!("cpu_quota.rs"),
+    needs: &["switches"],
+    thresholds: &[&[MATTERS], THRESHOLDS],
+    fixtures: Fixtures { positive: "native_quota/perf.data", negative: "native_one_cpu/perf.data" },
+};
+
+thresholds! {
+    MOSTLY = "cpu-quota.mostly_pct", 25.0, "% of the capacity that had work",
+        meaning: "idle time for the quota that decides although it is less than all.matters_pct, \
+                  as most CPUs have no work at all",
+        source: "io-bound.mostly_pct: the same question of another bottleneck";
+    FLOOR = "cpu-quota.floor_pct", 10.0, "% of one CPU",
+        meaning: "and at least this",
+        source: "a choice: a program that is stopped for a tenth of the time";
+    PERIODS = "cpu-quota.min_periods", 3.0, "periods",
+        meaning: "fewer in which threads were throttled show nothing regular",
+        source: "a choice: two periods make one distance, three make two to compare";
+}
+
+fn check(facts: &Facts<'_>) -> Finding {
+    let idle = facts.leaf(Leaf::Throttled);
+    let quota = facts.analysis.quota();
+    let groups = culprits::throttled(facts);
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let cpus = quota.period_ns.zip(quota.quota_ns).map(|(p, q)| q as f64 / p.max(1) as f64);
+    let told = match groups.first() {
+        Some(program) => {
+            let limit = match (quota.period_ns, cpus) {
+                (Some(period), Some(cpus)) => {
+                    format!(", which allows about {cpus:.1} CPUs in each {:.0} ms", ms(period))
+                }
+                _ => String::new(),
+            };
+            Told {
+                story: "quota",
+                summary: format!(
+                    "a CPU quota keeps {} off idle CPUs{limit}: {:.1} of {} CPUs are idle for it",
+                    program.name,
+                    in_cpus(facts, idle),
+                    facts.analysis.cpus
+                ),
+                advice: vec![
+                    "raise the CPU limit of the control group: cpu.max, or cpu.cfs_quota_us in \
+                     version 1; resources.limits.cpu in Kubernetes, --cpus in Docker"
+                        .to_owned(),
+                    "or run no more threads than the quota has CPUs, so that it lasts for the \
+                     period; nr_throttled in the group's cpu.stat shows whether it does"
+                        .to_owned(),
+                ],
+            }
+        }
+        None => Told::plain("nobody-throttled", "no quota keeps a thread off the CPUs"),
+    };
+    let mut f = finding(facts, &RULE, &[(Leaf::Throttled, idle)], told);
+    let no_work = facts.leaf(Leaf::NoWork) + facts.leaf(Leaf::Serial);
+    let wanted = facts.capacity.saturating_sub(no_work).max(1);
+    let mostly = facts.at_least(idle as f64 * 100.0 / wanted as f64, &MOSTLY);
+    let some = facts.at_least(idle as f64 * 100.0 / facts.wall.max(1) as f64, &FLOOR);
+    let periods = facts.at_least(quota.periods as f64, &PERIODS);
+    let enough = f.ruled_out.is_none();
+    f.evidence = vec![cost(facts, &f)];
+    if !enough {
+        // The second way: most CPUs have no work at all, and what has work is out of quota.
+        let of = |metric, check, unit| Evidence::checked(metric, check, unit, "ledger");
+        f.evidence.push(of("of the capacity that had work", &mostly, "%"));
+        f.evidence.push(of("if that is at least so much", &some, "% of one CPU"));
+        if mostly.holds() && some.holds() {
+            f.ruled_out = None;
+        }
+    }
+    if idle > 0 {
+        f.evidence.push(Evidence::checked(
+            "periods in which the quota was used up",
+            &periods,
+            "periods",
+            "switches to idle in state R",
+        ));
+        if f.ruled_out.is_none() && !periods.holds() {
+            f.ruled_out = Some(format!("threads were throttled only {} times", quota.periods));
+        }
+        let of = |metric, value: Option<f64>, unit| Evidence {
+            value: value.map(|v| (v * 1000.0).round() / 1000.0),
+            ..Evidence::of(metric, 0.0, unit, "returns without wake-up")
+        };
+        f.evidence.push(of("from one period to the next", quota.period_ns.map(ms), "ms"));
+        let of_time = quota
+            .period_ns
+            .map(|period| (quota.periods * period) as f64 * 100.0 / facts.wall.max(1) as f64);
+        f.evidence.push(of("part of all periods", of_time.map(|pct| pct.min(100.0)), "%"));
+        f.evidence.push(of("CPU time that the quota allows", cpus, "CPUs"));
+        let kept_off = facts.throttled as f64 / facts.wall.max(1) as f64;
+        f.evidence.push(of("threads ready and kept off, on average", Some(kept_off), "threads"));
+    }
+    f.culprits = groups;
+    f
+}

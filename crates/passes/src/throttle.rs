@@ -1,0 +1,152 @@
+//! Threads that are ready and may not run: their group has used up its CPU quota.
+//!
+//! No tracepoint of the kernel says so; the switches do. A thread that leaves its CPU in state R
+//! goes on the run queue, and a CPU with a thread on its queue does not go idle. If it does, the
+//! thread's group is out of quota (`throttle_cfs_rq`; per thread since Linux 6.18, at the return
+//! to the application): it comes back when the next period begins, without being woken.
+//!
+//! ```text
+//!  cpu 0   worker-1 ───────┐ R → idle            ┌── worker-1      (no wake-up)
+//!  cpu 1   worker-2 ─────────┐ R → idle          ├── worker-2
+//!                          └── throttled ────────┘
+//!          ├──────────────── one period ─────────┤
+//! ```
+//!
+//! Two returns with a throttling between them are a period apart, or several. What the group's
+//! threads ran from one to the next is the quota, if they were throttled in each.
+
+use holdup_trace::Nanos;
+
+/// Periods kept, at most: an hour of the default period. The median of fewer would do.
+const MAX_PERIODS: usize = 1 << 15;
+/// The kernel's shortest period (`min_cfs_quota_period`); returns closer than that are one.
+const SHORTEST_PERIOD: Nanos = 1_000_000;
+
+/// A thread that was ready and could not run at least once.
+#[derive(Clone, Debug, Default)]
+pub struct Throttle {
+    /// Kept off the CPUs since then, with the integral of [`crate::blame`]; `None` while it is not.
+    pub(crate) off: Option<(Nanos, u128)>,
+    /// How often it was.
+    pub spells: u64,
+    /// For how long.
+    pub ns: Nanos,
+    /// Idle CPU time that it could have used, 2^-32 ns.
+    pub(crate) share: u128,
+    /// Its CPU time up to here is in [`Throttles::ran`].
+    pub(crate) ran_to: Nanos,
+}
+
+impl Throttle {
+    /// The idle CPU time that it could have used.
+    pub fn share_ns(&self) -> Nanos {
+        (self.share >> crate::blame::FRACTION) as Nanos
+    }
+
+    /// Without the sums; it is kept off still, if it is, from `now`, when the integral is `held`.
+    pub(crate) fn restarted(&self, now: Nanos, held: u128) -> Throttle {
+        Throttle { off: self.off.map(|_| (now, held)), ..Throttle::default() }
+    }
+}
+
+/// When threads were kept off, all together.
+#[derive(Debug, Default)]
+pub(crate) struct Throttles {
+    /// The latest time that threads came back.
+    last_return: Option<Nanos>,
+    /// A thread was throttled since.
+    again: bool,
+    /// CPU time since then of threads that were throttled before.
+    ran: Nanos,
+    /// From one return to the next: how long, and how long those threads ran.
+    periods: Vec<(Nanos, Nanos)>,
+    /// Returns.
+    returns: u64,
+}
+
+/// What the returns of throttled threads say about the quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// How often threads came back: periods in which the quota was used up.
+    pub periods: u64,
+    /// From one period to the next, the median; `None` with less than two returns.
+    pub period_ns: Option<Nanos>,
+    /// CPU time in a period, the median; of threads that were throttled at least once.
+    pub quota_ns: Option<Nanos>,
+}
+
+impl Throttles {
+    /// A thread is throttled.
+    pub(crate) fn begins(&mut self) {
+        self.again = true;
+    }
+
+    /// Any has come back: when the latest did.
+    pub(crate) fn last_return(&self) -> Option<Nanos> {
+        self.last_return
+    }
+
+    /// A thread that was throttled before ran for so long.
+    pub(crate) fn ran(&mut self, ns: Nanos) {
+        self.ran += ns;
+    }
+
+    /// A throttled thread may run again from `at` on.
+    pub(crate) fn ends(&mut self, at: Nanos) {
+        let since = self.last_return.map(|last| at.saturating_sub(last));
+        if !self.again || since.is_some_and(|ns| ns < SHORTEST_PERIOD) {
+            return;
+        }
+        if let Some(ns) = since
+            && self.periods.len() < MAX_PERIODS
+        {
+            self.periods.push((ns, self.ran));
+        }
+        self.returns += 1;
+        self.last_return = Some(at);
+        self.again = false;
+        self.ran = 0;
+    }
+
+    pub(crate) fn quota(&self) -> Quota {
+        let median = |mut of: Vec<Nanos>| -> Option<Nanos> {
+            let middle = of.len() / 2;
+            (!of.is_empty()).then(|| *of.select_nth_unstable(middle).1)
+        };
+        let period_ns = median(self.periods.iter().map(|p| p.0).collect());
+        // A longer time than the period is one in which the quota lasted.
+        let full = |p: &&(Nanos, Nanos)| period_ns.is_some_and(|ns| p.0 <= ns + ns / 4);
+        let quota_ns = median(self.periods.iter().filter(full).map(|p| p.1).collect());
+        Quota { periods: self.returns, period_ns, quota_ns }
+    }
+
+    /// Forget the sums.
+    pub(crate) fn restart(&mut self) {
+        *self = Throttles { again: self.again, ..Throttles::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn returns_are_a_period_apart_and_what_ran_between_is_the_quota() {
+        let mut t = Throttles::default();
+        assert_eq!(t.quota(), Quota { periods: 0, period_ns: None, quota_ns: None });
+        for i in 1..=5u64 {
+            t.ran(30_000_000);
+            t.begins();
+            t.ran(20_000_000);
+            t.begins();
+            t.ends(i * 100_000_000);
+            // A second thread comes back beside the first: the same return.
+            t.ends(i * 100_000_000 + 500_000);
+        }
+        // A period without throttling.
+        t.ran(40_000_000);
+        t.ends(600_000_000);
+        let quota = Quota { periods: 5, period_ns: Some(100_000_000), quota_ns: Some(50_000_000) };
+        assert_eq!(t.quota(), quota);
+    }
+}
