@@ -25,7 +25,7 @@ use labels::{Labelled, labelled};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use thinned::{Missing, Thinned};
 
 /// Of 100 labelled recordings so many get a right verdict.
@@ -33,6 +33,9 @@ const RIGHT_PCT: usize = 95;
 /// In a bin of the calibration table, confidence and frequency differ at most by this, and by what
 /// chance allows.
 const OFF: f64 = 0.10;
+
+/// Held while a test reads or writes `docs/verdicts.md`: two tests write a part of it each.
+static PAGE: Mutex<()> = Mutex::new(());
 
 fn open(path: &Path) -> Box<dyn Reader> {
     holdup_open::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
@@ -330,6 +333,7 @@ fn the_page_is_up_to_date() {
     let all = outcomes();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
     let page = page(all);
+    let _turn = PAGE.lock();
     // The section on real programs comes from other recordings: see real.rs.
     let text = std::fs::read_to_string(&path).unwrap();
     let (old, section) = text.split_at(text.find(real::HEADING).unwrap_or(text.len()));

@@ -4,7 +4,7 @@
 //! `../shared/corpus/real`. Both folders hold a `LABELS.tsv` with the columns
 //! `file, program, half, where, recorder, true_class, twin, how_known`.
 
-use super::{Outcome, false_alarms, labels, matrix, right, verdict_on, wrong};
+use super::{Outcome, PAGE, false_alarms, labels, matrix, right, verdict_on, wrong};
 use holdup_diagnose::Class;
 use holdup_testkit::needs;
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,10 +220,11 @@ fn no_mended_twin_is_called_what_it_mends() {
 #[needs(real)]
 #[test]
 fn the_section_on_real_programs_is_up_to_date() {
+    let section = section(all());
+    let _turn = PAGE.lock();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/verdicts.md");
     let text = std::fs::read_to_string(&path).unwrap();
     let (page, old) = text.split_at(text.find(HEADING).unwrap_or(text.len()));
-    let section = section(all());
     if std::env::var_os("HOLDUP_BLESS").is_some() {
         std::fs::write(&path, format!("{page}{section}")).unwrap();
     } else {
