@@ -96,6 +96,14 @@ impl Ledger {
         self.get(leaf).unwrap_or(0)
     }
 
+    /// CPU time that the work used, or would have used if nothing had held it up. What is missing
+    /// from capacity is time for which there was no work: it grows with every CPU that a machine
+    /// has beyond those it needs.
+    pub fn wanted_ns(&self) -> Nanos {
+        let spare = self.ns(Leaf::NoWork) + self.ns(Leaf::Serial);
+        self.capacity_ns.saturating_sub(spare)
+    }
+
     /// Time in all leaves of a total.
     pub fn total(&self, total: Total) -> Nanos {
         self.leaves().filter(|(leaf, _)| leaf.is_in(total)).map(|(_, ns)| ns).sum()

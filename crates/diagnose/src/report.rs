@@ -191,6 +191,10 @@ pub struct Finding {
     /// The leaves of the ledger that make up the cost, whole or in part. None of a finding on
     /// published figures, which have no ledger of their own.
     pub leaves: Vec<Part>,
+    /// `lost_cpu_ns` as per cent of the CPU time that the work used or lacked: what decides whether
+    /// the loss matters.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub wanted_pct: f64,
     /// CPU time that threads lacked though no CPU was idle: what an overload is measured by. It
     /// costs no capacity.
     #[cfg_attr(feature = "schema", schemars(skip))]

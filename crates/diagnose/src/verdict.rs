@@ -8,7 +8,7 @@ use holdup_attribution::{Leaf, Total, thresholds};
 use holdup_trace::QualityCode;
 
 thresholds! {
-    pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of capacity",
+    pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of wanted CPU time",
         meaning: "kernel time of applications outside synchronisation calls that no rule \
                   explains and that is too much to call a system healthy: it may be spinning on \
                   locks",
@@ -68,13 +68,14 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
     // Whether calls cost more because of others shows only where they were made often enough.
     let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
+    let explained = facts.leaf(Leaf::ThreadTurns) + facts.leaf(Leaf::ServiceTurns);
     let kernel =
-        if judged { 0.0 } else { facts.total_pct(Total::Kernel) - explained_kernel(facts) };
-    let best_share = best.filter(costs).map_or(0.0, |b| b.share);
+        if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
+    let best_share = best.filter(costs).map_or(0.0, |b| b.wanted_pct);
     if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);
         let what = format!(
-            "{kernel:.0} % of capacity goes into system calls ({}) and this trace does not show \
+            "{kernel:.0} % of the work goes into system calls ({}) and this trace does not show \
                 why: they may be long, or spin on locks",
             calls.join(", ")
         );
@@ -83,8 +84,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     match best {
         Some(best) => {
             // What costs nothing weighs what threads lack.
-            let weight = best.share.max(facts.pct(best.lacked_ns));
-            let rival = runner_up.filter(costs).map_or(0.0, |r| r.share);
+            let weight = best.wanted_pct.max(facts.pct(best.lacked_ns));
+            let rival = runner_up.filter(costs).map_or(0.0, |r| r.wanted_pct);
             verdict(
                 facts,
                 best.class,
@@ -96,7 +97,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         None => {
             let busy = facts.busy();
             // What a rule refused for another reason than its size is no near miss.
-            let small = |f: &&Finding| costs(f) && f.share < facts.limit(&MATTERS);
+            let small = |f: &&Finding| costs(f) && f.wanted_pct < facts.limit(&MATTERS);
+            let near = findings.iter().filter(small).map(|f| f.wanted_pct).fold(0.0, f64::max);
             let largest = findings.iter().filter(small).map(|f| f.share).fold(0.0, f64::max);
             let what = if busy >= facts.limit(&MOSTLY_BUSY) {
                 format!(
@@ -112,7 +114,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             verdict(
                 facts,
                 Class::Healthy,
-                HEALTHY_RIGHT - largest / facts.limit(&MATTERS) * HEALTHY_NEAR,
+                HEALTHY_RIGHT - near / facts.limit(&MATTERS) * HEALTHY_NEAR,
                 what,
                 None,
             )
@@ -124,7 +126,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
 /// (docs/verdicts.md).
 const HEALTHY_RIGHT: f64 = 0.97;
 const HEALTHY_NEAR: f64 = 0.07;
-/// How often a verdict was right whose finding costs this much, in per cent of capacity: recordings
+/// How often a verdict was right whose finding costs this much, in per cent of the CPU time that
+/// the work used or lacked (of capacity where threads lacked CPUs): recordings
 /// of known workloads, most of which no rule was made on (docs/verdicts.md). Small losses are
 /// easily something else's; queues for CPUs come with many other things.
 const RIGHT: &[(f64, f64)] = &[(15.0, 0.70), (30.0, 0.88), (50.0, 0.98)];
@@ -185,11 +188,6 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         ));
     }
     None
-}
-
-/// Kernel time that the serialization rules account for, in per cent.
-fn explained_kernel(facts: &Facts<'_>) -> f64 {
-    facts.leaf_pct(Leaf::ThreadTurns) + facts.leaf_pct(Leaf::ServiceTurns)
 }
 
 fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {

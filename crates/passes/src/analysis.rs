@@ -525,6 +525,11 @@ impl Analysis {
         (self.engine.blame.queue_ns * 1000).checked_div(self.wall_ns() as u128).unwrap_or(0) as u64
     }
 
+    /// Time during which two or more CPUs ran threads.
+    pub fn several_ns(&self) -> Nanos {
+        self.engine.blame.several_ns
+    }
+
     /// Time during which no CPU was idle, and the mean number of threads running or ready then, in
     /// thousandths.
     pub fn full(&self) -> (Nanos, u64) {

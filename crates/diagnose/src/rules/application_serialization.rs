@@ -18,7 +18,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
-use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -31,7 +31,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("application_serialization.rs"),
     needs: &["switches", "syscalls or wakers"],
-    thresholds: &[&[MATTERS]],
+    thresholds: &[COST],
     fixtures: Fixtures {
         positive: "ser_semop_perf_c8/perf.data",
         negative: "imb_server_c4/perf.data",
@@ -100,6 +100,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     };
     let mut f = finding(facts, rule, &[(of.asleep, idle), (of.awake, cpu)], told);
     let (wakers, most) = facts.wakers(of.cause);
+    let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
             if facts.caps.syscalls {
@@ -120,7 +121,8 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             ),
             of.awake,
         ),
-        cost(facts, &f),
+        of_wanted,
+        of_one_cpu,
         Evidence::of(
             "threads asleep in them, on average",
             waited as f64 / facts.wall.max(1) as f64,

@@ -30,7 +30,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
-use super::{Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, NAMED, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -44,7 +44,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("kernel_lock_conflict.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS, NAMED], CALL_THRESHOLDS],
+    thresholds: &[COST, &[NAMED], CALL_THRESHOLDS],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",
         negative: "ser_flock_c4/perf.data",
@@ -126,6 +126,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let parts = [(Leaf::KernelLocks, idle), (Leaf::LockSpin, shown), (Leaf::LockWait, inferred)];
     let told = story.told(facts.analysis.cpus, in_cpus(facts, idle + burnt), in_cpus(facts, idle));
     let mut f = finding(facts, &RULE, &parts, told);
+    let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
             "idle while threads slept for kernel locks",
@@ -151,7 +152,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             ),
             Leaf::LockWait,
         ),
-        cost(facts, &f),
+        of_wanted,
+        of_one_cpu,
         Evidence::of(
             "threads asleep for kernel locks, on average",
             waited as f64 / facts.wall.max(1) as f64,

@@ -318,7 +318,7 @@ impl Engine {
     fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
         let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
         let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
-        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.len());
+        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
         self.counters.sample(e.id, slot, period, user, busy);
     }
 }
