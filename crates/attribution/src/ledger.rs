@@ -100,7 +100,7 @@ impl Ledger {
     /// from capacity is time for which there was no work: it grows with every CPU that a machine
     /// has beyond those it needs.
     pub fn wanted_ns(&self) -> Nanos {
-        let spare = self.ns(Leaf::NoWork) + self.ns(Leaf::Serial);
+        let spare = self.ns(Leaf::NoWork) + self.ns(Leaf::Serial) + self.ns(Leaf::Order);
         self.capacity_ns.saturating_sub(spare)
     }
 
@@ -232,6 +232,7 @@ fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nano
     {
         leaves.push((leaf, rest.take(shares[leaf.index()].share_ns())));
     }
+    leaves.push((Leaf::Order, rest.take(shares[Leaf::Order.index()].share_ns())));
     leaves.push((Leaf::Scheduler, rest.take(analysis.scheduler_idle_ns())));
     // What no harmful wait claims, and came while one thread had all the work.
     leaves.push((Leaf::Serial, rest.take(analysis.serial_ns())));

@@ -5,6 +5,7 @@
 //!  (measured)   (judged)      ├─ server     the one thread that most waiting is for
 //!                             ├─ objects    whether waiting for them costs anything, and why
 //!                             ├─ contended  what calls cost because others were in the kernel
+//!                             ├─ neighbours who else was there
 //!                             └─ ledger     where every CPU-second went
 //! ```
 //!
@@ -18,6 +19,7 @@ pub mod call;
 pub mod graph;
 pub mod leaf;
 pub mod ledger;
+pub mod neighbours;
 pub mod object;
 pub mod path;
 pub mod server;
@@ -30,6 +32,7 @@ pub use call::Contended;
 pub use graph::{Edge, Graph, Node, Root};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
+pub use neighbours::Neighbours;
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
 pub use server::Server;
@@ -50,8 +53,13 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
 }
 
 /// The limits that this crate holds figures against.
-pub const THRESHOLDS: &[&[Threshold]] =
-    &[server::THRESHOLDS, object::THRESHOLDS, call::THRESHOLDS, ledger::THRESHOLDS];
+pub const THRESHOLDS: &[&[Threshold]] = &[
+    server::THRESHOLDS,
+    object::THRESHOLDS,
+    call::THRESHOLDS,
+    ledger::THRESHOLDS,
+    neighbours::THRESHOLDS,
+];
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
@@ -76,6 +84,8 @@ pub struct Attribution<'a> {
     pub stretch: f64,
     /// System calls that cost more because of others in the kernel, most lost time first.
     pub contended: Vec<Contended>,
+    /// Who else was there.
+    pub neighbours: Neighbours,
     /// Where every CPU-second went.
     pub ledger: Ledger,
 }
@@ -103,6 +113,7 @@ impl<'a> Attribution<'a> {
             objects: object::judge(analysis, server, &ended_by, thresholds),
             ledger: ledger::of(analysis, &waits, &contended, thresholds),
             serial: server::serial(analysis, thresholds),
+            neighbours: neighbours::of(analysis, thresholds),
             contended,
             analysis,
             thresholds: thresholds.clone(),

@@ -3,7 +3,9 @@
 use crate::leaf::Leaf;
 use crate::server::{Awaited, Server};
 use crate::threshold::Thresholds;
-use holdup_passes::{Analysis, ByThread, Cause, Ended, Judge, PairSum, Sleep, WaitEnd, WaitRow};
+use holdup_passes::{
+    Activity, Analysis, ByThread, Cause, Ended, Judge, PairSum, Sleep, WaitEnd, WaitRow,
+};
 use holdup_syscalls::WaitKind;
 
 /// Judges each sleep while the pass runs.
@@ -41,6 +43,12 @@ fn cause(end: &WaitEnd) -> Cause {
     let by_application = end.waker.is_some_and(|w| !w.kthread);
     if sleep.contending {
         return Cause::KernelLock;
+    }
+    // Who hardly ever runs has no work to lack CPUs for: a main thread that waits for the workers,
+    // a daemon's pool. Of many threads at one lock each runs but little too.
+    let hardly_runs = end.activity.is_some_and(Activity::is_rare);
+    if hardly_runs && !end.lock && !sleep.uninterruptible {
+        return Cause::External;
     }
     if !sleep.calls_recorded {
         return cause_without_calls(end);
@@ -130,6 +138,8 @@ mod tests {
             idle_tasks_unseen: false,
             ended_before: true,
             in_turns: false,
+            lock: false,
+            activity: Some(Activity { active_ns: 10, age_ns: 100 }),
             contention_recorded: false,
         }
     }
@@ -170,6 +180,16 @@ mod tests {
         assert_eq!(cause(&WaitEnd { ended_before: true, ..open }), Cause::ThreadSync);
         let blind = WaitEnd { wakers_complete: false, ..ended(FUTEX, None) };
         assert_eq!(cause(&blind), Cause::ThreadSync, "who woke it is not known");
+    }
+
+    #[test]
+    fn who_hardly_ever_runs_lacks_no_cpu() {
+        let active = |active_ns| Some(Activity { active_ns, age_ns: 100 });
+        let rare = WaitEnd { activity: active(1), ..ended(FUTEX, APPLICATION) };
+        assert_eq!(cause(&rare), Cause::External, "a main thread waits for its workers");
+        assert_eq!(cause(&WaitEnd { activity: active(2), ..rare }), Cause::ThreadSync);
+        assert_eq!(cause(&WaitEnd { activity: None, ..rare }), Cause::ThreadSync, "too early");
+        assert_eq!(cause(&WaitEnd { lock: true, ..rare }), Cause::ThreadSync, "one of many");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::report::{Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
+use holdup_attribution::neighbours::is_recorder;
 use holdup_attribution::{
     Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, thresholds,
 };
@@ -14,11 +15,6 @@ thresholds! {
     WORKER = "all.worker_pct", 1.0, "% of the wall time",
         meaning: "application threads that run for less are not looked at one by one",
         source: "daemons and recorders; a hundred of them make one CPU's work";
-}
-
-/// Whether a thread of this name writes the recording.
-fn is_recorder(comm: &str) -> bool {
-    matches!(comm, "perf" | "trace-cmd")
 }
 
 /// Stands for the call of waits outside of system calls, where page faults were recorded.

@@ -23,7 +23,8 @@ pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use record::record_command;
 pub use report::{
-    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Part, Person, Role, Step, Verdict,
+    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Neighbour, Neighbours, Part, Person, Role,
+    Step, Verdict,
 };
 pub use rules::thresholds as registry;
 

@@ -128,8 +128,38 @@ pub struct Verdict {
     pub runner_up: Option<Class>,
     /// What lowers the confidence.
     pub reservations: Vec<String>,
+    /// CPU time that others than the work took; absent where there is no trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
     /// The factors that make the confidence, first the one that the figures alone give.
     pub steps: Vec<Step>,
+}
+
+/// Programs that are not the work: the recorder, and where it is known what the work is, whatever
+/// has no relation to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Neighbours {
+    /// CPU time of all of them.
+    pub ns: u64,
+    /// Of capacity.
+    pub pct: f64,
+    /// Which programs are the work is known: else only the recorder is listed.
+    pub work_known: bool,
+    /// Those that count most, by name.
+    pub programs: Vec<Neighbour>,
+}
+
+/// Programs of one name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Neighbour {
+    /// The name.
+    pub comm: String,
+    /// CPU time.
+    pub ns: u64,
+    /// Of capacity.
+    pub pct: f64,
 }
 
 /// A factor of the confidence.

@@ -2,9 +2,10 @@
 
 use crate::facts::Facts;
 use crate::record::record_command;
-use crate::report::{Class, Finding, Price, Step, Verdict};
-use crate::rules::MATTERS;
+use crate::report::{Class, Finding, Neighbour, Neighbours, Price, Step, Verdict};
+use crate::rules::{MATTERS, NAMED};
 use holdup_attribution::{Leaf, Total, thresholds};
+use holdup_passes::percent;
 use holdup_trace::QualityCode;
 
 thresholds! {
@@ -37,6 +38,13 @@ thresholds! {
     MIN_GAPS = "verdict.min_gaps", 20.0, "events",
         meaning: "and at least so many of them",
         source: "short recordings have a handful at their beginning";
+    NEIGHBOURS = "verdict.neighbours_pct", 30.0, "% of capacity",
+        meaning: "CPU time of programs that are not the work, the recorder among them, beyond \
+                  which nothing can be said about the work",
+        source: "twice what a finding must cost to matter, as verdict.unaccounted_pct";
+    NEIGHBOURS_DOUBT = "verdict.neighbours_doubt_pct", 10.0, "% of capacity",
+        meaning: "the same, from which on the confidence is lowered by it",
+        source: "a choice: two thirds of what a finding must cost to matter";
     DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
         meaning: "capacity that is not accounted for, from which on the confidence is lowered \
                   by it",
@@ -111,6 +119,16 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
                         than {largest:.0} % of capacity"
                 )
             };
+            let order = facts.leaf(Leaf::Order);
+            let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
+                format!(
+                    "{what}; {:.1} CPUs idle while threads wait for the results of others that \
+                     are busy all the time: more of those would help, finer locks would not",
+                    order as f64 / facts.wall.max(1) as f64
+                )
+            } else {
+                what
+            };
             verdict(
                 facts,
                 Class::Healthy,
@@ -173,6 +191,14 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             "too many events are missing"
         };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
+    }
+    let others = facts.pct(facts.judged.neighbours.ns);
+    if others >= facts.limit(&NEIGHBOURS) {
+        return Some(format!(
+            "programs that are not the work took {others:.0} % of capacity ({}): record it again \
+             without them",
+            listed(facts)
+        ));
     }
     let idle = facts.leaf_pct(Leaf::NoWork);
     if !facts.caps.syscalls
@@ -267,6 +293,14 @@ fn verdict(
             format!("{unaccounted:.0} % of capacity is unaccounted for"),
         );
     }
+    let others = facts.pct(facts.judged.neighbours.ns);
+    if others >= facts.limit(&NEIGHBOURS_DOUBT) {
+        let why = format!(
+            "programs that are not the work took {others:.0} % of capacity ({})",
+            listed(facts)
+        );
+        doubt(1.0 - others / 100.0, why);
+    }
     if !facts.at_least(facts.wall as f64 / 1e6, &SHORT).holds() {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
     }
@@ -290,8 +324,30 @@ fn verdict(
         summary,
         runner_up,
         reservations,
+        neighbours: Some(neighbours(facts)),
         steps,
     }
+}
+
+/// Who else was there, as the report shows it.
+fn neighbours(facts: &Facts<'_>) -> Neighbours {
+    let found = &facts.judged.neighbours;
+    let of_capacity = |ns: u64| percent(ns, facts.capacity);
+    let named = found.programs.iter().filter(|p| facts.pct(p.1) >= facts.limit(&NAMED));
+    Neighbours {
+        ns: found.ns,
+        pct: of_capacity(found.ns),
+        work_known: found.work_known,
+        programs: named
+            .map(|(comm, ns)| Neighbour { comm: comm.clone(), ns: *ns, pct: of_capacity(*ns) })
+            .collect(),
+    }
+}
+
+/// `the recorder and its neighbours` as a list with what each took.
+fn listed(facts: &Facts<'_>) -> String {
+    let of = |(name, ns): &(String, u64)| format!("{name} {:.0} %", facts.pct(*ns));
+    facts.judged.neighbours.programs.iter().take(3).map(of).collect::<Vec<_>>().join(", ")
 }
 
 /// Commands that lead on from a verdict; `TRACE` stands for the file.

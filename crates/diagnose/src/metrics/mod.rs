@@ -183,6 +183,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             summary,
             runner_up,
             reservations,
+            neighbours: None,
             steps,
         }
     };

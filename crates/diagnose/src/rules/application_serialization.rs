@@ -12,6 +12,12 @@
 //! large part of the kernel's time in few such calls and a high switch rate. Which thread holds
 //! the object changes all the time: that tells it from one busy server (workload-imbalance).
 //!
+//! # What it is not
+//! A thread that waits for the result of another, which is busy itself and never waits for it in
+//! turn, waits in order: a stage of a pipeline, a pool's main thread. No finer lock would help it.
+//! Such idle time is in the leaf `idle/order`, and costs nothing here. Where each of two threads
+//! waits for the other, order and contention look the same.
+//!
 //! # What to do
 //! Finer granularity: several semaphores or files instead of one, shorter critical sections.
 //!

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::blame::WaitSum;
 use crate::cpus::{Frame, Level};
-use crate::judge::{Ended, Sleep, WaitEnd, Waker};
+use crate::judge::{Activity, Ended, Sleep, WaitEnd, Waker};
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
@@ -206,7 +206,7 @@ impl Engine {
         {
             self.threads[w].signals_siblings = true;
         }
-        let facts = self.wait_end(slot, end.waker, wait.object, ended);
+        let facts = self.wait_end(now, slot, end.waker, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(w) = end.waker {
             let waker = &mut self.threads[w];
@@ -236,7 +236,15 @@ impl Engine {
     }
 
     /// What is known of a sleep that has ended.
-    fn wait_end(&self, slot: Slot, waker: Option<Slot>, object: Object, ended: Ended) -> WaitEnd {
+    fn wait_end(
+        &self,
+        now: Nanos,
+        slot: Slot,
+        waker: Option<Slot>,
+        object: Object,
+        ended: Ended,
+    ) -> WaitEnd {
+        let t = &self.threads[slot];
         let sleep = self.sleep(slot, object);
         let waker = waker.map(|w| Waker {
             kthread: self.threads[w].is_kthread(),
@@ -259,6 +267,11 @@ impl Engine {
                 && self.cpus.any_blind(),
             ended_before: self.waits.was_ended(object),
             in_turns: self.waits.in_turns(object),
+            lock: self.waits.is_lock(object),
+            activity: Activity::of(
+                t.running_ns + t.woken_ns + t.preempted_ns,
+                now.saturating_sub(t.born.max(self.start)),
+            ),
             contention_recorded: self.caps.contention,
         }
     }

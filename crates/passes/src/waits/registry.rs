@@ -101,6 +101,11 @@ impl Waits {
         self.things[object.0 as usize].turns > 1
     }
 
+    /// One thread at a time has it.
+    pub(crate) fn is_lock(&self, object: Object) -> bool {
+        self.things[object.0 as usize].is_lock()
+    }
+
     /// The thread's last wait was for the same, and another thread ended it on purpose.
     pub(crate) fn peer_before(&self, slot: Slot, object: Object) -> bool {
         self.threads.get(slot.0 as usize).is_some_and(|w| w.peer_before == Some(object))
