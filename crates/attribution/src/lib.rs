@@ -106,14 +106,16 @@ impl<'a> Attribution<'a> {
         });
         let (rows, ended_by) = (analysis.wait_rows(), analysis.ended_by());
         let server = server::server(analysis, &rows, thresholds);
-        let waits = wait::judge(analysis, rows, server, &ended_by, thresholds);
+        let neighbours = neighbours::of(analysis, thresholds);
+        let serial = server::serial(analysis, neighbours.program, thresholds);
+        let waits = wait::judge(analysis, rows, server, &ended_by, serial, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         Attribution {
             objects: object::judge(analysis, server, &ended_by, thresholds),
             ledger: ledger::of(analysis, &waits, &contended, thresholds),
-            serial: server::serial(analysis, thresholds),
-            neighbours: neighbours::of(analysis, thresholds),
+            serial,
+            neighbours,
             contended,
             analysis,
             thresholds: thresholds.clone(),

@@ -22,6 +22,10 @@ thresholds! {
                   of the time to be known as the work",
         source: "a choice: a command that only waits for the end of the recording runs for less \
                  than 1 %";
+    PROGRAM = "neighbours.program_pct", 90.0, "% of the work's CPU time",
+        meaning: "the process that takes this part of it is judged for the whole work, beside \
+                  whatever else runs",
+        source: "a choice: the rest is a shell, or a client that only asks";
 }
 
 /// CPU time of programs that are not the work.
@@ -31,6 +35,8 @@ pub struct Neighbours {
     pub programs: Vec<(String, Nanos)>,
     /// Of them all.
     pub ns: Nanos,
+    /// The process that did nearly all of the work, if that is known.
+    pub program: Option<u32>,
     /// Which programs are the work is known: else only the recorder is listed.
     pub work_known: bool,
 }
@@ -110,7 +116,11 @@ pub(crate) fn of(analysis: &Analysis, thresholds: &Thresholds) -> Neighbours {
     let mut programs: Vec<(String, Nanos)> =
         programs.into_iter().filter(|p| p.1 > 0).map(|(name, ns)| (name.to_owned(), ns)).collect();
     programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    Neighbours { ns: programs.iter().map(|p| p.1).sum(), programs, work_known }
+    let most = work.iter().max_by_key(|p| all[p].ns).copied();
+    let all_work = ran(&work) as f64;
+    let does_it = |p: &u32| all[p].ns as f64 * 100.0 >= all_work * thresholds.get(&PROGRAM);
+    let program = most.filter(|p| work_known && does_it(p));
+    Neighbours { program, ns: programs.iter().map(|p| p.1).sum(), programs, work_known }
 }
 
 /// Processes around one object: those that waited for it, and those that ended the waits. What any

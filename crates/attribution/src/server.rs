@@ -153,11 +153,16 @@ pub(crate) fn server(
         })
 }
 
-/// Whether there was work for one thread at a time only, whichever thread that was.
-pub(crate) fn serial(analysis: &Analysis, thresholds: &Thresholds) -> Check {
+/// Whether there was work for one thread at a time only, whichever thread that was: of all
+/// applications, or of the one program that is the work, whatever runs beside it.
+pub(crate) fn serial(analysis: &Analysis, program: Option<u32>, thresholds: &Thresholds) -> Check {
     let shortest = analysis.wall_ns() as f64 / thresholds.get(&SERIAL_LIFE).max(1.0);
-    let busy = (analysis.occupied_ns() as f64).max(shortest).max(1.0);
-    thresholds.at_least(analysis.serial_wall_ns() as f64 * 100.0 / busy, &SERIAL)
+    let pct = |one: Nanos, any: Nanos| one as f64 * 100.0 / (any as f64).max(shortest).max(1.0);
+    let of_all = pct(analysis.serial_wall_ns(), analysis.occupied_ns());
+    let of_program = program
+        .and_then(|pid| analysis.together(pid))
+        .map_or(0.0, |t| pct(t.one_ns, t.one_ns + t.several_ns));
+    thresholds.at_least(of_all.max(of_program), &SERIAL)
 }
 
 /// Whom threads wait for, over all waits.
@@ -180,6 +185,7 @@ impl Awaited<'_> {
         rows: &[WaitRow],
         server: Option<Server>,
         ended_by: &ByThread<PairSum>,
+        serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
         let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
@@ -205,7 +211,7 @@ impl Awaited<'_> {
             between_two: between_two(analysis, ended_by),
             one_way: one_way(analysis, ended_by),
             busy: analysis.threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
-            in_turn: if serial(analysis, thresholds).holds() { Leaf::Serial } else { Leaf::NoWork },
+            in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::leaf::Leaf;
 use crate::server::{Awaited, Server};
-use crate::threshold::Thresholds;
+use crate::threshold::{Check, Thresholds};
 use holdup_passes::{
     Activity, Analysis, ByThread, Cause, Ended, Judge, PairSum, Sleep, WaitEnd, WaitRow,
 };
@@ -108,9 +108,10 @@ pub(crate) fn judge(
     rows: Vec<WaitRow>,
     server: Option<Server>,
     ended_by: &ByThread<PairSum>,
+    serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
-    let awaited = Awaited::new(analysis, &rows, server, ended_by, thresholds);
+    let awaited = Awaited::new(analysis, &rows, server, ended_by, serial, thresholds);
     rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect()
 }
 

@@ -7,6 +7,7 @@ use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
+use crate::programs::Together;
 use crate::rows::*;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
@@ -510,6 +511,11 @@ impl Analysis {
     /// lower bound as [`Analysis::serial_ns`].
     pub fn serial_wall_ns(&self) -> Nanos {
         self.engine.blame.serial().wall_ns
+    }
+
+    /// How long one thread of a process, and several at a time, were running or ready.
+    pub fn together(&self, pid: u32) -> Option<Together> {
+        self.engine.programs.of(Pid(pid))
     }
 
     /// How often which law of run queues put something right about which thread: where the

@@ -243,8 +243,7 @@ impl Weight {
         let Weight { of_wanted, of_one_cpu } = self;
         if !of_wanted.holds() {
             return Some(format!(
-                "costs {:.1} % of the CPU time that the work used or lacked; below {} % nothing \
-                 is worth changing",
+                "costs {:.1} % of wanted CPU time; below {} % nothing is worth changing",
                 of_wanted.value, of_wanted.limit
             ));
         }
@@ -261,12 +260,7 @@ impl Weight {
 fn cost(facts: &Facts<'_>, f: &Finding) -> [Evidence; 2] {
     let weight = Weight::of(facts, &f.leaves);
     [
-        Evidence::checked(
-            "together, of what the work used or lacked",
-            &weight.of_wanted,
-            "% of wanted CPU time",
-            "ledger",
-        ),
+        Evidence::checked("together", &weight.of_wanted, "% of wanted CPU time", "ledger"),
         Evidence::checked("the same as a part of one CPU", &weight.of_one_cpu, "%", "ledger"),
     ]
 }

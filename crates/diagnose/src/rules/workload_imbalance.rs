@@ -7,7 +7,9 @@
 //! * **one thread**: one application thread runs nearly all the time while no other has work. Two
 //!   that do so have their work divided; the machine has more CPUs than the work has threads;
 //! * **one at a time**: just one application thread has work at any time, though not always the
-//!   same one: a build without `-j`, two processes that wait for each other's answers;
+//!   same one: a build without `-j`, two processes that wait for each other's answers, one consumer
+//!   of goroutines or tasks that hops between threads. Judged for the program that is the work by
+//!   itself, if one process is known to be that, so that a neighbour does not hide it;
 //! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
 //!
 //! # Why it holds a system up
@@ -20,7 +22,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
 use super::funneled_driver::confined_driver;
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -207,9 +209,14 @@ fn check(facts: &Facts<'_>) -> Finding {
     let affinity = facts.at_least(facts.pct(queued), &BOUND);
     let bound = if affinity.holds() && !confined_driver(facts) { queued } else { 0 };
     let several = facts.analysis.cpus > 1;
-    let one_at_a_time =
-        if several && (serial.holds() || dominant.alone) { facts.leaf(Leaf::Serial) } else { 0 };
-    let no_work = if dominant.alone { facts.leaf(Leaf::NoWork) } else { 0 };
+    // Threads that wait their turn at an object say why one at a time has work: that is serialization.
+    let turns = facts.leaf(Leaf::ThreadSync) + facts.leaf(Leaf::KernelServices);
+    let in_turns = facts.at_least(facts.wanted_pct(turns), &MATTERS).holds();
+    let one_by_one = several && serial.holds() && !in_turns;
+    let one_at_a_time = if one_by_one || dominant.alone { facts.leaf(Leaf::Serial) } else { 0 };
+    // Beside a neighbour that runs too, nobody sees from the CPUs that the work is serial.
+    let beside = one_by_one && facts.judged.neighbours.programs.len() > 1;
+    let no_work = if dominant.alone || beside { facts.leaf(Leaf::NoWork) } else { 0 };
     let alone = one_at_a_time + no_work;
     // What the clients burn in the calls they wait in is part of the price of the one server.
     let calls = |asleep, leaf| if served > facts.leaf(asleep) { facts.leaf(leaf) } else { 0 };
@@ -253,7 +260,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             Leaf::Scheduler.source(),
         ),
         Evidence::checked(
-            "just one application thread running or ready",
+            "just one application thread, or one of the program, running or ready",
             &serial,
             "% of the time",
             "run queue",

@@ -19,6 +19,7 @@ impl Engine {
         self.cpus.restart(now);
         self.irqs.restart();
         self.blame.restart(now);
+        self.programs.restart(now);
         self.crowding.restart(now);
         self.costs.restart();
         self.stretches.restart();
@@ -87,5 +88,6 @@ impl Engine {
         }
         self.finish_locks(end);
         self.blame.advance(end);
+        self.programs.finish(end);
     }
 }

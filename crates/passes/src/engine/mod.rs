@@ -32,6 +32,7 @@ use crate::irqs::{IrqKind, Irqs};
 use crate::judge::Judge;
 use crate::locks::Locks;
 use crate::options::Detail;
+use crate::programs::Programs;
 use crate::stretches::{FAULTED, StretchTable};
 use crate::threads::{Mode, Slot, Threads};
 use crate::waits::Waits;
@@ -70,6 +71,7 @@ pub(crate) struct Engine {
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
+    pub(crate) programs: Programs,
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
@@ -126,6 +128,7 @@ impl Engine {
             cpus: Cpus::new(start),
             irqs: Irqs::default(),
             blame: Blame::default(),
+            programs: Programs::default(),
             waits: Waits::new(detail),
             judge,
             locks: Locks::new(info, symbols),
