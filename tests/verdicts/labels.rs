@@ -1,6 +1,7 @@
 //! The labelled recordings: what each was made to show.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 /// A recording and what it is known to be.
 pub(crate) struct Labelled {
@@ -42,7 +43,7 @@ pub(crate) fn labelled() -> Vec<Labelled> {
             continue; // counters only, no trace
         }
         let file = path.file_name().unwrap().to_string_lossy().into_owned();
-        let name = file.split('.').next().unwrap().to_owned();
+        let name = stem(&path);
         let mut baseline = None;
         if fields[7] == "mp_up_overhead" {
             // Recorded in pairs; the uniprocessor's is what the other is compared with.
@@ -63,8 +64,34 @@ pub(crate) fn labelled() -> Vec<Labelled> {
     out
 }
 
+/// The name of a recording: its file's up to the first point.
+pub(crate) fn stem(path: &Path) -> String {
+    let file = path.file_name().expect("a file").to_string_lossy();
+    file.split('.').next().expect("the first part").to_owned()
+}
+
+/// What `judge` makes of each, in the order they came; two at a time.
+pub(crate) fn in_parallel<T: Send, R: Send>(all: Vec<T>, judge: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let queue = Mutex::new(all.into_iter().enumerate());
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some((i, next)) = queue.lock().unwrap().next() else { break };
+                    let result = judge(next);
+                    done.lock().unwrap().push((i, result));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap();
+    done.sort_by_key(|d| d.0);
+    done.into_iter().map(|d| d.1).collect()
+}
+
 /// The class as holdup spells it.
-fn class(label: &str) -> String {
+pub(crate) fn class(label: &str) -> String {
     match label {
         "kernel_lock" => "kernel-lock-conflict".to_owned(),
         "overload" => "cpu-overload".to_owned(),

@@ -2,11 +2,12 @@
 //!
 //! The table of waits ([`crate::table`]) has the same objects under the same names; here they carry
 //! what a verdict needs beside: the part of their idle time at each leaf of the ledger, and the
-//! threads that slept for them.
+//! threads that slept for them. Objects that are one lock are one here ([`crate::rings`]).
 
 use crate::Attribution;
 use crate::leaf::Leaf;
 use crate::object::WaitRule;
+use crate::rings;
 use crate::table::WaitsRow;
 use holdup_passes::{Object, ObjectKind, Slot, WaitSum};
 use holdup_trace::Nanos;
@@ -39,6 +40,8 @@ pub struct Blamed {
     pub calls: Vec<(String, Nanos)>,
     /// Every thread that slept for it, longest first.
     pub sleepers: Vec<Sleeper>,
+    /// Objects beside that of the row that are the same lock.
+    pub others: usize,
 }
 
 impl Blamed {
@@ -63,7 +66,8 @@ impl Attribution<'_> {
             }
         }
         let waited_by = a.waited_by();
-        self.object_rows()
+        let objects = self
+            .object_rows()
             .into_iter()
             .filter_map(|o| {
                 let judged = self.objects.get(o.objects.first()?)?;
@@ -88,7 +92,7 @@ impl Attribution<'_> {
                     calls.into_iter().map(|(call, ns)| (call.to_owned(), ns)).collect();
                 calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
                 let holders_in_all = o.holders_in_all.max(o.row.holders.len() as u64);
-                Some(Blamed {
+                let blamed = Blamed {
                     row: o.row,
                     kind: judged.kind,
                     rule: judged.rule,
@@ -96,8 +100,11 @@ impl Attribution<'_> {
                     leaves: sums,
                     calls,
                     sleepers,
-                })
+                    others: 0,
+                };
+                Some((o.objects, blamed))
             })
-            .collect()
+            .collect();
+        rings::join(a, objects, &a.ended_by(), &a.held_by())
     }
 }

@@ -187,7 +187,7 @@ impl Attribution<'_> {
 }
 
 /// Strongly connected components (Tarjan), without recursion; each ascending.
-fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
+pub(crate) fn components(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     const NEW: usize = usize::MAX;
     let n = next.len();
     let (mut number, mut low, mut on_stack) = (vec![NEW; n], vec![0; n], vec![false; n]);

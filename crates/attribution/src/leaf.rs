@@ -93,6 +93,9 @@ leaves! {
         "calls beyond what they cost in the baseline";
     /// The rest of system calls.
     KernelOther = Some(Total::Kernel), "busy/kernel/other", "system calls otherwise";
+    /// Threads of a program that yield, look and yield again until another lets them go on: in the
+    /// calls and between them.
+    Spin = Some(Total::Busy), "busy/spin", "yielding the CPU again and again to wait";
     /// Kernel threads.
     Kthreads = Some(Total::Busy), "busy/kthreads", "kernel threads";
     /// Interrupt handlers.

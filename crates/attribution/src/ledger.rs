@@ -7,11 +7,12 @@
 
 use crate::call::{self, Contended};
 use crate::leaf::{Leaf, Total};
+use crate::spin::Spinning;
 use crate::threshold::Thresholds;
 use crate::thresholds;
 use crate::wait::Wait;
-use holdup_passes::{Analysis, CpuRow, LockBy, WaitSum, percent};
-use holdup_syscalls::WaitKind;
+use holdup_passes::{Again, Analysis, Cause, CpuRow, LockBy, WaitSum, percent};
+use holdup_syscalls::{WaitKind, wait_kind};
 use holdup_trace::Nanos;
 use serde::Serialize;
 
@@ -161,22 +162,30 @@ pub(crate) fn of(
     analysis: &Analysis,
     waits: &[Wait],
     contended: &[Contended],
+    spinning: &[Spinning],
     thresholds: &Thresholds,
 ) -> Ledger {
     let rows = analysis.cpu_rows();
     let sum = |f: fn(&CpuRow) -> Option<u64>| -> Option<Nanos> { rows.iter().map(f).sum() };
     let idle = idle(analysis, waits, &rows);
     let services = idle.iter().find(|l| l.0 == Leaf::KernelServices).map_or(0, |l| l.1);
+    let mut spun = Again::default();
+    spinning.iter().for_each(|s| spun.add(s.sum));
+    let user = sum(|r| Some(r.user_ns));
+    let kernel_ns = sum(|r| r.kernel_ns);
+    let spun_user = spun.user_ns.min(user.unwrap_or(0));
+    let spun_kernel = (spun.cpu_ns - spun.user_ns.min(spun.cpu_ns)).min(kernel_ns.unwrap_or(0));
     let known = [
-        (Leaf::UserUndivided, sum(|r| Some(r.user_ns))),
+        (Leaf::UserUndivided, user.map(|ns| ns - spun_user)),
+        (Leaf::Spin, kernel_ns.map(|_| spun_user + spun_kernel)),
         (Leaf::Kthreads, sum(|r| Some(r.kthread_ns))),
         (Leaf::Irq, sum(|r| r.irq_ns)),
         (Leaf::Softirq, sum(|r| r.softirq_ns)),
         (Leaf::Unaccounted, sum(|r| Some(r.unaccounted_ns))),
     ];
     let known = known.into_iter().filter_map(|(leaf, ns)| Some((leaf, ns?)));
-    let kernel = sum(|r| r.kernel_ns)
-        .map(|ns| kernel(ns, analysis, contended, services, thresholds))
+    let kernel = kernel_ns
+        .map(|ns| kernel(ns - spun_kernel, analysis, waits, contended, services, thresholds))
         .unwrap_or_default();
     Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
 }
@@ -185,6 +194,7 @@ pub(crate) fn of(
 fn kernel(
     all: Nanos,
     analysis: &Analysis,
+    waits: &[Wait],
     contended: &[Contended],
     services_idle: Nanos,
     thresholds: &Thresholds,
@@ -198,11 +208,14 @@ fn kernel(
         let burnt = lost(&|c| kinds(c.kind) && !c.for_others);
         if call::is_named(burnt, analysis, thresholds) { 0 } else { analysis.in_turns_ns(kinds) }
     };
-    let mut leaves = vec![(Leaf::ThreadTurns, rest.take(turns(WaitKind::is_library)))];
+    let library = turns(WaitKind::is_library);
+    let between = between_processes(library, waits);
+    let mut leaves = vec![(Leaf::ThreadTurns, rest.take(library - between))];
     // Pipes and sockets are used for much else: beside few sleepers what they cost is no waiting.
     let streams = lost(&|c| !c.kind.takes_turns() && c.for_others);
     let beside = (services_idle as f64 * thresholds.get(&STREAMS_BESIDE)) as Nanos;
-    leaves.push((Leaf::ServiceTurns, rest.take(turns(WaitKind::is_service) + streams.min(beside))));
+    let services = turns(WaitKind::is_service) + between;
+    leaves.push((Leaf::ServiceTurns, rest.take(services + streams.min(beside))));
     let mut shown = 0;
     if analysis.sees_locks() {
         // Lockdep's events show more waits than the contention events that the CPUs' time is
@@ -217,6 +230,18 @@ fn kernel(
     leaves.push((Leaf::LockWait, rest.take(inferred)));
     leaves.push((Leaf::KernelOther, rest.left));
     leaves
+}
+
+/// The part of the time in futex calls that processes take turns by: that of the waits.
+fn between_processes(library_ns: Nanos, waits: &[Wait]) -> Nanos {
+    let (mut between, mut all) = (0, 0);
+    for w in waits.iter().filter(|w| w.row.cause.is_turns()) {
+        if w.row.call.as_deref().is_some_and(|call| wait_kind(call).is_library()) {
+            all += w.row.sum.waits;
+            between += if w.row.cause == Cause::KernelService { w.row.sum.waits } else { 0 };
+        }
+    }
+    (library_ns as u128 * between as u128 / all.max(1) as u128) as Nanos
 }
 
 /// Idle time, by what threads waited for meanwhile.

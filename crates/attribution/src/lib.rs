@@ -4,6 +4,7 @@
 //!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
 //!  (measured)   (judged)      ├─ server     the one thread that most waiting is for
 //!                             ├─ objects    whether waiting for them costs anything, and why
+//!                             ├─ spinning   who waits without sleeping
 //!                             ├─ contended  what calls cost because others were in the kernel
 //!                             ├─ neighbours who else was there
 //!                             └─ ledger     where every CPU-second went
@@ -22,7 +23,9 @@ pub mod ledger;
 pub mod neighbours;
 pub mod object;
 pub mod path;
+mod rings;
 pub mod server;
+pub mod spin;
 pub mod table;
 pub mod threshold;
 pub mod wait;
@@ -36,6 +39,7 @@ pub use neighbours::Neighbours;
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
 pub use server::Server;
+pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow};
 pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
 pub use wait::{JUDGE, Wait};
@@ -59,6 +63,7 @@ pub const THRESHOLDS: &[&[Threshold]] = &[
     call::THRESHOLDS,
     ledger::THRESHOLDS,
     neighbours::THRESHOLDS,
+    spin::THRESHOLDS,
 ];
 
 /// Of them, those that say what calls cost because of others.
@@ -86,6 +91,8 @@ pub struct Attribution<'a> {
     pub contended: Vec<Contended>,
     /// Who else was there.
     pub neighbours: Neighbours,
+    /// Programs whose threads wait for each other by yielding, most CPU time first.
+    pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
     pub ledger: Ledger,
 }
@@ -111,12 +118,14 @@ impl<'a> Attribution<'a> {
         let waits = wait::judge(analysis, rows, server, &ended_by, serial, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
+        let spinning = spin::spinning(analysis, thresholds);
         Attribution {
             objects: object::judge(analysis, server, &ended_by, thresholds),
-            ledger: ledger::of(analysis, &waits, &contended, thresholds),
+            ledger: ledger::of(analysis, &waits, &contended, &spinning, thresholds),
             serial,
             neighbours,
             contended,
+            spinning,
             analysis,
             thresholds: thresholds.clone(),
             calls,

@@ -90,7 +90,7 @@ pub struct WaitsRow {
 }
 
 /// Holders per row.
-const HOLDERS: usize = 8;
+pub(crate) const HOLDERS: usize = 8;
 
 impl Attribution<'_> {
     /// The objects that threads waited for.
@@ -339,7 +339,7 @@ fn join_condvars(rows: Vec<(&JudgedObject, ObjectRow)>) -> Vec<ObjectRow> {
 }
 
 /// Put `b` into `a`: of the two, the object and judgement of the one waited for longer stay.
-fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
+pub(crate) fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
     if b.wait_total_ns > a.wait_total_ns {
         std::mem::swap(a, &mut b);
     }

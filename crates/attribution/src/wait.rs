@@ -22,11 +22,12 @@ pub struct Wait {
 
 /// Whether idle CPUs could have ended the sleep sooner.
 fn counts(sleep: &Sleep) -> bool {
-    if sleep.contending {
+    // Who naps between two tries at a lock would have it sooner if its holder were.
+    if sleep.contending || sleep.retries {
         return true;
     }
     match sleep.kind {
-        // Who waited for another process of its program the last time does so again.
+        // What another of its program brought about the last time, it does again.
         Some(kind) if kind.is_event() => sleep.peer_before,
         Some(kind) if kind.is_benign() => false,
         Some(WaitKind::Other) => sleep.uninterruptible,
@@ -45,13 +46,21 @@ fn cause(end: &WaitEnd) -> Cause {
         return Cause::KernelLock;
     }
     // Who hardly ever runs has no work to lack CPUs for: a main thread that waits for the workers,
-    // a daemon's pool. Of many threads at one lock each runs but little too.
+    // a daemon's pool. Of many threads at one lock, or at each other's latches, each runs but
+    // little too.
     let hardly_runs = end.activity.is_some_and(Activity::is_rare);
-    if hardly_runs && !end.lock && !sleep.uninterruptible {
+    let rivals = end.lock
+        || sleep.retries
+        || end.between_processes
+        || end.waker.is_some_and(|w| w.sibling_hands_over);
+    if hardly_runs && !rivals && !sleep.uninterruptible {
         return Cause::External;
     }
     if !sleep.calls_recorded {
         return cause_without_calls(end);
+    }
+    if sleep.retries && end.waker.is_none() {
+        return Cause::KernelService;
     }
     let taking_turns = sleep.kind.is_some_and(WaitKind::takes_turns);
     if taking_turns && !sleep.uninterruptible {
@@ -69,6 +78,8 @@ fn cause(end: &WaitEnd) -> Cause {
         }
     }
     match sleep.kind {
+        // Shared memory is how processes take turns; the threads of one have private words.
+        Some(kind) if kind.is_library() && end.between_processes => Cause::KernelService,
         Some(kind) if kind.is_library() => Cause::ThreadSync,
         Some(kind) if kind.is_service() => Cause::KernelService,
         // In D state: the disk's completion comes from an interrupt or kernel thread; another
@@ -79,8 +90,9 @@ fn cause(end: &WaitEnd) -> Cause {
         }
         _ if sleep.uninterruptible => Cause::Io,
         Some(kind) if kind.is_stream() && by_application => Cause::KernelService,
-        // A latch: a sibling lets this one go on by a signal, as the database's backends do.
-        Some(kind) if kind.is_event() && end.waker.is_some_and(|w| w.sibling_signals) => {
+        // A latch: a sibling lets this one go on, by a signal as the database's backends do, or by
+        // a byte in its pipe.
+        Some(kind) if kind.is_event() && end.waker.is_some_and(|w| w.sibling_hands_over) => {
             Cause::KernelService
         }
         Some(WaitKind::DiskSync) => Cause::Io,
@@ -128,6 +140,7 @@ mod tests {
         calls_recorded: true,
         idle_before: false,
         peer_before: false,
+        retries: false,
     };
 
     fn ended(sleep: Sleep, waker: Option<Waker>) -> WaitEnd {
@@ -141,12 +154,13 @@ mod tests {
             in_turns: false,
             lock: false,
             activity: Some(Activity { active_ns: 10, age_ns: 100 }),
+            between_processes: false,
             contention_recorded: false,
         }
     }
 
     const APPLICATION: Option<Waker> =
-        Some(Waker { kthread: false, same_program: false, sibling_signals: false });
+        Some(Waker { kthread: false, same_program: false, sibling_hands_over: false });
 
     #[test]
     fn who_ends_a_wait_decides_what_it_was_for() {
@@ -165,13 +179,31 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_a_sibling_signals_is_a_hand_over() {
+    fn an_event_that_a_sibling_hands_over_is_a_hand_over() {
         let poll = Sleep { kind: Some(WaitKind::Poll), ..FUTEX };
-        let sibling = Some(Waker { kthread: false, same_program: false, sibling_signals: true });
+        let sibling = Some(Waker { kthread: false, same_program: false, sibling_hands_over: true });
         assert_eq!(cause(&ended(poll, sibling)), Cause::KernelService);
         assert_eq!(cause(&ended(poll, APPLICATION)), Cause::External, "a client's request");
         assert_eq!(cause(&ended(poll, None)), Cause::External, "the network");
         assert!(!counts(&poll) && counts(&Sleep { peer_before: true, ..poll }));
+    }
+
+    #[test]
+    fn a_nap_between_two_tries_at_a_lock_is_waiting_for_it() {
+        let nap = Sleep { kind: Some(WaitKind::Timer), retries: true, ..FUTEX };
+        assert!(counts(&nap) && !counts(&Sleep { retries: false, ..nap }));
+        assert_eq!(cause(&ended(nap, None)), Cause::KernelService);
+        assert_eq!(cause(&ended(Sleep { retries: false, ..nap }, None)), Cause::External);
+        let poll = Sleep { kind: Some(WaitKind::Poll), ..nap };
+        assert_eq!(cause(&ended(poll, APPLICATION)), Cause::External, "a request came meanwhile");
+    }
+
+    #[test]
+    fn a_futex_between_processes_is_a_service_of_the_kernel() {
+        let between = WaitEnd { between_processes: true, ..ended(FUTEX, APPLICATION) };
+        assert_eq!(cause(&between), Cause::KernelService);
+        let idle = WaitEnd { between_processes: true, ..ended(FUTEX, None) };
+        assert_eq!(cause(&idle), Cause::External, "a time-out");
     }
 
     #[test]
@@ -196,10 +228,10 @@ mod tests {
     #[test]
     fn without_system_calls_the_waker_is_all_there_is() {
         let sleep = Sleep { kind: None, calls_recorded: false, ..FUTEX };
-        let own = Some(Waker { kthread: false, same_program: true, sibling_signals: false });
+        let own = Some(Waker { kthread: false, same_program: true, sibling_hands_over: false });
         assert_eq!(cause(&ended(sleep, own)), Cause::ThreadSync);
         assert_eq!(cause(&ended(sleep, APPLICATION)), Cause::KernelService);
-        let kthread = Some(Waker { kthread: true, same_program: false, sibling_signals: false });
+        let kthread = Some(Waker { kthread: true, same_program: false, sibling_hands_over: false });
         assert_eq!(cause(&ended(sleep, kthread)), Cause::External);
         let disk = Sleep { uninterruptible: true, ..sleep };
         assert_eq!(cause(&ended(disk, kthread)), Cause::Io);

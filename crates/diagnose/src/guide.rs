@@ -226,7 +226,8 @@ fn busy(f: &Facts<'_>) -> Question {
 
 fn mode(f: &Facts<'_>) -> Question {
     let driver = f.leaf_pct(Leaf::Kthreads) + f.leaf_pct(Leaf::Irq) + f.leaf_pct(Leaf::Softirq);
-    let (user, kernel) = (f.total_pct(Total::User), f.total_pct(Total::Kernel));
+    let user = f.total_pct(Total::User);
+    let kernel = f.total_pct(Total::Kernel) + f.leaf_pct(Leaf::Spin);
     Question {
         id: "mode",
         text: "User or system?".to_owned(),
@@ -342,8 +343,10 @@ fn calls(f: &Facts<'_>) -> Question {
         f.pct(calls.iter().filter(|c| wanted(wait_kind(&c.0.name))).map(|c| c.1).sum())
     };
     let (services, library) = (of(&WaitKind::is_service), of(&WaitKind::is_library));
-    let others = of(&|k| !k.takes_turns());
-    Question {
+    // Who yields to wait does so in the call and around it.
+    let spin = f.leaf_pct(Leaf::Spin);
+    let others = (of(&|k| !k.takes_turns()) - spin).max(0.0);
+    let mut q = Question {
         id: "calls",
         text: "Which system calls?".to_owned(),
         figures,
@@ -364,9 +367,17 @@ fn calls(f: &Facts<'_>) -> Question {
                 To::Question("locks"),
             ),
         ],
-        recommended: largest(&[services, library, others]),
+        recommended: largest(&[services, library, others, spin]),
         tables: &["syscalls"],
+    };
+    if spin > 0.0 {
+        q.branches.push(branch(
+            "sched_yield, again and again, to wait for each other",
+            format!("it uses {spin:.1} % of capacity, the code between the calls included"),
+            To::Question("who"),
+        ));
     }
+    q
 }
 
 fn locks(f: &Facts<'_>) -> Question {

@@ -92,6 +92,27 @@ impl Map {
         self.region.shrank.load(Ordering::Relaxed)
     }
 
+    /// The reader has been through these bytes, and comes back to them later: their pages are given
+    /// back until then, so that a file much larger than memory does not look as if all of it were
+    /// in use.
+    pub fn release(&self, bytes: Range<usize>) {
+        let page = PAGE.load(Ordering::Relaxed);
+        let from = bytes.start / page * page;
+        let to = bytes.end.min(self.map.len());
+        if from < to {
+            self.drop_pages(from, to);
+        }
+    }
+
+    /// Drop the pages from `from`, where a page begins, to `to`.
+    fn drop_pages(&self, from: usize, to: usize) {
+        // SAFETY: the mapping is private and never written to: pages that were dropped come back
+        // from the file with the same content (or, if that has changed, as if they had not been
+        // touched before).
+        let _ =
+            unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from) };
+    }
+
     /// The reader has done with these bytes. Once it has with all of a block, the block's pages are
     /// given back (and read from the file again should they be looked at nevertheless): unmapping
     /// takes as long as some millions of events, and done here it is the decoders' time, not that
@@ -106,12 +127,8 @@ impl Map {
             let n = end.min(to) - at;
             if self.used[block].fetch_add(n, Ordering::Relaxed) + n == to - from {
                 self.used[block].store(0, Ordering::Relaxed);
-                // SAFETY: the mapping is private and never written to: pages that were dropped come
-                // back from the file with the same content (or, if that has changed, as if they had
-                // not been touched before). A block starts at a page.
-                let _ = unsafe {
-                    self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, from, to - from)
-                };
+                // A block starts at a page.
+                self.drop_pages(from, to);
             }
             at = to;
         }
@@ -218,5 +235,29 @@ mod tests {
         assert!(!maps.is_empty() && maps.len() <= 64);
         drop(maps);
         assert_eq!(Map::new(&file).unwrap().bytes(), b"x");
+    }
+
+    #[test]
+    fn released_pages_are_given_back_and_come_again() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![7; 8 << 20]).unwrap();
+        let map = Map::new(&file).unwrap();
+        let touch = || map.bytes().iter().step_by(4096).map(|&b| u64::from(b)).sum::<u64>();
+        assert_eq!(touch(), 7 * 2048);
+        assert_eq!(resident_kib(&map), 8 << 10);
+        // From the middle of a page to the end of the file. The kernel may have mapped the front by a
+        // larger page, and then drops that too.
+        map.release((1 << 20) + 5..usize::MAX);
+        assert!(resident_kib(&map) <= 1 << 10);
+        assert_eq!(touch(), 7 * 2048);
+    }
+
+    /// What /proc/self/smaps says is in memory of the map.
+    fn resident_kib(map: &Map) -> u64 {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let start = format!("{:x}-", map.bytes().as_ptr() as usize);
+        let lines = smaps.lines().skip_while(|l| !l.starts_with(&start));
+        let rss = lines.map(str::trim).find_map(|l| l.strip_prefix("Rss:")).unwrap();
+        rss.trim().strip_suffix(" kB").unwrap().parse().unwrap()
     }
 }

@@ -45,6 +45,13 @@ pub fn corpus(_: TokenStream) -> TokenStream {
     parse(&format!("{CORPUS:?}"))
 }
 
+/// The folder of recordings of real programs as a string literal, whether it is there or not: what
+/// `HOLDUP_REAL` said at build time, else one beside the repository.
+#[proc_macro]
+pub fn real(_: TokenStream) -> TokenStream {
+    parse(&format!("{REAL:?}"))
+}
+
 /// Whether one of the attributes in front of the function is `#[test]`.
 fn is_test(function: &TokenStream) -> bool {
     function.clone().into_iter().any(

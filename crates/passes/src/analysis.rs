@@ -13,7 +13,9 @@ use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
+
 use crate::waits::Object;
+use crate::yields::Yields;
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality};
 use std::collections::{BTreeMap, BTreeSet};
@@ -448,6 +450,11 @@ impl Analysis {
                 sum,
             })
             .collect()
+    }
+
+    /// Threads that yield their CPU, and how.
+    pub fn yields(&self) -> impl Iterator<Item = (Slot, &Yields)> {
+        self.threads().filter_map(|(slot, t)| Some((slot, t.yields.as_deref()?)))
     }
 
     /// CPU time in calls of these kinds that slept, or ended the sleep of another thread: the price

@@ -24,8 +24,11 @@ pub struct Sleep {
     pub calls_recorded: bool,
     /// The thread's last sleep was for the same object, and idle.
     pub idle_before: bool,
-    /// The thread's last sleep was for the same object, and another thread ended it on purpose.
+    /// The last sleep for the same object was ended by another thread, on purpose.
     pub peer_before: bool,
+    /// A nap between two tries at a lock: the thread's last try did not get it, and after the last
+    /// nap of the kind it tried again.
+    pub retries: bool,
 }
 
 /// How a sleep is known to have ended.
@@ -47,10 +50,10 @@ pub struct Waker {
     /// Of the sleeper's process; or of its name without numbers, where processes are not known.
     /// Looked up only where no system calls are recorded, else `false`.
     pub same_program: bool,
-    /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal;
-    /// and the sleeper has ended others' sleep so itself. Looked up only for sleeps of
-    /// [`WaitKind::is_event`], else `false`.
-    pub sibling_signals: bool,
+    /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal
+    /// or writes to a pipe, eventfd or local socket; and the sleeper has ended such a sleep of a
+    /// sibling in the same way. Looked up only for sleeps of [`WaitKind::is_event`], else `false`.
+    pub sibling_hands_over: bool,
 }
 
 /// How much of its time a thread has work.
@@ -100,6 +103,8 @@ pub struct WaitEnd {
     pub lock: bool,
     /// How much of its time the sleeper has work; `None` as long as that is chance.
     pub activity: Option<Activity>,
+    /// The object is a futex in shared memory, and threads of several processes use it.
+    pub between_processes: bool,
     /// The trace has the contention of kernel locks.
     pub contention_recorded: bool,
 }

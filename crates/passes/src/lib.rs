@@ -54,6 +54,7 @@ mod stretches;
 mod syscalls;
 mod threads;
 mod waits;
+mod yields;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
@@ -77,6 +78,7 @@ use engine::Engine;
 pub use engine::Law;
 use holdup_trace::{Batch, Cpu, Event, EventId, QualityCode, Reader, Result, merge};
 use std::ops::ControlFlow;
+pub use yields::{Again, Yields};
 
 /// Read the whole trace once and answer everything.
 ///

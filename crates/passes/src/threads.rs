@@ -29,6 +29,7 @@
 use crate::latency::Latency;
 use crate::programs::NO_PROGRAM;
 use crate::syscalls::{Call, CallTable};
+use crate::yields::Yields;
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 use rustc_hash::FxHashMap;
 
@@ -105,6 +106,8 @@ pub struct Thread {
     /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
     /// with [`crate::stretches::FAULTED`] if a page fault came since.
     pub(crate) stretch: Option<(Nanos, u8)>,
+    /// How it yields, if it ever does.
+    pub(crate) yields: Option<Box<Yields>>,
     /// Thread id.
     pub tid: Tid,
     /// Process id, as far as known.
@@ -166,8 +169,8 @@ pub struct Thread {
     pub(crate) throttled: bool,
     /// The block now in progress is uninterruptible (`D`).
     pub(crate) uninterruptible: bool,
-    /// It has ended a sleep of one of its process or name by a signal.
-    pub(crate) signals_siblings: bool,
+    /// It has let one of its process or name go on that slept until something happened.
+    pub(crate) hands_over: bool,
     /// Exited, switches out soon.
     pub(crate) exiting: bool,
     /// `pid` was not in the trace but follows from how the thread was made.
@@ -225,7 +228,7 @@ impl Thread {
             contending: 0,
             spins: false,
             exiting: false,
-            signals_siblings: false,
+            hands_over: false,
             blame_mark: None,
             ready_mark: 0,
             queue_at: 0,
@@ -254,6 +257,7 @@ impl Thread {
             latency: Latency::default(),
             call: None,
             stretch: None,
+            yields: None,
             calls: CallTable::default(),
             ended_wait_ns: 0,
             syscall_events: 0,
@@ -308,7 +312,7 @@ impl Thread {
         self.undecided.clear();
         self.latency.restart();
         self.calls = CallTable::default();
-        self.stretch = None;
+        (self.stretch, self.yields) = (None, None);
         if let Some(call) = &mut self.call {
             call.restart(now);
         }

@@ -315,3 +315,134 @@ fn two_that_wait_for_each_other_are_a_knot() {
     let by_kind = Attribution::from(&a).waits(WaitsBy::Kind);
     assert_eq!((by_kind.len(), by_kind[0].objects, by_kind[0].wait_total_ns), (1, Some(2), 41));
 }
+
+const EPOLL_WAIT: u32 = 232;
+const FCNTL: u32 = 72;
+const SCHED_YIELD: u32 = 24;
+
+/// 7 and 8 are processes of one program that wait in `epoll_wait`, and end each other's waits with
+/// this call, on this CPU's thread or in an interrupt that came while it ran.
+fn latch(call: u32, direct: bool) -> Analysis {
+    let mut t = TraceBuilder::new(2)
+        .records("sched", "sched_wakeup")
+        .records("irq", "irq_handler_entry")
+        .task(7, 7, None, "db-7")
+        .task(8, 8, None, "db-8")
+        .switch(0, 0, 0, 7, "R")
+        .switch(0, 1, 0, 8, "R");
+    for round in 0..12 {
+        let at = round * 100;
+        let (a, b, cpu_a, cpu_b) = if round % 2 == 0 { (7, 8, 0, 1) } else { (8, 7, 1, 0) };
+        t = t
+            .sys_enter_with(at + 10, cpu_b, b, EPOLL_WAIT, &[5])
+            .switch(at + 15, cpu_b, b, 0, "S")
+            .sys_enter_with(at + 50, cpu_a, a, call, &[6]);
+        t = if direct {
+            t.waking(at + 55, cpu_a, a, b)
+        } else {
+            t.softirq(at + 53, at + 57, cpu_a, a, 3).waking(at + 55, cpu_a, a, b)
+        };
+        t = t.sys_exit(at + 60, cpu_a, a, call, 8).switch(at + 65, cpu_b, 0, b, "R").sys_exit(
+            at + 70,
+            cpu_b,
+            b,
+            EPOLL_WAIT,
+            1,
+        );
+    }
+    run(&t.switch(1300, 0, 7, 0, "S").build())
+}
+
+#[test]
+fn siblings_that_write_to_each_others_event_descriptors_take_turns() {
+    let idle = |a: &Analysis| Attribution::from(a).ledger.ns(Leaf::KernelServices);
+    // Who waits the first time may wait for anything; who has let nobody go on waits for work.
+    assert_eq!(idle(&latch(WRITE, true)), 9 * 50, "asleep, and until it runs");
+    assert_eq!(idle(&latch(WRITE, false)), 0, "it came over the network");
+    assert_eq!(idle(&latch(READ, true)), 0, "a read lets nobody go on");
+}
+
+/// 8 tries for a file lock, `tries` times, and naps whenever that fails; 7 runs all the time.
+fn retries(result: i64, tries: u64) -> Analysis {
+    let mut t = two();
+    for n in 0..tries {
+        let at = n * 100;
+        t = t
+            .sys_enter_with(at + 10, 1, 8, FCNTL, &[4, 6, 0x7f00])
+            .sys_exit(at + 12, 1, 8, FCNTL, result)
+            .sys_enter(at + 14, 1, 8, NANOSLEEP)
+            .switch(at + 20, 1, 8, 0, "S")
+            .irq(at + 79, at + 82, 1, 0, 9)
+            .waking(at + 80, 1, 0, 8)
+            .switch(at + 82, 1, 0, 8, "R")
+            .sys_exit(at + 85, 1, 8, NANOSLEEP, 0);
+    }
+    let at = tries * 100;
+    run(&t
+        .sys_enter_with(at + 10, 1, 8, FCNTL, &[4, 6, 0x7f00])
+        .sys_exit(at + 12, 1, 8, FCNTL, 0)
+        .switch(at + 50, 1, 8, 0, "S")
+        .build())
+}
+
+#[test]
+fn naps_after_tries_that_failed_are_waiting_from_the_second_on() {
+    let a = retries(-11, 4);
+    let row = first(&a);
+    assert_eq!((row.kind, row.rule, row.harmful), ("posix-lock", "lock-turns", true));
+    assert_eq!((row.waits, row.retries), (4, 3));
+    // The first nap may be a pause. The others leave the CPU idle until the timer's interrupt.
+    assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 3 * 59);
+    for pause in [retries(0, 4), retries(-9, 4)] {
+        assert_eq!(first(&pause).kind, "timer");
+        assert_eq!(Attribution::from(&pause).ledger.ns(Leaf::KernelServices), 0);
+    }
+    assert_eq!(Attribution::from(&retries(-11, 1)).ledger.ns(Leaf::KernelServices), 0);
+}
+
+#[test]
+fn a_futex_between_processes_is_no_object_of_the_threads_library() {
+    let between = |flag: u64| {
+        let t = TraceBuilder::new(2)
+            .records("sched", "sched_wakeup")
+            .records("irq", "irq_handler_entry")
+            .task(7, 7, None, "a")
+            .task(8, 8, Some(7), "b")
+            .switch(0, 0, 0, 7, "R")
+            .fork(1, 0, 7, 8)
+            .switch(2, 1, 0, 8, "R")
+            .sys_enter_with(10, 1, 8, FUTEX, &[0x1000, flag, 2])
+            .switch(20, 1, 8, 0, "S")
+            .sys_enter_with(45, 0, 7, FUTEX, &[0x1000, flag | 1, 1])
+            .waking(50, 0, 7, 8)
+            .sys_exit(52, 0, 7, FUTEX, 1)
+            .switch(60, 1, 0, 8, "R")
+            .sys_exit(62, 1, 8, FUTEX, 0);
+        let a = run(&t.switch(100, 0, 7, 0, "S").switch(400, 1, 8, 0, "S").build());
+        let ledger = Attribution::from(&a).ledger;
+        (ledger.ns(Leaf::ThreadSync), ledger.ns(Leaf::KernelServices))
+    };
+    assert_eq!(between(0), (0, 40));
+    assert_eq!(between(WAIT), (40, 0), "a private word cannot be between processes");
+}
+
+/// Two threads that yield `times` in a row, with this much of their own code in between, and then
+/// work for as long.
+fn yields(times: u64, code: u64) -> u64 {
+    let (mut t, mut at) = (two(), 10);
+    for _ in 0..times {
+        for (cpu, tid) in [(0, 7), (1, 8)] {
+            t = t.sys_enter(at, cpu, tid, SCHED_YIELD).sys_exit(at + 500, cpu, tid, SCHED_YIELD, 0);
+        }
+        at += 500 + code;
+    }
+    at += times * (500 + code) / 2;
+    let a = run(&t.switch(at, 0, 7, 0, "S").switch(at, 1, 8, 0, "S").build());
+    Attribution::from(&a).ledger.ns(Leaf::Spin)
+}
+
+#[test]
+fn yields_with_hardly_any_code_in_between_are_waiting() {
+    assert_eq!(yields(10, 1_000), 2 * 9 * 1_500);
+    assert_eq!(yields(10, 100_000), 0, "pieces of work");
+}

@@ -100,6 +100,7 @@ pub(crate) fn index<E: Endian>(
                     if i == 0 { Some(start) } else { resync::<E>(source, schema, from, limit)? };
                 let Some(guess) = guess.filter(|&g| g < to) else { continue };
                 let w = walk::<E>(source, schema, guess, to, limit, &mut window)?;
+                source.release(from, to);
                 let mut walked = walked.lock().unwrap_or_else(|e| e.into_inner());
                 if walked.len() <= i {
                     walked.resize_with(i + 1, || None);

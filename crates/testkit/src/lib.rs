@@ -26,3 +26,9 @@ pub use spare::SpareCpus;
 pub fn corpus() -> &'static Path {
     Path::new(holdup_needs::corpus!())
 }
+
+/// Recordings of real programs that are too many or too large for the repository. A test that uses
+/// them says `#[needs(real)]`; `HOLDUP_REAL=FOLDER cargo test` looks for them elsewhere.
+pub fn real() -> &'static Path {
+    Path::new(holdup_needs::real!())
+}

@@ -4,28 +4,49 @@
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
-use holdup_attribution::{Blamed, Leaf, WaitRule, WaitsRow};
+use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow};
 use holdup_passes::ObjectKind;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
 /// The objects that threads take turns at, by the idle CPU time at the leaf `asleep`; or else the
 /// calls that threads waited in, where system calls were recorded. What is burnt in such calls
-/// (`awake`) is laid to the object where there is just one.
+/// (`awake`) is laid to the object where there is just one. What those wait for who yield instead of
+/// sleeping is known by their program only.
 pub(crate) fn turns(
     facts: &Facts<'_>,
     (asleep, awake): (Leaf, Leaf),
     by_call: &[(String, Nanos)],
+    spinning: &[&Spinning],
 ) -> Vec<Culprit> {
     let mut objects = at_leaf(facts, asleep);
     if let [only] = &mut objects[..] {
         only.ns += facts.leaf(awake);
     }
+    objects.extend(spinning.iter().map(|s| yielding(facts, s)));
+    objects.sort_by_key(|c| Reverse(c.ns));
     match objects.is_empty() {
         false => most_costly(facts, objects),
         true if facts.caps.syscalls => calls(facts, by_call),
         true => Vec::new(),
     }
+}
+
+/// Threads that yield until others let them go on.
+fn yielding(facts: &Facts<'_>, s: &Spinning) -> Culprit {
+    let sleepers: Vec<Sleeper> =
+        s.threads.iter().map(|t| Sleeper { slot: t.0, wait_ns: t.1.cpu_ns }).collect();
+    let who = s.threads.first().map(|t| facts.thread(t.0));
+    let pid = who.filter(|_| !s.between_processes).and_then(|t| facts.analysis.pid(t));
+    let comm = who.map_or_else(String::new, |t| facts.analysis.comm(t));
+    let owner = pid.map_or_else(|| format!(" of {comm}"), |pid| format!(" of {comm} ({pid})"));
+    let culprit = Culprit {
+        pid,
+        role: Role::Turns,
+        name: format!("sched_yield{owner}, again and again"),
+        ..syscall(facts, "sched_yield", s.sum.cpu_ns)
+    };
+    waited_for(facts, &sleepers, culprit)
 }
 
 /// What is read from and written to disks, by the idle CPU time; or else the calls.
@@ -66,7 +87,8 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
             pid: pid_of(facts, h.tid),
             comm: h.comm.clone(),
             ns: h.hold_ns,
-            pct: Some(h.pct_explained),
+            // Where nothing says when it was held, only for how long.
+            pct: row.pct_explained.map(|_| h.pct_explained),
             inferred: h.inferred,
         })
         .collect();
@@ -117,7 +139,10 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
         ObjectKind::Disk => format!("disk behind {object}"),
         _ => format!("{} {object}", o.row.usage.unwrap_or(o.row.kind)),
     };
-    format!("{what}{}", owner(&o.row))
+    match o.others {
+        0 => format!("{what}{}", owner(&o.row)),
+        n => format!("{what}{} and {n} more like it, which are one lock", owner(&o.row)),
+    }
 }
 
 /// Whose it is, as far as the object's own name does not say.

@@ -1,11 +1,20 @@
 //! Threads take turns at a kernel service.
 //!
 //! # What it does
-//! It adds two leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
-//! calls on semaphores, message queues and file locks, or in reads and writes that another thread
-//! ended (pipes, local sockets). `busy/kernel/kernel-services` is CPU time of those calls that
-//! slept or ended another thread's sleep. Calls that never sleep and wake nobody do not count,
-//! however many there are: nobody waits in them.
+//! It adds leaves of the ledger. `idle/kernel-services` is idle CPU time while threads slept in
+//! calls on semaphores, message queues and file locks, in reads and writes that another thread
+//! ended (pipes, local sockets), or in futex calls on memory that processes share.
+//! `busy/kernel/kernel-services` is CPU time of those calls that slept or ended another thread's
+//! sleep. Calls that never sleep and wake nobody do not count, however many there are: nobody
+//! waits in them.
+//!
+//! Three more ways to wait belong here, each shown by a pattern:
+//! * **a latch**: who sleeps in `epoll_wait`, `poll` or `pause` until a thread of its own program
+//!   sends a signal or writes to its eventfd, pipe or local socket, and does the same for others;
+//! * **a retry loop**: a try for a file lock or semaphore fails, the thread sleeps for a time, and
+//!   tries again, again and again. Nobody wakes it. The holder is who got the lock meanwhile;
+//! * **a loop around `sched_yield`** in several processes of one name (`busy/spin`): yields that
+//!   follow each other with hardly any code in between, of threads that work at other times.
 //!
 //! # Why it holds a system up
 //! The service protects one shared resource; one thread at a time passes. The signature is a
@@ -18,6 +27,12 @@
 //! Such idle time is in the leaf `idle/order`, and costs nothing here. Where each of two threads
 //! waits for the other, order and contention look the same.
 //!
+//! # What it cannot tell
+//! A program that looks at a lock now and then by intent, and naps in any case, looks like a retry
+//! loop. Event loops of one program that hand each other work in both directions look like latches.
+//! Which file a lock is on is not in the trace: locks of one kind that one program tries for count
+//! as one. A try that makes no system call (`pthread_mutex_trylock` and a nap) is not seen.
+//!
 //! # What to do
 //! Finer granularity: several semaphores or files instead of one, shorter critical sections.
 //!
@@ -28,7 +43,7 @@ use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::Leaf;
+use holdup_attribution::{Leaf, Spinning};
 use holdup_passes::Cause;
 
 pub(super) const RULE: Rule = Rule {
@@ -74,15 +89,25 @@ pub(super) struct Turns {
     pub(super) advice: [&'static str; 2],
 }
 
+impl Turns {
+    /// Those who wait without sleeping for threads of the same kind.
+    fn spinning<'a>(&self, facts: &'a Facts<'_>) -> Vec<&'a Spinning> {
+        let services = self.cause == Cause::KernelService;
+        facts.judged.spinning.iter().filter(|s| s.between_processes == services).collect()
+    }
+}
+
 /// Threads take turns: those who sleep leave CPUs idle, and going to sleep and waking costs too.
 /// Behind a server the calls are its clients' way of waiting, and their price is the server's.
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let idle = facts.leaf(of.asleep);
+    let spinning = of.spinning(facts);
+    let spun = spinning.iter().map(|s| s.sum.cpu_ns).sum::<u64>().min(facts.leaf(Leaf::Spin));
     let (waited, by_call) = facts.waiting_for(of.cause);
     let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
     // Who never sleeps takes no turns, whatever the calls cost.
     let cpu = if behind_a_server || idle == 0 { 0 } else { facts.leaf(of.awake) };
-    let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call);
+    let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call, &spinning);
     let at = match culprits.first() {
         _ if !facts.caps.syscalls => {
             format!("in {}, at what is not known without raw_syscalls events", of.at)
@@ -92,11 +117,23 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         None => format!("in {}", of.at),
     };
     let told = match by_call.first() {
+        _ if spun > idle + cpu => Told {
+            story: "spinning",
+            summary: format!(
+                "threads wait {at} without sleeping: {:.1} of {} CPUs are lost to it",
+                in_cpus(facts, idle + cpu + spun),
+                facts.analysis.cpus,
+            ),
+            advice: vec![
+                "let those who wait sleep: a mutex instead of a loop around sched_yield".to_owned(),
+                of.advice[1].to_owned(),
+            ],
+        },
         Some(_) => Told {
             story: "turns",
             summary: format!(
                 "threads take turns {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
-                in_cpus(facts, idle + cpu),
+                in_cpus(facts, idle + cpu + spun),
                 facts.analysis.cpus,
                 in_cpus(facts, idle),
             ),
@@ -104,7 +141,8 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         },
         None => Told::plain("nobody-waits", of.nobody),
     };
-    let mut f = finding(facts, rule, &[(of.asleep, idle), (of.awake, cpu)], told);
+    let parts = [(of.asleep, idle), (of.awake, cpu), (Leaf::Spin, spun)];
+    let mut f = finding(facts, rule, &parts, told);
     let (wakers, most) = facts.wakers(of.cause);
     let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
@@ -126,6 +164,15 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
                 of.awake.source(),
             ),
             of.awake,
+        ),
+        facts.known(
+            Evidence::of(
+                "CPU time of yielding again and again",
+                facts.pct(spun),
+                "% of capacity",
+                Leaf::Spin.source(),
+            ),
+            Leaf::Spin,
         ),
         of_wanted,
         of_one_cpu,

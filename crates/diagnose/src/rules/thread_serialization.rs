@@ -1,10 +1,19 @@
 //! Threads take turns at an object of the threads library.
 //!
 //! # What it does
-//! It adds two leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in
-//! futex calls (mutex, condition variable, rwlock). `busy/kernel/thread-sync` is CPU time of the
+//! It adds leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in futex
+//! calls (mutex, condition variable, rwlock) for threads of their own process; those of several
+//! processes belong to application-serialization. `busy/kernel/thread-sync` is CPU time of the
 //! futex calls that slept or ended another thread's sleep. Futex calls that wake nobody and never
 //! sleep do not count: nobody waits in them.
+//!
+//! `busy/spin` is CPU time of threads that wait without sleeping: several threads of the process
+//! call `sched_yield` again and again, with hardly any code of their own in between
+//! (`yields.short_us`) and no other call, and work at other times (`yields.work_pct`).
+//!
+//! # What it cannot tell
+//! Spinning without any call is not seen: it looks like work. Which lock the yields are for is not
+//! seen either.
 //!
 //! # Why it holds a system up
 //! One lock guards data that all threads use; as the library spins a while and then sleeps, CPU

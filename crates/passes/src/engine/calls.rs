@@ -23,6 +23,11 @@ pub(super) struct CallTraits {
 }
 
 impl CallTraits {
+    /// It writes to a pipe, a socket or the like.
+    pub(super) fn sends(&self) -> bool {
+        matches!(self.class, Class::Write | Class::Send)
+    }
+
     /// Of all calls, by number.
     pub(super) fn table(arch: Arch) -> Vec<CallTraits> {
         let of = |name: &str| CallTraits {
@@ -153,11 +158,14 @@ impl Engine {
             woke: false,
         });
         c.counts.scalls += 1;
-        if let Some(traits) = self.traits.get(nr as usize)
-            && traits.class != Class::None
-            && let Some(args) = args
-        {
-            self.waits.call_begins(now, slot, t.pid, traits.class, args);
+        let Some(traits) = self.traits.get(nr as usize) else { return };
+        if traits.class != Class::None {
+            if let Some(args) = args {
+                self.waits.call_begins(now, slot, t.pid, traits.class, args);
+            }
+        } else if traits.wait == WaitKind::Yield {
+            let (events, running, user) = (t.syscall_events, t.running_at(now), t.user_ns);
+            t.yields.get_or_insert_default().yields(events, running, user);
         }
     }
 

@@ -193,20 +193,24 @@ impl Engine {
             Some(mark) => self.blame.wait_ends(now, mark) + mark,
             None => self.blame.integral_at(now),
         };
-        let t = &self.threads[slot];
-        let nr = t.call.map(|c| c.nr);
+        let nr = self.threads[slot].call.map(|c| c.nr);
+        // Time alone ends a nap, whoever was running when it did.
+        let napped = self.waits.retries(slot, wait.object)
+            && nr.is_some_and(|nr| self.wait_kind(nr) == WaitKind::Timer);
+        let waits = &self.waits;
+        let waker = waker.filter(|w| !napped && waits.can_wake(wait.object, slot, w.0));
         let end = End {
             waker: waker.map(|w| w.0),
             direct: waker.is_some_and(|w| w.1),
-            early: t.early_wake,
+            early: self.threads[slot].early_wake,
         };
         if let Some(w) = end.waker
             && self.sleep(slot, wait.object).kind.is_some_and(WaitKind::is_event)
-            && self.signals(w, slot)
+            && self.hands_over(w, slot, end.direct)
         {
-            self.threads[w].signals_siblings = true;
+            self.threads[w].hands_over = true;
         }
-        let facts = self.wait_end(now, slot, end.waker, wait.object, ended);
+        let facts = self.wait_end(now, slot, &end, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(w) = end.waker {
             let waker = &mut self.threads[w];
@@ -231,29 +235,35 @@ impl Engine {
             join: self.waits.is_join(object),
             calls_recorded: self.caps.syscalls,
             idle_before: self.waits.idle_before(slot, object),
-            peer_before: self.waits.peer_before(slot, object),
+            peer_before: self.waits.peer_before(object),
+            retries: self.waits.retries(slot, object),
         }
     }
 
     /// What is known of a sleep that has ended.
     fn wait_end(
-        &self,
+        &mut self,
         now: Nanos,
         slot: Slot,
-        waker: Option<Slot>,
+        end: &End,
         object: Object,
         ended: Ended,
     ) -> WaitEnd {
         let t = &self.threads[slot];
+        let activity = Activity::of(
+            t.running_ns + t.woken_ns + t.preempted_ns,
+            now.saturating_sub(t.born.max(self.start)),
+        );
         let sleep = self.sleep(slot, object);
-        let waker = waker.map(|w| Waker {
+        let between_processes = self.waits.between(object, slot, end.waker);
+        let waker = end.waker.map(|w| Waker {
             kthread: self.threads[w].is_kthread(),
             // Names are compared only where nothing better is known.
             same_program: !self.caps.syscalls && self.same_program(slot, w),
             // Who never lets others go on waits for work, not for its turn.
-            sibling_signals: sleep.kind.is_some_and(WaitKind::is_event)
-                && self.threads[slot].signals_siblings
-                && self.signals(w, slot),
+            sibling_hands_over: sleep.kind.is_some_and(WaitKind::is_event)
+                && self.threads[slot].hands_over
+                && self.hands_over(w, slot, end.direct),
         });
         WaitEnd {
             sleep,
@@ -268,10 +278,8 @@ impl Engine {
             ended_before: self.waits.was_ended(object),
             in_turns: self.waits.in_turns(object),
             lock: self.waits.is_lock(object),
-            activity: Activity::of(
-                t.running_ns + t.woken_ns + t.preempted_ns,
-                now.saturating_sub(t.born.max(self.start)),
-            ),
+            activity,
+            between_processes,
             contention_recorded: self.caps.contention,
         }
     }
@@ -286,11 +294,15 @@ impl Engine {
         }
     }
 
-    /// `waker` is sending a signal, to one of its own process or name.
-    fn signals(&self, waker: Slot, sleeper: Slot) -> bool {
+    /// `waker` sends a signal to one of its own process or name, or itself (`direct`) writes to what
+    /// that one sleeps for. What comes over the network is a request, whoever sent it.
+    fn hands_over(&self, waker: Slot, sleeper: Slot, direct: bool) -> bool {
         let (w, s) = (&self.threads[waker], &self.threads[sleeper]);
-        let sends = |nr: u32| self.traits.get(nr as usize).is_some_and(|t| t.signals);
-        w.call.is_some_and(|c| sends(c.nr))
+        let lets_go = |nr: u32| {
+            let traits = self.traits.get(nr as usize);
+            traits.is_some_and(|t| t.signals || direct && t.sends())
+        };
+        w.call.is_some_and(|c| lets_go(c.nr))
             && (self.same_program(waker, sleeper)
                 || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm)))
     }

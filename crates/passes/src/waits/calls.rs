@@ -6,6 +6,7 @@ use crate::threads::Slot;
 use holdup_trace::{Nanos, Pid};
 
 const EAGAIN: i64 = -11;
+const EACCES: i64 = -13;
 
 /// The call a thread is in: written at every call of interest, so it has a cache line of its own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +81,7 @@ impl Waits {
                         } else {
                             ops.wait_bitset += 1;
                         }
+                        ops.wait_0 += (f.val == 0) as u64;
                         ops.wait_2 += (f.val == 2) as u64;
                         ops.wait_odd += (f.val == 1 || f.val == 3) as u64;
                         ops.value_changes +=
@@ -180,7 +182,17 @@ impl Waits {
                 if slept {
                     self.thing(o).elapsed += now - start;
                 }
-                if ret < 0 || woke {
+                let lock = matches!(class, Class::Semop | Class::Flock | Class::Fcntl);
+                if lock && matches!(ret, EAGAIN | EACCES) {
+                    self.try_fails(slot, o);
+                }
+                if ret < 0 {
+                    return;
+                }
+                if lock {
+                    self.try_succeeds(slot, o);
+                }
+                if woke {
                     // Who woke another gave it back, which was noted then.
                     return;
                 }

@@ -40,6 +40,7 @@ mod object;
 mod objects;
 mod processes;
 mod registry;
+mod tries;
 mod waiting;
 
 pub(crate) use class::Class;
@@ -59,6 +60,7 @@ use holdup_trace::{Nanos, Pid};
 use processes::{Group, NO_GROUP};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use tries::Tries;
 
 /// A wait in progress.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +84,7 @@ struct Waiter {
     last: Option<WaitKey>,
     /// What its last wait was for, if that was idle.
     idle_before: Option<Object>,
-    /// The same, if another thread ended it.
-    peer_before: Option<Object>,
+    tries: Tries,
     /// Time holding objects, and of harmless and other waits.
     idle_ns: Nanos,
     lock_wait_ns: Nanos,
@@ -101,7 +102,7 @@ impl Default for Waiter {
             trail: VecDeque::new(),
             last: None,
             idle_before: None,
-            peer_before: None,
+            tries: Tries::default(),
             idle_ns: 0,
             lock_wait_ns: 0,
             intervals: Vec::new(),

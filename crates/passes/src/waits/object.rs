@@ -135,8 +135,10 @@ pub enum FutexUse {
     PiMutex,
     /// A readers-writer lock.
     RwLock,
-    /// A condition variable or a POSIX semaphore: waited for and posted.
+    /// A condition variable: waited for and signalled.
     Condvar,
+    /// A POSIX semaphore.
+    Semaphore,
     /// A barrier.
     Barrier,
     /// The end of a thread.
@@ -153,6 +155,7 @@ impl FutexUse {
             FutexUse::PiMutex => "pi-mutex",
             FutexUse::RwLock => "rwlock",
             FutexUse::Condvar => "condvar",
+            FutexUse::Semaphore => "semaphore",
             FutexUse::Barrier => "barrier",
             FutexUse::Join => "join",
             FutexUse::Unknown => "futex",
@@ -165,6 +168,8 @@ impl FutexUse {
 pub(crate) struct FutexOps {
     pub(crate) wait: u64,
     pub(crate) wait_bitset: u64,
+    /// Waits while the word was 0: nothing to take.
+    pub(crate) wait_0: u64,
     /// Waits while the word was 2: a lock of the threads library, contended.
     pub(crate) wait_2: u64,
     /// Waits while the word was 1 or 3: the words of an rwlock.
@@ -185,6 +190,7 @@ impl FutexOps {
     pub(crate) fn merge(&mut self, o: &FutexOps) {
         self.wait += o.wait;
         self.wait_bitset += o.wait_bitset;
+        self.wait_0 += o.wait_0;
         self.wait_2 += o.wait_2;
         self.wait_odd += o.wait_odd;
         self.value_changes += o.value_changes;
@@ -301,6 +307,10 @@ pub(crate) struct Thing {
     pub(crate) turns: u64,
     /// Ended by a thread in a call that moves bytes.
     pub(crate) piped: u64,
+    /// The last wait for it was ended by another thread, on purpose.
+    pub(crate) peer: bool,
+    /// Threads of other processes than the first have ended waits for it.
+    pub(crate) between: bool,
     pub(crate) futex: FutexOps,
 
     /// Threads waiting now, and the integral of their number.
@@ -368,6 +378,8 @@ impl Thing {
         self.retries += o.retries;
         self.turns += o.turns;
         self.piped += o.piped;
+        self.between |= o.between;
+        self.peer |= o.peer;
         self.futex.merge(&o.futex);
         if o.waiting > 0 {
             self.waiting_since = if self.waiting == 0 {
@@ -393,6 +405,8 @@ impl Thing {
             group: self.group,
             first: self.first,
             fd: self.fd,
+            between: self.between,
+            peer: self.peer,
             futex: self.futex.clone(),
             waiting: self.waiting,
             waiting_since: now,

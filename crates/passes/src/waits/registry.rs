@@ -60,10 +60,24 @@ impl Waits {
 
     /// What a futex word is used for. Condition variables of glibc keep two more words, on which
     /// signallers wait for slow waiters to leave, 24 bytes below those that waiters sleep on.
+    /// Waiters of a condition variable sleep on two neighbouring words in turn, those of a
+    /// semaphore always on the same.
     pub(crate) fn usage(&self, object: Object) -> FutexUse {
+        /// So many waits, one woken at a time, come to both words of a condition variable.
+        const BOTH_WORDS: u64 = 8;
         let thing = &self.things[object.0 as usize];
-        let usage = thing.futex.usage();
+        let (usage, ops) = (thing.futex.usage(), &thing.futex);
         match self.keys[object.0 as usize] {
+            Key::Futex { space, shared, addr }
+                if usage == FutexUse::Condvar
+                    && ops.wait_0 == ops.wait + ops.wait_bitset
+                    && ops.wait_0.min(ops.wake_one) >= BOTH_WORDS
+                    && ops.wake_all == 0
+                    && addr % 8 == 0
+                    && !self.index.contains_key(&Key::Futex { space, shared, addr: addr + 4 }) =>
+            {
+                FutexUse::Semaphore
+            }
             Key::Futex { .. }
                 if usage == FutexUse::Barrier && self.condvar_of(object).is_some() =>
             {
@@ -106,9 +120,36 @@ impl Waits {
         self.things[object.0 as usize].is_lock()
     }
 
-    /// The thread's last wait was for the same, and another thread ended it on purpose.
-    pub(crate) fn peer_before(&self, slot: Slot, object: Object) -> bool {
-        self.threads.get(slot.0 as usize).is_some_and(|w| w.peer_before == Some(object))
+    /// Whether a thread can end a wait for the object. Nobody reaches the private futexes of another
+    /// process: a timer's interrupt, which few traces have, came while that thread was in the
+    /// kernel.
+    pub(crate) fn can_wake(&self, object: Object, slot: Slot, waker: Slot) -> bool {
+        let Key::Futex { shared: false, .. } = self.keys[object.0 as usize] else { return true };
+        let known = |s: Slot| {
+            let group = self.threads.get(s.0 as usize)?.group;
+            Some((group, self.groups.get(group as usize).filter(|g| g.known)?.space))
+        };
+        match (known(slot), known(waker)) {
+            (Some(sleeper), Some(waker)) => sleeper == waker,
+            _ => true,
+        }
+    }
+
+    /// A futex in shared memory that a thread of another process than the sleeper's wakes, or has
+    /// done so before.
+    pub(crate) fn between(&mut self, object: Object, slot: Slot, waker: Option<Slot>) -> bool {
+        let Key::Futex { shared: true, .. } = self.keys[object.0 as usize] else { return false };
+        let group = |s: Slot| self.threads.get(s.0 as usize).map(|w| w.group);
+        let now = waker.is_some_and(|w| group(w) != group(slot));
+        let thing = self.thing(object);
+        thing.between |= now;
+        thing.between
+    }
+
+    /// The last wait for it was ended by another thread, on purpose. A thread that also waits for
+    /// its clients does so at another object.
+    pub(crate) fn peer_before(&self, object: Object) -> bool {
+        self.things[object.0 as usize].peer
     }
 
     /// The thread's last wait was for the same, and idle.

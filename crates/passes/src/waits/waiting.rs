@@ -41,6 +41,9 @@ impl Waits {
                 None,
             );
         }
+        if let Some(lock) = self.naps_for(slot, kind) {
+            return lock;
+        }
         let w = self.called(slot);
         if w.at == call.start && w.class != Class::None {
             w.slept = true;
@@ -111,6 +114,7 @@ impl Waits {
         if !end.early {
             let thing = self.thing(object);
             thing.spans.add(span);
+            thing.peer = cause.is_turns();
             match cause {
                 cause if cause.is_idle() => thing.idle_wait += span,
                 Cause::Io => thing.device_wait += span,
@@ -133,7 +137,6 @@ impl Waits {
             let detail = self.detail;
             let w = self.waiter(slot);
             w.idle_before = cause.is_idle().then_some(object);
-            w.peer_before = cause.is_turns().then_some(object);
             match cause {
                 cause if cause.is_idle() => w.idle_ns += span,
                 _ if is_lock => w.lock_wait_ns += span,

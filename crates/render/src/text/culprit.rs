@@ -49,6 +49,9 @@ pub(crate) fn culprit(c: &Culprit) -> String {
             _ => ("", "ended by", "by"),
         };
         let people = |(i, h): (usize, &Person)| {
+            if h.pct.is_none() {
+                return format!("{} by {}", duration(h.ns), who(h));
+            }
             let pct = h.pct.map_or("n/a".to_owned(), |pct| format!("{pct:.0}"));
             let words = if i == 0 { format!("of the waiting {first}") } else { then.to_owned() };
             format!("{pct} % {words} {}", who(h))

@@ -1,0 +1,169 @@
+//! One lock, many objects: what threads wait for one by one, put together where it is one thing.
+//!
+//! Two patterns show that:
+//! * **a ring**: each of several objects has one waiter only (its own semaphore, condition variable
+//!   or event descriptor), and those who wait let each other go on. A lock that gives each waiter
+//!   an object of its own looks so: latches and lightweight locks of a database, row locks.
+//!   Separate locks of separate threads are separate rings;
+//! * **tries**: threads of one program try for file locks of one kind, fail, and nap. Each process
+//!   has a descriptor of its own, and no wake-up tells that they lead to one file. Who got the lock
+//!   meanwhile is known by its calls.
+//!
+//! What it cannot tell: stages of a pipeline that hand work on and room back are a ring too, and two
+//! files for which one program fights look like one.
+
+use crate::blamed::{Blamed, Sleeper};
+use crate::graph::components;
+use crate::object::WaitRule;
+use crate::table::{Holder, absorb};
+use holdup_passes::{Analysis, ByThread, HoldSum, Object, ObjectKind, PairSum, Slot, role};
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// What the objects of one lock have in common: kind, use, rule, and the program that waits.
+type Likeness = (ObjectKind, Option<&'static str>, WaitRule, Vec<u8>);
+
+/// Put those together that are one.
+pub(crate) fn join(
+    analysis: &Analysis,
+    objects: Vec<(Vec<Object>, Blamed)>,
+    ended_by: &ByThread<PairSum>,
+    held_by: &ByThread<HoldSum>,
+) -> Vec<Blamed> {
+    let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
+    let like = |b: &Blamed| -> Option<Likeness> {
+        let longest = b.sleepers.first()?;
+        Some((b.kind, b.row.usage, b.rule, program(longest.slot)))
+    };
+    let mut lonely: BTreeMap<Likeness, Vec<usize>> = BTreeMap::new();
+    let mut tried: BTreeMap<Likeness, Vec<usize>> = BTreeMap::new();
+    for (i, (_, b)) in objects.iter().enumerate() {
+        let Some(like) = like(b) else { continue };
+        if is_tried(b) {
+            tried.entry(like).or_default().push(i);
+        } else if b.sleepers.len() == 1 && in_turns(b.rule) {
+            lonely.entry(like).or_default().push(i);
+        }
+    }
+    let mut sets: Vec<Vec<usize>> = lonely
+        .into_values()
+        .filter(|alike| alike.len() > 1)
+        .flat_map(|alike| rings(&alike, &objects, ended_by))
+        .collect();
+    sets.extend(tried.into_values());
+    let mut set_of = vec![None; objects.len()];
+    for (n, set) in sets.iter().enumerate() {
+        for &i in set {
+            set_of[i] = Some(n);
+        }
+    }
+    let mut joined: Vec<Option<Blamed>> = vec![None; sets.len()];
+    let mut out = Vec::new();
+    for ((_, b), set) in objects.into_iter().zip(set_of) {
+        match set {
+            None => out.push(b),
+            Some(n) => match &mut joined[n] {
+                None => joined[n] = Some(b),
+                Some(sum) => add(sum, b),
+            },
+        }
+    }
+    out.extend(joined.into_iter().flatten().map(|mut b| {
+        if is_tried(&b) {
+            name_holders(&mut b, analysis, held_by, &program);
+        }
+        b
+    }));
+    out
+}
+
+fn in_turns(rule: WaitRule) -> bool {
+    matches!(rule, WaitRule::LockTurns | WaitRule::HandoverTurns)
+}
+
+/// A file lock that threads try for and nap.
+fn is_tried(b: &Blamed) -> bool {
+    matches!(b.kind, ObjectKind::PosixLock | ObjectKind::Flock)
+        && b.row.retries > 0
+        && in_turns(b.rule)
+}
+
+/// Among objects with one waiter each: those whose waiters let each other go on.
+fn rings(
+    alike: &[usize],
+    objects: &[(Vec<Object>, Blamed)],
+    ended_by: &ByThread<PairSum>,
+) -> Vec<Vec<usize>> {
+    let waiter = |i: usize| objects[i].1.sleepers[0].slot;
+    let mut of: BTreeMap<Slot, Vec<usize>> = BTreeMap::new();
+    for (place, &i) in alike.iter().enumerate() {
+        of.entry(waiter(i)).or_default().push(place);
+    }
+    let next: Vec<Vec<usize>> = alike
+        .iter()
+        .map(|&i| {
+            let wakers = objects[i].0.iter().filter_map(|o| ended_by.get(o));
+            let wakers = wakers.flat_map(BTreeMap::keys).filter(|&&w| w != waiter(i));
+            wakers.filter_map(|w| of.get(w)).flatten().copied().collect()
+        })
+        .collect();
+    let rings = components(&next).into_iter().filter(|ring| ring.len() > 1);
+    rings.map(|ring| ring.into_iter().map(|place| alike[place]).collect()).collect()
+}
+
+/// Add one more object to a lock.
+fn add(sum: &mut Blamed, b: Blamed) {
+    for (leaf, wait) in &b.leaves {
+        sum.leaves.entry(*leaf).or_default().add(wait);
+    }
+    let mut calls: BTreeMap<String, Nanos> = std::mem::take(&mut sum.calls).into_iter().collect();
+    for (call, ns) in b.calls {
+        *calls.entry(call).or_default() += ns;
+    }
+    sum.calls = calls.into_iter().collect();
+    sum.calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+    let mut slept: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    for s in sum.sleepers.iter().chain(&b.sleepers) {
+        *slept.entry(s.slot).or_default() += s.wait_ns;
+    }
+    sum.sleepers = slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
+    sum.sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
+    sum.holders_in_all = sum.holders_in_all.max(b.holders_in_all);
+    sum.others += b.others + 1;
+    let pid = sum.row.pid.filter(|_| sum.row.pid == b.row.pid);
+    absorb(&mut sum.row, b.row);
+    (sum.row.pid, sum.row.waiters) = (pid, sum.sleepers.len() as u64);
+}
+
+/// Who got what others tried for: the threads of that program with locks of that kind.
+fn name_holders(
+    b: &mut Blamed,
+    analysis: &Analysis,
+    held_by: &ByThread<HoldSum>,
+    program: &dyn Fn(Slot) -> Vec<u8>,
+) {
+    let Some(whose) = b.sleepers.first().map(|s| program(s.slot)) else { return };
+    let kind = if b.kind == ObjectKind::Flock { ObjectKind::Flock } else { ObjectKind::PosixLock };
+    let mut held: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    for stats in analysis.objects().filter(|o| o.kind == kind) {
+        for (&slot, hold) in held_by.get(&stats.object).into_iter().flatten() {
+            if program(slot) == whose {
+                *held.entry(slot).or_default() += hold.hold_ns;
+            }
+        }
+    }
+    let mut held: Vec<(Slot, Nanos)> = held.into_iter().filter(|h| h.1 > 0).collect();
+    held.sort_by_key(|&(slot, ns)| (Reverse(ns), slot));
+    b.holders_in_all = held.len() as u64;
+    b.row.pct_explained = None;
+    b.row.holders = held
+        .into_iter()
+        .take(crate::table::HOLDERS)
+        .map(|(slot, hold_ns)| {
+            let t = analysis.thread(slot);
+            let (tid, comm) = (t.tid.0, analysis.comm(t));
+            Holder { tid, comm, hold_ns, pct_explained: 0.0, inferred: false }
+        })
+        .collect();
+}

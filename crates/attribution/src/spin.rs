@@ -1,0 +1,78 @@
+//! Threads that wait without sleeping: they yield their CPU, look, and yield again.
+//!
+//! Such a thread waits for another of its program. Two things must come together. Several threads of
+//! the program do so: one that does it alone waits for something outside, or for nothing. And the
+//! program's threads do something else too, for which the others wait; who only yields gets nothing
+//! by it, and loses nothing.
+
+use crate::threshold::Thresholds;
+use crate::thresholds;
+use holdup_passes::{Again, Analysis, Slot, role};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+thresholds! {
+    SHORT = "yields.short_us", 40.0, "us",
+        meaning: "a thread that yields again after less of its own code than this, and without any \
+                  other call, has only looked whether it may go on",
+        source: "a look at a lock takes less than 0.1 us, but the recorder adds its own two events: 1 \
+                 us, in slow guests 20 us; spin locks often turn for some us before they yield";
+    WORK = "yields.work_pct", 10.0, "% of their CPU time",
+        meaning: "threads that yield in this way do something else in this part of it at least, or \
+                  nobody waits for anything",
+        source: "threads that wait for each other work for 1/N of the time; a loop of nothing but \
+                 yields has no work at all";
+}
+
+/// Threads of one program that wait for each other by yielding.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spinning {
+    /// They are of several processes.
+    pub between_processes: bool,
+    /// All their waiting.
+    pub sum: Again,
+    /// Who, longest first.
+    pub threads: Vec<(Slot, Again)>,
+}
+
+/// Every program that waits so, most CPU time first.
+pub(crate) fn spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec<Spinning> {
+    let short = (thresholds.get(&SHORT) * 1000.0) as u64;
+    let mut processes: BTreeMap<Option<u32>, Vec<(Slot, Again)>> = BTreeMap::new();
+    for (slot, yields) in analysis.yields() {
+        let again = yields.after_less_than(short);
+        if again.times > 0 {
+            let pid = analysis.pid(analysis.thread(slot));
+            processes.entry(pid).or_default().push((slot, again));
+        }
+    }
+    let mut out: Vec<Spinning> = Vec::new();
+    let mut lone: BTreeMap<Vec<u8>, Vec<(Slot, Again)>> = BTreeMap::new();
+    for threads in processes.into_values() {
+        match &threads[..] {
+            [(slot, again)] => {
+                let program = role(analysis.comm(analysis.thread(*slot)).as_bytes()).to_vec();
+                lone.entry(program).or_default().push((*slot, *again));
+            }
+            _ => out.push(together(threads, false)),
+        }
+    }
+    out.extend(lone.into_values().filter(|l| l.len() > 1).map(|l| together(l, true)));
+    out.retain(|s| works(s, analysis, thresholds));
+    out.sort_by_key(|s| (Reverse(s.sum.cpu_ns), s.threads.first().map(|t| t.0)));
+    out
+}
+
+fn together(mut threads: Vec<(Slot, Again)>, between_processes: bool) -> Spinning {
+    threads.sort_by_key(|&(slot, again)| (Reverse(again.cpu_ns), slot));
+    let mut sum = Again::default();
+    threads.iter().for_each(|t| sum.add(t.1));
+    Spinning { between_processes, sum, threads }
+}
+
+/// Whether those who yield have anything to wait for.
+fn works(s: &Spinning, analysis: &Analysis, thresholds: &Thresholds) -> bool {
+    let running: u64 = s.threads.iter().map(|t| analysis.thread(t.0).running_ns).sum();
+    let work = running.saturating_sub(s.sum.cpu_ns);
+    work as f64 * 100.0 >= running as f64 * thresholds.get(&WORK)
+}

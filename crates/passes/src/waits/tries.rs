@@ -1,0 +1,93 @@
+//! Tries at locks that fail at once. A thread that naps between two tries waits for the lock, though
+//! nobody wakes it.
+//!
+//! ```text
+//!  try fails ──► sleeps for a time ──► tries again ──► fails ──► sleeps: waiting for the lock
+//!                (a pause, for all                               (it does so again and again)
+//!                 that is known)
+//! ```
+//!
+//! Programs that fail to get one lock of several give the others back before they nap, so one call
+//! on the same file may succeed in between.
+
+use super::{Object, Waits};
+use crate::threads::Slot;
+use holdup_syscalls::WaitKind;
+
+/// What a thread's last tries at a lock came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tries {
+    /// The last try since it napped did not get this.
+    failed: Option<Object>,
+    /// Calls on it that succeeded since.
+    successes: u8,
+    /// It naps after such a try, or did so and has not tried again.
+    napped: Option<Object>,
+    /// It has come back from such a nap to try again.
+    again: Option<Object>,
+}
+
+/// Calls that may succeed between a try that fails and the nap: one, that gives something back.
+const GIVEN_BACK: u8 = 1;
+
+impl Waits {
+    /// A call that would have to wait for `object` returns without it.
+    pub(super) fn try_fails(&mut self, slot: Slot, object: Object) {
+        if object == Object::OTHER {
+            return;
+        }
+        if self.comes_back(slot, object) {
+            self.thing(object).retries += 1;
+        }
+        let tries = &mut self.waiter(slot).tries;
+        (tries.failed, tries.successes) = (Some(object), 0);
+    }
+
+    /// A call on it takes it or gives it back.
+    #[inline]
+    pub(super) fn try_succeeds(&mut self, slot: Slot, object: Object) {
+        let tries = &mut self.waiter(slot).tries;
+        if tries.failed.is_none() && tries.napped.is_none() {
+            return;
+        }
+        self.comes_back(slot, object);
+        let tries = &mut self.waiter(slot).tries;
+        tries.successes += 1;
+        if tries.successes > GIVEN_BACK {
+            tries.failed = None;
+        }
+    }
+
+    /// Whether it tries again after a nap.
+    fn comes_back(&mut self, slot: Slot, object: Object) -> bool {
+        let napped = self.waiter(slot).tries.napped.map(|o| self.find(o));
+        if napped != Some(object) {
+            return false;
+        }
+        let tries = &mut self.waiter(slot).tries;
+        (tries.napped, tries.again, tries.successes) = (None, Some(object), 0);
+        true
+    }
+
+    /// A thread goes to sleep in a call of this kind: what it naps for, if it is that.
+    pub(super) fn naps_for(&mut self, slot: Slot, kind: Option<WaitKind>) -> Option<Object> {
+        if !matches!(kind, Some(WaitKind::Timer | WaitKind::Poll)) {
+            return None;
+        }
+        let tries = &mut self.waiter(slot).tries;
+        let object = tries.failed.take();
+        if object.is_none() {
+            // Who napped twice without a try does something else.
+            tries.again = None;
+        }
+        tries.napped = object;
+        object.map(|o| self.find(o))
+    }
+
+    /// The sleep now in progress is a nap between two tries at the object, and not the first.
+    pub(crate) fn retries(&self, slot: Slot, object: Object) -> bool {
+        let Some(w) = self.threads.get(slot.0 as usize) else { return false };
+        let is = |o: Option<Object>| o.is_some_and(|o| self.find(o) == self.find(object));
+        is(w.tries.napped) && is(w.tries.again)
+    }
+}
