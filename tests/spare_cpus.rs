@@ -21,6 +21,11 @@ use std::sync::Mutex;
 /// Of 100 recordings so many keep their class.
 const SAME_PCT: usize = 95;
 
+/// Fixtures that do change. Threads hand each other work and are busy for half of the time: on full
+/// CPUs their waits leave none idle and cost nothing. Beside idle ones they look like rivals for
+/// the object, since nobody is busy enough to show that they wait for results.
+const CHANGE: &[&str] = &["fixtures/healthy_pairs_c2/", "fixtures/healthy_pool_c2/"];
+
 /// The story of the verdict.
 fn story(d: &Diagnosis) -> &'static str {
     d.findings.iter().find(|f| f.class == d.verdict.class).map_or("", |f| f.story)
@@ -69,7 +74,9 @@ fn idle_cpus_more_change_no_verdict() {
     let fixtures = corpus::all_files().into_iter().filter(|f| f.name.starts_with("fixtures"));
     let (judged, changed) = over(fixtures.collect());
     assert!(judged >= 10, "{judged} fixtures: where are the recordings?");
-    assert!(changed.is_empty(), "{changed:#?}");
+    let known = |c: &String| CHANGE.iter().any(|name| c.starts_with(name));
+    assert!(changed.iter().all(known), "{changed:#?}");
+    assert_eq!(changed.len(), CHANGE.len(), "take them off the list: {changed:#?}");
 }
 
 #[needs(corpus)]
