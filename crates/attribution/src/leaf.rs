@@ -125,6 +125,9 @@ leaves! {
     /// Just one application thread, or one of two that take turns with each other alone, had
     /// anything to do.
     Serial = Some(Total::Idle), "idle/serial", "work for one thread at a time";
+    /// Threads waited for the results of threads that were busy themselves, and never wait for
+    /// them in turn: stages of a pipeline, not rivals for an object.
+    Order = Some(Total::Idle), "idle/order", "the results of threads that are busy themselves";
     /// No thread waited for anything that this machine could have done sooner.
     NoWork = Some(Total::Idle), "idle/no-work", "nothing: there is no work";
     /// Lost events, gaps.

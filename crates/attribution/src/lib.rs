@@ -6,6 +6,7 @@
 //!                             ├─ objects    whether waiting for them costs anything, and why
 //!                             ├─ spinning   who waits without sleeping
 //!                             ├─ contended  what calls cost because others were in the kernel
+//!                             ├─ neighbours who else was there
 //!                             └─ ledger     where every CPU-second went
 //! ```
 //!
@@ -19,11 +20,12 @@ pub mod call;
 pub mod graph;
 pub mod leaf;
 pub mod ledger;
+pub mod neighbours;
 pub mod object;
 pub mod path;
+pub mod phases;
 mod rings;
 pub mod section;
-pub mod phases;
 pub mod server;
 pub mod spin;
 pub mod table;
@@ -35,10 +37,12 @@ pub use call::Contended;
 pub use graph::{Edge, Graph, Node, Root};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
+pub use neighbours::Neighbours;
+pub use neighbours::is_recorder;
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
+pub use phases::{Part, Phase, phases};
 pub use section::Section;
-pub use phases::{Part, Phase, is_recorder, phases};
 pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow};
@@ -77,6 +81,7 @@ pub const THRESHOLDS: &[&[Threshold]] = &[
     call::THRESHOLDS,
     section::THRESHOLDS,
     ledger::THRESHOLDS,
+    neighbours::THRESHOLDS,
     spin::THRESHOLDS,
     phases::THRESHOLDS,
 ];
@@ -108,6 +113,8 @@ pub struct Attribution<'a> {
     pub stretch: f64,
     /// System calls that cost more because of others in the kernel, most lost time first.
     pub contended: Vec<Contended>,
+    /// Who else was there.
+    pub neighbours: Neighbours,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
@@ -139,14 +146,17 @@ impl<'a> Attribution<'a> {
         });
         let (rows, ended_by) = (analysis.wait_rows(), analysis.ended_by());
         let server = server::server(analysis, &rows, thresholds);
-        let waits = wait::judge(analysis, rows, server, &ended_by, thresholds);
+        let neighbours = neighbours::of(analysis, thresholds);
+        let serial = server::serial(analysis, neighbours.program, thresholds);
+        let waits = wait::judge(analysis, rows, server, &ended_by, serial, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
         Attribution {
             objects: object::judge(analysis, server, &ended_by, thresholds),
             ledger: ledger::of(analysis, &waits, &contended, &spinning, thresholds),
-            serial: server::serial(analysis, thresholds),
+            serial,
+            neighbours,
             contended,
             spinning,
             analysis,

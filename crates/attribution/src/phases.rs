@@ -15,6 +15,7 @@
 //!    do not run there and nothing else that lasts does.
 
 use crate::leaf::Leaf;
+use crate::neighbours::is_recorder;
 use crate::threshold::Thresholds;
 use crate::thresholds;
 use holdup_passes::{Analysis, Bin, Cause, Who};
@@ -406,11 +407,6 @@ fn programs(analysis: &Analysis, bins: usize) -> Vec<Runs> {
 
 /// Programs that are told apart: more do not run at once for long.
 const FOLLOWED: usize = 24;
-
-/// Whether a program of this name writes the recording.
-pub fn is_recorder(comm: &str) -> bool {
-    matches!(comm, "perf" | "trace-cmd")
-}
 
 /// Which pieces are the work.
 struct Work<'a> {

@@ -177,6 +177,16 @@ impl<'a> Facts<'a> {
         self.judged.ledger.total(total)
     }
 
+    /// CPU time that the work used or lacked ([`holdup_attribution::Ledger::wanted_ns`]).
+    pub fn wanted(&self) -> Nanos {
+        self.judged.ledger.wanted_ns()
+    }
+
+    /// Part of the CPU time that the work used or lacked, in per cent.
+    pub fn wanted_pct(&self, ns: Nanos) -> f64 {
+        ns as f64 * 100.0 / self.wanted().max(1) as f64
+    }
+
     /// Part of capacity in per cent.
     pub fn pct(&self, ns: Nanos) -> f64 {
         if self.capacity == 0 { 0.0 } else { ns as f64 * 100.0 / self.capacity as f64 }

@@ -413,6 +413,7 @@ fn locks(f: &Facts<'_>) -> Question {
         ));
     }
     let cost = excess + asleep;
+    let scale = f.capacity as f64 / f.wanted().max(1) as f64;
     Question {
         id: "locks",
         text: "Do they wait for a lock of the kernel?".to_owned(),
@@ -429,7 +430,7 @@ fn locks(f: &Facts<'_>) -> Question {
                 To::Class(Class::Healthy),
             ),
         ],
-        recommended: usize::from(cost < f.limit(&rules::MATTERS)),
+        recommended: usize::from(cost * scale < f.limit(&rules::MATTERS)),
         tables: &["locks", "syscalls", "switches"],
     }
 }
@@ -488,6 +489,7 @@ fn driver(f: &Facts<'_>) -> Question {
 
 fn idle(f: &Facts<'_>) -> Question {
     let io = f.leaf_pct(Leaf::Io);
+    let decides = f.wanted_pct(f.leaf(Leaf::Io)) >= f.limit(&rules::MATTERS);
     let (waited, by_call) = f.waiting_for(Cause::Io);
     let mut figures = vec![
         figure("idle while threads waited for disks", io, OF_CAPACITY),
@@ -542,7 +544,7 @@ fn idle(f: &Facts<'_>) -> Question {
                 To::Question("event"),
             ),
         ],
-        recommended: if io >= f.limit(&rules::MATTERS) { 0 } else { 2 },
+        recommended: if decides { 0 } else { 2 },
         tables: &["syscalls", "irqs"],
     }
 }

@@ -25,7 +25,8 @@ pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thre
 pub use phases::PhaseRow;
 pub use record::record_command;
 pub use report::{
-    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Part, Person, Role, Step, Verdict,
+    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Neighbour, Neighbours, Part, Person, Role,
+    Step, Verdict,
 };
 pub use rules::thresholds as registry;
 

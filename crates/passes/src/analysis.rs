@@ -7,6 +7,7 @@ use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
+use crate::programs::Together;
 use crate::rows::*;
 use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
@@ -623,6 +624,11 @@ impl Analysis {
         self.engine.blame.serial().wall_ns
     }
 
+    /// How long one thread of a process, and several at a time, were running or ready.
+    pub fn together(&self, pid: u32) -> Option<Together> {
+        self.engine.programs.of(Pid(pid))
+    }
+
     /// How often which law of run queues put something right about which thread: where the
     /// recording has holes. By law, then by thread in order of appearance.
     pub fn laws(&self) -> Vec<(Law, Slot, u64)> {
@@ -634,6 +640,11 @@ impl Analysis {
     /// Mean number of threads running or ready, over the whole trace, in thousandths.
     pub fn mean_queue_milli(&self) -> u64 {
         (self.engine.blame.queue_ns * 1000).checked_div(self.wall_ns() as u128).unwrap_or(0) as u64
+    }
+
+    /// Time during which two or more CPUs ran threads.
+    pub fn several_ns(&self) -> Nanos {
+        self.engine.blame.several_ns
     }
 
     /// Time during which no CPU was idle, and the mean number of threads running or ready then, in

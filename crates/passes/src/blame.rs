@@ -268,6 +268,8 @@ pub(crate) struct Blame {
     pub occupied_ns: Nanos,
     /// Integral of the number of runnable and running threads.
     pub queue_ns: u128,
+    /// Time with threads on two or more CPUs.
+    pub several_ns: Nanos,
     /// Time without an idle CPU, and that integral over it.
     pub full_ns: Nanos,
     pub full_queue_ns: u128,
@@ -364,6 +366,7 @@ impl Blame {
         let queue = self.runnable.saturating_sub(self.throttled) + self.running;
         if queue > 0 {
             self.occupied_ns += span;
+            self.several_ns += if self.running > 1 { span } else { 0 };
             self.queue_ns += queue as u128 * span as u128;
             if self.idle == 0 {
                 self.full_ns += span;

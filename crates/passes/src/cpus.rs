@@ -69,6 +69,8 @@ pub(crate) struct CpuState {
     /// The current thread is believed here since then, and no event of its own has confirmed it
     /// yet, as long as `charged_to` has not moved on; [`NEVER`] otherwise.
     pub(crate) presumed_at: Nanos,
+    /// A thread has been seen on it.
+    pub(crate) used: bool,
     /// A switch out of idle was recorded; one must have been and was not.
     pub(crate) idle_left_seen: bool,
     pub(crate) idle_left_unseen: bool,
@@ -145,6 +147,7 @@ impl CpuState {
             busy_since: 0,
             queue: Vec::new(),
             presumed_at: NEVER,
+            used: false,
             idle_left_seen: false,
             idle_left_unseen: false,
             user: 0,
@@ -231,6 +234,7 @@ impl CpuState {
             busy_since: self.busy_since,
             queue: std::mem::take(&mut self.queue),
             presumed_at: if self.is_presumed() { now } else { NEVER },
+            used: self.used,
             idle_left_seen: self.idle_left_seen,
             idle_left_unseen: self.idle_left_unseen,
             ..fresh
@@ -244,6 +248,7 @@ pub(crate) struct Cpus {
     start: Nanos,
     border: Nanos,
     cpus: Vec<CpuState>,
+    used: usize,
 }
 
 /// The kernel's largest `NR_CPUS`; a higher number is a damaged record.
@@ -251,7 +256,7 @@ pub(crate) const MAX_CPUS: u16 = 8192;
 
 impl Cpus {
     pub(crate) fn new(start: Nanos, grid: Grid) -> Cpus {
-        Cpus { start, border: grid.border(0), cpus: Vec::new() }
+        Cpus { start, border: grid.border(0), cpus: Vec::new(), used: 0 }
     }
 
     #[inline]
@@ -279,10 +284,19 @@ impl Cpus {
         self.cpus.get(cpu.0 as usize)
     }
 
-    /// CPUs up to the highest number seen so far.
+    /// A thread is on this CPU.
+    pub(crate) fn use_one(&mut self, cpu: Cpu) {
+        let c = self.get_mut(cpu);
+        if !std::mem::replace(&mut c.used, true) {
+            self.used += 1;
+        }
+    }
+
+    /// CPUs that a thread has been seen on so far. Those that idle all along leave memory and caches
+    /// to the others, however many there are.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.cpus.len()
+    pub(crate) fn used(&self) -> usize {
+        self.used
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Cpu, &CpuState)> {

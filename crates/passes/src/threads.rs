@@ -27,6 +27,7 @@
 //! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
 use crate::latency::Latency;
+use crate::programs::NO_PROGRAM;
 use crate::syscalls::{Call, CallTable};
 use crate::throttle::Throttle;
 use crate::yields::Yields;
@@ -177,6 +178,11 @@ pub struct Thread {
     /// `pid` was not in the trace but follows from how the thread was made.
     pub pid_inferred: bool,
     /// Counted in a CPU's number of threads waiting for I/O.
+    /// Its place among [`crate::programs::Programs`], of the process id beside it; and the one it is
+    /// counted for while it is active.
+    pub(crate) program: u32,
+    pub(crate) program_pid: Pid,
+    pub(crate) counted_for: u32,
     pub(crate) iowait_cpu: Option<Cpu>,
     /// Who woke it last: the thread, if one did, not an interrupt.
     pub(crate) waker: Option<Slot>,
@@ -241,6 +247,9 @@ impl Thread {
             queue_at: 0,
             contended: 0,
             pid_inferred: false,
+            program: NO_PROGRAM,
+            program_pid: Pid::UNKNOWN,
+            counted_for: NO_PROGRAM,
             iowait_cpu: None,
             waker: None,
             running_ns: 0,

@@ -97,6 +97,7 @@ impl<'a> View<'a> {
             share: (share * 1000.0).round() / 1000.0,
             lost_cpu_ns: if share.is_nan() { 0 } else { self.ns(share) },
             leaves: Vec::new(),
+            wanted_pct: share,
             lacked_ns: 0,
             story: "figures",
             summary,
@@ -183,6 +184,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             summary,
             runner_up,
             reservations,
+            neighbours: None,
             steps,
         }
     };

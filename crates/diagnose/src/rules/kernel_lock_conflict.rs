@@ -46,7 +46,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
-use super::{Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -62,7 +62,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("kernel_lock_conflict.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS, NAMED], CALL_THRESHOLDS, SECTION_THRESHOLDS],
+    thresholds: &[COST, &[NAMED], CALL_THRESHOLDS, SECTION_THRESHOLDS],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",
         negative: "ser_flock_c4/perf.data",
@@ -181,8 +181,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let wanted = full.map(|(_, s)| facts.at_least(s.wanted_pct, &SECTION_WANTED));
     let full = full.filter(|(_, s)| {
         wanted.is_some_and(|w| w.holds())
-            && facts.at_least(facts.pct(idle + burnt), &MATTERS).value < facts.limit(&MATTERS)
-            && facts.pct(s.callers_ns) >= facts.limit(&MATTERS)
+            && facts.wanted_pct(idle + burnt) < facts.limit(&MATTERS)
+            && facts.wanted_pct(s.callers_ns) >= facts.limit(&MATTERS)
     });
     let story = match (full, by_call.first(), dear.first()) {
         (Some((call, section)), ..) => Story::Full { call, section },
@@ -199,6 +199,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         f.ruled_out = None;
         f.lacked_ns = (s.callers_ns as f64 * (1.0 - 100.0 / s.wanted_pct)) as u64;
     }
+    let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
             "idle while threads slept for kernel locks",
@@ -224,7 +225,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             ),
             Leaf::LockWait,
         ),
-        cost(facts, &f),
+        of_wanted,
+        of_one_cpu,
         Evidence::of(
             "threads asleep for kernel locks, on average",
             waited as f64 / facts.wall.max(1) as f64,

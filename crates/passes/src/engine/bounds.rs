@@ -24,6 +24,7 @@ impl Engine {
         self.irqs.restart();
         self.blame.restart(now, grid);
         self.throttles.restart();
+        self.programs.restart(now);
         self.crowding.restart(now);
         self.costs.restart();
         self.spaces.restart();
@@ -101,5 +102,6 @@ impl Engine {
         }
         self.finish_locks(end);
         self.blame.finish(end);
+        self.programs.finish(end);
     }
 }

@@ -239,7 +239,7 @@ impl Engine {
         nr: u32,
         ret: i64,
     ) {
-        let cpus = self.cpus.len();
+        let cpus = self.cpus.used();
         let at = match SETTLED {
             true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
             false => {

@@ -151,6 +151,9 @@ impl Engine {
         if was_running != is_running {
             c.busy_since = now;
             self.blame.cpu_running(now, is_running);
+            if is_running {
+                self.cpus.use_one(cpu);
+            }
         }
         self.refresh_idle(now, cpu);
     }

@@ -36,6 +36,7 @@ use crate::irqs::{IrqKind, Irqs};
 use crate::judge::Judge;
 use crate::locks::Locks;
 use crate::options::Detail;
+use crate::programs::Programs;
 use crate::spaces::Spaces;
 use crate::stolen::Ticks;
 use crate::stretches::{FAULTED, StretchTable};
@@ -82,6 +83,7 @@ pub(crate) struct Engine {
     pub(crate) ticks: Ticks,
     pub(crate) throttles: Throttles,
     pub(crate) timeline: Timeline,
+    pub(crate) programs: Programs,
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
@@ -143,6 +145,7 @@ impl Engine {
             ticks: Ticks::default(),
             throttles: Throttles::default(),
             timeline: Timeline::new(grid),
+            programs: Programs::default(),
             waits: Waits::new(detail),
             judge,
             locks: Locks::new(info, symbols),
@@ -341,7 +344,7 @@ impl Engine {
     fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
         let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
         let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
-        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.len());
+        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
         self.counters.sample(e.id, slot, period, user, busy);
     }
 }

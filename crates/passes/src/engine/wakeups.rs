@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
-use crate::judge::{Ended, Sleep, WaitEnd, Waker};
+use crate::judge::{Activity, Ended, Sleep, WaitEnd, Waker};
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
@@ -213,7 +213,7 @@ impl Engine {
         {
             self.threads[w].hands_over = true;
         }
-        let facts = self.wait_end(slot, &end, wait.object, ended);
+        let facts = self.wait_end(now, slot, &end, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(w) = end.waker {
             let waker = &mut self.threads[w];
@@ -244,7 +244,19 @@ impl Engine {
     }
 
     /// What is known of a sleep that has ended.
-    fn wait_end(&mut self, slot: Slot, end: &End, object: Object, ended: Ended) -> WaitEnd {
+    fn wait_end(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        end: &End,
+        object: Object,
+        ended: Ended,
+    ) -> WaitEnd {
+        let t = &self.threads[slot];
+        let activity = Activity::of(
+            t.running_ns + t.woken_ns + t.preempted_ns,
+            now.saturating_sub(t.born.max(self.start)),
+        );
         let sleep = self.sleep(slot, object);
         let between_processes = self.waits.between(object, slot, end.waker);
         let waker = end.waker.map(|w| Waker {
@@ -268,6 +280,8 @@ impl Engine {
                 && self.cpus.any_blind(),
             ended_before: self.waits.was_ended(object),
             in_turns: self.waits.in_turns(object),
+            lock: self.waits.is_lock(object),
+            activity,
             between_processes,
             contention_recorded: self.caps.contention,
         }
