@@ -44,6 +44,9 @@ thresholds! {
     SHORTEST = "phases.shortest_ms", 100.0, "ms",
         meaning: "and so are pieces shorter than that",
         source: "half of verdict.short_ms: they show a moment";
+    CYCLE = "phases.cycle_pieces", 5.0, "pieces",
+        meaning: "so many that alternate in a row are one phase",
+        source: "A B A B A: twice there and back";
     MOST = "phases.most", 10.0, "phases",
         meaning: "with more the trace is cut more coarsely",
         source: "what one reads at a glance";
@@ -298,22 +301,20 @@ impl Sums {
 
     /// A B A B A is one piece.
     fn merge_cycles(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
+        let cycle = limits.get(&CYCLE) as usize;
         let mut first = 0;
-        while first + CYCLE <= ends.len() {
+        while first + cycle <= ends.len() {
             let piece = |i: usize| (if i == 0 { 0 } else { ends[i - 1] }, ends[i]);
             let recurs =
                 |i: usize| !limits.at_least(self.change(piece(i), piece(i - 2)), &CHANGE).holds();
             let last = (first + 2..ends.len()).take_while(|&i| recurs(i)).last().unwrap_or(first);
-            if last + 1 - first >= CYCLE {
+            if last > first && last + 1 - first >= cycle {
                 ends.drain(first..last);
             }
             first += 1;
         }
     }
 }
-
-/// The pieces of the shortest row of pieces that is called a cycle.
-const CYCLE: usize = 5;
 
 /// The phases of what was analysed, in order; one if nothing changes, none if there is nothing.
 pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
