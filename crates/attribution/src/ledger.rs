@@ -99,10 +99,9 @@ impl Ledger {
 
     /// CPU time that the work used, or would have used if nothing had held it up. What is missing
     /// from capacity is time for which there was no work: it grows with every CPU that a machine
-    /// has beyond those it needs. Missing is what a hypervisor took, too: nobody burnt it.
+    /// has beyond those it needs.
     pub fn wanted_ns(&self) -> Nanos {
         let spare = self.ns(Leaf::NoWork) + self.ns(Leaf::Serial) + self.ns(Leaf::Order);
-        let spare = spare + self.ns(Leaf::Stolen);
         self.capacity_ns.saturating_sub(spare)
     }
 

@@ -24,7 +24,7 @@ pub(crate) use workload_imbalance::DOMINANT;
 
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
-use holdup_attribution::{Check, Leaf, Threshold, thresholds};
+use holdup_attribution::{Check, Leaf, Threshold, Total, thresholds};
 use holdup_passes::percent;
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -233,10 +233,17 @@ impl Weight {
         // Time without work for more threads is wanted by a finding that says there should be.
         let spare = [Leaf::NoWork.path(), Leaf::Serial.path()];
         let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
-        let of = |whole: Nanos| lost as f64 * 100.0 / whole.max(1) as f64;
+        let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
+        let idle: Nanos = leaves.iter().filter(idle).map(|p| p.ns).sum();
+        let wanted = facts.wanted() + claimed;
+        // While a CPU was taken away nobody burnt anything on it: that time is left out. Sleepers
+        // waited on: what is idle for them is a part of all.
+        let burning = wanted.saturating_sub(facts.leaf(Leaf::Stolen));
+        let of = |ns: Nanos, whole: Nanos| ns as f64 * 100.0 / whole.max(1) as f64;
+        let of_wanted = of(idle, wanted) + of(lost - idle, burning);
         Weight {
-            of_wanted: facts.at_least(of(facts.wanted() + claimed), &MATTERS),
-            of_one_cpu: facts.at_least(of(facts.wall), &MATTERS_LEAST),
+            of_wanted: facts.at_least(of_wanted, &MATTERS),
+            of_one_cpu: facts.at_least(of(lost, facts.wall), &MATTERS_LEAST),
         }
     }
 
