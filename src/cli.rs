@@ -69,6 +69,10 @@ pub(crate) enum Command {
     /// What threads waited for: locks, queues, files, disks; who held them; what it cost
     #[command(after_help = "Example: holdup waits --graph dot perf.data | dot -Tsvg -o waits.svg")]
     Waits(WaitsArgs),
+    /// The pieces a trace falls into: start-up, work, tail; each judged alone
+    #[command(after_help = "Example: holdup phases perf.data\n\
+            \x20        holdup waits --phase 2 perf.data")]
+    Phases(PhasesArgs),
     /// The critical path of a thread: its work, and whom it waited for
     #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
     Path(PathArgs),
@@ -119,6 +123,9 @@ pub(crate) struct SelectArgs {
     /// Only this time: seconds as perf prints them (A,B with either left out) or 10%,20%
     #[arg(long, value_name = "A,B", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
+    /// Only this phase, by its number in holdup phases
+    #[arg(long, value_name = "N", conflicts_with = "time")]
+    pub(crate) phase: Option<usize>,
 }
 
 /// How the answer is written.
@@ -271,7 +278,7 @@ pub(crate) struct DiagnoseArgs {
     #[arg(
         long, value_name = "FILE",
         conflicts_with_all =
-            ["trace", "input", "baseline", "pid", "tid", "comm", "cpu", "time"]
+            ["trace", "input", "baseline", "pid", "tid", "comm", "cpu", "time", "phase"]
     )]
     pub(crate) metrics: Option<PathBuf>,
     /// The case to judge, where FILE of --metrics holds several
@@ -441,6 +448,15 @@ pub(crate) struct WaitsArgs {
     /// Who waits for whom, knots and root causes instead of the table
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "by")]
     pub(crate) graph: Option<GraphForm>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PhasesArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// Take thresholds from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

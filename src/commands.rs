@@ -1,13 +1,14 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
 use crate::cli::{
-    Command, CommonArgs, GraphForm, IrqsBy, PathArgs, ProcsBy, SyscallsBy, TableArgs, WaitsArgs,
-    WaitsByName,
+    Command, CommonArgs, GraphForm, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsBy, TableArgs,
+    WaitsArgs, WaitsByName,
 };
 use crate::config::Config;
 use crate::exit::{self, usage};
 use anyhow::Result;
-use holdup_attribution::{Attribution, WaitsBy, analyze};
+use holdup_attribution::{Attribution, Thresholds, WaitsBy, analyze};
+use holdup_diagnose::phases::{PhaseRow, judged_phases};
 use holdup_passes::{Analysis, Detail, Group};
 use holdup_render::{
     Body, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table, TraceHead, schema,
@@ -50,6 +51,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
             })
         }
         Command::Waits(args) => waits(args),
+        Command::Phases(args) => phases(args),
         Command::Path(args) => path(args),
         Command::Locks(args) => crate::locks::run(args),
         Command::Ledger(args) => report("ledger", &args.common, |_, a, _| {
@@ -93,6 +95,27 @@ fn waits(args: &WaitsArgs) -> Result<()> {
             })))
         },
     )
+}
+
+fn phases(args: &PhasesArgs) -> Result<()> {
+    let sort = args.table.sort.sort.as_deref();
+    if let Some(keys) = sort {
+        schema::phases(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
+    }
+    let limits = crate::diagnose::thresholds(args.thresholds.as_deref())?;
+    let config = Config::new(&args.table.common)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let options = config.options(&*reader)?;
+    let (analysis, rows) = judged_phases(&*reader, &options, &limits)?;
+    write("phases", config, &*reader, &analysis, |reader, _, config| {
+        let mut table = schema::phases(&rows);
+        if let Some(keys) = sort {
+            table.sort(keys)?;
+        }
+        table.entries = config.entries(args.table.entries.entries, ENTRIES);
+        table.missing = missing("phases", &reader.info().capabilities);
+        Ok(Body::Table(table))
+    })
 }
 
 fn path(args: &PathArgs) -> Result<()> {
@@ -192,6 +215,10 @@ fn summary(
         with(schema::switches(&analysis.switches()), entries),
         with(schema::irqs(&analysis.irqs(true), true), entries),
     ];
+    let phases = PhaseRow::of(&holdup_attribution::phases(analysis, &Thresholds::default()));
+    if phases.len() > 1 {
+        sections.insert(1, Section::Phases(phases));
+    }
     // Most recordings lack them.
     if analysis.sees_locks() {
         sections.push(with(crate::locks::by_class(analysis), entries));
@@ -203,7 +230,7 @@ fn summary(
 pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
     let needs: &[&str] = match table {
         "syscalls" => &["syscalls"],
-        "procs" | "switches" | "cpus" | "waits" | "path" => &["switches"],
+        "procs" | "switches" | "cpus" | "waits" | "path" | "phases" => &["switches"],
         "irqs" => &["irqs", "softirqs", "workqueues"],
         "locks" => &["contention", "lockdep"],
         _ => &[],
@@ -266,7 +293,7 @@ fn report_as(
         config.format = format;
     }
     let reader = holdup_open::open(&config.trace)?;
-    let mut options = config.options(reader.info())?;
+    let mut options = config.options(&*reader)?;
     options.detail = detail;
     let analysis = analyze(&*reader, &options)?;
     write(command, config, &*reader, &analysis, build)

@@ -5,9 +5,10 @@ use crate::exit::usage;
 use crate::output::Output;
 use crate::window::Window;
 use anyhow::Result;
+use holdup_attribution::{Thresholds, analyze, phases};
 use holdup_passes::{Filter, Options, Selection};
 use holdup_render::{Format, TextOptions};
-use holdup_trace::{Cpu, TraceInfo};
+use holdup_trace::{Cpu, Nanos, Reader};
 use std::path::{Path, PathBuf};
 
 /// Everything a command needs besides its own arguments.
@@ -19,6 +20,7 @@ pub(crate) struct Config {
     selection: Selection,
     filter: Filter,
     window: Option<Window>,
+    phase: Option<usize>,
 }
 
 impl Config {
@@ -32,17 +34,36 @@ impl Config {
         };
         let output = Output::open(args.output.output.as_deref(), &trace)?;
         let format = format(&args.output, &output)?;
-        Ok(Config { trace, format, output, quiet: args.output.quiet, selection, filter, window })
+        let (phase, quiet) = (args.select.phase, args.output.quiet);
+        Ok(Config { trace, format, output, quiet, selection, filter, window, phase })
     }
 
-    /// Which events and rows, with the time window placed in this trace.
-    pub(crate) fn options(&self, info: &TraceInfo) -> Result<Options> {
+    /// Which events and rows, with the time window or the phase placed in this trace. To find a
+    /// phase the trace is read.
+    pub(crate) fn options(&self, reader: &dyn Reader) -> Result<Options> {
         let mut selection = self.selection.clone();
         if let Some(window) = self.window {
             (selection.from, selection.to) =
-                window.resolve(info.span).map_err(|e| usage(format!("--time: {e}")))?;
+                window.resolve(reader.info().span).map_err(|e| usage(format!("--time: {e}")))?;
+        }
+        if let Some(number) = self.phase {
+            let (from, to) = self.phase_of(reader, number)?;
+            (selection.from, selection.to) = (Some(from), Some(to));
         }
         Ok(Options { selection, filter: self.filter.clone(), ..Options::default() })
+    }
+
+    /// First and last time of a phase.
+    fn phase_of(&self, reader: &dyn Reader, number: usize) -> Result<(Nanos, Nanos)> {
+        let whole = analyze(reader, &self.selection.clone().into())?;
+        let phases = phases(&whole, &Thresholds::default());
+        match number.checked_sub(1).and_then(|i| phases.get(i)) {
+            Some(phase) => Ok((phase.start, phase.end)),
+            None => Err(usage(format!(
+                "--phase: no phase {number}; holdup phases shows {} of this trace",
+                phases.len()
+            ))),
+        }
     }
 
     /// Rows to show where the user did not say: text is read by people.

@@ -8,7 +8,7 @@ use crate::output::Output;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
-use holdup_diagnose::{Class, Thresholds, registry};
+use holdup_diagnose::{Class, Thresholds, phases, registry};
 use holdup_passes::Options;
 use holdup_render::{Body, Report, TraceHead};
 use std::path::Path;
@@ -47,11 +47,11 @@ fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
     let mut config = Config::new(&args.common)?;
     config.format = config::explained(config.format, args.explain);
     let reader = holdup_open::open(&config.trace)?;
-    let analysis = analyze(&*reader, &config.options(reader.info())?)?;
+    let judged = phases::read(&*reader, &config.options(&*reader)?, &thresholds)?;
     let mut verdict = Class::NotEnoughEvidence;
-    write("diagnose", config, &*reader, &analysis, |reader, analysis, _| {
+    write("diagnose", config, &*reader, &judged.analysis, |reader, _, _| {
         let diagnosis =
-            holdup_diagnose::diagnose_with(reader.info(), analysis, baseline.as_ref(), thresholds);
+            holdup_diagnose::diagnose_judged(reader.info(), &judged, baseline.as_ref(), thresholds);
         verdict = diagnosis.verdict.class;
         Ok(Body::Diagnosis(Box::new(diagnosis)))
     })?;

@@ -6,13 +6,13 @@ use crate::exit::{self, usage};
 use anyhow::{Context, Result};
 use holdup_events::{Form, Select, StreamError, stream};
 use holdup_render::{Format, text};
-use holdup_trace::{Severity, TraceInfo};
+use holdup_trace::{Reader, Severity};
 
 /// Run it.
 pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     let config = Config::new(&args.common)?;
     let reader = holdup_open::open(&config.trace)?;
-    let select = select(args, &config, reader.info())?;
+    let select = select(args, &config, &*reader)?;
     let form = match &config.format {
         Format::Text(options) => Form::Text { quiet: options.quiet },
         Format::Json => Form::Json,
@@ -44,8 +44,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     Ok(exit::OK)
 }
 
-fn select(args: &EventsArgs, config: &Config, info: &TraceInfo) -> Result<Select> {
-    let options = config.options(info)?;
+fn select(args: &EventsArgs, config: &Config, reader: &dyn Reader) -> Result<Select> {
+    let (info, options) = (reader.info(), config.options(reader)?);
     let select = Select {
         pids: options.filter.pids,
         tids: options.filter.tids,

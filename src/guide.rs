@@ -1,14 +1,13 @@
 //! `holdup guide`: the walk, asked on a terminal, or written down as recommended.
 
 use crate::cli::{FormatName, GuideArgs};
-use crate::commands::{any_table, report, table_names};
+use crate::commands::{any_table, table_names, write};
 use crate::config::Config;
 use crate::diagnose::thresholds;
 use crate::exit::{self, usage};
 use anyhow::Result;
-use holdup_attribution::analyze;
-use holdup_diagnose::Class;
-use holdup_diagnose::guide::{To, Walk, walk};
+use holdup_diagnose::guide::{To, Walk, walk_judged};
+use holdup_diagnose::{Class, phases};
 use holdup_passes::Analysis;
 use holdup_render::{Body, Format, Report, TextOptions, TraceHead, text};
 use holdup_trace::Reader;
@@ -37,17 +36,17 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
             ));
         }
         let reader = holdup_open::open(&config.trace)?;
-        let analysis = analyze(&*reader, &config.options(reader.info())?)?;
-        let walk = walk(reader.info(), &analysis, limits);
-        return Asking { walk: &walk, reader: &*reader, analysis: &analysis, options }
+        let judged = phases::read(&*reader, &config.options(&*reader)?, &limits)?;
+        let walk = walk_judged(reader.info(), &judged, limits);
+        return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }
             .run(&mut io::stdin().lock(), &mut io::stdout().lock());
     }
-    let mut class = Class::Healthy;
-    report("guide", &args.common, |reader, analysis, _| {
-        let walk = walk(reader.info(), analysis, limits);
-        class = walk.diagnosis.verdict.class;
-        Ok(Body::Guide(Box::new(walk)))
-    })?;
+    let config = Config::new(&args.common)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let judged = phases::read(&*reader, &config.options(&*reader)?, &limits)?;
+    let walk = walk_judged(reader.info(), &judged, limits);
+    let class = walk.diagnosis.verdict.class;
+    write("guide", config, &*reader, &judged.analysis, |_, _, _| Ok(Body::Guide(Box::new(walk))))?;
     Ok(if class == Class::NotEnoughEvidence { exit::INCONCLUSIVE } else { exit::OK })
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
         )));
     }
     let reader = holdup_open::open(&config.trace)?;
-    let mut options = config.options(reader.info())?;
+    let mut options = config.options(&*reader)?;
     select(args, &mut options)?;
     let analysis = analyze(&*reader, &options)?;
     let source = match args.events {

@@ -179,7 +179,13 @@ fn faults(case: &Case) -> Vec<String> {
         for c in &f.culprits {
             let of_waits = !matches!(
                 c.role,
-                Role::Costs | Role::Server | Role::Late | Role::Runs | Role::Queued | Role::Driver
+                Role::Costs
+                    | Role::Spins
+                    | Role::Server
+                    | Role::Late
+                    | Role::Runs
+                    | Role::Queued
+                    | Role::Driver
             );
             // A lock of the kernel may be one that nobody slept for.
             if of_waits && c.kind != "kernel-lock" && !rows.contains(&(c.kind, c.id.as_str())) {

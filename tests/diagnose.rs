@@ -66,7 +66,10 @@ fn thresholds_come_from_a_file_and_show() {
     };
     let strict = file("strict.toml", "[all]\nmatters_pct = 99\n");
     let report = text(0, &["diagnose", "--thresholds", &strict, SERVER]);
-    assert!(report.contains("threshold all.matters_pct is 99 % of capacity, not 15"), "{report}");
+    assert!(
+        report.contains("threshold all.matters_pct is 99 % of wanted CPU time, not 15"),
+        "{report}"
+    );
     assert!(!report.contains("VERDICT: workload-imbalance"), "{report}");
     let json: serde_json::Value =
         serde_json::from_str(&text(0, &["diagnose", "-j", "--thresholds", &strict, SERVER]))

@@ -100,7 +100,7 @@ fn outputs_of_every_verb_conform() {
     for trace in TRACES {
         let verbs = [
             "syscalls", "procs", "cpus", "switches", "irqs", "locks", "waits", "path", "ledger",
-            "info", "summary", "diagnose", "guide",
+            "info", "summary", "diagnose", "guide", "phases",
         ];
         let mut runs: Vec<Vec<&str>> = verbs.iter().map(|verb| vec![*verb]).collect();
         for by in ["process", "thread"] {
@@ -182,7 +182,7 @@ fn the_schema_refuses_what_is_not_so() {
 fn the_schema_refuses_rows_that_are_not_so() {
     let schema = Published::new();
     let trace = "fixtures/thr_mutex_perfz_c8/perf.data";
-    for verb in ["syscalls", "procs", "cpus", "switches", "irqs", "waits", "path"] {
+    for verb in ["syscalls", "procs", "cpus", "switches", "irqs", "waits", "path", "phases"] {
         let good = output(&[verb, "-j", trace]);
         let row = good["rows"][0].as_object().unwrap_or_else(|| panic!("{verb} has no rows"));
         let refused = |why: &str, change: &dyn Fn(&mut Value)| {

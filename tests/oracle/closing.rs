@@ -4,7 +4,7 @@
 use crate::corpus::{self, Recording};
 use crate::tally::Tally;
 use holdup_attribution::Attribution;
-use holdup_passes::{Analysis, CpuRow, Group, Options, Slot};
+use holdup_passes::{Analysis, Bin, Cause, CpuRow, Group, Options, Program, Slot};
 use holdup_trace::QualityCode;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -168,6 +168,48 @@ fn what_threads_ran_is_what_cpus_ran_and_no_thread_lives_longer_than_its_states(
         });
         let procs: u64 = a.procs(Group::Thread).iter().map(|r| r.combined_ns).sum();
         must(&mut failures, procs == combined, || format!("procs {procs}, threads {combined}"));
+        failures
+    });
+}
+
+#[test]
+fn the_bins_of_the_timeline_add_up_to_the_whole() {
+    over_all_traces("bins close", |a, tally| {
+        let mut failures = Vec::new();
+        let (bins, rows) = (a.bins(), a.cpu_rows());
+        tally.count("bins", bins.len() as u64);
+        let mut sum = |what: &str, bins: u64, rows: u64| {
+            must(&mut failures, bins == rows, || format!("{what}: {bins} in bins, {rows} in all"));
+        };
+        let all = |of: fn(&Bin) -> u64| bins.iter().map(of).sum::<u64>();
+        let cpus = |of: fn(&CpuRow) -> u64| rows.iter().map(of).sum::<u64>();
+        // Without events of a kind its column is unknown, and its time is nobody's.
+        sum("user", all(|b| b.user_ns), cpus(|r| r.user_ns));
+        if a.capabilities.syscalls {
+            sum("kernel", all(|b| b.kernel_ns), cpus(|r| r.kernel_ns.unwrap_or(0)));
+        }
+        sum("kthread", all(|b| b.kthread_ns), cpus(|r| r.kthread_ns));
+        sum("irq", all(|b| b.irq_ns), cpus(|r| r.irq_ns.unwrap_or(0)));
+        sum("softirq", all(|b| b.softirq_ns), cpus(|r| r.softirq_ns.unwrap_or(0)));
+        sum("idle", all(|b| b.idle_ns), cpus(|r| r.idle_ns));
+        sum("unaccounted", all(|b| b.unaccounted_ns), cpus(|r| r.unaccounted_ns));
+        // Whose time it was.
+        let programs: u64 = a.programs().iter().map(Program::total_ns).sum();
+        sum("programs", programs, all(|b| b.user_ns + b.kernel_ns + b.kthread_ns));
+        // Shares are divided: each bin may lose less than a nanosecond of each cause.
+        for cause in Cause::ALL {
+            let bins = bins.iter().map(|b| b.waiting[cause as usize]);
+            let (n, shared) = (bins.len() as u64, bins.sum::<u64>());
+            let waits = a.wait_rows();
+            let share =
+                waits.iter().filter(|w| w.cause == cause).map(|w| w.sum.share).sum::<u128>();
+            let share = (share >> 32) as u64;
+            must(&mut failures, shared <= share && share - shared <= n, || {
+                format!("{cause:?}: {shared} in bins, {share} in all")
+            });
+        }
+        let wall: u64 = bins.iter().map(|b| b.end - b.start).sum();
+        must(&mut failures, wall == a.wall_ns(), || format!("bins of {wall} ns in all"));
         failures
     });
 }

@@ -15,12 +15,16 @@
 //!   begun alone. If they cost the same, it is not the others;
 //! * **company meanwhile**: calls with more company during their time cost more. Always there, but
 //!   a long call meets average company whatever made it long; so it counts only if most of the
-//!   calls do not sleep, and do not end as close together as chance would have it.
+//!   calls do not sleep, and do not end as close together as chance would have it;
+//! * **siblings**: calls that change an address space ([`holdup_passes::SpaceCosts`]) cost more
+//!   while another thread of the process is on a CPU than while none is, strangers or not. A slower
+//!   machine would make no difference between siblings and strangers.
 
+use crate::section::{Section, section};
 use crate::threshold::Thresholds;
 use crate::thresholds;
 use crate::wait::Wait;
-use holdup_passes::{Analysis, Costing, Costs, Exclusion, Level, SyscallRow};
+use holdup_passes::{Analysis, Costing, Costs, Ends, Exclusion, Level, SpaceCosts, SyscallRow};
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 
@@ -88,6 +92,14 @@ thresholds! {
         source: "the lists behind semaphores, file locks and futexes are guarded by spinlocks, \
             which \
                  contend without any thread asleep; taking turns is mostly sleeping";
+    IN_USE = "calls.in_use_pct", 70.0, "% of the wall time",
+        meaning: "a lock that is held for so long is never free: calls wait for it all the time",
+        source: "with two threads that want it again at once each waits for the other";
+    SIBLING = "calls.sibling_pct", 200.0, "% of a call without siblings",
+        meaning: "calls that change an address space and typically cost this much while a sibling \
+                  is on a CPU wait for its lock, or for the sibling's CPU",
+        source: "two threads of one core get half of it each at worst; mprotect beside one sibling \
+                 takes 600 %, madvise 350 %, either beside another process 100 %";
     KERNEL_CONTENDS = "calls.kernel_contends_pct", 1.0, "% of capacity",
         meaning: "time lost in calls of one kind to locks of the kernel, from which on their CPU \
             time \
@@ -117,6 +129,16 @@ pub struct Contended {
     /// How often another thread than the last ends a call, as part of what independent threads
     /// would show; `None` if most calls sleep.
     pub turns: Option<f64>,
+    /// Of a call that changes an address space: the typical one with a sibling on a CPU against one
+    /// without, in per cent; `None` for other calls, and if too few.
+    pub siblings_pct: Option<u64>,
+    /// That is so much that siblings are why ([`Contended::own_ns`] is that of calls without them).
+    pub is_dearer_beside_siblings: bool,
+    /// CPU time of such calls made with siblings on CPUs, of which nobody can say whether they wait
+    /// for them: none was made without.
+    pub unjudged_ns: Nanos,
+    /// They pass one at a time.
+    pub section: Option<Section>,
     /// Threads sleep for each other in this call rather than for the kernel: then what they burn in
     /// it beyond its own work belongs to that too.
     pub for_others: bool,
@@ -147,7 +169,11 @@ pub(crate) fn contended(
         return Vec::new();
     }
     let squares = analysis.squares_of_calls();
-    let of = Machine { analysis, waits, stretch, thresholds };
+    let numbers: Vec<u32> = calls.iter().map(|c| c.nr).collect();
+    let spaces: Vec<u32> =
+        numbers.iter().copied().filter(|&nr| analysis.space_costs(nr).is_some()).collect();
+    let mut of = Machine { analysis, waits, stretch, thresholds, numbers: &numbers, space: None };
+    of.space = of.section(&spaces, analysis.space_ends());
     let mut out: Vec<Contended> = calls
         .iter()
         .filter_map(|call| of.judge(call, squares.get(&call.nr).copied().unwrap_or(0)))
@@ -162,6 +188,18 @@ struct Machine<'a> {
     waits: &'a [Wait],
     stretch: f64,
     thresholds: &'a Thresholds,
+    /// Of every call that was made.
+    numbers: &'a [u32],
+    /// The section of calls that change an address space.
+    space: Option<Section>,
+}
+
+/// What siblings cost a call that changes an address space.
+struct Siblings {
+    /// The typical call with one on a CPU against the typical one without, in per cent.
+    pct: u64,
+    own_ns: Nanos,
+    lost_ns: Nanos,
 }
 
 impl Machine<'_> {
@@ -202,10 +240,21 @@ impl Machine<'_> {
         let stretched_far = mean >= typical as f64 * self.stretch * t.get(&STRETCHED_FAR)
             && self.stalls(&all) >= t.get(&MIN_STALLS);
         let begun_in_company = || self.begun_in_company(costs);
-        let (own_ns, lost_ns) = if exclusion.is_some() {
+        let space = self.analysis.space_costs(call.nr);
+        let section = match (kind.takes_turns(), space) {
+            (true, _) => None,
+            (false, Some(_)) => self.space,
+            (false, None) => self.section(&[call.nr], costs.ends()),
+        };
+        let siblings = space.and_then(|s| self.siblings(&all, s));
+        let dearer_beside = siblings.as_ref().filter(|s| s.pct as f64 >= t.get(&SIBLING));
+        let (own_ns, lost_ns) = if let Some(s) = dearer_beside {
+            (s.own_ns, s.lost_ns)
+        } else if exclusion.is_some() {
             // Part of the calls had to wait, so the typical one may have; the cheapest quarter did
-            // not.
-            let own = all.quantile_ns(0.25);
+            // not, unless the lock was never free: then a call's own part is the time it held it.
+            let full = section.filter(|s| s.in_use_pct >= t.get(&IN_USE)).map(|s| s.ns);
+            let own = all.quantile_ns(0.25).min(full.unwrap_or(Nanos::MAX));
             (own, beyond(own))
         } else if typically_dearer {
             let own = alone.median_ns();
@@ -232,7 +281,32 @@ impl Machine<'_> {
             exclusion,
             company_pct,
             turns,
+            is_dearer_beside_siblings: dearer_beside.is_some(),
+            siblings_pct: siblings.as_ref().map(|s| s.pct),
+            unjudged_ns: space
+                .filter(|_| siblings.is_none() && lost_ns == 0)
+                .map_or(0, |s| s.beside.total_ns),
+            section,
             for_others: waited as f64 * t.get(&SLEEPS) >= lost_ns as f64,
+        })
+    }
+
+    fn section(&self, of: &[u32], ends: &Ends) -> Option<Section> {
+        section(self.analysis, of, self.numbers, ends, self.stretch, self.thresholds)
+    }
+
+    /// What calls cost with siblings on CPUs against those without; `None` if too few of either.
+    fn siblings(&self, all: &Costing, costs: &SpaceCosts) -> Option<Siblings> {
+        let (beside, apart) = (&costs.beside, &costs.apart);
+        let own_ns = apart.median_ns();
+        // A sibling that came or left meanwhile disturbed as well: it may have slept for the lock.
+        let (count, total_ns) =
+            (all.count.saturating_sub(apart.count), all.total_ns.saturating_sub(apart.total_ns));
+        let undisturbed = count as f64 * own_ns as f64 * self.stretch;
+        self.thresholds.enough(beside.count.min(apart.count), &MIN_CALLS).then(|| Siblings {
+            pct: beside.median_ns() * 100 / own_ns.max(1),
+            own_ns,
+            lost_ns: (total_ns as f64 - undisturbed).max(0.0) as Nanos,
         })
     }
 
@@ -253,7 +327,7 @@ impl Machine<'_> {
     /// How often another thread ends the next call, against drawing it by lot; `None` if most calls
     /// sleep.
     fn turns(&self, costs: &Costs, calls: u64, squares: u128) -> Option<f64> {
-        let (other, same) = costs.turns();
+        let (other, same) = costs.ends().turns();
         let by_lot = 1.0 - squares as f64 / (calls as f64 * calls as f64);
         let enough = self.thresholds.enough(other + same, &MIN_CALLS)
             && (other + same) * 2 >= calls

@@ -125,10 +125,15 @@ leaves! {
     /// Just one application thread, or one of two that take turns with each other alone, had
     /// anything to do.
     Serial = Some(Total::Idle), "idle/serial", "work for one thread at a time";
+    /// Threads waited for the results of threads that were busy themselves, and never wait for
+    /// them in turn: stages of a pipeline, not rivals for an object.
+    Order = Some(Total::Idle), "idle/order", "the results of threads that are busy themselves";
     /// No thread waited for anything that this machine could have done sooner.
     NoWork = Some(Total::Idle), "idle/no-work", "nothing: there is no work";
     /// Lost events, gaps.
     Unaccounted = Some(Total::Unaccounted), "unaccounted", "not known: events are missing";
+    /// The same, where it is known what was stolen.
+    Unseen = Some(Total::Unaccounted), "unaccounted/unseen", "not known: events are missing";
     /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
     Stolen = Some(Total::Unaccounted), "unaccounted/stolen",
         "taken away by the hypervisor (inferred)";

@@ -97,6 +97,15 @@ impl Ledger {
         self.get(leaf).unwrap_or(0)
     }
 
+    /// CPU time that the work used, or would have used if nothing had held it up. What is missing
+    /// from capacity is time for which there was no work: it grows with every CPU that a machine
+    /// has beyond those it needs. Missing is what a hypervisor took, too: nobody burnt it.
+    pub fn wanted_ns(&self) -> Nanos {
+        let spare = self.ns(Leaf::NoWork) + self.ns(Leaf::Serial) + self.ns(Leaf::Order);
+        let spare = spare + self.ns(Leaf::Stolen);
+        self.capacity_ns.saturating_sub(spare)
+    }
+
     /// Time in all leaves of a total.
     pub fn total(&self, total: Total) -> Nanos {
         self.leaves().filter(|(leaf, _)| leaf.is_in(total)).map(|(_, ns)| ns).sum()
@@ -184,7 +193,7 @@ pub(crate) fn of(
         (Leaf::Kthreads, kthreads),
         (Leaf::Irq, sum(|r| r.irq_ns)),
         (Leaf::Softirq, softirq),
-        (Leaf::Unaccounted, sum(|r| Some(r.unaccounted_ns))),
+        (seen.map_or(Leaf::Unaccounted, |_| Leaf::Unseen), sum(|r| Some(r.unaccounted_ns))),
         (Leaf::Stolen, seen.map(|_| taken)),
     ];
     let known = known.into_iter().filter_map(|(leaf, ns)| Some((leaf, ns?)));
@@ -267,6 +276,7 @@ fn idle(analysis: &Analysis, waits: &[Wait], rows: &[CpuRow]) -> Vec<(Leaf, Nano
         leaves.push((leaf, rest.take(shares[leaf.index()].share_ns())));
     }
     leaves.push((Leaf::Throttled, rest.take(analysis.throttled_idle_ns())));
+    leaves.push((Leaf::Order, rest.take(shares[Leaf::Order.index()].share_ns())));
     leaves.push((Leaf::Scheduler, rest.take(analysis.scheduler_idle_ns())));
     // What no harmful wait claims, and came while one thread had all the work.
     leaves.push((Leaf::Serial, rest.take(analysis.serial_ns())));

@@ -6,6 +6,7 @@
 //!                             ├─ objects    whether waiting for them costs anything, and why
 //!                             ├─ spinning   who waits without sleeping
 //!                             ├─ contended  what calls cost because others were in the kernel
+//!                             ├─ neighbours who else was there
 //!                             └─ ledger     where every CPU-second went
 //! ```
 //!
@@ -19,9 +20,12 @@ pub mod call;
 pub mod graph;
 pub mod leaf;
 pub mod ledger;
+pub mod neighbours;
 pub mod object;
 pub mod path;
+pub mod phases;
 mod rings;
+pub mod section;
 pub mod server;
 pub mod spin;
 pub mod table;
@@ -33,8 +37,12 @@ pub use call::Contended;
 pub use graph::{Edge, Graph, Node, Root};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
+pub use neighbours::Neighbours;
+pub use neighbours::is_recorder;
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
+pub use phases::{Part, Phase, phases};
+pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow};
@@ -42,7 +50,7 @@ pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresh
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{Analysis, Group, Object, Options, SyscallRow};
-use holdup_trace::{Reader, Result};
+use holdup_trace::{Nanos, Quality, Reader, Result};
 use std::collections::BTreeMap;
 
 /// Read the whole trace once, with the judge of this crate.
@@ -53,17 +61,37 @@ pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
 }
 
+/// Read the trace once more, cut at these times; see [`holdup_passes::analyze_parts`].
+///
+/// # Errors
+/// Those of [`holdup_passes::analyze_parts`].
+pub fn analyze_parts(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    borders: &[Nanos],
+    done: &mut dyn FnMut(Analysis),
+) -> Result<Quality> {
+    holdup_passes::analyze_parts(reader, whole, &JUDGE, borders, done)
+}
+
 /// The limits that this crate holds figures against.
 pub const THRESHOLDS: &[&[Threshold]] = &[
     server::THRESHOLDS,
     object::THRESHOLDS,
     call::THRESHOLDS,
+    section::THRESHOLDS,
     ledger::THRESHOLDS,
+    neighbours::THRESHOLDS,
     spin::THRESHOLDS,
+    phases::THRESHOLDS,
 ];
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
+/// And those that say whether calls pass one at a time.
+pub const SECTION_THRESHOLDS: &[Threshold] = section::THRESHOLDS;
+/// From so much on a lock that threads want is what they wait for.
+pub const SECTION_WANTED: Threshold = section::WANTED;
 
 /// An analysis, judged.
 pub struct Attribution<'a> {
@@ -85,6 +113,8 @@ pub struct Attribution<'a> {
     pub stretch: f64,
     /// System calls that cost more because of others in the kernel, most lost time first.
     pub contended: Vec<Contended>,
+    /// Who else was there.
+    pub neighbours: Neighbours,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
@@ -99,6 +129,15 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
 }
 
 impl<'a> Attribution<'a> {
+    /// The calls that would want one lock most if nobody recorded them: a name, and the section.
+    pub fn fullest_section(&self) -> Option<(&str, Section)> {
+        self.contended
+            .iter()
+            .filter_map(|c| Some((c, c.section?)))
+            .max_by(|a, b| a.1.wanted_pct.total_cmp(&b.1.wanted_pct).then(b.0.nr.cmp(&a.0.nr)))
+            .map(|(c, s)| (c.name.as_str(), s))
+    }
+
     /// Judge.
     pub fn new(analysis: &'a Analysis, thresholds: &Thresholds) -> Attribution<'a> {
         let mut calls = analysis.syscalls(Group::System);
@@ -107,14 +146,17 @@ impl<'a> Attribution<'a> {
         });
         let (rows, ended_by) = (analysis.wait_rows(), analysis.ended_by());
         let server = server::server(analysis, &rows, thresholds);
-        let waits = wait::judge(analysis, rows, server, &ended_by, thresholds);
+        let neighbours = neighbours::of(analysis, thresholds);
+        let serial = server::serial(analysis, neighbours.program, thresholds);
+        let waits = wait::judge(analysis, rows, server, &ended_by, serial, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
         Attribution {
             objects: object::judge(analysis, server, &ended_by, thresholds),
             ledger: ledger::of(analysis, &waits, &contended, &spinning, thresholds),
-            serial: server::serial(analysis, thresholds),
+            serial,
+            neighbours,
             contended,
             spinning,
             analysis,

@@ -19,7 +19,7 @@ use crate::table::{Holder, absorb};
 use holdup_passes::{Analysis, ByThread, HoldSum, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the objects of one lock have in common: kind, use, rule, and the program that waits.
 type Likeness = (ObjectKind, Option<&'static str>, WaitRule, Vec<u8>);
@@ -58,20 +58,27 @@ pub(crate) fn join(
             set_of[i] = Some(n);
         }
     }
-    let mut joined: Vec<Option<Blamed>> = vec![None; sets.len()];
+    let mut joined: Vec<Option<(Vec<Object>, Blamed)>> = vec![None; sets.len()];
     let mut out = Vec::new();
-    for ((_, b), set) in objects.into_iter().zip(set_of) {
+    for ((all, b), set) in objects.into_iter().zip(set_of) {
         match set {
             None => out.push(b),
             Some(n) => match &mut joined[n] {
-                None => joined[n] = Some(b),
-                Some(sum) => add(sum, b),
+                None => joined[n] = Some((all, b)),
+                Some((objects, sum)) => {
+                    objects.extend(all);
+                    add(sum, b);
+                }
             },
         }
     }
-    out.extend(joined.into_iter().flatten().map(|mut b| {
+    out.extend(joined.into_iter().flatten().map(|(objects, mut b)| {
         if is_tried(&b) {
             name_holders(&mut b, analysis, held_by, &program);
+        } else {
+            let wakers = objects.iter().filter_map(|o| ended_by.get(o)).flat_map(BTreeMap::keys);
+            let wakers = wakers.collect::<BTreeSet<_>>().len();
+            b.holders_in_all = wakers.max(b.row.holders.len()) as u64;
         }
         b
     }));
@@ -129,7 +136,6 @@ fn add(sum: &mut Blamed, b: Blamed) {
     }
     sum.sleepers = slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
     sum.sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
-    sum.holders_in_all = sum.holders_in_all.max(b.holders_in_all);
     sum.others += b.others + 1;
     let pid = sum.row.pid.filter(|_| sum.row.pid == b.row.pid);
     absorb(&mut sum.row, b.row);

@@ -153,11 +153,16 @@ pub(crate) fn server(
         })
 }
 
-/// Whether there was work for one thread at a time only, whichever thread that was.
-pub(crate) fn serial(analysis: &Analysis, thresholds: &Thresholds) -> Check {
+/// Whether there was work for one thread at a time only, whichever thread that was: of all
+/// applications, or of the one program that is the work, whatever runs beside it.
+pub(crate) fn serial(analysis: &Analysis, program: Option<u32>, thresholds: &Thresholds) -> Check {
     let shortest = analysis.wall_ns() as f64 / thresholds.get(&SERIAL_LIFE).max(1.0);
-    let busy = (analysis.occupied_ns() as f64).max(shortest).max(1.0);
-    thresholds.at_least(analysis.serial_wall_ns() as f64 * 100.0 / busy, &SERIAL)
+    let pct = |one: Nanos, any: Nanos| one as f64 * 100.0 / (any as f64).max(shortest).max(1.0);
+    let of_all = pct(analysis.serial_wall_ns(), analysis.occupied_ns());
+    let of_program = program
+        .and_then(|pid| analysis.together(pid))
+        .map_or(0.0, |t| pct(t.one_ns, t.one_ns + t.several_ns));
+    thresholds.at_least(of_all.max(of_program), &SERIAL)
 }
 
 /// Whom threads wait for, over all waits.
@@ -167,6 +172,9 @@ pub(crate) struct Awaited<'a> {
     barriers: BTreeSet<Object>,
     partners: BTreeSet<Slot>,
     between_two: BTreeSet<Object>,
+    one_way: BTreeSet<Object>,
+    /// Busy nearly all the time.
+    busy: BTreeSet<Slot>,
     /// The leaf of waits for a partner.
     in_turn: Leaf,
 }
@@ -177,6 +185,7 @@ impl Awaited<'_> {
         rows: &[WaitRow],
         server: Option<Server>,
         ended_by: &ByThread<PairSum>,
+        serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
         let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
@@ -189,13 +198,20 @@ impl Awaited<'_> {
             let busy = busy_ns(analysis.thread(w));
             wait as f64 * 100.0 <= busy as f64 * thresholds.get(&PARTNER)
         };
+        let busy = |t: &Thread| {
+            let life = analysis.life_ns(t).max(1);
+            life as f64 * 100.0 >= analysis.wall_ns() as f64 * thresholds.get(&SERVER_LIFE)
+                && busy_ns(t) as f64 * 100.0 >= life as f64 * thresholds.get(&SERVER_BUSY)
+        };
         Awaited {
             analysis,
             server,
             barriers: barriers(analysis),
             partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
             between_two: between_two(analysis, ended_by),
-            in_turn: if serial(analysis, thresholds).holds() { Leaf::Serial } else { Leaf::NoWork },
+            one_way: one_way(analysis, ended_by),
+            busy: analysis.threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
+            in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
         }
     }
 
@@ -211,10 +227,18 @@ impl Awaited<'_> {
                 && r.waker.is_some_and(|w| self.partners.contains(&w))
                 && self.between_two.contains(&object)
         };
+        // Whose result another needs is not in its way; and who is busy all the time cannot give
+        // it sooner.
+        let order = || {
+            r.cause.is_turns()
+                && self.one_way.contains(&object)
+                && r.waker.is_some_and(|w| self.busy.contains(&w))
+        };
         match r.cause {
             _ if one => Leaf::OneServer,
             // Two in turn are one CPU's worth of work; that matters if it is all there is.
             _ if partner() => self.in_turn,
+            _ if order() => Leaf::Order,
             Cause::ThreadSync => Leaf::ThreadSync,
             Cause::KernelService => Leaf::KernelServices,
             Cause::KernelLock => Leaf::KernelLocks,
@@ -222,6 +246,19 @@ impl Awaited<'_> {
             Cause::External | Cause::Unknown => Leaf::NoWork,
         }
     }
+}
+
+/// Objects for which those who end the waits mostly do not wait themselves.
+fn one_way(analysis: &Analysis, ended_by: &ByThread<PairSum>) -> BTreeSet<Object> {
+    let waited = analysis.waited_by();
+    let given = |(&object, wakers): (&Object, &BTreeMap<Slot, PairSum>)| {
+        let waits = |slot: &Slot| waited.get(&object).is_some_and(|by| by.contains_key(slot));
+        let sum = |only: bool| -> Nanos {
+            wakers.iter().filter(|w| !only || waits(w.0)).map(|w| w.1.wait_ns).sum()
+        };
+        (sum(true) * 2 < sum(false)).then_some(object)
+    };
+    ended_by.iter().filter_map(given).collect()
 }
 
 /// Objects between two threads, who wait for each other and for nobody else.

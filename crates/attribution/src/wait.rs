@@ -2,8 +2,10 @@
 
 use crate::leaf::Leaf;
 use crate::server::{Awaited, Server};
-use crate::threshold::Thresholds;
-use holdup_passes::{Analysis, ByThread, Cause, Ended, Judge, PairSum, Sleep, WaitEnd, WaitRow};
+use crate::threshold::{Check, Thresholds};
+use holdup_passes::{
+    Activity, Analysis, ByThread, Cause, Ended, Judge, PairSum, Sleep, WaitEnd, WaitRow,
+};
 use holdup_syscalls::WaitKind;
 
 /// Judges each sleep while the pass runs.
@@ -42,6 +44,17 @@ fn cause(end: &WaitEnd) -> Cause {
     let by_application = end.waker.is_some_and(|w| !w.kthread);
     if sleep.contending {
         return Cause::KernelLock;
+    }
+    // Who hardly ever runs has no work to lack CPUs for: a main thread that waits for the workers,
+    // a daemon's pool. Of many threads at one lock, or at each other's latches, each runs but
+    // little too.
+    let hardly_runs = end.activity.is_some_and(Activity::is_rare);
+    let rivals = end.lock
+        || sleep.retries
+        || end.between_processes
+        || end.waker.is_some_and(|w| w.sibling_hands_over);
+    if hardly_runs && !rivals && !sleep.uninterruptible {
+        return Cause::External;
     }
     if !sleep.calls_recorded {
         return cause_without_calls(end);
@@ -107,9 +120,10 @@ pub(crate) fn judge(
     rows: Vec<WaitRow>,
     server: Option<Server>,
     ended_by: &ByThread<PairSum>,
+    serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
-    let awaited = Awaited::new(analysis, &rows, server, ended_by, thresholds);
+    let awaited = Awaited::new(analysis, &rows, server, ended_by, serial, thresholds);
     rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect()
 }
 
@@ -138,6 +152,8 @@ mod tests {
             idle_tasks_unseen: false,
             ended_before: true,
             in_turns: false,
+            lock: false,
+            activity: Some(Activity { active_ns: 10, age_ns: 100 }),
             between_processes: false,
             contention_recorded: false,
         }
@@ -197,6 +213,16 @@ mod tests {
         assert_eq!(cause(&WaitEnd { ended_before: true, ..open }), Cause::ThreadSync);
         let blind = WaitEnd { wakers_complete: false, ..ended(FUTEX, None) };
         assert_eq!(cause(&blind), Cause::ThreadSync, "who woke it is not known");
+    }
+
+    #[test]
+    fn who_hardly_ever_runs_lacks_no_cpu() {
+        let active = |active_ns| Some(Activity { active_ns, age_ns: 100 });
+        let rare = WaitEnd { activity: active(1), ..ended(FUTEX, APPLICATION) };
+        assert_eq!(cause(&rare), Cause::External, "a main thread waits for its workers");
+        assert_eq!(cause(&WaitEnd { activity: active(2), ..rare }), Cause::ThreadSync);
+        assert_eq!(cause(&WaitEnd { activity: None, ..rare }), Cause::ThreadSync, "too early");
+        assert_eq!(cause(&WaitEnd { lock: true, ..rare }), Cause::ThreadSync, "one of many");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::report::{Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
 use holdup_attribution::{
-    Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, thresholds,
+    Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder, thresholds,
 };
 use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
@@ -14,11 +14,6 @@ thresholds! {
     WORKER = "all.worker_pct", 1.0, "% of the wall time",
         meaning: "application threads that run for less are not looked at one by one",
         source: "daemons and recorders; a hundred of them make one CPU's work";
-}
-
-/// Whether a thread of this name writes the recording.
-fn is_recorder(comm: &str) -> bool {
-    matches!(comm, "perf" | "trace-cmd")
 }
 
 /// Stands for the call of waits outside of system calls, where page faults were recorded.
@@ -47,6 +42,8 @@ pub struct Facts<'a> {
     pub capacity: Nanos,
     /// Length of the trace.
     pub wall: Nanos,
+    /// Time of start-up and tail, which are left out on purpose.
+    pub left_out_ns: Nanos,
     /// Application threads that ran for `all.worker_pct` of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
     /// Time application threads spent ready but not running, though they might have.
@@ -105,6 +102,7 @@ impl<'a> Facts<'a> {
             caps: analysis.capabilities,
             capacity: analysis.capacity_ns(),
             wall,
+            left_out_ns: 0,
             workers,
             ready: applications().map(|(_, t)| ready(t)).sum(),
             throttled: applications().filter_map(|(_, t)| t.throttle()).map(|t| t.ns).sum(),
@@ -174,9 +172,24 @@ impl<'a> Facts<'a> {
         self.pct(self.leaf(leaf))
     }
 
+    /// Time of which nobody knows what the CPUs did, because events are missing.
+    pub fn unseen(&self) -> Nanos {
+        self.leaf(Leaf::Unaccounted) + self.leaf(Leaf::Unseen)
+    }
+
     /// Time in a sum of the ledger.
     pub fn total(&self, total: Total) -> Nanos {
         self.judged.ledger.total(total)
+    }
+
+    /// CPU time that the work used or lacked ([`holdup_attribution::Ledger::wanted_ns`]).
+    pub fn wanted(&self) -> Nanos {
+        self.judged.ledger.wanted_ns()
+    }
+
+    /// Part of the CPU time that the work used or lacked, in per cent.
+    pub fn wanted_pct(&self, ns: Nanos) -> f64 {
+        ns as f64 * 100.0 / self.wanted().max(1) as f64
     }
 
     /// Part of capacity in per cent.

@@ -13,6 +13,7 @@
 //! branch arrives at the rule that judges it, and reads there why it does not hold.
 
 use crate::facts::Facts;
+use crate::phases::{Judged, PhaseRow};
 use crate::report::{Class, Diagnosis};
 use crate::rules;
 use holdup_attribution::{Leaf, Thresholds, Total, thresholds};
@@ -137,18 +138,28 @@ impl Walk {
 
 /// Build the walk through a trace.
 pub fn walk(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Walk {
-    let facts = Facts::with(info, analysis, None, thresholds);
-    let diagnosis = crate::judge(&facts);
+    of(&Facts::with(info, analysis, None, thresholds), Vec::new())
+}
+
+/// The same through the part of a trace that the verdict is about.
+pub fn walk_judged(info: &TraceInfo, judged: &Judged, thresholds: Thresholds) -> Walk {
+    let mut facts = Facts::with(info, &judged.analysis, None, thresholds);
+    facts.left_out_ns = judged.left_out_ns;
+    of(&facts, judged.phases.clone())
+}
+
+fn of(facts: &Facts<'_>, phases: Vec<PhaseRow>) -> Walk {
+    let diagnosis = Diagnosis { phases, ..crate::judge(facts) };
     let mut questions = vec![
-        busy(&facts),
-        mode(&facts),
-        threads(&facts),
-        calls(&facts),
-        locks(&facts),
-        driver(&facts),
-        idle(&facts),
-        event(&facts),
-        who(&facts),
+        busy(facts),
+        mode(facts),
+        threads(facts),
+        calls(facts),
+        locks(facts),
+        driver(facts),
+        idle(facts),
+        event(facts),
+        who(facts),
     ];
     let class = diagnosis.verdict.class;
     for i in 0..questions.len() {
@@ -196,8 +207,9 @@ fn busy(f: &Facts<'_>) -> Question {
         figure("idle", idle, OF_CAPACITY),
         figure("threads running or ready, on average", f.queue, "threads"),
     ];
-    if f.leaf_pct(Leaf::Unaccounted) >= f.limit(&UNACCOUNTED_SHOWN) {
-        figures.push(figure("not accounted for", f.leaf_pct(Leaf::Unaccounted), OF_CAPACITY));
+    let unseen = f.pct(f.unseen());
+    if unseen >= f.limit(&UNACCOUNTED_SHOWN) {
+        figures.push(figure("not accounted for", unseen, OF_CAPACITY));
     }
     match sar.first().and_then(|s| s.cswch_per_s) {
         Some(rate) => figures.push(figure("context switches", rate, "1/s")),
@@ -402,6 +414,7 @@ fn locks(f: &Facts<'_>) -> Question {
         ));
     }
     let cost = excess + asleep;
+    let scale = f.capacity as f64 / f.wanted().max(1) as f64;
     Question {
         id: "locks",
         text: "Do they wait for a lock of the kernel?".to_owned(),
@@ -418,7 +431,7 @@ fn locks(f: &Facts<'_>) -> Question {
                 To::Class(Class::Healthy),
             ),
         ],
-        recommended: usize::from(cost < f.limit(&rules::MATTERS)),
+        recommended: usize::from(cost * scale < f.limit(&rules::MATTERS)),
         tables: &["locks", "syscalls", "switches"],
     }
 }
@@ -477,6 +490,7 @@ fn driver(f: &Facts<'_>) -> Question {
 
 fn idle(f: &Facts<'_>) -> Question {
     let io = f.leaf_pct(Leaf::Io);
+    let decides = f.wanted_pct(f.leaf(Leaf::Io)) >= f.limit(&rules::MATTERS);
     let (waited, by_call) = f.waiting_for(Cause::Io);
     let mut figures = vec![
         figure("idle while threads waited for disks", io, OF_CAPACITY),
@@ -531,7 +545,7 @@ fn idle(f: &Facts<'_>) -> Question {
                 To::Question("event"),
             ),
         ],
-        recommended: if io >= f.limit(&rules::MATTERS) { 0 } else { 2 },
+        recommended: if decides { 0 } else { 2 },
         tables: &["syscalls", "irqs"],
     }
 }

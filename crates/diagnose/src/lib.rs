@@ -13,6 +13,7 @@ mod culprits;
 mod facts;
 pub mod guide;
 pub mod metrics;
+pub mod phases;
 mod record;
 mod report;
 pub mod rules;
@@ -21,9 +22,11 @@ mod verdict;
 
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
+pub use phases::PhaseRow;
 pub use record::record_command;
 pub use report::{
-    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Part, Person, Role, Step, Verdict,
+    Class, Culprit, Diagnosis, Evidence, Finding, Lead, Neighbour, Neighbours, Part, Person, Role,
+    Step, Verdict,
 };
 pub use rules::thresholds as registry;
 
@@ -45,6 +48,18 @@ pub fn diagnose_with(
     judge(&Facts::with(info, analysis, baseline, thresholds))
 }
 
+/// Judge the part of a trace that the verdict is about, with what the phases tell.
+pub fn diagnose_judged(
+    info: &TraceInfo,
+    judged: &phases::Judged,
+    baseline: Option<&Analysis>,
+    thresholds: Thresholds,
+) -> Diagnosis {
+    let mut facts = Facts::with(info, &judged.analysis, baseline, thresholds);
+    facts.left_out_ns = judged.left_out_ns;
+    Diagnosis { phases: judged.phases.clone(), ..judge(&facts) }
+}
+
 /// Judge the facts.
 pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     let mut findings: Vec<Finding> =
@@ -57,6 +72,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     Diagnosis {
         verdict,
         ledger: facts.judged.ledger.clone(),
+        phases: Vec::new(),
         findings,
         leads,
         next,

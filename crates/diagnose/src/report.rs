@@ -1,5 +1,6 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
+use crate::phases::PhaseRow;
 use holdup_attribution::{Check, Ledger, Setting, Threshold, Thresholds};
 use serde::{Serialize, Serializer};
 
@@ -104,6 +105,10 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// Where every CPU-second went.
     pub ledger: Ledger,
+    /// The phases of the trace, those that the verdict leaves out too; absent where there is but
+    /// one. Each is judged alone where the work has several or is judged without the others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseRow>,
     /// One per rule: those that hold first, largest loss first; then those ruled out.
     pub findings: Vec<Finding>,
     /// What this trace makes one suspect and cannot prove.
@@ -131,8 +136,38 @@ pub struct Verdict {
     pub runner_up: Option<Class>,
     /// What lowers the confidence.
     pub reservations: Vec<String>,
+    /// CPU time that others than the work took; absent where there is no trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Neighbours>,
     /// The factors that make the confidence, first the one that the figures alone give.
     pub steps: Vec<Step>,
+}
+
+/// Programs that are not the work: the recorder, and where it is known what the work is, whatever
+/// has no relation to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Neighbours {
+    /// CPU time of all of them.
+    pub ns: u64,
+    /// Of capacity.
+    pub pct: f64,
+    /// Which programs are the work is known: else only the recorder is listed.
+    pub work_known: bool,
+    /// Those that count most, by name.
+    pub programs: Vec<Neighbour>,
+}
+
+/// Programs of one name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Neighbour {
+    /// The name.
+    pub comm: String,
+    /// CPU time.
+    pub ns: u64,
+    /// Of capacity.
+    pub pct: f64,
 }
 
 /// A factor of the confidence.
@@ -194,6 +229,10 @@ pub struct Finding {
     /// The leaves of the ledger that make up the cost, whole or in part. None of a finding on
     /// published figures, which have no ledger of their own.
     pub leaves: Vec<Part>,
+    /// `lost_cpu_ns` as per cent of the CPU time that the work used or lacked: what decides whether
+    /// the loss matters.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub wanted_pct: f64,
     /// CPU time that threads lacked though no CPU was idle: what an overload is measured by. It
     /// costs no capacity.
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -279,6 +318,8 @@ pub enum Role {
     Costs,
     /// One thread at a time has it, the others sleep.
     Turns,
+    /// One thread at a time has something, the others call this again and again meanwhile.
+    Spins,
     /// Threads sleep until another one hands something over through it.
     Handover,
     /// Threads sleep until the last one arrives.

@@ -2,13 +2,14 @@
 
 use crate::facts::Facts;
 use crate::record::record_command;
-use crate::report::{Class, Finding, Price, Step, Verdict};
-use crate::rules::MATTERS;
+use crate::report::{Class, Finding, Neighbour, Neighbours, Price, Step, Verdict};
+use crate::rules::{MATTERS, NAMED};
 use holdup_attribution::{Leaf, Total, thresholds};
+use holdup_passes::percent;
 use holdup_trace::QualityCode;
 
 thresholds! {
-    pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of capacity",
+    pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of wanted CPU time",
         meaning: "kernel time of applications outside synchronisation calls that no rule \
                   explains and that is too much to call a system healthy: it may be spinning on \
                   locks",
@@ -28,6 +29,11 @@ thresholds! {
     LONE_WORKER = "verdict.lone_worker_pct", 75.0, "% of the wall time",
         meaning: "unless one thread runs for this part of it: then it is what the others lack",
         source: "workload-imbalance.dominant_pct, of the whole recording";
+    ONE_AT_A_TIME = "verdict.one_at_a_time_pct", 40.0, "% of the wall time",
+        meaning: "a lock that calls hold one at a time, and that would be wanted for this long if \
+                  nobody recorded, makes a healthy verdict less sure",
+        source: "appends to one file scale to 1.1 and 1.2 on two CPUs where it is 45 and 60 %, \
+                 truncation of one file to 1.9 where it is 50 %";
     MOSTLY_BUSY = "verdict.mostly_busy_pct", 50.0, "% of accounted time",
         meaning: "a healthy system with less than this is said to lack work",
         source: "more busy than not";
@@ -42,6 +48,13 @@ thresholds! {
                   by half of it",
         source: "a choice: the labelled recordings of guests lose up to 75 % of it, and most \
                  verdicts on them are right";
+    NEIGHBOURS = "verdict.neighbours_pct", 30.0, "% of capacity",
+        meaning: "CPU time of programs that are not the work, the recorder among them, beyond \
+                  which nothing can be said about the work",
+        source: "twice what a finding must cost to matter, as verdict.unaccounted_pct";
+    NEIGHBOURS_DOUBT = "verdict.neighbours_doubt_pct", 10.0, "% of capacity",
+        meaning: "the same, from which on the confidence is lowered by it",
+        source: "a choice: two thirds of what a finding must cost to matter";
     DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
         meaning: "capacity that is not accounted for, from which on the confidence is lowered \
                   by it",
@@ -80,23 +93,38 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
     // Whether calls cost more because of others shows only where they were made often enough.
     let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
+    let explained = facts.leaf(Leaf::ThreadTurns) + facts.leaf(Leaf::ServiceTurns);
     let kernel =
-        if judged { 0.0 } else { facts.total_pct(Total::Kernel) - explained_kernel(facts) };
-    let best_share = best.filter(costs).map_or(0.0, |b| b.share);
+        if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
+    let best_share = best.filter(costs).map_or(0.0, |b| b.wanted_pct);
     if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
         let calls: Vec<String> = heaviest_calls(facts);
         let what = format!(
-            "{kernel:.0} % of capacity goes into system calls ({}) and this trace does not show \
+            "{kernel:.0} % of the work goes into system calls ({}) and this trace does not show \
                 why: they may be long, or spin on locks",
             calls.join(", ")
         );
         return verdict(facts, Class::NotEnoughEvidence, 0.0, what, best.map(|b| b.class));
     }
+    // Calls that are made with siblings on CPUs only: nobody knows what they cost without.
+    let unjudged: Vec<_> = facts.judged.contended.iter().filter(|c| c.unjudged_ns > 0).collect();
+    let beside = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
+    if best.is_none() && beside >= facts.limit(&UNEXPLAINED_KERNEL) {
+        let mut calls: Vec<&str> = unjudged.iter().map(|c| c.name.as_str()).collect();
+        calls.truncate(3);
+        let what = format!(
+            "{beside:.0} % of capacity goes into {} while other threads of the process are on \
+                CPUs, and none is made without them: it may be waiting for the lock of the \
+                address space, or for other CPUs to forget what changed",
+            calls.join(", ")
+        );
+        return verdict(facts, Class::NotEnoughEvidence, 0.0, what, None);
+    }
     match best {
         Some(best) => {
             // What costs nothing weighs what threads lack.
-            let weight = best.share.max(facts.pct(best.lacked_ns));
-            let rival = runner_up.filter(costs).map_or(0.0, |r| r.share);
+            let weight = best.wanted_pct.max(facts.pct(best.lacked_ns));
+            let rival = runner_up.filter(costs).map_or(0.0, |r| r.wanted_pct);
             verdict(
                 facts,
                 best.class,
@@ -108,7 +136,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         None => {
             let busy = facts.busy();
             // What a rule refused for another reason than its size is no near miss.
-            let small = |f: &&Finding| costs(f) && f.share < facts.limit(&MATTERS);
+            let small = |f: &&Finding| costs(f) && f.wanted_pct < facts.limit(&MATTERS);
+            let near = findings.iter().filter(small).map(|f| f.wanted_pct).fold(0.0, f64::max);
             let largest = findings.iter().filter(small).map(|f| f.share).fold(0.0, f64::max);
             let what = if busy >= facts.limit(&MOSTLY_BUSY) {
                 format!(
@@ -121,10 +150,20 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
                         than {largest:.0} % of capacity"
                 )
             };
+            let order = facts.leaf(Leaf::Order);
+            let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
+                format!(
+                    "{what}; {:.1} CPUs idle while threads wait for the results of others that \
+                     are busy all the time: more of those would help, finer locks would not",
+                    order as f64 / facts.wall.max(1) as f64
+                )
+            } else {
+                what
+            };
             verdict(
                 facts,
                 Class::Healthy,
-                HEALTHY_RIGHT - largest / facts.limit(&MATTERS) * HEALTHY_NEAR,
+                HEALTHY_RIGHT - near / facts.limit(&MATTERS) * HEALTHY_NEAR,
                 what,
                 None,
             )
@@ -136,7 +175,8 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
 /// (docs/verdicts.md).
 const HEALTHY_RIGHT: f64 = 0.97;
 const HEALTHY_NEAR: f64 = 0.07;
-/// How often a verdict was right whose finding costs this much, in per cent of capacity: recordings
+/// How often a verdict was right whose finding costs this much, in per cent of the CPU time that
+/// the work used or lacked (of capacity where threads lacked CPUs): recordings
 /// of known workloads, most of which no rule was made on (docs/verdicts.md). Small losses are
 /// easily something else's; queues for CPUs come with many other things.
 const RIGHT: &[(f64, f64)] = &[(15.0, 0.70), (30.0, 0.88), (50.0, 0.98)];
@@ -172,7 +212,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     if !facts.caps.switches {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
     }
-    let unaccounted = facts.leaf_pct(Leaf::Unaccounted);
+    let unaccounted = facts.pct(facts.unseen());
     let one_program = facts.tasks_only()
         && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
     if unaccounted >= facts.limit(&UNACCOUNTED) && !one_program {
@@ -183,9 +223,28 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         };
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
+    let others = facts.pct(facts.judged.neighbours.ns);
+    if others >= facts.limit(&NEIGHBOURS) {
+        return Some(format!(
+            "programs that are not the work took {others:.0} % of capacity ({}): record it again \
+             without them",
+            listed(facts)
+        ));
+    }
     let idle = facts.leaf_pct(Leaf::NoWork);
+    // Where neither calls nor wakers were recorded, sleeping workers of one program have no alibi:
+    // they may have waited for each other.
+    let no_alibi = !facts.caps.wakers
+        && have_siblings(facts)
+        && findings.iter().all(|f| f.ruled_out.is_some());
+    // While one of them works the others' idle time is that of serial work, for all one knows.
+    let (idle, limit) = if no_alibi {
+        (idle + facts.leaf_pct(Leaf::Serial), facts.limit(&MATTERS))
+    } else {
+        (idle, facts.limit(&NO_WORK))
+    };
     if !facts.caps.syscalls
-        && idle >= facts.limit(&NO_WORK)
+        && idle >= limit
         && !facts
             .workers
             .iter()
@@ -199,9 +258,10 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     None
 }
 
-/// Kernel time that the serialization rules account for, in per cent.
-fn explained_kernel(facts: &Facts<'_>) -> f64 {
-    facts.leaf_pct(Leaf::ThreadTurns) + facts.leaf_pct(Leaf::ServiceTurns)
+/// Two of the threads that worked belong to one program.
+fn have_siblings(facts: &Facts<'_>) -> bool {
+    let pids = || facts.workers.iter().map(|w| facts.analysis.pid(facts.thread(w.0)));
+    pids().enumerate().any(|(i, pid)| pid.is_some() && pids().skip(i + 1).any(|p| p == pid))
 }
 
 fn heaviest_calls(facts: &Facts<'_>) -> Vec<String> {
@@ -266,15 +326,15 @@ fn verdict(
     }
     if let Some((first, last)) = facts.info.span
         && last > first
-        && facts.wall < last - first
+        && facts.wall + facts.left_out_ns < last - first
     {
-        let part = facts.wall as f64 / (last - first) as f64;
+        let part = (facts.wall + facts.left_out_ns) as f64 / (last - first) as f64;
         doubt(0.5 + part / 2.0, format!("only {:.0} % of the trace was judged", part * 100.0));
     }
     if q.count(QualityCode::Truncated) > 0 {
         doubt(0.9, "the file is cut off".to_owned());
     }
-    let unaccounted = facts.leaf_pct(Leaf::Unaccounted);
+    let unaccounted = facts.pct(facts.unseen());
     if unaccounted >= facts.limit(&DOUBT) {
         doubt(
             1.0 - unaccounted / 100.0,
@@ -286,8 +346,26 @@ fn verdict(
         let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
         doubt(1.0 - stolen / 200.0, what);
     }
+    let others = facts.pct(facts.judged.neighbours.ns);
+    if others >= facts.limit(&NEIGHBOURS_DOUBT) {
+        let why = format!(
+            "programs that are not the work took {others:.0} % of capacity ({})",
+            listed(facts)
+        );
+        doubt(1.0 - others / 100.0, why);
+    }
     if !facts.at_least(facts.wall as f64 / 1e6, &SHORT).holds() {
         doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
+    }
+    if class == Class::Healthy
+        && let Some((name, s)) = facts.judged.fullest_section()
+        && s.wanted_pct >= facts.limit(&ONE_AT_A_TIME)
+    {
+        let why = format!(
+            "calls of {name} pass one at a time, and the recorder's own time may hide what that \
+                costs: CPU samples without system call events would show it"
+        );
+        doubt(0.8, why);
     }
     let lacking: Vec<&str> = facts
         .caps
@@ -309,8 +387,30 @@ fn verdict(
         summary,
         runner_up,
         reservations,
+        neighbours: Some(neighbours(facts)),
         steps,
     }
+}
+
+/// Who else was there, as the report shows it.
+fn neighbours(facts: &Facts<'_>) -> Neighbours {
+    let found = &facts.judged.neighbours;
+    let of_capacity = |ns: u64| percent(ns, facts.capacity);
+    let named = found.programs.iter().filter(|p| facts.pct(p.1) >= facts.limit(&NAMED));
+    Neighbours {
+        ns: found.ns,
+        pct: of_capacity(found.ns),
+        work_known: found.work_known,
+        programs: named
+            .map(|(comm, ns)| Neighbour { comm: comm.clone(), ns: *ns, pct: of_capacity(*ns) })
+            .collect(),
+    }
+}
+
+/// `the recorder and its neighbours` as a list with what each took.
+fn listed(facts: &Facts<'_>) -> String {
+    let of = |(name, ns): &(String, u64)| format!("{name} {:.0} %", facts.pct(*ns));
+    facts.judged.neighbours.programs.iter().take(3).map(of).collect::<Vec<_>>().join(", ")
 }
 
 /// Commands that lead on from a verdict; `TRACE` stands for the file.

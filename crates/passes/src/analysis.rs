@@ -1,23 +1,26 @@
 //! The result of the pass, and the tables drawn from it.
 
 use crate::blame::{Cause, WaitKey, WaitSum};
-use crate::costs::Costs;
+use crate::costs::{Costs, Ends};
 use crate::counters::Counts;
 use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
 use crate::options::Options;
+use crate::programs::Together;
 use crate::rows::*;
+use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
 use crate::syscalls::CallStats;
 use crate::threads::{Slot, Thread};
 use crate::throttle::Quota;
+use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_syscalls::WaitKind;
-use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality};
+use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything one pass found out about a trace.
@@ -62,6 +65,50 @@ pub struct WaitRow {
 }
 
 impl Analysis {
+    /// What a finished engine knows.
+    pub(crate) fn new(
+        mut engine: Engine,
+        reader: &dyn Reader,
+        options: &Options,
+        (start, end): (Nanos, Nanos),
+        cpu_list: Vec<Cpu>,
+    ) -> Analysis {
+        let info = reader.info();
+        let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
+        engine.locks.name(symbols);
+        let mut quality = engine.quality.clone();
+        if info.system_wide == Some(false) {
+            quality.add(QualityCode::NotSystemWide, 1);
+        }
+        let functions = engine
+            .irqs
+            .rows
+            .keys()
+            .filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned())))
+            .collect();
+        Analysis {
+            lost_events: 0,
+            quality,
+            start,
+            end,
+            events: engine.events,
+            cpus: cpu_list.len() as u32,
+            capabilities: engine.caps,
+            engine,
+            options: options.clone(),
+            cpu_list,
+            functions,
+        }
+    }
+
+    /// What the readers found wrong adds to what the passes did.
+    pub fn absorb(&mut self, readers: &Quality) {
+        self.quality.absorb(readers);
+        // Two counts of the same losses.
+        self.lost_events = (self.quality.count(QualityCode::LostEvents))
+            .max(self.quality.count(QualityCode::LostSamples));
+    }
+
     /// Length of the part analysed.
     pub fn wall_ns(&self) -> Nanos {
         self.end - self.start
@@ -129,6 +176,19 @@ impl Analysis {
             *squares.entry(nr).or_default() += (stats.count as u128).pow(2);
         }
         squares
+    }
+
+    /// Every thread that made one of these calls, in order of appearance.
+    pub fn callers(&self, numbers: &[u32]) -> Vec<Caller> {
+        let of = |(slot, t): (Slot, &Thread)| {
+            let (mut calls, mut all_calls) = (0, 0);
+            for (nr, stats) in t.calls.iter() {
+                all_calls += stats.count;
+                calls += if numbers.contains(&nr) { stats.count } else { 0 };
+            }
+            (calls > 0).then_some(Caller { slot, calls, all_calls })
+        };
+        self.threads().filter_map(of).collect()
     }
 
     /// System calls.
@@ -430,6 +490,16 @@ impl Analysis {
         out
     }
 
+    /// The part analysed in equal parts, with what the CPUs did in each.
+    pub fn bins(&self) -> Vec<Bin> {
+        self.engine.timeline.rows(self.end, self.engine.blame.bins())
+    }
+
+    /// Every program that ran, with its CPU time in each of [`Analysis::bins`].
+    pub fn programs(&self) -> Vec<Program> {
+        self.engine.timeline.programs(self.bins().len())
+    }
+
     /// Idle CPU time.
     pub fn idle_ns(&self) -> Nanos {
         self.cpu_list.iter().filter_map(|&c| self.engine.cpus.get(c)).map(|c| c.idle).sum()
@@ -475,6 +545,16 @@ impl Analysis {
         self.engine.costs.get(nr)
     }
 
+    /// The same for a call that changes an address space, by whether a sibling was on a CPU.
+    pub fn space_costs(&self, nr: u32) -> Option<&SpaceCosts> {
+        self.engine.spaces.get(nr)
+    }
+
+    /// When calls ended that change one address space.
+    pub fn space_ends(&self) -> &Ends {
+        self.engine.spaces.ends()
+    }
+
     /// How long each thread's own code took between two system calls, by the call it led to.
     pub fn stretches(&self) -> Vec<(Slot, u32, &Stretches)> {
         self.engine.stretches.rows()
@@ -508,7 +588,7 @@ impl Analysis {
     /// CPU time that a hypervisor took away, at least; `None` where ticks leave no events, so that
     /// the silence of a CPU means nothing.
     pub fn stolen(&self) -> Option<Stolen> {
-        if !self.engine.ticks.seen() {
+        if !self.engine.ticks.seen() || !self.engine.system_wide {
             return None;
         }
         let mut sum = Stolen::default();
@@ -544,6 +624,11 @@ impl Analysis {
         self.engine.blame.serial().wall_ns
     }
 
+    /// How long one thread of a process, and several at a time, were running or ready.
+    pub fn together(&self, pid: u32) -> Option<Together> {
+        self.engine.programs.of(Pid(pid))
+    }
+
     /// How often which law of run queues put something right about which thread: where the
     /// recording has holes. By law, then by thread in order of appearance.
     pub fn laws(&self) -> Vec<(Law, Slot, u64)> {
@@ -555,6 +640,11 @@ impl Analysis {
     /// Mean number of threads running or ready, over the whole trace, in thousandths.
     pub fn mean_queue_milli(&self) -> u64 {
         (self.engine.blame.queue_ns * 1000).checked_div(self.wall_ns() as u128).unwrap_or(0) as u64
+    }
+
+    /// Time during which two or more CPUs ran threads.
+    pub fn several_ns(&self) -> Nanos {
+        self.engine.blame.several_ns
     }
 
     /// Time during which no CPU was idle, and the mean number of threads running or ready then, in

@@ -31,6 +31,7 @@
 //! been ready gives its part back.
 
 use crate::threads::Slot;
+use crate::timeline::{Grid, IdleBin};
 use crate::waits::Object;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -143,10 +144,85 @@ pub(crate) struct WaitKey {
     pub object: Object,
 }
 
+/// The part of a wait that a share of idle time is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Over {
+    /// When it began, and the integral then.
+    pub(crate) from: Nanos,
+    pub(crate) g_from: u128,
+    /// When it ended, and the integral then.
+    pub(crate) to: Nanos,
+    pub(crate) g_to: u128,
+}
+
+/// The same by bin of the timeline.
+#[derive(Clone, Debug)]
+struct IdleBins {
+    grid: Grid,
+    /// The bin that is filled now, and its limits.
+    bin: u16,
+    begin: Nanos,
+    border: Nanos,
+    /// The integral when each bin so far began.
+    integrals: Vec<u128>,
+    /// What the sums were when this one began.
+    scheduler_mark: Nanos,
+    queue_mark: u128,
+    rows: Vec<IdleBin>,
+}
+
+impl Default for IdleBins {
+    fn default() -> IdleBins {
+        IdleBins::new(Grid::new(0, 0), 0)
+    }
+}
+
+impl IdleBins {
+    fn new(grid: Grid, integral: u128) -> IdleBins {
+        IdleBins {
+            grid,
+            bin: 0,
+            begin: grid.begin(0),
+            border: grid.border(0),
+            integrals: vec![integral],
+            scheduler_mark: 0,
+            queue_mark: 0,
+            rows: vec![IdleBin::default(); grid.len()],
+        }
+    }
+
+    /// `share` of idle time was for `cause`.
+    #[inline]
+    fn add(&mut self, cause: Cause, share: u128, over: &Over) {
+        if over.from >= self.begin {
+            self.rows[self.bin as usize].causes[cause as usize] += share;
+        } else {
+            self.spread(cause, share, over);
+        }
+    }
+
+    /// The same over several bins, by what the integral gained in each.
+    #[cold]
+    fn spread(&mut self, cause: Cause, share: u128, over: &Over) {
+        let mut left = share;
+        let mut g = over.g_from;
+        let last = self.grid.bin(over.to).min(self.bin);
+        for bin in self.grid.bin(over.from)..last {
+            let end = self.integrals[bin as usize + 1].min(over.g_to).max(g);
+            let part = (end - g).min(left);
+            self.rows[bin as usize].causes[cause as usize] += part;
+            left -= part;
+            g = end;
+        }
+        self.rows[last as usize].causes[cause as usize] += left;
+    }
+}
+
 /// The integral and the sums.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Blame {
     now: Nanos,
+    bins: IdleBins,
     /// CPUs whose current thread is the idle task, with no interrupt on top.
     idle: u32,
     /// Threads ready but not running.
@@ -192,6 +268,8 @@ pub(crate) struct Blame {
     pub occupied_ns: Nanos,
     /// Integral of the number of runnable and running threads.
     pub queue_ns: u128,
+    /// Time with threads on two or more CPUs.
+    pub several_ns: Nanos,
     /// Time without an idle CPU, and that integral over it.
     pub full_ns: Nanos,
     pub full_queue_ns: u128,
@@ -205,11 +283,55 @@ impl Blame {
     /// Account for the time up to `now`. Must precede every change of the counts.
     #[inline]
     pub(crate) fn advance(&mut self, now: Nanos) {
-        let span = now.saturating_sub(self.now);
-        if span == 0 {
-            return;
+        if now >= self.bins.border {
+            self.next_bins(now);
         }
-        self.now = now;
+        let span = now.saturating_sub(self.now);
+        if span > 0 {
+            self.now = now;
+            self.pass(span);
+        }
+    }
+
+    /// Borders of the timeline are passed: account for the time up to each.
+    #[cold]
+    #[inline(never)]
+    fn next_bins(&mut self, now: Nanos) {
+        while now >= self.bins.border {
+            let border = self.bins.border;
+            self.pass(border.saturating_sub(self.now));
+            self.now = self.now.max(border);
+            self.close_bin();
+            let bins = &mut self.bins;
+            bins.integrals.push(self.integral);
+            bins.bin += 1;
+            bins.begin = border;
+            bins.border = bins.grid.border(bins.bin);
+        }
+    }
+
+    fn close_bin(&mut self) {
+        let bins = &mut self.bins;
+        let row = &mut bins.rows[bins.bin as usize];
+        row.scheduler_ns = self.scheduler_ns - bins.scheduler_mark;
+        row.queue_ns = self.queue_ns - bins.queue_mark;
+        (bins.scheduler_mark, bins.queue_mark) = (self.scheduler_ns, self.queue_ns);
+    }
+
+    /// The end of the part analysed.
+    pub(crate) fn finish(&mut self, end: Nanos) {
+        self.advance(end);
+        self.close_bin();
+    }
+
+    /// By bin of the timeline.
+    pub(crate) fn bins(&self) -> &[IdleBin] {
+        &self.bins.rows
+    }
+
+    /// The counts have been what they are for `span`.
+    #[inline]
+    fn pass(&mut self, span: Nanos) {
         let mut rest = 0;
         if self.idle > 0 {
             let throttled = self.idle.min(self.throttled);
@@ -244,6 +366,7 @@ impl Blame {
         let queue = self.runnable.saturating_sub(self.throttled) + self.running;
         if queue > 0 {
             self.occupied_ns += span;
+            self.several_ns += if self.running > 1 { span } else { 0 };
             self.queue_ns += queue as u128 * span as u128;
             if self.idle == 0 {
                 self.full_ns += span;
@@ -252,8 +375,9 @@ impl Blame {
         }
     }
 
-    pub(crate) fn start_at(&mut self, now: Nanos) {
+    pub(crate) fn start_at(&mut self, now: Nanos, grid: Grid) {
         self.now = now;
+        self.bins = IdleBins::new(grid, self.integral);
     }
 
     pub(crate) fn cpu_idle(&mut self, now: Nanos, idle: bool) {
@@ -359,6 +483,7 @@ impl Blame {
     /// A thread was not ready when it was thought to be: this part of the scheduler's share.
     pub(crate) fn take_back(&mut self, share: u128) {
         self.taken_back += share;
+        self.bins.rows[self.bins.bin as usize].moved += share;
     }
 
     /// A thread joins B. The value marks the start of its wait.
@@ -390,6 +515,9 @@ impl Blame {
     /// Idle time that was thought the scheduler's belongs to a wait.
     pub(crate) fn move_to(&mut self, key: WaitKey, share: u128) {
         self.moved += share;
+        let row = &mut self.bins.rows[self.bins.bin as usize];
+        row.moved += share;
+        row.causes[key.cause as usize] += share;
         self.waits.entry(key).or_default().share += share;
     }
 
@@ -398,14 +526,17 @@ impl Blame {
         self.scheduler_ns.saturating_sub(whole(self.moved + self.taken_back))
     }
 
-    pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum) {
+    /// A wait, or part of one, that lasted from and to these times.
+    pub(crate) fn attribute(&mut self, key: WaitKey, sum: WaitSum, over: &Over) {
+        self.bins.add(key.cause, sum.share, over);
         self.waits.entry(key).or_default().add(&sum);
     }
 
-    pub(crate) fn restart(&mut self, now: Nanos) {
+    pub(crate) fn restart(&mut self, now: Nanos, grid: Grid) {
         self.advance(now);
         *self = Blame {
             now,
+            bins: IdleBins::new(grid, self.integral),
             idle: self.idle,
             runnable: self.runnable,
             throttled: self.throttled,

@@ -47,9 +47,40 @@ pub struct Costs {
     pub company: Costing,
     /// CPU time of the application's stretches that led to this call.
     pub stretches: Costing,
-    last_end: Option<(Nanos, Slot)>,
+    ends: Ends,
+}
+
+/// When calls ended that may exclude each other.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    last: Option<(Nanos, Slot)>,
     /// Gaps between ends of calls that never slept: to an end by another thread, and by the same.
     gaps: [Costing; 2],
+}
+
+impl Ends {
+    /// A call of this thread ended.
+    #[inline]
+    pub(crate) fn add(&mut self, now: Nanos, slot: Slot) {
+        if let Some((end, by)) = self.last.replace((now, slot)) {
+            self.gaps[(by == slot) as usize].add(now.saturating_sub(end));
+        }
+    }
+
+    /// What ends next has nothing to do with what ended last.
+    pub(crate) fn interrupted(&mut self) {
+        self.last = None;
+    }
+
+    /// Ends that followed another thread's, and ends that followed the same thread's.
+    pub fn turns(&self) -> (u64, u64) {
+        (self.gaps[0].count, self.gaps[1].count)
+    }
+
+    /// Gaps between the ends of calls of different threads.
+    pub fn between_threads(&self) -> &Costing {
+        &self.gaps[0]
+    }
 }
 
 impl Costs {
@@ -60,9 +91,9 @@ impl Costs {
         all
     }
 
-    /// Ends that followed another thread's, and ends that followed the same thread's.
-    pub fn turns(&self) -> (u64, u64) {
-        (self.gaps[0].count, self.gaps[1].count)
+    /// When they ended.
+    pub fn ends(&self) -> &Ends {
+        &self.ends
     }
 
     /// Whether these calls keep out of each other's way. A tenth of the calls cost no more than c;
@@ -71,7 +102,7 @@ impl Costs {
         let calls = self.calls();
         let cheap = calls.quantile_ns(0.1) as f64;
         let typical = calls.median_ns() as f64;
-        let [other, same] = &self.gaps;
+        let [other, same] = &self.ends.gaps;
         let (observed, lived) = other.at_age(0.0, cheap / 2.0);
         let lived = lived + same.at_age(0.0, cheap / 2.0).1;
         let (later, later_lived) = other.at_age(cheap / 2.0, typical * 3.0);
@@ -82,7 +113,7 @@ impl Costs {
 }
 
 /// By number of the call.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CostTable {
     calls: Vec<Option<Box<Costs>>>,
     /// Threads inside a call: on a CPU, ready to go on, or asleep for a lock of the kernel.
@@ -145,8 +176,8 @@ impl CostTable {
     ) {
         let Some(c) = self.entry(nr) else { return };
         if alone { &mut c.alone } else { &mut c.company }.add(cpu_ns);
-        if !slept && let Some((end, by)) = c.last_end.replace((now, slot)) {
-            c.gaps[(by == slot) as usize].add(now.saturating_sub(end));
+        if !slept {
+            c.ends.add(now, slot);
         }
     }
 

@@ -85,7 +85,7 @@ fn kind(event: &EventDesc) -> Option<Kind> {
 }
 
 /// The sums by thread, and by the quarter of the CPUs that were busy.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
     kinds: Vec<Option<Kind>>,
     threads: BTreeMap<Slot, [Counts; QUARTERS]>,

@@ -19,6 +19,7 @@
 
 use crate::stolen::Stolen;
 use crate::threads::Slot;
+use crate::timeline::{Grid, Spent};
 use holdup_trace::{Cpu, Nanos, Tid};
 
 /// What sits on top of the current thread.
@@ -45,7 +46,7 @@ const MAX_NESTING: usize = 8;
 pub(crate) const NEVER: Nanos = Nanos::MAX;
 
 /// One CPU.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct CpuState {
     pub(crate) seen: bool,
     /// The current thread, if known.
@@ -68,6 +69,8 @@ pub(crate) struct CpuState {
     /// The current thread is believed here since then, and no event of its own has confirmed it
     /// yet, as long as `charged_to` has not moved on; [`NEVER`] otherwise.
     pub(crate) presumed_at: Nanos,
+    /// A thread has been seen on it.
+    pub(crate) used: bool,
     /// A switch out of idle was recorded; one must have been and was not.
     pub(crate) idle_left_seen: bool,
     pub(crate) idle_left_unseen: bool,
@@ -86,6 +89,14 @@ pub(crate) struct CpuState {
     pub(crate) stolen: Stolen,
     /// Charged to a thread whose mode is not known yet; moves to user or kernel when it is.
     pub(crate) undecided: Nanos,
+
+    /// The bin of the timeline that `charged_to` is in, and where it ends.
+    pub(crate) bin: u16,
+    pub(crate) border: Nanos,
+    /// What had been spent when the bin began.
+    pub(crate) mark: Spent,
+    /// Time of threads when the current one got the CPU, or when the bin began.
+    pub(crate) ran_mark: Nanos,
 
     pub(crate) switches: u64,
     pub(crate) irqs: u64,
@@ -123,7 +134,7 @@ impl Counts {
 }
 
 impl CpuState {
-    pub(crate) fn new(start: Nanos) -> CpuState {
+    pub(crate) fn new(start: Nanos, border: Nanos) -> CpuState {
         CpuState {
             seen: false,
             current: None,
@@ -136,6 +147,7 @@ impl CpuState {
             busy_since: 0,
             queue: Vec::new(),
             presumed_at: NEVER,
+            used: false,
             idle_left_seen: false,
             idle_left_unseen: false,
             user: 0,
@@ -149,6 +161,10 @@ impl CpuState {
             unaccounted: 0,
             stolen: Stolen::default(),
             undecided: 0,
+            bin: 0,
+            border,
+            mark: Spent::default(),
+            ran_mark: 0,
             switches: 0,
             irqs: 0,
             counts: Counts::default(),
@@ -192,8 +208,22 @@ impl CpuState {
         }
     }
 
-    pub(crate) fn restart(&mut self, now: Nanos) {
-        let fresh = CpuState::new(now);
+    /// What its time was spent on.
+    pub(crate) fn spent(&self) -> Spent {
+        Spent {
+            user: self.user,
+            kernel: self.kernel,
+            kthread: self.kthread,
+            irq: self.irq,
+            softirq: self.softirq,
+            idle: self.idle,
+            unaccounted: self.unaccounted,
+            undecided: self.undecided,
+        }
+    }
+
+    pub(crate) fn restart(&mut self, now: Nanos, border: Nanos) {
+        let fresh = CpuState::new(now, border);
         *self = CpuState {
             seen: self.seen,
             current: self.current,
@@ -204,6 +234,7 @@ impl CpuState {
             busy_since: self.busy_since,
             queue: std::mem::take(&mut self.queue),
             presumed_at: if self.is_presumed() { now } else { NEVER },
+            used: self.used,
             idle_left_seen: self.idle_left_seen,
             idle_left_unseen: self.idle_left_unseen,
             ..fresh
@@ -212,26 +243,28 @@ impl CpuState {
 }
 
 /// All CPUs by number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Cpus {
     start: Nanos,
+    border: Nanos,
     cpus: Vec<CpuState>,
+    used: usize,
 }
 
 /// The kernel's largest `NR_CPUS`; a higher number is a damaged record.
 pub(crate) const MAX_CPUS: u16 = 8192;
 
 impl Cpus {
-    pub(crate) fn new(start: Nanos) -> Cpus {
-        Cpus { start, cpus: Vec::new() }
+    pub(crate) fn new(start: Nanos, grid: Grid) -> Cpus {
+        Cpus { start, border: grid.border(0), cpus: Vec::new(), used: 0 }
     }
 
     #[inline]
     pub(crate) fn get_mut(&mut self, cpu: Cpu) -> &mut CpuState {
         let i = cpu.0 as usize;
         if i >= self.cpus.len() {
-            let start = self.start;
-            self.cpus.resize_with(i + 1, || CpuState::new(start));
+            let (start, border) = (self.start, self.border);
+            self.cpus.resize_with(i + 1, || CpuState::new(start, border));
         }
         &mut self.cpus[i]
     }
@@ -251,20 +284,30 @@ impl Cpus {
         self.cpus.get(cpu.0 as usize)
     }
 
-    /// CPUs up to the highest number seen so far.
+    /// A thread is on this CPU.
+    pub(crate) fn use_one(&mut self, cpu: Cpu) {
+        let c = self.get_mut(cpu);
+        if !std::mem::replace(&mut c.used, true) {
+            self.used += 1;
+        }
+    }
+
+    /// CPUs that a thread has been seen on so far. Those that idle all along leave memory and caches
+    /// to the others, however many there are.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.cpus.len()
+    pub(crate) fn used(&self) -> usize {
+        self.used
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Cpu, &CpuState)> {
         self.cpus.iter().enumerate().map(|(i, c)| (Cpu(i as u16), c))
     }
 
-    pub(crate) fn restart(&mut self, now: Nanos) {
+    pub(crate) fn restart(&mut self, now: Nanos, grid: Grid) {
         self.start = now;
+        self.border = grid.border(0);
         for c in &mut self.cpus {
-            c.restart(now);
+            c.restart(now, self.border);
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct CrowdedCall {
 }
 
 /// All calls' costs by crowding.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Crowding {
     now: Nanos,
     /// k(t)

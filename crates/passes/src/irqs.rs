@@ -51,7 +51,7 @@ impl IrqStats {
 pub(crate) type IrqKey = (IrqKind, u64, Cpu);
 
 /// All handlers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Irqs {
     pub(crate) rows: FxHashMap<IrqKey, IrqStats>,
     /// Work items in progress: start, function, name, CPU.

@@ -6,6 +6,7 @@
 
 use crate::blame::Cause;
 use holdup_syscalls::WaitKind;
+use holdup_trace::Nanos;
 
 /// A thread goes to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,29 @@ pub struct Waker {
     pub sibling_hands_over: bool,
 }
 
+/// How much of its time a thread has work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Time it has run or been ready since it was born, or the recording began.
+    pub active_ns: Nanos,
+    /// All time since then, the sleep that ends included.
+    pub age_ns: Nanos,
+}
+
+impl Activity {
+    /// Over less time than some ticks of the scheduler it is chance whether a thread has run.
+    const SHORTEST: Nanos = 10_000_000;
+
+    pub(crate) fn of(active_ns: Nanos, age_ns: Nanos) -> Option<Activity> {
+        (age_ns >= Activity::SHORTEST).then_some(Activity { active_ns, age_ns })
+    }
+
+    /// Less than a fiftieth.
+    pub fn is_rare(self) -> bool {
+        self.active_ns < self.age_ns / 50
+    }
+}
+
 /// A sleep has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitEnd {
@@ -75,6 +99,10 @@ pub struct WaitEnd {
     pub ended_before: bool,
     /// Threads take turns at the object: those who wait for it also end others' waits for it.
     pub in_turns: bool,
+    /// One thread at a time has the object, and gives it back itself.
+    pub lock: bool,
+    /// How much of its time the sleeper has work; `None` as long as that is chance.
+    pub activity: Option<Activity>,
     /// The object is a futex in shared memory, and threads of several processes use it.
     pub between_processes: bool,
     /// The trace has the contention of kernel locks.

@@ -8,7 +8,8 @@
 //!                      ├─ irqs      interrupts, work items     rows: irqs
 //!                      ├─ locks     waits for kernel locks     rows: locks
 //!                      ├─ waits     what threads waited for     rows: waits, path, graph
-//!                      └─ blame     why CPUs were idle         idle time by wait
+//!                      ├─ blame     why CPUs were idle         idle time by wait
+//!                      └─ timeline  the same in 128 parts      rows: phases
 //! ```
 //!
 //! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never with
@@ -47,38 +48,44 @@ mod judge;
 mod latency;
 mod locks;
 mod options;
+mod programs;
 mod rows;
+mod spaces;
 mod spread;
 mod stolen;
 mod stretches;
 mod syscalls;
 mod threads;
 mod throttle;
+mod timeline;
 mod waits;
 mod yields;
 
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
-pub use costs::{Costing, Costs, Exclusion};
+pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::Counts;
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
-pub use judge::{Ended, Judge, Sleep, WaitEnd, Waker};
+pub use judge::{Activity, Ended, Judge, Sleep, WaitEnd, Waker};
 pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
 pub use options::{Detail, Filter, Options, Selection};
+pub use programs::Together;
 pub use rows::*;
+pub use spaces::SpaceCosts;
 pub use stolen::Stolen;
 pub use stretches::{Lengths, QUARTERS, Stretches};
 pub use threads::{Slot, Thread, role};
 pub use throttle::{Quota, Throttle};
+pub use timeline::{Bin, Program, Who};
 pub use waits::{
     ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
 };
 
 use engine::Engine;
 pub use engine::Law;
-use holdup_trace::{Batch, Cpu, Event, EventId, QualityCode, Reader, Result, merge};
+use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, merge};
 use std::ops::ControlFlow;
 pub use yields::{Again, Yields};
 
@@ -127,34 +134,69 @@ pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<
 
     let cpu_list = cpu_list(&engine, info.cpus_online, select);
     engine.finish(end, &cpu_list);
-    engine.locks.name(symbols);
-    let mut quality = quality;
-    quality.absorb(&engine.quality);
-    if info.system_wide == Some(false) {
-        quality.add(QualityCode::NotSystemWide, 1);
+    let mut analysis = Analysis::new(engine, reader, options, (start, end), cpu_list);
+    analysis.absorb(&quality);
+    Ok(analysis)
+}
+
+/// Read a trace once more and cut it at `borders`, ascending times: `done` gets an analysis of each
+/// part between two of them, in order, with the CPUs and options of `whole`. What threads and CPUs
+/// were doing at the beginning of a part is known from what precedes it.
+///
+/// The parts carry what was found wrong within them; what the readers found is the result.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn analyze_parts(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    borders: &[Nanos],
+    done: &mut dyn FnMut(Analysis),
+) -> Result<Quality> {
+    let info = reader.info();
+    let options = &whole.options;
+    let first = info.span.map_or(0, |s| s.0);
+    let Some(&last) = borders.last() else { return Ok(reader.quality().clone()) };
+    let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
+    let mut engine = Engine::new(info, symbols, first, last, options.detail, *judge);
+    let only = options.selection.cpus.as_deref();
+    let mut part = |engine: Engine, start: Nanos, end: Nanos| {
+        let mut engine = engine;
+        engine.finish(end, &whole.cpu_list);
+        done(Analysis::new(engine, reader, options, (start, end), whole.cpu_list.clone()));
+    };
+    // The next border.
+    let mut next = 0;
+    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], batch: &Batch| {
+        for e in events {
+            // The last border is the last time that belongs to a part.
+            while next + 1 < borders.len() && e.ts >= borders[next] {
+                if next > 0 {
+                    part(engine.clone(), borders[next - 1], borders[next]);
+                }
+                engine.restart(borders[next]);
+                next += 1;
+            }
+            if e.ts > last {
+                return ControlFlow::Break(());
+            }
+            if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
+                engine.event(e, batch);
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    while next < borders.len() {
+        if next > 0 {
+            part(engine.clone(), borders[next - 1], borders[next]);
+        }
+        if next + 1 < borders.len() {
+            engine.restart(borders[next]);
+        }
+        next += 1;
     }
-    let functions = engine
-        .irqs
-        .rows
-        .keys()
-        .filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned())))
-        .collect();
-    Ok(Analysis {
-        // Two counts of the same losses.
-        lost_events: quality
-            .count(QualityCode::LostEvents)
-            .max(quality.count(QualityCode::LostSamples)),
-        quality,
-        start,
-        end,
-        events: engine.events,
-        cpus: cpu_list.len() as u32,
-        capabilities: engine.caps,
-        engine,
-        options: options.clone(),
-        cpu_list,
-        functions,
-    })
+    Ok(quality)
 }
 
 /// CPUs of the ledger: those with events, and those the file says were online.

@@ -240,6 +240,17 @@ pub struct IrqRow {
     pub max_start_ns: u64,
 }
 
+/// A thread that made certain system calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The thread.
+    pub slot: crate::Slot,
+    /// Calls of that kind.
+    pub calls: u64,
+    /// Calls of any kind.
+    pub all_calls: u64,
+}
+
 /// The first screen of sar: rates over the whole trace, for the system or one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

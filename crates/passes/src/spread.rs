@@ -114,7 +114,7 @@ impl<const FLOOR: u32, const SUB: u32, const N: usize> Spread<FLOOR, SUB, N> {
     }
 
     /// Spans from `from` to below `to`, and the time that all spans together spent at that age.
-    pub(crate) fn at_age(&self, from: f64, to: f64) -> (f64, f64) {
+    pub fn at_age(&self, from: f64, to: f64) -> (f64, f64) {
         let (mut ended, mut lived) = (0.0, 0.0);
         for (low, high, n) in self.filled() {
             let inside = ((high.min(to) - low.max(from)) / (high - low)).max(0.0);

@@ -90,7 +90,7 @@ impl Stolen {
 }
 
 /// What is known of the ticks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ticks {
     /// They leave events.
     seen: bool,

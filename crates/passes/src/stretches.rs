@@ -44,7 +44,7 @@ impl Stretches {
 }
 
 /// By thread and number of the call they led to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct StretchTable(FxHashMap<(Slot, u32), Stretches>);
 
 impl StretchTable {

@@ -40,6 +40,9 @@ pub(crate) struct Call {
     pub(crate) inside: bool,
     /// It ended the sleep of another thread.
     pub(crate) woke: bool,
+    /// It changes an address space, and began while a sibling was on another CPU
+    /// ([`crate::spaces`]).
+    pub(crate) beside: bool,
     /// CPU time of it that was stolen ([`crate::stolen`]).
     pub(crate) stolen: Nanos,
 }
@@ -167,7 +170,7 @@ impl CallStats {
 ///
 /// Threads use few different calls, usually the same two or three in turn: the numbers are kept
 /// apart from the sums so that the search touches one cache line.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,

@@ -27,6 +27,7 @@
 //! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
 use crate::latency::Latency;
+use crate::programs::NO_PROGRAM;
 use crate::syscalls::{Call, CallTable};
 use crate::throttle::Throttle;
 use crate::yields::Yields;
@@ -98,7 +99,7 @@ pub(crate) enum Mode {
 ///
 /// In the order of use: what each system call touches comes first and shares five cache lines, what
 /// each switch touches follows. A trace with many threads is as slow as its cache misses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
     /// System call in progress.
@@ -177,6 +178,11 @@ pub struct Thread {
     /// `pid` was not in the trace but follows from how the thread was made.
     pub pid_inferred: bool,
     /// Counted in a CPU's number of threads waiting for I/O.
+    /// Its place among [`crate::programs::Programs`], of the process id beside it; and the one it is
+    /// counted for while it is active.
+    pub(crate) program: u32,
+    pub(crate) program_pid: Pid,
+    pub(crate) counted_for: u32,
     pub(crate) iowait_cpu: Option<Cpu>,
     /// Who woke it last: the thread, if one did, not an interrupt.
     pub(crate) waker: Option<Slot>,
@@ -188,8 +194,8 @@ pub struct Thread {
     pub faults: u64,
     /// The kernel lock it is or was last waiting for.
     pub(crate) contended: u64,
-    /// Application or kernel, not known until the first system call shows: per CPU.
-    pub(crate) undecided: Vec<(Cpu, Nanos)>,
+    /// Application or kernel, not known until the first system call shows: per CPU and bin.
+    pub(crate) undecided: Vec<Undecided>,
 
     /// Thread that made it.
     pub parent: Option<Tid>,
@@ -197,6 +203,17 @@ pub struct Thread {
     pub born: Nanos,
     /// When it ended.
     pub died: Option<Nanos>,
+}
+
+/// Time of a thread of which it is not yet known what it executed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undecided {
+    /// Where it ran.
+    pub(crate) cpu: Cpu,
+    /// In which bin of the timeline.
+    pub(crate) bin: u16,
+    /// For how long.
+    pub(crate) span: Nanos,
 }
 
 /// What a thread is for: `worker-12` without the number at its end.
@@ -230,6 +247,9 @@ impl Thread {
             queue_at: 0,
             contended: 0,
             pid_inferred: false,
+            program: NO_PROGRAM,
+            program_pid: Pid::UNKNOWN,
+            counted_for: NO_PROGRAM,
             iowait_cpu: None,
             waker: None,
             running_ns: 0,
@@ -331,6 +351,7 @@ const DENSE: u32 = 1 << 22;
 const NO_SLOT: u32 = u32::MAX;
 
 /// All threads, alive and gone.
+#[derive(Clone)]
 pub(crate) struct Threads {
     threads: Vec<Thread>,
     /// Slot of the living thread with an id, by pages of ids.

@@ -50,7 +50,7 @@ impl Throttle {
 }
 
 /// When threads were kept off, all together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Throttles {
     /// The latest time that threads came back.
     last_return: Option<Nanos>,

@@ -446,3 +446,24 @@ fn yields_with_hardly_any_code_in_between_are_waiting() {
     assert_eq!(yields(10, 1_000), 2 * 9 * 1_500);
     assert_eq!(yields(10, 100_000), 0, "pieces of work");
 }
+
+#[test]
+fn a_word_that_happens_to_be_a_thread_id_elsewhere_is_no_join() {
+    // 3 is what the words of an rwlock hold, and the id of a thread of the kernel.
+    let waits = |sibling: bool| {
+        let pid = if sibling { 7 } else { 3 };
+        let t = two()
+            .task(3, pid, None, "other")
+            .sys_enter_with(10, 1, 8, FUTEX, &[0x1000, 0x109, 3])
+            .switch(20, 1, 8, 0, "S")
+            .sys_enter_with(45, 0, 7, FUTEX, &[0x1000, 1, 1])
+            .waking(50, 0, 7, 8)
+            .sys_exit(52, 0, 7, FUTEX, 1)
+            .switch(60, 1, 0, 8, "R")
+            .sys_exit(62, 1, 8, FUTEX, 0);
+        let a = run(&t.switch(100, 0, 7, 0, "S").switch(400, 1, 8, 0, "S").build());
+        let rows = Attribution::from(&a).waits(WaitsBy::Object);
+        rows.into_iter().find(|r| r.kind == "futex").and_then(|r| r.usage)
+    };
+    assert_eq!((waits(false), waits(true)), (Some("rwlock"), Some("join")));
+}

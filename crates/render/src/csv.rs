@@ -29,12 +29,16 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
         }
         Body::Summary(sections) => {
             for (i, section) in sections.iter().enumerate() {
-                let nodes;
+                let made;
                 let table = match section {
                     Section::Table(table) => table,
                     Section::Ledger(ledger) => {
-                        nodes = schema::nodes(&ledger.nodes());
-                        &nodes
+                        made = schema::nodes(&ledger.nodes());
+                        &made
+                    }
+                    Section::Phases(rows) => {
+                        made = schema::phases(rows);
+                        &made
                     }
                 };
                 writeln!(out, "{}# {}", if i > 0 { "\n" } else { "" }, table.name)?;

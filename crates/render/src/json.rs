@@ -155,6 +155,7 @@ impl Serialize for Sections<'_> {
                     map.serialize_entry(table.name, &Rows { rows: table.json_rows() })?
                 }
                 Section::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
+                Section::Phases(rows) => map.serialize_entry("phases", &Rows { rows })?,
             }
         }
         map.end()

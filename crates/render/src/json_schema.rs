@@ -8,8 +8,8 @@ use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Ro
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
 use holdup_attribution::{Ledger, PathRow};
-use holdup_diagnose::Diagnosis;
 use holdup_diagnose::rules::Page;
+use holdup_diagnose::{Diagnosis, PhaseRow};
 use holdup_passes::{CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
@@ -24,6 +24,9 @@ const HOME: &str = "https://github.com/holdup/holdup/docs/schema";
 #[derive(Serialize, JsonSchema)]
 struct Tables {
     sar: Rows<Vec<SarRow>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Rows<Vec<PhaseRow>>")]
+    phases: Option<Rows<Vec<PhaseRow>>>,
     ledger: Ledger,
     cpus: Rows<Vec<CpuRow>>,
     procs: Rows<Vec<ProcRow>>,
@@ -63,6 +66,7 @@ pub fn outputs() -> Value {
         ("irqs", vec![table(g, &schema::irqs::VERB)]),
         ("locks", vec![table(g, &schema::locks::VERB)]),
         ("waits", vec![table(g, &schema::waits::VERB), enveloped::<OnlyGraph<'static>>(g)]),
+        ("phases", vec![table(g, &schema::phases::VERB)]),
         ("path", vec![enveloped::<PathRows<'static, Vec<PathRow>>>(g)]),
         ("ledger", vec![enveloped::<OnlyLedger<'static>>(g)]),
         ("info", vec![enveloped::<OnlyInfo<'static>>(g)]),

@@ -1,10 +1,10 @@
 //! Markdown, for issues, wikis and the documentation of the rules.
 
 use crate::csv::field;
-use crate::report::{Body, Report, Section};
+use crate::report::{Body, Report, Section, TraceHead};
 use crate::schema;
 use crate::table::{Cell, Table};
-use crate::text::{culprit, escape, quality_words};
+use crate::text::{culprit, escape, quality_words, remarks, strip};
 use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};
@@ -32,7 +32,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     match &report.body {
         Body::Table(table) => write_table(table, out),
         Body::Ledger(ledger) => write_ledger(ledger, out),
-        Body::Diagnosis(d) => write_diagnosis(d, out),
+        Body::Diagnosis(d) => write_diagnosis(d, t, out),
         Body::Path(path) => {
             writeln!(
                 out,
@@ -44,7 +44,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             write_table(&path.table, out)
         }
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), out),
-        Body::Guide(walk) => write_walk(walk, out),
+        Body::Guide(walk) => write_walk(walk, t, out),
         Body::Info(info) => {
             let rows: Vec<Vec<String>> =
                 info.pairs(t).into_iter().map(|(k, v)| vec![k, v]).collect();
@@ -61,6 +61,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
                 write_ledger(ledger, out)?;
                 writeln!(out)
             }
+            Section::Phases(rows) => writeln!(out, "{}\n", plain(&strip(rows))),
         }),
     }
 }
@@ -102,7 +103,7 @@ fn write_ledger(ledger: &Ledger, out: &mut dyn Write) -> io::Result<()> {
     write_table(&schema::nodes(&ledger.nodes()), out)
 }
 
-fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
+fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io::Result<()> {
     let v = &d.verdict;
     writeln!(
         out,
@@ -113,6 +114,12 @@ fn write_diagnosis(d: &Diagnosis, out: &mut dyn Write) -> io::Result<()> {
     )?;
     for r in &v.reservations {
         writeln!(out, "* less sure because {}", plain(r))?;
+    }
+    if !d.phases.is_empty() {
+        writeln!(out, "* {}", plain(&strip(&d.phases)))?;
+        for remark in remarks(d, trace) {
+            writeln!(out, "* {}", plain(&remark))?;
+        }
     }
     if let Some(source) = &d.source {
         writeln!(out, "* figures from {}", plain(source))?;
@@ -172,7 +179,7 @@ fn write_finding(f: &Finding, out: &mut dyn Write) -> io::Result<()> {
     f.advice.iter().try_for_each(|a| writeln!(out, "* **do:** {}", plain(a)))
 }
 
-fn write_walk(walk: &Walk, out: &mut dyn Write) -> io::Result<()> {
+fn write_walk(walk: &Walk, trace: &TraceHead, out: &mut dyn Write) -> io::Result<()> {
     let (way, class) = walk.recommended();
     for (i, q) in way.into_iter().enumerate() {
         writeln!(out, "## {}. {}\n", i + 1, plain(&q.text))?;
@@ -196,7 +203,7 @@ fn write_walk(walk: &Walk, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
     }
     writeln!(out, "The way ends at **{}**.\n", class.id())?;
-    write_diagnosis(&walk.diagnosis, out)
+    write_diagnosis(&walk.diagnosis, trace, out)
 }
 
 /// The manual of all rules, `docs/rules.md`.

@@ -2,8 +2,8 @@
 
 use crate::{Info, Table};
 use holdup_attribution::{Graph, Ledger};
-use holdup_diagnose::Diagnosis;
 use holdup_diagnose::guide::Walk;
+use holdup_diagnose::{Diagnosis, PhaseRow};
 use holdup_passes::Analysis;
 use holdup_trace::{QualityEntry, TraceInfo};
 use serde::Serialize;
@@ -156,6 +156,8 @@ pub enum Section {
     Table(Table),
     /// The capacity ledger.
     Ledger(Box<Ledger>),
+    /// The phases, of which there are several.
+    Phases(Vec<PhaseRow>),
 }
 
 /// A command's answer about one trace.

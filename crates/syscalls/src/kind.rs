@@ -255,6 +255,27 @@ pub fn is_semaphore(name: &str) -> bool {
     name != "ipc" && wait_kind(name) == WaitKind::Semaphore
 }
 
+/// It changes the address space that a thread shares with its siblings: it takes the lock of that
+/// space (`mmap_lock`), and may have to tell the siblings' CPUs to forget what they know of it.
+pub fn changes_address_space(name: &str) -> bool {
+    matches!(
+        name,
+        "mmap"
+            | "mmap2"
+            | "old_mmap"
+            | "munmap"
+            | "mremap"
+            | "mprotect"
+            | "pkey_mprotect"
+            | "madvise"
+            | "brk"
+            | "mlock"
+            | "mlock2"
+            | "munlock"
+            | "mseal"
+    )
+}
+
 /// A signal sent to another thread or process.
 pub fn is_signal(name: &str) -> bool {
     matches!(

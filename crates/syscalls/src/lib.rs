@@ -15,6 +15,7 @@ mod table;
 pub use arch::Arch;
 pub use errno::{errno_name, restarts};
 pub use kind::{
-    Direction, WaitKind, io_direction, is_message, is_semaphore, is_signal, wait_kind, wait_kinds,
+    Direction, WaitKind, changes_address_space, io_direction, is_message, is_semaphore, is_signal,
+    wait_kind, wait_kinds,
 };
 pub use table::{entry_number, name, number, table_len};

@@ -13,11 +13,13 @@
 //! ```
 
 mod builder;
+mod spare;
 
 use std::path::Path;
 
 pub use builder::{MemTrace, TraceBuilder};
 pub use holdup_needs::needs;
+pub use spare::SpareCpus;
 
 /// Recordings too many to be kept in the repository, looked for beside it. A test that uses them
 /// says `#[needs(corpus)]` and is ignored where they are missing.

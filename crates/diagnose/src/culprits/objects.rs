@@ -42,7 +42,7 @@ fn yielding(facts: &Facts<'_>, s: &Spinning) -> Culprit {
     let owner = pid.map_or_else(|| format!(" of {comm}"), |pid| format!(" of {comm} ({pid})"));
     let culprit = Culprit {
         pid,
-        role: Role::Turns,
+        role: Role::Spins,
         name: format!("sched_yield{owner}, again and again"),
         ..syscall(facts, "sched_yield", s.sum.cpu_ns)
     };
@@ -141,7 +141,10 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
     };
     match o.others {
         0 => format!("{what}{}", owner(&o.row)),
-        n => format!("{what}{} and {n} more like it, which are one lock", owner(&o.row)),
+        n if o.rule == WaitRule::LockTurns => {
+            format!("{what}{} and {n} more for one lock", owner(&o.row))
+        }
+        n => format!("{what}{} and {n} more in one ring", owner(&o.row)),
     }
 }
 

@@ -97,6 +97,7 @@ impl<'a> View<'a> {
             share: (share * 1000.0).round() / 1000.0,
             lost_cpu_ns: if share.is_nan() { 0 } else { self.ns(share) },
             leaves: Vec::new(),
+            wanted_pct: share,
             lacked_ns: 0,
             story: "figures",
             summary,
@@ -155,6 +156,7 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
     let source = figures.source.clone().or_else(|| figures.title.clone());
     Diagnosis {
         ledger: view.ledger(),
+        phases: Vec::new(),
         verdict,
         findings,
         leads: Vec::new(),
@@ -182,6 +184,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             summary,
             runner_up,
             reservations,
+            neighbours: None,
             steps,
         }
     };

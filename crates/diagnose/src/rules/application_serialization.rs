@@ -21,6 +21,12 @@
 //! large part of the kernel's time in few such calls and a high switch rate. Which thread holds
 //! the object changes all the time: that tells it from one busy server (workload-imbalance).
 //!
+//! # What it is not
+//! A thread that waits for the result of another, which is busy itself and never waits for it in
+//! turn, waits in order: a stage of a pipeline, a pool's main thread. No finer lock would help it.
+//! Such idle time is in the leaf `idle/order`, and costs nothing here. Where each of two threads
+//! waits for the other, order and contention look the same.
+//!
 //! # What it cannot tell
 //! A program that looks at a lock now and then by intent, and naps in any case, looks like a retry
 //! loop. Event loops of one program that hand each other work in both directions look like latches.
@@ -33,7 +39,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
-use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -46,7 +52,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("application_serialization.rs"),
     needs: &["switches", "syscalls or wakers"],
-    thresholds: &[&[MATTERS]],
+    thresholds: &[COST],
     fixtures: Fixtures {
         positive: "ser_semop_perf_c8/perf.data",
         negative: "imb_server_c4/perf.data",
@@ -138,6 +144,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let parts = [(of.asleep, idle), (of.awake, cpu), (Leaf::Spin, spun)];
     let mut f = finding(facts, rule, &parts, told);
     let (wakers, most) = facts.wakers(of.cause);
+    let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
             if facts.caps.syscalls {
@@ -158,16 +165,8 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             ),
             of.awake,
         ),
-        facts.known(
-            Evidence::of(
-                "CPU time of yielding again and again",
-                facts.pct(spun),
-                "% of capacity",
-                Leaf::Spin.source(),
-            ),
-            Leaf::Spin,
-        ),
-        cost(facts, &f),
+        of_wanted,
+        of_one_cpu,
         Evidence::of(
             "threads asleep in them, on average",
             waited as f64 / facts.wall.max(1) as f64,
@@ -177,6 +176,10 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
+    if !spinning.is_empty() {
+        let (metric, pct) = ("CPU time of yielding again and again", facts.pct(spun));
+        f.evidence.insert(2, Evidence::of(metric, pct, "% of capacity", Leaf::Spin.source()));
+    }
     f.culprits = culprits;
     f
 }

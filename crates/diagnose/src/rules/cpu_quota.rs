@@ -26,7 +26,7 @@
 //!
 //! Source: Linux, `Documentation/scheduler/sched-bwc.rst`.
 
-use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, NAMED, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -38,18 +38,11 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_quota.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS], THRESHOLDS],
+    thresholds: &[COST, &[NAMED], THRESHOLDS],
     fixtures: Fixtures { positive: "native_quota/perf.data", negative: "native_one_cpu/perf.data" },
 };
 
 thresholds! {
-    MOSTLY = "cpu-quota.mostly_pct", 25.0, "% of the capacity that had work",
-        meaning: "idle time for the quota that decides although it is less than all.matters_pct, \
-                  as most CPUs have no work at all",
-        source: "io-bound.mostly_pct: the same question of another bottleneck";
-    FLOOR = "cpu-quota.floor_pct", 10.0, "% of one CPU",
-        meaning: "and at least this",
-        source: "a choice: a program that is stopped for a tenth of the time";
     PERIODS = "cpu-quota.min_periods", 3.0, "periods",
         meaning: "fewer in which threads were throttled show nothing regular",
         source: "a choice: two periods make one distance, three make two to compare";
@@ -90,23 +83,9 @@ fn check(facts: &Facts<'_>) -> Finding {
         None => Told::plain("nobody-throttled", "no quota keeps a thread off the CPUs"),
     };
     let mut f = finding(facts, &RULE, &[(Leaf::Throttled, idle)], told);
-    let no_work = facts.leaf(Leaf::NoWork) + facts.leaf(Leaf::Serial);
-    let wanted = facts.capacity.saturating_sub(no_work).max(1);
-    let mostly = facts.at_least(idle as f64 * 100.0 / wanted as f64, &MOSTLY);
-    let some = facts.at_least(idle as f64 * 100.0 / facts.wall.max(1) as f64, &FLOOR);
     let periods = facts.at_least(quota.periods as f64, &PERIODS);
-    let enough = f.ruled_out.is_none();
-    f.evidence = vec![cost(facts, &f)];
-    if !enough {
-        // The second way: most CPUs have no work at all, and what has work is out of quota.
-        let of = |metric, check, unit| Evidence::checked(metric, check, unit, "ledger");
-        f.evidence.push(of("of the capacity that had work", &mostly, "%"));
-        f.evidence.push(of("if that is at least so much", &some, "% of one CPU"));
-        if mostly.holds() && some.holds() {
-            f.ruled_out = None;
-        }
-    }
-    if idle > 0 {
+    f.evidence = cost(facts, &f).into();
+    if facts.at_least(facts.pct(idle), &NAMED).holds() {
         f.evidence.push(Evidence::checked(
             "periods in which the quota was used up",
             &periods,

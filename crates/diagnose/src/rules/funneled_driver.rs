@@ -19,7 +19,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
-use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
@@ -32,7 +32,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("funneled_driver.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS], THRESHOLDS],
+    thresholds: &[COST, THRESHOLDS],
     fixtures: Fixtures {
         positive: "fun_raid6_write_perf_c8/perf.data",
         negative: "io_disk_perf_c4/perf.data",
@@ -206,6 +206,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         .collect();
     let idle = in_cpus(facts, parts.iter().map(|p| p.1).sum());
     let mut f = finding(facts, &RULE, &parts, story.told(facts, &top, idle));
+    let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
         Evidence::checked(
             format!("driver work on CPU {}", top.row.cpu),
@@ -214,7 +215,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             "cpus",
         ),
         Evidence::checked("its part of all driver work", &top.concentrated, "%", "cpus"),
-        cost(facts, &f),
+        of_wanted,
+        of_one_cpu,
     ];
     if let Some(w) = &worker {
         let metric = format!("{} {} in progress, on any CPU", w.kind, w.name);

@@ -34,7 +34,7 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{self, Slowdown, Source, counts};
@@ -46,7 +46,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS], THRESHOLDS, slowdown::THRESHOLDS],
+    thresholds: &[COST, THRESHOLDS, slowdown::THRESHOLDS],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
@@ -85,7 +85,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     let (metric, place) = (best.source.metric(), best.source.place());
     f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
     if best.proven_ns().is_some() {
-        f.evidence.push(cost(facts, &f));
+        f.evidence.extend(cost(facts, &f));
     }
     let user = facts.total(Total::User).max(1) as f64;
     f.evidence.push(Evidence::of(
@@ -156,7 +156,7 @@ fn slower(facts: &Facts<'_>, s: &Slowdown) -> Check {
 pub(crate) fn lead(facts: &Facts<'_>) -> Option<Lead> {
     let best = facts.slowdowns.first().filter(|s| s.proven_ns().is_none())?;
     let lost = best.lost_ns.max(0.0) as u64;
-    let matters = facts.at_least(facts.pct(lost), &MATTERS);
+    let matters = facts.at_least(facts.wanted_pct(lost), &MATTERS);
     (matters.holds() && slower(facts, best).holds()).then(|| Lead {
         class: Class::HardwareBandwidth,
         summary: summary(facts, best),

@@ -11,6 +11,19 @@
 //!   test-and-set spinlocks in guests). But it cannot hide that calls begun in company cost more
 //!   than those begun alone, and that calls under one lock never end close together.
 //!
+//! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a sharper
+//! sign. They are held against like calls made while no *sibling*, no other thread of the process,
+//! was on a CPU. Siblings make them wait for the lock of the address space (`mmap_lock`) and for the
+//! siblings' CPUs, which must forget what they know of the changed part (a TLB shootdown). Strangers
+//! do neither, and a machine that is slower in company slows calls beside strangers too. Where
+//! `irq_vectors:call_function*` was recorded the requests to other CPUs are counted beside it.
+//!
+//! Short calls may pass one at a time although nobody is seen to wait: while one thread writes the
+//! recorder's events the other has the lock for itself. Then the gaps between the ends of their
+//! calls have a floor, the time that one call keeps the others out. If all calls together, without
+//! the recorder's part, would want the lock for more than all of the time, the finding holds,
+//! whatever was lost in the recording.
+//!
 //! Where the application's own code takes many times its typical time too, a hypervisor or
 //! something unrecorded takes the CPU away, and only what exceeds that is the calls' own. Calls
 //! that differ in size, but not by company, are not contended.
@@ -21,7 +34,10 @@
 //!
 //! # What it cannot tell
 //! A call may also cost more in company because of memory bandwidth, shared cache lines, or a
-//! hypervisor that runs more virtual CPUs than it has. The contention events, with call chains,
+//! hypervisor that runs more virtual CPUs than it has. Waiting for the lock of an address space and
+//! waiting for other CPUs to answer are told apart by call chains of CPU samples only. Threads that
+//! are never seen without a sibling on a CPU cannot be compared: if their calls take much time, the
+//! verdict is `not-enough-evidence`. The contention events, with call chains,
 //! name the lock if it is one: `perf record -g -e lock:contention_begin,lock:contention_end`.
 //!
 //! # What to do
@@ -30,11 +46,13 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
-use super::{Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::{CALL_THRESHOLDS, Contended, Leaf};
+use holdup_attribution::{
+    CALL_THRESHOLDS, Contended, Leaf, SECTION_THRESHOLDS, SECTION_WANTED, Section,
+};
 use holdup_passes::{Cause, LockBy, LockRow};
 use std::collections::BTreeSet;
 
@@ -44,7 +62,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("kernel_lock_conflict.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS, NAMED], CALL_THRESHOLDS],
+    thresholds: &[COST, &[NAMED], CALL_THRESHOLDS, SECTION_THRESHOLDS],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",
         negative: "ser_flock_c4/perf.data",
@@ -65,6 +83,11 @@ enum Story<'a> {
     Dear {
         call: &'a Contended,
     },
+    /// Nobody is seen to wait, but the recorder's own time hides it.
+    Full {
+        call: &'a str,
+        section: Section,
+    },
     Nobody,
 }
 
@@ -79,6 +102,29 @@ impl Story<'_> {
                 let most = lock.as_ref().map_or(String::new(), |l| format!(", most of all {l}"));
                 ("spinning", format!("threads spin for locks of the kernel{most}: {of}"))
             }
+            Story::Dear { call: c } if c.is_dearer_beside_siblings => (
+                "shared-address-space",
+                format!(
+                    "{} takes {} on the CPU beside another thread of its process, and {} without: \
+                     {lost:.1} of {cpus} CPUs go into waiting for the lock of the address space \
+                     and for other CPUs to forget what changed (TLB shootdowns)",
+                    c.name,
+                    micros(c.mean_ns),
+                    micros(c.own_ns),
+                ),
+            ),
+            Story::Full { call, section: s } => (
+                "one-at-a-time",
+                format!(
+                    "calls of {} pass one at a time, each in {}, and {} threads make them all the \
+                     time: without the recorder's own time between the calls they would want that \
+                     lock of the kernel for {:.0} % of the time",
+                    call,
+                    micros(s.ns),
+                    s.callers,
+                    s.wanted_pct,
+                ),
+            ),
             Story::Dear { call: c } => (
                 "dear-calls",
                 format!(
@@ -93,13 +139,27 @@ impl Story<'_> {
                 return Told::plain("nobody-waits", "no thread waits for a lock of the kernel");
             }
         };
-        let advice = vec![
+        let mut advice = vec![
             "spread the load over several of the objects that the lock guards: files, \
              directories, address spaces, sockets"
                 .to_owned(),
             "to name the lock: perf record -a -g -e lock:contention_begin,lock:contention_end"
                 .to_owned(),
         ];
+        if matches!(self, Story::Dear { call } if call.is_dearer_beside_siblings) {
+            advice[0] = "change the address space less often (keep and reuse memory, an allocator \
+                         that does), or use processes in place of threads"
+                .to_owned();
+            advice[1] =
+                "to tell the lock from the shootdowns: perf record -a -g -e cpu-clock, and \
+                         -e irq_vectors:call_function_entry,irq_vectors:call_function_single_entry"
+                    .to_owned();
+        }
+        if matches!(self, Story::Full { .. }) {
+            advice[1] = "to see it without the recorder's time: perf record -a -g -e cpu-clock, \
+                         without events of system calls"
+                .to_owned();
+        }
         Told { story, summary, advice }
     }
 }
@@ -116,16 +176,30 @@ fn check(facts: &Facts<'_>) -> Finding {
         .max_by_key(|r| (named(r), std::cmp::Reverse(&r.address)))
         .filter(|r| facts.pct(named(r)) >= facts.limit(&NAMED));
     let burnt = shown + inferred;
-    let story = match (by_call.first(), dear.first()) {
-        (Some((call, _)), _) if idle >= burnt => Story::Asleep { call: call.clone() },
-        (_, Some(call)) if inferred > shown => Story::Dear { call },
+    // What nobody is seen to wait for, as the recorder stands between.
+    let full = facts.judged.fullest_section();
+    let wanted = full.map(|(_, s)| facts.at_least(s.wanted_pct, &SECTION_WANTED));
+    let full = full.filter(|(_, s)| {
+        wanted.is_some_and(|w| w.holds())
+            && facts.wanted_pct(idle + burnt) < facts.limit(&MATTERS)
+            && facts.wanted_pct(s.callers_ns) >= facts.limit(&MATTERS)
+    });
+    let story = match (full, by_call.first(), dear.first()) {
+        (Some((call, section)), ..) => Story::Full { call, section },
+        (_, Some((call, _)), _) if idle >= burnt => Story::Asleep { call: call.clone() },
+        (_, _, Some(call)) if inferred > shown => Story::Dear { call },
         _ if shown > 0 => Story::Spinning { lock: hottest.map(lock_name) },
-        (_, Some(call)) if inferred > 0 => Story::Dear { call },
+        (_, _, Some(call)) if inferred > 0 => Story::Dear { call },
         _ => Story::Nobody,
     };
     let parts = [(Leaf::KernelLocks, idle), (Leaf::LockSpin, shown), (Leaf::LockWait, inferred)];
     let told = story.told(facts.analysis.cpus, in_cpus(facts, idle + burnt), in_cpus(facts, idle));
     let mut f = finding(facts, &RULE, &parts, told);
+    if let Some((_, s)) = full {
+        f.ruled_out = None;
+        f.lacked_ns = (s.callers_ns as f64 * (1.0 - 100.0 / s.wanted_pct)) as u64;
+    }
+    let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
             "idle while threads slept for kernel locks",
@@ -151,7 +225,8 @@ fn check(facts: &Facts<'_>) -> Finding {
             ),
             Leaf::LockWait,
         ),
-        cost(facts, &f),
+        of_wanted,
+        of_one_cpu,
         Evidence::of(
             "threads asleep for kernel locks, on average",
             waited as f64 / facts.wall.max(1) as f64,
@@ -161,6 +236,17 @@ fn check(facts: &Facts<'_>) -> Finding {
     ];
     for c in dear.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= facts.limit(&NAMED)) {
         f.evidence.extend(signs(c));
+    }
+    if let Some(check) = wanted {
+        f.evidence.push(Evidence::checked(
+            "one lock, if nobody recorded: wanted for",
+            &check,
+            "% of the wall time",
+            "gaps between ends of calls",
+        ));
+    }
+    if dear.iter().any(|c| c.is_dearer_beside_siblings) {
+        f.evidence.extend(requests(facts));
     }
     if inferred > 0 {
         f.evidence.push(Evidence::of(
@@ -180,6 +266,21 @@ fn check(facts: &Facts<'_>) -> Finding {
     f
 }
 
+/// Requests to other CPUs, where they were recorded: TLB shootdowns, for the most part.
+fn requests(facts: &Facts<'_>) -> Vec<Evidence> {
+    let rows = facts.analysis.irqs(false);
+    let calls = rows.iter().filter(|r| r.name.starts_with("call_function"));
+    let (count, ns) = calls.fold((0, 0), |(n, ns), r| (n + r.count, ns + r.total_ns));
+    if count == 0 {
+        return Vec::new();
+    }
+    let per_s = count as f64 * 1e9 / facts.wall.max(1) as f64;
+    vec![
+        Evidence::of("requests to other CPUs", per_s, "1/s", "irqs"),
+        Evidence::of("CPU time of answering them", facts.pct(ns), "% of capacity", "irqs"),
+    ]
+}
+
 /// What says that a call waits for others.
 fn signs(c: &Contended) -> Vec<Evidence> {
     let of = |metric: String, value, unit, source| Evidence::of(metric, value, unit, source);
@@ -192,6 +293,14 @@ fn signs(c: &Contended) -> Vec<Evidence> {
     rows.extend(c.company_pct.map(|pct| {
         of(
             format!("{}: begun with others in the kernel, against alone", c.name),
+            pct as f64 / 100.0,
+            "times",
+            "costs of like calls",
+        )
+    }));
+    rows.extend(c.siblings_pct.map(|pct| {
+        of(
+            format!("{}: the typical one beside a sibling, against one without", c.name),
             pct as f64 / 100.0,
             "times",
             "costs of like calls",

@@ -1,7 +1,7 @@
 //! The rules: one file each, whose description is its manual page.
 //!
-//! A rule states its claim as CPU time lost. It holds where that loss reaches [`MATTERS`] of
-//! capacity and nothing in its own file rules it out.
+//! A rule states its claim as CPU time lost. It holds where that loss matters ([`Weight`]) and
+//! nothing in its own file rules it out.
 
 mod application_serialization;
 mod cpu_overload;
@@ -24,7 +24,7 @@ pub(crate) use workload_imbalance::DOMINANT;
 
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
-use holdup_attribution::{Leaf, Threshold, Total, thresholds};
+use holdup_attribution::{Check, Leaf, Threshold, thresholds};
 use holdup_passes::percent;
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -160,14 +160,22 @@ pub const ALL: &[Rule] = &[
 ];
 
 thresholds! {
-    pub MATTERS = "all.matters_pct", 15.0, "% of capacity",
-        meaning: "a loss below this is not worth a verdict",
+    pub(crate) MATTERS = "all.matters_pct", 15.0, "% of wanted CPU time",
+        meaning: "a loss below this is not worth a verdict; wanted is what the work used and what \
+                  it lacked, so that CPUs which nobody has work for change nothing",
         source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, \
                  wake-up delays and the recorder itself";
+    pub(crate) MATTERS_LEAST = "all.matters_cpu_pct", 25.0, "% of one CPU",
+        meaning: "and a loss below this neither, as a system that does next to nothing has \
+                  little to lose",
+        source: "a choice: one thread that waits for a quarter of its time";
     pub(crate) NAMED = "all.named_pct", 1.0, "% of capacity",
         meaning: "what costs less is not named among the evidence and the culprits",
         source: "a hundredth of the machine: the recorder costs as much";
 }
+
+/// What every finding that costs capacity is held against.
+const COST: &[Threshold] = &[MATTERS, MATTERS_LEAST];
 
 /// What a rule tells: which of its stories, in one sentence.
 pub(crate) struct Told {
@@ -192,56 +200,71 @@ fn finding(facts: &Facts<'_>, rule: &Rule, parts: &[(Leaf, Nanos)], told: Told) 
     };
     let leaves: Vec<Part> = parts.iter().map(part).filter(|p| p.ns > 0).collect();
     let lost = leaves.iter().map(|p| p.ns).sum();
-    let matters = facts.at_least(weight(facts, &leaves), &MATTERS);
-    let ruled_out = (!matters.holds()).then(|| {
-        format!(
-            "costs {:.1} {}; below {} % nothing is worth changing",
-            matters.value,
-            unit(facts, &leaves),
-            matters.limit
-        )
-    });
+    let weight = Weight::of(facts, &leaves);
     Finding {
         class: rule.class,
         rule: rule.id,
         share: percent(lost, facts.capacity),
         lost_cpu_ns: lost,
         leaves,
+        wanted_pct: weight.of_wanted.value,
         lacked_ns: 0,
         story: told.story,
         summary: told.summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
-        ruled_out,
+        ruled_out: weight.too_little(),
         advice: told.advice,
     }
 }
 
-/// What a finding's cost is weighed by, in per cent of capacity. While a CPU was taken away it
-/// burnt nothing, so what was burnt is part of what was left; idle CPUs lost nothing.
-fn weight(facts: &Facts<'_>, parts: &[Part]) -> f64 {
-    let idle: Nanos = parts.iter().filter(|p| is_idle(p)).map(|p| p.ns).sum();
-    let burnt: Nanos = parts.iter().filter(|p| !is_idle(p)).map(|p| p.ns).sum();
-    let left = facts.capacity.saturating_sub(facts.leaf(Leaf::Stolen)).max(1);
-    facts.pct(idle) + burnt as f64 * 100.0 / left as f64
+/// A loss, held against what makes it worth a verdict.
+///
+/// Not against capacity: the same fault on a machine with more CPUs than the work can use would
+/// be a smaller part of that.
+struct Weight {
+    of_wanted: Check,
+    of_one_cpu: Check,
 }
 
-fn is_idle(part: &Part) -> bool {
-    part.path.starts_with(Total::Idle.path())
-}
+impl Weight {
+    fn of(facts: &Facts<'_>, leaves: &[Part]) -> Weight {
+        let lost: Nanos = leaves.iter().map(|p| p.ns).sum();
+        // Time without work for more threads is wanted by a finding that says there should be.
+        let spare = [Leaf::NoWork.path(), Leaf::Serial.path()];
+        let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
+        let of = |whole: Nanos| lost as f64 * 100.0 / whole.max(1) as f64;
+        Weight {
+            of_wanted: facts.at_least(of(facts.wanted() + claimed), &MATTERS),
+            of_one_cpu: facts.at_least(of(facts.wall), &MATTERS_LEAST),
+        }
+    }
 
-/// The unit of that.
-fn unit(facts: &Facts<'_>, parts: &[Part]) -> &'static str {
-    match facts.leaf(Leaf::Stolen) > 0 && !parts.iter().all(is_idle) {
-        true => "% of capacity (burnt: of what was not stolen)",
-        false => "% of capacity",
+    /// Why it does not matter, if it does not.
+    fn too_little(&self) -> Option<String> {
+        let Weight { of_wanted, of_one_cpu } = self;
+        if !of_wanted.holds() {
+            return Some(format!(
+                "costs {:.1} % of wanted CPU time; below {} % nothing is worth changing",
+                of_wanted.value, of_wanted.limit
+            ));
+        }
+        (!of_one_cpu.holds()).then(|| {
+            format!(
+                "costs {:.1} % of one CPU; below {} % nothing is worth changing",
+                of_one_cpu.value, of_one_cpu.limit
+            )
+        })
     }
 }
 
-/// The cost of a finding, held against what matters: the last row of its evidence.
-fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
-    let check = facts.at_least(weight(facts, &f.leaves), &MATTERS);
-    Evidence::checked("together", &check, unit(facts, &f.leaves), "ledger")
+/// The cost of a finding, held against what matters.
+fn cost(facts: &Facts<'_>, f: &Finding) -> [Evidence; 2] {
+    let weight = Weight::of(facts, &f.leaves);
+    [
+        Evidence::checked("together", &weight.of_wanted, "% of wanted CPU time", "ledger"),
+        Evidence::checked("the same as a part of one CPU", &weight.of_one_cpu, "%", "ledger"),
+    ]
 }
 
 /// Look at the facts, if the trace has what the rule needs.

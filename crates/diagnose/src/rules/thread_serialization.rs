@@ -27,7 +27,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Thread Serialization and case 1.
 
 use super::application_serialization::{Turns, turns};
-use super::{Fixtures, MATTERS, Rule};
+use super::{COST, Fixtures, Rule};
 use crate::facts::Facts;
 use crate::report::{Class, Finding};
 use holdup_attribution::Leaf;
@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("thread_serialization.rs"),
     needs: &["switches", "syscalls or wakers"],
-    thresholds: &[&[MATTERS]],
+    thresholds: &[COST],
     fixtures: Fixtures {
         positive: "thr_mutex_perfz_c8/perf.data",
         negative: "ser_semop_perf_c8/perf.data",

@@ -4,10 +4,12 @@
 //! It adds up the idle CPU time that more threads with work would have used:
 //! * **one server**: others sleep until one thread, itself busy nearly all the time, has served
 //!   them (AIX case 4), or until the longest worker reaches the barrier;
-//! * **one thread**: one or few application threads run nearly all the time while no other has
-//!   work;
+//! * **one thread**: one application thread runs nearly all the time while no other has work. Two
+//!   that do so have their work divided; the machine has more CPUs than the work has threads;
 //! * **one at a time**: just one application thread has work at any time, though not always the
-//!   same one: a build without `-j`, two processes that wait for each other's answers;
+//!   same one: a build without `-j`, two processes that wait for each other's answers, one consumer
+//!   of goroutines or tasks that hops between threads. Judged for the program that is the work by
+//!   itself, if one process is known to be that, so that a neighbour does not hide it;
 //! * **bound threads**: threads are ready, CPUs are idle, and they do not come together: affinity.
 //!
 //! # Why it holds a system up
@@ -20,7 +22,7 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance and case 4.
 
 use super::funneled_driver::confined_driver;
-use super::{Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -34,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("workload_imbalance.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS], THRESHOLDS],
+    thresholds: &[COST, THRESHOLDS],
     fixtures: Fixtures {
         positive: "imb_server_c4/perf.data",
         negative: "ser_semop_perf_c8/perf.data",
@@ -54,17 +56,17 @@ thresholds! {
                  thread for a moment: up to 29 % in guests; programs bound to one of eight CPUs \
                  lose 80 %";
     DAEMONS = "workload-imbalance.daemons_pct", 15.0, "% of one CPU",
-        meaning: "where few threads run all the time, all work together keeps half of the CPUs \
-                  busy at most, and this on top",
+        meaning: "where one thread runs all the time, all work together is that thread's, and \
+                  this on top",
         source: "what recorders and daemons add";
     LIFE = "workload-imbalance.life_times", 1.5, "times",
         meaning: "a thread is judged by its life, which counts as the wall time divided by this \
                   if it was shorter",
         source: "a thread that lived for less than two thirds of the recording held nothing up \
                  for the rest";
-    FULL = "workload-imbalance.full_pct", 25.0, "% of the time",
-        meaning: "every CPU busy for this long: there was work for all of them, and the idle \
-                  rest is no imbalance",
+    SEVERAL = "workload-imbalance.several_pct", 25.0, "% of the time",
+        meaning: "two CPUs or more busy for this long: there was work for more than one thread, \
+                  and the idle rest is no imbalance",
         source: "recordings begin before the work does and end after it";
 }
 
@@ -83,8 +85,8 @@ enum Story {
     LoneThread {
         slot: Slot,
     },
-    /// Few threads run nearly all the time, and nothing else has work.
-    FewThreads {
+    /// One thread runs nearly all the time, and nothing else has work.
+    OneThread {
         slot: Slot,
     },
     /// There is work for one thread at a time, whichever that is.
@@ -134,7 +136,7 @@ impl Story {
                 ),
                 "divide the work among threads: only one of them has any",
             ),
-            Story::FewThreads { slot } => (
+            Story::OneThread { slot } => (
                 "few-threads",
                 format!(
                     "{} runs {:.0} % of the time and nothing else has work: {idle:.1} of {cpus} \
@@ -176,23 +178,20 @@ impl Story {
 /// Threads that run for most of their life.
 struct Dominant {
     first: Option<Slot>,
-    /// As few as leave half of the CPUs without work, and nothing else has any.
-    few: bool,
+    /// There is one, and nothing else has work. Two that run all the time are no imbalance, however
+    /// many CPUs have nothing to do: the work is divided among as many threads as it has.
+    alone: bool,
 }
 
 fn dominant(facts: &Facts<'_>, running: impl Fn(&(Slot, Nanos)) -> Check) -> Dominant {
-    let all: Vec<Slot> = facts.workers.iter().filter(|w| running(w).holds()).map(|w| w.0).collect();
-    // Where as many threads run all the time as keep more than half of the CPUs busy, the work
-    // is spread; a CPU or two to spare are no imbalance.
-    // And where every CPU was busy for a good part of the time, there was work for all of them: the
-    // rest is the beginning and the end of the recording.
-    let (full_ns, _) = facts.analysis.full();
+    let first = facts.workers.iter().find(|w| running(w).holds()).map(|w| w.0);
     let daemons = (facts.wall as f64 * facts.limit(&DAEMONS) / 100.0) as Nanos;
-    let half = facts.total(Total::Busy) <= facts.capacity / 2 + daemons;
-    let few = (1..=facts.analysis.cpus as usize / 2).contains(&all.len())
-        && half
-        && (full_ns as f64 * 100.0) < facts.wall as f64 * facts.limit(&FULL);
-    Dominant { first: all.first().copied(), few }
+    let one_cpu = facts.total(Total::Busy) <= facts.wall + daemons;
+    // Where several CPUs were busy for a good part of the time, there was work for several: the rest
+    // is the beginning and the end of the recording.
+    let several = facts.analysis.several_ns() as f64 * 100.0;
+    let passing = several < facts.wall as f64 * facts.limit(&SEVERAL);
+    Dominant { first, alone: facts.analysis.cpus > 1 && first.is_some() && one_cpu && passing }
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
@@ -210,9 +209,14 @@ fn check(facts: &Facts<'_>) -> Finding {
     let affinity = facts.at_least(facts.pct(queued), &BOUND);
     let bound = if affinity.holds() && !confined_driver(facts) { queued } else { 0 };
     let several = facts.analysis.cpus > 1;
-    let one_at_a_time =
-        if several && (serial.holds() || dominant.few) { facts.leaf(Leaf::Serial) } else { 0 };
-    let no_work = if dominant.few { facts.leaf(Leaf::NoWork) } else { 0 };
+    // Threads that wait their turn at an object say why one at a time has work: that is serialization.
+    let turns = facts.leaf(Leaf::ThreadSync) + facts.leaf(Leaf::KernelServices);
+    let in_turns = facts.at_least(facts.wanted_pct(turns), &MATTERS).holds();
+    let one_by_one = several && serial.holds() && !in_turns;
+    let one_at_a_time = if one_by_one || dominant.alone { facts.leaf(Leaf::Serial) } else { 0 };
+    // Beside a neighbour that runs too, nobody sees from the CPUs that the work is serial.
+    let beside = one_by_one && facts.judged.neighbours.programs.len() > 1;
+    let no_work = if dominant.alone || beside { facts.leaf(Leaf::NoWork) } else { 0 };
     let alone = one_at_a_time + no_work;
     // What the clients burn in the calls they wait in is part of the price of the one server.
     let calls = |asleep, leaf| if served > facts.leaf(asleep) { facts.leaf(leaf) } else { 0 };
@@ -223,7 +227,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let story = match (facts.judged.server, dominant.first) {
         (Some(server), _) if served > 0 && served >= bound.max(alone) => Story::Server { server },
         (_, Some(slot)) if elsewhere > 0 => Story::LoneThread { slot },
-        (_, Some(slot)) if dominant.few && alone >= bound => Story::FewThreads { slot },
+        (_, Some(slot)) if dominant.alone && alone >= bound => Story::OneThread { slot },
         _ if one_at_a_time > 0 && alone >= bound.max(served) => {
             Story::Serial { part: serial.value }
         }
@@ -256,7 +260,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             Leaf::Scheduler.source(),
         ),
         Evidence::checked(
-            "just one application thread running or ready",
+            "just one application thread, or one of the program, running or ready",
             &serial,
             "% of the time",
             "run queue",
@@ -287,11 +291,11 @@ fn check(facts: &Facts<'_>) -> Finding {
         let workers = facts.workers.len() as f64;
         f.evidence.push(Evidence::of("recorded threads with work", workers, "threads", "procs"));
     }
-    f.evidence.push(cost(facts, &f));
+    f.evidence.extend(cost(facts, &f));
     f.culprits = match story {
         Story::Server { server } => culprits::server(facts, server),
         Story::Barrier => culprits::barriers(facts),
-        Story::LoneThread { slot } | Story::FewThreads { slot } => culprits::alone(facts, slot),
+        Story::LoneThread { slot } | Story::OneThread { slot } => culprits::alone(facts, slot),
         Story::Serial { .. } => culprits::busiest(facts),
         Story::Bound => culprits::queued(facts),
         Story::Spread => dominant.first.map_or(Vec::new(), |slot| culprits::alone(facts, slot)),

@@ -1,8 +1,10 @@
 //! The part analysed begins and ends.
 
 use super::Engine;
+use crate::cpus::CpuState;
 use crate::judge::Ended;
 use crate::threads::{Mode, Slot};
+use crate::timeline::{Grid, Timeline};
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
 
 impl Engine {
@@ -16,12 +18,16 @@ impl Engine {
                 self.charge(now, cpu);
             }
         }
-        self.cpus.restart(now);
+        let grid = Grid::new(now, self.last);
+        self.cpus.restart(now, grid);
+        self.timeline = Timeline::new(grid);
         self.irqs.restart();
-        self.blame.restart(now);
+        self.blame.restart(now, grid);
         self.throttles.restart();
+        self.programs.restart(now);
         self.crowding.restart(now);
         self.costs.restart();
+        self.spaces.restart();
         self.stretches.restart();
         self.counters.restart();
         self.quality = Quality::default();
@@ -63,13 +69,11 @@ impl Engine {
             let c = self.cpus.get_mut(cpu);
             if !c.seen {
                 self.quality.add(QualityCode::SilentCpu, 1);
-                let span = end.saturating_sub(c.charged_to);
-                if silent_is_idle {
-                    c.idle += span
-                } else {
-                    c.unaccounted += span
-                }
-                c.charged_to = end;
+                let what: fn(&mut CpuState, Nanos) = match silent_is_idle {
+                    true => |c, span| c.idle += span,
+                    false => |c, span| c.unaccounted += span,
+                };
+                self.charge_as(end, cpu, what);
             }
             self.last_of_queues(end, cpu);
             self.charge(end, cpu);
@@ -93,7 +97,11 @@ impl Engine {
                 self.decide(slot, mode);
             }
         }
+        for &cpu in cpus {
+            self.close_bin(cpu);
+        }
         self.finish_locks(end);
-        self.blame.advance(end);
+        self.blame.finish(end);
+        self.programs.finish(end);
     }
 }

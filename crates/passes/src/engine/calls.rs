@@ -3,13 +3,14 @@
 use super::Engine;
 use super::current::spend;
 use crate::cpus::{Counts, CpuState, Cpus};
+use crate::spaces::SpaceCall;
 use crate::stolen::SHORTEST;
 use crate::stretches::QUARTERS;
 use crate::syscalls::Call;
 use crate::threads::{Mode, Slot, Thread, Threads};
 use crate::waits::Class;
 use holdup_syscalls::{Arch, Direction, WaitKind};
-use holdup_trace::{Cpu, Event, Nanos, QualityCode};
+use holdup_trace::{Cpu, Event, Nanos, Pid, QualityCode};
 
 /// What holdup counts of a system call, by its number.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +21,8 @@ pub(super) struct CallTraits {
     message: bool,
     /// It sends a signal.
     pub(super) signals: bool,
+    /// It changes the address space.
+    space: bool,
     class: Class,
 }
 
@@ -37,6 +40,7 @@ impl CallTraits {
             semaphore: holdup_syscalls::is_semaphore(name),
             message: holdup_syscalls::is_message(name),
             signals: holdup_syscalls::is_signal(name),
+            space: holdup_syscalls::changes_address_space(name),
             class: Class::of(name),
         };
         (0..holdup_syscalls::table_len(arch) as u32)
@@ -78,7 +82,8 @@ impl Engine {
         let plain = c.current.is_some_and(|(tid, _)| tid == e.tid)
             && c.stack.is_empty()
             && t.mode == before
-            && t.contending == 0;
+            && t.contending == 0
+            && now < c.border;
         if !plain {
             return None;
         }
@@ -161,6 +166,7 @@ impl Engine {
             alone: self.costs.enter(),
             inside: true,
             woke: false,
+            beside: false,
             stolen: 0,
         });
         c.counts.scalls += 1;
@@ -173,6 +179,35 @@ impl Engine {
             let (events, running, user) = (t.syscall_events, t.running_at(now), t.user_ns);
             t.yields.get_or_insert_default().yields(events, running, user);
         }
+        if traits.space {
+            self.space_begins(e.cpu, slot);
+        }
+    }
+
+    /// A call begins that changes the address space.
+    #[inline(never)]
+    fn space_begins(&mut self, cpu: Cpu, slot: Slot) {
+        let beside = self.has_sibling(cpu, slot);
+        if let Some(call) = &mut self.threads[slot].call {
+            call.beside = beside;
+        }
+    }
+
+    /// It ended, after `own` CPU time.
+    #[inline(never)]
+    fn space_ends(&mut self, now: Nanos, cpu: Cpu, mut call: SpaceCall) {
+        call.siblings.1 = self.has_sibling(cpu, call.slot);
+        self.spaces.call(now, &call);
+    }
+
+    /// Another CPU runs a thread of the same process.
+    fn has_sibling(&self, cpu: Cpu, slot: Slot) -> bool {
+        let pid = self.threads[slot].pid;
+        pid != Pid::UNKNOWN
+            && self.cpus.iter().any(|(other, c)| {
+                other != cpu
+                    && c.current.is_some_and(|(_, s)| s != Slot::IDLE && self.threads[s].pid == pid)
+            })
     }
 
     #[inline(never)]
@@ -204,7 +239,7 @@ impl Engine {
         nr: u32,
         ret: i64,
     ) {
-        let cpus = self.cpus.len();
+        let cpus = self.cpus.used();
         let at = match SETTLED {
             true => At::new(&mut self.cpus, &mut self.threads, e.cpu),
             false => {
@@ -230,6 +265,7 @@ impl Engine {
         let elapsed = now - call.start;
         let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
         let (start, crowd, alone, woke) = (call.start, call.crowd, call.alone, call.woke);
+        let beside = call.beside;
         let stolen = call.stolen;
         // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
         // the number it was entered with is the true one, and there is no result.
@@ -267,6 +303,11 @@ impl Engine {
             self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
         }
         count_call(&mut c.counts, traits, ret);
+        if traits.space {
+            let (pid, slept) = (t.pid, blocked > 0);
+            let call = SpaceCall { nr, slot, pid, own, siblings: (beside, false), slept };
+            self.space_ends(now, e.cpu, call);
+        }
     }
 
     #[inline(never)]

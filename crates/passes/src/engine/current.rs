@@ -4,7 +4,7 @@ use super::Engine;
 use super::laws::Law;
 use crate::cpus::{CpuState, Level};
 use crate::judge::Ended;
-use crate::threads::{Mode, Slot, State, Thread, Threads};
+use crate::threads::{Mode, Slot, State, Thread, Threads, Undecided};
 use holdup_trace::{Cpu, Nanos, Pid, Tid};
 
 impl Engine {
@@ -60,10 +60,9 @@ impl Engine {
         {
             self.left_unseen(now, old, cpu);
         }
-        let c = self.cpus.get_mut(cpu);
         if !all_along {
-            c.unaccounted += now.saturating_sub(c.charged_to);
-            c.charged_to = now;
+            self.charge_as(now, cpu, |c, span| c.unaccounted += span);
+            let c = self.cpus.get_mut(cpu);
             c.stack.clear();
             c.switched_unseen(now);
             if !first {
@@ -142,6 +141,9 @@ impl Engine {
     }
 
     pub(super) fn set_current(&mut self, now: Nanos, cpu: Cpu, current: Option<(Tid, Slot)>) {
+        if let Some((_, slot)) = self.cpus.get_mut(cpu).current {
+            self.ran(cpu, slot);
+        }
         let c = self.cpus.get_mut(cpu);
         let was_running = matches!(c.current, Some((_, s)) if s != Slot::IDLE);
         let is_running = matches!(current, Some((_, s)) if s != Slot::IDLE);
@@ -149,6 +151,9 @@ impl Engine {
         if was_running != is_running {
             c.busy_since = now;
             self.blame.cpu_running(now, is_running);
+            if is_running {
+                self.cpus.use_one(cpu);
+            }
         }
         self.refresh_idle(now, cpu);
     }
@@ -168,7 +173,70 @@ impl Engine {
     #[inline]
     pub(crate) fn charge(&mut self, now: Nanos, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);
-        charge(c, cpu, &mut self.threads, now);
+        if now >= c.border {
+            self.next_bins(now, cpu, &mut charge);
+        }
+        charge(self.cpus.get_mut(cpu), cpu, &mut self.threads, now);
+    }
+
+    /// Charge the time of `cpu` up to `now` to something that no event shows.
+    pub(super) fn charge_as(&mut self, now: Nanos, cpu: Cpu, what: fn(&mut CpuState, Nanos)) {
+        let mut to = |c: &mut CpuState, _: Cpu, _: &mut Threads, now: Nanos| {
+            what(c, now.saturating_sub(c.charged_to));
+            c.charged_to = c.charged_to.max(now);
+        };
+        if now >= self.cpus.get_mut(cpu).border {
+            self.next_bins(now, cpu, &mut to);
+        }
+        to(self.cpus.get_mut(cpu), cpu, &mut self.threads, now);
+    }
+
+    /// `cpu` passes borders of the timeline: charge what it did up to each.
+    #[cold]
+    #[inline(never)]
+    fn next_bins(
+        &mut self,
+        now: Nanos,
+        cpu: Cpu,
+        charge: &mut dyn FnMut(&mut CpuState, Cpu, &mut Threads, Nanos),
+    ) {
+        loop {
+            let c = self.cpus.get_mut(cpu);
+            if now < c.border {
+                return;
+            }
+            let border = c.border;
+            charge(c, cpu, &mut self.threads, border);
+            self.close_bin(cpu);
+            let c = self.cpus.get_mut(cpu);
+            c.bin += 1;
+            c.border = self.timeline.grid.border(c.bin);
+        }
+    }
+
+    /// What `cpu` has done since its bin began goes into the timeline.
+    pub(super) fn close_bin(&mut self, cpu: Cpu) {
+        if let Some((_, slot)) = self.cpus.get_mut(cpu).current {
+            self.ran(cpu, slot);
+        }
+        let c = self.cpus.get_mut(cpu);
+        let spent = c.spent();
+        self.timeline.spent(c.bin, &spent, &c.mark);
+        c.mark = spent;
+        c.ran_mark = spent.by_threads();
+    }
+
+    /// The thread that is or was on `cpu` is paid for its time there.
+    #[inline]
+    fn ran(&mut self, cpu: Cpu, slot: Slot) {
+        let c = self.cpus.get_mut(cpu);
+        let ran = c.user + c.kernel + c.kthread + c.undecided;
+        let ns = ran.saturating_sub(c.ran_mark);
+        c.ran_mark = ran;
+        let bin = c.bin;
+        if slot != Slot::IDLE {
+            self.timeline.ran(bin, &self.threads[slot], ns, &self.names);
+        }
     }
 }
 
@@ -211,9 +279,10 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
         mode @ (Mode::User | Mode::Kernel | Mode::Kthread) => spend(c, t, mode, span),
         Mode::Unknown => {
             c.undecided += span;
-            match t.undecided.iter_mut().find(|u| u.0 == cpu) {
-                Some(u) => u.1 += span,
-                None => t.undecided.push((cpu, span)),
+            let bin = c.bin;
+            match t.undecided.iter_mut().rev().find(|u| u.cpu == cpu && u.bin == bin) {
+                Some(u) => u.span += span,
+                None => t.undecided.push(Undecided { cpu, bin, span }),
             }
         }
     }

@@ -142,9 +142,7 @@ impl Engine {
     /// The thread believed to run on `cpu` by [`Law::BlindTakesWoken`] alone is on its way
     /// elsewhere, or had not been enqueued yet: `cpu` has idled until now.
     pub(super) fn not_taken(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
-        let c = self.cpus.get_mut(cpu);
-        c.idle += now.saturating_sub(c.charged_to);
-        c.charged_to = now;
+        self.charge_as(now, cpu, |c, span| c.idle += span);
         if let Some(call) = &mut self.threads[slot].call {
             call.leaves_cpu(now, &mut self.crowding);
         }

@@ -36,10 +36,13 @@ use crate::irqs::{IrqKind, Irqs};
 use crate::judge::Judge;
 use crate::locks::Locks;
 use crate::options::Detail;
+use crate::programs::Programs;
+use crate::spaces::Spaces;
 use crate::stolen::Ticks;
 use crate::stretches::{FAULTED, StretchTable};
 use crate::threads::{Mode, Slot, Threads};
 use crate::throttle::Throttles;
+use crate::timeline::{Grid, Timeline};
 use crate::waits::Waits;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
@@ -54,10 +57,11 @@ use std::sync::Arc;
 /// So many different `syscalls:sys_enter_*` events mean that all calls were recorded, not a choice.
 const ALL_CALLS: usize = 20;
 
+#[derive(Clone)]
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
     /// Not of some tasks only.
-    system_wide: bool,
+    pub(crate) system_wide: bool,
     /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
     has_sched_switch: bool,
     pub(crate) names: Arc<Names>,
@@ -78,11 +82,14 @@ pub(crate) struct Engine {
     pub(crate) blame: Blame,
     pub(crate) ticks: Ticks,
     pub(crate) throttles: Throttles,
+    pub(crate) timeline: Timeline,
+    pub(crate) programs: Programs,
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
     pub(crate) crowding: Crowding,
     pub(crate) costs: CostTable,
+    pub(crate) spaces: Spaces,
     pub(crate) stretches: StretchTable,
     pub(crate) counters: Counters,
     pub(crate) quality: Quality,
@@ -110,6 +117,7 @@ impl Engine {
         let mut caps = info.capabilities;
         // A few chosen calls say nothing about the time outside of them.
         caps.syscalls = raw || named >= ALL_CALLS;
+        let grid = Grid::new(start, last);
         let mut engine = Engine {
             caps,
             system_wide: info.system_wide != Some(false),
@@ -131,16 +139,19 @@ impl Engine {
             now: start,
             last,
             threads: Threads::default(),
-            cpus: Cpus::new(start),
+            cpus: Cpus::new(start, grid),
             irqs: Irqs::default(),
             blame: Blame::default(),
             ticks: Ticks::default(),
             throttles: Throttles::default(),
+            timeline: Timeline::new(grid),
+            programs: Programs::default(),
             waits: Waits::new(detail),
             judge,
             locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
             costs: CostTable::default(),
+            spaces: Spaces::default(),
             stretches: StretchTable::default(),
             counters: Counters::new(&info.events),
             quality: Quality::default(),
@@ -148,7 +159,7 @@ impl Engine {
             events: 0,
             lost: false,
         };
-        engine.blame.start_at(start);
+        engine.blame.start_at(start, grid);
         if info.events.iter().any(|e| e.short_name() == "local_timer_entry") {
             engine.ticks.tick();
         }
@@ -333,7 +344,7 @@ impl Engine {
     fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
         let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
         let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
-        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.len());
+        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
         self.counters.sample(e.id, slot, period, user, busy);
     }
 }

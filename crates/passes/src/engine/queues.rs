@@ -38,6 +38,7 @@ impl Engine {
         }
         if from.is_active() != to.is_active() {
             self.blame.thread_active(now, slot, kind(&self.threads[slot]), to.is_active());
+            self.programs.active(now, &mut self.threads[slot], to.is_active());
         }
         let t = &mut self.threads[slot];
         if let State::Running(_) = to {

@@ -125,7 +125,14 @@ impl Engine {
         let object = {
             let threads = &self.threads;
             let t = &threads[slot];
-            self.waits.object(slot, t, kind, t.contended, |tid| threads.get(Tid(tid)).is_some())
+            // A thread of its own process, as far as those are known.
+            let is_sibling = |tid| {
+                threads.get(Tid(tid)).is_some_and(|other| {
+                    let pid = threads[other].pid;
+                    pid == t.pid || pid == Pid::UNKNOWN || t.pid == Pid::UNKNOWN
+                })
+            };
+            self.waits.object(slot, t, kind, t.contended, is_sibling)
         };
         let mark = self.blame.integral_at(now);
         self.waits.begins(now, slot, object, mark);

@@ -5,7 +5,7 @@ use super::current::spend;
 use super::queues::kind;
 use crate::blame::Kind;
 use crate::cpus::MAX_CPUS;
-use crate::threads::{Mode, Slot, State, Thread};
+use crate::threads::{Mode, Slot, State, Thread, Undecided};
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 
 /// Parent of every kernel thread.
@@ -168,10 +168,15 @@ impl Engine {
         if mode == Mode::Kthread {
             t.mode = Mode::Kthread;
         }
-        for (cpu, span) in std::mem::take(&mut t.undecided) {
+        for Undecided { cpu, bin, span } in std::mem::take(&mut t.undecided) {
             let c = self.cpus.get_mut(cpu);
             c.undecided -= span.min(c.undecided);
             spend(c, t, mode, span);
+            if bin != c.bin {
+                // That bin is over: the time moves within it, not in the one that is filled now.
+                c.mark.decided(mode, span);
+                self.timeline.decided(bin, mode, span);
+            }
         }
     }
 

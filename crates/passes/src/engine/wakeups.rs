@@ -1,9 +1,9 @@
 //! Threads are woken: by whom, and what their waits were for.
 
 use super::Engine;
-use crate::blame::WaitSum;
+use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
-use crate::judge::{Ended, Sleep, WaitEnd, Waker};
+use crate::judge::{Activity, Ended, Sleep, WaitEnd, Waker};
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
@@ -135,9 +135,11 @@ impl Engine {
     fn end_wake_up(&mut self, now: Nanos, slot: Slot) {
         if let Some(mark) = self.threads[slot].blame_mark.take() {
             let share = self.blame.wait_ends(now, mark);
-            let wait_ns = now - self.threads[slot].since;
+            let from = self.threads[slot].since;
             if let Some(key) = self.waits.last_wait(slot) {
-                self.blame.attribute(key, WaitSum { waits: 0, wait_ns, share });
+                let over = Over { from, g_from: mark, to: now, g_to: mark + share };
+                let sum = WaitSum { waits: 0, wait_ns: now - from, share };
+                self.blame.attribute(key, sum, &over);
             }
         }
     }
@@ -211,7 +213,7 @@ impl Engine {
         {
             self.threads[w].hands_over = true;
         }
-        let facts = self.wait_end(slot, &end, wait.object, ended);
+        let facts = self.wait_end(now, slot, &end, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(w) = end.waker {
             let waker = &mut self.threads[w];
@@ -242,7 +244,19 @@ impl Engine {
     }
 
     /// What is known of a sleep that has ended.
-    fn wait_end(&mut self, slot: Slot, end: &End, object: Object, ended: Ended) -> WaitEnd {
+    fn wait_end(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        end: &End,
+        object: Object,
+        ended: Ended,
+    ) -> WaitEnd {
+        let t = &self.threads[slot];
+        let activity = Activity::of(
+            t.running_ns + t.woken_ns + t.preempted_ns,
+            now.saturating_sub(t.born.max(self.start)),
+        );
         let sleep = self.sleep(slot, object);
         let between_processes = self.waits.between(object, slot, end.waker);
         let waker = end.waker.map(|w| Waker {
@@ -266,6 +280,8 @@ impl Engine {
                 && self.cpus.any_blind(),
             ended_before: self.waits.was_ended(object),
             in_turns: self.waits.in_turns(object),
+            lock: self.waits.is_lock(object),
+            activity,
             between_processes,
             contention_recorded: self.caps.contention,
         }

@@ -53,7 +53,7 @@ const PREFIXES: &[&str] = &[
 ];
 
 /// The locking code of the recorded kernel.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LockCode {
     /// Start and end of each range of addresses, ascending and apart. Empty without symbols.
     ranges: Vec<(u64, u64)>,

@@ -68,7 +68,7 @@ struct Open {
 }
 
 /// The state machine and its sums.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Contention {
     open: FxHashMap<Waiter, Vec<Open>>,
     pub(crate) sums: FxHashMap<Key, Waits>,

@@ -105,7 +105,7 @@ struct Held {
 }
 
 /// The state machine and its sums.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Lockdep {
     /// `lock_release` was recorded: without it nobody knows how long a lock is held.
     pub(crate) releases: bool,

@@ -71,7 +71,7 @@ impl Waiter {
 }
 
 /// Both machines.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Locks {
     code: LockCode,
     contention: Contention,

@@ -1,7 +1,7 @@
 //! Root causes: what a wait was really for, and the trail it leaves for others' waits.
 
 use super::{Finished, Object, Waits};
-use crate::blame::{Blame, Cause, WaitKey, WaitSum};
+use crate::blame::{Blame, Cause, Over, WaitKey, WaitSum};
 use crate::threads::Slot;
 use holdup_trace::Nanos;
 
@@ -20,6 +20,12 @@ pub(super) struct Segment {
     pub(super) object: Object,
     pub(super) nr: Option<u32>,
     pub(super) waker: Option<Slot>,
+}
+
+impl Segment {
+    fn over(&self) -> Over {
+        Over { from: self.from, g_from: self.g_from, to: self.to, g_to: self.g_to }
+    }
 }
 
 impl Waits {
@@ -91,12 +97,14 @@ impl Waits {
             if counted {
                 let (ns, share) = (s.to - s.from, s.g_to.saturating_sub(s.g_from).min(rest_share));
                 (rest_ns, rest_share) = (rest_ns.saturating_sub(ns), rest_share - share);
-                blame.attribute(key(s), WaitSum { waits: 0, wait_ns: ns, share });
+                let sum = WaitSum { waits: 0, wait_ns: ns, share };
+                blame.attribute(key(s), sum, &s.over());
             }
         }
         push(Segment { from: at, g_from: g_at, ..own });
         if counted {
-            blame.attribute(key(&own), WaitSum { waits: 1, wait_ns: rest_ns, share: rest_share });
+            let sum = WaitSum { waits: 1, wait_ns: rest_ns, share: rest_share };
+            blame.attribute(key(&own), sum, &own.over());
         }
         self.waiter(slot).last = Some(key(&own));
         self.pieces = pieces;

@@ -29,7 +29,7 @@ const MAX_FD: u64 = 1 << 30;
 const MAX_OPEN: usize = 1 << 20;
 
 /// Gives out ids.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ids(u32);
 
 impl Ids {

@@ -71,7 +71,7 @@ pub(crate) struct Wait {
 }
 
 /// What is known of one thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiter {
     cached: [Cached; 2],
     group: u32,
@@ -197,7 +197,7 @@ impl Finished {
 }
 
 /// The machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Waits {
     pub(crate) things: Vec<Thing>,
     pub(crate) keys: Vec<Key>,

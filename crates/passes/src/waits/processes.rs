@@ -8,7 +8,7 @@ use holdup_trace::{Nanos, Pid};
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
 /// A process: what its threads share.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Group {
     /// Identity of its address space; a new one after exec.
     pub(super) space: u32,

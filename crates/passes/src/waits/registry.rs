@@ -115,6 +115,11 @@ impl Waits {
         self.things[object.0 as usize].turns > 1
     }
 
+    /// One thread at a time has it.
+    pub(crate) fn is_lock(&self, object: Object) -> bool {
+        self.things[object.0 as usize].is_lock()
+    }
+
     /// Whether a thread can end a wait for the object. Nobody reaches the private futexes of another
     /// process: a timer's interrupt, which few traces have, came while that thread was in the
     /// kernel.

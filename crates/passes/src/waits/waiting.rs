@@ -16,7 +16,7 @@ impl Waits {
         t: &Thread,
         kind: Option<WaitKind>,
         lock: u64,
-        is_tid: impl Fn(u32) -> bool,
+        is_sibling: impl Fn(u32) -> bool,
     ) -> Object {
         let group = self.group(slot, t.pid);
         let Some(call) = &t.call else {
@@ -55,7 +55,7 @@ impl Waits {
                     if !f.private
                         && matches!(f.op, FutexOp::Wait | FutexOp::WaitBitset)
                         && f.val > 2
-                        && is_tid(f.val)
+                        && is_sibling(f.val)
                     {
                         self.thing(o).futex.join += 1;
                     }

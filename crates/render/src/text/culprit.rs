@@ -21,12 +21,14 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Some(1) => "1 thread".to_owned(),
         Some(n) => format!("{n} threads"),
     };
-    let s = if c.waiters_in_all == Some(1) { "s" } else { "" };
+    let one = c.waiters_in_all == Some(1);
+    let (s, es) = if one { ("s", "es") } else { ("", "") };
     let costs = if c.ns == 0 { String::new() } else { format!(", which costs {time} of CPU time") };
     let does = match c.role {
         Role::Costs if c.ns == 0 => return subject,
         Role::Costs => time,
         Role::Turns => format!("{waiting} take{s} turns{costs}"),
+        Role::Spins => format!("{waiting} do{es} so instead of sleeping{costs}"),
         Role::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
         Role::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),
         Role::Served => format!("{waiting} wait{s} there to be served{costs}"),

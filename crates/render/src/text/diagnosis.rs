@@ -24,7 +24,7 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let paint = options.paint();
-    let width = options.width.unwrap_or(WIDTH).clamp(60, 140);
+    let width = super::width(options);
     page.separate(out)?;
     let class = d.verdict.class.id();
     let class = match d.verdict.class {
@@ -43,6 +43,18 @@ pub(crate) fn write(
         wrapped(&format!("less sure because {r}"), "  ", "    ", width, out)?;
     }
 
+    if !d.phases.is_empty() {
+        wrapped(&super::strip(&d.phases), "  ", "    ", width, out)?;
+        for remark in super::remarks(d, trace) {
+            wrapped(&remark, "  ", "    ", width, out)?;
+        }
+    }
+    if let Some(n) = d.verdict.neighbours.as_ref().filter(|n| !n.programs.is_empty()) {
+        let named: Vec<_> =
+            n.programs.iter().take(3).map(|p| format!("{} {:.0} %", p.comm, p.pct)).collect();
+        let line = format!("not the work: {:.0} % of capacity ({})", n.pct, named.join(", "));
+        wrapped(&line, "  ", "    ", width, out)?;
+    }
     if let Some(source) = &d.source {
         wrapped(&format!("figures: {source}"), "  ", "    ", width, out)?;
     }

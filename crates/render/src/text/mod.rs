@@ -11,6 +11,7 @@ mod info;
 mod ledger;
 mod lock_views;
 mod paint;
+mod phases;
 mod rules;
 mod sar;
 pub(crate) mod units;
@@ -18,6 +19,7 @@ pub(crate) mod units;
 pub(crate) use culprit::culprit;
 pub use escape::escape;
 pub use guide::{write_end, write_question};
+pub(crate) use phases::{remarks, strip};
 pub use rules::{write_list, write_page};
 
 use crate::report::{Body, FIGURES, Report, Section, TraceHead};
@@ -41,6 +43,11 @@ pub struct TextOptions {
     pub quiet: bool,
     /// A diagnosis with all evidence, of the rules that do not hold too.
     pub explain: bool,
+}
+
+/// Columns that prose may fill.
+fn width(options: &TextOptions) -> usize {
+    options.width.unwrap_or(diagnosis::WIDTH).clamp(60, 140)
 }
 
 impl TextOptions {
@@ -102,6 +109,10 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
             Section::Table(table) => write_table(table, &page, options, out),
             Section::Ledger(ledger) => {
                 ledger::write((ledger.capacity_ns, &ledger.nodes()), trace, &page, options, out)
+            }
+            Section::Phases(rows) => {
+                page.separate(out)?;
+                diagnosis::wrapped(&strip(rows), "", "  ", width(options), out)
             }
         }),
     }

@@ -1,0 +1,484 @@
+//! The phases that a trace falls into: where its make-up changes, and which of them are the work.
+//!
+//! The passes measure what the CPUs did in up to 128 equal bins ([`Analysis::bins`]) and which
+//! programs ran in them. A bin's *make-up* is two lists of shares of capacity: what the CPUs did
+//! (user, kernel, kernel threads, interrupts, idle by what threads waited for), and who ran.
+//!
+//! 1. **Cut.** Of all ways to cut the bins into pieces take the one with the least scatter within
+//!    the pieces plus a price per cut (dynamic programming). The price grows with the scatter from
+//!    bin to bin: what changes all the time is noise.
+//! 2. **Merge.** Neighbours that differ little are one piece, and so is a blip with its neighbour.
+//!    What alternates (A B A B A) is one piece too: the change is how it works. If more pieces are
+//!    left than anybody wants to read, bins are joined by twos, and all is done again.
+//! 3. **Name.** The piece with most CPU time of applications shows the programs that do the work.
+//!    Pieces at the begin and the end are start-up and tail if they are short, or if those programs
+//!    do not run there and nothing else that lasts does.
+
+use crate::leaf::Leaf;
+use crate::neighbours::is_recorder;
+use crate::threshold::Thresholds;
+use crate::thresholds;
+use holdup_passes::{Analysis, Bin, Cause, Who};
+use holdup_trace::Nanos;
+
+thresholds! {
+    CHANGE = "phases.change_pct", 25.0, "% of capacity",
+        meaning: "neighbouring pieces of a trace that differ by less, in what the CPUs do or in \
+                  who runs, are one phase",
+        source: "one of four CPUs";
+    CLEAR = "phases.clear_times", 1.5, "times",
+        meaning: "and so are neighbours that differ by less than so many times what the bins of \
+                  each differ from its mean",
+        source: "the change must show against what changes all the time";
+    PRICE = "phases.cut_price", 0.3, "bins",
+        meaning: "what a cut must take off the squared scatter of the make-up, in bins of 1 by 1: \
+                  the price of a cut in a trace without noise",
+        source: "a change by a quarter of the capacity for ten of the 128 bins";
+    NOISE = "phases.noise_times", 12.0, "times the scatter between neighbouring bins",
+        meaning: "what noise adds to the price of a cut",
+        source: "a little more than twice the logarithm of 128, as criteria for change points have \
+                 it";
+    BLIP = "phases.blip_pct", 6.0, "% of the trace",
+        meaning: "shorter pieces are part of a neighbour",
+        source: "eight of 128 bins";
+    SHORTEST = "phases.shortest_ms", 100.0, "ms",
+        meaning: "and so are pieces shorter than that",
+        source: "half of verdict.short_ms: they show a moment";
+    CYCLE = "phases.cycle_pieces", 5.0, "pieces",
+        meaning: "so many that alternate in a row are one phase",
+        source: "A B A B A: twice there and back";
+    MOST = "phases.most", 10.0, "phases",
+        meaning: "with more the trace is cut more coarsely",
+        source: "what one reads at a glance";
+    EDGE = "phases.edge_pct", 15.0, "% of the trace",
+        meaning: "pieces at the begin or end that last no longer together are start-up or tail",
+        source: "what a finding must cost to matter: a longer piece could be the largest finding";
+    ABSENT = "phases.absent_pct", 10.0, "% of their CPU time per second in the work",
+        meaning: "programs that have no more than this of a piece do not do their work there",
+        source: "a tenth: the end of their own start-up";
+    LONG = "phases.long_pct", 34.0, "% of the trace",
+        meaning: "where others run, or threads wait, for longer, that is work too",
+        source: "start-up that takes a third of the time is worth a finding";
+    QUIET = "phases.quiet_pct", 10.0, "% of capacity",
+        meaning: "a piece with fewer busy CPUs and fewer waiting threads is no work, however long",
+        source: "daemons and the recorder";
+    MATTERS = "phases.matters_pct", 15.0, "% of the trace",
+        meaning: "start-up and tail that take no more together do not change the verdict: the \
+                  whole trace is judged",
+        source: "what a finding must cost to matter: less of the trace cannot make up one";
+}
+
+/// What a phase is to the work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Before it.
+    StartUp,
+    /// The work itself.
+    Work,
+    /// After it.
+    Tail,
+}
+
+impl Part {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Part::StartUp => "start-up",
+            Part::Work => "work",
+            Part::Tail => "tail",
+        }
+    }
+}
+
+/// A stretch of the trace with one make-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// First time.
+    pub start: Nanos,
+    /// Last time; the next phase starts there.
+    pub end: Nanos,
+    /// What it is to the work.
+    pub part: Part,
+    /// CPU time of everything that ran, per time.
+    pub busy_cpus: f64,
+    /// What took most CPU time, as finely as the timeline tells.
+    pub leading: Leaf,
+}
+
+impl Phase {
+    /// How long it lasts.
+    pub fn wall_ns(&self) -> Nanos {
+        self.end - self.start
+    }
+}
+
+/// What CPUs may do, as a timeline tells it.
+const KINDS: [Leaf; 12] = [
+    Leaf::UserUndivided,
+    Leaf::KernelUndivided,
+    Leaf::Kthreads,
+    Leaf::Irq,
+    Leaf::Softirq,
+    Leaf::ThreadSync,
+    Leaf::KernelServices,
+    Leaf::KernelLocks,
+    Leaf::Io,
+    Leaf::Scheduler,
+    Leaf::NoWork,
+    Leaf::Unaccounted,
+];
+
+/// CPU time of a bin by [`KINDS`].
+fn kinds(bin: &Bin) -> [Nanos; KINDS.len()] {
+    let waiting = |cause: Cause| bin.waiting[cause as usize];
+    let mut rest = bin.idle_ns;
+    let mut take = |ns: Nanos| {
+        let ns = ns.min(rest);
+        rest -= ns;
+        ns
+    };
+    let mut kinds = [
+        bin.user_ns,
+        bin.kernel_ns,
+        bin.kthread_ns,
+        bin.irq_ns,
+        bin.softirq_ns,
+        take(waiting(Cause::ThreadSync)),
+        take(waiting(Cause::KernelService)),
+        take(waiting(Cause::KernelLock)),
+        take(waiting(Cause::Io)),
+        take(bin.scheduler_ns),
+        0,
+        bin.unaccounted_ns,
+    ];
+    kinds[10] = rest;
+    kinds
+}
+
+/// Sums over bins, so that those of any piece are one subtraction.
+struct Sums {
+    /// Before each bin: by kind, then by program, in ns.
+    before: Vec<Vec<Nanos>>,
+    /// The same of the squares of the shares of capacity, over all kinds and programs.
+    squares: Vec<f64>,
+    /// Capacity before each bin.
+    capacity: Vec<Nanos>,
+    /// Length of all bins.
+    wall_ns: Nanos,
+}
+
+impl Sums {
+    /// Of the bins joined by so many.
+    fn new(rows: &[Vec<Nanos>], capacity: &[Nanos], cpus: u64, joined: usize) -> Sums {
+        let width = rows.first().map_or(0, Vec::len);
+        let mut sums = Sums {
+            before: vec![vec![0; width]],
+            squares: vec![0.0],
+            capacity: vec![0],
+            wall_ns: 0,
+        };
+        for (rows, capacity) in rows.chunks(joined).zip(capacity.chunks(joined)) {
+            let whole: Nanos = capacity.iter().sum();
+            let row: Vec<Nanos> = (0..width).map(|k| rows.iter().map(|r| r[k]).sum()).collect();
+            let last = sums.before.len() - 1;
+            let square: f64 = row.iter().map(|&ns| (ns as f64 / whole.max(1) as f64).powi(2)).sum();
+            let next = sums.before[last].iter().zip(&row).map(|(a, b)| a + b).collect();
+            sums.before.push(next);
+            sums.squares.push(sums.squares[last] + square);
+            sums.capacity.push(sums.capacity[last] + whole);
+        }
+        sums.wall_ns = sums.capacity[sums.len()] / cpus.max(1);
+        sums
+    }
+
+    fn len(&self) -> usize {
+        self.capacity.len() - 1
+    }
+
+    /// Time of the bins `from..to` by kind and program.
+    fn time(&self, from: usize, to: usize) -> Vec<Nanos> {
+        self.before[to].iter().zip(&self.before[from]).map(|(b, a)| b - a).collect()
+    }
+
+    fn capacity(&self, from: usize, to: usize) -> Nanos {
+        self.capacity[to] - self.capacity[from]
+    }
+
+    /// The make-up of the bins `from..to`: shares of capacity.
+    fn shares(&self, from: usize, to: usize) -> impl Iterator<Item = f64> {
+        let whole = self.capacity(from, to).max(1) as f64;
+        (0..self.before[0].len())
+            .map(move |k| (self.before[to][k] - self.before[from][k]) as f64 / whole)
+    }
+
+    /// Scatter of the bins `from..to` about their mean, squared and summed.
+    fn scatter(&self, from: usize, to: usize) -> f64 {
+        let mean: f64 = self.shares(from, to).map(|s| s * s).sum();
+        (self.squares[to] - self.squares[from] - mean * (to - from) as f64).max(0.0)
+    }
+
+    /// How much two pieces differ: in what the CPUs do or in who runs, whichever is more; in per
+    /// cent of capacity.
+    fn change(&self, a: (usize, usize), b: (usize, usize)) -> f64 {
+        let by: Vec<f64> = (self.shares(a.0, a.1).zip(self.shares(b.0, b.1)))
+            .map(|(a, b)| (a - b).abs())
+            .collect();
+        let (what, who) = by.split_at(KINDS.len().min(by.len()));
+        let what: f64 = what.iter().sum::<f64>() / 2.0;
+        // Programs need not add up to the same: one may run where nothing ran before.
+        let who: f64 = who.iter().sum::<f64>() / 2.0;
+        what.max(who) * 100.0
+    }
+
+    /// Typical scatter between neighbouring bins.
+    fn noise(&self) -> f64 {
+        let mut steps: Vec<f64> = (1..self.len()).map(|i| self.scatter(i - 1, i + 1)).collect();
+        steps.sort_by(f64::total_cmp);
+        steps.get(steps.len() / 2).copied().unwrap_or(0.0)
+    }
+
+    /// The ends of the pieces with the least scatter and prices.
+    fn cut(&self, price: f64) -> Vec<usize> {
+        // Of the bins before each: the least cost, and where the last piece begins.
+        let mut best = vec![(0.0, 0)];
+        for to in 1..=self.len() {
+            let cost = |from: usize| best[from].0 + self.scatter(from, to) + price;
+            let from = (0..to)
+                .map(|from| (cost(from), from))
+                .min_by(|a, b| a.0.total_cmp(&b.0))
+                .unwrap_or_default();
+            best.push(from);
+        }
+        let mut ends = Vec::new();
+        let mut to = self.len();
+        while to > 0 {
+            ends.push(to);
+            to = best[to].1;
+        }
+        ends.reverse();
+        ends
+    }
+
+    /// Join pieces, given by their ends, until no neighbours are alike.
+    fn merge(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
+        let bins_per_ms = self.len() as f64 / (self.wall_ns.max(1) as f64 / 1e6);
+        let blip = (limits.get(&BLIP) * self.len() as f64 / 100.0)
+            .max(limits.get(&SHORTEST) * bins_per_ms);
+        while ends.len() > 1 {
+            let piece = |i: usize| (if i == 0 { 0 } else { ends[i - 1] }, ends[i]);
+            let short = |i: usize| ((piece(i).1 - piece(i).0) as f64) < blip;
+            let alike = (0..ends.len() - 1)
+                .map(|i| (self.change(piece(i), piece(i + 1)), i))
+                .filter(|&(change, i)| {
+                    short(i)
+                        || short(i + 1)
+                        || self.is_alike(change, piece(i), piece(i + 1), limits)
+                })
+                .min_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((_, i)) = alike else { break };
+            ends.remove(i);
+        }
+        self.merge_cycles(ends, limits);
+    }
+
+    /// A change that is too small to tell two pieces apart.
+    fn is_alike(
+        &self,
+        change: f64,
+        a: (usize, usize),
+        b: (usize, usize),
+        limits: &Thresholds,
+    ) -> bool {
+        let bins = (b.1 - b.0 + a.1 - a.0) as f64;
+        let within = (self.deviation(a) + self.deviation(b)) / bins;
+        !limits.at_least(change, &CHANGE).holds() || change < within * limits.get(&CLEAR)
+    }
+
+    /// How much the bins of a piece differ from the piece, in sum.
+    fn deviation(&self, piece: (usize, usize)) -> f64 {
+        (piece.0..piece.1).map(|bin| self.change((bin, bin + 1), piece)).sum()
+    }
+
+    /// A B A B A is one piece.
+    fn merge_cycles(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
+        let cycle = limits.get(&CYCLE) as usize;
+        let mut first = 0;
+        while first + cycle <= ends.len() {
+            let piece = |i: usize| (if i == 0 { 0 } else { ends[i - 1] }, ends[i]);
+            let recurs =
+                |i: usize| !limits.at_least(self.change(piece(i), piece(i - 2)), &CHANGE).holds();
+            let last = (first + 2..ends.len()).take_while(|&i| recurs(i)).last().unwrap_or(first);
+            if last > first && last + 1 - first >= cycle {
+                ends.drain(first..last);
+            }
+            first += 1;
+        }
+    }
+}
+
+/// The phases of what was analysed, in order; one if nothing changes, none if there is nothing.
+pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
+    let bins = analysis.bins();
+    let cpus = analysis.cpus as u64;
+    let capacity: Vec<Nanos> = bins.iter().map(|b| (b.end - b.start) * cpus).collect();
+    if capacity.iter().all(|&ns| ns == 0) {
+        return Vec::new();
+    }
+    let programs = programs(analysis, bins.len());
+    let rows: Vec<Vec<Nanos>> = (bins.iter().enumerate())
+        .map(|(i, bin)| kinds(bin).into_iter().chain(programs.iter().map(|p| p.ns[i])).collect())
+        .collect();
+    let mut joined = 1;
+    let (sums, ends) = loop {
+        let sums = Sums::new(&rows, &capacity, cpus, joined);
+        let price = limits.get(&PRICE) / joined as f64 + limits.get(&NOISE) * sums.noise();
+        let mut ends = sums.cut(price);
+        sums.merge(&mut ends, limits);
+        if ends.len() as f64 <= limits.get(&MOST) || sums.len() == 1 {
+            break (sums, ends);
+        }
+        joined *= 2;
+    };
+    let pieces: Vec<(usize, usize)> = ends
+        .iter()
+        .enumerate()
+        .map(|(i, &end)| (if i == 0 { 0 } else { ends[i - 1] }, end))
+        .collect();
+    let recorder: Vec<bool> = programs.iter().map(|p| p.recorder).collect();
+    let work = Work { sums: &sums, pieces: &pieces, recorder: &recorder, limits }.find();
+    pieces
+        .iter()
+        .enumerate()
+        .map(|(i, &(from, to))| {
+            let end = bins[(to * joined).min(bins.len()) - 1].end;
+            let (start, time) = (bins[from * joined].start, sums.time(from, to));
+            let busy: Nanos = KINDS
+                .iter()
+                .zip(&time)
+                .filter(|(leaf, _)| leaf.is_in(crate::Total::Busy))
+                .map(|(_, ns)| ns)
+                .sum();
+            let leading = (KINDS.iter().zip(&time))
+                .max_by_key(|&(leaf, ns)| (ns, std::cmp::Reverse(leaf)))
+                .map_or(Leaf::NoWork, |(&leaf, _)| leaf);
+            Phase {
+                start,
+                end,
+                part: match i {
+                    i if i < work.start => Part::StartUp,
+                    i if i < work.end => Part::Work,
+                    _ => Part::Tail,
+                },
+                busy_cpus: (busy as f64 * 1000.0 / (end - start).max(1) as f64).round() / 1000.0,
+                leading,
+            }
+        })
+        .collect()
+}
+
+/// Start-up and tail of `phases` take enough of the trace to matter, so that the work alone is to
+/// be judged.
+pub fn edges_matter(phases: &[Phase], limits: &Thresholds) -> bool {
+    let all: Nanos = phases.iter().map(Phase::wall_ns).sum();
+    let edges: Nanos = phases.iter().filter(|p| p.part != Part::Work).map(Phase::wall_ns).sum();
+    edges as f64 * 100.0 > all as f64 * limits.get(&MATTERS)
+}
+
+/// A program and its CPU time by bin.
+struct Runs {
+    /// It writes the recording.
+    recorder: bool,
+    ns: Vec<Nanos>,
+}
+
+/// The programs that matter, the largest in any bin first.
+fn programs(analysis: &Analysis, bins: usize) -> Vec<Runs> {
+    let mut all: Vec<Runs> = (analysis.programs().into_iter())
+        // Which helpers of the kernel run is in the kinds.
+        .filter_map(|p| match p.who {
+            Who::Kernel | Who::Others => None,
+            Who::Named(name) => Some(Runs { recorder: is_recorder(&name), ns: p.ns }),
+        })
+        .filter(|p| p.ns.len() == bins)
+        .collect();
+    all.sort_by_key(|p| std::cmp::Reverse(p.ns.iter().sum::<Nanos>()));
+    all.truncate(FOLLOWED);
+    all
+}
+
+/// Programs that are told apart: more do not run at once for long.
+const FOLLOWED: usize = 24;
+
+/// Which pieces are the work.
+struct Work<'a> {
+    sums: &'a Sums,
+    pieces: &'a [(usize, usize)],
+    recorder: &'a [bool],
+    limits: &'a Thresholds,
+}
+
+impl Work<'_> {
+    /// CPU time per bin of the programs with these numbers, in a piece.
+    fn rate(&self, piece: usize, programs: &[usize]) -> f64 {
+        let (from, to) = self.pieces[piece];
+        let time = self.sums.time(from, to);
+        let ns: Nanos = programs.iter().map(|&p| time[KINDS.len() + p]).sum();
+        ns as f64 / self.sums.capacity(from, to).max(1) as f64
+    }
+
+    fn find(&self) -> std::ops::Range<usize> {
+        let applications: Vec<usize> =
+            (0..self.recorder.len()).filter(|&p| !self.recorder[p]).collect();
+        let time = |piece: usize, programs: &[usize]| -> Nanos {
+            let (from, to) = self.pieces[piece];
+            let time = self.sums.time(from, to);
+            programs.iter().map(|&p| time[KINDS.len() + p]).sum()
+        };
+        let main = (0..self.pieces.len())
+            .max_by_key(|&i| (time(i, &applications), std::cmp::Reverse(i)))
+            .unwrap_or(0);
+        let all = time(main, &applications);
+        // Who does the work: whoever has a tenth of it.
+        let workers: Vec<usize> = (applications.iter().copied())
+            .filter(|&p| time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&ABSENT))
+            .collect();
+        let rate = self.rate(main, &workers);
+        let edge = |pieces: &mut dyn Iterator<Item = usize>| {
+            let mut short = 0;
+            pieces
+                .take_while(|&i| {
+                    short += self.pieces[i].1 - self.pieces[i].0;
+                    self.part_pct(short) <= self.limits.get(&EDGE)
+                        || self.rate(i, &workers) * 100.0 <= rate * self.limits.get(&ABSENT)
+                            && self.is_idle(i)
+                })
+                .count()
+        };
+        let before = edge(&mut (0..main));
+        let after = edge(&mut (main + 1..self.pieces.len()).rev());
+        before..self.pieces.len() - after
+    }
+
+    /// So many bins in per cent of all.
+    fn part_pct(&self, bins: usize) -> f64 {
+        bins as f64 * 100.0 / self.sums.len().max(1) as f64
+    }
+
+    /// A piece in which the programs that do the work do not run is not work either, unless it is
+    /// long and others are busy in it, or threads wait in it.
+    fn is_idle(&self, piece: usize) -> bool {
+        let (from, to) = self.pieces[piece];
+        let shares: Vec<f64> = self.sums.shares(from, to).take(KINDS.len()).collect();
+        let share = |wanted: &dyn Fn(Leaf) -> bool| -> f64 {
+            let shares = KINDS.iter().zip(&shares).filter(|(leaf, _)| wanted(**leaf));
+            shares.map(|(_, share)| share * 100.0).sum()
+        };
+        let quiet = self.limits.get(&QUIET);
+        let busy = share(&|leaf| leaf.is_in(crate::Total::Busy));
+        let waiting = share(&|leaf| {
+            leaf.is_in(crate::Total::Idle) && !matches!(leaf, Leaf::NoWork | Leaf::Scheduler)
+        });
+        let long = self.part_pct(to - from) > self.limits.get(&LONG);
+        !long || waiting <= quiet && busy <= quiet
+    }
+}

@@ -1,0 +1,122 @@
+//! Whether calls pass one at a time, and whether the recorder hides what that costs.
+//!
+//! Under one lock, calls of different threads end at least as far apart as each holds the lock. So
+//! the gaps between their ends have a floor: hardly any is shorter, many are little longer. Calls
+//! that have nothing to do with each other end at any distance. The floor is the *section*, the
+//! time that a call keeps the others out.
+//!
+//! A recorder that writes two events a call spends more time between short calls than the calls
+//! take. While one thread writes its events the other has the lock for itself, and nobody seems
+//! to wait. Without the recorder the same threads would come back for the lock sooner:
+//!
+//! ```text
+//! in use   sections x calls / wall time
+//! wanted   in use x callers' CPU time / (callers' CPU time - recorder's part of it)
+//! ```
+//!
+//! A lock that is wanted for more than all of the time is what the work waits for. The recorder's
+//! part of a call is twice the shortest time from the end of one call to the beginning of the next:
+//! it writes one event there, and one in the call.
+
+use crate::threshold::Thresholds;
+use crate::thresholds;
+use holdup_passes::{Analysis, Costing, Ends};
+use holdup_trace::Nanos;
+
+thresholds! {
+    SHORTEST = "section.shortest_pct", 2.0, "% of the gaps",
+        meaning: "gaps between the ends of two threads' calls that may be below the floor",
+        source: "a choice: interrupts and lost time slices put an event so late that the next call \
+                 ends right behind it";
+    CLIFF = "section.cliff_times", 3.0, "times",
+        meaning: "gaps from the floor to twice the floor, against those below it, from which on \
+                  it is a floor",
+        source: "once for calls that end by chance";
+    MIN_GAPS = "section.min_gaps", 500.0, "gaps",
+        meaning: "fewer gaps have no floor",
+        source: "section.shortest_pct of them are ten";
+    SLEEPS = "section.sleeps_pct", 10.0, "sleeps per hundred calls",
+        meaning: "threads that sleep more often may keep apart because they wait for each other",
+        source: "partners that answer each other sleep once a call";
+    EVENT = "section.event_us", 1.0, "us",
+        meaning: "the recorder's part of a call is twice this at most",
+        source: "an event costs the recorder 0.2 to 1 us";
+    pub WANTED = "section.wanted_pct", 100.0, "% of the wall time",
+        meaning: "a lock that threads would want for this long, if nobody recorded them, is what \
+                  they wait for",
+        source: "a lock is not to be had for more than all of the time";
+}
+
+/// Calls that pass one at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Section {
+    /// A call keeps the others out for so long at least.
+    pub ns: Nanos,
+    /// Part of the wall time in which one of them does, in per cent.
+    pub in_use_pct: f64,
+    /// The same if nobody recorded, in per cent: more than 100 is more than there is.
+    pub wanted_pct: f64,
+    /// CPU time of the threads that make the calls.
+    pub callers_ns: Nanos,
+    /// How many these are.
+    pub callers: usize,
+}
+
+/// The time that each of two threads' calls keeps the other's out; `None` if they end at any
+/// distance.
+pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
+    let gaps = ends.between_threads();
+    if !t.enough(gaps.count, &MIN_GAPS) {
+        return None;
+    }
+    let part = t.get(&SHORTEST) / 100.0;
+    let floor = gaps.quantile(part);
+    let above = gaps.at_age(floor, floor * 2.0).0;
+    (above >= gaps.count as f64 * part * t.get(&CLIFF)).then_some(floor)
+}
+
+/// What the recorder takes of each call.
+fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thresholds) -> f64 {
+    let mut all = Costing::default();
+    for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
+        all.merge(&costs.stretches);
+    }
+    2.0 * all.quantile(t.get(&SHORTEST) / 100.0).min(t.get(&EVENT) * 1000.0)
+}
+
+/// The section of these calls, which are under one lock if any; `all` are the numbers of all calls
+/// that were made, `stretch` is by how much everything takes longer than undisturbed.
+pub(crate) fn section(
+    analysis: &Analysis,
+    numbers: &[u32],
+    all: &[u32],
+    ends: &Ends,
+    stretch: f64,
+    t: &Thresholds,
+) -> Option<Section> {
+    let ns = floor(ends, t)?;
+    let mut callers = analysis.callers(numbers);
+    let calls: u64 = callers.iter().map(|c| c.calls).sum();
+    // Who makes one of a hundred of them does not keep the others out.
+    callers.retain(|c| c.calls * 100 >= calls);
+    let threads = || callers.iter().map(|c| analysis.thread(c.slot));
+    let sleeps: u64 = threads().map(|t| t.voluntary).sum();
+    let wall = analysis.wall_ns() as f64;
+    if callers.len() < 2 || wall == 0.0 || sleeps as f64 * 100.0 > calls as f64 * t.get(&SLEEPS) {
+        return None;
+    }
+    let callers_ns: Nanos = threads().map(|t| t.running_ns.saturating_sub(t.irq_ns)).sum();
+    let all_calls: u64 = callers.iter().map(|c| c.all_calls).sum();
+    let running = callers_ns as f64 / stretch;
+    let recorder = all_calls as f64 * recorder_ns(analysis, all.iter().copied(), t);
+    // A call has some work of its own.
+    let without = (running - recorder).max(calls as f64 * ns);
+    let in_use_pct = ns * calls as f64 * 100.0 / wall;
+    Some(Section {
+        ns: ns as Nanos,
+        in_use_pct,
+        wanted_pct: in_use_pct * stretch * running / without,
+        callers_ns,
+        callers: callers.len(),
+    })
+}

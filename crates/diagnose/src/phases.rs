@@ -1,0 +1,153 @@
+//! The phases of a trace, each judged, and which part of the trace the verdict is about.
+//!
+//! A trace of one phase takes one pass. Where the work has several, a second pass judges each on
+//! its own. The verdict is that of the work: if start-up and tail take enough of the trace to
+//! matter, only what lies between them is judged.
+
+use crate::Facts;
+use crate::report::Class;
+use holdup_attribution::phases::edges_matter;
+use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_parts, phases};
+use holdup_passes::{Analysis, Options};
+use holdup_trace::{Nanos, Reader, Result};
+use serde::Serialize;
+
+/// A phase as `holdup phases` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PhaseRow {
+    /// Its number, from 1: what `--phase` takes.
+    pub phase: u32,
+    /// First time.
+    pub start_ns: u64,
+    /// Last time.
+    pub end_ns: u64,
+    /// Mean number of busy CPUs.
+    pub busy_cpus: f64,
+    /// The leaf of the ledger that has most of the phase's capacity.
+    pub leading_leaf: &'static str,
+    /// The verdict on the phase alone; `null` where it was not judged alone.
+    pub class: Option<Class>,
+    /// Whether it is work, not start-up or tail.
+    pub work: bool,
+    /// `start-up`, `work` or `tail`.
+    pub part: &'static str,
+}
+
+impl PhaseRow {
+    /// Of the phases in order, as the timeline shows them.
+    pub fn of(phases: &[Phase]) -> Vec<PhaseRow> {
+        let row = |(i, p): (usize, &Phase)| PhaseRow {
+            phase: i as u32 + 1,
+            start_ns: p.start,
+            end_ns: p.end,
+            busy_cpus: p.busy_cpus,
+            leading_leaf: p.leading.path(),
+            class: None,
+            work: p.part == Part::Work,
+            part: p.part.word(),
+        };
+        phases.iter().enumerate().map(row).collect()
+    }
+
+    /// How long it lasts.
+    pub fn wall_ns(&self) -> Nanos {
+        self.end_ns - self.start_ns
+    }
+
+    /// Fill in what judging the phase alone tells.
+    fn judge(&mut self, reader: &dyn Reader, analysis: &Analysis, thresholds: &Thresholds) {
+        let facts = Facts::with(reader.info(), analysis, None, thresholds.clone());
+        let leaves = facts.judged.ledger.leaves();
+        if let Some((leaf, _)) = leaves.max_by_key(|&(leaf, ns)| (ns, std::cmp::Reverse(leaf))) {
+            self.leading_leaf = leaf.path();
+        }
+        self.class = Some(crate::judge(&facts).verdict.class);
+    }
+}
+
+/// A trace, read as often as its phases need.
+pub struct Judged {
+    /// The part that the verdict is about: everything, or the work alone.
+    pub analysis: Analysis,
+    /// Its phases and those left out; empty where there is but one. They are judged where the work
+    /// has several, or is judged without the others.
+    pub phases: Vec<PhaseRow>,
+    /// Time of the phases left out.
+    pub left_out_ns: Nanos,
+}
+
+/// Read the trace; once more if the work alone is to be judged, or has several phases, to judge
+/// each; a third time if both are so. A part of the trace that was asked for by its times is
+/// judged whole.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> Result<Judged> {
+    let whole = analyze(reader, options)?;
+    let found = phases(&whole, thresholds);
+    let mut rows = PhaseRow::of(&found);
+    if rows.len() < 2 {
+        return Ok(Judged { analysis: whole, phases: Vec::new(), left_out_ns: 0 });
+    }
+    let asked = options.selection.from.is_some() || options.selection.to.is_some();
+    let alone = edges_matter(&found, thresholds) && !asked;
+    let is_work = |p: &Phase| p.part == Part::Work;
+    let work: Vec<usize> = (0..found.len()).filter(|&i| is_work(&found[i])).collect();
+    if !alone && work.len() < 2 {
+        // Nothing is left out, and no part of the work can differ from the rest.
+        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 });
+    }
+    let mut borders: Vec<Nanos> = found.iter().map(|p| p.start).collect();
+    borders.extend(found.last().map(|p| p.end));
+    let mut only = None;
+    let mut at = 0;
+    let mut quality = analyze_parts(reader, &whole, &borders, &mut |part| {
+        rows[at].judge(reader, &part, thresholds);
+        if alone && work == [at] {
+            only = Some(part);
+        }
+        at += 1;
+    })?;
+    if !alone {
+        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 });
+    }
+    if let (None, Some(&first), Some(&last)) = (&only, work.first(), work.last()) {
+        let borders = [found[first].start, found[last].end];
+        quality = analyze_parts(reader, &whole, &borders, &mut |part| only = Some(part))?;
+    }
+    let left_out_ns = found.iter().filter(|p| !is_work(p)).map(Phase::wall_ns).sum();
+    match only {
+        Some(mut analysis) => {
+            analysis.absorb(&quality);
+            Ok(Judged { analysis, phases: rows, left_out_ns })
+        }
+        None => Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 }),
+    }
+}
+
+/// Every phase of what was asked for, each judged: the rows of `holdup phases`.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn judged_phases(
+    reader: &dyn Reader,
+    options: &Options,
+    thresholds: &Thresholds,
+) -> Result<(Analysis, Vec<PhaseRow>)> {
+    let whole = analyze(reader, options)?;
+    let found = phases(&whole, thresholds);
+    let mut rows = PhaseRow::of(&found);
+    if let [row] = &mut rows[..] {
+        row.judge(reader, &whole, thresholds);
+    } else {
+        let mut borders: Vec<Nanos> = found.iter().map(|p| p.start).collect();
+        borders.extend(found.last().map(|p| p.end));
+        let mut at = 0;
+        analyze_parts(reader, &whole, &borders, &mut |part| {
+            rows[at].judge(reader, &part, thresholds);
+            at += 1;
+        })?;
+    }
+    Ok((whole, rows))
+}

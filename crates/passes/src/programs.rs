@@ -1,0 +1,92 @@
+//! How many threads of each process have work at a time.
+//!
+//! Work may hop between threads: goroutines, virtual threads, tasks of an executor. No thread of
+//! such a process is busy all the time, and yet never more than one of them may be. So the time
+//! with one active thread, and that with several, is counted for each process by itself: what runs
+//! beside it changes nothing.
+//!
+//! A thread counts for the process that it belongs to when it becomes active (running or ready).
+
+use crate::threads::Thread;
+use holdup_trace::{Nanos, Pid};
+use rustc_hash::FxHashMap;
+
+/// Of a thread that is not counted.
+pub(crate) const NO_PROGRAM: u32 = u32::MAX;
+
+/// Time during which threads of a process were running or ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Together {
+    /// Just one of them.
+    pub one_ns: Nanos,
+    /// Two or more at a time.
+    pub several_ns: Nanos,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Program {
+    active: u32,
+    since: Nanos,
+    sum: Together,
+}
+
+impl Program {
+    fn advance(&mut self, now: Nanos) {
+        let span = now.saturating_sub(self.since);
+        self.since = now;
+        match self.active {
+            0 => {}
+            1 => self.sum.one_ns += span,
+            _ => self.sum.several_ns += span,
+        }
+    }
+}
+
+/// All processes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Programs {
+    programs: Vec<Program>,
+    by_pid: FxHashMap<Pid, u32>,
+}
+
+impl Programs {
+    /// A thread begins or ends to be active.
+    #[inline]
+    pub(crate) fn active(&mut self, now: Nanos, t: &mut Thread, active: bool) {
+        if active && t.program_pid != t.pid {
+            self.find(t);
+        }
+        // It leaves the one that it was counted for.
+        let at = if active { t.program } else { t.counted_for };
+        t.counted_for = if active { at } else { NO_PROGRAM };
+        let Some(p) = self.programs.get_mut(at as usize) else { return };
+        p.advance(now);
+        p.active = if active { p.active + 1 } else { p.active.saturating_sub(1) };
+    }
+
+    #[cold]
+    fn find(&mut self, t: &mut Thread) {
+        t.program_pid = t.pid;
+        let next = self.programs.len() as u32;
+        let at = *self.by_pid.entry(t.pid).or_insert(next);
+        if at == next {
+            self.programs.push(Program::default());
+        }
+        t.program = at;
+    }
+
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        for p in &mut self.programs {
+            (p.since, p.sum) = (now, Together::default());
+        }
+    }
+
+    pub(crate) fn finish(&mut self, end: Nanos) {
+        self.programs.iter_mut().for_each(|p| p.advance(end));
+    }
+
+    /// Of the process with this id.
+    pub(crate) fn of(&self, pid: Pid) -> Option<Together> {
+        Some(self.programs[*self.by_pid.get(&pid)? as usize].sum)
+    }
+}

@@ -1,0 +1,356 @@
+//! How the make-up of a trace changes over time: the same accounts, in up to [`Grid::BINS`] parts.
+//!
+//! The span of the trace is known before the pass, so the bins are equal and fixed. Time is charged
+//! as ever; only a charge that crosses the border of a bin is cut there, and what was charged since
+//! the border before goes into the bin. So a bin costs each CPU one comparison per charge and one
+//! subtraction per border, and the bins add up to the whole to the nanosecond:
+//!
+//! ```text
+//!                border        border
+//!  ──────┬─────────┊──┬──────────┊────►
+//!   user │ idle    ┊  │ kernel   ┊      CPU: idle is charged twice, up to the border and beyond
+//!        └─────────┊──┘          ┊
+//!   a wait that begins in one    ┊      its share of idle time: the blame integral at the border
+//!   bin and ends in another      ┊      divides it exactly
+//! ```
+//!
+//! Who ran is kept by program (the name without numbers at its end), of which there are few, not by
+//! thread.
+
+use crate::blame::Cause;
+use crate::cpus::NEVER;
+use crate::threads::{Mode, Thread, role};
+use holdup_trace::{NameId, Names, Nanos};
+use rustc_hash::FxHashMap;
+
+/// Equal bins of the part analysed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    start: Nanos,
+    width: Nanos,
+    bins: u64,
+}
+
+impl Grid {
+    /// At most so many bins.
+    const BINS: u64 = 128;
+    /// None is shorter than that: a few switches of a busy CPU.
+    const NARROWEST: Nanos = 2_000_000;
+
+    pub(crate) fn new(start: Nanos, end: Nanos) -> Grid {
+        let span = end.saturating_sub(start);
+        let width = span.div_ceil(Grid::BINS).max(Grid::NARROWEST);
+        Grid { start, width, bins: span.div_ceil(width).max(1) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bins as usize
+    }
+
+    /// Where a bin begins.
+    pub(crate) fn begin(&self, bin: u16) -> Nanos {
+        self.start + bin as u64 * self.width
+    }
+
+    /// Where a bin ends; the last one never does.
+    pub(crate) fn border(&self, bin: u16) -> Nanos {
+        if bin as u64 + 1 < self.bins { self.begin(bin + 1) } else { NEVER }
+    }
+
+    /// The bin of a time.
+    pub(crate) fn bin(&self, at: Nanos) -> u16 {
+        (at.saturating_sub(self.start) / self.width).min(self.bins - 1) as u16
+    }
+}
+
+/// CPU time by what it was spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) user: Nanos,
+    pub(crate) kernel: Nanos,
+    pub(crate) kthread: Nanos,
+    pub(crate) irq: Nanos,
+    pub(crate) softirq: Nanos,
+    pub(crate) idle: Nanos,
+    pub(crate) unaccounted: Nanos,
+    /// Moves to one of the first three.
+    pub(crate) undecided: Nanos,
+}
+
+impl Spent {
+    /// Time of threads.
+    pub(crate) fn by_threads(&self) -> Nanos {
+        self.user + self.kernel + self.kthread + self.undecided
+    }
+
+    /// What has been spent since `mark`.
+    fn since(&self, mark: &Spent) -> Spent {
+        Spent {
+            user: self.user.saturating_sub(mark.user),
+            kernel: self.kernel.saturating_sub(mark.kernel),
+            kthread: self.kthread.saturating_sub(mark.kthread),
+            irq: self.irq.saturating_sub(mark.irq),
+            softirq: self.softirq.saturating_sub(mark.softirq),
+            idle: self.idle.saturating_sub(mark.idle),
+            unaccounted: self.unaccounted.saturating_sub(mark.unaccounted),
+            undecided: self.undecided.saturating_sub(mark.undecided),
+        }
+    }
+
+    fn add(&mut self, o: &Spent) {
+        self.user += o.user;
+        self.kernel += o.kernel;
+        self.kthread += o.kthread;
+        self.irq += o.irq;
+        self.softirq += o.softirq;
+        self.idle += o.idle;
+        self.unaccounted += o.unaccounted;
+        self.undecided += o.undecided;
+    }
+
+    /// `span` that was undecided turns out to have been `mode`.
+    pub(crate) fn decided(&mut self, mode: Mode, span: Nanos) {
+        self.undecided = self.undecided.saturating_sub(span);
+        match mode {
+            Mode::User | Mode::Unknown => self.user += span,
+            Mode::Kernel => self.kernel += span,
+            Mode::Kthread => self.kthread += span,
+        }
+    }
+}
+
+/// CPU time of threads by program and bin.
+#[derive(Clone, Debug)]
+struct Programs {
+    /// The program of a name, plus one.
+    of_name: Vec<u16>,
+    by_role: FxHashMap<Box<[u8]>, u16>,
+    names: Vec<String>,
+    /// One row of bins per program.
+    ns: Vec<Nanos>,
+}
+
+/// All threads of the kernel.
+const KERNEL: u16 = 0;
+/// Programs beyond [`PROGRAMS`].
+const OTHERS: u16 = 1;
+/// More than that in one trace are helpers that live for a moment.
+const PROGRAMS: usize = 256;
+
+impl Programs {
+    fn new(bins: usize) -> Programs {
+        Programs {
+            of_name: Vec::new(),
+            by_role: FxHashMap::default(),
+            names: vec![String::new(); 2],
+            ns: vec![0; 2 * bins],
+        }
+    }
+
+    fn of(&mut self, comm: NameId, names: &Names, bins: usize) -> u16 {
+        match self.of_name.get(comm.0 as usize) {
+            Some(&program) if program > 0 => program - 1,
+            _ => self.find(comm, names, bins),
+        }
+    }
+
+    #[cold]
+    fn find(&mut self, comm: NameId, names: &Names, bins: usize) -> u16 {
+        let bytes = names.bytes(comm);
+        let role = role(&bytes);
+        let program = match self.by_role.get(role) {
+            Some(&program) => program,
+            None if self.names.len() >= PROGRAMS => OTHERS,
+            None => {
+                let program = self.names.len() as u16;
+                self.by_role.insert(role.into(), program);
+                self.names.push(String::from_utf8_lossy(role).into_owned());
+                self.ns.resize(self.names.len() * bins, 0);
+                program
+            }
+        };
+        let i = comm.0 as usize;
+        if i >= self.of_name.len() {
+            self.of_name.resize(i + 1, 0);
+        }
+        self.of_name[i] = program + 1;
+        program
+    }
+}
+
+/// The machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Timeline {
+    pub(crate) grid: Grid,
+    bins: Vec<Spent>,
+    programs: Programs,
+}
+
+impl Timeline {
+    pub(crate) fn new(grid: Grid) -> Timeline {
+        Timeline {
+            grid,
+            bins: vec![Spent::default(); grid.len()],
+            programs: Programs::new(grid.len()),
+        }
+    }
+
+    /// What a CPU spent on what since `mark`, within `bin`.
+    pub(crate) fn spent(&mut self, bin: u16, now: &Spent, mark: &Spent) {
+        self.bins[bin as usize].add(&now.since(mark));
+    }
+
+    /// A thread ran for `ns` within `bin`.
+    #[inline]
+    pub(crate) fn ran(&mut self, bin: u16, t: &Thread, ns: Nanos, names: &Names) {
+        if ns > 0 {
+            let bins = self.bins.len();
+            let program = match t.is_kthread() {
+                true => KERNEL,
+                false => self.programs.of(t.comm, names, bins),
+            };
+            self.programs.ns[program as usize * bins + bin as usize] += ns;
+        }
+    }
+
+    /// `span` of a bin that is over turns out to have been `mode`.
+    pub(crate) fn decided(&mut self, bin: u16, mode: Mode, span: Nanos) {
+        self.bins[bin as usize].decided(mode, span);
+    }
+
+    /// The bins up to `end`, with what threads waited for while CPUs were idle.
+    pub(crate) fn rows(&self, end: Nanos, idle: &[IdleBin]) -> Vec<Bin> {
+        let mut rows: Vec<Bin> = Vec::new();
+        for (i, (s, idle)) in self.bins.iter().zip(idle).enumerate() {
+            let start = self.grid.begin(i as u16);
+            if start > end || start == end && i > 0 {
+                break;
+            }
+            rows.push(Bin {
+                start,
+                end: self.grid.border(i as u16).min(end),
+                user_ns: s.user + s.undecided,
+                kernel_ns: s.kernel,
+                kthread_ns: s.kthread,
+                irq_ns: s.irq,
+                softirq_ns: s.softirq,
+                idle_ns: s.idle,
+                unaccounted_ns: s.unaccounted,
+                waiting: idle.causes.map(|share| (share >> crate::blame::FRACTION) as Nanos),
+                scheduler_ns: idle.scheduler_left_ns(),
+                active_ns: idle.queue_ns as Nanos,
+            });
+        }
+        rows
+    }
+
+    /// Every program that ran, kernel threads first, with its CPU time in each of `bins` bins.
+    pub(crate) fn programs(&self, bins: usize) -> Vec<Program> {
+        let all = self.bins.len();
+        let mut rows: Vec<Program> = (self.programs.names.iter())
+            .zip(self.programs.ns.chunks(all))
+            .enumerate()
+            .map(|(i, (name, ns))| Program {
+                who: match i as u16 {
+                    KERNEL => Who::Kernel,
+                    OTHERS => Who::Others,
+                    _ => Who::Named(name.clone()),
+                },
+                ns: ns[..bins.min(all)].to_vec(),
+            })
+            .filter(|p| p.total_ns() > 0)
+            .collect();
+        // The order in which programs first ran is the trace's, but names are easier to follow.
+        rows.sort_by(|a, b| a.who.cmp(&b.who));
+        rows
+    }
+}
+
+/// Idle time of a bin by what threads waited for, in 2^-32 ns where it is a share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdleBin {
+    pub(crate) causes: [u128; Cause::ALL.len()],
+    /// With runnable threads elsewhere, in ns.
+    pub(crate) scheduler_ns: Nanos,
+    /// Of it: not the scheduler's after all.
+    pub(crate) moved: u128,
+    /// Integral of the number of threads running or ready.
+    pub(crate) queue_ns: u128,
+}
+
+impl IdleBin {
+    fn scheduler_left_ns(&self) -> Nanos {
+        self.scheduler_ns.saturating_sub((self.moved >> crate::blame::FRACTION) as Nanos)
+    }
+}
+
+/// What all CPUs did in a part of the trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// First time.
+    pub start: Nanos,
+    /// Last time.
+    pub end: Nanos,
+    /// Application code.
+    pub user_ns: Nanos,
+    /// System calls of applications.
+    pub kernel_ns: Nanos,
+    /// Kernel threads.
+    pub kthread_ns: Nanos,
+    /// Interrupt handlers.
+    pub irq_ns: Nanos,
+    /// Softirqs.
+    pub softirq_ns: Nanos,
+    /// The idle task.
+    pub idle_ns: Nanos,
+    /// Lost events, gaps.
+    pub unaccounted_ns: Nanos,
+    /// Of the idle time: while threads waited, by what for, in the order of [`Cause::ALL`].
+    pub waiting: [Nanos; Cause::ALL.len()],
+    /// Of the idle time: while a runnable thread waited for another CPU.
+    pub scheduler_ns: Nanos,
+    /// Integral of the number of threads running or ready.
+    pub active_ns: Nanos,
+}
+
+/// Whose CPU time it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// Threads of the kernel.
+    Kernel,
+    /// Programs of this name, without the number at its end.
+    Named(String),
+    /// More programs than are worth telling apart.
+    Others,
+}
+
+/// CPU time of one program, bin by bin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Whose.
+    pub who: Who,
+    /// How much, in the order of the bins.
+    pub ns: Vec<Nanos>,
+}
+
+impl Program {
+    /// In all bins.
+    pub fn total_ns(&self) -> Nanos {
+        self.ns.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_equal_and_cover_the_span() {
+        let grid = Grid::new(1_000, 1_000 + 1_280_000_000);
+        assert_eq!((grid.len(), grid.begin(1)), (128, 10_001_000));
+        assert_eq!((grid.bin(1_000), grid.bin(10_000_999), grid.bin(10_001_000)), (0, 0, 1));
+        assert_eq!((grid.bin(u64::MAX), grid.border(127)), (127, NEVER));
+        let short = Grid::new(5, 6);
+        assert_eq!((short.len(), short.border(0)), (1, NEVER));
+    }
+}

@@ -1,0 +1,51 @@
+//! The phases of a trace in a line, and what the verdict has to do with them.
+
+use super::units::duration;
+use crate::report::TraceHead;
+use holdup_diagnose::{Diagnosis, PhaseRow};
+
+/// `phases: 1 start-up 412 ms, 1.0 CPUs busy, busy/user; 2 work …`
+pub(crate) fn strip(rows: &[PhaseRow]) -> String {
+    let one = |row: &PhaseRow| {
+        format!(
+            "{} {} {}, {:.1} CPUs busy, {}",
+            row.phase,
+            row.part,
+            duration(row.wall_ns()),
+            row.busy_cpus,
+            row.leading_leaf
+        )
+    };
+    format!("phases: {}", rows.iter().map(one).collect::<Vec<_>>().join("; "))
+}
+
+/// What part of the trace the verdict is about, and which phases of the work get another one alone.
+pub(crate) fn remarks(d: &Diagnosis, judged: &TraceHead) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let whole: u64 = d.phases.iter().map(PhaseRow::wall_ns).sum();
+    let out = |row: &&PhaseRow| row.start_ns >= judged.end_ns || row.end_ns <= judged.start_ns;
+    let left_out: Vec<String> = d
+        .phases
+        .iter()
+        .filter(out)
+        .map(|row| {
+            let pct = row.wall_ns() as f64 * 100.0 / whole.max(1) as f64;
+            format!("phase {} ({}, {pct:.0} % of the trace)", row.phase, row.part)
+        })
+        .collect();
+    if !left_out.is_empty() {
+        remarks.push(format!("judged is the work, without {}", left_out.join(" and ")));
+    }
+    for row in d.phases.iter().filter(|row| row.work && !out(row)) {
+        if let Some(class) = row.class.filter(|&class| class != d.verdict.class) {
+            remarks.push(format!(
+                "phase {} ({}, {:.1} CPUs busy) alone is {}",
+                row.phase,
+                duration(row.wall_ns()),
+                row.busy_cpus,
+                class.id()
+            ));
+        }
+    }
+    remarks
+}

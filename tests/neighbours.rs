@@ -1,0 +1,70 @@
+//! Who else was there, and what waits in order are: told on recordings of both.
+
+use holdup_attribution::{Leaf, Thresholds, analyze};
+use holdup_diagnose::{Class, Diagnosis, diagnose_with, registry};
+use holdup_passes::Options;
+use std::path::Path;
+
+/// The verdict on a fixture, with one limit set.
+fn judge(fixture: &str, limit: Option<(&str, f64)>) -> Diagnosis {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(fixture);
+    let reader = holdup_open::open(&path).unwrap_or_else(|e| panic!("{fixture}: {e}"));
+    let analysis = analyze(&*reader, &Options::default()).expect("readable");
+    let mut thresholds = Thresholds::default();
+    if let Some((key, value)) = limit {
+        let registry = registry();
+        let threshold = registry.iter().find(|t| t.key == key).expect("registered");
+        thresholds.set(threshold, value);
+    }
+    diagnose_with(reader.info(), &analysis, None, thresholds)
+}
+
+/// Names of those that are not the work.
+fn others(d: &Diagnosis) -> Vec<&str> {
+    let neighbours = d.verdict.neighbours.as_ref().expect("a trace has them");
+    assert!(neighbours.work_known);
+    neighbours.programs.iter().map(|p| p.comm.as_str()).collect()
+}
+
+#[test]
+fn a_neighbour_is_named_lowers_the_confidence_and_hides_nothing() {
+    let beside = judge("neighbour_c4/perf.data", None);
+    assert_eq!(others(&beside), ["stranger", "perf"]);
+    let reserved = |d: &Diagnosis| d.verdict.reservations.iter().any(|r| r.contains("stranger"));
+    assert!(reserved(&beside), "{:?}", beside.verdict.reservations);
+    let alone = judge("neighbour_none_c4/perf.data", None);
+    assert_eq!(others(&alone), ["perf"]);
+    assert!(alone.verdict.reservations.is_empty(), "{:?}", alone.verdict.reservations);
+    // The one thread that computes is what holds the work up, beside the neighbour and without.
+    for d in [&beside, &alone] {
+        assert_eq!(d.verdict.class, Class::WorkloadImbalance, "{}", d.verdict.summary);
+    }
+    assert!(beside.verdict.confidence < alone.verdict.confidence);
+}
+
+#[test]
+fn much_of_it_refuses_the_verdict() {
+    let refused = judge("neighbour_c4/perf.data", Some(("verdict.neighbours_pct", 20.0)));
+    assert_eq!(refused.verdict.class, Class::NotEnoughEvidence);
+    assert!(refused.verdict.summary.contains("stranger"), "{}", refused.verdict.summary);
+}
+
+#[test]
+fn whom_the_work_starts_or_talks_with_is_no_neighbour() {
+    for fixture in ["native_make_j1/perf.data", "native_pipe_pair/perf.data"] {
+        let d = judge(fixture, None);
+        let others = others(&d);
+        assert!(others.iter().all(|name| *name == "perf"), "{fixture}: {others:?}");
+    }
+}
+
+#[test]
+fn who_waits_for_a_busy_thread_in_order_is_no_rival() {
+    let order = judge("order_stages_c4/perf.data", None);
+    assert_eq!(order.verdict.class, Class::Healthy, "{}", order.verdict.summary);
+    let [idle, turns] = [Leaf::Order, Leaf::ThreadSync].map(|leaf| order.ledger.ns(leaf));
+    assert!(idle > 2 * turns, "{idle} in order, {turns} in turns");
+    let rivals = judge("thr_mutex_perfz_c8/perf.data", None);
+    assert_eq!(rivals.verdict.class, Class::ThreadSerialization);
+    assert_eq!(rivals.ledger.ns(Leaf::Order), 0);
+}
