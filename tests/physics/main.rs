@@ -112,7 +112,15 @@ fn broken(reader: &dyn Reader, a: &Analysis) -> Vec<String> {
         ("leaves = capacity", leaves, ledger.capacity_ns),
         ("capacity = leaves", ledger.capacity_ns, leaves),
         ("idle/scheduler <= run-queue delays", scheduler, delays),
-        ("CPU time of threads <= busy", ran, ledger.total(Total::Busy)),
+        ("CPU time of threads <= busy or stolen", ran, {
+            ledger.total(Total::Busy) + ledger.ns(Leaf::Stolen)
+        }),
+        ("stolen <= CPU time of threads and softirqs", ledger.ns(Leaf::Stolen), {
+            a.cpu_rows().iter().map(|r| r.wall_ns - r.idle_ns - r.unaccounted_ns).sum()
+        }),
+        ("idle/throttled <= time that threads were throttled", ledger.ns(Leaf::Throttled), {
+            a.threads().filter_map(|(_, t)| t.throttle()).map(|t| t.ns).sum()
+        }),
         ("serial and scheduler <= idle", a.serial_ns() + scheduler, idle),
         ("serial time <= all time", a.serial_wall_ns(), a.wall_ns()),
         ("serial CPU time <= CPUs x serial time", a.serial_ns(), {

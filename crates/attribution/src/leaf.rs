@@ -132,6 +132,8 @@ leaves! {
     NoWork = Some(Total::Idle), "idle/no-work", "nothing: there is no work";
     /// Lost events, gaps.
     Unaccounted = Some(Total::Unaccounted), "unaccounted", "not known: events are missing";
+    /// The same, where it is known what was stolen.
+    Unseen = Some(Total::Unaccounted), "unaccounted/unseen", "not known: events are missing";
     /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
     Stolen = Some(Total::Unaccounted), "unaccounted/stolen",
         "taken away by the hypervisor (inferred)";

@@ -192,7 +192,7 @@ pub(crate) fn of(
         (Leaf::Kthreads, kthreads),
         (Leaf::Irq, sum(|r| r.irq_ns)),
         (Leaf::Softirq, softirq),
-        (Leaf::Unaccounted, sum(|r| Some(r.unaccounted_ns))),
+        (seen.map_or(Leaf::Unaccounted, |_| Leaf::Unseen), sum(|r| Some(r.unaccounted_ns))),
         (Leaf::Stolen, seen.map(|_| taken)),
     ];
     let known = known.into_iter().filter_map(|(leaf, ns)| Some((leaf, ns?)));

@@ -172,6 +172,11 @@ impl<'a> Facts<'a> {
         self.pct(self.leaf(leaf))
     }
 
+    /// Time of which nobody knows what the CPUs did, because events are missing.
+    pub fn unseen(&self) -> Nanos {
+        self.leaf(Leaf::Unaccounted) + self.leaf(Leaf::Unseen)
+    }
+
     /// Time in a sum of the ledger.
     pub fn total(&self, total: Total) -> Nanos {
         self.judged.ledger.total(total)

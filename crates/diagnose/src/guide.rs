@@ -207,8 +207,9 @@ fn busy(f: &Facts<'_>) -> Question {
         figure("idle", idle, OF_CAPACITY),
         figure("threads running or ready, on average", f.queue, "threads"),
     ];
-    if f.leaf_pct(Leaf::Unaccounted) >= f.limit(&UNACCOUNTED_SHOWN) {
-        figures.push(figure("not accounted for", f.leaf_pct(Leaf::Unaccounted), OF_CAPACITY));
+    let unseen = f.pct(f.unseen());
+    if unseen >= f.limit(&UNACCOUNTED_SHOWN) {
+        figures.push(figure("not accounted for", unseen, OF_CAPACITY));
     }
     match sar.first().and_then(|s| s.cswch_per_s) {
         Some(rate) => figures.push(figure("context switches", rate, "1/s")),

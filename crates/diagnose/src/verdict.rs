@@ -212,7 +212,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     if !facts.caps.switches {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
     }
-    let unaccounted = facts.leaf_pct(Leaf::Unaccounted);
+    let unaccounted = facts.pct(facts.unseen());
     let one_program = facts.tasks_only()
         && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
     if unaccounted >= facts.limit(&UNACCOUNTED) && !one_program {
@@ -334,7 +334,7 @@ fn verdict(
     if q.count(QualityCode::Truncated) > 0 {
         doubt(0.9, "the file is cut off".to_owned());
     }
-    let unaccounted = facts.leaf_pct(Leaf::Unaccounted);
+    let unaccounted = facts.pct(facts.unseen());
     if unaccounted >= facts.limit(&DOUBT) {
         doubt(
             1.0 - unaccounted / 100.0,

@@ -588,7 +588,7 @@ impl Analysis {
     /// CPU time that a hypervisor took away, at least; `None` where ticks leave no events, so that
     /// the silence of a CPU means nothing.
     pub fn stolen(&self) -> Option<Stolen> {
-        if !self.engine.ticks.seen() {
+        if !self.engine.ticks.seen() || !self.engine.system_wide {
             return None;
         }
         let mut sum = Stolen::default();

@@ -26,7 +26,7 @@
 //!
 //! Source: Linux, `Documentation/scheduler/sched-bwc.rst`.
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, NAMED, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
@@ -38,7 +38,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_quota.rs"),
     needs: &["switches"],
-    thresholds: &[COST, THRESHOLDS],
+    thresholds: &[COST, &[NAMED], THRESHOLDS],
     fixtures: Fixtures { positive: "native_quota/perf.data", negative: "native_one_cpu/perf.data" },
 };
 
@@ -85,7 +85,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let mut f = finding(facts, &RULE, &[(Leaf::Throttled, idle)], told);
     let periods = facts.at_least(quota.periods as f64, &PERIODS);
     f.evidence = cost(facts, &f).into();
-    if idle > 0 {
+    if facts.at_least(facts.pct(idle), &NAMED).holds() {
         f.evidence.push(Evidence::checked(
             "periods in which the quota was used up",
             &periods,

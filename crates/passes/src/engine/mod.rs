@@ -61,7 +61,7 @@ const ALL_CALLS: usize = 20;
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
     /// Not of some tasks only.
-    system_wide: bool,
+    pub(crate) system_wide: bool,
     /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
     has_sched_switch: bool,
     pub(crate) names: Arc<Names>,
