@@ -230,7 +230,8 @@ impl Awaited<'_> {
         // Whose result another needs is not in its way; and who is busy all the time cannot give
         // it sooner.
         let order = || {
-            r.cause.is_turns()
+            // At latches each has an object of its own to be woken at: one way, and yet in turns.
+            r.cause == Cause::ThreadSync
                 && self.one_way.contains(&object)
                 && r.waker.is_some_and(|w| self.busy.contains(&w))
         };

@@ -186,10 +186,12 @@ struct Dominant {
 fn dominant(facts: &Facts<'_>, running: impl Fn(&(Slot, Nanos)) -> Check) -> Dominant {
     let first = facts.workers.iter().find(|w| running(w).holds()).map(|w| w.0);
     let daemons = (facts.wall as f64 * facts.limit(&DAEMONS) / 100.0) as Nanos;
-    let one_cpu = facts.total(Total::Busy) <= facts.wall + daemons;
+    // What the recorder and known neighbours take says nothing about the work, be it a whole CPU.
+    let beside = facts.judged.neighbours.ns;
+    let one_cpu = facts.total(Total::Busy).saturating_sub(beside) <= facts.wall + daemons;
     // Where several CPUs were busy for a good part of the time, there was work for several: the rest
     // is the beginning and the end of the recording.
-    let several = facts.analysis.several_ns() as f64 * 100.0;
+    let several = facts.analysis.several_ns().saturating_sub(beside) as f64 * 100.0;
     let passing = several < facts.wall as f64 * facts.limit(&SEVERAL);
     Dominant { first, alone: facts.analysis.cpus > 1 && first.is_some() && one_cpu && passing }
 }
