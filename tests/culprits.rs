@@ -185,6 +185,7 @@ fn faults(case: &Case) -> Vec<String> {
                     | Role::Late
                     | Role::Runs
                     | Role::Queued
+                    | Role::Throttled
                     | Role::Driver
             );
             // A lock of the kernel may be one that nobody slept for.

@@ -132,7 +132,7 @@ pub(crate) struct Idle {
     pub(crate) gaps: u64,
 }
 
-/// Which interrupt: `i` line, `s` softirq, `w` work item (by its address).
+/// Which interrupt: `i` line, `v` vector without a line, `s` softirq, `w` work item (by its address).
 pub(crate) type RunKey = (char, u64, u16);
 
 /// What the events of one file come to.
@@ -221,6 +221,8 @@ fn shows_who_runs(what: &What) -> bool {
             | IrqExit { .. }
             | SoftirqEntry { .. }
             | SoftirqExit { .. }
+            | VectorEntry { .. }
+            | VectorExit { .. }
     )
 }
 
@@ -280,6 +282,8 @@ impl Walk {
             }
             What::IrqEntry { irq, .. } => self.enter(e, 'i', irq as u64),
             What::IrqExit { irq } => self.leave(e, 'i', irq as u64),
+            What::VectorEntry { vector, .. } => self.enter(e, 'v', vector as u64),
+            What::VectorExit { vector } => self.leave(e, 'v', vector as u64),
             What::SoftirqEntry { vec } => self.enter(e, 's', vec as u64),
             What::SoftirqExit { vec } => self.leave(e, 's', vec as u64),
             What::WorkStart { work, function, .. } => {

@@ -50,7 +50,7 @@ thresholds! {
                   the wall time, if that is longer) is the one that everything hangs on",
         source: "the server of AIX case 4 used 23.8 % of four CPUs, 95 % of one; a lock's \
                  holder among N equal workers runs about 100/N %";
-    BOUND = "workload-imbalance.bound_pct", 30.0, "% of capacity",
+    BOUND = "workload-imbalance.bound_pct", 30.0, "% of wanted CPU time",
         meaning: "idle CPUs beside ready threads, below which they say nothing about affinity",
         source: "above what wake-ups cost, each of which leaves a CPU idle beside a ready \
                  thread for a moment: up to 29 % in guests; programs bound to one of eight CPUs \
@@ -208,7 +208,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let served = facts.leaf(Leaf::OneServer);
     // Only application threads can be bound by their owner; a kernel worker's queue is a funnel.
     let queued = facts.leaf(Leaf::Scheduler).min(facts.queued);
-    let affinity = facts.at_least(facts.pct(queued), &BOUND);
+    let affinity = facts.at_least(facts.wanted_pct(queued), &BOUND);
     let bound = if affinity.holds() && !confined_driver(facts) { queued } else { 0 };
     let several = facts.analysis.cpus > 1;
     // Threads that wait their turn at an object say why one at a time has work: that is serialization.
@@ -258,7 +258,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         Evidence::checked(
             "idle while application threads queued for other CPUs",
             &affinity,
-            "% of capacity",
+            "% of wanted CPU time",
             Leaf::Scheduler.source(),
         ),
         Evidence::checked(
