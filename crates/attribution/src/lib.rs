@@ -49,7 +49,7 @@ pub use table::{Holder, WaitsBy, WaitsRow};
 pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
 pub use wait::{JUDGE, Wait};
 
-use holdup_passes::{Analysis, Group, Object, Options, SyscallRow};
+use holdup_passes::{Analysis, ByThread, Group, Object, Options, PairSum, Slot, SyscallRow};
 use holdup_trace::{Nanos, Quality, Reader, Result};
 use std::collections::BTreeMap;
 
@@ -128,6 +128,24 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
     }
 }
 
+/// Who waited for which object, and who ended those waits. Drawn once: there may be many pairs.
+pub(crate) struct People {
+    pub(crate) waited_by: ByThread<PairSum>,
+    pub(crate) ended_by: ByThread<PairSum>,
+}
+
+impl People {
+    fn of(analysis: &Analysis) -> People {
+        People { waited_by: analysis.waited_by(), ended_by: analysis.ended_by() }
+    }
+
+    /// The objects with the threads around each: some come twice.
+    pub(crate) fn around(&self) -> impl Iterator<Item = (Object, impl Iterator<Item = Slot>)> {
+        let both = self.waited_by.iter().chain(&self.ended_by);
+        both.map(|(&object, threads)| (object, threads.keys().copied()))
+    }
+}
+
 impl<'a> Attribution<'a> {
     /// The calls that would want one lock most if nobody recorded them: a name, and the section.
     pub fn fullest_section(&self) -> Option<(&str, Section)> {
@@ -144,16 +162,16 @@ impl<'a> Attribution<'a> {
         calls.sort_by(|a, b| {
             (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr))
         });
-        let (rows, ended_by) = (analysis.wait_rows(), analysis.ended_by());
+        let (rows, people) = (analysis.wait_rows(), People::of(analysis));
         let server = server::server(analysis, &rows, thresholds);
-        let neighbours = neighbours::of(analysis, thresholds);
+        let neighbours = neighbours::of(analysis, &people, thresholds);
         let serial = server::serial(analysis, neighbours.program, thresholds);
-        let waits = wait::judge(analysis, rows, server, &ended_by, serial, thresholds);
+        let waits = wait::judge(analysis, rows, server, &people, serial, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
         Attribution {
-            objects: object::judge(analysis, server, &ended_by, thresholds),
+            objects: object::judge(analysis, server, &people.ended_by, thresholds),
             ledger: ledger::of(analysis, &waits, &contended, &spinning, thresholds),
             serial,
             neighbours,

@@ -10,6 +10,7 @@
 //! only the recorder's time is known. It is so too where the recording does not say who started
 //! whom.
 
+use crate::People;
 use crate::threshold::Thresholds;
 use crate::thresholds;
 use holdup_passes::{Analysis, Object, ObjectKind, Slot, role};
@@ -55,7 +56,7 @@ struct Process {
 }
 
 /// Find them.
-pub(crate) fn of(analysis: &Analysis, thresholds: &Thresholds) -> Neighbours {
+pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) -> Neighbours {
     let pid = |slot: Slot| {
         let t = analysis.thread(slot);
         analysis.pid(t).unwrap_or(t.tid.0)
@@ -85,7 +86,7 @@ pub(crate) fn of(analysis: &Analysis, thresholds: &Thresholds) -> Neighbours {
     let children = |of: &BTreeSet<u32>| -> BTreeSet<u32> {
         parents.iter().filter(|p| of.contains(&p.1)).map(|p| p.0).collect()
     };
-    let groups = related(analysis, pid);
+    let groups = related(analysis, people, pid);
     let mut names: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
     for (&pid, p) in &all {
         names.entry(role(p.comm.as_bytes())).or_default().push(pid);
@@ -125,7 +126,7 @@ pub(crate) fn of(analysis: &Analysis, thresholds: &Thresholds) -> Neighbours {
 
 /// Processes around one object: those that waited for it, and those that ended the waits. What any
 /// two programs may meet at by chance, such as a disk or a lock of the kernel, relates nobody.
-fn related(analysis: &Analysis, pid: impl Fn(Slot) -> u32) -> Vec<BTreeSet<u32>> {
+fn related(analysis: &Analysis, people: &People, pid: impl Fn(Slot) -> u32) -> Vec<BTreeSet<u32>> {
     let by_chance: BTreeSet<Object> = analysis
         .objects()
         .filter(|o| {
@@ -141,10 +142,10 @@ fn related(analysis: &Analysis, pid: impl Fn(Slot) -> u32) -> Vec<BTreeSet<u32>>
         .map(|o| o.object)
         .collect();
     let mut around: BTreeMap<Object, BTreeSet<u32>> = BTreeMap::new();
-    for (object, threads) in analysis.waited_by().iter().chain(&analysis.ended_by()) {
-        if *object != Object::OTHER && !by_chance.contains(object) {
-            let people = threads.keys().filter(|&&s| !analysis.thread(s).is_kthread());
-            around.entry(*object).or_default().extend(people.map(|&s| pid(s)));
+    for (object, threads) in people.around() {
+        if object != Object::OTHER && !by_chance.contains(&object) {
+            let threads = threads.filter(|&s| !analysis.thread(s).is_kthread());
+            around.entry(object).or_default().extend(threads.map(&pid));
         }
     }
     around.into_values().filter(|g| g.len() > 1).collect()

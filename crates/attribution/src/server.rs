@@ -1,10 +1,11 @@
 //! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
 
+use crate::People;
 use crate::leaf::Leaf;
 use crate::threshold::{Check, Thresholds};
 use crate::thresholds;
 use holdup_passes::{
-    Analysis, ByThread, Cause, FutexUse, Object, ObjectKind, PairSum, Slot, Thread, WaitRow,
+    Analysis, Cause, FutexUse, Object, ObjectKind, PairSum, Slot, Thread, WaitRow,
 };
 use holdup_syscalls::wait_kind;
 use holdup_trace::Nanos;
@@ -184,7 +185,7 @@ impl Awaited<'_> {
         analysis: &'a Analysis,
         rows: &[WaitRow],
         server: Option<Server>,
-        ended_by: &ByThread<PairSum>,
+        people: &People,
         serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
@@ -208,8 +209,8 @@ impl Awaited<'_> {
             server,
             barriers: barriers(analysis),
             partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
-            between_two: between_two(analysis, ended_by),
-            one_way: one_way(analysis, ended_by),
+            between_two: between_two(people),
+            one_way: one_way(people),
             busy: analysis.threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
         }
@@ -250,8 +251,8 @@ impl Awaited<'_> {
 }
 
 /// Objects for which those who end the waits mostly do not wait themselves.
-fn one_way(analysis: &Analysis, ended_by: &ByThread<PairSum>) -> BTreeSet<Object> {
-    let waited = analysis.waited_by();
+fn one_way(people: &People) -> BTreeSet<Object> {
+    let waited = &people.waited_by;
     let given = |(&object, wakers): (&Object, &BTreeMap<Slot, PairSum>)| {
         let waits = |slot: &Slot| waited.get(&object).is_some_and(|by| by.contains_key(slot));
         let sum = |only: bool| -> Nanos {
@@ -259,14 +260,14 @@ fn one_way(analysis: &Analysis, ended_by: &ByThread<PairSum>) -> BTreeSet<Object
         };
         (sum(true) * 2 < sum(false)).then_some(object)
     };
-    ended_by.iter().filter_map(given).collect()
+    people.ended_by.iter().filter_map(given).collect()
 }
 
 /// Objects between two threads, who wait for each other and for nobody else.
-fn between_two(analysis: &Analysis, ended_by: &ByThread<PairSum>) -> BTreeSet<Object> {
+fn between_two(people: &People) -> BTreeSet<Object> {
     let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
-    for (&object, threads) in analysis.waited_by().iter().chain(ended_by) {
-        of.entry(object).or_default().extend(threads.keys());
+    for (object, threads) in people.around() {
+        of.entry(object).or_default().extend(threads);
     }
     of.into_iter().filter(|o| o.1.len() <= 2).map(|o| o.0).collect()
 }

@@ -1,11 +1,10 @@
 //! What a single wait was for, and the leaf of the ledger that its share of idle time belongs to.
 
+use crate::People;
 use crate::leaf::Leaf;
 use crate::server::{Awaited, Server};
 use crate::threshold::{Check, Thresholds};
-use holdup_passes::{
-    Activity, Analysis, ByThread, Cause, Ended, Judge, PairSum, Sleep, WaitEnd, WaitRow,
-};
+use holdup_passes::{Activity, Analysis, Cause, Ended, Judge, Sleep, WaitEnd, WaitRow};
 use holdup_syscalls::WaitKind;
 
 /// Judges each sleep while the pass runs.
@@ -119,11 +118,11 @@ pub(crate) fn judge(
     analysis: &Analysis,
     rows: Vec<WaitRow>,
     server: Option<Server>,
-    ended_by: &ByThread<PairSum>,
+    people: &People,
     serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
-    let awaited = Awaited::new(analysis, &rows, server, ended_by, serial, thresholds);
+    let awaited = Awaited::new(analysis, &rows, server, people, serial, thresholds);
     rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect()
 }
 
