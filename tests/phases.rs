@@ -64,6 +64,22 @@ fn start_up_that_matters_is_named_and_left_out() {
     assert_eq!(all["trace"]["start_ns"], d["phases"][0]["start_ns"]);
 }
 
+/// One program loads, two work side by side, a last one winds down.
+#[test]
+fn the_steps_of_a_job_are_start_up_work_and_tail() {
+    let found = parts("native_steps");
+    let of: Vec<(&str, &str)> = found.iter().map(|p| (p.0.as_str(), p.1.as_str())).collect();
+    let alone = "workload-imbalance";
+    assert_eq!(of, [("start-up", alone), ("work", "healthy"), ("tail", alone)]);
+    let trace = recording("native_steps");
+    let d = json(&["diagnose", "-j", trace.to_str().unwrap()]);
+    assert_eq!(d["verdict"]["class"], "healthy");
+    // In one piece it is another matter: half the time one process has all the work.
+    let busy = |d: &Value| d["ledger"]["nodes"][0]["pct"].as_f64().unwrap();
+    let all = json(&["diagnose", "-j", "--time", "0%,100%", trace.to_str().unwrap()]);
+    assert!(busy(&d) > 95.0 && busy(&all) < 80.0, "{} and {}", busy(&d), busy(&all));
+}
+
 #[test]
 fn a_phase_is_selected_by_its_number() {
     let trace = recording("thr_mutex_perfz_c8");

@@ -98,6 +98,14 @@ fn compare_latency(file: &Recording, tally: &mut Tally) {
         return;
     }
     let analysis = file.analyze();
+    let caps = &analysis.capabilities;
+    if !(caps.wakeups || caps.wakers) {
+        // Without wake-ups perf knows the waits after preemptions only; holdup says n/a.
+        let unknown = analysis.switches().iter().all(|r| r.delay_count.is_none());
+        tally.check(unknown, || format!("{}: delays without wake-ups", file.name));
+        tally.exception("files without wake-ups");
+        return;
+    }
     let mut mine = by_tid(analysis.switches(), |r| r.delay_count != Some(0));
     for p in &rows {
         tally.count("rows", 1);
