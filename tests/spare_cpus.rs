@@ -3,8 +3,8 @@
 //!
 //! Three things are left out, because the added CPUs contradict what the recording shows:
 //!
-//! * threads that queue for CPUs (`cpu-overload`) would not, were others idle. Beside idle CPUs they
-//!   look bound, which a verdict may say then;
+//! * threads that queue for CPUs (`cpu-overload`) would not, were others idle. Beside idle CPUs
+//!   they look bound, which a verdict may say then;
 //! * on one CPU nobody can tell a program with one thread from one with work for more;
 //! * recordings of some tasks only, where nobody knows what the CPUs did.
 

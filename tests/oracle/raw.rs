@@ -132,7 +132,8 @@ pub(crate) struct Idle {
     pub(crate) gaps: u64,
 }
 
-/// Which interrupt: `i` line, `v` vector without a line, `s` softirq, `w` work item (by its address).
+/// Which interrupt: `i` line, `v` vector without a line, `s` softirq, `w` work item (by its
+/// address).
 pub(crate) type RunKey = (char, u64, u16);
 
 /// What the events of one file come to.

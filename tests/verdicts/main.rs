@@ -5,8 +5,8 @@
 //!   were made on and in the half that checks them, and no healthy one is called a lock or a
 //!   serialization.
 //! * A confidence of 0.9 means: right nine times in ten.
-//! * Of the recordings of real programs (`real.rs`) those that rules were made on get a right verdict
-//!   nine times in ten, and no mended twin is called what it mends.
+//! * Of the recordings of real programs (`real.rs`) those that rules were made on get a right
+//!   verdict nine times in ten, and no mended twin is called what it mends.
 //! * One half of a trace, or a trace in which one event in ten is missing, keeps its verdict or is
 //!   less sure, and says why. (The same trace in another form: tests/equivalence.rs.)
 //!

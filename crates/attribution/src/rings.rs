@@ -9,8 +9,8 @@
 //!   has a descriptor of its own, and no wake-up tells that they lead to one file. Who got the lock
 //!   meanwhile is known by its calls.
 //!
-//! What it cannot tell: stages of a pipeline that hand work on and room back are a ring too, and two
-//! files for which one program fights look like one.
+//! What it cannot tell: stages of a pipeline that hand work on and room back are a ring too, and
+//! two files for which one program fights look like one.
 
 use crate::blamed::{Blamed, Sleeper};
 use crate::graph::components;

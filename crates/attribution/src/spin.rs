@@ -1,9 +1,9 @@
 //! Threads that wait without sleeping: they yield their CPU, look, and yield again.
 //!
-//! Such a thread waits for another of its program. Two things must come together. Several threads of
-//! the program do so: one that does it alone waits for something outside, or for nothing. And the
-//! program's threads do something else too, for which the others wait; who only yields gets nothing
-//! by it, and loses nothing.
+//! Such a thread waits for another of its program. Two things must come together. Several threads
+//! of the program do so: one that does it alone waits for something outside, or for nothing. And
+//! the program's threads do something else too, for which the others wait; who only yields gets
+//! nothing by it, and loses nothing.
 
 use crate::threshold::Thresholds;
 use crate::thresholds;

@@ -245,8 +245,8 @@ mod tests {
         let touch = || map.bytes().iter().step_by(4096).map(|&b| u64::from(b)).sum::<u64>();
         assert_eq!(touch(), 7 * 2048);
         assert_eq!(resident_kib(&map), 8 << 10);
-        // From the middle of a page to the end of the file. The kernel may have mapped the front by a
-        // larger page, and then drops that too.
+        // From the middle of a page to the end of the file. The kernel may have mapped the front by
+        // a larger page, and then drops that too.
         map.release((1 << 20) + 5..usize::MAX);
         assert!(resident_kib(&map) <= 1 << 10);
         assert_eq!(touch(), 7 * 2048);

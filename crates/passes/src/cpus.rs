@@ -292,8 +292,8 @@ impl Cpus {
         }
     }
 
-    /// CPUs that a thread has been seen on so far. Those that idle all along leave memory and caches
-    /// to the others, however many there are.
+    /// CPUs that a thread has been seen on so far. Those that idle all along leave memory and
+    /// caches to the others, however many there are.
     #[inline]
     pub(crate) fn used(&self) -> usize {
         self.used

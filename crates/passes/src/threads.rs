@@ -178,8 +178,8 @@ pub struct Thread {
     /// `pid` was not in the trace but follows from how the thread was made.
     pub pid_inferred: bool,
     /// Counted in a CPU's number of threads waiting for I/O.
-    /// Its place among [`crate::programs::Programs`], of the process id beside it; and the one it is
-    /// counted for while it is active.
+    /// Its place among [`crate::programs::Programs`], of the process id beside it; and the one it
+    /// is counted for while it is active.
     pub(crate) program: u32,
     pub(crate) program_pid: Pid,
     pub(crate) counted_for: u32,

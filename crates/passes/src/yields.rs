@@ -1,8 +1,9 @@
 //! Threads that give their CPU away again and again: by how little they do in between.
 //!
-//! A thread that finds a lock taken may call `sched_yield` and look again, as often as it takes. Such
-//! a wait burns CPU time, in the call and around it. What tells it from a thread that is polite once
-//! in a while is the time of its own code from one call to the next, with no other call in between.
+//! A thread that finds a lock taken may call `sched_yield` and look again, as often as it takes.
+//! Such a wait burns CPU time, in the call and around it. What tells it from a thread that is
+//! polite once in a while is the time of its own code from one call to the next, with no other call
+//! in between.
 
 use holdup_trace::Nanos;
 
@@ -41,7 +42,8 @@ impl Again {
 }
 
 impl Yields {
-    /// The thread yields: its events of system calls so far, this one included, and what it has run.
+    /// The thread yields: its events of system calls so far, this one included, and what it has
+    /// run.
     pub(crate) fn yields(&mut self, events: u64, running: Nanos, user: Nanos) {
         if let Some((last, running0, user0)) = self.last
             && events == last + 2

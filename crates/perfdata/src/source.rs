@@ -82,8 +82,8 @@ impl Source {
         }
     }
 
-    /// The bytes from `start` to `end` are not looked at for a while. Those at the front of the file
-    /// stay in memory: that much is no burden, and saves reading a usual file's pages twice.
+    /// The bytes from `start` to `end` are not looked at for a while. Those at the front of the
+    /// file stay in memory: that much is no burden, and saves reading a usual file's pages twice.
     pub(crate) fn release(&self, start: u64, end: u64) {
         if let Source::Mapped(map) = self
             && let (Ok(start), Ok(end)) = (usize::try_from(start.max(KEPT)), usize::try_from(end))

@@ -2,8 +2,9 @@
 //!
 //! # What it does
 //! Takes the idle CPU time while application threads slept uninterruptibly in reads, writes,
-//! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. So does
-//! who waits for a thread that waits for the disk: eight clients of one server wait for its disk.
+//! syncs, file system calls and page faults until an interrupt or a kernel thread woke them. So
+//! does who waits for a thread that waits for the disk: eight clients of one server wait for its
+//! disk.
 //!
 //! # Why it is checked
 //! It is no SMP problem: "it is good practice to examine the system for obvious problems such as

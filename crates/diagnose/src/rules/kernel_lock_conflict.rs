@@ -11,12 +11,13 @@
 //!   test-and-set spinlocks in guests). But it cannot hide that calls begun in company cost more
 //!   than those begun alone, and that calls under one lock never end close together.
 //!
-//! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a sharper
-//! sign. They are held against like calls made while no *sibling*, no other thread of the process,
-//! was on a CPU. Siblings make them wait for the lock of the address space (`mmap_lock`) and for the
-//! siblings' CPUs, which must forget what they know of the changed part (a TLB shootdown). Strangers
-//! do neither, and a machine that is slower in company slows calls beside strangers too. Where
-//! `irq_vectors:call_function*` was recorded the requests to other CPUs are counted beside it.
+//! Calls that change an address space (`mmap`, `munmap`, `mprotect`, `madvise`, `brk`) have a
+//! sharper sign. They are held against like calls made while no *sibling*, no other thread of the
+//! process, was on a CPU. Siblings make them wait for the lock of the address space (`mmap_lock`)
+//! and for the siblings' CPUs, which must forget what they know of the changed part (a TLB
+//! shootdown). Strangers do neither, and a machine that is slower in company slows calls beside
+//! strangers too. Where `irq_vectors:call_function*` was recorded the requests to other CPUs are
+//! counted beside it.
 //!
 //! Short calls may pass one at a time although nobody is seen to wait: while one thread writes the
 //! recorder's events the other has the lock for itself. Then the gaps between the ends of their

@@ -189,8 +189,8 @@ fn dominant(facts: &Facts<'_>, running: impl Fn(&(Slot, Nanos)) -> Check) -> Dom
     // What the recorder and known neighbours take says nothing about the work, be it a whole CPU.
     let beside = facts.judged.neighbours.ns;
     let one_cpu = facts.total(Total::Busy).saturating_sub(beside) <= facts.wall + daemons;
-    // Where several CPUs were busy for a good part of the time, there was work for several: the rest
-    // is the beginning and the end of the recording.
+    // Where several CPUs were busy for a good part of the time, there was work for several: the
+    // rest is the beginning and the end of the recording.
     let several = facts.analysis.several_ns().saturating_sub(beside) as f64 * 100.0;
     let passing = several < facts.wall as f64 * facts.limit(&SEVERAL);
     Dominant { first, alone: facts.analysis.cpus > 1 && first.is_some() && one_cpu && passing }
@@ -211,7 +211,8 @@ fn check(facts: &Facts<'_>) -> Finding {
     let affinity = facts.at_least(facts.wanted_pct(queued), &BOUND);
     let bound = if affinity.holds() && !confined_driver(facts) { queued } else { 0 };
     let several = facts.analysis.cpus > 1;
-    // Threads that wait their turn at an object say why one at a time has work: that is serialization.
+    // Threads that wait their turn at an object say why one at a time has work: that is
+    // serialization.
     let turns = facts.leaf(Leaf::ThreadSync) + facts.leaf(Leaf::KernelServices);
     let in_turns = facts.at_least(facts.wanted_pct(turns), &MATTERS).holds();
     let one_by_one = several && serial.holds() && !in_turns;

@@ -297,8 +297,8 @@ impl Engine {
         }
     }
 
-    /// `waker` sends a signal to one of its own process or name, or itself (`direct`) writes to what
-    /// that one sleeps for. What comes over the network is a request, whoever sent it.
+    /// `waker` sends a signal to one of its own process or name, or itself (`direct`) writes to
+    /// what that one sleeps for. What comes over the network is a request, whoever sent it.
     fn hands_over(&self, waker: Slot, sleeper: Slot, direct: bool) -> bool {
         let (w, s) = (&self.threads[waker], &self.threads[sleeper]);
         let lets_go = |nr: u32| {

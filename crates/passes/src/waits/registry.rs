@@ -120,9 +120,9 @@ impl Waits {
         self.things[object.0 as usize].is_lock()
     }
 
-    /// Whether a thread can end a wait for the object. Nobody reaches the private futexes of another
-    /// process: a timer's interrupt, which few traces have, came while that thread was in the
-    /// kernel.
+    /// Whether a thread can end a wait for the object. Nobody reaches the private futexes of
+    /// another process: a timer's interrupt, which few traces have, came while that thread was in
+    /// the kernel.
     pub(crate) fn can_wake(&self, object: Object, slot: Slot, waker: Slot) -> bool {
         let Key::Futex { shared: false, .. } = self.keys[object.0 as usize] else { return true };
         let known = |s: Slot| {

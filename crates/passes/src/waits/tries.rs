@@ -1,5 +1,5 @@
-//! Tries at locks that fail at once. A thread that naps between two tries waits for the lock, though
-//! nobody wakes it.
+//! Tries at locks that fail at once. A thread that naps between two tries waits for the lock,
+//! though nobody wakes it.
 //!
 //! ```text
 //!  try fails ──► sleeps for a time ──► tries again ──► fails ──► sleeps: waiting for the lock
