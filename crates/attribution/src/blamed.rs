@@ -2,7 +2,7 @@
 //!
 //! The table of waits ([`crate::table`]) has the same objects under the same names; here they carry
 //! what a verdict needs beside: the part of their idle time at each leaf of the ledger, and the
-//! threads that slept for them. Objects that are one lock are one here ([`crate::rings`]).
+//! threads that slept for them. Objects that are one lock are one here (`crate::rings`).
 
 use crate::Attribution;
 use crate::leaf::Leaf;

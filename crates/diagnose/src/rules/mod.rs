@@ -1,6 +1,6 @@
 //! The rules: one file each, whose description is its manual page.
 //!
-//! A rule states its claim as CPU time lost. It holds where that loss matters ([`Weight`]) and
+//! A rule states its claim as CPU time lost. It holds where that loss matters (`Weight`) and
 //! nothing in its own file rules it out.
 
 mod application_serialization;
