@@ -38,6 +38,7 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         let reader = holdup_open::open(&config.trace)?;
         let judged = phases::read(&*reader, &config.options(&*reader)?, &limits)?;
         let walk = walk_judged(reader.info(), &judged, limits);
+        crate::progress::end();
         return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }
             .run(&mut io::stdin().lock(), &mut io::stdout().lock());
     }
