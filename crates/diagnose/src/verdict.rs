@@ -17,8 +17,8 @@ thresholds! {
                  the kernel";
     UNACCOUNTED = "verdict.unaccounted_pct", 30.0, "% of capacity",
         meaning: "capacity that is not accounted for, beyond which nothing can be said",
-        source: "twice what a finding must cost to matter: more than that could hide the \
-                 largest finding";
+        source: "twice what a finding must cost to matter: more than that could hide the largest \
+                 finding";
     SHORT = "verdict.short_ms", 200.0, "ms",
         meaning: "shorter traces show a moment, not a behaviour",
         source: "some fifty time slices of a fair scheduler (3 to 4 ms each)";
@@ -56,8 +56,8 @@ thresholds! {
         meaning: "the same, from which on the confidence is lowered by it",
         source: "a choice: two thirds of what a finding must cost to matter";
     DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
-        meaning: "capacity that is not accounted for, from which on the confidence is lowered \
-                  by it",
+        meaning: "capacity that is not accounted for, from which on the confidence is lowered by \
+                  it",
         source: "a third of what a finding must cost to matter";
 }
 
