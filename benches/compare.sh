@@ -97,6 +97,8 @@ add "perf lock contention" perf lock contention -i "$file"
 add "perf trace -s" perf trace -s -i "$file"
 add "holdup summary" "$HOLDUP" summary "$file"
 if "$HOLDUP" diagnose --help >/dev/null 2>&1; then add "holdup diagnose" "$HOLDUP" diagnose "$file"; fi
+# Without --full it looks at tables and samples: no event is decoded, and MB/s is no speed of reading.
+add "holdup info --full" "$HOLDUP" info --full "$file"
 add "holdup info" "$HOLDUP" info "$file"
 
 now_us() { echo "${EPOCHREALTIME/./}"; }
