@@ -10,6 +10,8 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 
 /// The key of `Trace.packet`.
 const KEY: u8 = (trace::PACKET << 3) as u8 | WireType::LengthDelimited as u8;
+/// Key and length of a packet take at most so many bytes.
+const LONGEST_HEAD: usize = 11;
 /// So many packets in a row are no accident.
 const CHAIN: usize = 3;
 /// Packets have less than a dozen fields; this bounds the look at a place that may be none.
@@ -55,8 +57,9 @@ impl Iterator for Packets<'_> {
         }
         self.at = next_chain(self.bytes, key + 1).unwrap_or(self.bytes.len());
         let left = self.at - key;
-        // A sound beginning, and no packet behind it: the file was cut off there.
-        if claimed.is_some() && self.at == self.bytes.len() {
+        // A sound beginning, as far as it goes, and no packet behind it: the file was cut off there.
+        let cut = claimed.is_some() || self.bytes[key] == KEY && left <= LONGEST_HEAD;
+        if cut && self.at == self.bytes.len() {
             return Some(Step::Cut(left));
         }
         Some(Step::Skipped(left))
@@ -183,6 +186,8 @@ mod tests {
         let file = PACKET.repeat(4);
         let steps: Vec<Step> = Packets::of(&file[..35]).collect();
         assert_eq!(steps.last(), Some(&Step::Cut(5)));
+        let steps: Vec<Step> = Packets::of(&file[..31]).collect();
+        assert_eq!(steps.last(), Some(&Step::Cut(1)));
         let mut file = PACKET.repeat(6);
         file[11] = 0x7f;
         let steps: Vec<Step> = Packets::of(&file).collect();

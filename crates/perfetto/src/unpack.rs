@@ -22,7 +22,18 @@ pub(crate) struct Unpacked {
 }
 
 /// Walk the packets of `file`, and unpack those that hold packets.
+///
+/// # Errors
+/// They unpack to too much, or the disk is full.
 pub(crate) fn unpack(file: &[u8], quality: &mut Quality) -> Result<Unpacked, ErrorKind> {
+    unpack_within(ALLOWANCE, file, quality)
+}
+
+fn unpack_within(
+    allowance: u64,
+    file: &[u8],
+    quality: &mut Quality,
+) -> Result<Unpacked, ErrorKind> {
     let mut stretches: Vec<Place> = Vec::new();
     let mut spool = Spool::default();
     let mut packed = 0;
@@ -46,7 +57,7 @@ pub(crate) fn unpack(file: &[u8], quality: &mut Quality) -> Result<Unpacked, Err
             continue;
         };
         packed += bytes.len() as u64;
-        let limit = ALLOWANCE.max(packed.saturating_mul(RATIO));
+        let limit = allowance.max(packed.saturating_mul(RATIO));
         let from = spool.len();
         let whole = inflate(number, bytes, limit - from.min(limit), &mut spool)?;
         if spool.len() >= limit {
@@ -93,4 +104,31 @@ fn copy(mut from: impl Read, limit: u64, to: &mut Spool) -> io::Result<bool> {
         left = left.saturating_sub(n as u64);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::ZlibEncoder};
+    use prost::encoding::{WireType, encode_key, encode_varint};
+
+    /// A packet that unpacks to so many zeros.
+    fn bomb(len: u64) -> Vec<u8> {
+        let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+        io::copy(&mut io::repeat(0).take(len), &mut packed).unwrap();
+        [packet::COMPRESSED_PACKETS, 1].iter().fold(packed.finish().unwrap(), |content, &number| {
+            let mut message = Vec::new();
+            encode_key(number, WireType::LengthDelimited, &mut message);
+            encode_varint(content.len() as u64, &mut message);
+            [message, content].concat()
+        })
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let unpack = |len| unpack_within(1 << 20, &bomb(len), &mut Quality::default());
+        assert_eq!(unpack((1 << 20) - 1).unwrap().bytes.all().len(), (1 << 20) - 1);
+        let Err(ErrorKind::Unsupported { what, .. }) = unpack(4 << 20) else { panic!("taken") };
+        assert!(what.contains("unpack to more than 200 times as much"), "{what}");
+    }
 }
