@@ -178,9 +178,16 @@ impl<'a> Attribution<'a> {
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
+        let ledger = ledger::of(ledger::Judged {
+            analysis,
+            waits: &waits,
+            contended: &contended,
+            spinning: &spinning,
+            thresholds,
+        });
         Attribution {
             objects: object::judge(analysis, server, &people.ended_by, thresholds),
-            ledger: ledger::of(analysis, &waits, &contended, &spinning, thresholds),
+            ledger,
             serial,
             neighbours,
             contended,
