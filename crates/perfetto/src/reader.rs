@@ -8,7 +8,7 @@ use crate::survey::Survey;
 use crate::table::Table;
 use crate::unpack::unpack;
 use holdup_trace::{
-    ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder, Task, TraceInfo,
+    ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder, StateTable, Task, TraceInfo,
 };
 use std::path::Path;
 
@@ -82,9 +82,14 @@ impl Perfetto {
             info.extra.push(("times".to_owned(), shifted));
         }
         describe(&mut info, &mut survey, seen.events, unpacked.packed);
+        let states = info.os_release.as_deref().and_then(StateTable::of_release);
+        let states = states.unwrap_or_else(|| StateTable::assumed().clone());
+        if let (Some(words), true) = (states.note(), info.capabilities.switches) {
+            info.extra.push(("states of threads".to_owned(), words.to_owned()));
+        }
         let runs = lined.iter().map(|l| Run { first_ts: l.span().0 }).collect();
         let (symbols, names) = (survey.symbols, info.names.clone());
-        let shared = Shared { source, table, symbols, names };
+        let shared = Shared { source, table, symbols, names, states };
         Ok(Perfetto { info, quality, runs, lined, shared })
     }
 }
