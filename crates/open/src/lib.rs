@@ -64,6 +64,11 @@ const FORMATS: &[Format] = &[
         glance: holdup_tracedat::glance,
     },
     Format {
+        sniff: |head| holdup_perfetto::sniff(head).then_some("packets of Perfetto's TracePacket"),
+        open: |path| Ok(Box::new(holdup_perfetto::open(path)?)),
+        stream: |path, stream| Ok(Box::new(holdup_perfetto::open_stream(path, stream)?)),
+    },
+    Format {
         sniff: text::sniff,
         open: |path| Ok(Box::new(text::open(path)?)),
         stream: |path, stream| Ok(Box::new(text::open_stream(path, stream)?)),
