@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::wire::{Broken, Fields, Packed, Value};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Names, Nanos, Pid, QualityCode,
-    Result, RunDecoder, StateTable, Tid, What,
+    Result, RunDecoder, StateTable, Tid, What, progress,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -83,6 +83,7 @@ impl<'a> Decoder<'a> {
     fn open(&mut self, batch: &mut Batch) -> Option<Cursor<'a>> {
         let bundle = self.bundles.next()?;
         let message = self.shared.source.get(bundle.place);
+        progress::advance(message.len() as u64);
         if self.shared.source.has_shrunk() {
             batch.quality.add(QualityCode::Truncated, 1);
         }
