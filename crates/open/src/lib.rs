@@ -64,6 +64,13 @@ const FORMATS: &[Format] = &[
         glance: holdup_tracedat::glance,
     },
     Format {
+        sniff: |head| holdup_perfetto::sniff(head).then_some("packets of Perfetto's TracePacket"),
+        open: |path| Ok(Box::new(holdup_perfetto::open(path)?)),
+        stream: |path, stream| Ok(Box::new(holdup_perfetto::open_stream(path, stream)?)),
+        // No tables: all there is to know is in packets all over the file.
+        glance: |_| Ok(None),
+    },
+    Format {
         sniff: text::sniff,
         open: |path| Ok(Box::new(text::open(path)?)),
         stream: |path, stream| Ok(Box::new(text::open_stream(path, stream)?)),

@@ -9,7 +9,7 @@ use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in};
 use crate::run::Content;
-use crate::schema::Schema;
+use crate::schema::{Class, Schema};
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
 use crate::walk::TaskFact;
@@ -400,7 +400,8 @@ impl Facts {
     /// Plans for all attrs, as far as the facts go.
     pub(crate) fn schema(&mut self) -> Schema {
         self.features.name(&mut self.attrs);
-        Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref()))
+        let release = self.info.os_release.as_deref();
+        Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref(), release))
     }
 
     fn finish(mut self, source: Source, schema: Schema, found: Index) -> PerfData {
@@ -408,6 +409,10 @@ impl Facts {
         self.describe(&found.tasks);
         self.info.capabilities = describe::capabilities(&self.attrs, &schema, &self.info.events);
         describe::extra(&mut self.info, &found);
+        self.info.extra.extend(schema.events.iter().filter_map(|e| match &e.class {
+            Class::Tracepoint(plan) => plan.note(),
+            Class::NoFormat | Class::Counter => None,
+        }));
         let content = Content::new(&self.info, source, schema);
         PerfData::new(self.info, self.order, content, self.quality, found)
     }

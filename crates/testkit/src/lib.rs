@@ -13,6 +13,7 @@
 //! ```
 
 mod builder;
+mod perfetto;
 mod spare;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ use std::sync::Mutex;
 
 pub use builder::{MemTrace, TraceBuilder};
 pub use holdup_needs::needs;
+pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};
 pub use spare::SpareCpus;
 
 /// What `judge` makes of each, in the order they came; two at a time.

@@ -24,6 +24,7 @@ pub mod progress;
 mod quality;
 mod reader;
 mod state;
+mod state_table;
 
 pub use batch::{ArgsRef, Batch, StackRef};
 pub use error::{ErrorKind, ReadError, Result};
@@ -35,3 +36,4 @@ pub use names::{LocalNames, NameId, Names};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Reader, Run, RunDecoder};
 pub use state::TaskState;
+pub use state_table::StateTable;
