@@ -156,6 +156,11 @@ impl Reader for Perfetto {
         &self.runs
     }
 
+    /// Every number is a varint, and every event a message in a message.
+    fn is_slow_to_decode(&self) -> bool {
+        true
+    }
+
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         let first = self.runs[run].first_ts;
         Box::new(Decoder::new(&self.shared, first, &self.lined[run].bundles))
