@@ -50,6 +50,8 @@ pub enum WaitRule {
     IdleTimeout,
     /// Nobody had anything to hand over.
     IdleNoWork,
+    /// Something in the kernel that is neither I/O nor a lock that application threads give back.
+    IdleKernel,
     /// The trace does not show the call.
     #[default]
     IdleUnknown,
@@ -74,6 +76,7 @@ impl WaitRule {
             WaitRule::IdleAccept => "idle-accept",
             WaitRule::IdleTimeout => "idle-timeout",
             WaitRule::IdleNoWork => "idle-no-work",
+            WaitRule::IdleKernel => "idle-kernel",
             WaitRule::IdleUnknown => "idle-unknown",
         }
     }
@@ -96,6 +99,7 @@ impl WaitRule {
             | WaitRule::IdleAccept
             | WaitRule::IdleTimeout
             | WaitRule::IdleNoWork
+            | WaitRule::IdleKernel
             | WaitRule::IdleUnknown => false,
         }
     }
@@ -183,6 +187,9 @@ impl JudgedObject {
             ObjectKind::PageFault if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,
             ObjectKind::PageFault => WaitRule::IoPaging,
             ObjectKind::KernelLock => WaitRule::KernelLock,
+            ObjectKind::Uninterruptible if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,
+            ObjectKind::Uninterruptible if o.device_ns * 2 > o.wait_ns => WaitRule::IoDevice,
+            ObjectKind::Uninterruptible => WaitRule::IdleKernel,
             _ if o.usage == Some(FutexUse::Join) => WaitRule::IdleJoin,
             _ if idle && o.is_lock => WaitRule::IdleTimeout,
             _ if idle => WaitRule::IdleNoWork,
