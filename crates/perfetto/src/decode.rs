@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::wire::{Broken, Fields, Packed, Value};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Names, Nanos, Pid, QualityCode,
-    Result, RunDecoder, TaskState, Tid, What,
+    Result, RunDecoder, StateTable, Tid, What,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub(crate) type Symbols = FxHashMap<u64, NameId>;
 pub(crate) struct Shared {
     pub(crate) source: Source,
     pub(crate) table: Table,
+    /// How the recorded kernel numbers the states of threads.
+    pub(crate) states: StateTable,
     /// One for each time a recorder began to number its symbols anew.
     pub(crate) symbols: Vec<Symbols>,
     pub(crate) names: Arc<Names>,
@@ -195,7 +197,7 @@ impl<'a> Decoder<'a> {
         let what = What::Switch {
             prev: prev.tid,
             next: next.tid,
-            prev_state: TaskState::from_raw(state),
+            prev_state: self.shared.states.state(state),
             prev_comm: prev.comm,
             next_comm,
             prev_prio: prev.prio,
@@ -282,7 +284,7 @@ impl<'a> Decoder<'a> {
             }
         }
         let symbol = |n: u64| cursor.symbols.and_then(|s| s.get(&n)).copied();
-        what(kind, detail, &found, symbol, &mut self.names, batch)
+        what(kind, detail, &found, &self.shared.states, symbol, &mut self.names, batch)
     }
 
     /// An event whose fields carry their names.
@@ -315,7 +317,7 @@ impl<'a> Decoder<'a> {
             return What::Other;
         }
         let symbol = |n: u64| cursor.symbols.and_then(|s| s.get(&n)).copied();
-        what(kind, NameId::NONE, &found, symbol, &mut self.names, batch)
+        what(kind, NameId::NONE, &found, &self.shared.states, symbol, &mut self.names, batch)
     }
 
     /// `task_rename`: pid, oldcomm, newcomm.

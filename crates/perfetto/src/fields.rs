@@ -6,7 +6,7 @@
 //! names of the fields with every event. All three end in the same slots.
 
 use holdup_trace::{
-    ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What,
+    ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, StateTable, Tid, What,
 };
 
 /// Fields of one event at most.
@@ -62,6 +62,7 @@ fn names(kind: EventKind) -> Option<&'static [Name]> {
         | EventKind::StatSleep
         | EventKind::StatIoWait
         | EventKind::StatBlocked => DELAY,
+        EventKind::BlockedReason => &const { [int("pid"), int("io_wait"), int("caller")] },
         EventKind::PiSetPrio => &const { [int("pid"), int("oldprio"), int("newprio")] },
         EventKind::SysEnter => &const { [int("id"), maybe("args")] },
         EventKind::SysExit => &const { [int("id"), int("ret")] },
@@ -174,13 +175,14 @@ impl Plan {
     }
 }
 
-/// What the fields mean. `symbol` is the name of the function a work item runs, where the recorder
+/// What the fields mean. `states` are those of the recorded kernel; `symbol` is the name of the function a work item runs, where the recorder
 /// resolved it.
 #[inline(always)]
 pub(crate) fn what(
     kind: EventKind,
     detail: NameId,
     s: &Slots<'_>,
+    states: &StateTable,
     symbol: impl Fn(u64) -> Option<NameId>,
     names: &mut LocalNames,
     batch: &mut Batch,
@@ -197,7 +199,7 @@ pub(crate) fn what(
             What::Switch {
                 prev,
                 next,
-                prev_state: TaskState::from_raw(s.int[2]),
+                prev_state: states.state(s.int[2]),
                 prev_comm: s.name(5, prev.0, names),
                 next_comm: s.name(6, next.0, names),
                 prev_prio: s.prio(3),
@@ -228,6 +230,10 @@ pub(crate) fn what(
         EventKind::StatSleep => delay(StatKind::Sleep),
         EventKind::StatIoWait => delay(StatKind::IoWait),
         EventKind::StatBlocked => delay(StatKind::Blocked),
+        EventKind::BlockedReason => {
+            let (caller, name) = function(s.int[2]);
+            What::BlockedReason { tid: s.tid(0), io_wait: s.int[1] != 0, caller, name }
+        }
         EventKind::PiSetPrio => What::PiSetPrio { tid: s.tid(0), old: s.prio(1), new: s.prio(2) },
         EventKind::SysEnter => {
             let args = if s.arg_count > 0 { batch.push_args(s.args) } else { ArgsRef::NONE };

@@ -8,7 +8,7 @@ use crate::survey::Survey;
 use crate::table::Table;
 use crate::unpack::unpack;
 use holdup_trace::{
-    ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder, Task, TraceInfo,
+    ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder, StateTable, Task, TraceInfo,
 };
 use std::path::Path;
 
@@ -84,7 +84,11 @@ impl Perfetto {
         describe(&mut info, &mut survey, seen.events, unpacked.packed);
         let runs = lined.iter().map(|l| Run { first_ts: l.span().0 }).collect();
         let (symbols, names) = (survey.symbols, info.names.clone());
-        let shared = Shared { source, table, symbols, names };
+        let release = info.os_release.as_deref();
+        let states = release
+            .and_then(StateTable::of_release)
+            .unwrap_or_else(|| StateTable::assumed().clone());
+        let shared = Shared { source, table, states, symbols, names };
         Ok(Perfetto { info, quality, runs, lined, shared })
     }
 }
