@@ -175,8 +175,8 @@ impl Plan {
     }
 }
 
-/// What the fields mean. `states` are those of the recorded kernel; `symbol` is the name of the function a work item runs, where the recorder
-/// resolved it.
+/// What the fields mean. `states` are those of the recorded kernel; `symbol` is the name of the
+/// function a work item runs or a thread slept in, where the recorder resolved it.
 #[inline(always)]
 pub(crate) fn what(
     kind: EventKind,
