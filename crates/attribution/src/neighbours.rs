@@ -137,6 +137,7 @@ fn related(analysis: &Analysis, people: &People, pid: impl Fn(Slot) -> u32) -> V
                     | ObjectKind::Disk
                     | ObjectKind::PageFault
                     | ObjectKind::KernelLock
+                    | ObjectKind::Uninterruptible
             )
         })
         .map(|o| o.object)

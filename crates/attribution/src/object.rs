@@ -48,6 +48,8 @@ pub enum WaitRule {
     IdleTimeout,
     /// Nobody had anything to hand over.
     IdleNoWork,
+    /// Something in the kernel that is neither I/O nor a lock that application threads give back.
+    IdleKernel,
     /// The trace does not show the call.
     #[default]
     IdleUnknown,
@@ -72,6 +74,7 @@ impl WaitRule {
             WaitRule::IdleAccept => "idle-accept",
             WaitRule::IdleTimeout => "idle-timeout",
             WaitRule::IdleNoWork => "idle-no-work",
+            WaitRule::IdleKernel => "idle-kernel",
             WaitRule::IdleUnknown => "idle-unknown",
         }
     }
@@ -94,6 +97,7 @@ impl WaitRule {
             | WaitRule::IdleAccept
             | WaitRule::IdleTimeout
             | WaitRule::IdleNoWork
+            | WaitRule::IdleKernel
             | WaitRule::IdleUnknown => false,
         }
     }
@@ -181,6 +185,9 @@ impl JudgedObject {
             ObjectKind::PageFault if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,
             ObjectKind::PageFault => WaitRule::IoPaging,
             ObjectKind::KernelLock => WaitRule::KernelLock,
+            ObjectKind::Uninterruptible if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,
+            ObjectKind::Uninterruptible if o.device_ns * 2 > o.wait_ns => WaitRule::IoDevice,
+            ObjectKind::Uninterruptible => WaitRule::IdleKernel,
             _ if o.usage == Some(FutexUse::Join) => WaitRule::IdleJoin,
             _ if idle && o.is_lock => WaitRule::IdleTimeout,
             _ if idle => WaitRule::IdleNoWork,

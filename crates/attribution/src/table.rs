@@ -140,8 +140,9 @@ impl Attribution<'_> {
                 continue;
             }
             // Nobody holds a disk, a timer or the outside world.
-            let held =
-                o.rule.is_harmful() && !matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault);
+            let held = o.rule.is_harmful()
+                && !matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault)
+                && o.rule != WaitRule::IoDevice;
             let (holders, holders_in_all, pct_explained) = if !held {
                 (Vec::new(), 0, None)
             } else {

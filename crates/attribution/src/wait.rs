@@ -4,7 +4,7 @@ use crate::People;
 use crate::leaf::Leaf;
 use crate::server::{Awaited, Server};
 use crate::threshold::{Check, Thresholds};
-use holdup_passes::{Activity, Analysis, Cause, Ended, Judge, Sleep, WaitEnd, WaitRow};
+use holdup_passes::{Activity, Analysis, BlockedFor, Cause, Ended, Judge, Sleep, WaitEnd, WaitRow};
 use holdup_syscalls::WaitKind;
 
 /// Judges each sleep while the pass runs.
@@ -43,6 +43,17 @@ fn cause(end: &WaitEnd) -> Cause {
     let by_application = end.waker.is_some_and(|w| !w.kthread);
     if sleep.contending {
         return Cause::KernelLock;
+    }
+    // The kernel knows best. What it does not call I/O another application thread ends who had a
+    // lock, and else a driver, a timer or a thread of the kernel, whatever idle CPUs there are.
+    match sleep.blocked_for {
+        Some(BlockedFor::Io) => return Cause::Io,
+        Some(BlockedFor::Lock) => return Cause::KernelLock,
+        Some(BlockedFor::Other) if by_application && !end.contention_recorded => {
+            return Cause::KernelLock;
+        }
+        Some(BlockedFor::Other) => return Cause::External,
+        None => {}
     }
     // Who hardly ever runs has no work to lack CPUs for: a main thread that waits for the workers,
     // a daemon's pool. Of many threads at one lock, or at each other's latches, each runs but
@@ -139,6 +150,7 @@ mod tests {
         calls_recorded: true,
         idle_before: false,
         peer_before: false,
+        blocked_for: None,
         retries: false,
     };
 
@@ -175,6 +187,30 @@ mod tests {
         assert_eq!(cause(&recorded), Cause::Io, "the lock would have shown");
         let contending = Sleep { contending: true, ..read };
         assert_eq!(cause(&ended(contending, None)), Cause::KernelLock);
+    }
+
+    #[test]
+    fn what_the_kernel_says_goes_before_what_the_call_suggests() {
+        let of = |blocked_for, kind, calls_recorded| Sleep {
+            kind,
+            uninterruptible: true,
+            blocked_for: Some(blocked_for),
+            calls_recorded,
+            ..FUTEX
+        };
+        for (kind, calls) in [(Some(WaitKind::ReadWrite), true), (None, true), (None, false)] {
+            for waker in [None, APPLICATION] {
+                let io = of(BlockedFor::Io, kind, calls);
+                assert_eq!(cause(&ended(io, waker)), Cause::Io);
+                let lock = of(BlockedFor::Lock, kind, calls);
+                assert_eq!(cause(&ended(lock, waker)), Cause::KernelLock);
+            }
+            let other = of(BlockedFor::Other, kind, calls);
+            assert_eq!(cause(&ended(other, None)), Cause::External, "a driver's interrupt");
+            assert_eq!(cause(&ended(other, APPLICATION)), Cause::KernelLock);
+            let contention = WaitEnd { contention_recorded: true, ..ended(other, APPLICATION) };
+            assert_eq!(cause(&contention), Cause::External, "the lock would have shown");
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ thresholds! {
 const PAGE_FAULTS: &str = "page faults";
 /// The same where they were not: what such a wait was for is a guess.
 const NO_CALL: &str = "no recorded call";
+/// The same where no system calls were recorded: what a thread slept in is not known.
+pub(crate) const NOT_RECORDED: &str = "calls that were not recorded";
 
 /// Time a thread spent ready but not running, though it might have.
 fn ready(t: &Thread) -> Nanos {
@@ -212,16 +214,22 @@ impl<'a> Facts<'a> {
         self.judged.waits.iter().map(|w| &w.row).filter(move |w| w.cause == cause)
     }
 
-    /// Waiting time for this cause outside of system calls: page faults.
-    pub fn faulting(&self, cause: Cause) -> Nanos {
-        self.waits_for(cause).filter(|w| w.call.is_none()).map(|w| w.sum.wait_ns).sum()
+    /// Waiting time for this cause outside of system calls: page faults. `None` where system calls
+    /// are not recorded: what is outside of them is not known.
+    pub fn faulting(&self, cause: Cause) -> Option<Nanos> {
+        let outside = self.waits_for(cause).filter(|w| w.call.is_none());
+        self.caps.syscalls.then(|| outside.map(|w| w.sum.wait_ns).sum())
     }
 
     /// Waiting time for this cause: all, and by system call, largest first.
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
         let mut by_call: Vec<(String, Nanos)> = Vec::new();
         for w in self.waits_for(cause) {
-            let outside = if self.caps.page_faults { PAGE_FAULTS } else { NO_CALL };
+            let outside = match (self.caps.syscalls, self.caps.page_faults) {
+                (true, true) => PAGE_FAULTS,
+                (true, false) => NO_CALL,
+                (false, _) => NOT_RECORDED,
+            };
             let name = w.call.clone().unwrap_or_else(|| outside.to_owned());
             match by_call.iter_mut().find(|c| c.0 == name) {
                 Some(c) => c.1 += w.sum.wait_ns,

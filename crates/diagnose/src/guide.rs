@@ -509,18 +509,20 @@ fn idle(f: &Facts<'_>) -> Question {
     }
     // A wait for the disk outside any system call is a page fault's.
     let paging = f.faulting(Cause::Io);
-    figures.push(figure(
-        "threads asleep for pages (faults that went to a disk)",
-        paging as f64 / f.wall.max(1) as f64,
-        "threads",
-    ));
+    if let Some(paging) = paging {
+        figures.push(figure(
+            "threads asleep for pages (faults that went to a disk)",
+            paging as f64 / f.wall.max(1) as f64,
+            "threads",
+        ));
+    }
     let (network, _) = f.waiting_for(Cause::External);
     figures.push(figure(
         "threads asleep for network, terminal or timers",
         network as f64 / f.wall.max(1) as f64,
         "threads",
     ));
-    let paged = paging * 2 > waited;
+    let paged = paging.is_some_and(|paging| paging * 2 > waited);
     Question {
         id: "idle",
         text: "Is it no problem of a multiprocessor: disk, paging, network?".to_owned(),

@@ -230,6 +230,7 @@ impl Tracker {
             What::StatRuntime { .. }
             | What::StatDelay { .. }
             | What::Migrate { .. }
+            | What::BlockedReason { .. }
             | What::PiSetPrio { .. }
             | What::CpuIdle { .. } => {
                 if self.in_interrupt(e.cpu) {

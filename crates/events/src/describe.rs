@@ -165,6 +165,14 @@ impl<'a> Describe<'a> {
                 out.decimal(delay, 3, 0);
                 out.str(" us");
             }
+            What::BlockedReason { tid, io_wait, caller, name } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+                out.str(if io_wait { " slept for I/O in " } else { " slept, not for I/O, in " });
+                match name {
+                    NameId::NONE => self.at(out, caller),
+                    name => self.name(out, name),
+                }
+            }
             What::PiSetPrio { tid, old, new } => {
                 self.thread(out, tid, tracker.comm_of(tid));
                 out.str(" priority ");

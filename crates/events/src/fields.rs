@@ -73,16 +73,21 @@ impl Members<'_> {
     }
 
     fn function(&mut self, describe: &Describe<'_>, function: u64, name: NameId) {
+        self.code("function", describe, function, name)
+    }
+
+    /// A place in the kernel: by its name, if it is known to have one, else by its address.
+    fn code(&mut self, key: &str, describe: &Describe<'_>, function: u64, name: NameId) {
         if name != NameId::NONE {
-            return self.name("function", name);
+            return self.name(key, name);
         }
         match describe.symbol(function) {
             Some((symbol, 0)) => {
                 let symbol = serde_json::Value::from(symbol).to_string();
-                self.key("function");
+                self.key(key);
                 self.out.str(&symbol);
             }
-            _ => self.hex("function", function),
+            _ => self.hex(key, function),
         }
     }
 
@@ -157,6 +162,12 @@ pub(crate) fn fields(
             m.tid("tid", tid);
             m.word("kind", stat_name(kind));
             m.int("delay_ns", delay);
+        }
+        What::BlockedReason { tid, io_wait, caller, name } => {
+            m.tid("tid", tid);
+            m.key("io_wait");
+            m.out.str(if io_wait { "true" } else { "false" });
+            m.code("caller", describe, caller, name);
         }
         What::PiSetPrio { tid, old, new } => {
             m.tid("tid", tid);

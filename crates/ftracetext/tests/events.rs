@@ -183,7 +183,6 @@ fn other_sched_events() {
         kernel("sched_pi_setprio: comm=a b pid=7 oldprio=120 newprio=-1"),
         "PiSetPrio { tid: Tid(7), old: 120, new: -1 }"
     );
-    assert_eq!(kernel("sched_blocked_reason: pid=7 iowait=1 caller=x"), "Other");
 }
 
 #[test]
@@ -456,4 +455,21 @@ fn sideband_of_perf() {
             "ContextSwitch { out: false, preempt: false, other: Tid(4294967295) }",
         ]
     );
+}
+
+#[test]
+fn sched_blocked_reason() {
+    let cases = [
+        ("pid=7 iowait=1 caller=worker_thread+0x534/0x820", "7 true 0 worker_thread+0x534"),
+        ("pid=7 iowait=0 caller=foo+0x1c/0x30 [ext4] delay=77", "7 false 0 foo+0x1c"),
+        ("pid=7 iowait=0 caller=decade", "7 false 0 decade"),
+        ("pid=7 iowait=0 caller=ffffffc0000859bc", "7 false ffffffc0000859bc "),
+        ("pid=7 caller=0xffffffc0000859bc io_wait=1", "7 true ffffffc0000859bc "),
+        ("pid=7 iowait=0 caller=0x0", "7 false 0 "),
+    ];
+    for (text, want) in cases {
+        let line = format!("sched_blocked_reason: {text}");
+        assert_eq!(kernel(&line), format!("BlockedReason {want}"), "{text}");
+    }
+    assert_eq!(kernel("sched_blocked_reason: pid=7 caller=x"), "Other missing 1");
 }

@@ -45,6 +45,8 @@ pub struct Analysis {
     pub(crate) cpu_list: Vec<Cpu>,
     /// Names of work functions by address.
     pub(crate) functions: BTreeMap<u64, String>,
+    /// Names of the functions that threads slept in, by address.
+    pub(crate) callers: BTreeMap<u64, String>,
 }
 
 /// Waits that one thread ended, in sum.
@@ -86,6 +88,7 @@ impl Analysis {
             .keys()
             .filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned())))
             .collect();
+        let callers = crate::waits::callers(&engine.waits, symbols);
         Analysis {
             lost_events: 0,
             quality,
@@ -98,7 +101,13 @@ impl Analysis {
             options: options.clone(),
             cpu_list,
             functions,
+            callers,
         }
+    }
+
+    /// The kernel said what uninterruptible sleeps were for (`sched_blocked_reason`).
+    pub fn reasons_seen(&self) -> bool {
+        self.engine.reasons_seen
     }
 
     /// What the readers found wrong adds to what the passes did.

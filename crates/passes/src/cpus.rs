@@ -58,8 +58,9 @@ pub(crate) struct CpuState {
     pub(crate) stack: Vec<Frame>,
     /// Time of the last switch here; 0 before the first.
     pub(crate) last_switch: Nanos,
-    /// Threads in uninterruptible wait for I/O that last ran here.
-    pub(crate) iowaiters: u32,
+    /// Threads in an uninterruptible wait, perhaps for I/O, that last ran here; those that began
+    /// to wait first come first.
+    pub(crate) iowaiters: Vec<IoWaiter>,
     /// Counted as idle in the blame pass.
     pub(crate) counted_idle: bool,
     /// It has run threads without a break since then; the trace's start if it never idled.
@@ -103,6 +104,15 @@ pub(crate) struct CpuState {
     pub(crate) counts: Counts,
 }
 
+/// A thread in a wait that may turn out to be for I/O.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IoWaiter {
+    pub(crate) slot: Slot,
+    /// Idle time of the CPU since this wait began and before the next one in the list did, as far
+    /// as it is not yet known to be a wait for I/O.
+    pub(crate) idle_ns: Nanos,
+}
+
 /// Events sar counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
@@ -142,7 +152,7 @@ impl CpuState {
             heard: start,
             stack: Vec::new(),
             last_switch: 0,
-            iowaiters: 0,
+            iowaiters: Vec::new(),
             counted_idle: false,
             busy_since: 0,
             queue: Vec::new(),
@@ -168,6 +178,35 @@ impl CpuState {
             switches: 0,
             irqs: 0,
             counts: Counts::default(),
+        }
+    }
+
+    /// A thread that last ran here begins a wait that may be for I/O.
+    pub(crate) fn io_begins(&mut self, slot: Slot) {
+        self.iowaiters.push(IoWaiter { slot, idle_ns: 0 });
+    }
+
+    /// The CPU idles for `span`.
+    #[inline]
+    pub(crate) fn idles(&mut self, span: Nanos) {
+        self.idle += span;
+        if let Some(last) = self.iowaiters.last_mut() {
+            last.idle_ns += span;
+        }
+    }
+
+    /// Such a wait ends, and was for I/O or not. One for I/O makes all idle time since it began
+    /// waiting for I/O; what idled during another wait may still be an earlier waiter's.
+    pub(crate) fn io_ends(&mut self, slot: Slot, io: bool) {
+        let Some(i) = self.iowaiters.iter().position(|w| w.slot == slot) else { return };
+        if io {
+            for waiter in &mut self.iowaiters[i..] {
+                self.iowait += std::mem::take(&mut waiter.idle_ns);
+            }
+        }
+        let gone = self.iowaiters.remove(i);
+        if let Some(before) = i.checked_sub(1) {
+            self.iowaiters[before].idle_ns += gone.idle_ns;
         }
     }
 
@@ -229,7 +268,11 @@ impl CpuState {
             current: self.current,
             stack: std::mem::take(&mut self.stack),
             last_switch: self.last_switch,
-            iowaiters: self.iowaiters,
+            iowaiters: {
+                let mut waiters = std::mem::take(&mut self.iowaiters);
+                waiters.iter_mut().for_each(|w| w.idle_ns = 0);
+                waiters
+            },
             counted_idle: self.counted_idle,
             busy_since: self.busy_since,
             queue: std::mem::take(&mut self.queue),

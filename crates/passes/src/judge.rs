@@ -8,6 +8,17 @@ use crate::blame::Cause;
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
 
+/// What the kernel says that an uninterruptible sleep was for (`sched_blocked_reason`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockedFor {
+    /// I/O: the thread had marked itself as waiting for it (`in_iowait`).
+    Io,
+    /// Not I/O, and the function it slept in takes locks.
+    Lock,
+    /// Not I/O, and nothing more.
+    Other,
+}
+
 /// A thread goes to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
@@ -26,6 +37,8 @@ pub struct Sleep {
     pub idle_before: bool,
     /// The last sleep for the same object was ended by another thread, on purpose.
     pub peer_before: bool,
+    /// What the kernel says it was for; `None` where it does not, and until the sleep ends.
+    pub blocked_for: Option<BlockedFor>,
     /// A nap between two tries at a lock: the thread's last try did not get it, and after the last
     /// nap of the kind it tried again.
     pub retries: bool,

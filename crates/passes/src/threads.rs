@@ -26,6 +26,7 @@
 //! Lost events: a state that no longer fits is corrected by the next event that proves another
 //! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
+use crate::engine::{EarlyWake, Reason};
 use crate::latency::Latency;
 use crate::programs::NO_PROGRAM;
 use crate::syscalls::{Call, CallTable};
@@ -184,6 +185,12 @@ pub struct Thread {
     pub(crate) counted_for: u32,
     /// Counted in a CPU's number of threads waiting for I/O.
     pub(crate) iowait_cpu: Option<Cpu>,
+    /// The sleep now in progress looks like one for a device.
+    pub(crate) for_device: bool,
+    /// What the kernel said about the sleep in progress, which is about to end.
+    pub(crate) reason: Option<Reason>,
+    /// `sched_waking` has come, and what the sleep was for is still to be told.
+    pub(crate) waking: Option<EarlyWake>,
     /// Who woke it last: the thread, if one did, not an interrupt.
     pub(crate) waker: Option<Slot>,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
@@ -251,6 +258,9 @@ impl Thread {
             program_pid: Pid::UNKNOWN,
             counted_for: NO_PROGRAM,
             iowait_cpu: None,
+            for_device: false,
+            reason: None,
+            waking: None,
             waker: None,
             running_ns: 0,
             irq_ns: 0,

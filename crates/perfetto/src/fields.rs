@@ -63,6 +63,7 @@ fn names(kind: EventKind) -> Option<&'static [Name]> {
         | EventKind::StatSleep
         | EventKind::StatIoWait
         | EventKind::StatBlocked => DELAY,
+        EventKind::BlockedReason => &const { [int("pid"), int("io_wait"), int("caller")] },
         EventKind::PiSetPrio => &const { [int("pid"), int("oldprio"), int("newprio")] },
         EventKind::SysEnter => &const { [int("id"), maybe("args")] },
         EventKind::SysExit => &const { [int("id"), int("ret")] },
@@ -237,6 +238,10 @@ pub(crate) fn what(
         EventKind::StatSleep => delay(StatKind::Sleep),
         EventKind::StatIoWait => delay(StatKind::IoWait),
         EventKind::StatBlocked => delay(StatKind::Blocked),
+        EventKind::BlockedReason => {
+            let (caller, name) = function(s.int[2]);
+            What::BlockedReason { tid: s.tid(0), io_wait: s.int[1] != 0, caller, name }
+        }
         EventKind::PiSetPrio => What::PiSetPrio { tid: s.tid(0), old: s.prio(1), new: s.prio(2) },
         EventKind::SysEnter => {
             let args = if s.arg_count > 0 { batch.push_args(s.args) } else { ArgsRef::NONE };

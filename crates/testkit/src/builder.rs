@@ -129,6 +129,20 @@ impl TraceBuilder {
         )
     }
 
+    /// `sched_blocked_reason`: `tid` slept in the function `caller` until now, `current` wakes it.
+    pub fn blocked_reason(
+        self,
+        ts: Nanos,
+        (cpu, current): (u16, u32),
+        tid: u32,
+        io_wait: bool,
+        caller: &str,
+    ) -> Self {
+        let name = self.info.names.intern(caller.as_bytes());
+        let what = What::BlockedReason { tid: Tid(tid), io_wait, caller: 0, name };
+        self.push(ts, cpu, current, ("sched", "sched_blocked_reason"), what)
+    }
+
     /// `sched_process_exit`.
     pub fn exit(self, ts: Nanos, cpu: u16, tid: u32) -> Self {
         self.push(

@@ -359,6 +359,10 @@ impl Writer<'_> {
             What::Exit { tid, comm } => {
                 Content::Known(238, m.bytes(1, &self.name(comm)).int(2, tid.0))
             }
+            What::BlockedReason { tid, io_wait, caller, name } => {
+                let caller = self.function(e.cpu, caller, name);
+                Content::Known(18, m.int(1, tid.0).int(2, caller).int(3, io_wait as u8))
+            }
             What::PiSetPrio { tid, old, new } => {
                 Content::Known(353, m.int(2, new).int(3, old).int(4, tid.0))
             }

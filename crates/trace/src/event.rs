@@ -197,6 +197,19 @@ pub enum What {
         /// How long, ns.
         delay: Nanos,
     },
+    /// `sched:sched_blocked_reason` (kernels of Android): what an uninterruptible sleep that ends
+    /// now was for. Fires while the thread is put back on a run queue: after its `sched_waking`,
+    /// before its `sched_wakeup`. Kernels that say how long it was (`delay=`) say nothing else.
+    BlockedReason {
+        /// The thread that slept.
+        tid: Tid,
+        /// The kernel had marked it as waiting for I/O (`task_struct::in_iowait`).
+        io_wait: bool,
+        /// Address in the function that slept; 0 where the file gives only a name.
+        caller: u64,
+        /// Name of that function and the offset in it, where the file gives it (text).
+        name: NameId,
+    },
     /// `sched:sched_pi_setprio`.
     PiSetPrio {
         /// The lock owner boosted or restored.

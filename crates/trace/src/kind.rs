@@ -163,6 +163,7 @@ vocabulary! {
         StatSleep("sched", "sched_stat_sleep"),
         StatIoWait("sched", "sched_stat_iowait"),
         StatBlocked("sched", "sched_stat_blocked"),
+        BlockedReason("sched", "sched_blocked_reason"),
         PiSetPrio("sched", "sched_pi_setprio"),
         VectorEntry("irq_vectors", "*_entry"),
         VectorExit("irq_vectors", "*_exit"),

@@ -165,6 +165,12 @@ pub enum Plan {
         pid: Int,
         delay: Int,
     },
+    BlockedReason {
+        min: u16,
+        pid: Int,
+        io_wait: Int,
+        caller: Int,
+    },
     PiSetPrio {
         min: u16,
         pid: Int,
@@ -465,6 +471,12 @@ impl Plan {
             EventKind::StatSleep => stat(&mut f, StatKind::Sleep),
             EventKind::StatIoWait => stat(&mut f, StatKind::IoWait),
             EventKind::StatBlocked => stat(&mut f, StatKind::Blocked),
+            EventKind::BlockedReason => Plan::BlockedReason {
+                pid: f.int(&["pid"]),
+                io_wait: f.int(&["io_wait"]),
+                caller: f.int(&["caller"]),
+                min: f.min(),
+            },
             EventKind::PiSetPrio => Plan::PiSetPrio {
                 pid: f.int(&["pid"]),
                 oldprio: f.int(&["oldprio"]),
@@ -591,6 +603,7 @@ impl Plan {
             | Plan::Exit { min, .. }
             | Plan::StatRuntime { min, .. }
             | Plan::StatDelay { min, .. }
+            | Plan::BlockedReason { min, .. }
             | Plan::PiSetPrio { min, .. }
             | Plan::SysEnter { min, .. }
             | Plan::SysEnterNamed { min, .. }
@@ -720,6 +733,12 @@ impl Plan {
             Plan::StatDelay { kind, pid, delay, .. } => {
                 What::StatDelay { kind, tid: pid.tid::<E>(raw), delay: delay.get::<E>(raw) }
             }
+            Plan::BlockedReason { pid, io_wait, caller, .. } => What::BlockedReason {
+                tid: pid.tid::<E>(raw),
+                io_wait: io_wait.get::<E>(raw) != 0,
+                caller: caller.get::<E>(raw),
+                name: NameId::NONE,
+            },
             Plan::PiSetPrio { pid, oldprio, newprio, .. } => What::PiSetPrio {
                 tid: pid.tid::<E>(raw),
                 old: oldprio.prio::<E>(raw),

@@ -121,6 +121,7 @@ fn role(o: &Blamed) -> Role {
         | WaitRule::IdlePoll
         | WaitRule::IdleAccept
         | WaitRule::IdleNoWork
+        | WaitRule::IdleKernel
         | WaitRule::IdleUnknown => Role::Handover,
     }
 }
@@ -133,6 +134,11 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
         ObjectKind::PageFault if facts.caps.page_faults => format!("page faults in {object}"),
         ObjectKind::PageFault => format!("sleep in D state, in no recorded call, with {object}"),
         ObjectKind::Other => format!("waits in {object}"),
+        // The kernel names the function, or nothing is known: "in down+0x4", "not recorded of …".
+        ObjectKind::Uninterruptible if object.starts_with("in ") => {
+            format!("uninterruptible sleep {object}")
+        }
+        ObjectKind::Uninterruptible => format!("uninterruptible sleep, what for was {object}"),
         ObjectKind::KernelLock => format!("kernel lock {object}"),
         // Known by the call alone, where the descriptor is not.
         ObjectKind::Disk if object.starts_with("in ") => format!("disk {object}"),

@@ -17,7 +17,7 @@
 
 use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
-use crate::facts::Facts;
+use crate::facts::{Facts, NOT_RECORDED};
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::Leaf;
 use holdup_passes::Cause;
@@ -42,7 +42,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         Some((call, _)) => Told {
             story: "disk",
             summary: format!(
-                "threads wait for the disk in {call}: {:.1} of {} CPUs are idle for it",
+                "{}: {:.1} of {} CPUs are idle for it",
+                for_what(facts, call),
                 in_cpus(facts, idle),
                 facts.analysis.cpus
             ),
@@ -63,4 +64,15 @@ fn check(facts: &Facts<'_>) -> Finding {
     ));
     f.culprits = culprits::devices(facts, &by_call);
     f
+}
+
+/// What the threads wait for, and how that is known.
+fn for_what(facts: &Facts<'_>, call: &str) -> String {
+    if call != NOT_RECORDED {
+        return format!("threads wait for the disk in {call}");
+    }
+    if facts.analysis.reasons_seen() {
+        return "threads wait for I/O, as sched_blocked_reason says".to_owned();
+    }
+    "threads sleep uninterruptibly, what for was not recorded, most likely for disks".to_owned()
 }

@@ -84,6 +84,7 @@ fn fields(event: EventKind, entry: &Entry, body: &[u8], cx: &mut Context<'_>) ->
         EventKind::StatSleep => sched::delay(body, StatKind::Sleep),
         EventKind::StatIoWait => sched::delay(body, StatKind::IoWait),
         EventKind::StatBlocked => sched::delay(body, StatKind::Blocked),
+        EventKind::BlockedReason => sched::blocked_reason(body, cx),
         EventKind::PiSetPrio => sched::pi_setprio(body),
         EventKind::SysEnter => syscall::enter(body, cx),
         EventKind::SysExit => syscall::exit(body),

@@ -1,7 +1,7 @@
 //! `sched:*`.
 
 use super::{Context, bracketed, cpu, tid};
-use crate::scan::{Keys, dec, find_word, int, trim, trim_end, word};
+use crate::scan::{Keys, dec, find_word, int, pointer, trim, trim_end, word};
 use holdup_trace::{Cpu, NameId, Nanos, StatKind, StateTable, TaskState, Tid, What};
 
 /// `prev_comm=… prev_pid=… prev_prio=… prev_state=S ==> next_comm=… next_pid=… next_prio=…`; raw
@@ -185,6 +185,24 @@ pub(super) fn stat(body: &[u8], key: &[u8]) -> Option<(Tid, Nanos)> {
 #[inline]
 pub(super) fn delay(body: &[u8], kind: StatKind) -> Option<What> {
     stat(body, b"delay=").map(|(tid, delay)| What::StatDelay { kind, tid, delay })
+}
+
+/// `pid=… iowait=… caller=worker_thread+0x534/0x820 [delay=…]`; raw dialects call the second
+/// `io_wait`, and print the caller as a number, as do recorders without the kernel's symbols.
+pub(super) fn blocked_reason(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
+    let mut k = Keys::new(body);
+    let tid = tid(k.int(b"pid=")?);
+    let io_wait = k.int(b"iowait=").or_else(|| k.int(b"io_wait="))? != 0;
+    let caller = word(k.rest(b"caller=")?);
+    // No function's name is so many hexadecimal digits and nothing else.
+    let (address, name) = match pointer(caller) {
+        Some((address, len)) if len == caller.len() && (len >= 8 || address == 0) => {
+            (address, &b""[..])
+        }
+        // The function's size says nothing about the sleep, and addresses do not come with it.
+        _ => (0, caller.split(|&b| b == b'/').next().unwrap_or(caller)),
+    };
+    Some(What::BlockedReason { tid, io_wait, caller: address, name: cx.name(tid.0, name) })
 }
 
 /// `comm=… pid=… oldprio=… newprio=…`.

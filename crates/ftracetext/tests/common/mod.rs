@@ -84,6 +84,9 @@ pub(crate) fn spell(what: &What, batch: &Batch, names: &Names) -> String {
         What::WorkQueue { work, .. } => format!("WorkQueue {work:x}"),
         What::WorkStart { work, .. } => format!("WorkStart {work:x}"),
         // So it does with the instruction of a fault in the kernel.
+        What::BlockedReason { tid, io_wait, caller, name: id } => {
+            format!("BlockedReason {tid} {io_wait} {caller:x} {}", n(id))
+        }
         What::PageFault { user, address, ip } => {
             format!("PageFault {user} {address:x} {:x}", if user { ip } else { 0 })
         }

@@ -262,10 +262,7 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
         return;
     }
     if slot == Slot::IDLE {
-        c.idle += span;
-        if c.iowaiters > 0 {
-            c.iowait += span;
-        }
+        c.idles(span);
         return;
     }
     let t = &mut threads[slot];

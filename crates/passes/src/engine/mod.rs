@@ -10,6 +10,7 @@
 //! * [`laws`]: what must have happened unseen; [`queues`]: the run queues.
 //! * [`switches`], [`wakeups`]: threads get CPUs and lose them, are woken, and why they slept.
 //! * [`silence`]: CPUs that a hypervisor took away.
+//! * [`reasons`]: what the kernel says that uninterruptible sleeps were for.
 //! * [`throttled`]: threads that are ready and may not run.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
@@ -21,6 +22,7 @@ mod current;
 mod irqs;
 mod laws;
 mod queues;
+mod reasons;
 mod silence;
 mod switches;
 mod tasks;
@@ -51,6 +53,7 @@ use holdup_trace::{
     SymbolTable, Tid, TraceInfo, What,
 };
 pub use laws::Law;
+pub(crate) use reasons::{EarlyWake, Reason};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -71,6 +74,12 @@ pub(crate) struct Engine {
     fault_ids: Vec<bool>,
     /// `syscalls:*` events in a trace that has `raw_syscalls:*` too: the same calls a second time.
     duplicate_ids: Vec<bool>,
+    /// `sched_blocked_reason` is there.
+    reasons: bool,
+    /// And has come.
+    pub(crate) reasons_seen: bool,
+    /// Functions that it named, and whether they take locks.
+    locking: FxHashMap<NameId, bool>,
 
     pub(crate) start: Nanos,
     pub(crate) now: Nanos,
@@ -135,6 +144,9 @@ impl Engine {
             } else {
                 Vec::new()
             },
+            reasons: info.events.iter().any(|e| e.short_name() == "sched_blocked_reason"),
+            reasons_seen: false,
+            locking: FxHashMap::default(),
             start,
             now: start,
             last,
@@ -146,7 +158,7 @@ impl Engine {
             throttles: Throttles::default(),
             timeline: Timeline::new(grid),
             programs: Programs::default(),
-            waits: Waits::new(detail),
+            waits: Waits::new(detail, caps.syscalls),
             judge,
             locks: Locks::new(info, symbols),
             crowding: Crowding::default(),
@@ -245,6 +257,9 @@ impl Engine {
             }
             What::SoftirqExit { vec } => {
                 self.leave_level(now, e, Level::Softirq, IrqKind::Softirq, vec)
+            }
+            What::BlockedReason { tid, io_wait, caller, name } => {
+                self.blocked_reason(now, tid, io_wait, (caller, name))
             }
             What::StatRuntime { tid, runtime } => {
                 self.ticks.tick();

@@ -132,6 +132,7 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.waker = None;
         t.uninterruptible = state.is_uninterruptible();
+        (t.reason, t.waking) = (None, None);
         if let Some(call) = &mut t.call
             && call.inside
             && t.contending == 0
@@ -151,9 +152,14 @@ impl Engine {
         let kind = t.call.map(|c| self.wait_kind(c.nr));
         let device =
             t.uninterruptible && t.contending == 0 && kind.is_none_or(WaitKind::reaches_disk);
-        if device {
-            self.threads[slot].iowait_cpu = Some(cpu);
-            self.cpus.get_mut(cpu).iowaiters += 1;
+        // Where the kernel tells what such sleeps were for, any may turn out to be for I/O.
+        if device || t.uninterruptible && self.reasons {
+            let t = &mut self.threads[slot];
+            t.for_device = device;
+            if let Some(before) = t.iowait_cpu.replace(cpu) {
+                self.cpus.get_mut(before).io_ends(slot, false);
+            }
+            self.cpus.get_mut(cpu).io_begins(slot);
         }
         let object = {
             let threads = &self.threads;
@@ -209,6 +215,7 @@ impl Engine {
                 }
             }
             State::Blocked => {
+                let waking = self.threads[slot].waking.is_some();
                 self.stop_waiting(now, slot, None, Ended::Unseen);
                 let t = &mut self.threads[slot];
                 if t.early_wake {
@@ -217,7 +224,7 @@ impl Engine {
                     t.since = now;
                 } else {
                     t.settle(now);
-                    if self.caps.wakeups {
+                    if self.caps.wakeups && !waking {
                         self.apply(Law::WakeBeforeRun, slot);
                     }
                 }

@@ -1,6 +1,7 @@
 //! Threads are woken: by whom, and what their waits were for.
 
 use super::Engine;
+use super::reasons::EarlyWake;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
 use crate::judge::{Activity, Ended, Sleep, WaitEnd, Waker};
@@ -60,7 +61,7 @@ impl Engine {
         self.wake(now, slot, waker, target, false);
     }
 
-    fn wake(
+    pub(super) fn wake(
         &mut self,
         now: Nanos,
         slot: Slot,
@@ -83,6 +84,11 @@ impl Engine {
         }
         match self.threads[slot].state {
             State::Blocked | State::Unseen | State::New | State::Lost => {
+                if early && self.awaits_reason(slot) {
+                    self.threads[slot].waking = Some(EarlyWake { waker, target });
+                    return;
+                }
+                let waker = self.threads[slot].waking.take().map_or(waker, |w| w.waker);
                 let counted = self.threads[slot].blame_mark.is_some();
                 self.stop_waiting(now, slot, waker, Ended::Woken);
                 if self.threads[slot].state == State::Unseen {
@@ -180,18 +186,27 @@ impl Engine {
             return self.end_wake_up(now, slot);
         }
         let t = &mut self.threads[slot];
+        let (waker, ended) = match t.waking.take() {
+            Some(early) if ended != Ended::Woken => (early.waker, Ended::Woken),
+            _ => (waker, ended),
+        };
         if let Some(cpu) = t.iowait_cpu.take() {
+            let io = match t.reason {
+                Some(reason) => reason.io_wait,
+                // Where the kernel tells, a wait that has not ended is not known to be for I/O.
+                None => t.for_device && !(self.reasons_seen && ended == Ended::Trace),
+            };
             // Charge the CPU's idle time with the waiter still counted.
             if !self.cpus.get_mut(cpu).is_presumed() {
                 self.charge(now, cpu);
             }
-            let c = self.cpus.get_mut(cpu);
-            c.iowaiters = c.iowaiters.saturating_sub(1);
+            self.cpus.get_mut(cpu).io_ends(slot, io);
         }
         let t = &mut self.threads[slot];
         let mark = t.blame_mark.take();
         let Some(wait) = self.waits.take(slot) else { return };
-        let since = t.since;
+        let wait = self.blocked_in(now, slot, wait);
+        let since = self.threads[slot].since;
         let g = match mark {
             Some(mark) => self.blame.wait_ends(now, mark) + mark,
             None => self.blame.integral_at(now),
@@ -239,6 +254,7 @@ impl Engine {
             calls_recorded: self.caps.syscalls,
             idle_before: self.waits.idle_before(slot, object),
             peer_before: self.waits.peer_before(object),
+            blocked_for: self.blocked_for(slot),
             retries: self.waits.retries(slot, object),
         }
     }

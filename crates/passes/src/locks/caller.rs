@@ -52,6 +52,11 @@ const PREFIXES: &[&str] = &[
     "trace_contention",
 ];
 
+/// Whether the function of this name takes locks.
+pub(crate) fn is_locking(name: &str) -> bool {
+    name == "down" || PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
 /// The locking code of the recorded kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockCode {
@@ -68,7 +73,7 @@ impl LockCode {
             if let Some(start) = open.take_if(|start| *start < address) {
                 named.push((start, address));
             }
-            if name == "down" || PREFIXES.iter().any(|p| name.starts_with(p)) {
+            if is_locking(name) {
                 open = Some(address);
             }
             for (bound, (start, end)) in bounds.iter_mut().zip(SECTIONS) {
@@ -89,7 +94,7 @@ impl LockCode {
         LockCode { ranges }
     }
 
-    fn contains(&self, address: u64) -> bool {
+    pub(super) fn contains(&self, address: u64) -> bool {
         match self.ranges.partition_point(|r| r.0 <= address).checked_sub(1) {
             Some(i) => address < self.ranges[i].1,
             None => false,

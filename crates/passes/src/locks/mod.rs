@@ -17,6 +17,7 @@ mod people;
 mod rows;
 mod stats;
 
+pub(crate) use caller::is_locking;
 pub use kind::LockKind;
 pub use people::LockPeople;
 pub use rows::{LockBy, LockRow, LockSource};
@@ -87,6 +88,11 @@ impl Locks {
         locks.lockdep.releases = recorded("lock_release");
         locks.lockdep.acquires = recorded("lock_acquire");
         locks
+    }
+
+    /// Whether `address` lies in a function that takes locks, as far as symbols tell.
+    pub(crate) fn is_locking(&self, address: u64) -> bool {
+        self.code.contains(address)
     }
 
     /// Keep the names of all addresses seen.

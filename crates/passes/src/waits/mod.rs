@@ -44,8 +44,9 @@ mod tries;
 mod waiting;
 
 pub(crate) use class::Class;
+pub(crate) use object::{Caller, Key, Thing};
 pub use object::{FutexUse, Object, ObjectKind};
-pub(crate) use object::{Key, Thing};
+pub(crate) use objects::callers;
 pub use objects::{ByThread, ObjectStats};
 
 use crate::blame::{Cause, WaitKey, WaitSum};
@@ -214,11 +215,13 @@ pub(crate) struct Waits {
     pub(crate) waiters: FxHashMap<(Object, Slot), PairSum>,
     pub(crate) edges: FxHashMap<EdgeKey, WaitSum>,
     detail: Detail,
+    /// System calls are recorded: who sleeps in none of them took a page fault.
+    calls_recorded: bool,
     pieces: Vec<Segment>,
 }
 
 impl Waits {
-    pub(crate) fn new(detail: Detail) -> Waits {
+    pub(crate) fn new(detail: Detail, calls_recorded: bool) -> Waits {
         Waits {
             things: vec![Thing::default()],
             keys: vec![Key::Other],
@@ -235,6 +238,7 @@ impl Waits {
             waiters: FxHashMap::default(),
             edges: FxHashMap::default(),
             detail,
+            calls_recorded,
             pieces: Vec::new(),
         }
     }

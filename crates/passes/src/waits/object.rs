@@ -2,7 +2,7 @@
 
 use crate::hist::Histogram;
 use crate::threads::Slot;
-use holdup_trace::Nanos;
+use holdup_trace::{NameId, Nanos};
 
 /// Index of an object in its table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -39,11 +39,30 @@ pub(crate) enum Key {
     Fault {
         group: u32,
     },
+    /// In D state, where neither system calls nor the kernel tell what for.
+    Blocked {
+        group: u32,
+    },
+    /// In D state, in a function that the kernel named.
+    In {
+        group: u32,
+        caller: Caller,
+        io: bool,
+    },
     /// A contended lock of the kernel, by address; 0 where none is known: then by call.
     KernelLock {
         addr: u64,
         nr: u32,
     },
+}
+
+/// Where in the kernel a thread slept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Caller {
+    /// A function and the offset in it.
+    Name(NameId),
+    /// 0 where the kernel did not know.
+    Address(u64),
 }
 
 /// What an object is, in the words of the `kind` column.
@@ -94,6 +113,9 @@ pub enum ObjectKind {
     PageFault,
     /// A lock of the kernel itself.
     KernelLock,
+    /// Something in the kernel that ends sleeps in D state: the function slept in is known, or
+    /// nothing.
+    Uninterruptible,
 }
 
 impl ObjectKind {
@@ -122,6 +144,7 @@ impl ObjectKind {
             ObjectKind::Disk => "disk",
             ObjectKind::PageFault => "page-fault",
             ObjectKind::KernelLock => "kernel-lock",
+            ObjectKind::Uninterruptible => "uninterruptible",
         }
     }
 }

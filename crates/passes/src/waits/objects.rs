@@ -1,10 +1,12 @@
 //! The objects that threads waited for, with what was measured about them.
 
-use super::{EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum};
+use super::{
+    Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Waits,
+};
 use crate::analysis::Analysis;
 use crate::blame::WaitSum;
 use crate::threads::Slot;
-use holdup_trace::Nanos;
+use holdup_trace::{Nanos, SymbolTable};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -51,6 +53,19 @@ pub struct ObjectStats {
 
 /// Sums by object and thread.
 pub type ByThread<T> = BTreeMap<Object, BTreeMap<Slot, T>>;
+
+/// Names of the functions that threads are known to have slept in, by address.
+pub(crate) fn callers(waits: &Waits, symbols: &SymbolTable) -> BTreeMap<u64, String> {
+    let name = |at| {
+        let (name, offset) = symbols.lookup(at)?;
+        Some((at, format!("{name}+{offset:#x}")))
+    };
+    let of = |key: &Key| match *key {
+        Key::In { caller: Caller::Address(at), .. } => name(at),
+        _ => None,
+    };
+    waits.keys.iter().filter_map(of).collect()
+}
 
 impl Analysis {
     /// Every object, by its number; those that turned out to be one, once.
@@ -118,6 +133,14 @@ impl Analysis {
             Key::Call { nr: u32::MAX, .. } => "no recorded call".to_owned(),
             Key::Call { nr, .. } => self.call_name(nr),
             Key::Fault { .. } => format!("memory{}", of_process()),
+            Key::Blocked { .. } => format!("not recorded{}", of_process()),
+            Key::In { caller: Caller::Name(name), .. } => {
+                format!("in {}{}", self.engine.names.get(name), of_process())
+            }
+            Key::In { caller: Caller::Address(at), .. } => match self.callers.get(&at) {
+                Some(name) => format!("in {name}{}", of_process()),
+                None => format!("in {at:#x}{}", of_process()),
+            },
             Key::KernelLock { addr: 0, nr } => format!("in {}", self.call_name(nr)),
             Key::KernelLock { addr, .. } => format!("{addr:#x}"),
         }

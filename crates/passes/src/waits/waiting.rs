@@ -1,8 +1,11 @@
 //! A thread goes to sleep and is woken.
 
 use super::class::{FutexOp, futex};
-use super::{Class, EdgeKey, End, Finished, Interval, Key, Object, ObjectKind, Wait, Waits};
+use super::{
+    Caller, Class, EdgeKey, End, Finished, Interval, Key, Object, ObjectKind, Wait, Waits,
+};
 use crate::blame::{Blame, Cause, WaitKey, WaitSum};
+use crate::judge::BlockedFor;
 use crate::options::Detail;
 use crate::threads::{Slot, Thread};
 use holdup_syscalls::WaitKind;
@@ -27,7 +30,12 @@ impl Waits {
                     group,
                     None,
                 ),
-                true => self.intern(Key::Fault { group }, ObjectKind::PageFault, group, None),
+                true if self.calls_recorded => {
+                    self.intern(Key::Fault { group }, ObjectKind::PageFault, group, None)
+                }
+                true => {
+                    self.intern(Key::Blocked { group }, ObjectKind::Uninterruptible, group, None)
+                }
                 false => {
                     self.intern(Key::Call { group, nr: u32::MAX }, ObjectKind::Other, group, None)
                 }
@@ -100,6 +108,34 @@ impl Waits {
         let mut wait = self.threads.get_mut(slot.0 as usize)?.wait.take()?;
         wait.object = self.find(wait.object);
         Some(wait)
+    }
+
+    /// The kernel says where a thread slept that is awake now. Of I/O that says less than the
+    /// descriptor or page that the wait is known by, so it counts only where there is none.
+    pub(crate) fn blocked_in(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        wait: Wait,
+        of: BlockedFor,
+        caller: Caller,
+    ) -> Wait {
+        let io = of == BlockedFor::Io;
+        if io && !matches!(self.keys[wait.object.0 as usize], Key::Blocked { .. }) {
+            return wait;
+        }
+        let group = self.things[wait.object.0 as usize].group;
+        let kind = match of {
+            BlockedFor::Io => ObjectKind::Disk,
+            BlockedFor::Lock => ObjectKind::KernelLock,
+            BlockedFor::Other => ObjectKind::Uninterruptible,
+        };
+        let object = self.intern(Key::In { group, caller, io }, kind, group, None);
+        self.thing(wait.object).wait_ends(now);
+        let thing = self.thing(object);
+        thing.wait_begins(now);
+        thing.first.get_or_insert(slot);
+        Wait { object, ..wait }
     }
 
     /// It ended, perhaps by `waker`: whatever follows from that.

@@ -212,6 +212,9 @@ pub(crate) fn fields_of(info: &TraceInfo, batch: &Batch, what: &What) -> Vec<Fie
         What::Exit { tid, comm } => vec![n("pid", tid.0), Text("comm", name(comm))],
         What::StatRuntime { tid, runtime } => vec![n("pid", tid.0), N("runtime", runtime.into())],
         What::StatDelay { tid, delay, .. } => vec![n("pid", tid.0), N("delay", delay.into())],
+        What::BlockedReason { tid, io_wait, caller, .. } => {
+            vec![n("pid", tid.0), N("io_wait", io_wait.into()), code("caller", caller)]
+        }
         What::SysEnter { nr, args } => {
             let args = batch.args(args).expect("raw_syscalls carry arguments");
             vec![n("id", nr), Longs("args", args.to_vec())]
