@@ -1,12 +1,14 @@
 //! Naming events and saying what the file can prove.
 
-use crate::attr::{Attr, flag, kind, sample};
+use crate::attr::{Attr, kind, sample};
 use crate::index::Index;
 use crate::record;
-use crate::schema::{Class, Schema};
+use crate::schema::{Class, Schema, witness};
 use crate::tracing_data::TracingData;
 use crate::walk::TaskFact;
-use holdup_trace::{Capabilities, EventDesc, Pid, Task, Tid, TraceInfo};
+use holdup_trace::{
+    Beside, Capabilities, EventDesc, EventKind, Pid, Presence, Task, Tid, TraceInfo,
+};
 use holdup_tracepoint::{Abi, Format, Plan};
 use rustc_hash::FxHashMap;
 
@@ -14,15 +16,16 @@ fn formats(tracing: Option<&TracingData>) -> FxHashMap<u64, &Format> {
     tracing.iter().flat_map(|t| &t.formats).map(|f| (f.id as u64, f)).collect()
 }
 
-/// What a sample of each attr becomes.
-pub(crate) fn classes(attrs: &[Attr], tracing: Option<&TracingData>) -> Vec<Class> {
+/// What a sample of each attr becomes, and what it shows.
+pub(crate) fn classes(attrs: &[Attr], tracing: Option<&TracingData>) -> Vec<(Class, u8)> {
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
     let class = |a: &Attr| match a.kind {
-        kind::TRACEPOINT => formats
-            .get(&a.config)
-            .map_or(Class::NoFormat, |f| Class::Tracepoint(Plan::compile(f, abi))),
-        _ => Class::Counter,
+        kind::TRACEPOINT => formats.get(&a.config).map_or((Class::NoFormat, 0), |f| {
+            let shows = witness::of(a, EventKind::of(&f.system, &f.name));
+            (Class::Tracepoint(Plan::compile(f, abi)), shows)
+        }),
+        _ => (Class::Counter, witness::of(a, None)),
     };
     attrs.iter().map(class).collect()
 }
@@ -55,26 +58,33 @@ pub(crate) fn events(
             }
             _ => String::new(),
         };
-        EventDesc { name, system }
+        EventDesc { name, system, presence: Presence::Described }
     };
     attrs.iter().map(describe).collect()
 }
 
-/// What the attrs prove: an event that was opened and never came never happened.
-pub(crate) fn capabilities(attrs: &[Attr], schema: &Schema, events: &[EventDesc]) -> Capabilities {
-    let mut c = Capabilities::default();
-    for ((attr, decodable), desc) in attrs.iter().zip(&schema.events).zip(events) {
-        match &decodable.class {
-            Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => {}
-            Class::Tracepoint(_) => c.note_event(&desc.system, desc.short_name()),
-            Class::Counter => {
-                c.counters |= matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
-            }
-        }
-        c.stacks |= attr.sample_type & sample::CALLCHAIN != 0;
-        c.switches |= attr.has(flag::CONTEXT_SWITCH);
+/// Say of each event how the file knows of it, and what that proves. The attrs are the events
+/// that perf opened, so they are what it was asked for; `shown` has the bits of those seen of which
+/// some must be.
+pub(crate) fn settle(
+    info: &mut TraceInfo,
+    attrs: &[Attr],
+    schema: &Schema,
+    found: &Index,
+    shown: u8,
+) {
+    let mut beside = Beside { counters: shown & witness::COUNTER != 0, ..Beside::default() };
+    for ((attr, event), desc) in attrs.iter().zip(&schema.events).zip(&mut info.events) {
+        desc.presence = match &event.class {
+            Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => Presence::Described,
+            _ if event.witness & shown != 0 => Presence::Seen,
+            _ => Presence::Enabled,
+        };
+        beside.stacks |= attr.sample_type & sample::CALLCHAIN != 0 && found.span.is_some();
     }
-    c
+    let switches = [record::SWITCH, record::SWITCH_CPU_WIDE];
+    beside.switch_records = switches.iter().any(|&kind| found.census[kind as usize] > 0);
+    info.capabilities = Capabilities::of(&info.events, beside);
 }
 
 /// Threads known before the first event: from records of time 0, else from saved comms.

@@ -63,6 +63,7 @@ mod reader;
 mod record;
 mod run;
 mod schema;
+mod shown;
 mod source;
 mod tracing_data;
 mod walk;

@@ -7,7 +7,7 @@ use crate::cursor::{Cursor, Order, text};
 use crate::features::{self, EventName, Features};
 use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
-use crate::reader::{PerfData, index_in};
+use crate::reader::{PerfData, index_in, shown_in};
 use crate::run::Content;
 use crate::schema::Schema;
 use crate::source::{Source, Spool};
@@ -152,7 +152,7 @@ fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
     if facts.attrs.len() != known {
         found = index_all(order, &source, &schema, &stretches)?;
     }
-    Ok(facts.finish(source, schema, found))
+    facts.finish(source, schema, found)
 }
 
 /// Where the records of a file of `len` bytes are. A recorder that was killed leaves the size 0 or
@@ -391,10 +391,16 @@ impl Facts {
         Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref()))
     }
 
-    fn finish(mut self, source: Source, schema: Schema, found: Index) -> PerfData {
+    fn finish(
+        mut self,
+        source: Source,
+        schema: Schema,
+        found: Index,
+    ) -> Result<PerfData, ErrorKind> {
         self.info.span = found.span;
         self.info.events = describe::events(&self.attrs, self.tracing.as_ref(), &self.event_types);
-        self.info.capabilities = describe::capabilities(&self.attrs, &schema, &self.info.events);
+        let shown = shown_in(self.order, &source, &schema, &found.spans)?;
+        describe::settle(&mut self.info, &self.attrs, &schema, &found, shown);
         let from_attr = self
             .attrs
             .iter()
@@ -408,6 +414,6 @@ impl Facts {
             self.info.symbols = holdup_trace::SymbolTable::from_kallsyms(&t.kallsyms);
         }
         let content = Content::new(&self.info, source, schema);
-        PerfData::new(self.info, self.order, content, self.quality, found)
+        Ok(PerfData::new(self.info, self.order, content, self.quality, found))
     }
 }

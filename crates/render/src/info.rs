@@ -1,7 +1,7 @@
 //! What a file is and what it can prove.
 
 use crate::report::TraceHead;
-use holdup_trace::TraceInfo;
+use holdup_trace::{Presence, TraceInfo};
 use serde::Serialize;
 
 /// What `holdup info` tells.
@@ -128,7 +128,13 @@ impl Info {
             last_ns: info.span.map(|s| s.1),
             tasks: info.tasks.len() as u64,
             kernel_symbols: !info.symbols.is_empty(),
-            events: info.events.iter().map(|e| e.name.clone()).collect(),
+            // Many files explain events they were never recorded with.
+            events: info
+                .events
+                .iter()
+                .filter(|e| e.presence > Presence::Described)
+                .map(|e| e.name.clone())
+                .collect(),
             capabilities: list
                 .iter()
                 .map(|&(name, present, events)| Capability {

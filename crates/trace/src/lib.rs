@@ -21,6 +21,7 @@ pub mod merge;
 mod names;
 mod quality;
 mod reader;
+mod recorded;
 mod state;
 
 pub use batch::{ArgsRef, Batch, StackRef};
@@ -31,4 +32,5 @@ pub use kind::{Capabilities, EventKind, softirq_name};
 pub use names::{LocalNames, NameId, Names};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Reader, Run, RunDecoder};
+pub use recorded::{Beside, Presence, Recorded};
 pub use state::TaskState;

@@ -11,8 +11,8 @@ use crate::source::{Cursor, Source};
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{
-    Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task,
-    Tid, TraceInfo,
+    Beside, Capabilities, Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run,
+    RunDecoder, SymbolTable, Task, Tid, TraceInfo,
 };
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
@@ -97,11 +97,11 @@ impl TraceDat {
             ..meta.options.time.clone()
         };
         let times: Vec<TimeMap> = numbers.iter().map(time).collect();
+        let abi = Abi { long_size: layout.long as u8 };
         // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
-            let table =
-                scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
+            let table = scope.spawn(|| EventTable::compile(&formats, meta.formats_by, abi));
             let scanned = if meta.big {
                 scan::<Big>(&data, &layout, &times, &buffers)
             } else {
@@ -122,7 +122,7 @@ impl TraceDat {
         let ids = ids.ids();
         let unknown: Vec<u16> =
             ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
-        let capabilities = table.capabilities(&ids);
+        table.settle(&ids);
         for &id in &unknown {
             table.add_unknown(id);
         }
@@ -136,8 +136,8 @@ impl TraceDat {
         }
 
         let mut info = TraceInfo::new(path.to_owned(), format);
-        info.capabilities = capabilities;
         info.events = table.descs.clone();
+        info.capabilities = Capabilities::of(&info.events, Beside::default());
         info.span = (total.events > 0).then_some((total.first, total.last));
         info.symbols = symbols;
         describe(&mut info, &meta, &layout, &table, &total);
