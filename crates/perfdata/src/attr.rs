@@ -47,6 +47,7 @@ pub(crate) mod flag {
     pub(crate) const EXCLUDE_HOST: u64 = 1 << 19;
     pub(crate) const EXCLUDE_GUEST: u64 = 1 << 20;
     pub(crate) const USE_CLOCKID: u64 = 1 << 25;
+    pub(crate) const CONTEXT_SWITCH: u64 = 1 << 26;
 }
 
 /// Bytes of the first published `perf_event_attr`; a recorded size of 0 means this.

@@ -3,7 +3,7 @@
 use crate::attr::{Attr, kind, sample};
 use crate::index::Index;
 use crate::record;
-use crate::schema::{Class, Schema, witness};
+use crate::schema::{Class, Decodable, Schema, witness};
 use crate::tracing_data::TracingData;
 use crate::walk::TaskFact;
 use holdup_trace::{
@@ -17,13 +17,17 @@ fn formats(tracing: Option<&TracingData>) -> FxHashMap<u64, &Format> {
 }
 
 /// What a sample of each attr becomes, and what it shows.
-pub(crate) fn classes(attrs: &[Attr], tracing: Option<&TracingData>) -> Vec<(Class, u8)> {
+pub(crate) fn classes(
+    attrs: &[Attr],
+    tracing: Option<&TracingData>,
+    release: Option<&str>,
+) -> Vec<(Class, u8)> {
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
     let class = |a: &Attr| match a.kind {
         kind::TRACEPOINT => formats.get(&a.config).map_or((Class::NoFormat, 0), |f| {
             let shows = witness::of(a, EventKind::of(&f.system, &f.name));
-            (Class::Tracepoint(Plan::compile(f, abi)), shows)
+            (Class::Tracepoint(Plan::compile_for(f, abi, release)), shows)
         }),
         _ => (Class::Counter, witness::of(a, None)),
     };
@@ -63,9 +67,23 @@ pub(crate) fn events(
     attrs.iter().map(describe).collect()
 }
 
-/// Say of each event how the file knows of it, and what that proves. The attrs are the events
-/// that perf opened, so they are what it was asked for; `shown` has the bits of those seen of which
-/// some must be.
+/// Say of each event how the file knows of it: the attrs are the events that perf opened, so they
+/// are what it was asked for; `seen` tells of which attrs samples were met.
+pub(crate) fn presences(
+    events: &mut [EventDesc],
+    schema: &Schema,
+    seen: impl Fn(usize, &Decodable) -> bool,
+) {
+    for (i, (event, desc)) in schema.events.iter().zip(events).enumerate() {
+        desc.presence = match &event.class {
+            Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => Presence::Described,
+            _ if seen(i, event) => Presence::Seen,
+            _ => Presence::Enabled,
+        };
+    }
+}
+
+/// What the whole file proves; `shown` has the bits of [`witness`] that were found.
 pub(crate) fn settle(
     info: &mut TraceInfo,
     attrs: &[Attr],
@@ -73,18 +91,24 @@ pub(crate) fn settle(
     found: &Index,
     shown: u8,
 ) {
-    let mut beside = Beside { counters: shown & witness::COUNTER != 0, ..Beside::default() };
-    for ((attr, event), desc) in attrs.iter().zip(&schema.events).zip(&mut info.events) {
-        desc.presence = match &event.class {
-            Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => Presence::Described,
-            _ if event.witness & shown != 0 => Presence::Seen,
-            _ => Presence::Enabled,
-        };
-        beside.stacks |= attr.sample_type & sample::CALLCHAIN != 0 && found.span.is_some();
-    }
+    presences(&mut info.events, schema, |_, event| event.witness & shown != 0);
     let switches = [record::SWITCH, record::SWITCH_CPU_WIDE];
-    beside.switch_records = switches.iter().any(|&kind| found.census[kind as usize] > 0);
+    let beside = Beside {
+        counters: shown & witness::COUNTER != 0,
+        stacks: found.span.is_some() && attrs.iter().any(has_chains),
+        switch_records: switches.iter().any(|&kind| found.census[kind as usize] > 0),
+    };
     info.capabilities = Capabilities::of(&info.events, beside);
+}
+
+/// Whether samples of this attr carry call chains.
+pub(crate) fn has_chains(attr: &Attr) -> bool {
+    attr.sample_type & sample::CALLCHAIN != 0
+}
+
+/// Whether this attr counts something the hardware does.
+pub(crate) fn is_counter(attr: &Attr) -> bool {
+    matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
 }
 
 /// Threads known before the first event: from records of time 0, else from saved comms.

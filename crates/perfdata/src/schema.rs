@@ -111,7 +111,7 @@ pub(crate) struct Schema {
 /// What the index looks for: whether a hardware counter counted, and the events that a file only
 /// has if some are seen, in the order of [`EventKind::ALWAYS_HAPPEN`] from bit 1 on.
 pub(crate) mod witness {
-    use crate::attr::{Attr, kind};
+    use crate::attr::Attr;
     use holdup_trace::EventKind;
 
     /// A hardware counter.
@@ -121,13 +121,10 @@ pub(crate) mod witness {
 
     /// What a sample of `attr` shows, which is a sample of the event `of`.
     pub(crate) fn of(attr: &Attr, of: Option<EventKind>) -> u8 {
-        match attr.kind {
-            kind::HARDWARE | kind::HW_CACHE | kind::RAW => COUNTER,
-            _ => EventKind::ALWAYS_HAPPEN
-                .iter()
-                .position(|&kind| Some(kind) == of)
-                .map_or(0, |bit| 2 << bit),
+        if crate::describe::is_counter(attr) {
+            return COUNTER;
         }
+        EventKind::ALWAYS_HAPPEN.iter().position(|&kind| Some(kind) == of).map_or(0, |bit| 2 << bit)
     }
 }
 

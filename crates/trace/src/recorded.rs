@@ -59,19 +59,25 @@ pub struct Recorded {
 impl Recorded {
     /// What was recorded of the events of a file, in the order of their ids.
     pub fn of(events: &[EventDesc]) -> Recorded {
+        Recorded::taking(events, |presence| presence)
+    }
+
+    /// The same, with another view of how the file knows of its events.
+    fn taking(events: &[EventDesc], view: fn(Presence) -> Presence) -> Recorded {
         let mut known: HashSet<(EventKind, &str)> = HashSet::new();
         let mut named_call_seen = false;
         let mut kinds_of = Vec::with_capacity(events.len());
         for desc in events {
-            let kind = (desc.presence > Presence::Described)
+            let presence = view(desc.presence);
+            let kind = (presence > Presence::Described)
                 .then(|| EventKind::of(&desc.system, desc.short_name()))
                 .flatten();
             kinds_of.push(kind);
             let Some(kind) = kind else { continue };
-            if desc.presence == Presence::Seen || !kind.always_happens() {
+            if presence == Presence::Seen || !kind.always_happens() {
                 known.insert((kind, kind.detail(desc.short_name()).unwrap_or("")));
             }
-            named_call_seen |= kind == EventKind::SysEnterNamed && desc.presence == Presence::Seen;
+            named_call_seen |= kind == EventKind::SysEnterNamed && presence == Presence::Seen;
         }
         let whole = |kind: EventKind, detail: &str| {
             kind.other_half().is_none_or(|other| known.contains(&(other, detail)))
@@ -120,7 +126,23 @@ impl Recorded {
 impl Capabilities {
     /// What a file can prove with these events and with what it holds beside them.
     pub fn of(events: &[EventDesc], beside: Beside) -> Capabilities {
-        let recorded = Recorded::of(events);
+        Capabilities::from(&Recorded::of(events), beside)
+    }
+
+    /// What the events prove that were seen, whatever the recorder was asked for: for samples of
+    /// a file, in which an event stays away that the file holds.
+    pub fn seen(events: &[EventDesc], beside: Beside) -> Capabilities {
+        let if_seen = |p| if p == Presence::Seen { p } else { Presence::Described };
+        Capabilities::from(&Recorded::taking(events, if_seen), beside)
+    }
+
+    /// What the events would prove that the recorder was asked for, if all came.
+    pub fn promised(events: &[EventDesc], beside: Beside) -> Capabilities {
+        let as_seen = |p| if p == Presence::Enabled { Presence::Seen } else { p };
+        Capabilities::from(&Recorded::taking(events, as_seen), beside)
+    }
+
+    fn from(recorded: &Recorded, beside: Beside) -> Capabilities {
         let mut caps = Capabilities::proven_by(|kind| recorded.has(kind));
         caps.syscalls = recorded.all_calls();
         caps.switches |= beside.switch_records;

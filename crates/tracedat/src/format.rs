@@ -1,6 +1,6 @@
 //! The events a file describes, as tables indexed by their id.
 
-use holdup_trace::{EventDesc, EventId, Presence, QualityCode};
+use holdup_trace::{Beside, Capabilities, EventDesc, EventId, Presence, QualityCode};
 use holdup_tracepoint::{Abi, Format, Plan};
 use std::collections::BTreeSet;
 
@@ -46,11 +46,12 @@ pub(crate) struct EventTable {
 }
 
 impl EventTable {
-    /// Compile the descriptions, pairs of system and `format` text.
+    /// Compile the descriptions, pairs of system and `format` text, of a kernel of this release.
     pub(crate) fn compile(
         texts: &[(String, String)],
         chosen_by: Descriptions,
         abi: Abi,
+        release: Option<&str>,
     ) -> EventTable {
         let mut table = EventTable {
             descs: Vec::new(),
@@ -76,7 +77,7 @@ impl EventTable {
                 pid_at =
                     format.field("common_pid").filter(|f| f.size == 4).map(|f| f.offset as usize);
             }
-            let plan = Plan::compile(&format, abi);
+            let plan = Plan::compile_for(&format, abi, release);
             let (name, system) = (format.name, format.system);
             table.add(format.id, EventDesc { name, system, presence: Presence::Described }, plan);
         }
@@ -122,6 +123,14 @@ impl EventTable {
         Some((EventId(event), plan))
     }
 
+    /// What is worth knowing about how events that occur are read: label and words.
+    pub(crate) fn notes<'a>(
+        &'a self,
+        occurring: &'a [u16],
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        occurring.iter().filter_map(|&raw| self.lookup(raw)?.1.note())
+    }
+
     /// Why an event that decoded to nothing did so, if it is the file's fault.
     pub(crate) fn fault(&self, event: EventId, plan: &Plan) -> Option<QualityCode> {
         match plan {
@@ -149,6 +158,12 @@ impl EventTable {
             }
         }
     }
+
+    /// What the events that were asked for would prove; `None` if the file describes all events
+    /// of its machine and does not say which of them were.
+    pub(crate) fn listed(&self) -> Option<Capabilities> {
+        self.selected.then(|| Capabilities::promised(&self.descs, Beside::default()))
+    }
 }
 
 #[cfg(test)]
@@ -169,7 +184,7 @@ mod tests {
             .enumerate()
             .map(|(i, (s, n))| (s.to_string(), text(n, i as u16 + 1)))
             .collect();
-        EventTable::compile(&texts, Descriptions::TraceCmd, Abi { long_size: 8 })
+        EventTable::compile(&texts, Descriptions::TraceCmd, Abi { long_size: 8 }, None)
     }
 
     fn presence(mut table: EventTable, occurring: &[u16]) -> Vec<Presence> {
@@ -192,7 +207,7 @@ mod tests {
     #[test]
     fn formats_that_somebody_copied_prove_nothing() {
         let texts = [("timer".to_owned(), text("timer_start", 1))];
-        let copied = EventTable::compile(&texts, Descriptions::Copied, Abi { long_size: 8 });
+        let copied = EventTable::compile(&texts, Descriptions::Copied, Abi { long_size: 8 }, None);
         assert_eq!(presence(copied, &[]), [Presence::Described]);
     }
 

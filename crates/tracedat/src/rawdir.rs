@@ -11,7 +11,7 @@ use crate::codec::Codec;
 use crate::format::Descriptions;
 use crate::meta::{Meta, Options, bracketed};
 use crate::page::PageLayout;
-use crate::reader::{Lane, TraceDat};
+use crate::reader::{Lane, Parts, TraceDat};
 use crate::source::Source;
 use holdup_trace::{ErrorKind, Quality, Result};
 use holdup_tracepoint::{Big, Little};
@@ -79,7 +79,7 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
         cut: 0,
     };
     meta.add_cmdlines(&text("saved_cmdlines"));
-    TraceDat::assemble(dir, "ftrace raw".into(), meta, layout, lanes)
+    Parts { format: "ftrace raw".into(), meta, layout, lanes }.assemble(dir)
 }
 
 /// CPU numbers and files, ascending.
