@@ -6,9 +6,9 @@
 //!
 //! * [`silent`]: text has no list of what was asked for. An event that was, and did not happen,
 //!   leaves no line; what it would prove is not known to the text, and its column is `n/a`.
-//! * [`no_plus`]: `trace-cmd report` prints the state `R+` of a preempted thread as `R`, so that its
-//!   waits count as those of woken threads. (With `-R` it prints numbers, which only the print format
-//!   of the recorded kernel can read, and the text has none.)
+//! * [`no_plus`]: `trace-cmd report` prints the state `R+` of a preempted thread as `R`, so its
+//!   waits count as those of woken threads. (With `-R` it prints numbers, which only the print
+//!   format of the recorded kernel can read, and the text has none.)
 //! * [`no_address`]: `trace-cmd report` prints the name of a work function in place of its address.
 //! * [`comm_of_worker`]: kworkers change their names as they work, and perf script prints names
 //!   from its own table of threads: threads are compared by id.

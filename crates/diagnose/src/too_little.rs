@@ -34,7 +34,8 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let wall_ms = facts.wall as f64 / 1e6;
     if !facts.at_least(wall_ms, &LEAST).holds() {
         return Some(format!(
-            "the trace is only {wall_ms:.1} ms long: that shows a moment, not how the system behaves"
+            "the trace is only {wall_ms:.1} ms long: that shows a moment, not how the system \
+                behaves"
         ));
     }
     let lost = a.lost_events as f64 * 100.0 / (a.lost_events + a.events).max(1) as f64;

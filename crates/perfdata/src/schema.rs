@@ -129,8 +129,8 @@ pub(crate) mod witness {
 }
 
 impl Schema {
-    /// `classes[i]` belongs to `attrs[i]`, with what its samples show. Only the first 65,534 events are kept: [`EventId`]
-    /// cannot name more.
+    /// `classes[i]` belongs to `attrs[i]`, with what its samples show. Only the first 65,534
+    /// events are kept: [`EventId`] cannot name more.
     pub(crate) fn new(attrs: &[Attr], classes: Vec<(Class, u8)>) -> Schema {
         let attrs = &attrs[..attrs.len().min(EventId::SIDEBAND.0 as usize)];
         let events: Vec<Decodable> = attrs
