@@ -23,7 +23,8 @@ thresholds! {
         source: "more lost than kept; right verdicts of the labelled corpus rest on recordings \
                  that lost up to 6 %";
     SILENT = "verdict.silent_cpus_pct", 30.0, "% of the CPUs",
-        meaning: "if so many CPUs show no event at all, they may not have been recorded",
+        meaning: "if so many CPUs show no event that tells what they did, they may not have been \
+                  recorded",
         source: "verdict.unaccounted_pct: what silent CPUs did is as good as unaccounted for; no \
                  labelled recording has a silent CPU and a right verdict";
 }
@@ -57,7 +58,8 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let pct = silent as f64 * 100.0 / f64::from(a.cpus.max(1));
     if whole && silent > 0 && facts.at_least(pct, &SILENT).holds() {
         return Some(format!(
-            "{silent} of {} CPUs show no event at all: they may not have been recorded",
+            "{silent} of {} CPUs show no event that tells what they did: they may not have been \
+                recorded",
             a.cpus
         ));
     }
