@@ -212,7 +212,7 @@ fn table_with(
             table.sort(keys)?;
         }
         table.entries = config.entries(args.entries.entries, ENTRIES);
-        table.missing = missing(table.name, &reader.info().capabilities);
+        mark_missing(&mut table, &reader.info().capabilities);
         Ok(Body::Table(table))
     })
 }
@@ -225,7 +225,7 @@ fn summary(
 ) -> Vec<Section> {
     let with = |mut table: Table, entries: Option<usize>| {
         table.entries = entries;
-        table.missing = missing(table.name, &reader.info().capabilities);
+        mark_missing(&mut table, &reader.info().capabilities);
         Section::Table(table)
     };
     let mut sections = vec![
@@ -266,6 +266,13 @@ pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'stat
     }
 }
 
+/// Name the events that a table lacks. A choice of system calls, and interrupt vectors, have rows
+/// although neither proves that all calls or all interrupts were recorded.
+fn mark_missing(table: &mut Table, capabilities: &Capabilities) {
+    let partial = matches!(table.name, "syscalls" | "irqs") && !table.rows.is_empty();
+    table.missing = if partial { None } else { missing(table.name, capabilities) };
+}
+
 /// The verbs of one table each, in a fixed order.
 pub(crate) fn table_names() -> Vec<&'static str> {
     vec!["cpus", "procs", "syscalls", "switches", "irqs", "locks", "waits"]
@@ -289,7 +296,7 @@ pub(crate) fn any_table(
         }
         _ => return None,
     };
-    table.missing = missing(table.name, capabilities);
+    mark_missing(&mut table, capabilities);
     Some(table)
 }
 

@@ -18,6 +18,7 @@ mod record;
 mod report;
 pub mod rules;
 mod slowdown;
+mod too_little;
 mod verdict;
 
 pub use facts::Facts;

@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::record::record_command;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Price, Step, Verdict};
 use crate::rules::{MATTERS, NAMED};
+use crate::too_little::too_little;
 use holdup_attribution::{Leaf, Total, thresholds};
 use holdup_passes::percent;
 use holdup_trace::QualityCode;
@@ -211,6 +212,9 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     }
     if !facts.caps.switches {
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
+    }
+    if let Some(why) = too_little(facts) {
+        return Some(why);
     }
     let unaccounted = facts.pct(facts.unseen());
     let one_program = facts.tasks_only()

@@ -20,7 +20,7 @@ struct Work {
     cpi: Option<(u64, u64)>,
 }
 
-const PIECES: u64 = 300;
+const PIECES: u64 = 600;
 
 /// Pieces differ by up to a tenth either way.
 fn varied(us: u64, i: u64) -> u64 {

@@ -4,7 +4,7 @@ use holdup_attribution::analyze;
 use holdup_diagnose::{Class, Verdict, diagnose};
 use holdup_passes::Options;
 use holdup_testkit::{MemTrace, TraceBuilder};
-use holdup_trace::Reader;
+use holdup_trace::{QualityCode, Reader};
 
 const MPROTECT: u32 = 10;
 const US: u64 = 1000;
@@ -68,4 +68,73 @@ fn workers_of_one_program_need_an_alibi_for_their_sleep() {
     assert_eq!(v.class, Class::Healthy, "two programs: {}", v.summary);
     let v = verdict(&two_that_sleep([70, 70], true));
     assert_eq!(v.class, Class::Healthy, "an interrupt woke them: {}", v.summary);
+}
+
+/// Four threads that take turns on two CPUs for `ms`.
+fn busy(ms: u64) -> MemTrace {
+    let mut b = TraceBuilder::new(2).sys_enter(0, 0, 71, 0).sys_exit(1, 0, 71, 0, 0);
+    for (cpu, tids) in [(0, [71, 72]), (1, [81, 82])] {
+        for i in 0..ms * 4 {
+            let [from, to] = if i % 2 == 0 { tids } else { [tids[1], tids[0]] };
+            b = b.switch(i * MS / 4, cpu, from, to, "R");
+        }
+    }
+    b.build()
+}
+
+#[test]
+fn three_milliseconds_show_a_moment() {
+    let v = verdict(&busy(3));
+    assert_eq!((v.class, v.confidence), (Class::NotEnoughEvidence, 0.0), "{}", v.summary);
+    assert!(v.summary.contains("ms long"), "{}", v.summary);
+    let v = verdict(&busy(300));
+    assert_eq!(v.class, Class::CpuOverload, "{}", v.summary);
+}
+
+#[test]
+fn one_event_in_a_thousand_is_no_evidence() {
+    let lossy = |lost| {
+        let mut trace = busy(300);
+        trace.amend().1.add(QualityCode::LostEvents, lost);
+        verdict(&trace)
+    };
+    let v = lossy(2_400_000);
+    assert_eq!((v.class, v.confidence), (Class::NotEnoughEvidence, 0.0), "{}", v.summary);
+    assert!(v.summary.contains("lost 99.9 %"), "{}", v.summary);
+    assert_eq!(lossy(1000).class, Class::CpuOverload, "less than it kept");
+}
+
+#[test]
+fn four_switches_in_ten_seconds_are_no_evidence() {
+    let trace = TraceBuilder::new(2)
+        .switch(0, 0, 0, 71, "R")
+        .switch(0, 1, 0, 0, "R")
+        .switch(10_000 * MS, 0, 71, 0, "S")
+        .switch(10_001 * MS, 0, 0, 71, "R")
+        .build();
+    let v = verdict(&trace);
+    assert_eq!(v.class, Class::NotEnoughEvidence, "{}", v.summary);
+    assert!(v.summary.contains("switches in"), "{}", v.summary);
+}
+
+#[test]
+fn a_cpu_of_two_without_an_event_leaves_no_verdict() {
+    let only_one = |b: TraceBuilder| {
+        let mut b =
+            b.records("irq", "softirq_entry").sys_enter(0, 0, 71, 0).sys_exit(1, 0, 71, 0, 0);
+        for i in 0..1200 {
+            let [from, to] = if i % 2 == 0 { [71, 72] } else { [72, 71] };
+            b = b.switch(i * MS / 4, 0, from, to, "R");
+        }
+        b.build()
+    };
+    assert_eq!(verdict(&only_one(TraceBuilder::new(1))).class, Class::CpuOverload);
+    // Said to be there, or only seen as a target.
+    let said = only_one(TraceBuilder::new(2));
+    let target = only_one(TraceBuilder::new(1).waking_to(MS, 0, 71, 73, 1));
+    for trace in [said, target] {
+        let v = verdict(&trace);
+        assert_eq!(v.class, Class::NotEnoughEvidence, "{}", v.summary);
+        assert!(v.summary.contains("1 of 2 CPUs"), "{}", v.summary);
+    }
 }

@@ -120,11 +120,15 @@ impl Resolved<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdup_trace::Presence;
 
     #[test]
     fn patterns() {
-        let event =
-            |system: &str, name: &str| EventDesc { name: name.into(), system: system.into() };
+        let event = |system: &str, name: &str| EventDesc {
+            name: name.into(),
+            system: system.into(),
+            presence: Presence::Seen,
+        };
         for (pattern, event, want) in [
             ("sched:*", event("sched", "sched:sched_switch"), true),
             ("sched:*", event("sched", "sched_switch"), true),

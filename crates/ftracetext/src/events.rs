@@ -3,7 +3,7 @@
 use crate::kind::{Kind, Meaning, meaning};
 use crate::line::{Form, Syntax};
 use crate::{SyscallNumber, UNNUMBERED_SYSCALL};
-use holdup_trace::{EventDesc, EventId, EventKind};
+use holdup_trace::{EventDesc, EventId, EventKind, Presence};
 use rustc_hash::FxHashMap;
 
 /// More names than this are not events but a misunderstanding; the rest share one entry.
@@ -61,7 +61,8 @@ impl Events {
         let id = if kind.is_record() {
             EventId::SIDEBAND
         } else {
-            let desc = EventDesc { name: shown, system };
+            // Text has no list of what was asked for, only events.
+            let desc = EventDesc { name: shown, system, presence: Presence::Seen };
             let at = descs.iter().position(|d| *d == desc).unwrap_or_else(|| {
                 descs.push(desc);
                 descs.len() - 1

@@ -3,6 +3,7 @@
 use crate::decode::{Ascent, Picked};
 use crate::events::{Events, Rules};
 use crate::index::{Index, index};
+use crate::kind::Kind;
 use crate::line::Syntax;
 use crate::order::{self, Place};
 use crate::scan::lossy;
@@ -10,8 +11,8 @@ use crate::sniff::{Dialect, DialectKind, sniff};
 use crate::source::Source;
 use crate::{html, preamble};
 use holdup_trace::{
-    Clock, ErrorKind, Names, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable,
-    TraceInfo,
+    Beside, Capabilities, Clock, ErrorKind, Names, Quality, QualityCode, Reader, Result, Run,
+    RunDecoder, SymbolTable, TraceInfo,
 };
 use std::fs::File;
 use std::io::Read;
@@ -139,13 +140,16 @@ impl TextTrace {
         }
         let rules = Rules { syntax, arch: info.arch.clone(), syscall_nr: options.syscall_nr };
         let mut events = Events::default();
+        let mut beside = Beside { stacks: found.frames, ..Beside::default() };
         for (form, name) in &found.names {
             let at = events.intern(name, *form, &rules, &mut info.events);
-            let entry = events.at(at);
-            if entry.kind == crate::kind::Kind::Sample && is_hardware(name) {
-                info.capabilities.counters = true;
+            match events.at(at).kind {
+                Kind::Sample => beside.counters |= is_hardware(name),
+                Kind::RecordSwitch => beside.switch_records = true,
+                _ => {}
             }
         }
+        info.capabilities = Capabilities::of(&info.events, beside);
         describe(&mut info, &mut quality, &dialect, &found, &events, source.base());
 
         let order = if order::is_needed(&found) {
@@ -263,12 +267,6 @@ fn describe(
     base: usize,
 ) {
     info.span = found.span;
-    for i in 0..info.events.len() {
-        let desc = &info.events[i];
-        let (system, name) = (desc.system.clone(), desc.short_name().to_owned());
-        info.capabilities.note_event(&system, &name);
-    }
-    info.capabilities.stacks = found.frames;
     let symbols: String =
         found.symbols.iter().map(|(start, name)| format!("{start:x} t {name}\n")).collect();
     info.symbols = SymbolTable::from_kallsyms(symbols.as_bytes());

@@ -20,7 +20,7 @@ use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_syscalls::WaitKind;
-use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader};
+use holdup_trace::{Capabilities, Cpu, EventKind, Nanos, Pid, Quality, QualityCode, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything one pass found out about a trace.
@@ -356,7 +356,7 @@ impl Analysis {
                 wall_ns: self.wall_ns(),
                 switches: c.switches,
                 switches_per_s: per_second(c.switches, self.wall_ns()),
-                irqs: c.irqs,
+                irqs: (caps.irqs || c.irqs > 0).then_some(c.irqs),
             })
             .collect()
     }
@@ -446,6 +446,7 @@ impl Analysis {
     pub fn sar(&self, per_cpu: bool) -> Vec<SarRow> {
         let wall = self.wall_ns();
         let caps = &self.capabilities;
+        let recorded = |kind| self.engine.recorded.has(kind);
         let rows = self.cpu_rows();
         let row = |cpu: Option<u16>| {
             let mine: Vec<&CpuRow> =
@@ -480,8 +481,8 @@ impl Analysis {
                 swrit_per_s: syscall_rate(n.swrites),
                 rchar_per_s: syscall_rate(n.rchars),
                 wchar_per_s: syscall_rate(n.wchars),
-                fork_per_s: caps.lifecycle.then(|| per_second(n.forks, wall)),
-                exec_per_s: caps.lifecycle.then(|| per_second(n.execs, wall)),
+                fork_per_s: recorded(EventKind::Fork).then(|| per_second(n.forks, wall)),
+                exec_per_s: recorded(EventKind::Exec).then(|| per_second(n.execs, wall)),
                 cswch_per_s: self.sees_switches().then(|| per_second(sum(&|r| r.switches), wall)),
                 runq_sz: (system && blame.occupied_ns > 0).then(|| {
                     (blame.queue_ns as f64 * 1000.0 / blame.occupied_ns as f64).round() / 1000.0

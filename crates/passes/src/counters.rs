@@ -146,9 +146,10 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdup_trace::Presence;
 
     fn event(name: &str) -> EventDesc {
-        EventDesc { name: name.into(), system: String::new() }
+        EventDesc { name: name.into(), system: String::new(), presence: Presence::Seen }
     }
 
     #[test]

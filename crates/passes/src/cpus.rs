@@ -49,6 +49,8 @@ pub(crate) const NEVER: Nanos = Nanos::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct CpuState {
     pub(crate) seen: bool,
+    /// Threads were woken or moved here: it exists, whether it shows itself or not.
+    pub(crate) is_target: bool,
     /// The current thread, if known.
     pub(crate) current: Option<(Tid, Slot)>,
     /// Up to here the CPU's time has been charged.
@@ -147,6 +149,7 @@ impl CpuState {
     pub(crate) fn new(start: Nanos, border: Nanos) -> CpuState {
         CpuState {
             seen: false,
+            is_target: false,
             current: None,
             charged_to: start,
             heard: start,
@@ -265,6 +268,7 @@ impl CpuState {
         let fresh = CpuState::new(now, border);
         *self = CpuState {
             seen: self.seen,
+            is_target: self.is_target,
             current: self.current,
             stack: std::mem::take(&mut self.stack),
             last_switch: self.last_switch,
@@ -325,6 +329,14 @@ impl Cpus {
 
     pub(crate) fn get(&self, cpu: Cpu) -> Option<&CpuState> {
         self.cpus.get(cpu.0 as usize)
+    }
+
+    /// A thread was sent to this CPU.
+    #[inline]
+    pub(crate) fn target(&mut self, cpu: Cpu) {
+        if cpu.0 < MAX_CPUS {
+            self.get_mut(cpu).is_target = true;
+        }
     }
 
     /// A thread is on this CPU.

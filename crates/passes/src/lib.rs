@@ -199,18 +199,20 @@ pub fn analyze_parts(
     Ok(quality)
 }
 
-/// CPUs of the ledger: those with events, and those the file says were online.
+/// CPUs of the ledger: those with events, those that threads were sent to, and as many as the file
+/// says were online.
 fn cpu_list(engine: &Engine, online: Option<u32>, select: &Selection) -> Vec<Cpu> {
     // A CPU count beyond what a kernel can have is damage; believe the events then.
     let online = online.filter(|&n| n <= cpus::MAX_CPUS as u32).unwrap_or(0);
-    let seen: Vec<Cpu> = engine.cpus.iter().filter(|(_, c)| c.seen).map(|(cpu, _)| cpu).collect();
-    let mut list = seen.clone();
+    let exists = |c: &cpus::CpuState| c.seen || c.is_target;
+    let mut list: Vec<Cpu> =
+        engine.cpus.iter().filter(|(_, c)| exists(c)).map(|(cpu, _)| cpu).collect();
     // Which CPUs were online is a number, not a list: the missing ones are taken from 0 up.
     for cpu in (0..online as u16).map(Cpu) {
         if list.len() >= online as usize {
             break;
         }
-        if !seen.contains(&cpu) {
+        if !list.contains(&cpu) {
             list.push(cpu);
         }
     }

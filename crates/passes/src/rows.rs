@@ -171,8 +171,8 @@ pub struct CpuRow {
     pub switches: u64,
     /// Per second.
     pub switches_per_s: f64,
-    /// Interrupts handled.
-    pub irqs: u64,
+    /// Interrupts handled; `None` if they were not recorded.
+    pub irqs: Option<u64>,
 }
 
 /// Scheduling of one thread, as `perf sched` reports it.

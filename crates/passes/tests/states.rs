@@ -3,7 +3,7 @@
 use holdup_attribution::{Attribution, Leaf, Total, analyze};
 use holdup_passes::{Analysis, CpuRow, Group, Options, Selection, SyscallRow, Thread};
 use holdup_testkit::{MemTrace, TraceBuilder};
-use holdup_trace::{Nanos, QualityCode};
+use holdup_trace::{Nanos, QualityCode, What};
 
 fn run(trace: &MemTrace) -> Analysis {
     let a = analyze(trace, &Options::default()).unwrap();
@@ -275,6 +275,51 @@ fn a_silent_cpu_is_idle_only_if_interrupts_were_recorded() {
         cpu(&run(&trace(TraceBuilder::new(2).records("irq", "softirq_entry"))), 1).idle_ns,
         100
     );
+}
+
+/// Threads were sent to it, so it ran them: it was not recorded.
+#[test]
+fn a_cpu_that_shows_only_as_a_target_exists_and_is_not_idle() {
+    let trace = |b: TraceBuilder| b.switch(100, 0, 0, 7, "R").switch(200, 0, 7, 0, "S").build();
+    let none = || TraceBuilder::new(1).records("irq", "softirq_entry");
+    assert_eq!(run(&trace(none())).cpus, 1);
+    for sent in [
+        none().wakeup_to(110, 0, 7, 8, 3),
+        none().waking_to(110, 0, 7, 8, 3),
+        none().migrate(110, 0, 7, 8, 3),
+    ] {
+        let a = run(&trace(sent));
+        assert_eq!((a.cpus, a.capacity_ns()), (2, 200));
+        assert_eq!((cpu(&a, 3).unaccounted_ns, cpu(&a, 3).idle_ns), (100, 0));
+        assert_eq!(a.quality.count(QualityCode::SilentCpu), 1);
+    }
+}
+
+/// What lies between `sys_enter` and the next one is not all kernel time, and what follows an
+/// interrupt is not all interrupt.
+#[test]
+fn half_a_pair_is_counted_and_not_believed() {
+    let ends = || TraceBuilder::new(1).only_these_events().switch(0, 0, 0, 7, "R");
+    let a =
+        run(&ends().sys_enter(10, 0, 7, 0).sys_enter(20, 0, 7, 0).switch(90, 0, 7, 0, "S").build());
+    assert!(!a.capabilities.syscalls && a.syscalls(Group::System).is_empty());
+    assert_eq!(a.sar(false)[0].scall_per_s, None);
+    assert_eq!((cpu(&a, 0).user_ns, cpu(&a, 0).kernel_ns), (90, None));
+    assert_eq!(a.quality.count(QualityCode::HalfRecorded), 2);
+    let entry = What::SoftirqEntry { vec: 1 };
+    let a = run(&ends()
+        .event(10, 0, 7, ("irq", "softirq_entry"), entry)
+        .switch(90, 0, 7, 0, "S")
+        .build());
+    assert_eq!((cpu(&a, 0).user_ns, cpu(&a, 0).softirq_ns), (90, None));
+    assert_eq!(a.quality.count(QualityCode::HalfRecorded), 1);
+}
+
+#[test]
+fn forks_are_not_counted_where_only_exits_were_recorded() {
+    let a = run(&TraceBuilder::new(1).switch(0, 0, 0, 7, "R").exit(10, 0, 7).build());
+    assert!(a.capabilities.lifecycle);
+    assert_eq!((a.sar(false)[0].fork_per_s, a.sar(false)[0].exec_per_s), (None, None));
 }
 
 #[test]

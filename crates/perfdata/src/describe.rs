@@ -1,12 +1,14 @@
 //! Naming events and saying what the file can prove.
 
-use crate::attr::{Attr, flag, kind, sample};
+use crate::attr::{Attr, kind, sample};
 use crate::index::Index;
 use crate::record;
-use crate::schema::{Class, Schema};
+use crate::schema::{Class, Decodable, Schema, witness};
 use crate::tracing_data::TracingData;
 use crate::walk::TaskFact;
-use holdup_trace::{Capabilities, EventDesc, Pid, Task, Tid, TraceInfo};
+use holdup_trace::{
+    Beside, Capabilities, EventDesc, EventKind, Pid, Presence, Task, Tid, TraceInfo,
+};
 use holdup_tracepoint::{Abi, Format, Plan};
 use rustc_hash::FxHashMap;
 
@@ -14,19 +16,20 @@ fn formats(tracing: Option<&TracingData>) -> FxHashMap<u64, &Format> {
     tracing.iter().flat_map(|t| &t.formats).map(|f| (f.id as u64, f)).collect()
 }
 
-/// What a sample of each attr becomes.
+/// What a sample of each attr becomes, and what it shows.
 pub(crate) fn classes(
     attrs: &[Attr],
     tracing: Option<&TracingData>,
     release: Option<&str>,
-) -> Vec<Class> {
+) -> Vec<(Class, u8)> {
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
     let class = |a: &Attr| match a.kind {
-        kind::TRACEPOINT => formats
-            .get(&a.config)
-            .map_or(Class::NoFormat, |f| Class::Tracepoint(Plan::compile_for(f, abi, release))),
-        _ => Class::Counter,
+        kind::TRACEPOINT => formats.get(&a.config).map_or((Class::NoFormat, 0), |f| {
+            let shows = witness::of(a, EventKind::of(&f.system, &f.name));
+            (Class::Tracepoint(Plan::compile_for(f, abi, release)), shows)
+        }),
+        _ => (Class::Counter, witness::of(a, None)),
     };
     attrs.iter().map(class).collect()
 }
@@ -59,42 +62,53 @@ pub(crate) fn events(
             }
             _ => String::new(),
         };
-        EventDesc { name, system }
+        EventDesc { name, system, presence: Presence::Described }
     };
     attrs.iter().map(describe).collect()
 }
 
-/// What the attrs prove: an event that was opened and never came never happened.
-pub(crate) fn capabilities(attrs: &[Attr], schema: &Schema, events: &[EventDesc]) -> Capabilities {
-    let mut c = Capabilities::default();
-    for (i, attr) in attrs.iter().enumerate() {
-        note(&mut c, i, attrs, schema, events);
-        c.switches |= attr.has(flag::CONTEXT_SWITCH);
+/// Say of each event how the file knows of it: the attrs are the events that perf opened, so they
+/// are what it was asked for; `seen` tells of which attrs samples were met.
+pub(crate) fn presences(
+    events: &mut [EventDesc],
+    schema: &Schema,
+    seen: impl Fn(usize, &Decodable) -> bool,
+) {
+    for (i, (event, desc)) in schema.events.iter().zip(events).enumerate() {
+        desc.presence = match &event.class {
+            Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => Presence::Described,
+            _ if seen(i, event) => Presence::Seen,
+            _ => Presence::Enabled,
+        };
     }
-    c
 }
 
-/// What a sample of attr number `i` proves.
-pub(crate) fn note(
-    c: &mut Capabilities,
-    i: usize,
+/// What the whole file proves; `shown` has the bits of [`witness`] that were found.
+pub(crate) fn settle(
+    info: &mut TraceInfo,
     attrs: &[Attr],
     schema: &Schema,
-    events: &[EventDesc],
+    found: &Index,
+    shown: u8,
 ) {
-    let (Some(attr), Some(decodable), Some(desc)) =
-        (attrs.get(i), schema.events.get(i), events.get(i))
-    else {
-        return;
+    presences(&mut info.events, schema, |_, event| event.witness & shown != 0);
+    let switches = [record::SWITCH, record::SWITCH_CPU_WIDE];
+    let beside = Beside {
+        counters: shown & witness::COUNTER != 0,
+        stacks: found.span.is_some() && attrs.iter().any(has_chains),
+        switch_records: switches.iter().any(|&kind| found.census[kind as usize] > 0),
     };
-    match &decodable.class {
-        Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => {}
-        Class::Tracepoint(_) => c.note_event(&desc.system, desc.short_name()),
-        Class::Counter => {
-            c.counters |= matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
-        }
-    }
-    c.stacks |= attr.sample_type & sample::CALLCHAIN != 0;
+    info.capabilities = Capabilities::of(&info.events, beside);
+}
+
+/// Whether samples of this attr carry call chains.
+pub(crate) fn has_chains(attr: &Attr) -> bool {
+    attr.sample_type & sample::CALLCHAIN != 0
+}
+
+/// Whether this attr counts something the hardware does.
+pub(crate) fn is_counter(attr: &Attr) -> bool {
+    matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
 }
 
 /// Threads known before the first event: from records of time 0, else from saved comms.

@@ -9,7 +9,7 @@
 //! What the windows show is proven; what only the attrs promise is listed. The span of time is
 //! perf's own account of it (HEADER_SAMPLE_TIME), which the windows may refute.
 
-use crate::attr::Attr;
+use crate::attr::{Attr, flag};
 use crate::cursor::Order;
 use crate::describe;
 use crate::open::Facts;
@@ -18,7 +18,7 @@ use crate::schema::{Schema, When};
 use crate::source::Source;
 use crate::walk::{Walked, resync, walk};
 use crate::window::Window;
-use holdup_trace::{Capabilities, ErrorKind, EventDesc, Glance, Result};
+use holdup_trace::{Beside, Capabilities, ErrorKind, Glance, Result};
 use holdup_tracepoint::{Big, Endian, Little};
 use std::fs::File;
 use std::path::Path;
@@ -60,8 +60,9 @@ fn look(path: &Path) -> Result<Glance, ErrorKind> {
     info.span = stated.filter(|&(first, last)| {
         first > 0 && first <= last && seen.span.is_none_or(|(a, b)| first <= a && b <= last)
     });
-    let listed = describe::capabilities(&facts.attrs, &schema, &info.events);
-    info.capabilities = seen.capabilities(&facts.attrs, &schema, &info.events);
+    describe::presences(&mut info.events, &schema, |i, _| seen.attrs.get(i) == Some(&true));
+    let listed = Capabilities::promised(&info.events, promised(&facts.attrs));
+    info.capabilities = Capabilities::seen(&info.events, seen.beside(&facts.attrs));
     Ok(Glance {
         info,
         quality: facts.quality,
@@ -158,13 +159,22 @@ impl Seen {
         }
     }
 
-    /// What the records met prove.
-    fn capabilities(&self, attrs: &[Attr], schema: &Schema, events: &[EventDesc]) -> Capabilities {
-        let mut proven = Capabilities::default();
-        for (i, _) in self.attrs.iter().enumerate().filter(|(_, seen)| **seen) {
-            describe::note(&mut proven, i, attrs, schema, events);
+    /// What the records met hold beside their events.
+    fn beside(&self, attrs: &[Attr]) -> Beside {
+        let met = || attrs.iter().zip(&self.attrs).filter(|(_, seen)| **seen).map(|(a, _)| a);
+        Beside {
+            stacks: met().any(describe::has_chains),
+            counters: met().any(describe::is_counter),
+            switch_records: self.switches,
         }
-        proven.switches |= self.switches;
-        proven
+    }
+}
+
+/// What perf was asked for beside tracepoints.
+fn promised(attrs: &[Attr]) -> Beside {
+    Beside {
+        stacks: attrs.iter().any(describe::has_chains),
+        counters: attrs.iter().any(describe::is_counter),
+        switch_records: attrs.iter().any(|a| a.has(flag::CONTEXT_SWITCH)),
     }
 }

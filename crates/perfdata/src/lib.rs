@@ -64,6 +64,7 @@ mod reader;
 mod record;
 mod run;
 mod schema;
+mod shown;
 mod source;
 mod tracing_data;
 mod walk;

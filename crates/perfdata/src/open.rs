@@ -7,7 +7,7 @@ use crate::cursor::{Cursor, Order, text};
 use crate::features::{self, EventName, Features};
 use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
-use crate::reader::{PerfData, index_in};
+use crate::reader::{PerfData, index_in, shown_in};
 use crate::run::Content;
 use crate::schema::{Class, Schema};
 use crate::source::{Source, Spool};
@@ -130,7 +130,7 @@ fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
     if facts.attrs.len() != known {
         found = index_all(order, &source, &schema, &stretches)?;
     }
-    Ok(facts.finish(source, schema, found))
+    facts.finish(source, schema, found)
 }
 
 /// Where the records of a file of `len` bytes are. A recorder that was killed leaves the size 0 or
@@ -404,17 +404,23 @@ impl Facts {
         Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref(), release))
     }
 
-    fn finish(mut self, source: Source, schema: Schema, found: Index) -> PerfData {
+    fn finish(
+        mut self,
+        source: Source,
+        schema: Schema,
+        found: Index,
+    ) -> Result<PerfData, ErrorKind> {
         self.info.span = found.span;
         self.describe(&found.tasks);
-        self.info.capabilities = describe::capabilities(&self.attrs, &schema, &self.info.events);
+        let shown = shown_in(self.order, &source, &schema, &found.spans)?;
+        describe::settle(&mut self.info, &self.attrs, &schema, &found, shown);
         describe::extra(&mut self.info, &found);
         self.info.extra.extend(schema.events.iter().filter_map(|e| match &e.class {
             Class::Tracepoint(plan) => plan.note(),
             Class::NoFormat | Class::Counter => None,
         }));
         let content = Content::new(&self.info, source, schema);
-        PerfData::new(self.info, self.order, content, self.quality, found)
+        Ok(PerfData::new(self.info, self.order, content, self.quality, found))
     }
 
     /// Names of events, clock, threads and symbols, when all facts are there.

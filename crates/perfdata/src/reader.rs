@@ -4,6 +4,7 @@ use crate::cursor::Order;
 use crate::index::{Index, Span, index};
 use crate::run::{Content, RunReader};
 use crate::schema::Schema;
+use crate::shown::shown;
 use crate::source::Source;
 use holdup_trace::{Quality, Reader, Run, RunDecoder, TraceInfo};
 use holdup_tracepoint::{Big, Little};
@@ -47,6 +48,19 @@ pub(crate) fn index_in(
     match order {
         Order::Little => index::<Little>(source, schema, start, limit),
         Order::Big => index::<Big>(source, schema, start, limit),
+    }
+}
+
+/// Look for what samples show, with the byte order as a type.
+pub(crate) fn shown_in(
+    order: Order,
+    source: &Source,
+    schema: &Schema,
+    spans: &[Span],
+) -> std::io::Result<u8> {
+    match order {
+        Order::Little => shown::<Little>(source, schema, spans),
+        Order::Big => shown::<Big>(source, schema, spans),
     }
 }
 

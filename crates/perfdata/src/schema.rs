@@ -16,6 +16,8 @@ pub(crate) struct Decodable {
     /// Period of samples that do not carry theirs.
     pub(crate) period: u64,
     pub(crate) class: Class,
+    /// What a sample of it shows, as bits of [`Schema::witnesses`].
+    pub(crate) witness: u8,
 }
 
 /// What a sample of an event becomes.
@@ -102,23 +104,46 @@ pub(crate) struct Schema {
     trailer: Option<Trailer>,
     /// Distance of the id from the end of other records if trailers differ.
     trailer_id: u16,
+    /// All that samples of this file can show.
+    pub(crate) witnesses: u8,
+}
+
+/// What the index looks for: whether a hardware counter counted, and the events that a file only
+/// has if some are seen, in the order of [`EventKind::ALWAYS_HAPPEN`] from bit 1 on.
+pub(crate) mod witness {
+    use crate::attr::Attr;
+    use holdup_trace::EventKind;
+
+    /// A hardware counter.
+    pub(crate) const COUNTER: u8 = 1;
+
+    const _: () = assert!(EventKind::ALWAYS_HAPPEN.len() < u8::BITS as usize);
+
+    /// What a sample of `attr` shows, which is a sample of the event `of`.
+    pub(crate) fn of(attr: &Attr, of: Option<EventKind>) -> u8 {
+        if crate::describe::is_counter(attr) {
+            return COUNTER;
+        }
+        EventKind::ALWAYS_HAPPEN.iter().position(|&kind| Some(kind) == of).map_or(0, |bit| 2 << bit)
+    }
 }
 
 impl Schema {
-    /// `classes[i]` belongs to `attrs[i]`. Only the first 65,534 events are kept: [`EventId`]
-    /// cannot name more.
-    pub(crate) fn new(attrs: &[Attr], classes: Vec<Class>) -> Schema {
+    /// `classes[i]` belongs to `attrs[i]`, with what its samples show. Only the first 65,534
+    /// events are kept: [`EventId`] cannot name more.
+    pub(crate) fn new(attrs: &[Attr], classes: Vec<(Class, u8)>) -> Schema {
         let attrs = &attrs[..attrs.len().min(EventId::SIDEBAND.0 as usize)];
         let events: Vec<Decodable> = attrs
             .iter()
             .zip(classes)
             .enumerate()
-            .map(|(i, (a, class))| Decodable {
+            .map(|(i, (a, (class, witness)))| Decodable {
                 event: EventId(i as u16),
                 layout: Layout::new(a),
                 trailer: Trailer::new(a),
                 period: a.default_period(),
                 class,
+                witness,
             })
             .collect();
         let same = |f: &dyn Fn(&Decodable) -> u16| {
@@ -144,7 +169,9 @@ impl Schema {
         let first = events.first().map(|e| e.trailer);
         let trailer = first.filter(|t| !by_id || events.iter().all(|e| e.trailer == *t));
         let trailer_id = same(&|e| e.trailer.id).unwrap_or(0);
-        Schema { ids: Ids::new(attrs), events, lookup, sample_time, trailer, trailer_id }
+        let witnesses = events.iter().fold(0, |all, e| all | e.witness);
+        let ids = Ids::new(attrs);
+        Schema { ids, events, lookup, sample_time, trailer, trailer_id, witnesses }
     }
 
     /// The event a sample belongs to.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Builder, Container, drain, merged, open_bytes, printed};
-use holdup_trace::{Cpu, EventId, Pid, QualityCode, Reader, Tid, What};
+use holdup_trace::{Cpu, EventId, Pid, Presence, QualityCode, Reader, Tid, What};
 
 const CONTAINERS: [Container; 4] =
     [Container::File, Container::Pipe, Container::Compressed, Container::Compressed2];
@@ -41,11 +41,8 @@ fn containers_and_byte_orders_agree() {
             assert_eq!(info.events[0].name, "sched:sched_switch");
             assert_eq!(info.events[1].system, "lock");
             assert_eq!(info.events[1].short_name(), "contention_begin");
-            assert!(
-                info.capabilities.switches
-                    && info.capabilities.contention
-                    && info.capabilities.stacks
-            );
+            assert!(info.capabilities.switches && info.capabilities.stacks);
+            assert!(!info.capabilities.contention, "the ends were not recorded");
             assert_eq!(info.span, Some((1000, 5999)));
             assert_eq!(
                 info.hostname.as_deref(),
@@ -123,6 +120,26 @@ fn side_band_records_become_events() {
             (5, 9)
         );
         assert_eq!(quality.count(QualityCode::Throttled), 1);
+    }
+}
+
+#[test]
+fn an_event_that_was_opened_and_never_came_is_taken_for_recorded_only_if_it_may_stay_away() {
+    for big in [false, true] {
+        for container in CONTAINERS {
+            let mut b = Builder::new(big);
+            b.counters = true;
+            b.contention(20, 0, 7, &[]);
+            let caps = open_bytes(&b.build(container)).unwrap().info().capabilities;
+            assert!(!caps.switches, "every machine switches: {big} {container:?}");
+            assert!(!caps.counters, "a counter that never counted: {big} {container:?}");
+            let mut b = Builder::new(big);
+            b.switch(20, 0, 7, 0);
+            let file = open_bytes(&b.build(container)).unwrap();
+            assert!(file.info().capabilities.switches, "{big} {container:?}");
+            let [switch, contention] = [0, 1].map(|i| file.info().events[i].presence);
+            assert_eq!((switch, contention), (Presence::Seen, Presence::Enabled));
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use crate::survey::Survey;
 use crate::table::Table;
 use crate::unpack::unpack;
 use holdup_trace::{
-    ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder, StateTable, Task, TraceInfo,
+    Beside, Capabilities, ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder,
+    StateTable, Task, TraceInfo,
 };
 use std::path::Path;
 
@@ -74,7 +75,7 @@ impl Perfetto {
         quality.add(QualityCode::MissingFormat, table.undescribed);
         quality.add(QualityCode::MissingField, table.incomplete);
         info.events = table.descs.clone();
-        info.capabilities = table.capabilities;
+        info.capabilities = Capabilities::of(&info.events, Beside::default());
         info.span = lined.iter().map(Lined::span).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
         info.clock.name = clock.name().to_owned();
         if clock.shifted {

@@ -8,7 +8,7 @@ use crate::bundle::Raw;
 use crate::fields::Plan;
 use crate::schema::{descriptor, event, generic};
 use crate::wire::{Broken, Fields};
-use holdup_trace::{Capabilities, EventDesc, EventId, EventKind, NameId, Names};
+use holdup_trace::{EventDesc, EventId, EventKind, NameId, Names, Presence};
 use rustc_hash::FxHashMap;
 
 /// Number, name and fields of the events Perfetto knows.
@@ -151,7 +151,6 @@ pub(crate) struct Table {
     dense: Vec<u16>,
     sparse: FxHashMap<u32, u16>,
     named: Vec<(Vec<u8>, u16)>,
-    pub(crate) capabilities: Capabilities,
     /// Events that nobody describes, and events that lack a field.
     pub(crate) undescribed: u64,
     pub(crate) incomplete: u64,
@@ -168,7 +167,6 @@ impl Table {
             dense: vec![NONE; DENSE],
             sparse: FxHashMap::default(),
             named: Vec::new(),
-            capabilities: Capabilities::default(),
             undescribed: 0,
             incomplete: 0,
         };
@@ -192,14 +190,12 @@ impl Table {
         if plan == Plan::Incomplete {
             self.incomplete += n;
         }
-        let kind = match &plan {
-            Plan::Numbered { kind, .. } | Plan::Named { kind } => Some(*kind),
-            Plan::Other | Plan::Incomplete | Plan::Rename => None,
+        // Only events that occur are here.
+        let presence = match plan {
+            Plan::Incomplete => Presence::Described,
+            _ => Presence::Seen,
         };
-        if let Some(kind) = kind {
-            self.capabilities.note(kind);
-        }
-        self.descs.push(EventDesc { name: name.to_owned(), system: system.to_owned() });
+        self.descs.push(EventDesc { name: name.to_owned(), system: system.to_owned(), presence });
         self.plans.push(plan);
         (self.descs.len() - 1) as u16
     }

@@ -10,7 +10,8 @@ use std::path::Path;
 
 /// An event of each kind there is, some of them on two CPUs at the same time.
 fn scenario() -> MemTrace {
-    let mut t = TraceBuilder::new(4).task(7, 7, None, "seven").task(9, 7, None, "nine");
+    let mut t =
+        TraceBuilder::new(4).only_these_events().task(7, 7, None, "seven").task(9, 7, None, "nine");
     for round in 0..50u64 {
         let at = 1_000_000 + round * 10_000;
         t = t

@@ -2,7 +2,7 @@
 
 use crate::json::Head;
 use crate::report::TraceHead;
-use holdup_trace::{Capabilities, Glance, TraceInfo};
+use holdup_trace::{Capabilities, Glance, Presence, TraceInfo};
 use serde::Serialize;
 
 /// What `holdup info` tells.
@@ -172,7 +172,13 @@ impl Info {
             last_ns: info.span.map(|s| s.1),
             tasks: Some(info.tasks.len() as u64),
             kernel_symbols: !info.symbols.is_empty(),
-            events: info.events.iter().map(|e| e.name.clone()).collect(),
+            // Many files explain events they were never recorded with.
+            events: info
+                .events
+                .iter()
+                .filter(|e| e.presence > Presence::Described)
+                .map(|e| e.name.clone())
+                .collect(),
             all_kinds: true,
             estimated_events: None,
             capabilities: capabilities(info, true, None),

@@ -227,7 +227,7 @@ fn info() -> Info {
     info.numa = vec![(0, "0-3".into())];
     info.span = Some((9_211_166_123, 10_211_166_123));
     info.clock.resolution_ns = 1000;
-    info.capabilities.note_event("sched", "sched_switch");
+    info.capabilities.switches = true;
     info.extra = vec![("runs in time order".into(), "5".into())];
     Info::new(&info)
 }

@@ -1,8 +1,9 @@
 //! A trace in memory, written down event by event.
 
 use holdup_trace::{
-    ArgsRef, Batch, Cpu, Event, EventDesc, EventId, NameId, Nanos, Pid, Quality, Reader, Result,
-    Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
+    ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Nanos,
+    Pid, Presence, Quality, Reader, Result, Run, RunDecoder, StackRef, Task, TaskState, Tid,
+    TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -12,6 +13,7 @@ pub struct TraceBuilder {
     /// Gives out references to call chains.
     refs: Batch,
     frames: Vec<u64>,
+    whole_pairs: bool,
 }
 
 /// The finished trace.
@@ -29,7 +31,20 @@ impl TraceBuilder {
         let mut info = TraceInfo::new("built.trace".into(), "built");
         info.cpus_online = Some(cpus);
         info.arch = Some("x86_64".into());
-        TraceBuilder { info, events: Vec::new(), refs: Batch::new(), frames: Vec::new() }
+        TraceBuilder {
+            info,
+            events: Vec::new(),
+            refs: Batch::new(),
+            frames: Vec::new(),
+            whole_pairs: true,
+        }
+    }
+
+    /// Only the events added were recorded. Otherwise the other half of a pair was too, whether
+    /// one was added or not: a trace may end inside a call.
+    pub fn only_these_events(mut self) -> Self {
+        self.whole_pairs = false;
+        self
     }
 
     fn id(&mut self, system: &str, name: &str) -> EventId {
@@ -38,9 +53,23 @@ impl TraceBuilder {
         if let Some(i) = self.info.events.iter().position(|e| e.name == full) {
             return EventId(i as u16);
         }
-        self.info.capabilities.note_event(system, name);
-        self.info.events.push(EventDesc { name: full, system: system.to_owned() });
+        let (system, presence) = (system.to_owned(), Presence::Seen);
+        self.info.events.push(EventDesc { name: full, system, presence });
         EventId(self.info.events.len() as u16 - 1)
+    }
+
+    /// Record the other halves of all events so far.
+    fn complete_pairs(&mut self) {
+        for i in 0..self.info.events.len() {
+            let desc = &self.info.events[i];
+            let name = desc.short_name();
+            let Some(kind) = EventKind::of(&desc.system, name) else { continue };
+            let Some(other) = kind.other_half() else { continue };
+            let detail = kind.detail(name).unwrap_or_default();
+            let (system, name) = (other.system(), other.to_string().replace('*', detail));
+            let name = name[system.len() + 1..].to_owned();
+            self.id(system, &name);
+        }
     }
 
     fn push(mut self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
@@ -227,7 +256,6 @@ impl TraceBuilder {
     ) -> Self {
         let stack = self.refs.push_stack(chain.iter().copied());
         self.frames.extend(chain);
-        self.info.capabilities.stacks = true;
         self.push(
             ts,
             cpu,
@@ -282,6 +310,11 @@ impl TraceBuilder {
     /// Sort by time (stable) and finish.
     pub fn build(mut self) -> MemTrace {
         self.events.sort_by_key(|e| e.0.ts);
+        if self.whole_pairs {
+            self.complete_pairs();
+        }
+        let beside = Beside { stacks: !self.frames.is_empty(), ..Beside::default() };
+        self.info.capabilities = Capabilities::of(&self.info.events, beside);
         self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.0.ts, b.0.ts));
         let runs = self.events.first().map(|e| Run { first_ts: e.0.ts }).into_iter().collect();
         MemTrace {

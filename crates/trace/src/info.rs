@@ -1,6 +1,6 @@
 //! What a file is and what it can prove.
 
-use crate::{Capabilities, Cpu, NameId, Names, Nanos, Pid, Tid};
+use crate::{Capabilities, Cpu, NameId, Names, Nanos, Pid, Presence, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub struct TraceInfo {
     pub format: String,
     /// The events of the file; [`crate::EventId`] indexes it.
     pub events: Vec<EventDesc>,
-    /// What the file can prove.
+    /// What the file can prove: [`Capabilities::of`] its events.
     pub capabilities: Capabilities,
     /// The clock of the time stamps.
     pub clock: Clock,
@@ -85,6 +85,8 @@ pub struct EventDesc {
     pub name: String,
     /// Its system (`sched`), empty for counters.
     pub system: String,
+    /// How the file knows of it.
+    pub presence: Presence,
 }
 
 impl EventDesc {

@@ -9,7 +9,7 @@ use std::fmt;
 ///
 /// A capability's block starts with the events to record for it; after `also` come events that
 /// belong to it but need not be recorded. Events marked `proof` show that the trace has the
-/// capability; half a pair, an exit without its entry, does not.
+/// capability, together with their other half if they are one of a pair.
 macro_rules! vocabulary {
     (
         $($(#[doc = $doc:literal])+ $field:ident {
@@ -59,10 +59,7 @@ macro_rules! vocabulary {
             }
         }
 
-        /// What a file can prove, judged once from the events it was recorded with.
-        ///
-        /// An event that was enabled and never happened proves that it never happened; text
-        /// dumps cannot tell the two apart and set a flag only for events that occur.
+        /// What a file can prove: decided by [`Capabilities::of`], once for the file.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Capabilities {
             $($(#[doc = $doc])+ pub $field: bool,)+
@@ -82,22 +79,24 @@ macro_rules! vocabulary {
                 ]
             }
 
-            /// Set the flag that an event proves, if it proves one.
-            pub fn note(&mut self, kind: EventKind) {
-                let caps = self;
-                match kind {
-                    $(
-                        EventKind::$first => vocabulary!(@set caps $field $($first_proof)?),
-                        $(EventKind::$kind => vocabulary!(@set caps $field $($proof)?),)*
-                        $($(EventKind::$more => vocabulary!(@set caps $field $($more_proof)?),)+)?
-                    )+
-                    $(EventKind::$alone => {})+
+            /// What follows from the events that were recorded.
+            pub(crate) fn proven_by(recorded: impl Fn(EventKind) -> bool) -> Capabilities {
+                Capabilities {
+                    $($field: {
+                        let proofs: &[Option<EventKind>] = &[
+                            vocabulary!(@proof $first $($first_proof)?),
+                            $(vocabulary!(@proof $kind $($proof)?),)*
+                            $($(vocabulary!(@proof $more $($more_proof)?),)+)?
+                        ];
+                        proofs.iter().flatten().any(|&kind| recorded(kind))
+                    },)+
+                    $($other: false,)+
                 }
             }
         }
     };
-    (@set $caps:ident $field:ident proof) => { $caps.$field = true };
-    (@set $caps:ident $field:ident) => {{}};
+    (@proof $kind:ident proof) => { Some(EventKind::$kind) };
+    (@proof $kind:ident) => { None };
 }
 
 vocabulary! {
@@ -119,9 +118,8 @@ vocabulary! {
     stat_runtime { StatRuntime("sched", "sched_stat_runtime", proof) }
     /// System calls, all of them.
     syscalls {
-        SysEnter("raw_syscalls", "sys_enter", proof), SysExit("raw_syscalls", "sys_exit", proof);
-        also SysEnterNamed("syscalls", "sys_enter_*", proof),
-             SysExitNamed("syscalls", "sys_exit_*", proof)
+        SysEnter("raw_syscalls", "sys_enter", proof), SysExit("raw_syscalls", "sys_exit");
+        also SysEnterNamed("syscalls", "sys_enter_*"), SysExitNamed("syscalls", "sys_exit_*")
     }
     /// Interrupt handlers.
     irqs { IrqEntry("irq", "irq_handler_entry", proof), IrqExit("irq", "irq_handler_exit") }
@@ -207,15 +205,6 @@ impl fmt::Display for EventKind {
     }
 }
 
-impl Capabilities {
-    /// Set the flag that the event `name` of `system` proves.
-    pub fn note_event(&mut self, system: &str, name: &str) {
-        if let Some(kind) = EventKind::of(system, name) {
-            self.note(kind);
-        }
-    }
-}
-
 /// The kernel's name of a softirq (`include/linux/interrupt.h`, `softirq_to_name`): `NET_RX`.
 pub fn softirq_name(vec: u32) -> Option<&'static str> {
     const NAMES: [&str; 10] = [
@@ -241,16 +230,6 @@ mod tests {
         assert_eq!(EventKind::by_name("reschedule_entry"), None);
         assert_eq!(EventKind::SysEnterNamed.detail("sys_enter_read"), Some("read"));
         assert_eq!(EventKind::VectorExit.detail("local_timer_exit"), Some("local_timer"));
-    }
-
-    #[test]
-    fn half_a_pair_proves_nothing() {
-        let mut caps = Capabilities::default();
-        caps.note(EventKind::SoftirqExit);
-        caps.note(EventKind::SoftirqRaise);
-        assert_eq!(caps, Capabilities::default());
-        caps.note_event("syscalls", "sys_exit_read");
-        assert_eq!(caps, Capabilities { syscalls: true, ..Capabilities::default() });
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod names;
 pub mod progress;
 mod quality;
 mod reader;
+mod recorded;
 mod state;
 mod state_table;
 
@@ -35,5 +36,6 @@ pub use kind::{Capabilities, EventKind, softirq_name};
 pub use names::{LocalNames, NameId, Names};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Reader, Run, RunDecoder};
+pub use recorded::{Beside, Presence, Recorded};
 pub use state::TaskState;
 pub use state_table::StateTable;

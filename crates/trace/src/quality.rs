@@ -130,6 +130,12 @@ codes! {
         "kinds of events recorded in more than one buffer of the file: what several buffers \
          recorded counts several times"
     ),
+    /// Events of a pair whose other half was not recorded.
+    HalfRecorded = (
+        "half-recorded", Warning,
+        "events of pairs of which only one half was recorded (sys_enter without sys_exit, a begin \
+         without its end): not used, because what lies between cannot be known"
+    ),
     /// Current thread of a CPU changed without a switch event.
     SwitchGap = (
         "switch-gap", Info,

@@ -1,12 +1,13 @@
 //! The events a file describes, as tables indexed by their id.
 
-use holdup_trace::{Capabilities, EventDesc, EventId, QualityCode};
+use holdup_trace::{Beside, Capabilities, EventDesc, EventId, Presence, QualityCode};
 use holdup_tracepoint::{Abi, Format, Plan};
 use std::collections::BTreeSet;
 
-/// Events of every kernel of the last fifteen years, each of another system. A file that
-/// describes most of them describes all events of its machine; one that does not was recorded
-/// with `-e`, and then describes exactly the events asked for (trace-cmd-record(1)).
+/// Events of every kernel of the last fifteen years, each of another system. `trace-cmd record
+/// -e` writes the formats of the events asked for and no others; without `-e`, with `-e all`, and
+/// when `trace-cmd extract` saves what somebody else enabled, it writes those of all events of the
+/// kernel. So a file that describes most of these five describes its machine, not its recording.
 const EVERYWHERE: [(&str, &str); 5] = [
     ("signal", "signal_generate"),
     ("timer", "timer_start"),
@@ -18,6 +19,15 @@ const EVERYWHERE: [(&str, &str); 5] = [
 /// Stands for an id without description in [`EventTable::ids`].
 const NONE: u16 = u16::MAX;
 
+/// Who chose the events that are described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Descriptions {
+    /// trace-cmd: where these are not all events of the kernel, those that were asked for.
+    TraceCmd,
+    /// Whoever copied files into a folder: they say nothing about what was enabled.
+    Copied,
+}
+
 /// What to do with an event, by the id in its `common_type`.
 pub(crate) struct EventTable {
     /// Indexed by [`EventId`].
@@ -27,7 +37,7 @@ pub(crate) struct EventTable {
     ids: Vec<u16>,
     /// Where `common_pid` is.
     pub(crate) pid_at: usize,
-    /// The file was recorded with a list of events and describes these only.
+    /// What is described was asked for: see [`Descriptions`].
     pub(crate) selected: bool,
     /// Events from this index on occur without being described.
     described: usize,
@@ -39,6 +49,7 @@ impl EventTable {
     /// Compile the descriptions, pairs of system and `format` text, of a kernel of this release.
     pub(crate) fn compile(
         texts: &[(String, String)],
+        chosen_by: Descriptions,
         abi: Abi,
         release: Option<&str>,
     ) -> EventTable {
@@ -67,12 +78,14 @@ impl EventTable {
                     format.field("common_pid").filter(|f| f.size == 4).map(|f| f.offset as usize);
             }
             let plan = Plan::compile_for(&format, abi, release);
-            table.add(format.id, EventDesc { name: format.name, system: format.system }, plan);
+            let (name, system) = (format.name, format.system);
+            table.add(format.id, EventDesc { name, system, presence: Presence::Described }, plan);
         }
         table.described = table.descs.len();
         table.pid_at = pid_at.unwrap_or(4);
-        table.selected =
-            everywhere.len() < EVERYWHERE.len() - 1 && texts.iter().any(|(s, _)| s != "ftrace");
+        table.selected = chosen_by == Descriptions::TraceCmd
+            && everywhere.len() < EVERYWHERE.len() - 1
+            && texts.iter().any(|(s, _)| s != "ftrace");
         table
     }
 
@@ -93,7 +106,11 @@ impl EventTable {
     pub(crate) fn add_unknown(&mut self, raw: u16) {
         self.add(
             raw,
-            EventDesc { name: format!("unknown event {raw}"), system: String::new() },
+            EventDesc {
+                name: format!("unknown event {raw}"),
+                system: String::new(),
+                presence: Presence::Seen,
+            },
             Plan::Other,
         );
     }
@@ -123,35 +140,29 @@ impl EventTable {
         }
     }
 
-    /// What the file can prove, given the ids that occur in it.
-    pub(crate) fn capabilities(&self, occurring: &[u16]) -> Capabilities {
-        let mut caps = self.listed().unwrap_or_default();
-        self.note_seen(occurring, &mut caps);
-        caps
-    }
-
-    /// What events with these ids prove.
-    pub(crate) fn seen(&self, occurring: &[u16]) -> Capabilities {
-        let mut caps = Capabilities::default();
-        self.note_seen(occurring, &mut caps);
-        caps
-    }
-
-    fn note_seen(&self, occurring: &[u16], caps: &mut Capabilities) {
-        for (event, _) in occurring.iter().filter_map(|&raw| self.lookup(raw)) {
-            let desc = &self.descs[event.0 as usize];
-            caps.note_event(&desc.system, &desc.name);
+    /// Say of each event how the file knows of it, given the ids that occur in it.
+    pub(crate) fn settle(&mut self, occurring: &[u16]) {
+        // The tracers' own events are always described.
+        for desc in self.descs.iter_mut().filter(|d| self.selected && d.system != "ftrace") {
+            desc.presence = Presence::Enabled;
+        }
+        for &raw in occurring {
+            if let Some((event, _)) = self.lookup(raw) {
+                self.descs[event.0 as usize].presence = Presence::Seen;
+            }
+        }
+        // Nothing can be concluded from what cannot be read.
+        for (desc, plan) in self.descs.iter_mut().zip(&self.plans) {
+            if matches!(plan, Plan::Incomplete(_)) {
+                desc.presence = Presence::Described;
+            }
         }
     }
 
     /// What the events that were asked for would prove; `None` if the file describes all events
     /// of its machine and does not say which of them were.
     pub(crate) fn listed(&self) -> Option<Capabilities> {
-        let mut caps = Capabilities::default();
-        for desc in self.descs.iter().filter(|d| d.system != "ftrace") {
-            caps.note_event(&desc.system, &desc.name);
-        }
-        self.selected.then_some(caps)
+        self.selected.then(|| Capabilities::promised(&self.descs, Beside::default()))
     }
 }
 
@@ -173,28 +184,37 @@ mod tests {
             .enumerate()
             .map(|(i, (s, n))| (s.to_string(), text(n, i as u16 + 1)))
             .collect();
-        EventTable::compile(&texts, Abi { long_size: 8 }, None)
+        EventTable::compile(&texts, Descriptions::TraceCmd, Abi { long_size: 8 }, None)
+    }
+
+    fn presence(mut table: EventTable, occurring: &[u16]) -> Vec<Presence> {
+        table.settle(occurring);
+        table.descs.iter().map(|d| d.presence).collect()
     }
 
     #[test]
     fn a_selective_list_proves_absence() {
-        let t = table(&[
-            ("ftrace", "function"),
-            ("sched", "sched_switch"),
-            ("lock", "contention_begin"),
-        ]);
-        assert!(t.selected);
-        assert!(t.capabilities(&[2]).contention, "asked for and never seen: there was none");
-        let all = table(&[
-            ("ftrace", "function"),
-            EVERYWHERE[0],
-            EVERYWHERE[1],
-            EVERYWHERE[2],
-            EVERYWHERE[3],
-            ("lock", "contention_begin"),
-        ]);
-        assert!(!all.selected && !all.capabilities(&[1]).contention);
+        use Presence::{Described, Enabled, Seen};
+        let few = [("ftrace", "function"), ("timer", "timer_start"), ("block", "block_rq_issue")];
+        assert_eq!(presence(table(&few), &[3]), [Described, Enabled, Seen]);
+        let all = [EVERYWHERE[0], EVERYWHERE[1], EVERYWHERE[2], ("irq", "tasklet_entry")];
+        assert_eq!(presence(table(&all), &[1]), [Seen, Enabled, Enabled, Enabled]);
+        let all = [EVERYWHERE[0], EVERYWHERE[1], EVERYWHERE[2], EVERYWHERE[3]];
+        assert!(!table(&all).selected, "the formats of a whole kernel");
         assert!(!table(&[("ftrace", "function")]).selected);
+    }
+
+    #[test]
+    fn formats_that_somebody_copied_prove_nothing() {
+        let texts = [("timer".to_owned(), text("timer_start", 1))];
+        let copied = EventTable::compile(&texts, Descriptions::Copied, Abi { long_size: 8 }, None);
+        assert_eq!(presence(copied, &[]), [Presence::Described]);
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_read_proves_nothing() {
+        let switch = table(&[("sched", "sched_switch")]);
+        assert_eq!(presence(switch, &[1]), [Presence::Described], "it has no fields");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! the same and are read here. Source: trace-cmd.dat.v6(5), trace-cmd.dat.v7(5).
 
 use crate::codec::Codec;
+use crate::format::Descriptions;
 use crate::guest::GuestClock;
 use crate::page::PageLayout;
 use crate::source::Cursor;
@@ -28,6 +29,8 @@ pub(crate) struct Meta {
     pub(crate) layout: Option<PageLayout>,
     /// (system, `format` text).
     pub(crate) formats: Vec<(String, String)>,
+    /// Who chose these.
+    pub(crate) formats_by: Descriptions,
     pub(crate) kallsyms: Vec<u8>,
     /// (pid, name).
     pub(crate) cmdlines: Vec<(u32, String)>,
@@ -142,6 +145,7 @@ impl Meta {
             codec: Codec::None,
             layout: None,
             formats: Vec::new(),
+            formats_by: Descriptions::TraceCmd,
             kallsyms: Vec::new(),
             cmdlines: Vec::new(),
             cpus: None,

@@ -8,6 +8,7 @@
 
 use crate::blocks::{CpuData, Fetch};
 use crate::codec::Codec;
+use crate::format::Descriptions;
 use crate::meta::{Meta, Options, bracketed};
 use crate::page::PageLayout;
 use crate::reader::{Lane, Parts, TraceDat};
@@ -66,6 +67,7 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
         codec: Codec::None,
         layout: Some(layout),
         formats,
+        formats_by: Descriptions::Copied,
         kallsyms: text("kallsyms"),
         cmdlines: Vec::new(),
         cpus: Some(lanes.len() as u32),

@@ -11,8 +11,8 @@ use crate::source::{Cursor, Source};
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{
-    Capabilities, Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder,
-    SymbolTable, Task, Tid, TraceInfo, progress,
+    Beside, Capabilities, Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run,
+    RunDecoder, SymbolTable, Task, Tid, TraceInfo, progress,
 };
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
@@ -142,8 +142,9 @@ impl Parts {
         // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
-            let table =
-                scope.spawn(|| EventTable::compile(&formats, abi, meta.options.uname_word(2)));
+            let release = meta.options.uname_word(2);
+            let chosen_by = meta.formats_by;
+            let table = scope.spawn(move || EventTable::compile(&formats, chosen_by, abi, release));
             let scanned = if meta.big {
                 scan::<Big>(&data, &layout, &times, &buffers, look)
             } else {
@@ -165,8 +166,8 @@ impl Parts {
         let ids = ids.ids();
         let unknown: Vec<u16> =
             ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
+        table.settle(&ids);
         let listed = table.listed();
-        let capabilities = if whole { table.capabilities(&ids) } else { table.seen(&ids) };
         for &id in &unknown {
             table.add_unknown(id);
         }
@@ -180,8 +181,9 @@ impl Parts {
         }
 
         let mut info = TraceInfo::new(path.to_owned(), format);
-        info.capabilities = capabilities;
         info.events = table.descs.clone();
+        let proven = if whole { Capabilities::of } else { Capabilities::seen };
+        info.capabilities = proven(&info.events, Beside::default());
         let span_known = total.events > 0 && total.blank == 0;
         info.span = span_known.then_some((total.first, total.last));
         info.symbols = symbols;

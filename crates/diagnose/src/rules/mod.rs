@@ -117,6 +117,7 @@ const SHARED: &[&[Threshold]] = &[
     THRESHOLDS,
     crate::facts::THRESHOLDS,
     crate::verdict::THRESHOLDS,
+    crate::too_little::THRESHOLDS,
     crate::guide::THRESHOLDS,
     crate::metrics::THRESHOLDS,
     crate::metrics::imbalance::THRESHOLDS,

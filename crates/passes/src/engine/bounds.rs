@@ -69,7 +69,9 @@ impl Engine {
             let c = self.cpus.get_mut(cpu);
             if !c.seen {
                 self.quality.add(QualityCode::SilentCpu, 1);
-                let what: fn(&mut CpuState, Nanos) = match silent_is_idle {
+                // Whoever was sent there ran there: its events are missing.
+                let idle = silent_is_idle && !c.is_target && !self.lost;
+                let what: fn(&mut CpuState, Nanos) = match idle {
                     true => |c, span| c.idle += span,
                     false => |c, span| c.unaccounted += span,
                 };

@@ -49,31 +49,29 @@ use crate::waits::Waits;
 use calls::CallTraits;
 use holdup_syscalls::Arch;
 use holdup_trace::{
-    Batch, Capabilities, Cpu, Event, EventId, NameId, Names, Nanos, Quality, QualityCode,
-    SymbolTable, Tid, TraceInfo, What,
+    Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Names, Nanos, Presence,
+    Quality, QualityCode, Recorded, SymbolTable, Tid, TraceInfo, What,
 };
 pub use laws::Law;
 pub(crate) use reasons::{EarlyWake, Reason};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// So many different `syscalls:sys_enter_*` events mean that all calls were recorded, not a choice.
-const ALL_CALLS: usize = 20;
-
 #[derive(Clone)]
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
+    /// Single events, where a capability stands for several.
+    pub(crate) recorded: Recorded,
     /// Not of some tasks only.
     pub(crate) system_wide: bool,
-    /// `sched_switch` is there; PERF_RECORD_SWITCH, the poorer source, is not needed.
-    has_sched_switch: bool,
     pub(crate) names: Arc<Names>,
     pub(crate) arch: Arch,
     traits: Vec<CallTraits>,
     /// Events that are software page-fault samples.
     fault_ids: Vec<bool>,
-    /// `syscalls:*` events in a trace that has `raw_syscalls:*` too: the same calls a second time.
-    duplicate_ids: Vec<bool>,
+    /// Events to leave alone, by id: `syscalls:*` in a trace that has `raw_syscalls:*` too, the
+    /// same calls a second time; and half pairs. Empty where there are none.
+    unused_ids: Vec<bool>,
     /// `sched_blocked_reason` is there.
     reasons: bool,
     /// And has come.
@@ -117,20 +115,18 @@ impl Engine {
         judge: Judge,
     ) -> Engine {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
-        let raw = info.events.iter().any(|e| e.short_name() == "sys_enter");
-        let named = info
+        let recorded = Recorded::of(&info.events);
+        let twice = recorded.has(EventKind::SysEnter) && recorded.has(EventKind::SysEnterNamed);
+        let unused = info
             .events
             .iter()
-            .filter(|e| e.system == "syscalls" && e.short_name().starts_with("sys_enter_"))
-            .count();
-        let mut caps = info.capabilities;
-        // A few chosen calls say nothing about the time outside of them.
-        caps.syscalls = raw || named >= ALL_CALLS;
+            .zip(0..)
+            .map(|(e, id)| recorded.is_half(EventId(id)) || twice && e.system == "syscalls");
+        let unused_ids = if twice || recorded.any_half() { unused.collect() } else { Vec::new() };
         let grid = Grid::new(start, last);
         let mut engine = Engine {
-            caps,
+            caps: info.capabilities,
             system_wide: info.system_wide != Some(false),
-            has_sched_switch: info.events.iter().any(|e| e.short_name() == "sched_switch"),
             names: info.names.clone(),
             arch,
             traits: CallTraits::table(arch),
@@ -139,12 +135,8 @@ impl Engine {
                 .iter()
                 .map(|e| e.system.is_empty() && e.name.contains("faults"))
                 .collect(),
-            duplicate_ids: if raw && named > 0 {
-                info.events.iter().map(|e| e.system == "syscalls").collect()
-            } else {
-                Vec::new()
-            },
-            reasons: info.events.iter().any(|e| e.short_name() == "sched_blocked_reason"),
+            unused_ids,
+            reasons: recorded.has(EventKind::BlockedReason),
             reasons_seen: false,
             locking: FxHashMap::default(),
             start,
@@ -158,9 +150,9 @@ impl Engine {
             throttles: Throttles::default(),
             timeline: Timeline::new(grid),
             programs: Programs::default(),
-            waits: Waits::new(detail, caps.syscalls),
+            waits: Waits::new(detail, info.capabilities.syscalls),
             judge,
-            locks: Locks::new(info, symbols),
+            locks: Locks::new(&recorded, symbols),
             crowding: Crowding::default(),
             costs: CostTable::default(),
             spaces: Spaces::default(),
@@ -170,9 +162,11 @@ impl Engine {
             laws: FxHashMap::default(),
             events: 0,
             lost: false,
+            recorded,
         };
         engine.blame.start_at(start, grid);
-        if info.events.iter().any(|e| e.short_name() == "local_timer_entry") {
+        let ticks = |e: &EventDesc| e.short_name() == "local_timer_entry";
+        if info.events.iter().any(|e| e.presence > Presence::Described && ticks(e)) {
             engine.ticks.tick();
         }
         for task in &info.tasks {
@@ -193,7 +187,7 @@ impl Engine {
         self.events += (e.id != EventId::SIDEBAND) as u64;
         // System calls are most of most traces: they alone are worth being unfolded here.
         match e.what {
-            What::SysEnter { .. } | What::SysExit { .. } if self.is_duplicate(e.id) => {}
+            What::SysEnter { .. } | What::SysExit { .. } if self.is_unused(e.id) => self.skip(e.id),
             What::SysEnter { nr, args } => self.sys_enter::<false>(now, e, nr, batch.args(args)),
             What::SysExit { nr, ret } => self.sys_exit::<false>(now, e, nr, ret),
             _ => self.other_event(now, e, batch),
@@ -217,6 +211,9 @@ impl Engine {
     fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
         let cpu = e.cpu;
         self.heard(now, e);
+        if self.is_unused(e.id) {
+            return self.skip(e.id);
+        }
         match e.what {
             What::SysEnter { .. } | What::SysExit { .. } => {}
             What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
@@ -284,7 +281,9 @@ impl Engine {
                     self.counted(e, period, batch.stack(stack));
                 }
             }
-            What::Migrate { tid, to, .. } => {
+            What::Migrate { tid, from, to } => {
+                self.cpus.target(from);
+                self.cpus.target(to);
                 if tid != Tid::IDLE && tid != Tid::UNKNOWN {
                     let slot = self.find_or_add(tid);
                     self.migrate(now, slot, to);
@@ -319,7 +318,10 @@ impl Engine {
                 self.task_new(now, e.ts, tid, pid, parent_tid)
             }
             What::ContextSwitch { out, preempt, other } => {
-                if !self.has_sched_switch && cpu.0 < MAX_CPUS && e.tid != Tid::UNKNOWN {
+                if !self.recorded.has(EventKind::Switch)
+                    && cpu.0 < MAX_CPUS
+                    && e.tid != Tid::UNKNOWN
+                {
                     self.context_switch(now, cpu, e, out, preempt, other);
                 }
             }
@@ -340,8 +342,13 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn is_duplicate(&self, id: EventId) -> bool {
-        !self.duplicate_ids.is_empty() && self.duplicate_ids.get(id.0 as usize) == Some(&true)
+    fn is_unused(&self, id: EventId) -> bool {
+        !self.unused_ids.is_empty() && self.unused_ids.get(id.0 as usize) == Some(&true)
+    }
+
+    #[cold]
+    fn skip(&mut self, id: EventId) {
+        self.quality.add(QualityCode::HalfRecorded, self.recorded.is_half(id) as u64);
     }
 
     fn page_fault(&mut self, cpu: Cpu, tid: Tid) {

@@ -27,6 +27,7 @@ impl Engine {
         if tid == Tid::IDLE || tid == Tid::UNKNOWN {
             return;
         }
+        self.cpus.target(target);
         let waker = self.waker(now, e);
         let slot = self.find_or_add(tid);
         self.name(slot, comm);
@@ -46,6 +47,7 @@ impl Engine {
         if tid == Tid::IDLE || tid == Tid::UNKNOWN {
             return;
         }
+        self.cpus.target(target);
         let slot = match self.threads.get(tid) {
             Some(slot) if matches!(self.threads[slot].state, State::New | State::Unseen) => slot,
             // Fork events are not recorded, or the id was used before and its exit lost.

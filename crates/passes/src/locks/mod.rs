@@ -26,7 +26,7 @@ use crate::engine::Engine;
 use crate::threads::{Slot, Threads};
 use caller::LockCode;
 use contention::{Contention, Key};
-use holdup_trace::{Cpu, Event, NameId, Nanos, QualityCode, SymbolTable, Tid, TraceInfo};
+use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, QualityCode, Recorded, SymbolTable, Tid};
 use lockdep::Lockdep;
 use stats::Away;
 use std::collections::BTreeMap;
@@ -82,11 +82,10 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    pub(crate) fn new(info: &TraceInfo, symbols: &SymbolTable) -> Locks {
-        let recorded = |name: &str| info.events.iter().any(|e| e.short_name() == name);
+    pub(crate) fn new(recorded: &Recorded, symbols: &SymbolTable) -> Locks {
         let mut locks = Locks { code: LockCode::new(symbols), ..Locks::default() };
-        locks.lockdep.releases = recorded("lock_release");
-        locks.lockdep.acquires = recorded("lock_acquire");
+        locks.lockdep.releases = recorded.has(EventKind::LockRelease);
+        locks.lockdep.acquires = recorded.has(EventKind::LockAcquire);
         locks
     }
 
