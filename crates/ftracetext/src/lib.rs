@@ -47,7 +47,9 @@ mod fields;
 mod html;
 mod index;
 mod kind;
+mod lack;
 mod line;
+mod nearly;
 mod order;
 mod preamble;
 mod scan;
@@ -55,5 +57,6 @@ mod sniff;
 mod source;
 mod trace;
 
+pub use nearly::nearly;
 pub use sniff::{Dialect, DialectKind, sniff};
 pub use trace::{SyscallNumber, TextOptions, TextTrace, UNNUMBERED_SYSCALL, open, open_stream};

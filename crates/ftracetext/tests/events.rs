@@ -392,7 +392,7 @@ wl     7/8     [003] 36556.170910: sched:sched_waking: comm=a pid=1 prio=120 tar
             "7 Waking 1 a 120 0"
         ]
     );
-    assert_eq!(quality.count(QualityCode::BadRecords), 0);
+    assert_eq!(quality.count(QualityCode::UnreadableLines), 0);
     let info = t.info();
     assert!(info.capabilities.stacks && info.capabilities.counters && info.capabilities.contention);
     assert_eq!(info.symbols.lookup(0xffffffff81000010), Some(("foo", 0x10)));
