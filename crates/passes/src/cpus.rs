@@ -48,6 +48,9 @@ pub(crate) const NEVER: Nanos = Nanos::MAX;
 /// One CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuState {
+    /// Some event happened here.
+    pub(crate) met: bool,
+    /// Some event told who was on it.
     pub(crate) seen: bool,
     /// The current thread, if known.
     pub(crate) current: Option<(Tid, Slot)>,
@@ -136,6 +139,7 @@ impl Counts {
 impl CpuState {
     pub(crate) fn new(start: Nanos, border: Nanos) -> CpuState {
         CpuState {
+            met: false,
             seen: false,
             current: None,
             charged_to: start,
@@ -225,6 +229,7 @@ impl CpuState {
     pub(crate) fn restart(&mut self, now: Nanos, border: Nanos) {
         let fresh = CpuState::new(now, border);
         *self = CpuState {
+            met: self.met,
             seen: self.seen,
             current: self.current,
             stack: std::mem::take(&mut self.stack),
@@ -269,7 +274,7 @@ impl Cpus {
         &mut self.cpus[i]
     }
 
-    /// One that has been seen.
+    /// One that is not new.
     #[inline(always)]
     pub(crate) fn known_mut(&mut self, cpu: Cpu) -> Option<&mut CpuState> {
         self.cpus.get_mut(cpu.0 as usize)

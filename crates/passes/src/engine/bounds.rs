@@ -68,7 +68,7 @@ impl Engine {
             let silent_is_idle = self.system_wide && (self.caps.irqs || self.caps.softirqs);
             let c = self.cpus.get_mut(cpu);
             if !c.seen {
-                self.quality.add(QualityCode::SilentCpu, 1);
+                self.quality.add(QualityCode::SilentCpu, !c.met as u64);
                 let what: fn(&mut CpuState, Nanos) = match silent_is_idle {
                     true => |c, span| c.idle += span,
                     false => |c, span| c.unaccounted += span,
