@@ -9,6 +9,7 @@
 //! ```
 
 mod foreign;
+mod printed;
 mod wrap;
 mod zip;
 
