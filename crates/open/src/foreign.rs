@@ -92,12 +92,6 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
             "it holds sums, not events; record with perf record",
         );
     }
-    if is_perfetto(head) {
-        return unsupported(
-            "a Perfetto trace",
-            "not read yet; traceconv systrace FILE OUT makes ftrace text of it",
-        );
-    }
     unsupported(
         "a file of an unknown kind",
         "holdup reads what perf record, trace-cmd record or ftrace wrote",
@@ -197,25 +191,6 @@ fn is_pprof(head: &[u8]) -> bool {
     }
 }
 
-/// `Trace { repeated TracePacket packet = 1 }`: field 1, a length, and inside it a packet whose
-/// first field has a plausible tag.
-fn is_perfetto(head: &[u8]) -> bool {
-    let Some((0x0a, rest)) = head.split_first().map(|(b, rest)| (*b, rest)) else { return false };
-    let varint = |bytes: &[u8]| -> Option<(u64, usize)> {
-        let mut value = 0u64;
-        for (i, &b) in bytes.iter().enumerate().take(5) {
-            value |= u64::from(b & 0x7f) << (7 * i);
-            if b & 0x80 == 0 {
-                return Some((value, i + 1));
-            }
-        }
-        None
-    };
-    let Some((length, used)) = varint(rest) else { return false };
-    let Some((tag, _)) = varint(&rest[used..]) else { return false };
-    length > 0 && (1..1000).contains(&(tag >> 3)) && matches!(tag & 7, 0 | 1 | 2 | 5)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,7 +216,6 @@ mod tests {
             (&ring, "trace_pipe_raw"),
             (b"\x1e{\"type\":\"preamble\"}", "CTF"),
             (&[0xc1, 0x1f, 0xfc, 0xc1, 0], "CTF"),
-            (b"\x0a\x10\x32\x0e\x08\x01\0\0", "Perfetto"),
             (&etl, "ETL"),
             (b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04", "pprof"),
             (b"BZh91AY", "bzip2"),

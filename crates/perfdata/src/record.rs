@@ -30,6 +30,7 @@ pub(crate) const THREAD_MAP: u32 = 73;
 pub(crate) const EVENT_UPDATE: u32 = 78;
 pub(crate) const HEADER_FEATURE: u32 = 80;
 pub(crate) const COMPRESSED: u32 = 81;
+pub(crate) const FINISHED_INIT: u32 = 82;
 pub(crate) const COMPRESSED2: u32 = 83;
 /// Highest type perf writes as of Linux 6.18 (SCHEDSTAT_DOMAIN).
 pub(crate) const LAST_PERF: u32 = 86;
@@ -123,7 +124,7 @@ pub(crate) fn payload<E: Endian>(kind: u32, rec: &[u8]) -> u64 {
     match kind {
         HEADER_TRACING_DATA if rec.len() >= 12 => E::u32(rec, 8) as u64,
         // Some recorders of old use this number for something else, of odd size.
-        AUXTRACE if rec.len() >= 16 && rec.len() % 8 == 0 => E::u64(rec, 8),
+        AUXTRACE if rec.len() >= 16 && rec.len().is_multiple_of(8) => E::u64(rec, 8),
         _ => 0,
     }
 }

@@ -15,20 +15,25 @@
 mod batch;
 mod error;
 mod event;
+mod glance;
 mod info;
 mod kind;
 pub mod merge;
 mod names;
+pub mod progress;
 mod quality;
 mod reader;
 mod state;
+mod state_table;
 
 pub use batch::{ArgsRef, Batch, StackRef};
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
+pub use glance::Glance;
 pub use info::{Clock, EventDesc, SymbolTable, Task, TraceInfo};
 pub use kind::{Capabilities, EventKind, softirq_name};
 pub use names::{LocalNames, NameId, Names};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Reader, Run, RunDecoder};
 pub use state::TaskState;
+pub use state_table::StateTable;

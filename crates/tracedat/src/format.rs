@@ -36,8 +36,12 @@ pub(crate) struct EventTable {
 }
 
 impl EventTable {
-    /// Compile the descriptions, pairs of system and `format` text.
-    pub(crate) fn compile(texts: &[(String, String)], abi: Abi) -> EventTable {
+    /// Compile the descriptions, pairs of system and `format` text, of a kernel of this release.
+    pub(crate) fn compile(
+        texts: &[(String, String)],
+        abi: Abi,
+        release: Option<&str>,
+    ) -> EventTable {
         let mut table = EventTable {
             descs: Vec::new(),
             plans: Vec::new(),
@@ -62,7 +66,7 @@ impl EventTable {
                 pid_at =
                     format.field("common_pid").filter(|f| f.size == 4).map(|f| f.offset as usize);
             }
-            let plan = Plan::compile(&format, abi);
+            let plan = Plan::compile_for(&format, abi, release);
             table.add(format.id, EventDesc { name: format.name, system: format.system }, plan);
         }
         table.described = table.descs.len();
@@ -102,6 +106,14 @@ impl EventTable {
         Some((EventId(event), plan))
     }
 
+    /// What is worth knowing about how events that occur are read: label and words.
+    pub(crate) fn notes<'a>(
+        &'a self,
+        occurring: &'a [u16],
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        occurring.iter().filter_map(|&raw| self.lookup(raw)?.1.note())
+    }
+
     /// Why an event that decoded to nothing did so, if it is the file's fault.
     pub(crate) fn fault(&self, event: EventId, plan: &Plan) -> Option<QualityCode> {
         match plan {
@@ -113,15 +125,33 @@ impl EventTable {
 
     /// What the file can prove, given the ids that occur in it.
     pub(crate) fn capabilities(&self, occurring: &[u16]) -> Capabilities {
-        let mut caps = Capabilities::default();
-        let mut note = |d: &EventDesc| caps.note_event(&d.system, &d.name);
-        for (event, _) in occurring.iter().filter_map(|&raw| self.lookup(raw)) {
-            note(&self.descs[event.0 as usize]);
-        }
-        if self.selected {
-            self.descs.iter().filter(|d| d.system != "ftrace").for_each(note);
-        }
+        let mut caps = self.listed().unwrap_or_default();
+        self.note_seen(occurring, &mut caps);
         caps
+    }
+
+    /// What events with these ids prove.
+    pub(crate) fn seen(&self, occurring: &[u16]) -> Capabilities {
+        let mut caps = Capabilities::default();
+        self.note_seen(occurring, &mut caps);
+        caps
+    }
+
+    fn note_seen(&self, occurring: &[u16], caps: &mut Capabilities) {
+        for (event, _) in occurring.iter().filter_map(|&raw| self.lookup(raw)) {
+            let desc = &self.descs[event.0 as usize];
+            caps.note_event(&desc.system, &desc.name);
+        }
+    }
+
+    /// What the events that were asked for would prove; `None` if the file describes all events
+    /// of its machine and does not say which of them were.
+    pub(crate) fn listed(&self) -> Option<Capabilities> {
+        let mut caps = Capabilities::default();
+        for desc in self.descs.iter().filter(|d| d.system != "ftrace") {
+            caps.note_event(&desc.system, &desc.name);
+        }
+        self.selected.then_some(caps)
     }
 }
 
@@ -143,7 +173,7 @@ mod tests {
             .enumerate()
             .map(|(i, (s, n))| (s.to_string(), text(n, i as u16 + 1)))
             .collect();
-        EventTable::compile(&texts, Abi { long_size: 8 })
+        EventTable::compile(&texts, Abi { long_size: 8 }, None)
     }
 
     #[test]

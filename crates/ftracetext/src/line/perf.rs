@@ -47,7 +47,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
 
 /// Whether `line` is one of perf script with thread and time, but not which event it is.
 pub(crate) fn names_no_event(line: &[u8]) -> bool {
-    !line.first().is_none_or(|&b| b == b'\t')
+    line.first().is_some_and(|&b| b != b'\t')
         && parse(line).is_none()
         && careful(line).is_some_and(|(comm, tid, ..)| !comm.is_empty() && tid != Tid::UNKNOWN)
 }

@@ -1,0 +1,154 @@
+//! A bundle: what the recorder read at once from the ring buffer of one CPU.
+//!
+//! ```text
+//!  FtraceEventBundle { cpu, event[], compact_sched { switch_*[], waking_*[] }, lost_events, … }
+//! ```
+//!
+//! Its events are in time order, the two lists of `compact_sched` too, each for itself: reading a
+//! bundle is a merge of three streams.
+
+use crate::schema::{bundle, compact, event};
+use crate::wire::{Broken, Fields, Packed, Value};
+
+/// One `FtraceEvent`, its content unread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raw<'a> {
+    /// Of the clock the bundle names.
+    pub(crate) ts: u64,
+    /// `common_pid`: the thread that was current.
+    pub(crate) pid: u32,
+    /// Which event.
+    pub(crate) number: u32,
+    pub(crate) content: &'a [u8],
+}
+
+impl<'a> Raw<'a> {
+    /// Read the frame of an event. One without a time or without content is broken.
+    #[inline(always)]
+    pub(crate) fn read(message: &'a [u8]) -> Result<Raw<'a>, Broken> {
+        let mut fields = Fields::of(message);
+        let (mut ts, mut pid, mut found) = (None, 0, None);
+        while let Some((number, value)) = fields.next()? {
+            match (number, value) {
+                (event::TIMESTAMP, Value::Int(n)) => ts = Some(n),
+                (event::PID, Value::Int(n)) => pid = n as u32,
+                (number, Value::Bytes(content)) if found.is_none() => {
+                    found = Some((number, content));
+                }
+                _ => {}
+            }
+        }
+        let (Some(ts), Some((number, content))) = (ts, found) else { return Err(Broken) };
+        Ok(Raw { ts, pid, number, content })
+    }
+}
+
+/// A list of `compact_sched`: times, and four more numbers for each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lane<'a> {
+    time: Packed<'a>,
+    columns: [Packed<'a>; 4],
+    /// The sum so far: the first time is absolute, the others count from the one before.
+    clock: u64,
+}
+
+impl Lane<'_> {
+    /// Time and columns of the next entry; broken where the lists are not of one length.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, [u64; 4])>, Broken> {
+        if self.time.is_empty() {
+            let all = self.columns.iter().all(Packed::is_empty);
+            return if all { Ok(None) } else { Err(Broken) };
+        }
+        self.clock = self.clock.wrapping_add(self.time.next()?);
+        let mut row = [0; 4];
+        for (to, column) in row.iter_mut().zip(&mut self.columns) {
+            *to = column.next()?;
+        }
+        Ok(Some((self.clock, row)))
+    }
+}
+
+/// The two lists of `compact_sched`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Compact<'a> {
+    /// prev_state, next_pid, next_prio, next_comm_index.
+    pub(crate) switches: Lane<'a>,
+    /// pid, target_cpu, prio, comm_index.
+    pub(crate) wakings: Lane<'a>,
+}
+
+impl<'a> Compact<'a> {
+    /// Read the lists; `comm` is given the names they point into, in their order.
+    pub(crate) fn read(
+        message: &'a [u8],
+        mut comm: impl FnMut(&'a [u8]),
+    ) -> Result<Compact<'a>, Broken> {
+        let mut lists = Compact::default();
+        Fields::of(message).each(|number, value| {
+            let Value::Bytes(bytes) = value else { return };
+            let (s, w) = (&mut lists.switches, &mut lists.wakings);
+            let list = match number {
+                compact::INTERN_TABLE => return comm(bytes),
+                compact::SWITCH_TIMESTAMP => &mut s.time,
+                compact::SWITCH_PREV_STATE => &mut s.columns[0],
+                compact::SWITCH_NEXT_PID => &mut s.columns[1],
+                compact::SWITCH_NEXT_PRIO => &mut s.columns[2],
+                compact::SWITCH_NEXT_COMM_INDEX => &mut s.columns[3],
+                compact::WAKING_TIMESTAMP => &mut w.time,
+                compact::WAKING_PID => &mut w.columns[0],
+                compact::WAKING_TARGET_CPU => &mut w.columns[1],
+                compact::WAKING_PRIO => &mut w.columns[2],
+                compact::WAKING_COMM_INDEX => &mut w.columns[3],
+                _ => return,
+            };
+            *list = Packed(bytes);
+        })?;
+        Ok(lists)
+    }
+}
+
+/// What a bundle says beside its events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Head<'a> {
+    pub(crate) cpu: Option<u64>,
+    pub(crate) lost_events: bool,
+    /// `FtraceClock`, 0 for the boot clock.
+    pub(crate) clock: u64,
+    /// The same moment by the clock of the events and by the boot clock.
+    pub(crate) clocks: (Option<u64>, Option<u64>),
+    pub(crate) compact: Option<&'a [u8]>,
+    /// Pages that the recorder could not make sense of.
+    pub(crate) errors: u64,
+    /// It describes events.
+    pub(crate) has_descriptors: bool,
+}
+
+impl<'a> Head<'a> {
+    /// Read a bundle; `event` and `descriptor` are given the messages of those.
+    #[inline(always)]
+    pub(crate) fn read(
+        message: &'a [u8],
+        mut event: impl FnMut(&'a [u8]),
+        mut descriptor: impl FnMut(&'a [u8]),
+    ) -> Head<'a> {
+        let mut head = Head::default();
+        // Where the content breaks off is counted when its events are decoded.
+        let _ = Fields::of(message).each(|number, value| match (number, value) {
+            (bundle::EVENT, Value::Bytes(bytes)) => event(bytes),
+            (bundle::CPU, Value::Int(n)) => head.cpu = Some(n),
+            (bundle::LOST_EVENTS, Value::Int(n)) => head.lost_events = n != 0,
+            (bundle::COMPACT_SCHED, Value::Bytes(bytes)) => head.compact = Some(bytes),
+            (bundle::FTRACE_CLOCK, Value::Int(n)) => head.clock = n,
+            (bundle::FTRACE_TIMESTAMP, Value::Int(n)) => head.clocks.0 = Some(n),
+            (bundle::BOOT_TIMESTAMP, Value::Int(n)) => head.clocks.1 = Some(n),
+            (bundle::ERROR, _) => head.errors += 1,
+            (bundle::GENERIC_EVENT_DESCRIPTORS, Value::Bytes(bytes)) => {
+                head.has_descriptors = true;
+                descriptor(bytes);
+            }
+            _ => {}
+        });
+        head
+    }
+}

@@ -1,0 +1,68 @@
+//! Reads Perfetto traces (`.pftrace`, `.perfetto-trace`): the ftrace events in them.
+//!
+//! ```text
+//!  file ─ packets ─┬─ packed? unpack ─┐
+//!                  └──────────────────┴─► survey: machine, threads, losses
+//!                                     └─► bundles ─► index: spans, kinds ─► table of plans
+//!                                              └───► decode, one run per CPU
+//! ```
+//!
+//! A trace is a protobuf message, `Trace`, whose packets follow each other; each says how long it
+//! is. One kind of packet holds what the recorder read from the ftrace buffer of a CPU at one
+//! time, a *bundle*. Those are read, and of the other packets what tells about the machine, its
+//! threads and what was lost. What programs trace themselves (track events, counters, heap
+//! profiles) is passed over.
+//!
+//! Nothing is believed: lengths are checked against what is there, damage is counted, and what can
+//! be read is read.
+//!
+//! Sources: `protos/perfetto/trace` of Perfetto, by way of the descriptors in its Python package;
+//! what `compact_sched` leaves out is restored as its trace processor does it.
+
+mod bundle;
+mod decode;
+mod fields;
+mod index;
+mod packets;
+mod reader;
+mod schema;
+mod source;
+mod survey;
+mod table;
+mod unpack;
+mod wire;
+
+pub use reader::Perfetto;
+
+use holdup_trace::{ErrorKind, Result};
+use source::Bytes;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Whether a file that starts with these bytes is a Perfetto trace.
+pub fn sniff(head: &[u8]) -> bool {
+    packets::sniff(head)
+}
+
+/// Open a trace. Looks through all of it once, so that [`Perfetto`] can tell which events occur
+/// and when.
+///
+/// # Errors
+/// The file cannot be read, holds no packets, or is of several machines. Damage is no error; it is
+/// counted in the reader's quality.
+pub fn open(path: &Path) -> Result<Perfetto> {
+    let file =
+        File::open(path).and_then(Bytes::file).map_err(|e| ErrorKind::from(e).in_file(path))?;
+    Perfetto::from_bytes(path, file)
+}
+
+/// Read a trace from a stream. It is kept in memory up to 64 MiB, in a temporary file beyond.
+/// `name` stands for the file in errors and reports.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_stream(name: &Path, input: impl Read) -> Result<Perfetto> {
+    let bytes = Bytes::spool(input).map_err(|e| ErrorKind::from(e).in_file(name))?;
+    Perfetto::from_bytes(name, bytes)
+}

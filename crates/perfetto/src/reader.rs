@@ -1,0 +1,158 @@
+//! The opened trace.
+
+use crate::decode::{Decoder, Shared};
+use crate::index::{Index, Lined, index};
+use crate::packets::{Packets, Step};
+use crate::source::{Bytes, Source};
+use crate::survey::Survey;
+use crate::table::Table;
+use crate::unpack::unpack;
+use holdup_trace::{
+    ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder, Task, TraceInfo,
+};
+use std::path::Path;
+
+/// An opened Perfetto trace.
+///
+/// One [`Run`] is one CPU, or a part of it where its bundles do not follow each other in time.
+pub struct Perfetto {
+    info: TraceInfo,
+    quality: Quality,
+    runs: Vec<Run>,
+    lined: Vec<Lined>,
+    shared: Shared,
+}
+
+impl Perfetto {
+    pub(crate) fn from_bytes(path: &Path, file: Bytes) -> Result<Perfetto> {
+        Perfetto::read(path, file).map_err(|kind| kind.in_file(path))
+    }
+
+    fn read(path: &Path, file: Bytes) -> Result<Perfetto, ErrorKind> {
+        let mut info = TraceInfo::new(path.to_owned(), "Perfetto");
+        let mut quality = Quality::default();
+        let unpacked = unpack(file.all(), &mut quality)?;
+        if unpacked.stretches.is_empty() {
+            return Err(ErrorKind::malformed(
+                0,
+                None,
+                "packets of a Perfetto trace",
+                format!("{} bytes that hold none", file.all().len()),
+            ));
+        }
+        let source = Source::new(file, unpacked.bytes);
+        let mut survey = Survey::new(info.names.clone());
+        for stretch in &unpacked.stretches {
+            for step in Packets::of(source.get(*stretch)) {
+                match step {
+                    Step::Packet { start, end, .. } => {
+                        let content = &source.get(*stretch)[start..end];
+                        survey.packet(stretch.part, stretch.start + start, content);
+                    }
+                    // Not in the file, which was walked before: in what was packed.
+                    Step::Skipped(n) => quality.add(QualityCode::SkippedBytes, n as u64),
+                    Step::Cut(_) => quality.add(QualityCode::Truncated, 1),
+                }
+            }
+        }
+        if survey.machines.len() > 1 {
+            return Err(ErrorKind::Unsupported {
+                what: format!("a Perfetto trace of {} machines", survey.machines.len()),
+                way_out: "their CPUs have the same numbers; record each machine on its own \
+                    (trace_all_machines: false)"
+                    .to_owned(),
+            });
+        }
+        quality.add(QualityCode::BadRecords, survey.broken);
+        let Index { runs: lined, seen, quality: more, clock } =
+            index(&source, &survey.bundles, survey.raw_to_boot)?;
+        quality.absorb(&more);
+        let lost = survey.lost.values().map(|c| c.lost()).fold(0, u64::saturating_add);
+        quality.add(QualityCode::LostEvents, lost);
+
+        let table = Table::new(&seen, &info.names);
+        quality.add(QualityCode::MissingFormat, table.undescribed);
+        quality.add(QualityCode::MissingField, table.incomplete);
+        info.events = table.descs.clone();
+        info.capabilities = table.capabilities;
+        info.span = lined.iter().map(Lined::span).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        info.clock.name = clock.name().to_owned();
+        if clock.shifted {
+            let shifted = "shifted to the boot clock's".to_owned();
+            info.extra.push(("times".to_owned(), shifted));
+        }
+        describe(&mut info, &mut survey, seen.events, unpacked.packed);
+        let runs = lined.iter().map(|l| Run { first_ts: l.span().0 }).collect();
+        let (symbols, names) = (survey.symbols, info.names.clone());
+        let shared = Shared { source, table, symbols, names };
+        Ok(Perfetto { info, quality, runs, lined, shared })
+    }
+}
+
+/// Facts about the machine, the recorder and the threads.
+fn describe(info: &mut TraceInfo, survey: &mut Survey, events: u64, packed: u64) {
+    let system = &mut survey.system;
+    info.os_release = system.release.take();
+    info.arch = system.machine.take();
+    info.recorder = system.recorder.take();
+    info.total_mem = system.memory;
+    // The kernel's counters have an entry for every CPU, whether it had events or not.
+    let counted = u32::try_from(survey.lost.len()).ok().filter(|&n| n > 0);
+    info.cpus_online = system.cpus.filter(|&n| n > 0).or(counted);
+    if survey.some_threads {
+        info.system_wide = Some(false);
+    }
+    info.tasks = std::mem::take(&mut survey.tasks);
+    info.tasks.sort_by_key(|t: &Task| t.tid);
+    let mut note = |label: &str, value: String| info.extra.push((label.to_owned(), value));
+    if let Some(build) = system.build.take() {
+        note("Android build", build);
+    }
+    note("packets", survey.packets.to_string());
+    note("events recorded", events.to_string());
+    if survey.bundles.is_empty() {
+        note(
+            "ftrace",
+            "this trace has no ftrace events; record with the data source linux.ftrace".to_owned(),
+        );
+    }
+    if packed > 0 {
+        note("packed", format!("{packed} bytes"));
+    }
+    if !survey.enabled.is_empty() {
+        note("events enabled", survey.enabled.len().to_string());
+    }
+    if !survey.failed.is_empty() {
+        let failed: Vec<&str> = survey.failed.iter().map(String::as_str).collect();
+        note("events that could not be enabled", failed.join(", "));
+    }
+    if survey.overwritten > 0 {
+        note("blocks overwritten by later ones", survey.overwritten.to_string());
+    }
+    if survey.discarded > 0 {
+        note("blocks dropped by a full buffer", survey.discarded.to_string());
+    }
+}
+
+impl Reader for Perfetto {
+    fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    fn quality(&self) -> &Quality {
+        &self.quality
+    }
+
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        (&mut self.info, &mut self.quality)
+    }
+
+    fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        let first = self.runs[run].first_ts;
+        Box::new(Decoder::new(&self.shared, first, &self.lined[run].bundles))
+    }
+}
