@@ -7,7 +7,7 @@ use crate::rules::{MATTERS, NAMED};
 use crate::too_little::too_little;
 use holdup_attribution::{Leaf, Total, thresholds};
 use holdup_passes::percent;
-use holdup_trace::QualityCode;
+use holdup_trace::{EventDesc, EventKind, Quality, QualityCode};
 
 thresholds! {
     pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of wanted CPU time",
@@ -207,11 +207,24 @@ fn how_often_right(class: Class, share: f64, rival: f64) -> f64 {
 
 /// What makes any verdict impossible.
 fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
-    if facts.capacity == 0 {
+    if facts.analysis.events == 0 {
         return Some("the trace holds no events".to_owned());
     }
     if !facts.caps.switches {
+        let there =
+            |e: &EventDesc| EventKind::of(&e.system, e.short_name()) == Some(EventKind::Switch);
+        if facts.info.events.iter().any(there)
+            && let Some((code, n)) = unusable(&facts.analysis.quality)
+        {
+            return Some(format!("{n} {}", code.message()));
+        }
         return Some("without scheduler events nobody can tell who ran and who waited".to_owned());
+    }
+    if facts.wall == 0 {
+        return Some("all events of the trace have the same time stamp".to_owned());
+    }
+    if facts.capacity == 0 {
+        return Some("no event of the trace says on which CPU it happened".to_owned());
     }
     if let Some(why) = too_little(facts) {
         return Some(why);
@@ -261,6 +274,16 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         ));
     }
     None
+}
+
+/// Events that are there and lack what is needed to use them: the most frequent lack.
+fn unusable(quality: &Quality) -> Option<(QualityCode, u64)> {
+    // What is said of all of them alike, the CPU is named for: it comes first.
+    [QualityCode::NoThread, QualityCode::NoFields, QualityCode::NoCpu]
+        .into_iter()
+        .map(|code| (code, quality.count(code)))
+        .filter(|&(_, n)| n > 0)
+        .max_by_key(|&(_, n)| n)
 }
 
 /// Two of the threads that worked belong to one program.
@@ -316,6 +339,11 @@ fn verdict(
         );
     } else if q.count(QualityCode::LostChunks) > 0 {
         doubt(0.8, "the recorder lost an unknown number of events".to_owned());
+    }
+    if let Some((_, n)) = unusable(q) {
+        let part = n as f64 / facts.analysis.events.max(n) as f64;
+        let what = format!("{n} events ({:.1} %) lack what is needed to use them", part * 100.0);
+        doubt(1.0 - part.min(0.5), what);
     }
     let gaps_seen: u64 = GAPS.iter().map(|&code| q.count(code)).sum();
     let gaps = gaps_seen as f64 / facts.analysis.events.max(1) as f64;

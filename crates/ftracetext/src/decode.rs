@@ -64,14 +64,15 @@ impl<'a> Lines<'a> {
             batch.quality.add(QualityCode::MissingFormat, 1);
             return;
         };
-        let mut cx = Context { names: &mut self.names, batch, old_states: self.trace.old_states() };
-        let what = what(entry, l, &mut cx);
         let record = entry.kind.is_record();
+        let old_states = self.trace.old_states();
+        let what = what(entry, l, &mut Context { names: &mut self.names, batch, old_states });
         let what = match what {
             Some(what) => what,
             None if record => return,
             None => {
-                batch.quality.add(QualityCode::MissingField, 1);
+                // Those without any field were counted when the file was opened.
+                batch.quality.add(QualityCode::MissingField, !l.body.is_empty() as u64);
                 What::Other
             }
         };
@@ -105,7 +106,7 @@ impl<'a> Lines<'a> {
             }
             // How many is in the file's header, and counted when it was opened.
             Other::Started(cpu) => self.losses.push((cpu, 0)),
-            Other::Silent | Other::Bad => {}
+            Other::Silent | Other::AuxError | Other::Bad => {}
         }
     }
 

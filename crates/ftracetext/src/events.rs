@@ -1,7 +1,8 @@
 //! The names of a file's events: found by the index, looked up by the decoders.
 
 use crate::kind::{Kind, Meaning, meaning};
-use crate::line::{Form, Syntax};
+use crate::lack::Lack;
+use crate::line::{Form, Line, Syntax};
 use crate::{SyscallNumber, UNNUMBERED_SYSCALL};
 use holdup_trace::{EventDesc, EventId, EventKind, Presence};
 use rustc_hash::FxHashMap;
@@ -16,10 +17,27 @@ pub(crate) struct Entry {
     pub(crate) form: Form,
     pub(crate) id: EventId,
     pub(crate) kind: Kind,
+    /// What of a line its events are worthless without.
+    pub(crate) needs: Lack,
     /// Number of the syscall, for the named ones.
     pub(crate) nr: u32,
     /// See [`Meaning::detail`].
     pub(crate) detail: Box<str>,
+}
+
+impl Entry {
+    /// An entry on its own, to read the fields of one line by.
+    pub(crate) fn without_number(line: &Line<'_>, kind: Kind) -> Entry {
+        Entry {
+            key: line.name.into(),
+            form: line.form,
+            id: EventId::SIDEBAND,
+            kind,
+            needs: kind.needs(),
+            nr: 0,
+            detail: "".into(),
+        }
+    }
 }
 
 /// All events of a file, by the way the text spells them.
@@ -63,14 +81,18 @@ impl Events {
         } else {
             // Text has no list of what was asked for, only events.
             let desc = EventDesc { name: shown, system, presence: Presence::Seen };
-            let at = descs.iter().position(|d| *d == desc).unwrap_or_else(|| {
-                descs.push(desc);
-                descs.len() - 1
-            });
+            let at = descs
+                .iter()
+                .position(|d| d.name == desc.name && d.system == desc.system)
+                .unwrap_or_else(|| {
+                    descs.push(desc);
+                    descs.len() - 1
+                });
             EventId(at as u16)
         };
         let i = self.entries.len() as u32;
-        self.entries.push(Entry { key: name.into(), form, id, kind, nr, detail: detail.into() });
+        let (key, detail, needs) = (name.into(), detail.into(), kind.needs());
+        self.entries.push(Entry { key, form, id, kind, needs, nr, detail });
         self.by_name.insert((form, name.into()), i);
         if full {
             self.overflow = Some(i);

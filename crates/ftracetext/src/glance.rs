@@ -32,8 +32,14 @@ impl TextOptions {
         let looked_at = samples.text.len() as u64;
         let estimated_events = Glance::estimate(text.event_count(), looked_at, samples.size);
         let (info, found) = text.amend();
+        // How many events lack a column, and whether all of a kind do, samples cannot tell.
+        let lacks = [QualityCode::NoCpu, QualityCode::NoThread, QualityCode::NoFields];
+        if lacks.into_iter().any(|code| found.count(code) > 0) {
+            return Ok(None);
+        }
         let mut quality = Quality::default();
-        for code in [QualityCode::MicrosecondClock, QualityCode::TickClock] {
+        for code in [QualityCode::MicrosecondClock, QualityCode::TickClock, QualityCode::Truncated]
+        {
             quality.add(code, found.count(code));
         }
         let mut info = std::mem::replace(info, holdup_trace::TraceInfo::new(path.into(), ""));

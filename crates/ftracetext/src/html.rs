@@ -12,8 +12,15 @@ use memchr::memmem;
 /// Bytes looked at to tell whether a script is a trace.
 const HEAD: usize = 1 << 20;
 
+/// A page's trace.
+pub(crate) struct Page {
+    pub(crate) trace: Source,
+    /// The page ends within it.
+    pub(crate) is_cut: bool,
+}
+
 /// Narrow `source` to the trace, or replace it by the unescaped trace.
-pub(crate) fn cut_out(mut source: Source) -> Result<Source, ErrorKind> {
+pub(crate) fn cut_out(mut source: Source) -> Result<Page, ErrorKind> {
     let page = source.bytes();
     let mut from = 0;
     let mut compressed = false;
@@ -33,16 +40,18 @@ pub(crate) fn cut_out(mut source: Source) -> Result<Source, ErrorKind> {
         }
         compressed |= memmem::find(&tag[..close], b"viewer-data").is_some();
         let start = at + close + 1;
-        let end = memmem::find(&page[start..], b"</script>").map_or(page.len(), |n| start + n);
+        let close = memmem::find(&page[start..], b"</script>").map(|n| start + n);
+        let end = close.unwrap_or(page.len());
         if is_trace(&page[start..end]) {
             source.narrow(start, end);
-            return Ok(source);
+            return Ok(Page { trace: source, is_cut: close.is_none() });
         }
         from = end;
     }
     for name in [&b"linuxPerfData = \""[..], b"linuxPerfData=\""] {
         if let Some(at) = memmem::find(page, name) {
-            return Ok(Source::memory(unescape(&page[at + name.len()..])));
+            let (text, is_whole) = unescape(&page[at + name.len()..]);
+            return Ok(Page { trace: Source::memory(text), is_cut: !is_whole });
         }
     }
     Err(if compressed {
@@ -68,8 +77,8 @@ fn is_trace(text: &[u8]) -> bool {
     })
 }
 
-/// The JavaScript string at the front of `text`, up to its closing quote.
-fn unescape(text: &[u8]) -> Vec<u8> {
+/// The JavaScript string at the front of `text`, up to its closing quote, and whether it has one.
+fn unescape(text: &[u8]) -> (Vec<u8>, bool) {
     let mut out = Vec::new();
     let mut escaped = false;
     for &b in text {
@@ -85,21 +94,36 @@ fn unescape(text: &[u8]) -> Vec<u8> {
         } else {
             match b {
                 b'\\' => escaped = true,
-                b'"' => break,
+                b'"' => return (out, true),
                 b => out.push(b),
             }
         }
     }
-    out
+    (out, false)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn cut(page: &str) -> Result<Page, String> {
+        cut_out(Source::memory(page.as_bytes().to_vec())).map_err(|e| e.to_string())
+    }
+
     fn text(page: &str) -> Result<String, String> {
-        let s = cut_out(Source::memory(page.as_bytes().to_vec())).map_err(|e| e.to_string())?;
-        Ok(String::from_utf8(s.bytes().to_vec()).unwrap())
+        let page = cut(page)?;
+        assert!(!page.is_cut);
+        Ok(String::from_utf8(page.trace.bytes().to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_page_that_ends_within_its_trace_is_cut() {
+        let new = "<html><script class=\"trace-data\" type=\"application/text\">\n\
+            # tracer: nop\n x";
+        let old = "<html><script>var linuxPerfData = \"\\\n# tracer: nop\\n\\\n a-1";
+        for page in [new, old] {
+            assert!(cut(page).is_ok_and(|page| page.is_cut), "{page}");
+        }
     }
 
     #[test]

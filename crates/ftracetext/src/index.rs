@@ -9,10 +9,11 @@
 //! The pass also collects the names of events, the span, and the lines nobody can read.
 
 use crate::fields::sched::idle_letters;
+use crate::lack::{Lack, Tally};
 use crate::line::{Form, Line, Other, Syntax, other, parse};
 use crate::scan::{hex, lossy};
 use holdup_trace::{Nanos, progress};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -33,16 +34,29 @@ pub(crate) struct Ascent {
     pub(crate) events: u64,
 }
 
+/// A name of events.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Name {
+    pub(crate) form: Form,
+    pub(crate) name: Box<[u8]>,
+    /// What its events lacked.
+    pub(crate) lacks: Tally,
+}
+
 /// What the index found.
 #[derive(Default, Debug)]
 pub(crate) struct Index {
     pub(crate) ascents: Vec<Ascent>,
+    /// Times that time decreased.
+    pub(crate) falls: u64,
     /// Names by first appearance.
-    pub(crate) names: Vec<(Form, Box<[u8]>)>,
+    pub(crate) names: Vec<Name>,
     /// Events, without sideband records.
     pub(crate) events: u64,
     pub(crate) span: Option<(Nanos, Nanos)>,
     pub(crate) bad: u64,
+    /// What the decoder of a hardware trace reports as lost.
+    pub(crate) aux_errors: u64,
     /// Where the first unreadable lines are, and what they look like.
     pub(crate) examples: Vec<(usize, String)>,
     /// Bit n: a time stamp with n digits behind the point.
@@ -89,7 +103,7 @@ pub(crate) fn index(text: &[u8], syntax: Syntax, chunk: usize) -> Index {
     let mut parts = done.into_inner().unwrap_or_else(|e| e.into_inner());
     parts.sort_by_key(|p| p.0);
     let mut all = Index::default();
-    let mut known = FxHashSet::default();
+    let mut known = FxHashMap::default();
     for (_, part) in parts {
         all.absorb(part, &mut known);
     }
@@ -97,12 +111,17 @@ pub(crate) fn index(text: &[u8], syntax: Syntax, chunk: usize) -> Index {
 }
 
 impl Index {
-    fn absorb(&mut self, other: Index, known: &mut FxHashSet<(Form, Box<[u8]>)>) {
+    fn absorb(&mut self, other: Index, known: &mut FxHashMap<(Form, Box<[u8]>), usize>) {
         self.ascents.extend(other.ascents);
         for name in other.names {
-            if self.names.len() < NAMES && !known.contains(&name) {
-                known.insert(name.clone());
-                self.names.push(name);
+            match known.get(&(name.form, name.name.clone())) {
+                Some(&at) => self.names[at].lacks.absorb(&name.lacks),
+                None if self.names.len() < NAMES => {
+                    known.insert((name.form, name.name.clone()), self.names.len());
+                    self.names.push(name);
+                }
+                // The last name stands for all that are too many.
+                None => self.names[NAMES - 1].lacks.absorb(&name.lacks),
             }
         }
         self.events += other.events;
@@ -110,7 +129,9 @@ impl Index {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),
         };
+        self.falls += other.falls;
         self.bad += other.bad;
+        self.aux_errors += other.aux_errors;
         let room = EXAMPLES.saturating_sub(self.examples.len());
         self.examples.extend(other.examples.into_iter().take(room));
         self.digits |= other.digits;
@@ -218,10 +239,14 @@ impl Scan {
         let start = self.lead.take().unwrap_or(at);
         match self.index.ascents.last_mut() {
             Some(s) if ts >= self.last => s.events += 1,
-            _ => self.index.ascents.push(Ascent { start, first: ts, events: 1 }),
+            fell => {
+                self.index.falls += u64::from(fell.is_some());
+                self.index.ascents.push(Ascent { start, first: ts, events: 1 });
+            }
         }
         self.last = ts;
         let place = self.name(l.name, l.form);
+        self.index.names[place].lacks.count(Lack::of(l));
         let note = self.notes[place];
         if note.record {
             return;
@@ -243,8 +268,8 @@ impl Scan {
         let name = if form == Form::Function { b"" } else { name };
         let slot = crate::events::slot(name, form);
         if let Some(known) = self.index.names.get(self.recent[slot] as usize)
-            && known.0 == form
-            && *known.1 == *name
+            && known.form == form
+            && *known.name == *name
         {
             return self.recent[slot] as usize;
         }
@@ -253,7 +278,7 @@ impl Scan {
         let names = &mut self.index.names;
         let place = match self.by_hash.get(&hasher.finish()) {
             Some(&place)
-                if names[place as usize].0 == form && *names[place as usize].1 == *name =>
+                if names[place as usize].form == form && *names[place as usize].name == *name =>
             {
                 place
             }
@@ -261,7 +286,7 @@ impl Scan {
             _ if names.len() >= NAMES => NAMES as u32 - 1,
             // A hash that two names share makes one of them appear twice, which does no harm.
             _ => {
-                names.push((form, name.into()));
+                names.push(Name { form, name: name.into(), lacks: Tally::default() });
                 self.notes
                     .push(Note { record: form == Form::Record, switch: name == b"sched_switch" });
                 let place = names.len() as u32 - 1;
@@ -280,6 +305,7 @@ impl Scan {
             Other::Lost(..) | Other::Started(_) => {
                 self.lead.get_or_insert(at);
             }
+            Other::AuxError => self.index.aux_errors += 1,
             Other::Bad => {
                 self.index.bad += 1;
                 if self.index.examples.len() < EXAMPLES {

@@ -1,5 +1,6 @@
 //! Which event a name means. Asked once per name of a file, not once per line.
 
+use crate::lack::Lack;
 use crate::line::Form;
 use holdup_trace::EventKind;
 
@@ -33,6 +34,37 @@ impl Kind {
                 | Kind::RecordLost
                 | Kind::RecordOther
         )
+    }
+
+    /// What of a line this event is worthless without. Who is on a CPU, and what its time goes
+    /// into, is told by events that say on which CPU they happened; some tell it of the thread
+    /// they happened in, others name the threads in their fields.
+    pub(crate) fn needs(self) -> Lack {
+        use EventKind::*;
+        const FIELDS: Lack = Lack::CPU.with(Lack::FIELDS);
+        const ALL: Lack = FIELDS.with(Lack::THREAD);
+        match self {
+            Kind::Event(kind) => match kind {
+                // A call without arguments has no fields.
+                SysEnterNamed => Lack::CPU.with(Lack::THREAD),
+                SysEnter | SysExit | SysExitNamed | ContentionBegin | ContentionEnd
+                | LockAcquire | LockAcquired | LockContended | LockRelease | PageFaultUser
+                | PageFaultKernel => ALL,
+                Switch | Wakeup | WakeupNew | Waking | Migrate | Fork | Exec | Exit
+                | StatRuntime | StatWait | StatSleep | StatIoWait | StatBlocked | BlockedReason
+                | PiSetPrio | IrqEntry | IrqExit | SoftirqEntry | SoftirqExit | SoftirqRaise
+                | VectorEntry | VectorExit | WorkStart | WorkEnd | WorkQueue | CpuIdle => FIELDS,
+            },
+            // A counter counts for a thread, wherever that was.
+            Kind::Sample => Lack::THREAD,
+            Kind::RecordSwitch => Lack::CPU.with(Lack::THREAD),
+            Kind::RecordComm
+            | Kind::RecordFork
+            | Kind::RecordExit
+            | Kind::RecordLost
+            | Kind::RecordOther
+            | Kind::Other => Lack::NOTHING,
+        }
     }
 
     /// Whether a call chain printed below the event is wanted.

@@ -48,7 +48,9 @@ mod glance;
 mod html;
 mod index;
 mod kind;
+mod lack;
 mod line;
+mod nearly;
 mod order;
 mod preamble;
 mod scan;
@@ -56,5 +58,6 @@ mod sniff;
 mod source;
 mod trace;
 
+pub use nearly::nearly;
 pub use sniff::{Dialect, DialectKind, sniff};
 pub use trace::{SyscallNumber, TextOptions, TextTrace, UNNUMBERED_SYSCALL, open, open_stream};

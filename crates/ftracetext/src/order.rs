@@ -12,6 +12,9 @@ const MANY: usize = 4096;
 /// … with fewer events each than this, sorting is better than merging.
 const SHORT: u64 = 64;
 
+/// A step back in time for so many events is too much for what perf has sorted.
+const DIFFERENCES: u64 = 16;
+
 /// Events per run of a sorted order.
 pub(crate) const RUN: usize = 1 << 16;
 
@@ -22,6 +25,14 @@ pub(crate) type Place = (Nanos, usize);
 pub(crate) fn is_needed(index: &Index) -> bool {
     let n = index.ascents.len();
     n > MANY && index.ascents.iter().map(|s| s.events).sum::<u64>() / (n as u64) < SHORT
+}
+
+/// Whether what stands where the time should are the differences between the events: it begins
+/// with 0 and falls again and again, which no text of perf script does otherwise, for perf sorts.
+pub(crate) fn is_of_differences(index: &Index) -> bool {
+    index.falls > 1
+        && index.falls * DIFFERENCES > index.events
+        && index.ascents.first().is_some_and(|first| first.first == 0)
 }
 
 /// The places of all events, by time and then by place. Also tells how many were out of order.

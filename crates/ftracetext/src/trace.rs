@@ -1,18 +1,21 @@
 //! An opened text trace.
 
 use crate::decode::{Ascent, Picked};
-use crate::events::{Events, Rules};
-use crate::index::{Index, index};
-use crate::kind::Kind;
-use crate::line::Syntax;
+use crate::events::{Entry, Events, Rules};
+use crate::fields::{Context, what};
+use crate::index::{Index, Name, index};
+use crate::kind::{Kind, meaning};
+use crate::lack::Lack;
+use crate::line::{Line, Other, Syntax, other, parse};
+use crate::nearly::nearly;
 use crate::order::{self, Place};
 use crate::scan::lossy;
 use crate::sniff::{Dialect, DialectKind, sniff};
 use crate::source::Source;
 use crate::{html, preamble};
 use holdup_trace::{
-    Beside, Capabilities, Clock, ErrorKind, Names, Quality, QualityCode, Reader, Result, Run,
-    RunDecoder, SymbolTable, TraceInfo,
+    Batch, Beside, Capabilities, Clock, ErrorKind, EventId, LocalNames, Names, Presence, Quality,
+    QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, TraceInfo,
 };
 use std::fs::File;
 use std::io::Read;
@@ -123,8 +126,10 @@ impl TextTrace {
     ) -> std::result::Result<TextTrace, ErrorKind> {
         let head = source.head(HEAD);
         let Some(dialect) = sniff(head) else { return Err(not_a_trace(head)) };
+        let mut cut = false;
         if dialect.kind == DialectKind::Html {
-            source = html::cut_out(source)?;
+            let page = html::cut_out(source)?;
+            (source, cut) = (page.trace, page.is_cut);
         } else if head.starts_with(b"\xef\xbb\xbf") {
             source.narrow(3, usize::MAX);
         }
@@ -134,22 +139,59 @@ impl TextTrace {
         let mut quality = Quality::default();
         preamble::read(head, &mut info, &mut quality);
 
-        let found = index(source.bytes(), syntax, options.run_bytes);
-        if found.events == 0 && found.bad > 0 {
-            return Err(nothing_readable(head, &found));
+        let mut found = index(source.bytes(), syntax, options.run_bytes);
+        match last_line(source.bytes(), syntax) {
+            LastLine::Whole => {}
+            LastLine::Cut => cut = true,
+            // Half a line is told as the cut it is, once.
+            LastLine::Unreadable => {
+                cut = true;
+                found.bad = found.bad.saturating_sub(1);
+                found.examples.truncate(found.bad as usize);
+            }
+        }
+        if found.events == 0 {
+            if syntax == Syntax::Perf
+                && let Some(refusal) = nearly(head)
+            {
+                return Err(refusal);
+            }
+            if found.bad > 0 {
+                return Err(nothing_readable(head, &found));
+            }
+        }
+        if syntax == Syntax::Perf && order::is_of_differences(&found) {
+            return Err(ErrorKind::Unsupported {
+                what: "text of perf script with differences of time (--deltatime)".to_owned(),
+                way_out: "print it again without that option".to_owned(),
+            });
         }
         let rules = Rules { syntax, arch: info.arch.clone(), syscall_nr: options.syscall_nr };
         let mut events = Events::default();
         let mut beside = Beside { stacks: found.frames, ..Beside::default() };
-        for (form, name) in &found.names {
+        let mut usable = vec![];
+        for Name { form, name, lacks } in &found.names {
             let at = events.intern(name, *form, &rules, &mut info.events);
-            match events.at(at).kind {
+            let entry = events.at(at);
+            lacks.report(entry.needs, &mut quality);
+            // What is there and cannot be used proves nothing.
+            if !lacks.any_without(entry.needs) {
+                continue;
+            }
+            usable.push(entry.id);
+            match entry.kind {
                 Kind::Sample => beside.counters |= is_hardware(name),
                 Kind::RecordSwitch => beside.switch_records = true,
                 _ => {}
             }
         }
+        for (desc, id) in info.events.iter_mut().zip(0..) {
+            if !usable.contains(&EventId(id)) {
+                desc.presence = Presence::Described;
+            }
+        }
         info.capabilities = Capabilities::of(&info.events, beside);
+        quality.add(QualityCode::Truncated, u64::from(cut));
         describe(&mut info, &mut quality, &dialect, &found, &events, source.base());
 
         let order = if order::is_needed(&found) {
@@ -257,6 +299,43 @@ impl Reader for TextTrace {
     }
 }
 
+/// How a text ends.
+enum LastLine {
+    Whole,
+    /// Inside the line of an event.
+    Cut,
+    /// Inside a line of which too little is there to tell what it was.
+    Unreadable,
+}
+
+/// How `text` ends. A line that lacks only its end is whole: editors and `$(…)` of the shell take
+/// that away.
+fn last_line(text: &[u8], syntax: Syntax) -> LastLine {
+    let start = memchr::memrchr(b'\n', text).map_or(0, |n| n + 1);
+    let line = &text[start..];
+    match (parse(syntax, line), other(syntax, line)) {
+        (Some(l), _) => {
+            let kind = meaning(l.name, l.form, syntax == Syntax::Perf).kind;
+            let is_whole =
+                l.body.is_empty() || !kind.needs().meets(Lack::FIELDS) || has_all_fields(kind, &l);
+            if is_whole { LastLine::Whole } else { LastLine::Cut }
+        }
+        (None, Other::Bad) => LastLine::Unreadable,
+        // The columns before the event of perf script begin with a blank, as call chains do.
+        (None, Other::Frame(None)) => LastLine::Cut,
+        (None, _) => LastLine::Whole,
+    }
+}
+
+/// Whether the fields of `line` can be read.
+fn has_all_fields(kind: Kind, line: &Line<'_>) -> bool {
+    let mut batch = Batch::default();
+    let mut names = LocalNames::new(Names::new());
+    let mut cx = Context { names: &mut names, batch: &mut batch, old_states: false };
+    let entry = Entry::without_number(line, kind);
+    what(&entry, line, &mut cx).is_some()
+}
+
 /// Fill in what the index found.
 fn describe(
     info: &mut TraceInfo,
@@ -289,7 +368,8 @@ fn describe(
         }
         _ => {}
     }
-    quality.add(QualityCode::BadRecords, found.bad);
+    quality.add(QualityCode::UnreadableLines, found.bad);
+    quality.add(QualityCode::AuxErrors, found.aux_errors);
     for (at, line) in &found.examples {
         let at = at + base;
         info.extra.push((format!("unreadable line at byte {at}"), line.clone()));

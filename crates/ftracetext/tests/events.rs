@@ -401,7 +401,7 @@ wl     7/8     [003] 36556.170910: sched:sched_waking: comm=a pid=1 prio=120 tar
             "7 Waking 1 a 120 0"
         ]
     );
-    assert_eq!(quality.count(QualityCode::BadRecords), 0);
+    assert_eq!(quality.count(QualityCode::UnreadableLines), 0);
     let info = t.info();
     assert!(info.capabilities.stacks && info.capabilities.counters);
     assert!(!info.capabilities.contention, "waits that never end tell nothing");

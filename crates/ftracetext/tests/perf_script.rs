@@ -6,7 +6,7 @@ use common::{all, assert_same, inflate, output, row};
 use holdup_ftracetext::{DialectKind, TextOptions, TextTrace, open_stream};
 use holdup_syscalls::{Arch, entry_number};
 use holdup_testkit::{corpus, needs};
-use holdup_trace::{Pid, Reader};
+use holdup_trace::{Capabilities, Pid, QualityCode, Reader};
 use std::path::Path;
 
 /// Recordings with every event there is, with call chains, with syscalls by name, of a lockdep
@@ -111,7 +111,11 @@ fn columns_can_be_left_out() {
     ] {
         let text = read(fields);
         let (got, quality) = all(&text, &row);
-        assert!(quality.is_empty(), "{fields}: {quality:?}");
+        // Every event of this recording that means something needs its CPU; some need the thread.
+        assert_eq!(quality.count(QualityCode::NoCpu) == want.len() as u64, !keep[0], "{fields}");
+        assert_eq!(quality.count(QualityCode::NoThread) > 0, !keep[1], "{fields}");
+        assert_eq!(text.info().capabilities.switches, keep[0], "{fields}");
+        assert_eq!(text.info().capabilities.syscalls, keep[0] && keep[1], "{fields}");
         // Blank out the columns that are not there.
         let blank = |rows: &[String]| -> Vec<String> {
             let cut = |r: &String| {
@@ -126,6 +130,8 @@ fn columns_can_be_left_out() {
     // Without fields the events still count; those that need fields say that they miss them.
     let bare = read("comm,tid,cpu,time,event");
     assert_eq!(bare.event_count(), want.len() as u64);
+    assert_eq!(bare.quality().count(QualityCode::NoFields), want.len() as u64);
+    assert_eq!(bare.info().capabilities, Capabilities::default());
     // Task events are sideband, and not counted.
     let tasks = output("perf", &["script", "--ns", "--show-task-events", "-i", data]);
     let tasks = open_stream(Path::new("tasks"), &tasks[..]).unwrap();

@@ -117,7 +117,7 @@ fn losses_are_dated_by_the_event_that_follows() {
         (quality.count(QualityCode::LostEvents), quality.count(QualityCode::LostChunks)),
         (12, 1)
     );
-    assert_eq!(quality.count(QualityCode::BadRecords), 0);
+    assert_eq!(quality.count(QualityCode::UnreadableLines), 0);
     assert_eq!(t.event_count(), 3);
 }
 
@@ -210,13 +210,13 @@ fn line_ends_and_byte_order_mark() {
     let text = format!("\u{feff}{}{}", line(1.0, 5).replace('\n', "\r\n"), line(2.0, 6).trim_end());
     let t = trace(&text);
     assert_eq!(vectors(&t).0, [5, 6]);
-    assert_eq!(t.quality().count(QualityCode::BadRecords), 0);
+    assert_eq!(t.quality().count(QualityCode::UnreadableLines), 0);
 }
 
 #[test]
 fn unreadable_lines_are_shown() {
     let t = trace(&format!("{}what is this\n{}", line(1.0, 1), line(2.0, 2)));
-    assert_eq!((t.event_count(), t.quality().count(QualityCode::BadRecords)), (2, 1));
+    assert_eq!((t.event_count(), t.quality().count(QualityCode::UnreadableLines)), (2, 1));
     assert!(
         t.info()
             .extra
@@ -231,7 +231,7 @@ fn unreadable_lines_are_shown() {
         line(1.0, 1),
         line(2.0, 2).replace("    2.000000", "99999999999999.000000")
     ));
-    assert_eq!((t.event_count(), t.quality().count(QualityCode::BadRecords)), (1, 1));
+    assert_eq!((t.event_count(), t.quality().count(QualityCode::UnreadableLines)), (1, 1));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_page_with_a_trace_in_it() {
     );
     let t = trace(&page);
     assert_eq!((t.dialect().kind, t.event_count()), (DialectKind::Html, 1));
-    assert_eq!(t.quality().count(QualityCode::BadRecords), 0, "{:?}", t.info().extra);
+    assert_eq!(t.quality().count(QualityCode::UnreadableLines), 0, "{:?}", t.info().extra);
     assert_eq!(vectors(&t).0, [7]);
 }
 

@@ -72,7 +72,8 @@ fn every_dialect_of_trace_cmd_tells_the_same() {
                 "{file} {options:?}"
             );
             assert_eq!(
-                quality.count(QualityCode::BadRecords) + quality.count(QualityCode::MissingField),
+                quality.count(QualityCode::UnreadableLines)
+                    + quality.count(QualityCode::MissingField),
                 0
             );
             assert_eq!(micro.info().clock.resolution_ns, if tsc { 1 } else { 1000 });
@@ -93,7 +94,7 @@ fn compare_with_binary(file: &Path, dir: &Path) {
     let (a, quality) = all(&report(&data, &["-t", "-N"]), &row);
     let file = file.display().to_string();
     assert_eq!(
-        quality.count(QualityCode::BadRecords) + quality.count(QualityCode::MissingField),
+        quality.count(QualityCode::UnreadableLines) + quality.count(QualityCode::MissingField),
         0,
         "{file}: {quality:?}"
     );
@@ -143,7 +144,7 @@ fn reports_of_several_files_name_each() {
     let both = open_stream(Path::new("both"), &both[..]).unwrap();
     let (rows, quality) = all(&both, &|e, _, r| Some(r.info().names.get(e.comm)));
     assert_eq!((both.event_count(), rows.len() as u64), (na + nb, na + nb));
-    assert_eq!(quality.count(QualityCode::BadRecords), 0, "{quality:?}");
+    assert_eq!(quality.count(QualityCode::UnreadableLines), 0, "{quality:?}");
     assert!(
         rows.iter().all(|comm| !comm.contains(".dat")),
         "the file's name is not part of the comm"

@@ -1,5 +1,6 @@
 //! Names what holdup does not read, and the way out.
 
+use crate::printed;
 use holdup_trace::ErrorKind;
 
 fn unsupported(what: &str, way_out: &str) -> ErrorKind {
@@ -51,6 +52,9 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
     let text = String::from_utf8_lossy(head);
     let trimmed = text.trim_start_matches('\u{feff}').trim_start();
     if is_text(head) {
+        if let Some(refusal) = printed::name(trimmed).or_else(|| holdup_ftracetext::nearly(head)) {
+            return refusal;
+        }
         if trimmed.starts_with(['{', '[']) {
             if contains(b"traceEvents") || contains(b"\"ph\"") {
                 return unsupported(

@@ -10,6 +10,7 @@
 
 mod foreign;
 mod glance;
+mod printed;
 mod wrap;
 mod zip;
 

@@ -48,6 +48,9 @@ pub(crate) const NEVER: Nanos = Nanos::MAX;
 /// One CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuState {
+    /// Some event happened here.
+    pub(crate) met: bool,
+    /// Some event told who was on it.
     pub(crate) seen: bool,
     /// Threads were woken or moved here: it exists, whether it shows itself or not.
     pub(crate) is_target: bool,
@@ -148,6 +151,7 @@ impl Counts {
 impl CpuState {
     pub(crate) fn new(start: Nanos, border: Nanos) -> CpuState {
         CpuState {
+            met: false,
             seen: false,
             is_target: false,
             current: None,
@@ -267,6 +271,7 @@ impl CpuState {
     pub(crate) fn restart(&mut self, now: Nanos, border: Nanos) {
         let fresh = CpuState::new(now, border);
         *self = CpuState {
+            met: self.met,
             seen: self.seen,
             is_target: self.is_target,
             current: self.current,
@@ -316,7 +321,7 @@ impl Cpus {
         &mut self.cpus[i]
     }
 
-    /// One that has been seen.
+    /// One that is not new.
     #[inline(always)]
     pub(crate) fn known_mut(&mut self, cpu: Cpu) -> Option<&mut CpuState> {
         self.cpus.get_mut(cpu.0 as usize)

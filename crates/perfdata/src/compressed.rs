@@ -121,7 +121,12 @@ impl Inflater {
                 }
             }
             if used == 0 {
-                self.truncated = true;
+                // Told by whoever walks the records.
+                if crate::walk::is_no_record(&buf[..got]) {
+                    self.spool.push(&buf[..got])?;
+                } else {
+                    self.truncated = true;
+                }
                 break;
             }
             at += used as u64;

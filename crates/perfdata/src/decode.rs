@@ -176,7 +176,7 @@ impl<'a> Decoder<'a> {
             record::AUX if rec.len() >= 32 => {
                 // PERF_AUX_FLAG_TRUNCATED and _PARTIAL: hardware trace the kernel had no room for.
                 let lost = E::u64(rec, 24) & (1 | 4) != 0;
-                return batch.quality.add(QualityCode::LostChunks, lost as u64);
+                return batch.quality.add(QualityCode::AuxErrors, lost as u64);
             }
             record::COMM
             | record::FORK

@@ -6,7 +6,7 @@ use holdup_trace::ErrorKind;
 
 /// First eight bytes of a file written by a little-endian and by a big-endian machine.
 const MAGIC2: [&[u8; 8]; 2] = [b"PERFILE2", b"2ELIFREP"];
-/// The same of the first version of the format (before Linux 3.4, commit 73323f541fe5).
+/// The same of the first version of the format, which perf stopped writing in 2012 and reads still.
 const MAGIC1: [&[u8; 8]; 2] = [b"PERFFILE", b"ELIFFREP"];
 
 /// Whether `head`, the first bytes of an input, are those of a perf.data file. True for the
@@ -71,8 +71,11 @@ impl Header {
         };
         if MAGIC1.contains(&magic) {
             return Err(ErrorKind::Unsupported {
-                what: "perf.data version 1 (PERFFILE, written before Linux 3.4)".into(),
-                way_out: "record again with a newer perf".into(),
+                what: "perf.data version 1 (PERFFILE), which perf has not written since 2012"
+                    .into(),
+                way_out:
+                    "perf still reads it: perf script -i FILE > TEXT, and give holdup the TEXT"
+                        .into(),
             });
         }
         let order = match MAGIC2.iter().position(|m| *m == magic) {

@@ -191,6 +191,7 @@ impl Join {
         self.index.tasks.extend(w.tasks);
         self.index.quality.add(QualityCode::SkippedBytes, w.skipped_bytes);
         self.index.quality.add(QualityCode::Truncated, w.truncated as u64);
+        self.index.quality.add(QualityCode::TrailingBytes, w.trailing);
     }
 
     fn finish<E: Endian>(mut self, source: &Source, schema: &Schema) -> io::Result<Index> {

@@ -290,7 +290,7 @@ impl Facts {
             }
             let trailing = match kind {
                 record::HEADER_TRACING_DATA => self.order.u32(&head, 8) as u64,
-                record::AUXTRACE => self.order.u64(&head, 8),
+                record::AUXTRACE if size.is_multiple_of(8) => self.order.u64(&head, 8),
                 _ => 0,
             };
             if kind == record::HEADER_ATTR {
@@ -313,10 +313,10 @@ impl Facts {
         let mut c = Cursor::new(rec.get(record::HEADER..).unwrap_or(&[]), self.order);
         let sound = match kind {
             record::HEADER_ATTR => self.attr_record(&rec[record::HEADER.min(rec.len())..]),
-            record::HEADER_EVENT_TYPE => c
-                .u64()
-                .zip(c.bytes(64))
-                .map(|(config, name)| self.event_types.push((config, text(name)))),
+            // The name has room for 64 bytes in perf's struct, and is written as long as it is.
+            record::HEADER_EVENT_TYPE => {
+                c.u64().map(|config| self.event_types.push((config, text(c.rest()))))
+            }
             record::HEADER_TRACING_DATA => c.u32().map(|n| n as u64).and_then(|n| {
                 let bytes = source.read_vec(at + size, n.min(MAX_SECTION)).ok()?;
                 self.tracing_data(&bytes);
@@ -410,6 +410,7 @@ impl Facts {
         schema: Schema,
         found: Index,
     ) -> Result<PerfData, ErrorKind> {
+        self.quality.add(QualityCode::AuxErrors, found.census[record::AUXTRACE_ERROR as usize]);
         self.info.span = found.span;
         self.describe(&found.tasks);
         let shown = shown_in(self.order, &source, &schema, &found.spans)?;

@@ -25,6 +25,7 @@ pub(crate) const HEADER_TRACING_DATA: u32 = 66;
 pub(crate) const FINISHED_ROUND: u32 = 68;
 pub(crate) const ID_INDEX: u32 = 69;
 pub(crate) const AUXTRACE: u32 = 71;
+pub(crate) const AUXTRACE_ERROR: u32 = 72;
 pub(crate) const THREAD_MAP: u32 = 73;
 pub(crate) const EVENT_UPDATE: u32 = 78;
 pub(crate) const HEADER_FEATURE: u32 = 80;
@@ -122,7 +123,8 @@ pub(crate) fn next_record<E: Endian>(buf: &[u8], at: usize) -> Option<(u32, &[u8
 pub(crate) fn payload<E: Endian>(kind: u32, rec: &[u8]) -> u64 {
     match kind {
         HEADER_TRACING_DATA if rec.len() >= 12 => E::u32(rec, 8) as u64,
-        AUXTRACE if rec.len() >= 16 => E::u64(rec, 8),
+        // Some recorders of old use this number for something else, of odd size.
+        AUXTRACE if rec.len() >= 16 && rec.len().is_multiple_of(8) => E::u64(rec, 8),
         _ => 0,
     }
 }

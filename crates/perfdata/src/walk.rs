@@ -66,6 +66,8 @@ pub(crate) struct Walked {
     pub(crate) meta: Vec<u64>,
     pub(crate) tasks: Vec<TaskFact>,
     pub(crate) skipped_bytes: u64,
+    /// Bytes behind the last record that are none.
+    pub(crate) trailing: u64,
     /// The data end inside a record.
     pub(crate) truncated: bool,
 }
@@ -118,6 +120,7 @@ pub(crate) fn walk<E: Endian>(
             meta: Vec::new(),
             tasks: Vec::new(),
             skipped_bytes: 0,
+            trailing: 0,
             truncated: false,
         },
         open: None,
@@ -149,6 +152,11 @@ pub(crate) fn walk<E: Endian>(
         // No record could be taken: the data end within one, or its size is impossible.
         w.close(at);
         let rest = window.bytes();
+        if is_no_record(rest) {
+            w.out.trailing = rest.len() as u64;
+            at = limit;
+            break;
+        }
         if rest.len() < record::HEADER || head::<E>(rest, 0).1 >= record::HEADER {
             // A size that is too large is indistinguishable from a cut file.
             w.out.truncated = true;
@@ -163,6 +171,15 @@ pub(crate) fn walk<E: Endian>(
     w.close(at);
     w.out.end = at;
     Ok(w.out)
+}
+
+/// Whether the last bytes of the data cannot be those of a cut record. What perf says on standard
+/// error ends up behind a recording written to a pipe when both are sent to one file. No record
+/// begins with text: four letters make a type that no perf knows.
+pub(crate) fn is_no_record(rest: &[u8]) -> bool {
+    let is_text = |b: &u8| b.is_ascii_graphic() || b.is_ascii_whitespace();
+    !rest.is_empty()
+        && (rest.iter().all(is_text) || rest.len() < record::HEADER && rest.iter().all(|b| *b == 0))
 }
 
 impl Walk<'_> {

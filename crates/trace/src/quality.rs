@@ -73,18 +73,45 @@ codes! {
     /// The file ends in the middle of something.
     Truncated = (
         "truncated", Error,
-        "the file ends before its header says; what precedes the end was read"
+        "times the data end too early, as in a file that was cut off; what precedes was read"
     ),
     /// Bytes skipped because they made no sense.
     SkippedBytes = (
         "skipped-bytes", Error,
         "bytes skipped because no record could be read from them"
     ),
-    /// Records that are too short for what they must hold, or carry an unknown id; lines of text
-    /// that cannot be read.
+    /// Records that are too short for what they must hold, or carry an unknown id.
     BadRecords = (
         "bad-records", Warning,
         "records that did not hold what their header promises; skipped"
+    ),
+    /// Lines of text that cannot be read.
+    UnreadableLines = (
+        "unreadable-lines", Warning,
+        "lines that are no event, no heading and no call chain; skipped (info shows the first)"
+    ),
+    /// Text without the column of the CPU.
+    NoCpu = (
+        "no-cpu", Error,
+        "events that do not say on which CPU they happened and cannot be used: perf script -F +cpu \
+         prints it"
+    ),
+    /// Text without the column of the thread.
+    NoThread = (
+        "no-thread", Error,
+        "events that do not say in which thread they happened and cannot be used: \
+         perf script -F +tid prints it"
+    ),
+    /// Text without the fields of its events.
+    NoFields = (
+        "no-fields", Error,
+        "events that were printed without their fields and cannot be used: \
+         perf script -F +trace prints them"
+    ),
+    /// Bytes behind the last record that are no record.
+    TrailingBytes = (
+        "trailing-bytes", Info,
+        "bytes behind the last record that are none: zeros, or messages of the recorder"
     ),
     /// Record types the reader has never heard of.
     UnknownRecords = (
@@ -201,7 +228,7 @@ codes! {
     /// Recorded for some tasks, not for the whole system.
     NotSystemWide = (
         "not-system-wide", Warning,
-        "recorded for some tasks only: CPU time of the others is unaccounted"
+        "recording of some tasks only: CPU time of the others is unaccounted"
     ),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = (
@@ -221,6 +248,13 @@ codes! {
     ),
     /// Payload the reader skipped on purpose (AUX data).
     SkippedAux = ("skipped-aux", Info, "blocks of AUX data (hardware trace), skipped"),
+    /// What went wrong in a hardware trace: PERF_RECORD_AUX with a flag, AUXTRACE_ERROR, lines of
+    /// perf script that tell of it.
+    AuxErrors = (
+        "aux-errors", Info,
+        "losses and errors of the hardware trace (AUX data), which is not read: no figure is \
+         worse for it"
+    ),
 }
 
 /// Counters of everything that went wrong.

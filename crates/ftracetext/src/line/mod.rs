@@ -14,6 +14,7 @@ mod other;
 mod perf;
 
 pub(crate) use other::{Other, other};
+pub(crate) use perf::names_no_event;
 
 use crate::scan::blank;
 use holdup_trace::{Cpu, Nanos, Pid, Tid};

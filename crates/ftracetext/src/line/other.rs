@@ -15,6 +15,8 @@ pub(crate) enum Other {
     Lost(Cpu, Option<u64>),
     /// What this CPU did before was overwritten while recording.
     Started(Cpu),
+    /// The decoder of a hardware trace reports a loss.
+    AuxError,
     /// Unreadable.
     Bad,
 }
@@ -26,6 +28,12 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
     if syntax == Syntax::Perf {
         return match first {
             b'#' => Other::Silent,
+            _ if text.starts_with(b"instruction trace error ") => Other::AuxError,
+            _ if is_chatter(text) => Other::Silent,
+            // It is a number of chunks of unknown size, not of events.
+            _ if text.starts_with(b"Processed ") && text.ends_with(b" chunks!") => {
+                Other::Lost(Cpu::UNKNOWN, None)
+            }
             _ if blank(line[0]) => match hex(text) {
                 Some((addr, n)) if text.get(n).is_none_or(|&b| blank(b)) => {
                     Other::Frame(Some(addr))
@@ -88,6 +96,20 @@ fn lost(cpu: Cpu, text: &[u8]) -> Other {
     Other::Lost(cpu, count)
 }
 
+/// What perf says on standard error, which often ends up in the file.
+fn is_chatter(text: &[u8]) -> bool {
+    [
+        &b"Warning:"[..],
+        b"Check IO/CPU overload!",
+        b"Samples for '",
+        b"[ perf record: ",
+        b"Couldn't ",
+    ]
+    .iter()
+    .any(|s| text.starts_with(s))
+        || memchr::memmem::find(text, b"' not valid for ").is_some()
+}
+
 fn cpu(n: u64) -> Cpu {
     u16::try_from(n).map_or(Cpu::UNKNOWN, Cpu)
 }
@@ -129,5 +151,18 @@ mod tests {
             Other::Frame(Some(0xb3cea6c4))
         );
         assert_eq!(p("what"), Other::Bad);
+        for chatter in [
+            "'trace' not valid for hardware events. Ignoring.",
+            "Warning:",
+            "[ perf record: Woken up 1 times to write data ]",
+        ] {
+            assert_eq!(p(chatter), Other::Silent, "{chatter}");
+        }
+        assert_eq!(p("Processed 1740 events and lost 3 chunks!"), Other::Lost(Cpu::UNKNOWN, None));
+        assert_eq!(
+            p(" instruction trace error type 1 time 12.345678901 cpu 0 pid 1 tid 1 ip 0 code 8: \
+               Lost trace data"),
+            Other::AuxError
+        );
     }
 }

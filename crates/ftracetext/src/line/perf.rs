@@ -45,6 +45,13 @@ pub(super) fn parse(line: &[u8]) -> Option<Line<'_>> {
     Some(Line { stamp, comm, tid, pid, cpu, period, name, form, body })
 }
 
+/// Whether `line` is one of perf script with thread and time, but not which event it is.
+pub(crate) fn names_no_event(line: &[u8]) -> bool {
+    line.first().is_some_and(|&b| b != b'\t')
+        && parse(line).is_none()
+        && careful(line).is_some_and(|(comm, tid, ..)| !comm.is_empty() && tid != Tid::UNKNOWN)
+}
+
 /// The parts of a line that is as nearly all are.
 #[inline(always)]
 pub(super) fn usual(line: &[u8]) -> Option<Parts<'_>> {

@@ -68,7 +68,7 @@ impl Engine {
             let silent_is_idle = self.system_wide && (self.caps.irqs || self.caps.softirqs);
             let c = self.cpus.get_mut(cpu);
             if !c.seen {
-                self.quality.add(QualityCode::SilentCpu, 1);
+                self.quality.add(QualityCode::SilentCpu, !c.met as u64);
                 // Whoever was sent there ran there: its events are missing.
                 let idle = silent_is_idle && !c.is_target && !self.lost;
                 let what: fn(&mut CpuState, Nanos) = match idle {

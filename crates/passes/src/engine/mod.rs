@@ -210,6 +210,10 @@ impl Engine {
     #[inline(never)]
     fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
         let cpu = e.cpu;
+        if cpu.0 >= MAX_CPUS && happens_on_a_cpu(&e.what) {
+            // Nobody knows whose state it changed; guesses would make threads wait for ever.
+            return;
+        }
         self.heard(now, e);
         if self.is_unused(e.id) {
             return self.skip(e.id);
@@ -370,5 +374,50 @@ impl Engine {
         let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
         let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
         self.counters.sample(e.id, slot, period, user, busy);
+    }
+}
+
+/// Whether an event means nothing to the state machines without the CPU it happened on.
+fn happens_on_a_cpu(what: &What) -> bool {
+    match what {
+        What::Comm { .. }
+        | What::TaskNew { .. }
+        | What::TaskEnd { .. }
+        | What::Lost { .. }
+        | What::Sample { .. }
+        | What::Other => false,
+        What::Switch { .. }
+        | What::ContextSwitch { .. }
+        | What::Waking { .. }
+        | What::Wakeup { .. }
+        | What::WakeupNew { .. }
+        | What::Migrate { .. }
+        | What::Fork { .. }
+        | What::Exec { .. }
+        | What::Exit { .. }
+        | What::StatRuntime { .. }
+        | What::StatDelay { .. }
+        | What::BlockedReason { .. }
+        | What::PiSetPrio { .. }
+        | What::SysEnter { .. }
+        | What::SysExit { .. }
+        | What::IrqEntry { .. }
+        | What::IrqExit { .. }
+        | What::VectorEntry { .. }
+        | What::VectorExit { .. }
+        | What::SoftirqRaise { .. }
+        | What::SoftirqEntry { .. }
+        | What::SoftirqExit { .. }
+        | What::WorkQueue { .. }
+        | What::WorkStart { .. }
+        | What::WorkEnd { .. }
+        | What::PageFault { .. }
+        | What::ContentionBegin { .. }
+        | What::ContentionEnd { .. }
+        | What::LockAcquire { .. }
+        | What::LockContended { .. }
+        | What::LockAcquired { .. }
+        | What::LockRelease { .. }
+        | What::CpuIdle { .. } => true,
     }
 }

@@ -1,7 +1,7 @@
 //! CPUs that fall silent while they run: see [`crate::stolen`].
 
 use super::Engine;
-use crate::cpus::Level;
+use crate::cpus::{Level, MAX_CPUS};
 use crate::stolen::{From, SHORTEST};
 use crate::threads::{Mode, Slot};
 use holdup_trace::{Event, Nanos};
@@ -10,11 +10,22 @@ impl Engine {
     /// An event of a CPU: none came from it since the one before.
     #[inline]
     pub(super) fn heard(&mut self, now: Nanos, e: &Event) {
-        let Some(c) = self.cpus.known_mut(e.cpu) else { return };
+        let Some(c) = self.cpus.known_mut(e.cpu) else { return self.met(now, e) };
+        c.met = true;
         let since = c.heard.max(c.charged_to);
         c.heard = now;
         if now.saturating_sub(since) >= SHORTEST {
             self.was_silent(now, e, since);
+        }
+    }
+
+    /// The first event of a CPU, whatever it is.
+    #[cold]
+    #[inline(never)]
+    fn met(&mut self, now: Nanos, e: &Event) {
+        if e.cpu.0 < MAX_CPUS {
+            let c = self.cpus.get_mut(e.cpu);
+            (c.met, c.heard) = (true, now);
         }
     }
 

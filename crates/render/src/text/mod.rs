@@ -150,11 +150,14 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
             units::count(trace.cpus.into(), "CPU", "CPUs")
         );
     }
+    let cpus = match trace.cpus {
+        0 => "CPUs not known".to_owned(),
+        n => units::count(n.into(), "CPU", "CPUs"),
+    };
     format!(
-        "{} ({}): {}, {}, {}, {lost}",
+        "{} ({}): {cpus}, {}, {}, {lost}",
         paint.title(escape(&trace.path)),
         escape(&trace.format),
-        units::count(trace.cpus.into(), "CPU", "CPUs"),
         units::duration(trace.wall_ns),
         units::count(trace.events, "event", "events"),
     )

@@ -1,0 +1,53 @@
+//! On which CPUs events happened.
+
+use holdup_attribution::analyze;
+use holdup_passes::{Analysis, Options};
+use holdup_testkit::{MemTrace, TraceBuilder};
+use holdup_trace::{Cpu, QualityCode, StackRef, What};
+
+const CYCLES: (&str, &str) = ("", "cycles");
+const SAMPLE: What = What::Sample { period: 1, stack: StackRef::NONE };
+
+fn run(trace: &MemTrace) -> Analysis {
+    analyze(trace, &Options::default()).unwrap()
+}
+
+fn cpus(a: &Analysis) -> Vec<u16> {
+    a.cpu_rows().iter().map(|row| row.cpu).collect()
+}
+
+#[test]
+fn a_cpu_exists_whatever_its_events_are() {
+    // Counters tell nothing of who was on the CPU before or after.
+    let a = run(&TraceBuilder::new(0)
+        .event(0, 3, 7, CYCLES, SAMPLE)
+        .event(100, 5, 7, CYCLES, SAMPLE)
+        .build());
+    assert_eq!(cpus(&a), [3, 5]);
+    assert_eq!(a.quality.count(QualityCode::SilentCpu), 0);
+}
+
+#[test]
+fn only_cpus_without_any_event_are_silent() {
+    let a = run(&TraceBuilder::new(4)
+        .switch(0, 0, 0, 7, "R")
+        .event(50, 1, 8, CYCLES, SAMPLE)
+        .switch(100, 0, 7, 0, "S")
+        .build());
+    assert_eq!(cpus(&a), [0, 1, 2, 3]);
+    assert_eq!(a.quality.count(QualityCode::SilentCpu), 2);
+}
+
+#[test]
+fn events_without_a_cpu_make_nobody_ready_for_ever() {
+    let nowhere = Cpu::UNKNOWN.0;
+    let a = run(&TraceBuilder::new(4)
+        .switch(0, nowhere, 0, 7, "R")
+        .wakeup(10, nowhere, 7, 9)
+        .waking(20, nowhere, 7, 10)
+        .switch(1000, nowhere, 7, 0, "S")
+        .build());
+    assert_eq!(a.threads().map(|(_, t)| t.woken_ns + t.preempted_ns).sum::<u64>(), 0);
+    assert_eq!(a.mean_queue_milli(), 0);
+    assert_eq!(a.cpu_rows().iter().map(|r| r.unaccounted_ns).sum::<u64>(), 4 * 1000);
+}
