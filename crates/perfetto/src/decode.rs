@@ -1,7 +1,7 @@
 //! From bundles to events, one run of one CPU at a time.
 
 use crate::bundle::{Compact, Lane, Raw};
-use crate::fields::{Plan, SLOTS, Slots, what};
+use crate::fields::{Meaning, Plan, SLOTS, Slots, what};
 use crate::index::Bundle;
 use crate::schema::{bundle, event, generic};
 use crate::source::Source;
@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::wire::{Broken, Fields, Packed, Value};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Names, Nanos, Pid, QualityCode,
-    Result, RunDecoder, StateTable, Tid, What,
+    Result, RunDecoder, StateTable, Tid, What, progress,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -24,6 +24,9 @@ pub(crate) struct Shared {
     /// One for each time a recorder began to number its symbols anew.
     pub(crate) symbols: Vec<Symbols>,
     pub(crate) names: Arc<Names>,
+    /// What the kernel's numbers for the states of threads mean. Perfetto keeps no print formats,
+    /// only the kernel's release.
+    pub(crate) states: StateTable,
 }
 
 /// The thread on the CPU, as far as the events before said: `compact_sched` leaves it out.
@@ -80,6 +83,7 @@ impl<'a> Decoder<'a> {
     fn open(&mut self, batch: &mut Batch) -> Option<Cursor<'a>> {
         let bundle = self.bundles.next()?;
         let message = self.shared.source.get(bundle.place);
+        progress::advance(message.len() as u64);
         if self.shared.source.has_shrunk() {
             batch.quality.add(QualityCode::Truncated, 1);
         }
@@ -145,6 +149,10 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    fn meaning(&self, cursor: &Cursor<'a>) -> Meaning<'a> {
+        Meaning { states: &self.shared.states, symbols: cursor.symbols }
+    }
+
     /// The time of an event, never before the one before.
     #[inline(always)]
     fn time(&mut self, bundle: &Bundle, ts: u64, batch: &mut Batch) -> Nanos {
@@ -195,7 +203,7 @@ impl<'a> Decoder<'a> {
         let what = What::Switch {
             prev: prev.tid,
             next: next.tid,
-            prev_state: StateTable::assumed().state(state),
+            prev_state: self.shared.states.state(state),
             prev_comm: prev.comm,
             next_comm,
             prev_prio: prev.prio,
@@ -281,8 +289,7 @@ impl<'a> Decoder<'a> {
                 }
             }
         }
-        let symbol = |n: u64| cursor.symbols.and_then(|s| s.get(&n)).copied();
-        what(kind, detail, &found, symbol, &mut self.names, batch)
+        what(kind, detail, &found, self.meaning(cursor), &mut self.names, batch)
     }
 
     /// An event whose fields carry their names.
@@ -314,8 +321,7 @@ impl<'a> Decoder<'a> {
             batch.quality.add(QualityCode::BadRecords, 1);
             return What::Other;
         }
-        let symbol = |n: u64| cursor.symbols.and_then(|s| s.get(&n)).copied();
-        what(kind, NameId::NONE, &found, symbol, &mut self.names, batch)
+        what(kind, NameId::NONE, &found, self.meaning(cursor), &mut self.names, batch)
     }
 
     /// `task_rename`: pid, oldcomm, newcomm.
