@@ -47,7 +47,7 @@ pub(crate) enum Command {
         after_help = "A file of more than 16 MiB is looked at in its tables and in samples, \
         which takes milliseconds.\nWhat takes counting is n/a then; --full counts. Options that \
         select a part read all too.\n\n\
-        Examples: holdup info perf.data\n          holdup info --full perf.data"
+        Example: holdup info perf.data\n         holdup info --full perf.data"
     )]
     Info(InfoArgs),
     /// Where every CPU-second of the machine went, as a tree that adds up

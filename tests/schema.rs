@@ -123,6 +123,19 @@ fn outputs_of_every_verb_conform() {
 }
 
 #[test]
+fn a_look_at_tables_and_samples_conforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.txt");
+    let line = "  worker-100   [000] d..2.   100.000001: sched_wakeup: comm=a pid=7 prio=120 \
+                target_cpu=000\n";
+    std::fs::write(&path, format!("# tracer: nop\n#\n{}", line.repeat(200_000))).unwrap();
+    let path = path.to_str().unwrap();
+    let (quick, full) = (vec!["info", "-j", path], vec!["info", "-j", "--full", path]);
+    assert_eq!(output(&quick)["info"]["complete"], false);
+    conform(&Published::new(), &[quick, full]);
+}
+
+#[test]
 fn diagnoses_of_every_fixture_conform() {
     let mut runs = vec![vec!["rules", "-j"], vec!["rules", "-j", "io-bound"]];
     let fixtures = std::fs::read_dir(root().join("fixtures")).unwrap();

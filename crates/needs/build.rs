@@ -35,6 +35,14 @@ fn main() {
         if version.starts_with("perf version 6.1.") { Ok(version) } else { Err(version) }
     });
 
+    // Perfetto's own reader of its traces.
+    let mut import = Command::new("python3");
+    import.args(["-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"]);
+    let perfetto = match import.stdin(Stdio::null()).output() {
+        Ok(out) if out.status.success() => Ok(String::new()),
+        _ => Err("python3 cannot import it (pip install perfetto)".to_owned()),
+    };
+
     // Every probe: its name in `#[needs(..)]`, what it is called in words, what was found.
     let probes = [
         ("perf", "perf", perf),
@@ -46,6 +54,7 @@ fn main() {
         ("zsh", "zsh", version("zsh")),
         ("fish", "fish", version("fish")),
         ("script", "script", version("script")),
+        ("perfetto_python", "the Python package perfetto", perfetto),
         ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
         (
             "real",

@@ -22,6 +22,11 @@ pub fn record_command(info: &TraceInfo) -> String {
     if info.format.starts_with("trace.dat") {
         let each: Vec<&str> = events.iter().flat_map(|e| e.split(',')).collect();
         format!("trace-cmd record -e {} -- sleep 10", each.join(" -e "))
+    } else if info.format.starts_with("Perfetto") {
+        // Its light form: names of events in place of a configuration.
+        let each: Vec<String> =
+            events.iter().flat_map(|e| e.split(',')).map(|e| e.replace(':', "/")).collect();
+        format!("perfetto -o trace.pftrace -t 10s -b 64mb {}", each.join(" "))
     } else {
         format!("perf record -a -m 8M -e {} -- sleep 10", events.join(" -e "))
     }

@@ -440,3 +440,20 @@ fn the_idling_of_a_kernel_thread_before_4_14_is_no_wait_for_a_disk() {
     assert!(thread(&a, 7).is_kthread() && !thread(&a, 8).is_kthread());
     assert_eq!(cpu(&a, 0).iowait_ns, 300, "D|K is uninterruptible, D|N is idle");
 }
+
+/// The thread it goes to did not run before, and the time until then is nobody's.
+#[test]
+fn a_switch_that_does_not_say_who_leaves_begins_the_time_of_who_comes() {
+    let unknown = u32::MAX;
+    let trace = TraceBuilder::new(1)
+        .wakeup(0, 0, unknown, 8)
+        .switch(40, 0, unknown, 7, "S")
+        .switch(100, 0, 7, 0, "S")
+        .build();
+    let a = run(&trace);
+    // Nobody woke it since the trace began: it was ready all the while.
+    assert_eq!(times(&a, 7), [60, 40, 0, 0]);
+    let cpu = &a.cpu_rows()[0];
+    assert_eq!((cpu.unaccounted_ns, cpu.idle_ns, cpu.wall_ns), (40, 0, 100));
+    assert_eq!(cpu.switches, 2);
+}

@@ -1,7 +1,7 @@
 //! From bundles to events, one run of one CPU at a time.
 
 use crate::bundle::{Compact, Lane, Raw};
-use crate::fields::{Plan, SLOTS, Slots, what};
+use crate::fields::{Meaning, Plan, SLOTS, Slots, what};
 use crate::index::Bundle;
 use crate::schema::{bundle, event, generic};
 use crate::source::Source;
@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::wire::{Broken, Fields, Packed, Value};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Names, Nanos, Pid, QualityCode,
-    Result, RunDecoder, StateTable, Tid, What,
+    Result, RunDecoder, StateTable, Tid, What, progress,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -21,11 +21,12 @@ pub(crate) type Symbols = FxHashMap<u64, NameId>;
 pub(crate) struct Shared {
     pub(crate) source: Source,
     pub(crate) table: Table,
-    /// How the recorded kernel numbers the states of threads.
-    pub(crate) states: StateTable,
     /// One for each time a recorder began to number its symbols anew.
     pub(crate) symbols: Vec<Symbols>,
     pub(crate) names: Arc<Names>,
+    /// What the kernel's numbers for the states of threads mean. Perfetto keeps no print formats,
+    /// only the kernel's release.
+    pub(crate) states: StateTable,
 }
 
 /// The thread on the CPU, as far as the events before said: `compact_sched` leaves it out.
@@ -82,6 +83,7 @@ impl<'a> Decoder<'a> {
     fn open(&mut self, batch: &mut Batch) -> Option<Cursor<'a>> {
         let bundle = self.bundles.next()?;
         let message = self.shared.source.get(bundle.place);
+        progress::advance(message.len() as u64);
         if self.shared.source.has_shrunk() {
             batch.quality.add(QualityCode::Truncated, 1);
         }
@@ -145,6 +147,10 @@ impl<'a> Decoder<'a> {
                 return true;
             }
         }
+    }
+
+    fn meaning(&self, cursor: &Cursor<'a>) -> Meaning<'a> {
+        Meaning { states: &self.shared.states, symbols: cursor.symbols }
     }
 
     /// The time of an event, never before the one before.
@@ -283,8 +289,7 @@ impl<'a> Decoder<'a> {
                 }
             }
         }
-        let symbol = |n: u64| cursor.symbols.and_then(|s| s.get(&n)).copied();
-        what(kind, detail, &found, &self.shared.states, symbol, &mut self.names, batch)
+        what(kind, detail, &found, self.meaning(cursor), &mut self.names, batch)
     }
 
     /// An event whose fields carry their names.
@@ -316,8 +321,7 @@ impl<'a> Decoder<'a> {
             batch.quality.add(QualityCode::BadRecords, 1);
             return What::Other;
         }
-        let symbol = |n: u64| cursor.symbols.and_then(|s| s.get(&n)).copied();
-        what(kind, NameId::NONE, &found, &self.shared.states, symbol, &mut self.names, batch)
+        what(kind, NameId::NONE, &found, self.meaning(cursor), &mut self.names, batch)
     }
 
     /// `task_rename`: pid, oldcomm, newcomm.

@@ -5,6 +5,7 @@
 //! `match`. Events the recorder knew have fixed numbers; of others it writes descriptors, or the
 //! names of the fields with every event. All three end in the same slots.
 
+use crate::decode::Symbols;
 use holdup_trace::{
     ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, StateTable, Tid, What,
 };
@@ -175,20 +176,27 @@ impl Plan {
     }
 }
 
-/// What the fields mean. `states` are those of the recorded kernel; `symbol` is the name of the
-/// function a work item runs or a thread slept in, where the recorder resolved it.
+/// What the numbers in events stand for.
+#[derive(Clone, Copy)]
+pub(crate) struct Meaning<'a> {
+    /// The states of the recorded kernel.
+    pub(crate) states: &'a StateTable,
+    /// The functions that the recorder resolved.
+    pub(crate) symbols: Option<&'a Symbols>,
+}
+
+/// What the fields mean.
 #[inline(always)]
 pub(crate) fn what(
     kind: EventKind,
     detail: NameId,
     s: &Slots<'_>,
-    states: &StateTable,
-    symbol: impl Fn(u64) -> Option<NameId>,
+    meaning: Meaning<'_>,
     names: &mut LocalNames,
     batch: &mut Batch,
 ) -> What {
-    let function = |at: u64| match symbol(at) {
-        Some(name) => (0, name),
+    let function = |at: u64| match meaning.symbols.and_then(|s| s.get(&at)) {
+        Some(&name) => (0, name),
         None => (at, NameId::NONE),
     };
     let delay = |kind| What::StatDelay { kind, tid: s.tid(0), delay: s.int[1] };
@@ -199,7 +207,7 @@ pub(crate) fn what(
             What::Switch {
                 prev,
                 next,
-                prev_state: states.state(s.int[2]),
+                prev_state: meaning.states.state(s.int[2]),
                 prev_comm: s.name(5, prev.0, names),
                 next_comm: s.name(6, next.0, names),
                 prev_prio: s.prio(3),

@@ -9,7 +9,7 @@ use crate::bundle::{Compact, Head, Lane, Raw};
 use crate::schema::{clock, event};
 use crate::source::{Place, Source};
 use crate::table::Seen;
-use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
+use holdup_trace::{Cpu, Nanos, Quality, QualityCode, progress};
 use std::ops::Range;
 
 /// CPU numbers from here on are damage: no kernel can be built for more (`CONFIG_NR_CPUS`).
@@ -105,6 +105,7 @@ pub(crate) fn index(
     found: &[Found],
     raw_to_boot: Option<i64>,
 ) -> Result<Index, std::io::Error> {
+    progress::indexing(found.iter().map(|f| f.place.len() as u64).sum());
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
     let each = found.len().div_ceil(threads).max(64);
     let shares: Vec<Option<Share>> = std::thread::scope(|scope| {
@@ -151,6 +152,7 @@ fn look_through(source: &Source, found: &[Found]) -> Share {
     let mut lost: Option<Cpu> = None;
     for f in found {
         let message = source.get(f.place);
+        progress::advance(message.len() as u64);
         let mut times = Times::default();
         let (seen, quality) = (&mut share.seen, &mut share.quality);
         let mut descriptors = Ok(());

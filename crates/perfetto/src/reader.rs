@@ -82,13 +82,14 @@ impl Perfetto {
             info.extra.push(("times".to_owned(), shifted));
         }
         describe(&mut info, &mut survey, seen.events, unpacked.packed);
+        let states = info.os_release.as_deref().and_then(StateTable::of_release);
+        let states = states.unwrap_or_else(|| StateTable::assumed().clone());
+        if let (Some(words), true) = (states.note(), info.capabilities.switches) {
+            info.extra.push(("states of threads".to_owned(), words.to_owned()));
+        }
         let runs = lined.iter().map(|l| Run { first_ts: l.span().0 }).collect();
         let (symbols, names) = (survey.symbols, info.names.clone());
-        let release = info.os_release.as_deref();
-        let states = release
-            .and_then(StateTable::of_release)
-            .unwrap_or_else(|| StateTable::assumed().clone());
-        let shared = Shared { source, table, states, symbols, names };
+        let shared = Shared { source, table, symbols, names, states };
         Ok(Perfetto { info, quality, runs, lined, shared })
     }
 }
@@ -153,6 +154,11 @@ impl Reader for Perfetto {
 
     fn runs(&self) -> &[Run] {
         &self.runs
+    }
+
+    /// Every number is a varint, and every event a message in a message.
+    fn is_slow_to_decode(&self) -> bool {
+        true
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {

@@ -108,6 +108,12 @@ pub(crate) struct Place {
     pub(crate) end: usize,
 }
 
+impl Place {
+    pub(crate) fn len(self) -> usize {
+        self.end - self.start
+    }
+}
+
 /// All bytes of a trace.
 pub(crate) struct Source {
     pub(crate) file: Bytes,

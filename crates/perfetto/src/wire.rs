@@ -59,7 +59,7 @@ impl<'a> Fields<'a> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        let (number, wire) = decode_key(&mut self.rest).map_err(|_| Broken)?;
+        let (number, wire) = self.key()?;
         let value = match wire {
             WireType::Varint => Value::Int(varint(&mut self.rest)?),
             WireType::LengthDelimited => {
@@ -72,6 +72,18 @@ impl<'a> Fields<'a> {
             WireType::StartGroup | WireType::EndGroup => return Err(Broken),
         };
         Ok(Some((number, value)))
+    }
+
+    #[inline(always)]
+    fn key(&mut self) -> Result<(u32, WireType), Broken> {
+        // Fields below 16 have keys of one byte, and most fields of events are.
+        if let Some((&byte @ 8..0x80, rest)) = self.rest.split_first()
+            && let Ok(wire) = WireType::try_from(u64::from(byte & 7))
+        {
+            self.rest = rest;
+            return Ok((u32::from(byte >> 3), wire));
+        }
+        decode_key(&mut self.rest).map_err(|_| Broken)
     }
 
     #[inline(always)]
@@ -95,6 +107,11 @@ impl<'a> Fields<'a> {
 
 #[inline(always)]
 fn varint(rest: &mut &[u8]) -> Result<u64, Broken> {
+    // Half of all numbers, and nearly all lengths.
+    if let Some((&byte @ ..0x80, behind)) = rest.split_first() {
+        *rest = behind;
+        return Ok(byte.into());
+    }
     decode_varint(rest).map_err(|_| Broken)
 }
 

@@ -229,6 +229,8 @@ impl Engine {
                         prev_state,
                         Some((next, next_comm)),
                     );
+                } else if self.valid(cpu, next) {
+                    self.switch_from_unknown(now, cpu, next, next_comm);
                 }
             }
             What::Waking { tid, comm, target, .. } => {

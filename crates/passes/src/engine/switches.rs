@@ -60,6 +60,31 @@ impl Engine {
         self.set_current(now, cpu, Some((next, n)));
     }
 
+    /// A switch that does not say who leaves, as the first of Perfetto's lists: nobody knows what
+    /// the CPU did until now.
+    #[cold]
+    pub(super) fn switch_from_unknown(&mut self, now: Nanos, cpu: Cpu, next: Tid, comm: NameId) {
+        if let Some((_, old)) = self.cpus.get_mut(cpu).current
+            && old != Slot::IDLE
+            && self.threads[old].state == State::Running(cpu)
+        {
+            self.left_unseen(now, old, cpu);
+        }
+        self.charge_as(now, cpu, |c, span| c.unaccounted += span);
+        let c = self.cpus.get_mut(cpu);
+        c.seen = true;
+        c.stack.clear();
+        c.switches += 1;
+        c.last_switch = now;
+        let slot = self.find_or_add(next);
+        if slot != Slot::IDLE {
+            self.name(slot, comm);
+            self.enters(now, cpu, slot, None);
+            self.threads[slot].latency.switch_in(now);
+        }
+        self.set_current(now, cpu, Some((next, slot)));
+    }
+
     /// A thread leaves its CPU in `state`.
     fn leaves(&mut self, now: Nanos, cpu: Cpu, slot: Slot, state: TaskState) {
         let t = &mut self.threads[slot];

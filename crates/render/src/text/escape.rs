@@ -52,13 +52,25 @@ pub(crate) fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
 
 /// A shell command on several lines, still fit for copying.
 pub(crate) fn shell(command: &str, indent: &str) -> String {
+    const WIDTH: usize = 96;
     let next = format!(" \\\n{indent}  ");
-    format!(
-        "{indent}{}",
-        escape(command)
-            .replace(" -e ", &format!("{next}-e "))
-            .replace(" -- ", &format!("{next}-- "))
-    )
+    let mut out = indent.to_owned();
+    let mut used = 0;
+    let command = escape(command);
+    for (i, word) in command.split(' ').enumerate() {
+        // Each group of events on a line of its own; and no line too long, where names of events
+        // follow each other without an option before each.
+        if i > 0 && (matches!(word, "-e" | "--") || used + width(word) > WIDTH) {
+            out.push_str(&next);
+            used = indent.len() + 2;
+        } else if i > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += width(word);
+    }
+    out
 }
 
 #[cfg(test)]
@@ -71,6 +83,17 @@ mod tests {
         assert_eq!(escape("a\nb\x1b[31m\u{202e}\u{9b}2J"), "a\\nb\\u{1b}[31m\\u{202e}\\u{9b}2J");
         assert_eq!(escape("naïve 東京"), "naïve 東京");
         assert_eq!(width("東京"), 4);
+    }
+
+    #[test]
+    fn commands_break_at_groups_and_before_they_grow_too_long() {
+        assert_eq!(
+            shell("perf record -e a,b -e c -- sleep 1", "  "),
+            concat!("  perf record \\\n", "    -e a,b \\\n", "    -e c \\\n", "    -- sleep 1",)
+        );
+        let names = shell(&format!("perfetto{}", " sched/sched_switch".repeat(12)), "");
+        assert!(names.lines().all(|l| l.len() <= 98) && names.lines().count() == 3, "{names}");
+        assert_eq!(names.matches("sched/sched_switch").count(), 12);
     }
 
     #[test]
