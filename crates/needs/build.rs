@@ -40,6 +40,7 @@ fn main() {
         ("perf", "perf", perf),
         ("perf_6_1", "perf 6.1", perf_6_1),
         ("trace_cmd", "trace-cmd", version("trace-cmd")),
+        ("babeltrace2", "babeltrace2", version("babeltrace2")),
         ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
         (
             "real",

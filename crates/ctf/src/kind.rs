@@ -1,0 +1,246 @@
+//! LTTng's events in holdup's terms: their names, and which of their fields say what.
+//!
+//! LTTng knows no systems: the kernel's `irq:softirq_entry` is its `irq_softirq_entry`. Fields
+//! named `pid` by the kernel are `tid` here, for that is what they hold.
+
+use crate::plan::{Slot, Want};
+use crate::types::Type;
+use holdup_trace::EventKind;
+
+/// What an event tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meaning {
+    Other,
+    Kernel(EventKind),
+    /// `lttng_statedump_process_state`: a thread there was when recording began.
+    Process,
+}
+
+/// Registers of what all events of a stream share.
+pub(crate) mod reg {
+    pub(crate) const STREAM: u8 = 1;
+    pub(crate) const INSTANCE: u8 = 2;
+    pub(crate) const BEGIN: u8 = 3;
+    pub(crate) const CONTENT: u8 = 5;
+    pub(crate) const PACKET: u8 = 6;
+    pub(crate) const SEQ: u8 = 7;
+    pub(crate) const DISCARDED: u8 = 8;
+    pub(crate) const CPU: u8 = 9;
+    pub(crate) const ID: u8 = 10;
+    pub(crate) const TID: u8 = 11;
+    pub(crate) const PID: u8 = 12;
+    pub(crate) const MAGIC: u8 = 13;
+    /// The first of an event's own.
+    pub(crate) const OWN: u8 = 20;
+    /// Texts: an event's own, the name of the thread, the uuid of a packet.
+    pub(crate) const TEXT: u8 = 0;
+    pub(crate) const TEXT2: u8 = 1;
+    pub(crate) const COMM: u8 = 2;
+    pub(crate) const UUID: u8 = 3;
+}
+
+/// Names that differ from the kernel's.
+const RENAMED: [(&str, EventKind); 8] = [
+    ("irq_softirq_entry", EventKind::SoftirqEntry),
+    ("irq_softirq_exit", EventKind::SoftirqExit),
+    ("irq_softirq_raise", EventKind::SoftirqRaise),
+    ("x86_exceptions_page_fault_user", EventKind::PageFaultUser),
+    ("x86_exceptions_page_fault_kernel", EventKind::PageFaultKernel),
+    ("power_cpu_idle", EventKind::CpuIdle),
+    ("lock_contention_begin", EventKind::ContentionBegin),
+    ("lock_contention_end", EventKind::ContentionEnd),
+];
+
+/// What begins the names of events of system calls, and of which kind they are.
+const CALLS: [(&str, EventKind); 4] = [
+    ("syscall_entry_", EventKind::SysEnterNamed),
+    ("syscall_exit_", EventKind::SysExitNamed),
+    ("compat_syscall_entry_", EventKind::SysEnterNamed),
+    ("compat_syscall_exit_", EventKind::SysExitNamed),
+];
+
+/// Local APIC and other vectors of x86.
+const VECTORS: &str = "x86_irq_vectors_";
+
+/// What the kernel's event `name` tells.
+pub(crate) fn kernel(name: &str) -> Meaning {
+    if name == "lttng_statedump_process_state" {
+        return Meaning::Process;
+    }
+    if call(name).is_some() {
+        let kind = CALLS.iter().find(|(start, _)| name.starts_with(start));
+        return kind.map_or(Meaning::Other, |(_, kind)| Meaning::Kernel(*kind));
+    }
+    if vector(name).is_some() {
+        let kind =
+            if name.ends_with("_entry") { EventKind::VectorEntry } else { EventKind::VectorExit };
+        return Meaning::Kernel(kind);
+    }
+    let renamed = RENAMED.iter().find(|(theirs, _)| *theirs == name).map(|(_, kind)| *kind);
+    // perf data convert --to-ctf keeps the system in the name.
+    let kind = renamed.or_else(|| match name.split_once(':') {
+        Some((system, name)) => EventKind::of(system, name),
+        None => EventKind::by_name(name),
+    });
+    kind.map_or(Meaning::Other, Meaning::Kernel)
+}
+
+/// NAME of `syscall_entry_NAME`.
+pub(crate) fn call(name: &str) -> Option<&str> {
+    CALLS.iter().find_map(|(start, _)| name.strip_prefix(start))
+}
+
+/// NAME of `x86_irq_vectors_NAME_entry`.
+pub(crate) fn vector(name: &str) -> Option<&str> {
+    let name = name.strip_prefix(VECTORS)?;
+    name.strip_suffix("_entry").or_else(|| name.strip_suffix("_exit"))
+}
+
+/// A field of an event, whether the event is worthless without, and what stands for it then.
+pub(crate) struct Field {
+    pub(crate) want: Want<'static>,
+    pub(crate) needed: bool,
+    pub(crate) default: u64,
+}
+
+const fn int(n: u8, names: &'static [&'static str]) -> Field {
+    Field { want: Want { names, to: Slot::Register(reg::OWN + n) }, needed: true, default: 0 }
+}
+
+const fn maybe(n: u8, names: &'static [&'static str], default: u64) -> Field {
+    Field { want: Want { names, to: Slot::Register(reg::OWN + n) }, needed: false, default }
+}
+
+const fn text(slot: u8, names: &'static [&'static str]) -> Field {
+    Field { want: Want { names, to: Slot::Text(slot) }, needed: false, default: 0 }
+}
+
+const TID: Field = int(0, &["tid", "pid"]);
+const COMM: Field = text(reg::TEXT, &["comm"]);
+const VEC: &[Field] = &[int(0, &["vec"])];
+const WAKE: &[Field] = &[TID, maybe(1, &["prio"], 0), maybe(2, &["target_cpu"], u64::MAX), COMM];
+const DELAY: &[Field] = &[TID, int(1, &["delay"])];
+const FAULT: &[Field] = &[int(0, &["address"]), maybe(1, &["ip"], 0)];
+const LOCK: &[Field] =
+    &[int(0, &["lockdep_addr"]), maybe(1, &["flags"], 0), text(reg::TEXT, &["name"])];
+const WORK: &[Field] = &[int(0, &["work"]), maybe(1, &["function"], 0)];
+const VECTOR: &[Field] = &[int(0, &["vector"])];
+
+/// The fields that are read of an event. Arguments of system calls are not among them: which there
+/// are differs from call to call.
+pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
+    let kind = match meaning {
+        Meaning::Other => return &[],
+        Meaning::Process => {
+            return const {
+                &[
+                    TID,
+                    maybe(1, &["pid"], u64::MAX),
+                    maybe(2, &["ppid"], u64::MAX),
+                    text(reg::TEXT, &["name"]),
+                ]
+            };
+        }
+        Meaning::Kernel(kind) => kind,
+    };
+    match kind {
+        EventKind::Switch => {
+            const {
+                &[
+                    int(0, &["prev_tid", "prev_pid"]),
+                    int(1, &["next_tid", "next_pid"]),
+                    int(2, &["prev_state"]),
+                    maybe(3, &["prev_prio"], 0),
+                    maybe(4, &["next_prio"], 0),
+                    text(reg::TEXT, &["prev_comm"]),
+                    text(reg::TEXT2, &["next_comm"]),
+                ]
+            }
+        }
+        EventKind::Wakeup | EventKind::WakeupNew | EventKind::Waking => WAKE,
+        EventKind::Migrate => const { &[TID, int(1, &["orig_cpu"]), int(2, &["dest_cpu"])] },
+        EventKind::Fork => {
+            const {
+                &[
+                    int(0, &["parent_tid", "parent_pid"]),
+                    int(1, &["child_tid", "child_pid"]),
+                    text(reg::TEXT, &["child_comm"]),
+                ]
+            }
+        }
+        EventKind::Exec => {
+            const { &[TID, maybe(1, &["old_tid", "old_pid"], u64::MAX), text(reg::TEXT, &["filename"])] }
+        }
+        EventKind::Exit => const { &[TID, COMM] },
+        EventKind::StatRuntime => const { &[TID, int(1, &["runtime"])] },
+        EventKind::StatWait
+        | EventKind::StatSleep
+        | EventKind::StatIoWait
+        | EventKind::StatBlocked => DELAY,
+        EventKind::PiSetPrio => const { &[TID, int(1, &["oldprio"]), int(2, &["newprio"])] },
+        EventKind::SysEnter => const { &[int(0, &["id"])] },
+        EventKind::SysEnterNamed => &[],
+        EventKind::SysExit => const { &[int(0, &["id"]), int(1, &["ret"])] },
+        EventKind::SysExitNamed => const { &[int(1, &["ret"])] },
+        EventKind::IrqEntry => const { &[int(0, &["irq"]), text(reg::TEXT, &["name"])] },
+        EventKind::IrqExit => const { &[int(0, &["irq"])] },
+        EventKind::VectorEntry | EventKind::VectorExit => VECTOR,
+        EventKind::SoftirqRaise | EventKind::SoftirqEntry | EventKind::SoftirqExit => VEC,
+        EventKind::WorkQueue | EventKind::WorkStart | EventKind::WorkEnd => WORK,
+        EventKind::PageFaultUser | EventKind::PageFaultKernel => FAULT,
+        EventKind::ContentionBegin => const { &[int(0, &["lock_addr"]), maybe(1, &["flags"], 0)] },
+        EventKind::ContentionEnd => const { &[int(0, &["lock_addr"]), maybe(1, &["ret"], 0)] },
+        EventKind::LockAcquire
+        | EventKind::LockContended
+        | EventKind::LockAcquired
+        | EventKind::LockRelease => LOCK,
+        EventKind::CpuIdle => const { &[int(0, &["state"]), int(1, &["cpu_id"])] },
+    }
+}
+
+/// Names of the fields of a struct, without the underscore that LTTng puts before them.
+pub(crate) fn names(of: Option<&Type>) -> impl Iterator<Item = (&str, &Type)> {
+    let fields = match of {
+        Some(Type::Struct(s)) => &s.fields[..],
+        _ => &[],
+    };
+    fields.iter().map(|(name, of)| (name.strip_prefix('_').unwrap_or(name), of))
+}
+
+/// The arguments among the fields of a `syscall_entry_*`: the name of each that is an integer.
+///
+/// The fields stand in the order of the arguments, but those that only the kernel writes are left
+/// out and come with the exit. Where there are such (`outs`), only the first argument, which no
+/// call gets back, is known to be where it stands.
+pub(crate) fn arguments(of: Option<&Type>, outs: bool) -> [Option<&str>; 6] {
+    let mut args = [None; 6];
+    // Lengths of sequences begin with an underscore of their own.
+    let fields = names(of).filter(|(name, _)| !name.starts_with('_'));
+    for (arg, (name, of)) in args.iter_mut().zip(fields).take(if outs { 1 } else { 6 }) {
+        *arg = matches!(of, Type::Int(_) | Type::Enum(_)).then_some(name);
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_lttng_are_the_kernels() {
+        for (name, kind) in [
+            ("sched_switch", EventKind::Switch),
+            ("irq_softirq_raise", EventKind::SoftirqRaise),
+            ("syscall_entry_read", EventKind::SysEnterNamed),
+            ("compat_syscall_exit_read", EventKind::SysExitNamed),
+            ("x86_irq_vectors_local_timer_entry", EventKind::VectorEntry),
+            ("sched:sched_switch", EventKind::Switch),
+            ("raw_syscalls:sys_enter", EventKind::SysEnter),
+        ] {
+            assert_eq!(kernel(name), Meaning::Kernel(kind), "{name}");
+        }
+        assert_eq!(kernel("timer_hrtimer_start"), Meaning::Other);
+        assert_eq!(kernel("other:sched_switch"), Meaning::Other);
+        assert_eq!(vector("x86_irq_vectors_local_timer_exit"), Some("local_timer"));
+    }
+}
