@@ -60,6 +60,10 @@ pub(crate) fn index(
                 if packet.len < size {
                     quality.add(QualityCode::Truncated, 1);
                 }
+                // Less than the header that says so.
+                if packet.content == 0 {
+                    quality.add(QualityCode::BadRecords, 1);
+                }
                 start += packet.len as usize;
                 packets.push(packet);
             }
@@ -123,7 +127,7 @@ fn one(
         file: 0,
         start: 0,
         len,
-        content: content.min(len * 8),
+        content: if content < at { 0 } else { content.min(len * 8) },
         class: (number, stream as u32),
         begin: get(reg::BEGIN),
         cpu: get(reg::CPU).and_then(|cpu| u16::try_from(cpu).ok()).map_or(Cpu::UNKNOWN, Cpu),

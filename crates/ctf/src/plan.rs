@@ -392,7 +392,6 @@ impl Walker<'_> {
                         ranges.push((*low, *high, option as u16));
                     }
                 }
-                self.flush();
                 let mut options = Vec::new();
                 let mut all = Vec::new();
                 for (option, of) in &variant.options {
@@ -475,6 +474,7 @@ impl Walker<'_> {
 
     /// Steps of a type that may or may not be read, or many times.
     fn apart(&mut self, name: &str, of: &Type) -> Result<(Vec<Draft>, Vec<Passed>), NoPlan> {
+        self.flush();
         let before = std::mem::take(&mut self.steps);
         let base = std::mem::replace(&mut self.base, 1);
         self.open.push(Vec::new());

@@ -117,9 +117,12 @@ impl CtfTrace {
         let mut infos = Vec::new();
         for (lane, mut scan) in lanes.into_iter().zip(scans) {
             all.absorb(&scan);
-            if let Some((first, _)) = scan.reach {
-                runs.push(Run { first_ts: first });
-                infos.push(LaneInfo { lane, hints: std::mem::take(&mut scan.hints) });
+            match scan.reach {
+                Some((first, _)) => {
+                    runs.push(Run { first_ts: first });
+                    infos.push(LaneInfo { lane, hints: std::mem::take(&mut scan.hints) });
+                }
+                None => quality.absorb(&scan.quality),
             }
         }
         info.span = all.span;

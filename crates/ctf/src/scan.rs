@@ -20,6 +20,8 @@ pub(crate) struct Scan {
     occurs: Vec<bool>,
     /// Who ran at the beginning, and after each loss of switches.
     pub(crate) hints: Vec<Tid>,
+    /// What went wrong on the way.
+    pub(crate) quality: Quality,
     /// Threads there were when recording began.
     pub(crate) tasks: Vec<Task>,
 }
@@ -75,7 +77,8 @@ pub(crate) fn scan(store: &Store, lanes: &[Lane], events: usize, names: &Names) 
 
 fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
     let mut scan = Scan::new(events);
-    // What goes wrong here goes wrong again when the events are decoded, and is counted then.
+    // What goes wrong here goes wrong again when the events are decoded, and is counted then: but
+    // not where there is nothing to decode.
     let mut quality = Quality::default();
     let mut cursor = LaneCursor::new(store, lane, &mut quality);
     let mut tasks: FxHashMap<u32, usize> = FxHashMap::default();
@@ -115,6 +118,7 @@ fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
         }
     }
     scan.reach = join(scan.reach, scan.span);
+    scan.quality = quality;
     scan
 }
 

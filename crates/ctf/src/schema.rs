@@ -352,9 +352,15 @@ fn event(
     }
     let args = match meaning {
         Meaning::Kernel(EventKind::SysEnterNamed) => {
-            let exit = call.and_then(|name| exits.get(name)).and_then(|e| e.fields.as_ref());
-            let outs = kind::names(exit)
-                .any(|(name, _)| name != "ret" && !name.starts_with('_') && !has(of, &[name]));
+            let exit = call.and_then(|name| exits.get(name)).map(|e| e.fields.as_ref());
+            let back = |of: Option<&Type>| {
+                kind::names(of).any(|(name, _)| match name {
+                    "ret" => false,
+                    length if length.starts_with('_') => false,
+                    name => !has(decl.fields.as_ref(), &[name]),
+                })
+            };
+            let outs = exit.is_none_or(back);
             kind::arguments(of, outs)
         }
         _ => [None; 6],

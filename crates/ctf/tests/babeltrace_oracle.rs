@@ -4,8 +4,7 @@
 mod support;
 
 use holdup_testkit::{corpus, needs};
-use holdup_trace::{QualityCode, Reader};
-use std::path::Path;
+use support::writer::{SPECS, sample};
 
 #[needs(babeltrace2, corpus)]
 #[test]
@@ -25,4 +24,31 @@ fn other_peoples_traces_read_as_babeltrace_reads_them() {
         println!("{name}: {events} events, {fields} fields");
         assert_eq!(events, wanted, "{name}");
     }
+}
+
+#[needs(babeltrace2)]
+#[test]
+fn traces_of_every_layout_read_as_babeltrace_reads_them() {
+    for spec in SPECS {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes) in sample(spec) {
+            std::fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        let trace = holdup_ctf::open(dir.path()).unwrap();
+        let theirs = support::babeltrace(dir.path()).unwrap();
+        let (events, fields) =
+            support::compare(&trace, theirs).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
+        assert!(events == 20 && fields > 40, "{spec:?}: {events} {fields}");
+    }
+}
+
+/// Babeltrace refuses it; so does this crate, and says where and why.
+#[needs(corpus)]
+#[test]
+fn metadata_of_a_version_before_1_8_is_refused() {
+    let folder = corpus().join("public/efficios+babeltrace/tests/data/ctf-traces");
+    let error = holdup_ctf::open(&folder.join("fail/lttng-modules-2.0-pre1")).err().unwrap();
+    let message = error.to_string();
+    assert!(message.contains("metadata: byte 0x23"), "{message}");
+    assert!(message.contains("expected version 1.8, found 116.121"), "{message}");
 }

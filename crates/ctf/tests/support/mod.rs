@@ -1,6 +1,8 @@
 //! What the tests of this crate share: events as a list, and as babeltrace2 prints them.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod writer;
+
 use holdup_ctf::CtfTrace;
 use holdup_trace::{Event, EventId, Quality, Reader, What, merge};
 use std::collections::HashMap;
@@ -136,7 +138,11 @@ fn parse(line: &str) -> Option<(u64, u16, String, HashMap<String, String>)> {
             at.find([',', ' ']).unwrap_or(at.len())
         };
         let value = at[..end.min(at.len())].to_owned();
-        fields.entry(key).or_insert(value);
+        // What a context says stands before the event's own fields; of two the latter counts.
+        match key.as_str() {
+            "cpu_id" => drop(fields.entry(key).or_insert(value)),
+            _ => drop(fields.insert(key, value)),
+        }
         at = &at[end.min(at.len())..];
     }
     let cpu = fields.get("cpu_id").and_then(|c| c.parse().ok()).unwrap_or(u16::MAX);
