@@ -9,6 +9,9 @@
 set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/.."
+. benches/peak.sh
+peaks=$(mktemp)
+trap 'rm -f "$peaks"' EXIT
 
 file=${BIG_FILE:-target/bench/big.perf.data}
 if [ -z "${HOLDUP:-}" ]; then
@@ -45,19 +48,10 @@ fi
 
 # Seconds, then the peaks of anonymous and of all resident memory in MB, by polling.
 measure() {
-    local pid anon=0 all=0 key value start=${EPOCHREALTIME/./} took
+    local anon all start=${EPOCHREALTIME/./} took
     "$@" >/dev/null 2>&1 </dev/null &
-    pid=$!
-    while kill -0 "$pid" 2>/dev/null; do
-        while read -r key value _; do
-            case $key in
-            VmHWM:) all=$((value > all ? value : all)) ;;
-            RssAnon:) anon=$((value > anon ? value : anon)) ;;
-            esac
-        done 2>/dev/null <"/proc/$pid/status" || true
-        sleep 0.01
-    done
-    wait "$pid" || [ $? = 4 ] # 4 is a verdict: not enough evidence
+    peak $! 0.01 >"$peaks" || [ $? = 4 ] # 4 is a verdict: not enough evidence
+    read -r anon all <"$peaks"
     took=$((${EPOCHREALTIME/./} - start))
     printf '%8d.%d s %8d MB %8d MB\n' $((took / 1000000)) $((took / 100000 % 10)) \
         $((anon / 1024)) $((all / 1024))

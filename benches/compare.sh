@@ -16,6 +16,7 @@
 set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/.."
+. benches/peak.sh
 
 check=0 script=1
 for argument in "$@"; do
@@ -112,20 +113,8 @@ timed() {
 
 # Largest anonymous and largest total resident memory of a command, in kB, by polling.
 peak_memory() {
-    local pid anon=0 hwm=0 key value rest
     eval "$1 >/dev/null 2>&1 </dev/null &"
-    pid=$!
-    while kill -0 "$pid" 2>/dev/null; do
-        while read -r key value rest; do
-            case $key in
-            VmHWM:) hwm=$((value > hwm ? value : hwm)) ;;
-            RssAnon:) anon=$((value > anon ? value : anon)) ;;
-            esac
-        done 2>/dev/null <"/proc/$pid/status" || true
-        sleep 0.002
-    done
-    wait "$pid" || true
-    echo "$anon $hwm"
+    peak $! 0.002 || true
 }
 
 cat "$file" >/dev/null

@@ -25,26 +25,26 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         && !output.json
         && output.separator.is_none()
         && output.format == FormatName::Text;
-    if args.ask || (terminal && !args.yes && text_to_stdout) {
-        let config = Config::new(&args.common)?;
-        let Format::Text(options) = config.format.clone() else {
-            return Err(usage("the walk asks in text only; use --yes with other formats"));
-        };
-        if config.trace.as_os_str() == "-" {
+    let config = Config::new(&args.common)?;
+    let ask_in = match (args.ask || (terminal && !args.yes && text_to_stdout), &config.format) {
+        (false, _) => None,
+        (true, Format::Text(_)) if config.trace.as_os_str() == "-" => {
             return Err(usage(
                 "answers come from standard input: name a file as TRACE, or use --yes",
             ));
         }
-        let reader = holdup_open::open(&config.trace)?;
-        let judged = phases::read(&*reader, &config.options(&*reader)?, &limits)?;
-        let walk = walk_judged(reader.info(), &judged, limits);
-        return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }
-            .run(&mut io::stdin().lock(), &mut io::stdout().lock());
-    }
-    let config = Config::new(&args.common)?;
+        (true, Format::Text(options)) => Some(options.clone()),
+        (true, _) => {
+            return Err(usage("the walk asks in text only; use --yes with other formats"));
+        }
+    };
     let reader = holdup_open::open(&config.trace)?;
     let judged = phases::read(&*reader, &config.options(&*reader)?, &limits)?;
     let walk = walk_judged(reader.info(), &judged, limits);
+    if let Some(options) = ask_in {
+        return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }
+            .run(&mut io::stdin().lock(), &mut io::stdout().lock());
+    }
     let class = walk.diagnosis.verdict.class;
     write("guide", config, &*reader, &judged.analysis, |_, _, _| Ok(Body::Guide(Box::new(walk))))?;
     Ok(if class == Class::NotEnoughEvidence { exit::INCONCLUSIVE } else { exit::OK })

@@ -205,8 +205,7 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
             Some(between) => between,
             None => {
                 notes.push(
-                    "the counters were reset between the two dumps: these are the sums \
-                        since then"
+                    "the counters were reset between the two dumps: these are the sums since then"
                         .to_owned(),
                 );
                 stat
@@ -215,8 +214,8 @@ fn lock_stat(args: &LocksArgs, config: Config, by: LockBy) -> Result<()> {
     };
     let rows = stat.rows(by).ok_or_else(|| {
         usage(
-            "--by: a dump of /proc/lock_stat knows locks by class \
-            and callers, not types and threads",
+            "--by: a dump of /proc/lock_stat knows locks by class and callers, not types and \
+            threads",
         )
     })?;
     notes.push(

@@ -13,28 +13,17 @@ use holdup_attribution::{Threshold, Thresholds, analyze};
 use holdup_diagnose::metrics::{self, Figures};
 use holdup_diagnose::{Diagnosis, Finding, diagnose_with, registry};
 use holdup_passes::{Analysis, Options};
-use holdup_testkit::needs;
+use holdup_testkit::{in_parallel, needs};
 use holdup_trace::Reader;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Mutex;
 
 fn over_all<T: Send>(look: impl Fn(&Recording, &dyn Reader, &Analysis) -> T + Sync) -> Vec<T> {
-    let queue = Mutex::new(corpus::all_files().into_iter());
-    let out = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some(file) = queue.lock().unwrap().next() else { break };
-                    let Ok(reader) = holdup_open::open(&file.path) else { continue };
-                    let Ok(analysis) = analyze(&*reader, &Options::default()) else { continue };
-                    let seen = look(&file, &*reader, &analysis);
-                    out.lock().unwrap().push(seen);
-                }
-            });
-        }
+    let seen = in_parallel(corpus::all_files(), |file| {
+        let reader = holdup_open::open(&file.path).ok()?;
+        let analysis = analyze(&*reader, &Options::default()).ok()?;
+        Some(look(&file, &*reader, &analysis))
     });
-    out.into_inner().unwrap()
+    seen.into_iter().flatten().collect()
 }
 
 fn broken_sums(name: &str, d: &Diagnosis) -> Vec<String> {

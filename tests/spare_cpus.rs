@@ -15,8 +15,7 @@ mod corpus;
 use holdup_attribution::analyze;
 use holdup_diagnose::{Class, Diagnosis, diagnose};
 use holdup_passes::Options;
-use holdup_testkit::{SpareCpus, needs};
-use std::sync::Mutex;
+use holdup_testkit::{SpareCpus, in_parallel, needs};
 
 /// Of 100 recordings so many keep their class.
 const SAME_PCT: usize = 95;
@@ -51,22 +50,9 @@ fn changes(file: &corpus::Recording) -> Option<Option<String>> {
 }
 
 fn over(files: Vec<corpus::Recording>) -> (usize, Vec<String>) {
-    let queue = Mutex::new(files.into_iter());
-    let out = Mutex::new((0, Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some(file) = queue.lock().unwrap().next() else { break };
-                    let Some(change) = changes(&file) else { continue };
-                    let mut out = out.lock().unwrap();
-                    out.0 += 1;
-                    out.1.extend(change);
-                }
-            });
-        }
-    });
-    out.into_inner().unwrap()
+    let judged: Vec<Option<String>> =
+        in_parallel(files, |file| changes(&file)).into_iter().flatten().collect();
+    (judged.len(), judged.into_iter().flatten().collect())
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Scan {
         match e.what {
             What::Switch { prev, next, prev_state, .. } => {
                 self.awake(e.ts, next);
-                if prev != Tid::IDLE && !prev_state.is_runnable() && !prev_state.is_dead() {
+                if prev != Tid::IDLE && is_asleep(prev_state) {
                     self.sleeps(e.ts, prev, prev_state, is_futex);
                 }
                 return;
@@ -92,6 +92,11 @@ impl Scan {
             self.device.leave(now);
         }
     }
+}
+
+/// Certain to be off the run queue, and to come back.
+fn is_asleep(s: TaskState) -> bool {
+    !s.is_runnable() && !s.is_dead() && !s.is_unknown()
 }
 
 pub(crate) fn times(reader: &dyn Reader, a: &Analysis) -> Slept {

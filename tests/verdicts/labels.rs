@@ -1,7 +1,6 @@
 //! The labelled recordings: what each was made to show.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// A recording and what it is known to be.
 pub(crate) struct Labelled {
@@ -68,26 +67,6 @@ pub(crate) fn labelled() -> Vec<Labelled> {
 pub(crate) fn stem(path: &Path) -> String {
     let file = path.file_name().expect("a file").to_string_lossy();
     file.split('.').next().expect("the first part").to_owned()
-}
-
-/// What `judge` makes of each, in the order they came; two at a time.
-pub(crate) fn in_parallel<T: Send, R: Send>(all: Vec<T>, judge: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let queue = Mutex::new(all.into_iter().enumerate());
-    let done = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some((i, next)) = queue.lock().unwrap().next() else { break };
-                    let result = judge(next);
-                    done.lock().unwrap().push((i, result));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap();
-    done.sort_by_key(|d| d.0);
-    done.into_iter().map(|d| d.1).collect()
 }
 
 /// The class as holdup spells it.

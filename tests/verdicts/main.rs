@@ -19,7 +19,7 @@ mod thinned;
 use holdup_attribution::{Thresholds, analyze};
 use holdup_diagnose::{Class, Verdict, diagnose_judged, phases};
 use holdup_passes::{Analysis, Options, Selection};
-use holdup_testkit::needs;
+use holdup_testkit::{in_parallel, needs};
 use holdup_trace::Reader;
 use labels::{Labelled, labelled};
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +114,7 @@ fn judge(of: Labelled) -> Outcome {
 /// Every labelled recording judged, in the order of the labels.
 fn outcomes() -> &'static [Outcome] {
     static OUTCOMES: OnceLock<Vec<Outcome>> = OnceLock::new();
-    OUTCOMES.get_or_init(|| labels::in_parallel(labelled(), judge))
+    OUTCOMES.get_or_init(|| in_parallel(labelled(), judge))
 }
 
 /// One row per true class, one column per verdict; what is right too counts as the truth.
@@ -213,6 +213,17 @@ fn wavering(of: &[Outcome], change: Change) -> (usize, usize, usize, Vec<&Outcom
     (kept, also_right, less_sure, neither)
 }
 
+/// A table of those that are wrong; `note` goes behind the name of each.
+fn wrong_table(of: &[&Outcome], title: &str, note: impl Fn(&Outcome) -> &'static str) -> String {
+    let mut out = format!("| {title} | true class | verdict | confidence |\n|---|---|---|--:|\n");
+    for o in of.iter().filter(|o| !o.is_right()) {
+        let (right, verdict) = (o.of.right.join(" or "), &o.verdict);
+        let (class, sure) = (verdict.class.id(), verdict.confidence);
+        writeln!(out, "| {}{} | {right} | {class} | {sure:.2} |", o.of.name, note(o)).unwrap();
+    }
+    out
+}
+
 fn page(all: &[Outcome]) -> String {
     let mut out = include_str!("intro.md").to_owned();
     let halves: [(&str, Vec<&Outcome>); 2] = [
@@ -223,21 +234,10 @@ fn page(all: &[Outcome]) -> String {
         write!(out, "\n### {title}: {} of {} right\n\n{}", right(half), half.len(), matrix(half))
             .unwrap();
     }
-    out.push_str(
-        "\n### Wrong\n\n| recording | true class | verdict | confidence |\n|---|---|---|--:|\n",
-    );
-    for o in all.iter().filter(|o| !o.is_right()) {
-        let half = if o.of.is_to_tune() { "" } else { " (check)" };
-        writeln!(
-            out,
-            "| {}{half} | {} | {} | {:.2} |",
-            o.of.name,
-            o.of.right.join(" or "),
-            o.verdict.class.id(),
-            o.verdict.confidence
-        )
-        .unwrap();
-    }
+    out.push_str("\n### Wrong\n\n");
+    let outcomes: Vec<&Outcome> = all.iter().collect();
+    let half = |o: &Outcome| if o.of.is_to_tune() { "" } else { " (check)" };
+    out.push_str(&wrong_table(&outcomes, "recording", half));
     out.push_str(include_str!("confidence.md"));
     out.push_str("\n| confidence | verdicts | mean confidence | right |\n|---|--:|--:|--:|\n");
     for ((from, to), (n, mean, freq)) in BINS.iter().zip(calibration(all)).filter(|b| b.1.0 > 0) {

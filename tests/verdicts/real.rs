@@ -4,9 +4,9 @@
 //! `../shared/corpus/real`. Both folders hold a `LABELS.tsv` with the columns
 //! `file, program, half, where, recorder, true_class, twin, how_known`.
 
-use super::{Outcome, PAGE, false_alarms, labels, matrix, right, verdict_on, wrong};
+use super::{Outcome, PAGE, false_alarms, labels, matrix, right, verdict_on, wrong, wrong_table};
 use holdup_diagnose::Class;
-use holdup_testkit::needs;
+use holdup_testkit::{in_parallel, needs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn judged(dir: &Path) -> Vec<Judged> {
         let mends = twins.split('|').filter_map(|t| t.strip_prefix("of:")).map(str::to_owned);
         rows.push((program.to_owned(), half == "tune", mends.collect(), of));
     }
-    labels::in_parallel(rows, |(program, is_to_tune, mends, of)| {
+    in_parallel(rows, |(program, is_to_tune, mends, of)| {
         let verdict = verdict_on(&of.path);
         let outcome = Outcome { of, verdict, changed: BTreeMap::new() };
         Judged { program, is_to_tune, mends, outcome }
@@ -114,18 +114,8 @@ fn half(title: &str, of: &[&Judged]) -> String {
         matrix(&outcomes)
     );
     if outcomes.iter().any(|o| !o.is_right()) {
-        out.push_str("\n| wrong | true class | verdict | confidence |\n|---|---|---|--:|\n");
-    }
-    for o in outcomes.iter().filter(|o| !o.is_right()) {
-        writeln!(
-            out,
-            "| {} | {} | {} | {:.2} |",
-            o.of.name,
-            o.of.right.join(" or "),
-            o.verdict.class.id(),
-            o.verdict.confidence
-        )
-        .unwrap();
+        out.push('\n');
+        out.push_str(&wrong_table(&outcomes, "wrong", |_| ""));
     }
     out
 }

@@ -65,7 +65,7 @@ impl Attribution<'_> {
                 *in_calls.entry(object).or_default().entry(call).or_default() += w.row.sum.wait_ns;
             }
         }
-        let waited_by = a.waited_by();
+        let waited_by = &self.people.waited_by;
         let objects = self
             .object_rows()
             .into_iter()
@@ -105,6 +105,6 @@ impl Attribution<'_> {
                 Some((o.objects, blamed))
             })
             .collect();
-        rings::join(a, objects, &a.ended_by(), &a.held_by())
+        rings::join(a, objects, &self.people)
     }
 }

@@ -87,11 +87,9 @@ thresholds! {
         source: "a choice: each level has few calls, and they are summed over all levels";
     SLEEPS = "calls.sleeps", 3.0, "times",
         meaning: "time lost in a call is its threads' own taking turns if it is no more than so \
-            many \
-                  times the time that they sleep in it for each other",
+            many times the time that they sleep in it for each other",
         source: "the lists behind semaphores, file locks and futexes are guarded by spinlocks, \
-            which \
-                 contend without any thread asleep; taking turns is mostly sleeping";
+            which contend without any thread asleep; taking turns is mostly sleeping";
     IN_USE = "calls.in_use_pct", 70.0, "% of the wall time",
         meaning: "a lock that is held for so long is never free: calls wait for it all the time",
         source: "with two threads that want it again at once each waits for the other";
@@ -102,8 +100,7 @@ thresholds! {
                  takes 600 %, madvise 350 %, either beside another process 100 %";
     KERNEL_CONTENDS = "calls.kernel_contends_pct", 1.0, "% of capacity",
         meaning: "time lost in calls of one kind to locks of the kernel, from which on their CPU \
-            time \
-                  is not that of taking turns",
+            time is not that of taking turns",
         source: "a choice: less is not worth naming (all.named_pct)";
 }
 

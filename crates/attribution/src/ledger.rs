@@ -157,14 +157,19 @@ impl Rest {
     }
 }
 
+/// What the ledger is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Judged<'a> {
+    pub(crate) analysis: &'a Analysis,
+    pub(crate) waits: &'a [Wait],
+    pub(crate) contended: &'a [Contended],
+    pub(crate) spinning: &'a [Spinning],
+    pub(crate) thresholds: &'a Thresholds,
+}
+
 /// The ledger of a trace.
-pub(crate) fn of(
-    analysis: &Analysis,
-    waits: &[Wait],
-    contended: &[Contended],
-    spinning: &[Spinning],
-    thresholds: &Thresholds,
-) -> Ledger {
+pub(crate) fn of(judged: Judged<'_>) -> Ledger {
+    let Judged { analysis, waits, spinning, .. } = judged;
     let rows = analysis.cpu_rows();
     let sum = |f: fn(&CpuRow) -> Option<u64>| -> Option<Nanos> { rows.iter().map(f).sum() };
     let idle = idle(analysis, waits, &rows);
@@ -199,7 +204,7 @@ pub(crate) fn of(
     let kernel = in_kernel
         .map(|ns| {
             let (left, spin) = (ns - spun_kernel, stolen.lock_spin_ns);
-            kernel(left, spin, analysis, waits, contended, services, thresholds)
+            kernel(judged, left, spin, services)
         })
         .unwrap_or_default();
     Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
@@ -207,14 +212,12 @@ pub(crate) fn of(
 
 /// System calls: waiting in them for other threads and for locks, and the rest.
 fn kernel(
+    judged: Judged<'_>,
     all: Nanos,
     stolen_spin: Nanos,
-    analysis: &Analysis,
-    waits: &[Wait],
-    contended: &[Contended],
     services_idle: Nanos,
-    thresholds: &Thresholds,
 ) -> Vec<(Leaf, Nanos)> {
+    let Judged { analysis, waits, contended, thresholds, .. } = judged;
     let mut rest = Rest { left: all };
     let lost = |wanted: &dyn Fn(&Contended) -> bool| -> Nanos {
         contended.iter().filter(|c| wanted(c)).map(|c| c.lost_ns).sum()

@@ -37,8 +37,7 @@ pub use call::Contended;
 pub use graph::{Edge, Graph, Node, Root};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
-pub use neighbours::Neighbours;
-pub use neighbours::is_recorder;
+pub use neighbours::{Neighbours, is_recorder};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow};
 pub use phases::{Part, Phase, phases};
@@ -49,7 +48,9 @@ pub use table::{Holder, WaitsBy, WaitsRow};
 pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
 pub use wait::{JUDGE, Wait};
 
-use holdup_passes::{Analysis, ByThread, Group, Object, Options, PairSum, Slot, SyscallRow};
+use holdup_passes::{
+    Analysis, ByThread, Group, HoldSum, Object, Options, PairSum, Slot, SyscallRow,
+};
 use holdup_trace::{Nanos, Quality, Reader, Result};
 use std::collections::BTreeMap;
 
@@ -119,6 +120,7 @@ pub struct Attribution<'a> {
     pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
     pub ledger: Ledger,
+    pub(crate) people: People,
 }
 
 impl<'a> From<&'a Analysis> for Attribution<'a> {
@@ -128,15 +130,21 @@ impl<'a> From<&'a Analysis> for Attribution<'a> {
     }
 }
 
-/// Who waited for which object, and who ended those waits. Drawn once: there may be many pairs.
+/// Who waited for which object, who ended those waits, and who held it. Drawn once: there may be
+/// many pairs.
 pub(crate) struct People {
     pub(crate) waited_by: ByThread<PairSum>,
     pub(crate) ended_by: ByThread<PairSum>,
+    pub(crate) held_by: ByThread<HoldSum>,
 }
 
 impl People {
     fn of(analysis: &Analysis) -> People {
-        People { waited_by: analysis.waited_by(), ended_by: analysis.ended_by() }
+        People {
+            waited_by: analysis.waited_by(),
+            ended_by: analysis.ended_by(),
+            held_by: analysis.held_by(),
+        }
     }
 
     /// The objects with the threads around each: some come twice.
@@ -170,9 +178,16 @@ impl<'a> Attribution<'a> {
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
+        let ledger = ledger::of(ledger::Judged {
+            analysis,
+            waits: &waits,
+            contended: &contended,
+            spinning: &spinning,
+            thresholds,
+        });
         Attribution {
             objects: object::judge(analysis, server, &people.ended_by, thresholds),
-            ledger: ledger::of(analysis, &waits, &contended, &spinning, thresholds),
+            ledger,
             serial,
             neighbours,
             contended,
@@ -183,6 +198,7 @@ impl<'a> Attribution<'a> {
             waits,
             server,
             stretch,
+            people,
         }
     }
 }

@@ -10,11 +10,9 @@ use std::collections::BTreeMap;
 thresholds! {
     IDLE = "waits.idle_pct", 75.0, "% of the waiting time for an object",
         meaning: "ended by nobody (time-out, signal, device), or by threads that were idle \
-            themselves \
-                  meanwhile: with more than this the waits for the object cost nothing",
+            themselves meanwhile: with more than this the waits for the object cost nothing",
         source: "an empty worker pool waits for work nearly all the time; a lock that is fought \
-            for \
-                 now and then times out hardly ever";
+            for now and then times out hardly ever";
 }
 
 /// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.

@@ -137,7 +137,8 @@ fn kinds(bin: &Bin) -> [Nanos; KINDS.len()] {
         rest -= ns;
         ns
     };
-    let mut kinds = [
+    // In the order of `KINDS`, which is that of taking: idle time that no wait explains is last.
+    [
         bin.user_ns,
         bin.kernel_ns,
         bin.kthread_ns,
@@ -148,11 +149,17 @@ fn kinds(bin: &Bin) -> [Nanos; KINDS.len()] {
         take(waiting(Cause::KernelLock)),
         take(waiting(Cause::Io)),
         take(bin.scheduler_ns),
-        0,
+        take(Nanos::MAX),
         bin.unaccounted_ns,
-    ];
-    kinds[10] = rest;
-    kinds
+    ]
+}
+
+/// Bins from one up to another, without the latter.
+type Piece = (usize, usize);
+
+/// The piece with this number, of pieces given by their ends.
+fn piece(ends: &[usize], i: usize) -> Piece {
+    (if i == 0 { 0 } else { ends[i - 1] }, ends[i])
 }
 
 /// Sums over bins, so that those of any piece are one subtraction.
@@ -219,15 +226,15 @@ impl Sums {
 
     /// How much two pieces differ: in what the CPUs do or in who runs, whichever is more; in per
     /// cent of capacity.
-    fn change(&self, a: (usize, usize), b: (usize, usize)) -> f64 {
+    fn change(&self, a: Piece, b: Piece) -> f64 {
         let by: Vec<f64> = (self.shares(a.0, a.1).zip(self.shares(b.0, b.1)))
             .map(|(a, b)| (a - b).abs())
             .collect();
         let (what, who) = by.split_at(KINDS.len().min(by.len()));
-        let what: f64 = what.iter().sum::<f64>() / 2.0;
-        // Programs need not add up to the same: one may run where nothing ran before.
-        let who: f64 = who.iter().sum::<f64>() / 2.0;
-        what.max(who) * 100.0
+        // What one kind gains another loses. Programs need not add up to the same, as one may run
+        // where nothing ran before: then this is half of what it takes.
+        let half = |shares: &[f64]| shares.iter().sum::<f64>() / 2.0;
+        half(what).max(half(who)) * 100.0
     }
 
     /// Typical scatter between neighbouring bins.
@@ -265,37 +272,29 @@ impl Sums {
         let blip = (limits.get(&BLIP) * self.len() as f64 / 100.0)
             .max(limits.get(&SHORTEST) * bins_per_ms);
         while ends.len() > 1 {
-            let piece = |i: usize| (if i == 0 { 0 } else { ends[i - 1] }, ends[i]);
-            let short = |i: usize| ((piece(i).1 - piece(i).0) as f64) < blip;
+            let short = |piece: Piece| ((piece.1 - piece.0) as f64) < blip;
             let alike = (0..ends.len() - 1)
-                .map(|i| (self.change(piece(i), piece(i + 1)), i))
-                .filter(|&(change, i)| {
-                    short(i)
-                        || short(i + 1)
-                        || self.is_alike(change, piece(i), piece(i + 1), limits)
+                .map(|i| (i, piece(ends, i), piece(ends, i + 1)))
+                .map(|(i, a, b)| (self.change(a, b), i, a, b))
+                .filter(|&(change, _, a, b)| {
+                    short(a) || short(b) || self.is_alike(change, a, b, limits)
                 })
                 .min_by(|a, b| a.0.total_cmp(&b.0));
-            let Some((_, i)) = alike else { break };
+            let Some((_, i, ..)) = alike else { break };
             ends.remove(i);
         }
         self.merge_cycles(ends, limits);
     }
 
     /// A change that is too small to tell two pieces apart.
-    fn is_alike(
-        &self,
-        change: f64,
-        a: (usize, usize),
-        b: (usize, usize),
-        limits: &Thresholds,
-    ) -> bool {
+    fn is_alike(&self, change: f64, a: Piece, b: Piece, limits: &Thresholds) -> bool {
         let bins = (b.1 - b.0 + a.1 - a.0) as f64;
         let within = (self.deviation(a) + self.deviation(b)) / bins;
         !limits.at_least(change, &CHANGE).holds() || change < within * limits.get(&CLEAR)
     }
 
     /// How much the bins of a piece differ from the piece, in sum.
-    fn deviation(&self, piece: (usize, usize)) -> f64 {
+    fn deviation(&self, piece: Piece) -> f64 {
         (piece.0..piece.1).map(|bin| self.change((bin, bin + 1), piece)).sum()
     }
 
@@ -304,9 +303,10 @@ impl Sums {
         let cycle = limits.get(&CYCLE) as usize;
         let mut first = 0;
         while first + cycle <= ends.len() {
-            let piece = |i: usize| (if i == 0 { 0 } else { ends[i - 1] }, ends[i]);
-            let recurs =
-                |i: usize| !limits.at_least(self.change(piece(i), piece(i - 2)), &CHANGE).holds();
+            let recurs = |i: usize| {
+                let change = self.change(piece(ends, i), piece(ends, i - 2));
+                !limits.at_least(change, &CHANGE).holds()
+            };
             let last = (first + 2..ends.len()).take_while(|&i| recurs(i)).last().unwrap_or(first);
             if last > first && last + 1 - first >= cycle {
                 ends.drain(first..last);
@@ -324,7 +324,7 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
     if capacity.iter().all(|&ns| ns == 0) {
         return Vec::new();
     }
-    let programs = programs(analysis, bins.len());
+    let programs = programs(analysis);
     let rows: Vec<Vec<Nanos>> = (bins.iter().enumerate())
         .map(|(i, bin)| kinds(bin).into_iter().chain(programs.iter().map(|p| p.ns[i])).collect())
         .collect();
@@ -339,11 +339,7 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
         }
         joined *= 2;
     };
-    let pieces: Vec<(usize, usize)> = ends
-        .iter()
-        .enumerate()
-        .map(|(i, &end)| (if i == 0 { 0 } else { ends[i - 1] }, end))
-        .collect();
+    let pieces: Vec<Piece> = (0..ends.len()).map(|i| piece(&ends, i)).collect();
     let recorder: Vec<bool> = programs.iter().map(|p| p.recorder).collect();
     let work = Work { sums: &sums, pieces: &pieces, recorder: &recorder, limits }.find();
     pieces
@@ -392,14 +388,13 @@ struct Runs {
 }
 
 /// The programs that matter, the largest in any bin first.
-fn programs(analysis: &Analysis, bins: usize) -> Vec<Runs> {
+fn programs(analysis: &Analysis) -> Vec<Runs> {
     let mut all: Vec<Runs> = (analysis.programs().into_iter())
         // Which helpers of the kernel run is in the kinds.
         .filter_map(|p| match p.who {
             Who::Kernel | Who::Others => None,
             Who::Named(name) => Some(Runs { recorder: is_recorder(&name), ns: p.ns }),
         })
-        .filter(|p| p.ns.len() == bins)
         .collect();
     all.sort_by_key(|p| std::cmp::Reverse(p.ns.iter().sum::<Nanos>()));
     all.truncate(FOLLOWED);
@@ -412,35 +407,37 @@ const FOLLOWED: usize = 24;
 /// Which pieces are the work.
 struct Work<'a> {
     sums: &'a Sums,
-    pieces: &'a [(usize, usize)],
+    pieces: &'a [Piece],
     recorder: &'a [bool],
     limits: &'a Thresholds,
 }
 
 impl Work<'_> {
-    /// CPU time per bin of the programs with these numbers, in a piece.
-    fn rate(&self, piece: usize, programs: &[usize]) -> f64 {
+    /// CPU time of the programs with these numbers, in a piece.
+    fn time(&self, piece: usize, programs: &[usize]) -> Nanos {
         let (from, to) = self.pieces[piece];
         let time = self.sums.time(from, to);
-        let ns: Nanos = programs.iter().map(|&p| time[KINDS.len() + p]).sum();
-        ns as f64 / self.sums.capacity(from, to).max(1) as f64
+        programs.iter().map(|&p| time[KINDS.len() + p]).sum()
+    }
+
+    /// The same as a share of the capacity.
+    fn rate(&self, piece: usize, programs: &[usize]) -> f64 {
+        let (from, to) = self.pieces[piece];
+        self.time(piece, programs) as f64 / self.sums.capacity(from, to).max(1) as f64
     }
 
     fn find(&self) -> std::ops::Range<usize> {
         let applications: Vec<usize> =
             (0..self.recorder.len()).filter(|&p| !self.recorder[p]).collect();
-        let time = |piece: usize, programs: &[usize]| -> Nanos {
-            let (from, to) = self.pieces[piece];
-            let time = self.sums.time(from, to);
-            programs.iter().map(|&p| time[KINDS.len() + p]).sum()
-        };
         let main = (0..self.pieces.len())
-            .max_by_key(|&i| (time(i, &applications), std::cmp::Reverse(i)))
+            .max_by_key(|&i| (self.time(i, &applications), std::cmp::Reverse(i)))
             .unwrap_or(0);
-        let all = time(main, &applications);
+        let all = self.time(main, &applications);
         // Who does the work: whoever has a tenth of it.
         let workers: Vec<usize> = (applications.iter().copied())
-            .filter(|&p| time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&ABSENT))
+            .filter(|&p| {
+                self.time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&ABSENT)
+            })
             .collect();
         let rate = self.rate(main, &workers);
         let edge = |pieces: &mut dyn Iterator<Item = usize>| {

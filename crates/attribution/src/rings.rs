@@ -12,6 +12,7 @@
 //! What it cannot tell: stages of a pipeline that hand work on and room back are a ring too, and
 //! two files for which one program fights look like one.
 
+use crate::People;
 use crate::blamed::{Blamed, Sleeper};
 use crate::graph::components;
 use crate::object::WaitRule;
@@ -28,8 +29,7 @@ type Likeness = (ObjectKind, Option<&'static str>, WaitRule, Vec<u8>);
 pub(crate) fn join(
     analysis: &Analysis,
     objects: Vec<(Vec<Object>, Blamed)>,
-    ended_by: &ByThread<PairSum>,
-    held_by: &ByThread<HoldSum>,
+    people: &People,
 ) -> Vec<Blamed> {
     let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
     let like = |b: &Blamed| -> Option<Likeness> {
@@ -49,7 +49,7 @@ pub(crate) fn join(
     let mut sets: Vec<Vec<usize>> = lonely
         .into_values()
         .filter(|alike| alike.len() > 1)
-        .flat_map(|alike| rings(&alike, &objects, ended_by))
+        .flat_map(|alike| rings(&alike, &objects, &people.ended_by))
         .collect();
     sets.extend(tried.into_values());
     let mut set_of = vec![None; objects.len()];
@@ -74,9 +74,10 @@ pub(crate) fn join(
     }
     out.extend(joined.into_iter().flatten().map(|(objects, mut b)| {
         if is_tried(&b) {
-            name_holders(&mut b, analysis, held_by, &program);
+            name_holders(&mut b, analysis, &people.held_by, &program);
         } else {
-            let wakers = objects.iter().filter_map(|o| ended_by.get(o)).flat_map(BTreeMap::keys);
+            let wakers =
+                objects.iter().filter_map(|o| people.ended_by.get(o)).flat_map(BTreeMap::keys);
             let wakers = wakers.collect::<BTreeSet<_>>().len();
             b.holders_in_all = wakers.max(b.row.holders.len()) as u64;
         }
@@ -150,9 +151,8 @@ fn name_holders(
     program: &dyn Fn(Slot) -> Vec<u8>,
 ) {
     let Some(whose) = b.sleepers.first().map(|s| program(s.slot)) else { return };
-    let kind = if b.kind == ObjectKind::Flock { ObjectKind::Flock } else { ObjectKind::PosixLock };
     let mut held: BTreeMap<Slot, Nanos> = BTreeMap::new();
-    for stats in analysis.objects().filter(|o| o.kind == kind) {
+    for stats in analysis.objects().filter(|o| o.kind == b.kind) {
         for (&slot, hold) in held_by.get(&stats.object).into_iter().flatten() {
             if program(slot) == whose {
                 *held.entry(slot).or_default() += hold.hold_ns;

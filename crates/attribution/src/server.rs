@@ -17,12 +17,10 @@ thresholds! {
         source: "recordings start before the work does";
     pub SERVER_BUSY = "server.busy_pct", 60.0, "% of its life",
         meaning: "running or ready for this part of it, a thread is busy enough to be a server \
-            that \
-                  others wait for",
+            that others wait for",
         source: "the server of AIX case 4 ran 95 % of one CPU, one on a machine that was taken \
-            away \
-                 from it now and then 65 %; a lock's holder among N equal workers runs about \
-                 100/N %";
+            away from it now and then 65 %; a lock's holder among N equal workers runs about 100/N \
+            %";
     pub SERVER_ENDS = "server.ends_pct", 80.0, "% of the waiting time",
         meaning: "all waiting for threads and services, of which the server must have ended this \
             part",
@@ -33,9 +31,8 @@ thresholds! {
         source: "of two equal workers each is last half of the time";
     pub SERIAL = "server.serial_pct", 75.0, "% of the time",
         meaning: "time with just one application thread running or ready, of the time with any \
-            thread \
-                  at all (or of two thirds of the wall time, if that is longer): from this part on \
-                  the work is serial",
+            thread at all (or of two thirds of the wall time, if that is longer): from this part \
+            on the work is serial",
         source: "workload-imbalance.dominant_pct, which says the same of one thread";
     SERIAL_LIFE = "server.serial_life_times", 1.5, "times",
         meaning: "the time with any thread counts as the wall time divided by this if it was \
@@ -44,9 +41,8 @@ thresholds! {
             rest";
     PARTNER = "server.partner_pct", 125.0, "% of its busy time",
         meaning: "two threads that answer each other through a pipe or socket are partners, who \
-            have \
-                  one CPU's worth of work between them, if the waits that one of them ends last \
-                  together no longer than this; beyond it threads stand in line for that one",
+            have one CPU's worth of work between them, if the waits that one of them ends last \
+            together no longer than this; beyond it threads stand in line for that one",
         source: "where n threads share k tokens it is (n - k) / k: 100 % for two that alternate; \
                  the rest is for wake-ups";
 }

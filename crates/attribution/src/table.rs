@@ -1,7 +1,7 @@
 //! The table of waits: by object, kind or thread.
 
-use crate::Attribution;
 use crate::object::{JudgedObject, WaitRule, top_waker};
+use crate::{Attribution, People};
 use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, PairSum, Slot, WaitSum, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -126,7 +126,7 @@ impl Attribution<'_> {
     pub(crate) fn object_rows(&self) -> Vec<ObjectRow> {
         let a = self.analysis;
         let (blamed, idle) = (self.blamed_sums(), a.idle_ns());
-        let (waited_by, ended_by, held_by) = (a.waited_by(), a.ended_by(), a.held_by());
+        let People { waited_by, ended_by, held_by } = &self.people;
         let (none, no_holds) = (BTreeMap::new(), BTreeMap::new());
         let mut rows = Vec::new();
         for o in self.objects.values() {

@@ -9,7 +9,7 @@ use crate::report::Class;
 use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_parts, phases};
 use holdup_passes::{Analysis, Options};
-use holdup_trace::{Nanos, Reader, Result};
+use holdup_trace::{Nanos, Quality, Reader, Result};
 use serde::Serialize;
 
 /// A phase as `holdup phases` prints it.
@@ -98,16 +98,11 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
         // Nothing is left out, and no part of the work can differ from the rest.
         return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 });
     }
-    let mut borders: Vec<Nanos> = found.iter().map(|p| p.start).collect();
-    borders.extend(found.last().map(|p| p.end));
     let mut only = None;
-    let mut at = 0;
-    let mut quality = analyze_parts(reader, &whole, &borders, &mut |part| {
-        rows[at].judge(reader, &part, thresholds);
+    let mut quality = judge_each(reader, &whole, &mut rows, thresholds, &mut |at, part| {
         if alone && work == [at] {
             only = Some(part);
         }
-        at += 1;
     })?;
     if !alone {
         return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 });
@@ -141,13 +136,27 @@ pub fn judged_phases(
     if let [row] = &mut rows[..] {
         row.judge(reader, &whole, thresholds);
     } else {
-        let mut borders: Vec<Nanos> = found.iter().map(|p| p.start).collect();
-        borders.extend(found.last().map(|p| p.end));
-        let mut at = 0;
-        analyze_parts(reader, &whole, &borders, &mut |part| {
-            rows[at].judge(reader, &part, thresholds);
-            at += 1;
-        })?;
+        judge_each(reader, &whole, &mut rows, thresholds, &mut |_, _| ())?;
     }
     Ok((whole, rows))
+}
+
+/// Read the trace once more, cut where the rows of its phases say, and judge each row. `done` gets
+/// the number of the row and its part of the trace.
+fn judge_each(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    rows: &mut [PhaseRow],
+    thresholds: &Thresholds,
+    done: &mut dyn FnMut(usize, Analysis),
+) -> Result<Quality> {
+    let mut borders: Vec<Nanos> = rows.iter().map(|r| r.start_ns).collect();
+    borders.extend(rows.last().map(|r| r.end_ns));
+    let mut left = rows.iter_mut().enumerate();
+    analyze_parts(reader, whole, &borders, &mut |part| {
+        if let Some((at, row)) = left.next() {
+            row.judge(reader, &part, thresholds);
+            done(at, part);
+        }
+    })
 }

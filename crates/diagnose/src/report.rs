@@ -158,6 +158,14 @@ pub struct Neighbours {
     pub programs: Vec<Neighbour>,
 }
 
+impl Neighbours {
+    /// The first three, each with its share of capacity.
+    pub fn listed(&self) -> String {
+        let of = |p: &Neighbour| format!("{} {:.0} %", p.comm, p.pct);
+        self.programs.iter().take(3).map(of).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Programs of one name.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -17,8 +17,8 @@ thresholds! {
                  the kernel";
     UNACCOUNTED = "verdict.unaccounted_pct", 30.0, "% of capacity",
         meaning: "capacity that is not accounted for, beyond which nothing can be said",
-        source: "twice what a finding must cost to matter: more than that could hide the \
-                 largest finding";
+        source: "twice what a finding must cost to matter: more than that could hide the largest \
+                 finding";
     SHORT = "verdict.short_ms", 200.0, "ms",
         meaning: "shorter traces show a moment, not a behaviour",
         source: "some fifty time slices of a fair scheduler (3 to 4 ms each)";
@@ -56,8 +56,8 @@ thresholds! {
         meaning: "the same, from which on the confidence is lowered by it",
         source: "a choice: two thirds of what a finding must cost to matter";
     DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
-        meaning: "capacity that is not accounted for, from which on the confidence is lowered \
-                  by it",
+        meaning: "capacity that is not accounted for, from which on the confidence is lowered by \
+                  it",
         source: "a third of what a finding must cost to matter";
 }
 
@@ -228,7 +228,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         return Some(format!(
             "programs that are not the work took {others:.0} % of capacity ({}): record it again \
              without them",
-            listed(facts)
+            neighbours(facts).listed()
         ));
     }
     let idle = facts.leaf_pct(Leaf::NoWork);
@@ -351,7 +351,7 @@ fn verdict(
     if others >= facts.limit(&NEIGHBOURS_DOUBT) {
         let why = format!(
             "programs that are not the work took {others:.0} % of capacity ({})",
-            listed(facts)
+            neighbours(facts).listed()
         );
         doubt(1.0 - others / 100.0, why);
     }
@@ -406,12 +406,6 @@ fn neighbours(facts: &Facts<'_>) -> Neighbours {
             .map(|(comm, ns)| Neighbour { comm: comm.clone(), ns: *ns, pct: of_capacity(*ns) })
             .collect(),
     }
-}
-
-/// `the recorder and its neighbours` as a list with what each took.
-fn listed(facts: &Facts<'_>) -> String {
-    let of = |(name, ns): &(String, u64)| format!("{name} {:.0} %", facts.pct(*ns));
-    facts.judged.neighbours.programs.iter().take(3).map(of).collect::<Vec<_>>().join(", ")
 }
 
 /// Commands that lead on from a verdict; `TRACE` stands for the file.

@@ -122,7 +122,7 @@ impl<'a> Describe<'a> {
                 out.str(" -> ");
                 self.thread(out, next, next_comm);
                 out.str(" (");
-                out.str(state_text(prev_state, &mut [0; 24]));
+                out.str(state_text(prev_state, &mut [0; 32]));
                 out.push(b')');
             }
             What::Waking { tid, comm, target, .. }
@@ -337,11 +337,11 @@ pub(crate) fn lock_flags(out: &mut Vec<u8>, flags: u32) {
 }
 
 /// A state's letters, written into `room`.
-pub(crate) fn state_text(state: holdup_trace::TaskState, room: &mut [u8; 24]) -> &str {
+pub(crate) fn state_text(state: holdup_trace::TaskState, room: &mut [u8; 32]) -> &str {
     use std::io::Write;
     let mut rest = &mut room[..];
-    // Eight letters with bars between and a plus fit.
+    // Thirteen letters with bars between and a plus fit.
     let _ = write!(rest, "{state}");
     let left = rest.len();
-    std::str::from_utf8(&room[..24 - left]).unwrap_or("?")
+    std::str::from_utf8(&room[..32 - left]).unwrap_or("?")
 }

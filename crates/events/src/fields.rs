@@ -114,7 +114,7 @@ pub(crate) fn fields(
             m.comm("prev_comm", prev, prev_comm);
             m.tid("prev_tid", prev);
             m.int("prev_prio", prev_prio);
-            m.word("prev_state", state_text(prev_state, &mut [0; 24]));
+            m.word("prev_state", state_text(prev_state, &mut [0; 32]));
             m.comm("next_comm", next, next_comm);
             m.tid("next_tid", next);
             m.int("next_prio", next_prio);

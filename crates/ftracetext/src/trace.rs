@@ -335,9 +335,8 @@ fn not_a_trace(head: &[u8]) -> ErrorKind {
         };
     }
     let expected = "a text trace: lines `comm-pid [cpu] flags time: event: …` (kernel trace, \
-        trace-cmd report) or \
-                    `comm pid [cpu] time: event: …` (perf script; with -F it must print time and \
-                    event)";
+        trace-cmd report) or `comm pid [cpu] time: event: …` (perf script; with -F it must print \
+        time and event)";
     let first = head.split(|&b| b == b'\n').find(|l| !crate::scan::trim(l).is_empty());
     let found = match first {
         None => "an empty file".to_owned(),

@@ -497,7 +497,7 @@ impl Analysis {
 
     /// Every program that ran, with its CPU time in each of [`Analysis::bins`].
     pub fn programs(&self) -> Vec<Program> {
-        self.engine.timeline.programs(self.bins().len())
+        self.engine.timeline.programs(self.end)
     }
 
     /// Idle CPU time.

@@ -177,12 +177,12 @@ pub struct Thread {
     pub(crate) exiting: bool,
     /// `pid` was not in the trace but follows from how the thread was made.
     pub pid_inferred: bool,
-    /// Counted in a CPU's number of threads waiting for I/O.
     /// Its place among [`crate::programs::Programs`], of the process id beside it; and the one it
     /// is counted for while it is active.
     pub(crate) program: u32,
     pub(crate) program_pid: Pid,
     pub(crate) counted_for: u32,
+    /// Counted in a CPU's number of threads waiting for I/O.
     pub(crate) iowait_cpu: Option<Cpu>,
     /// Who woke it last: the thread, if one did, not an interrupt.
     pub(crate) waker: Option<Slot>,

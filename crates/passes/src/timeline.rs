@@ -218,16 +218,17 @@ impl Timeline {
         self.bins[bin as usize].decided(mode, span);
     }
 
+    /// How many bins there are up to `end`; one at least.
+    fn bins_until(&self, end: Nanos) -> usize {
+        let begins = |&i: &usize| i == 0 || self.grid.begin(i as u16) < end;
+        (0..self.bins.len()).take_while(begins).count()
+    }
+
     /// The bins up to `end`, with what threads waited for while CPUs were idle.
     pub(crate) fn rows(&self, end: Nanos, idle: &[IdleBin]) -> Vec<Bin> {
-        let mut rows: Vec<Bin> = Vec::new();
-        for (i, (s, idle)) in self.bins.iter().zip(idle).enumerate() {
-            let start = self.grid.begin(i as u16);
-            if start > end || start == end && i > 0 {
-                break;
-            }
-            rows.push(Bin {
-                start,
+        (self.bins.iter().zip(idle).take(self.bins_until(end)).enumerate())
+            .map(|(i, (s, idle))| Bin {
+                start: self.grid.begin(i as u16),
                 end: self.grid.border(i as u16).min(end),
                 user_ns: s.user + s.undecided,
                 kernel_ns: s.kernel,
@@ -239,14 +240,13 @@ impl Timeline {
                 waiting: idle.causes.map(|share| (share >> crate::blame::FRACTION) as Nanos),
                 scheduler_ns: idle.scheduler_left_ns(),
                 active_ns: idle.queue_ns as Nanos,
-            });
-        }
-        rows
+            })
+            .collect()
     }
 
-    /// Every program that ran, kernel threads first, with its CPU time in each of `bins` bins.
-    pub(crate) fn programs(&self, bins: usize) -> Vec<Program> {
-        let all = self.bins.len();
+    /// Every program that ran, kernel threads first, with its CPU time in each bin up to `end`.
+    pub(crate) fn programs(&self, end: Nanos) -> Vec<Program> {
+        let (all, bins) = (self.bins.len(), self.bins_until(end));
         let mut rows: Vec<Program> = (self.programs.names.iter())
             .zip(self.programs.ns.chunks(all))
             .enumerate()
@@ -256,7 +256,7 @@ impl Timeline {
                     OTHERS => Who::Others,
                     _ => Who::Named(name.clone()),
                 },
-                ns: ns[..bins.min(all)].to_vec(),
+                ns: ns[..bins].to_vec(),
             })
             .filter(|p| p.total_ns() > 0)
             .collect();

@@ -398,3 +398,45 @@ fn a_thread_out_of_quota_leaves_its_cpu_idle() {
     // Ready all the while, as perf counts it.
     assert_eq!(times(&a, 42), [130 * MS, 0, 180 * MS, 0]);
 }
+
+#[test]
+fn a_state_that_no_table_knows_is_counted_and_not_guessed_at() {
+    let a = run(&TraceBuilder::new(1)
+        .records("sched", "sched_wakeup")
+        .switch(0, 0, 0, 7, "R")
+        .switch(100, 0, 7, 0, "Q") // asleep, ready or dead
+        .wakeup(600, 0, 0, 7)
+        .switch(650, 0, 0, 7, "R")
+        .switch(1000, 0, 7, 0, "S")
+        .build());
+    assert_eq!(a.quality.count(QualityCode::UnknownState), 1);
+    assert_eq!(times(&a, 7), [450, 50, 0, 0]);
+}
+
+#[test]
+fn a_thread_preempted_on_its_way_to_sleep_stays_ready() {
+    let a = run(&TraceBuilder::new(1)
+        .records("sched", "sched_wakeup")
+        .switch(0, 0, 0, 7, "R")
+        .switch(100, 0, 7, 8, "S+")
+        .switch(600, 0, 8, 7, "S")
+        .switch(1000, 0, 7, 0, "S")
+        .build());
+    assert_eq!(times(&a, 7), [500, 0, 500, 0]);
+}
+
+#[test]
+fn the_idling_of_a_kernel_thread_before_4_14_is_no_wait_for_a_disk() {
+    let a = run(&TraceBuilder::new(1)
+        .switch(0, 0, 0, 7, "R")
+        .switch(100, 0, 7, 0, "D|N")
+        .switch(600, 0, 0, 7, "R")
+        .switch(1000, 0, 7, 0, "D|K")
+        .switch(1100, 0, 0, 8, "R")
+        .switch(1200, 0, 8, 0, "D|K")
+        .switch(1500, 0, 0, 8, "R")
+        .switch(1600, 0, 8, 0, "S")
+        .build());
+    assert!(thread(&a, 7).is_kthread() && !thread(&a, 8).is_kthread());
+    assert_eq!(cpu(&a, 0).iowait_ns, 300, "D|K is uninterruptible, D|N is idle");
+}

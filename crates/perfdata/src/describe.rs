@@ -15,13 +15,17 @@ fn formats(tracing: Option<&TracingData>) -> FxHashMap<u64, &Format> {
 }
 
 /// What a sample of each attr becomes.
-pub(crate) fn classes(attrs: &[Attr], tracing: Option<&TracingData>) -> Vec<Class> {
+pub(crate) fn classes(
+    attrs: &[Attr],
+    tracing: Option<&TracingData>,
+    release: Option<&str>,
+) -> Vec<Class> {
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
     let class = |a: &Attr| match a.kind {
         kind::TRACEPOINT => formats
             .get(&a.config)
-            .map_or(Class::NoFormat, |f| Class::Tracepoint(Plan::compile(f, abi))),
+            .map_or(Class::NoFormat, |f| Class::Tracepoint(Plan::compile_for(f, abi, release))),
         _ => Class::Counter,
     };
     attrs.iter().map(class).collect()

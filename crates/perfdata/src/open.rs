@@ -9,7 +9,7 @@ use crate::header::{FULL_SIZE, FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in};
 use crate::run::Content;
-use crate::schema::Schema;
+use crate::schema::{Class, Schema};
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
 use crate::{describe, record};
@@ -388,7 +388,8 @@ impl Facts {
     /// Plans for all attrs, as far as the facts go.
     fn schema(&mut self) -> Schema {
         self.features.name(&mut self.attrs);
-        Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref()))
+        let release = self.info.os_release.as_deref();
+        Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref(), release))
     }
 
     fn finish(mut self, source: Source, schema: Schema, found: Index) -> PerfData {
@@ -404,6 +405,10 @@ impl Facts {
             self.features.clock.take().or(from_attr).unwrap_or_else(|| "local".into());
         describe::tasks(&mut self.info, self.tracing.as_ref(), &found.tasks);
         describe::extra(&mut self.info, &found);
+        self.info.extra.extend(schema.events.iter().filter_map(|e| match &e.class {
+            Class::Tracepoint(plan) => plan.note(),
+            Class::NoFormat | Class::Counter => None,
+        }));
         if let Some(t) = &self.tracing {
             self.info.symbols = holdup_trace::SymbolTable::from_kallsyms(&t.kallsyms);
         }

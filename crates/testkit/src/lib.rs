@@ -16,10 +16,26 @@ mod builder;
 mod spare;
 
 use std::path::Path;
+use std::sync::Mutex;
 
 pub use builder::{MemTrace, TraceBuilder};
 pub use holdup_needs::needs;
 pub use spare::SpareCpus;
+
+/// What `judge` makes of each, in the order they came; two at a time.
+pub fn in_parallel<T: Send, R: Send>(all: Vec<T>, judge: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let queue = Mutex::new(all.into_iter().enumerate());
+    // A lock that a panicking test leaves behind still holds what it held.
+    let next = || queue.lock().unwrap_or_else(|e| e.into_inner()).next();
+    let work = || std::iter::from_fn(next).map(|(i, one)| (i, judge(one))).collect::<Vec<_>>();
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let workers = [scope.spawn(work), scope.spawn(work)];
+        let results = workers.into_iter().map(|w| w.join());
+        results.flat_map(|r| r.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    done.sort_by_key(|d| d.0);
+    done.into_iter().map(|d| d.1).collect()
+}
 
 /// Recordings too many to be kept in the repository, looked for beside it. A test that uses them
 /// says `#[needs(corpus)]` and is ignored where they are missing.

@@ -22,6 +22,7 @@ mod names;
 mod quality;
 mod reader;
 mod state;
+mod state_table;
 
 pub use batch::{ArgsRef, Batch, StackRef};
 pub use error::{ErrorKind, ReadError, Result};
@@ -32,3 +33,4 @@ pub use names::{LocalNames, NameId, Names};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Reader, Run, RunDecoder};
 pub use state::TaskState;
+pub use state_table::StateTable;

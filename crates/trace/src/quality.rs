@@ -166,6 +166,12 @@ codes! {
         "threads woken again while still counted ready: they ran and slept unseen in between; \
          that time is in no sum"
     ),
+    /// A thread left a CPU in a state that no table has a letter for.
+    UnknownState = (
+        "unknown-state", Warning,
+        "switches in which a thread leaves in a state not known here, of a kernel newer than this \
+         program: what it did until it was woken is in no sum"
+    ),
     /// sys_exit without sys_enter, inside the trace.
     OrphanSysExit = (
         "orphan-sys-exit", Info,

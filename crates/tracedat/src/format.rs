@@ -36,8 +36,12 @@ pub(crate) struct EventTable {
 }
 
 impl EventTable {
-    /// Compile the descriptions, pairs of system and `format` text.
-    pub(crate) fn compile(texts: &[(String, String)], abi: Abi) -> EventTable {
+    /// Compile the descriptions, pairs of system and `format` text, of a kernel of this release.
+    pub(crate) fn compile(
+        texts: &[(String, String)],
+        abi: Abi,
+        release: Option<&str>,
+    ) -> EventTable {
         let mut table = EventTable {
             descs: Vec::new(),
             plans: Vec::new(),
@@ -62,7 +66,7 @@ impl EventTable {
                 pid_at =
                     format.field("common_pid").filter(|f| f.size == 4).map(|f| f.offset as usize);
             }
-            let plan = Plan::compile(&format, abi);
+            let plan = Plan::compile_for(&format, abi, release);
             table.add(format.id, EventDesc { name: format.name, system: format.system }, plan);
         }
         table.described = table.descs.len();
@@ -100,6 +104,14 @@ impl EventTable {
         let event = *self.ids.get(raw as usize)?;
         let plan = self.plans.get(event as usize)?;
         Some((EventId(event), plan))
+    }
+
+    /// What is worth knowing about how events that occur are read: label and words.
+    pub(crate) fn notes<'a>(
+        &'a self,
+        occurring: &'a [u16],
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        occurring.iter().filter_map(|&raw| self.lookup(raw)?.1.note())
     }
 
     /// Why an event that decoded to nothing did so, if it is the file's fault.
@@ -143,7 +155,7 @@ mod tests {
             .enumerate()
             .map(|(i, (s, n))| (s.to_string(), text(n, i as u16 + 1)))
             .collect();
-        EventTable::compile(&texts, Abi { long_size: 8 })
+        EventTable::compile(&texts, Abi { long_size: 8 }, None)
     }
 
     #[test]

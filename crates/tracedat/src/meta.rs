@@ -57,6 +57,13 @@ pub(crate) struct Options {
     pub(crate) texts: Vec<TextExtent>,
 }
 
+impl Options {
+    /// A word of `uname -srm` with the node name second: 1 the host, 2 the release.
+    pub(crate) fn uname_word(&self, n: usize) -> Option<&str> {
+        self.uname.as_ref()?.split_whitespace().nth(n)
+    }
+}
+
 /// Where the text of a latency tracer is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TextExtent {

@@ -97,11 +97,12 @@ impl TraceDat {
             ..meta.options.time.clone()
         };
         let times: Vec<TimeMap> = numbers.iter().map(time).collect();
+        let abi = Abi { long_size: layout.long as u8 };
         // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
             let table =
-                scope.spawn(|| EventTable::compile(&formats, Abi { long_size: layout.long as u8 }));
+                scope.spawn(|| EventTable::compile(&formats, abi, meta.options.uname_word(2)));
             let scanned = if meta.big {
                 scan::<Big>(&data, &layout, &times, &buffers)
             } else {
@@ -140,6 +141,7 @@ impl TraceDat {
         info.events = table.descs.clone();
         info.span = (total.events > 0).then_some((total.first, total.last));
         info.symbols = symbols;
+        info.extra.extend(table.notes(&ids));
         describe(&mut info, &meta, &layout, &table, &total);
         if is_in_ticks(&info, &meta) {
             info.extra.push(("unit of time".into(), "ticks of the clock, not nanoseconds".into()));
@@ -264,11 +266,10 @@ pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     let options = &meta.options;
     info.cpus_online = meta.cpus.filter(|&n| n > 0);
     if let Some(uname) = &options.uname {
-        // `uname -srm` with the node name second; the machine is always last.
-        let words: Vec<&str> = uname.split_whitespace().collect();
-        let word = |n: usize| words.get(n).map(|w| w.to_string());
+        let word = |n: usize| options.uname_word(n).map(str::to_owned);
         (info.hostname, info.os_release) = (word(1), word(2));
-        info.arch = words.get(3..).and_then(|w| w.last()).map(|w| w.to_string());
+        // The machine is always last.
+        info.arch = uname.split_whitespace().skip(3).last().map(str::to_owned);
     }
     info.recorder = options.version.as_ref().map(|v| format!("trace-cmd {}", v.trim()));
     for (pid, name) in &meta.cmdlines {

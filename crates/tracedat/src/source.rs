@@ -164,11 +164,10 @@ impl<'a> Cursor<'a> {
 
     /// Make the window hold `n` bytes from here if the input does; returns where they start in it.
     fn in_window(&mut self, n: usize) -> Result<usize, ErrorKind> {
-        let held = self
-            .pos
-            .checked_sub(self.window_at)
-            .filter(|&d| d + n as u64 <= self.window.len() as u64);
-        if let Some(start) = held {
+        // Offsets in the file lead anywhere: the sum may not fit.
+        let fits =
+            |&d: &u64| d.checked_add(n as u64).is_some_and(|e| e <= self.window.len() as u64);
+        if let Some(start) = self.pos.checked_sub(self.window_at).filter(fits) {
             return Ok(start as usize);
         }
         let want = WINDOW.max(n).min(self.left() as usize);
@@ -264,6 +263,19 @@ mod tests {
         assert_eq!(c.u16("two").unwrap(), 0x201);
         let e = c.u32("four").unwrap_err().to_string();
         assert!(e.contains("byte 0x2 (x)") && e.contains("4 bytes of four"), "{e}");
+    }
+
+    /// Fields of a window that is held already, then one at the largest offset there is.
+    #[test]
+    fn an_offset_near_the_end_of_all_numbers_is_beyond_the_input() {
+        let source = Source::Memory(vec![1; 64]);
+        let mut c = Cursor::new(&source, 0, false, "x");
+        c.u32("the window").unwrap();
+        for back in 0..16 {
+            c.pos = u64::MAX - back;
+            assert!(c.u64("far").is_err(), "{back}");
+            assert!(c.bytes(4, "far").is_err(), "{back}");
+        }
     }
 
     #[test]

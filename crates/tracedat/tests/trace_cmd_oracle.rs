@@ -5,7 +5,9 @@
 mod support;
 
 use holdup_testkit::{corpus, needs};
+use holdup_trace::What;
 use std::path::Path;
+use std::process::Command;
 
 /// A trace.dat on disk, decompressed if it has to be.
 fn unpacked(path: &Path, dir: &Path) -> std::path::PathBuf {
@@ -42,4 +44,30 @@ fn every_trace_of_the_corpus_reads_as_trace_cmd_reads_it() {
         }
     }
     assert!(failed.is_empty(), "{} of {} differ: {failed:?}", failed.len(), files.len());
+}
+
+/// Kernels of 2014 to 2016, whose bits 0x40 and 0x80 are `x` and `K`, not `P` and `I`.
+#[needs(trace_cmd, corpus)]
+#[test]
+fn states_have_the_letters_of_the_files_own_kernel() {
+    let mut old = 0;
+    for path in support::files(&corpus().join("public"), &["trace.dat"]) {
+        let Ok(dat) = holdup_tracedat::open(&path) else { continue };
+        // Without plug-ins, which have letters of their own.
+        let report = Command::new("trace-cmd").args(["report", "-N", "-i"]).arg(&path).output();
+        let report = String::from_utf8_lossy(&report.unwrap().stdout).into_owned();
+        let theirs: Vec<&str> = report
+            .lines()
+            .filter_map(|l| l.split_once(" prev_state=")?.1.split_once(" ==>"))
+            .map(|(state, _)| state)
+            .collect();
+        let (states, _) = support::events(&dat, |_, e, _| match e.what {
+            What::Switch { prev_state, .. } => Some(prev_state.to_string()),
+            _ => None,
+        });
+        let ours: Vec<String> = states.into_iter().flatten().collect();
+        assert_eq!(ours, theirs, "{}", path.display());
+        old += ours.iter().filter(|s| *s == "x" || *s == "D|K").count();
+    }
+    assert!(old >= 28, "{old} letters of old kernels");
 }

@@ -9,9 +9,11 @@
 mod endian;
 mod format;
 mod plan;
+mod print_fmt;
 
 pub use endian::{Big, Endian, Little};
 pub use format::{Field, Format, FormatError};
 pub use plan::{
     Abi, Int, LockdepKind, Plan, SoftirqKind, Str, WakeKind, sys_enter_64, sys_exit_64,
 };
+pub use print_fmt::states;

@@ -5,9 +5,9 @@
 //! few loads. Events holdup draws no conclusion from get [`Plan::Other`], a known event that
 //! lacks a needed field gets [`Plan::Incomplete`]; both decode to [`What::Other`].
 
-use crate::{Endian, Field, Format};
+use crate::{Endian, Field, Format, states};
 use holdup_trace::{
-    ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, TaskState, Tid, What,
+    ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, StateTable, Tid, What,
 };
 
 /// Properties of the recorded machine that change how a payload is read.
@@ -116,6 +116,8 @@ pub enum Plan {
         prev_pid: Int,
         prev_prio: Int,
         prev_state: Int,
+        /// What its numbers mean on the recorded kernel.
+        states: StateTable,
         next_comm: Str,
         next_pid: Int,
         next_prio: Int,
@@ -366,10 +368,33 @@ fn int_of(f: &Field) -> Option<Int> {
     })
 }
 
+/// The states of a kernel that is known by its release at most.
+fn kernel_states(release: Option<&str>) -> StateTable {
+    release.and_then(StateTable::of_release).unwrap_or_else(|| StateTable::assumed().clone())
+}
+
 impl Plan {
+    /// How the states of a [`Plan::Switch`] are read, unless its own format says it: a label and
+    /// words for `info`.
+    pub fn note(&self) -> Option<(String, String)> {
+        match self {
+            Plan::Switch { states, .. } => {
+                states.note().map(|words| ("states of threads".to_owned(), words.to_owned()))
+            }
+            _ => None,
+        }
+    }
+
     /// Compile a format. Never fails: what cannot be interpreted becomes [`Plan::Other`] or
     /// [`Plan::Incomplete`].
     pub fn compile(format: &Format, abi: Abi) -> Plan {
+        Plan::compile_for(format, abi, None)
+    }
+
+    /// The same for a kernel of which the file says the release (`uname -r`): what the format
+    /// leaves open, the meaning of `prev_state` where its print format is missing, is read as that
+    /// kernel wrote it.
+    pub fn compile_for(format: &Format, abi: Abi, release: Option<&str>) -> Plan {
         let Some(event) = EventKind::of(&format.system, &format.name) else { return Plan::Other };
         let mut f = Fields { format, min: 0, missing: None };
         let wake = |f: &mut Fields, kind| Plan::Wake {
@@ -401,6 +426,7 @@ impl Plan {
                 prev_pid: f.int(&["prev_pid"]),
                 prev_prio: f.int(&["prev_prio"]),
                 prev_state: f.int(&["prev_state"]),
+                states: states(format).unwrap_or_else(|| kernel_states(release)),
                 next_comm: f.str(&["next_comm"]),
                 next_pid: f.int(&["next_pid"]),
                 next_prio: f.int(&["next_prio"]),
@@ -635,6 +661,7 @@ impl Plan {
                 prev_pid,
                 prev_prio,
                 prev_state,
+                ref states,
                 next_comm,
                 next_pid,
                 next_prio,
@@ -644,7 +671,7 @@ impl Plan {
                 What::Switch {
                     prev,
                     next,
-                    prev_state: TaskState::from_raw(prev_state.get::<E>(raw)),
+                    prev_state: states.state(prev_state.get::<E>(raw)),
                     prev_comm: prev_comm.name::<E>(raw, prev.0, names),
                     next_comm: next_comm.name::<E>(raw, next.0, names),
                     prev_prio: prev_prio.prio::<E>(raw),

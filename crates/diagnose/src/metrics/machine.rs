@@ -59,8 +59,8 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
     let (Some(up), Some(mp)) = (run(Kernel::Up), run(Kernel::Mp)) else {
         return view.silent(
             class,
-            "needs the same work on one CPU under a uniprocessor and a \
-            multiprocessor kernel (runs)",
+            "needs the same work on one CPU under a uniprocessor and a multiprocessor kernel \
+            (runs)",
         );
     };
     let overhead = (mp.seconds / up.seconds - 1.0) * 100.0;
@@ -103,8 +103,8 @@ pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
     ) else {
         return view.silent(
             class,
-            "needs cycles and instructions on few CPUs and on all \
-            (counters; perf stat -e cycles:u,instructions:u)",
+            "needs cycles and instructions on few CPUs and on all (counters; perf stat -e \
+            cycles:u,instructions:u)",
         );
     };
     if few.cpus == many.cpus {

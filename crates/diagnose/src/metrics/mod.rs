@@ -222,15 +222,14 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             unknown("the file holds no figures to judge".to_owned())
         }
         (None, ..) if !measured => unknown(
-            "no figure reaches its threshold, and without sar nobody can tell whether \
-                CPUs were idle"
+            "no figure reaches its threshold, and without sar nobody can tell whether CPUs were \
+                idle"
                 .to_owned(),
         ),
         (Some(busy), Some(sys), _) if sys >= view.limit(&crate::verdict::UNEXPLAINED_KERNEL) => {
             unknown(format!(
-                "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not \
-                show in \
-                which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
+                "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not show \
+                in which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
             ))
         }
         (Some(busy), _, Some(idle))
@@ -249,8 +248,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
                 .fold(0.0, f64::max);
             let how = busy.map_or(String::new(), |b| format!("CPUs are {b:.0} % busy and "));
             let what = format!(
-                "{how}nothing holds them up: no cause costs more than {largest:.1} \
-                % of capacity"
+                "{how}nothing holds them up: no cause costs more than {largest:.1} % of capacity"
             );
             verdict(
                 Class::Healthy,

@@ -35,8 +35,7 @@ thresholds! {
         meaning: "CPU time that threads were ready for while no CPU was idle, below which nobody \
                   lacked what matters",
         source: "all.matters_pct, of which this is the counterpart: what threads lack, not what \
-            CPUs \
-                 waste";
+            CPUs waste";
     /// Also that of [`crate::metrics`].
     pub(crate) BUSY = "cpu-overload.busy_pct", 85.0, "% of capacity",
         meaning: "CPUs less busy than this are not overloaded, where only figures are given \
@@ -49,8 +48,8 @@ thresholds! {
         source: "PARbench on the p690: 1 is a full load; recorders and daemons add some \
                  hundredths per CPU";
     FULL = "cpu-overload.full_pct", 50.0, "% of CPU time",
-        meaning: "part of all CPU time that is used while no CPU is idle; with less the load is \
-                  a passing one",
+        meaning: "part of all CPU time that is used while no CPU is idle; with less the load is a \
+                  passing one",
         source: "more often than not; of CPU time rather than of the wall time, as recordings \
                  begin before the work does";
 }

@@ -142,8 +142,7 @@ impl Story {
                 story: "confined-driver",
                 summary: format!(
                     "CPU {} spends {:.0} % of its time on driver work{}, {:.0} % of all there is; \
-                        the \
-                     other CPUs are idle for {idle:.1} CPUs",
+                        the other CPUs are idle for {idle:.1} CPUs",
                     busiest.row.cpu,
                     busiest.saturated.value,
                     by.as_ref().map_or(String::new(), |c| format!(", most of it {}", c.name)),

@@ -138,8 +138,7 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     } else if best.proven_ns().is_none() {
         f.ruled_out = Some(
             "a lead only: without counters or a baseline nobody can tell a slow machine from \
-                longer \
-             pieces of work"
+                longer pieces of work"
                 .to_owned(),
         );
     }
@@ -212,8 +211,8 @@ fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
             };
             format!(
                 "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs \
-                    busy and with many: \
-                 give a baseline of the same work on fewer CPUs (--baseline TRACE)"
+                    busy and with many: give a baseline of the same work on fewer CPUs (--baseline \
+                    TRACE)"
             )
         }
         None => format!(

@@ -152,8 +152,8 @@ impl Story<'_> {
                          that does), or use processes in place of threads"
                 .to_owned();
             advice[1] =
-                "to tell the lock from the shootdowns: perf record -a -g -e cpu-clock, and \
-                         -e irq_vectors:call_function_entry,irq_vectors:call_function_single_entry"
+                "to tell the lock from the shootdowns: perf record -a -g -e cpu-clock, and -e \
+                         irq_vectors:call_function_entry,irq_vectors:call_function_single_entry"
                     .to_owned();
         }
         if matches!(self, Story::Full { .. }) {

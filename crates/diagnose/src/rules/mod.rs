@@ -166,8 +166,8 @@ thresholds! {
         source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, \
                  wake-up delays and the recorder itself";
     pub(crate) MATTERS_LEAST = "all.matters_cpu_pct", 25.0, "% of one CPU",
-        meaning: "and a loss below this neither, as a system that does next to nothing has \
-                  little to lose",
+        meaning: "and a loss below this neither, as a system that does next to nothing has little \
+                  to lose",
         source: "a choice: one thread that waits for a quarter of its time";
     pub(crate) NAMED = "all.named_pct", 1.0, "% of capacity",
         meaning: "what costs less is not named among the evidence and the culprits",

@@ -108,8 +108,7 @@ impl Story {
                 "server",
                 format!(
                     "{} is busy {:.0} % of the time on one CPU; others wait for it, and {idle:.1} \
-                        of \
-                     {cpus} CPUs have nothing to do",
+                        of {cpus} CPUs have nothing to do",
                     facts.name(server.slot),
                     server.busy_pct(),
                 ),
@@ -120,8 +119,7 @@ impl Story {
                 "barrier",
                 format!(
                     "threads wait at barriers for whoever comes last: {idle:.1} of {cpus} CPUs \
-                        have \
-                     nothing to do"
+                        have nothing to do"
                 ),
                 EVENLY,
             ),
@@ -129,8 +127,7 @@ impl Story {
                 "lone-thread",
                 format!(
                     "{} runs {:.0} % of its life and is the only thread of the program with work: \
-                        it \
-                     cannot use more than one of {cpus} CPUs",
+                        it cannot use more than one of {cpus} CPUs",
                     facts.name(slot),
                     runs(slot),
                 ),
@@ -140,8 +137,7 @@ impl Story {
                 "few-threads",
                 format!(
                     "{} runs {:.0} % of the time and nothing else has work: {idle:.1} of {cpus} \
-                        CPUs \
-                     stay idle",
+                        CPUs stay idle",
                     facts.name(slot),
                     runs(slot),
                 ),
@@ -151,19 +147,16 @@ impl Story {
                 "serial",
                 format!(
                     "one thread at a time has work for {part:.0} % of the time, not always the \
-                        same \
-                     one: {idle:.1} of {cpus} CPUs stay idle"
+                        same one: {idle:.1} of {cpus} CPUs stay idle"
                 ),
                 "let the pieces of work run side by side (make -j, a pool, a pipeline that does \
-                    not \
-                 wait for each answer)",
+                    not wait for each answer)",
             ),
             Story::Bound => (
                 "bound",
                 format!(
                     "threads are ready to run while {idle:.1} of {cpus} CPUs are idle: they are \
-                        bound \
-                     to other CPUs"
+                        bound to other CPUs"
                 ),
                 "widen the CPU affinity of the waiting threads (taskset -p, cpusets)",
             ),

@@ -2,7 +2,7 @@
 
 use super::{Context, bracketed, cpu, tid};
 use crate::scan::{Keys, dec, find_word, int, trim, trim_end, word};
-use holdup_trace::{Cpu, NameId, Nanos, StatKind, TaskState, Tid, What};
+use holdup_trace::{Cpu, NameId, Nanos, StatKind, StateTable, TaskState, Tid, What};
 
 /// `prev_comm=… prev_pid=… prev_prio=… prev_state=S ==> next_comm=… next_pid=… next_prio=…`; raw
 /// dialects print the state as a number and no arrow.
@@ -59,13 +59,18 @@ fn task(s: &[u8]) -> Option<(&[u8], Tid, i16)> {
     Some((trim(&s[..colon]), tid(int(&s[colon + 1..])?), prio as i16))
 }
 
-/// A number as the raw field has it, or letters.
+/// A number as the raw field has it, or letters; Linux 2.6.31 put them into brackets.
 #[inline]
 fn state_of(s: &[u8]) -> TaskState {
-    if s.first().is_some_and(u8::is_ascii_digit) {
-        TaskState::from_raw(int(s).unwrap_or(0))
-    } else {
-        TaskState::from_text(s)
+    match s {
+        // The kernel's way to print bits without a letter in its own table. What it has letters for
+        // is below in every table.
+        [b'0', b'x', ..] if int(s).is_none_or(|n| n > 0x100) => TaskState::UNKNOWN,
+        [b'0'..=b'9', ..] => int(s).map_or(TaskState::UNKNOWN, |n| StateTable::assumed().state(n)),
+        // `-1` of 2.6: asleep, by a number that is no bit.
+        [b'-', ..] => TaskState::UNKNOWN,
+        [b'(', letters @ .., b')'] => TaskState::from_text(letters),
+        _ => TaskState::from_text(s),
     }
 }
 

@@ -230,7 +230,7 @@ impl Engine {
     #[inline]
     fn ran(&mut self, cpu: Cpu, slot: Slot) {
         let c = self.cpus.get_mut(cpu);
-        let ran = c.user + c.kernel + c.kthread + c.undecided;
+        let ran = c.spent().by_threads();
         let ns = ran.saturating_sub(c.ran_mark);
         c.ran_mark = ran;
         let bin = c.bin;

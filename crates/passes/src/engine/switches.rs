@@ -72,6 +72,14 @@ impl Engine {
         if let Some(call) = &mut t.call {
             call.leaves_cpu(now, &mut self.crowding);
         }
+        if state.has_unknown() {
+            self.quality.add(QualityCode::UnknownState, 1);
+        }
+        if state.is_unknown() {
+            self.transition(now, slot, State::Lost);
+            return;
+        }
+        let t = &mut self.threads[slot];
         if state.is_runnable() {
             t.involuntary += 1;
             self.transition(now, slot, State::Preempted(cpu));
@@ -107,7 +115,7 @@ impl Engine {
             call.inside = false;
             self.costs.leave();
         }
-        if state.0 & TaskState::IDLE.0 != 0 {
+        if state.is_idle_kthread() {
             // Only kernel threads sleep in this state.
             self.decide(slot, Mode::Kthread);
         }

@@ -50,9 +50,7 @@ pub(crate) fn write(
         }
     }
     if let Some(n) = d.verdict.neighbours.as_ref().filter(|n| !n.programs.is_empty()) {
-        let named: Vec<_> =
-            n.programs.iter().take(3).map(|p| format!("{} {:.0} %", p.comm, p.pct)).collect();
-        let line = format!("not the work: {:.0} % of capacity ({})", n.pct, named.join(", "));
+        let line = format!("not the work: {:.0} % of capacity ({})", n.pct, n.listed());
         wrapped(&line, "  ", "    ", width, out)?;
     }
     if let Some(source) = &d.source {

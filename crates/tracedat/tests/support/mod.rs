@@ -3,7 +3,7 @@
 
 pub(crate) mod writer;
 
-use holdup_trace::{Batch, Event, Quality, Reader, TaskState, TraceInfo, What, merge};
+use holdup_trace::{Batch, Event, Quality, Reader, StateTable, TaskState, TraceInfo, What, merge};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -144,9 +144,12 @@ pub(crate) fn shows(fields: &str, field: &Field) -> bool {
             number(key).is_some_and(|m| m == *n || m as u64 == *n as u64 || m as u32 as i128 == *n)
         }
         Field::Text(key, text) => fields.contains(&format!(" {key}={text} ")),
-        Field::State(key, state) => {
-            number(key).is_some_and(|n| TaskState::from_raw(n as u64) == *state)
-        }
+        // The raw number does not tell whose kernel's it is: one of each table's letters.
+        Field::State(key, state) => number(key).is_some_and(|n| {
+            ["3.0", "3.10", "4.4", "4.9", "6.1"].iter().any(|release| {
+                StateTable::of_release(release).is_some_and(|t| t.state(n as u64) == *state)
+            })
+        }),
         Field::Code(key, address, symbol) => match number(key) {
             Some(n) => n == *address as i128,
             None => value(key).map(str::to_owned) == *symbol,
