@@ -5,10 +5,9 @@ use crate::lane::{Here, LaneCursor, Next, Store};
 use crate::packet::text;
 use crate::plan::Slot;
 use crate::reader::LaneInfo;
-use crate::schema::StreamClass;
 use holdup_trace::{
     ArgsRef, Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Nanos, Pid, Quality,
-    QualityCode, Result, RunDecoder, StackRef, StatKind, TaskState, Tid, What,
+    QualityCode, Result, RunDecoder, StackRef, StatKind, Tid, What,
 };
 
 /// The thread a CPU runs, as its switches tell.
@@ -189,7 +188,7 @@ fn what(here: &Here<'_>, names: &mut LocalNames, batch: &mut Batch, quality: &mu
             What::Switch {
                 prev,
                 next,
-                prev_state: state(v.int(2), here.stream),
+                prev_state: here.stream.states.state(v.int(2)),
                 prev_comm: v.name(reg::TEXT, prev),
                 next_comm: v.name(reg::TEXT2, next),
                 prev_prio: v.prio(3),
@@ -305,29 +304,4 @@ fn lock_name(v: &mut Values<'_, '_>) -> NameId {
 fn process(v: &mut Values<'_, '_>) -> What {
     let tid = v.tid(0);
     What::Comm { tid, pid: Pid(v.u32(1)), comm: v.name(reg::TEXT, tid), exec: false }
-}
-
-/// `prev_state`. lttng-modules writes what the kernel's own event holds: since Linux 4.14 one bit
-/// per letter, before that the bits of `task_struct::state`, where those above 0x20 were others.
-fn state(raw: u64, stream: &StreamClass) -> TaskState {
-    if !stream.old_states {
-        return TaskState::from_raw(raw);
-    }
-    const DEAD: u64 = 0x40;
-    const WAKEKILL: u64 = 0x80;
-    const PARKED: u64 = 0x200;
-    const NOLOAD: u64 = 0x400;
-    if raw & 0x3 == 0x2 && raw & NOLOAD != 0 {
-        return TaskState::IDLE;
-    }
-    let mut low = raw & 0x3f;
-    if raw & DEAD != 0 {
-        low |= u64::from(TaskState::DEAD.0);
-    }
-    if raw & PARKED != 0 {
-        low |= 0x40;
-    }
-    // Nothing but a bit that stands for no state of its own: preempted.
-    let preempted = low == 0 && raw & !(DEAD | WAKEKILL | PARKED) != 0;
-    if preempted { TaskState::PREEMPTED } else { TaskState::from_raw(low) }
 }

@@ -1,7 +1,6 @@
-//! LTTng's events in holdup's terms: their names, and which of their fields say what.
+//! LTTng's events in holdup's terms: which of their fields say what.
 //!
-//! LTTng knows no systems: the kernel's `irq:softirq_entry` is its `irq_softirq_entry`. Fields
-//! named `pid` by the kernel are `tid` here, for that is what they hold.
+//! Fields that the kernel names `pid` are `tid` here, for that is what they hold.
 
 use crate::plan::{Slot, Want};
 use crate::types::Type;
@@ -39,61 +38,20 @@ pub(crate) mod reg {
     pub(crate) const UUID: u8 = 3;
 }
 
-/// Names that differ from the kernel's.
-const RENAMED: [(&str, EventKind); 8] = [
-    ("irq_softirq_entry", EventKind::SoftirqEntry),
-    ("irq_softirq_exit", EventKind::SoftirqExit),
-    ("irq_softirq_raise", EventKind::SoftirqRaise),
-    ("x86_exceptions_page_fault_user", EventKind::PageFaultUser),
-    ("x86_exceptions_page_fault_kernel", EventKind::PageFaultKernel),
-    ("power_cpu_idle", EventKind::CpuIdle),
-    ("lock_contention_begin", EventKind::ContentionBegin),
-    ("lock_contention_end", EventKind::ContentionEnd),
-];
-
-/// What begins the names of events of system calls, and of which kind they are.
-const CALLS: [(&str, EventKind); 4] = [
-    ("syscall_entry_", EventKind::SysEnterNamed),
-    ("syscall_exit_", EventKind::SysExitNamed),
-    ("compat_syscall_entry_", EventKind::SysEnterNamed),
-    ("compat_syscall_exit_", EventKind::SysExitNamed),
-];
-
-/// Local APIC and other vectors of x86.
-const VECTORS: &str = "x86_irq_vectors_";
-
-/// What the kernel's event `name` tells.
-pub(crate) fn kernel(name: &str) -> Meaning {
+/// What the kernel's event `name` tells, and the kernel's own name of it.
+pub(crate) fn kernel(name: &str) -> (Meaning, String) {
     if name == "lttng_statedump_process_state" {
-        return Meaning::Process;
+        return (Meaning::Process, name.to_owned());
     }
-    if call(name).is_some() {
-        let kind = CALLS.iter().find(|(start, _)| name.starts_with(start));
-        return kind.map_or(Meaning::Other, |(_, kind)| Meaning::Kernel(*kind));
+    if let Some((kind, kernel)) = EventKind::of_lttng(name) {
+        return (Meaning::Kernel(kind), kernel);
     }
-    if vector(name).is_some() {
-        let kind =
-            if name.ends_with("_entry") { EventKind::VectorEntry } else { EventKind::VectorExit };
-        return Meaning::Kernel(kind);
+    // `perf data convert --to-ctf` keeps the kernel's names.
+    let known = name.split_once(':').and_then(|(s, n)| Some((EventKind::of(s, n)?, n)));
+    match known {
+        Some((kind, name)) => (Meaning::Kernel(kind), name.to_owned()),
+        None => (Meaning::Other, name.to_owned()),
     }
-    let renamed = RENAMED.iter().find(|(theirs, _)| *theirs == name).map(|(_, kind)| *kind);
-    // perf data convert --to-ctf keeps the system in the name.
-    let kind = renamed.or_else(|| match name.split_once(':') {
-        Some((system, name)) => EventKind::of(system, name),
-        None => EventKind::by_name(name),
-    });
-    kind.map_or(Meaning::Other, Meaning::Kernel)
-}
-
-/// NAME of `syscall_entry_NAME`.
-pub(crate) fn call(name: &str) -> Option<&str> {
-    CALLS.iter().find_map(|(start, _)| name.strip_prefix(start))
-}
-
-/// NAME of `x86_irq_vectors_NAME_entry`.
-pub(crate) fn vector(name: &str) -> Option<&str> {
-    let name = name.strip_prefix(VECTORS)?;
-    name.strip_suffix("_entry").or_else(|| name.strip_suffix("_exit"))
 }
 
 /// A field of an event, whether the event is worthless without, and what stands for it then.
@@ -220,27 +178,4 @@ pub(crate) fn arguments(of: Option<&Type>, outs: bool) -> [Option<&str>; 6] {
         *arg = matches!(of, Type::Int(_) | Type::Enum(_)).then_some(name);
     }
     args
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_lttng_are_the_kernels() {
-        for (name, kind) in [
-            ("sched_switch", EventKind::Switch),
-            ("irq_softirq_raise", EventKind::SoftirqRaise),
-            ("syscall_entry_read", EventKind::SysEnterNamed),
-            ("compat_syscall_exit_read", EventKind::SysExitNamed),
-            ("x86_irq_vectors_local_timer_entry", EventKind::VectorEntry),
-            ("sched:sched_switch", EventKind::Switch),
-            ("raw_syscalls:sys_enter", EventKind::SysEnter),
-        ] {
-            assert_eq!(kernel(name), Meaning::Kernel(kind), "{name}");
-        }
-        assert_eq!(kernel("timer_hrtimer_start"), Meaning::Other);
-        assert_eq!(kernel("other:sched_switch"), Meaning::Other);
-        assert_eq!(vector("x86_irq_vectors_local_timer_exit"), Some("local_timer"));
-    }
 }

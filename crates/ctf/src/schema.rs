@@ -6,7 +6,7 @@ use crate::plan::{Compiler, NoPlan, Slot, Step, Want};
 use crate::time::TimeMap;
 use crate::types::{Order, Type};
 use holdup_syscalls::{Arch, entry_number};
-use holdup_trace::{EventDesc, EventId, EventKind, NameId, Names};
+use holdup_trace::{EventDesc, EventId, EventKind, NameId, Names, StateTable};
 use rustc_hash::FxHashMap;
 
 /// Steps that compiling the plans of one trace may take. Those of a whole kernel take a hundredth.
@@ -51,8 +51,8 @@ pub(crate) struct StreamClass {
     pub(crate) switches: bool,
     /// Added to priorities: LTTng's are the kernel's less 100 (`MAX_RT_PRIO`).
     pub(crate) prio: i16,
-    /// States of threads are those of Linux before 4.14.
-    pub(crate) old_states: bool,
+    /// What the numbers of threads' states mean: lttng-modules writes those of the kernel's event.
+    pub(crate) states: StateTable,
 }
 
 /// One kind of event.
@@ -135,7 +135,7 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
         big,
         kernel,
         lttng: metadata.env("tracer_name").is_some_and(|t| t.starts_with("lttng")),
-        old_states: version(release).is_some_and(|v| v < (4, 14)),
+        states: StateTable::of_release(release).unwrap_or_else(|| StateTable::assumed().clone()),
     };
     let mut by_stream: FxHashMap<u64, Vec<&EventDecl>> = FxHashMap::default();
     for event in &metadata.events {
@@ -159,18 +159,12 @@ pub(crate) fn is_kernel(metadata: &Metadata) -> bool {
     metadata.env("domain").is_none_or(|d| d == "kernel")
 }
 
-/// `6.1.0-56-amd64` is (6, 1).
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
 struct Shared<'a> {
     metadata: &'a Metadata,
     big: bool,
     kernel: bool,
     lttng: bool,
-    old_states: bool,
+    states: StateTable,
 }
 
 const fn want<'a>(names: &'a [&'a str], register: u8) -> Want<'a> {
@@ -243,16 +237,19 @@ fn stream(
         time: clock_of(header, decl.packet_context.as_ref(), metadata, setting.since_1970),
         switches: false,
         prio: if shared.kernel && shared.lttng { 100 } else { 0 },
-        old_states: shared.old_states,
+        states: shared.states.clone(),
     };
     // What a call gives back by pointer stands in its exit.
     let exits: FxHashMap<&str, &EventDecl> =
         events.iter().filter_map(|e| Some((e.name.strip_prefix("syscall_exit_")?, *e))).collect();
     // Without a plan of what stands before its fields no event can be read.
     for decl in events.iter().filter(|_| whole) {
-        let meaning = if shared.kernel { kind::kernel(&decl.name) } else { Meaning::Other };
+        let (meaning, name) = match shared.kernel {
+            true => kind::kernel(&decl.name),
+            false => (Meaning::Other, decl.name.clone()),
+        };
         let number = u32::try_from(class.events.len()).unwrap_or(u32::MAX);
-        let built = event(decl, meaning, &exits, &mut compiler, shared, setting);
+        let built = event(decl, (meaning, &name), &exits, &mut compiler, shared, setting);
         class.switches |= meaning == Meaning::Kernel(EventKind::Switch) && !built.incomplete;
         class.events.push(built);
         if decl.id < DENSE {
@@ -317,22 +314,25 @@ fn clock_name(of: &Type) -> Option<&str> {
 
 fn event(
     decl: &EventDecl,
-    meaning: Meaning,
+    (meaning, name): (Meaning, &str),
     exits: &FxHashMap<&str, &EventDecl>,
     compiler: &mut Compiler,
     shared: &Shared<'_>,
     setting: &mut Setting<'_>,
 ) -> EventClass {
     let of = decl.fields.as_ref();
-    let call = kind::call(&decl.name);
+    // What a family's name has of its own.
+    let detail = match meaning {
+        Meaning::Kernel(kind) => kind.detail(name).filter(|d| !d.is_empty()),
+        Meaning::Process | Meaning::Other => None,
+    };
     let mut class = EventClass {
-        event: setting.events.id(&decl.name, shared.kernel, meaning),
+        event: setting.events.id(name, shared.kernel, meaning),
         meaning,
         steps: Err(NoPlan::TooLarge),
-        nr: call.and_then(|name| entry_number(setting.arch, name)).unwrap_or(u32::MAX),
+        nr: detail.and_then(|name| entry_number(setting.arch, name)).unwrap_or(u32::MAX),
         has_args: false,
-        vector: kind::vector(&decl.name)
-            .map_or(NameId::NONE, |name| setting.names.intern(name.as_bytes())),
+        vector: detail.map_or(NameId::NONE, |name| setting.names.intern(name.as_bytes())),
         absent: Box::default(),
         incomplete: false,
     };
@@ -352,7 +352,7 @@ fn event(
     }
     let args = match meaning {
         Meaning::Kernel(EventKind::SysEnterNamed) => {
-            let exit = call.and_then(|name| exits.get(name)).map(|e| e.fields.as_ref());
+            let exit = detail.and_then(|name| exits.get(name)).map(|e| e.fields.as_ref());
             let back = |of: Option<&Type>| {
                 kind::names(of).any(|(name, _)| match name {
                     "ret" => false,

@@ -17,6 +17,7 @@ mod error;
 mod event;
 mod info;
 mod kind;
+mod lttng;
 pub mod merge;
 mod names;
 mod quality;

@@ -120,7 +120,7 @@ pub(crate) fn babeltrace(path: &Path) -> Result<Theirs, String> {
 fn parse(line: &str) -> Option<(u64, u16, String, HashMap<String, String>)> {
     let (ts, rest) = line.strip_prefix('[')?.split_once("] ")?;
     let (front, rest) = rest.split_once(": {")?;
-    let name = front.rsplit(' ').next()?.to_owned();
+    let name = kernel_name(front.rsplit(' ').next()?);
     let mut fields = HashMap::new();
     let mut at = rest;
     // Values are numbers, texts, or braces and brackets, which are skipped as a whole.
@@ -147,6 +147,24 @@ fn parse(line: &str) -> Option<(u64, u16, String, HashMap<String, String>)> {
     }
     let cpu = fields.get("cpu_id").and_then(|c| c.parse().ok()).unwrap_or(u16::MAX);
     Some((ts.trim_start_matches('0').parse().ok()?, cpu, name, fields))
+}
+
+/// What the kernel calls an event of LTTng.
+fn kernel_name(name: &str) -> String {
+    let name = name.strip_prefix("compat_").unwrap_or(name);
+    for (theirs, ours) in [
+        ("syscall_entry_", "sys_enter_"),
+        ("syscall_exit_", "sys_exit_"),
+        ("irq_softirq_", "softirq_"),
+        ("x86_exceptions_", ""),
+        ("x86_irq_vectors_", ""),
+        ("power_cpu_idle", "cpu_idle"),
+    ] {
+        if let Some(rest) = name.strip_prefix(theirs) {
+            return format!("{ours}{rest}");
+        }
+    }
+    name.to_owned()
 }
 
 /// The events must be the same, and every field holdup reads must have babeltrace2's value.
