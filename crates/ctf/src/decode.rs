@@ -5,6 +5,7 @@ use crate::lane::{Here, LaneCursor, Next, Store};
 use crate::packet::text;
 use crate::plan::Slot;
 use crate::reader::LaneInfo;
+use crate::schema::CallNumber;
 use holdup_trace::{
     ArgsRef, Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Nanos, Pid, Quality,
     QualityCode, Result, RunDecoder, StackRef, StatKind, Tid, What,
@@ -147,6 +148,14 @@ impl Values<'_, '_> {
     }
 
     #[inline(always)]
+    fn call(&self) -> u32 {
+        match self.here.class.nr {
+            CallNumber::Known(nr) => nr,
+            CallNumber::Field => self.u32(6),
+        }
+    }
+
+    #[inline(always)]
     fn tid(&self, n: u8) -> Tid {
         Tid(self.u32(n))
     }
@@ -203,9 +212,9 @@ fn what(here: &Here<'_>, names: &mut LocalNames, batch: &mut Batch, quality: &mu
                 }
                 false => ArgsRef::NONE,
             };
-            What::SysEnter { nr: class.nr, args }
+            What::SysEnter { nr: v.call(), args }
         }
-        EventKind::SysExitNamed => What::SysExit { nr: class.nr, ret: v.int(1) as i64 },
+        EventKind::SysExitNamed => What::SysExit { nr: v.call(), ret: v.int(1) as i64 },
         EventKind::SysEnter => What::SysEnter { nr: v.u32(0), args: ArgsRef::NONE },
         EventKind::SysExit => What::SysExit { nr: v.u32(0), ret: v.int(1) as i64 },
         EventKind::Waking => {

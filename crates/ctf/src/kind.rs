@@ -156,6 +156,17 @@ pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
     }
 }
 
+/// What LTTng writes for a call that it has no name for: one newer than itself, in fields of its
+/// own.
+pub(crate) const UNKNOWN_CALL: &str = "unknown";
+
+/// Where the number of such a call goes, behind the arguments.
+pub(crate) const CALL_ID: Field = int(6, &["id"]);
+
+/// Its arguments.
+pub(crate) const RAW_ARGS: [&str; 6] =
+    ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"];
+
 /// Names of the fields of a struct, without the underscore that LTTng puts before them.
 pub(crate) fn names(of: Option<&Type>) -> impl Iterator<Item = (&str, &Type)> {
     let fields = match of {

@@ -509,6 +509,9 @@ impl Walker<'_> {
                 {
                     self.texts.push(TextLoad { offset, len, slot });
                 }
+                if let Type::Int(int) = of {
+                    self.elements(name, int, n, stride);
+                }
                 if n > 0 {
                     self.grow(stride.saturating_mul(n - 1).saturating_add(size));
                 }
@@ -519,6 +522,26 @@ impl Walker<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Walker<'_> {
+    /// Single elements of an array of known length may be wanted: `args[0]`.
+    fn elements(&mut self, name: &str, int: &Int, n: u64, stride: u64) {
+        let bare = name.strip_prefix('_').unwrap_or(name);
+        let of_it = |wanted: &&str| wanted.strip_prefix(bare).is_some_and(|r| r.starts_with('['));
+        if !self.wants.iter().flat_map(|w| w.names).any(of_it) {
+            return;
+        }
+        for k in 0..n.min(6) {
+            let Some(Slot::Register(r)) = self.wanted(&format!("{bare}[{k}]")) else { continue };
+            let Ok(offset) = u32::try_from(self.bits + k * stride) else { return };
+            let big = int.order.map_or(self.compiler.big, |o| o == Order::Big);
+            let dest = Dest::Register(r);
+            let load = Load { offset, size: int.size, signed: int.signed, big, dest };
+            self.compiler.loads.push(load);
+            self.loads.push(self.compiler.loads.len() - 1);
+        }
     }
 }
 

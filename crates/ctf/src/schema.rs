@@ -60,8 +60,7 @@ pub(crate) struct EventClass {
     pub(crate) event: EventId,
     pub(crate) meaning: Meaning,
     pub(crate) steps: Result<Box<[Step]>, NoPlan>,
-    /// Number of the system call.
-    pub(crate) nr: u32,
+    pub(crate) nr: CallNumber,
     /// The event says what a call's arguments are.
     pub(crate) has_args: bool,
     /// Name of the interrupt vector.
@@ -70,6 +69,15 @@ pub(crate) struct EventClass {
     pub(crate) absent: Box<[(Slot, u64)]>,
     /// It lacks a field it is worthless without.
     pub(crate) incomplete: bool,
+}
+
+/// The number of a system call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CallNumber {
+    /// By the event's name; `u32::MAX` for a name without a number.
+    Known(u32),
+    /// In the event, in the register of [`kind::CALL_ID`].
+    Field,
 }
 
 /// The kinds of events of all traces opened together.
@@ -330,7 +338,9 @@ fn event(
         event: setting.events.id(name, shared.kernel, meaning),
         meaning,
         steps: Err(NoPlan::TooLarge),
-        nr: detail.and_then(|name| entry_number(setting.arch, name)).unwrap_or(u32::MAX),
+        nr: CallNumber::Known(
+            detail.and_then(|name| entry_number(setting.arch, name)).unwrap_or(u32::MAX),
+        ),
         has_args: false,
         vector: detail.map_or(NameId::NONE, |name| setting.names.intern(name.as_bytes())),
         absent: Box::default(),
@@ -350,7 +360,16 @@ fn event(
             }
         }
     }
+    // Not of a 32-bit program: its numbers are others'.
+    let unknown = detail == Some(kind::UNKNOWN_CALL)
+        && decl.name.starts_with("syscall_")
+        && has(of, kind::CALL_ID.want.names);
+    if unknown {
+        class.nr = CallNumber::Field;
+        wants.push(kind::CALL_ID.want);
+    }
     let args = match meaning {
+        Meaning::Kernel(EventKind::SysEnterNamed) if unknown => kind::RAW_ARGS.map(Some),
         Meaning::Kernel(EventKind::SysEnterNamed) => {
             let exit = detail.and_then(|name| exits.get(name)).map(|e| e.fields.as_ref());
             let back = |of: Option<&Type>| {

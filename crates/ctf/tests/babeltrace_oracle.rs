@@ -4,6 +4,7 @@
 mod support;
 
 use holdup_testkit::{corpus, needs};
+use std::path::Path;
 use support::writer::{SPECS, sample};
 
 #[needs(babeltrace2, corpus)]
@@ -38,7 +39,7 @@ fn traces_of_every_layout_read_as_babeltrace_reads_them() {
         let theirs = support::babeltrace(dir.path()).unwrap();
         let (events, fields) =
             support::compare(&trace, theirs).unwrap_or_else(|e| panic!("{spec:?}: {e}"));
-        assert!(events == 20 && fields > 40, "{spec:?}: {events} {fields}");
+        assert!(events == 21 && fields > 40, "{spec:?}: {events} {fields}");
     }
 }
 
@@ -51,4 +52,25 @@ fn metadata_of_a_version_before_1_8_is_refused() {
     let message = error.to_string();
     assert!(message.contains("metadata: byte 0x23"), "{message}");
     assert!(message.contains("expected version 1.8, found 116.121"), "{message}");
+}
+
+/// Recordings of LTTng itself, opened as the archives they are.
+#[needs(babeltrace2)]
+#[test]
+fn recordings_of_lttng_read_as_babeltrace_reads_them() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/equivalence");
+    for name in ["lttng_ser_semop_c4", "lttng_thr_mutex_c4", "lttng_imb_single_c4"] {
+        let packed = || {
+            let file = std::fs::File::open(fixtures.join(name).join("lttng.tar.gz")).unwrap();
+            flate2::read::GzDecoder::new(file)
+        };
+        let dir = tempfile::tempdir().unwrap();
+        tar::Archive::new(packed()).unpack(dir.path()).unwrap();
+        let trace = holdup_ctf::open_stream(Path::new(name), packed()).unwrap();
+        let theirs = support::babeltrace(dir.path()).unwrap();
+        let (events, fields) =
+            support::compare(&trace, theirs).unwrap_or_else(|e| panic!("{name}: {e}"));
+        println!("{name}: {events} events, {fields} fields");
+        assert!(events > 5_000 && fields > events, "{name}: {events} {fields}");
+    }
 }

@@ -48,7 +48,7 @@ fn damage(quality: Quality) -> Vec<&'static str> {
 fn the_samples_are_whole() {
     for spec in SPECS {
         let (events, quality) = read(sample(spec)).unwrap();
-        assert_eq!(events, 20, "{spec:?}");
+        assert_eq!(events, 21, "{spec:?}");
         assert_eq!(quality.count(QualityCode::LostEvents), 17);
         assert_eq!(quality.count(QualityCode::LostChunks), 1);
         assert_eq!(damage(quality), [""; 0], "{spec:?}");

@@ -231,6 +231,14 @@ impl Packet {
         })
     }
 
+    /// `clone3` is newer than the LTTng that wrote this.
+    pub(crate) fn unknown_call(self, ts: u64, tid: u32, nr: u32, args: [u64; 6]) -> Packet {
+        self.event(ts, 44, tid, |b| {
+            b.u32(nr);
+            args.into_iter().for_each(|a| b.u64(a));
+        })
+    }
+
     pub(crate) fn process(self, ts: u64, current: u32, tid: u32, ppid: u32, name: &str) -> Packet {
         self.event(ts, 43, current, |b| {
             b.u32(tid);
@@ -394,7 +402,7 @@ stream {{
     })
 }
 
-const EVENTS: [(u32, &str, &str); 11] = [
+const EVENTS: [(u32, &str, &str); 12] = [
     (
         0,
         "sched_switch",
@@ -424,6 +432,7 @@ const EVENTS: [(u32, &str, &str); 11] = [
         "lttng_statedump_process_state",
         "i32 _tid; i32 _pid; i32 _ppid; text _name[16]; i32 _type;",
     ),
+    (44, "syscall_entry_unknown", "i32 _id; uint64_t _args[6];"),
     (
         50,
         "motley",
@@ -455,6 +464,7 @@ pub(crate) fn sample(spec: Spec) -> Vec<(String, Vec<u8>)> {
         .motley(start + 1_202, 100, 5)
         .openat(start + 1_300, 100, "/etc/passwd")
         .read(start + 1_400, 100, 3)
+        .unknown_call(start + 1_500, 100, 435, [11, 12, 13, 14, 15, 16])
         .build(4096);
     // Longer after than the 27 bits of a time stamp reach: the packet's begin tells.
     let late = start + 700_000_000;

@@ -58,6 +58,7 @@ pub(crate) fn shell(command: &str, indent: &str) -> String {
         escape(command)
             .replace(" -e ", &format!("{next}-e "))
             .replace(" -- ", &format!("{next}-- "))
+            .replace(" && ", &format!(" &&{next}"))
     )
 }
 
