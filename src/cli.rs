@@ -1,6 +1,8 @@
 //! The command line as typed.
 
+use crate::exit;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 /// Names what holds a multiprocessor Linux system up, from a trace it already has.
@@ -9,15 +11,20 @@ use std::path::PathBuf;
     version,
     max_term_width = 100,
     disable_help_subcommand = true,
-    after_help = "TRACE is what perf record, trace-cmd record or ftrace wrote; - is standard \
-        input.\n\
-                  Start with: holdup diagnose TRACE\n\n\
-                  Exit codes: 0 ok, 1 --fail-on matched, 2 usage, 3 the input cannot be read,\n\
-                  4 not enough evidence to decide."
+    after_help = after_help()
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+fn after_help() -> String {
+    format!(
+        "TRACE is what perf record, trace-cmd record or ftrace wrote; - is standard input.\n\n\
+         Example: holdup diagnose TRACE\n\n\
+         {}",
+        exit::list()
+    )
 }
 
 #[derive(Debug, Subcommand)]
@@ -36,7 +43,12 @@ pub(crate) enum Command {
     #[command(after_help = "Example: holdup summary -n 5 perf.data")]
     Summary(SummaryArgs),
     /// What the file is, what it can prove, what is wrong with it
-    #[command(after_help = "Example: holdup info perf.data")]
+    #[command(
+        after_help = "A file of more than 16 MiB is looked at in its tables and in samples, \
+        which takes milliseconds.\nWhat takes counting is n/a then; --full counts. Options that \
+        select a part read all too.\n\n\
+        Examples: holdup info perf.data\n          holdup info --full perf.data"
+    )]
     Info(InfoArgs),
     /// Where every CPU-second of the machine went, as a tree that adds up
     #[command(after_help = "Example: holdup ledger --time 10%,90% perf.data")]
@@ -90,6 +102,16 @@ pub(crate) enum Command {
                       Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
     Events(EventsArgs),
+    /// A script that lets a shell complete verbs and options
+    #[command(after_help = "Examples: holdup completions bash > \
+            ~/.local/share/bash-completion/completions/holdup\n\
+            \x20         holdup completions zsh > ~/.zfunc/_holdup\n\
+            \x20         holdup completions fish > ~/.config/fish/completions/holdup.fish")]
+    Completions(CompletionsArgs),
+    /// The manual pages: that of holdup on standard output, or all into a folder
+    #[command(after_help = "Examples: holdup man ~/.local/share/man/man1\n\
+            \x20         holdup man | man -l -")]
+    Man(ManArgs),
 }
 
 /// Which trace.
@@ -317,9 +339,26 @@ pub(crate) struct RulesArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write the page of each verb too, into this folder
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+    /// Read all of a large file, to count events and losses [default: its tables and samples]
+    #[arg(long)]
+    pub(crate) full: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,8 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
 use crate::cli::{
-    Command, CommonArgs, GraphForm, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsBy, TableArgs,
-    WaitsArgs, WaitsByName,
+    Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsBy,
+    TableArgs, WaitsArgs, WaitsByName,
 };
 use crate::config::Config;
 use crate::exit::{self, usage};
@@ -28,6 +28,8 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Guide(args) => return crate::guide::run(args),
         Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
+        Command::Completions(args) => return crate::man::completions(args.shell),
+        Command::Man(args) => return crate::man::run(args.folder.as_deref()),
         Command::Syscalls(args) => {
             let by = syscalls_group(args.by);
             table("syscalls", &args.table, schema::syscalls(&[], by), |a| {
@@ -57,15 +59,35 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Ledger(args) => report("ledger", &args.common, |_, a, _| {
             Ok(Body::Ledger(Box::new(Attribution::from(a).ledger)))
         }),
-        Command::Info(args) => {
-            report("info", &args.common, |r, _, _| Ok(Body::Info(Box::new(Info::new(r.info())))))
-        }
+        Command::Info(args) => info(args),
         Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
             let entries = config.entries(args.entries.entries, SUMMARY_ENTRIES);
             Ok(Body::Summary(summary(reader, analysis, args.per_cpu, entries)))
         }),
     }?;
     Ok(exit::OK)
+}
+
+/// From tables and samples of a large file, from all of it where it is small, where that was asked
+/// for, and where a part was selected: nobody but the whole read knows what is in a part.
+fn info(args: &InfoArgs) -> Result<()> {
+    let config = Config::new(&args.common)?;
+    let glance = match args.full || config.selects() {
+        true => None,
+        false => holdup_open::glance(&config.trace)?,
+    };
+    let Some(glance) = glance else {
+        return report_with("info", config, Detail::Sums, |reader, _, _| {
+            Ok(Body::Info(Box::new(Info::new(reader.info()))))
+        });
+    };
+    let report = Report {
+        command: "info",
+        trace: TraceHead::glanced(&glance),
+        quality: glance.quality.entries(),
+        body: Body::Info(Box::new(Info::glanced(&glance))),
+    };
+    write_report(config, &report)
 }
 
 fn waits(args: &WaitsArgs) -> Result<()> {
@@ -292,6 +314,16 @@ fn report_as(
     if let Some(format) = format {
         config.format = format;
     }
+    report_with(command, config, detail, build)
+}
+
+/// The same, of arguments that are resolved.
+fn report_with(
+    command: &'static str,
+    config: Config,
+    detail: Detail,
+    build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
+) -> Result<()> {
     let reader = holdup_open::open(&config.trace)?;
     let mut options = config.options(&*reader)?;
     options.detail = detail;
@@ -313,6 +345,12 @@ pub(crate) fn write(
         quality: analysis.quality.entries(),
         body: build(reader, analysis, &config)?,
     };
+    write_report(config, &report)
+}
+
+/// Write `report` where and how it was asked for.
+fn write_report(config: Config, report: &Report) -> Result<()> {
+    crate::progress::end();
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
         // CSV has no place for them, and losses must not pass in silence.
         for entry in report.quality.iter().filter(|e| e.severity > Severity::Info) {
@@ -323,5 +361,5 @@ pub(crate) fn write(
             );
         }
     }
-    config.output.write(&report, &config.format)
+    config.output.write(report, &config.format)
 }

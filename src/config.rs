@@ -3,6 +3,7 @@
 use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs};
 use crate::exit::usage;
 use crate::output::Output;
+use crate::progress;
 use crate::window::Window;
 use anyhow::Result;
 use holdup_attribution::{Thresholds, analyze, phases};
@@ -35,6 +36,7 @@ impl Config {
         let output = Output::open(args.output.output.as_deref(), &trace)?;
         let format = format(&args.output, &output)?;
         let (phase, quiet) = (args.select.phase, args.output.quiet);
+        progress::start(quiet);
         Ok(Config { trace, format, output, quiet, selection, filter, window, phase })
     }
 
@@ -64,6 +66,11 @@ impl Config {
                 phases.len()
             ))),
         }
+    }
+
+    /// Whether some events are selected, not all.
+    pub(crate) fn selects(&self) -> bool {
+        self.selection.cpus.is_some() || self.window.is_some() || self.phase.is_some()
     }
 
     /// Rows to show where the user did not say: text is read by people.

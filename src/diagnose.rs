@@ -5,6 +5,7 @@ use crate::commands::write;
 use crate::config::{self, Config};
 use crate::exit::{self, usage};
 use crate::output::Output;
+use crate::progress;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
 fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
     let baseline = match &args.baseline {
         Some(path) => {
+            progress::start(args.common.output.quiet);
             let reader = holdup_open::open(path)?;
             Some(analyze(&*reader, &Options::default())?)
         }

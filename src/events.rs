@@ -23,6 +23,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     };
     let file = config.output.name();
     let done = config.output.stream(|out| Ok(stream(&*reader, &select, &form, out)))?;
+    crate::progress::end();
     let quality = match (done, file) {
         (Ok(quality), _) => quality,
         (Err(StreamError::Read(e)), _) => return Err(e.into()),

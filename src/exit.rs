@@ -1,16 +1,37 @@
 //! Exit codes: part of the outward contract.
 
-/// All went well. A closed pipe is no failure: `holdup ... | head` had what it wanted.
-pub(crate) const OK: u8 = 0;
-/// `--fail-on` matched.
-pub(crate) const FAILED: u8 = 1;
-/// Wrong usage, or the output cannot be written.
-pub(crate) const USAGE: u8 = 2;
-/// The input cannot be read.
-pub(crate) const INPUT: u8 = 3;
+macro_rules! codes {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident = $code:literal: $short:literal, $meaning:literal;
+    )+) => {
+        $($(#[doc = $doc])+ pub(crate) const $name: u8 = $code;)+
 
-/// The trace cannot show what was asked.
-pub(crate) const INCONCLUSIVE: u8 = 4;
+        /// Every exit code: what it is called in a list of all, and what it means in a sentence.
+        pub(crate) const ALL: &[(u8, &str, &str)] = &[$(($code, $short, $meaning)),+];
+    };
+}
+
+codes! {
+    /// All went well. A closed pipe is no failure: `holdup ... | head` had what it wanted.
+    OK = 0: "ok", "the answer was given, whatever it is";
+    /// `--fail-on` matched.
+    FAILED = 1: "--fail-on matched",
+        "the verdict is one of those named with `diagnose --fail-on CLASS`";
+    /// Wrong usage, or the output cannot be written.
+    USAGE = 2: "usage", "the command line is wrong, or the output cannot be written";
+    /// The input cannot be read.
+    INPUT = 3: "the input cannot be read",
+        "the input cannot be read; the message says what is wrong and where";
+    /// The trace cannot show what was asked.
+    INCONCLUSIVE = 4: "not enough evidence to decide", "not enough evidence to decide";
+}
+
+/// All in one sentence, for the help.
+pub(crate) fn list() -> String {
+    let codes: Vec<String> = ALL.iter().map(|(code, short, _)| format!("{code} {short}")).collect();
+    format!("Exit codes: {}.", codes.join(", "))
+}
 
 /// An error of the user's, not of the trace's.
 #[derive(Debug)]

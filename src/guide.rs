@@ -42,6 +42,7 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
     let judged = phases::read(&*reader, &config.options(&*reader)?, &limits)?;
     let walk = walk_judged(reader.info(), &judged, limits);
     if let Some(options) = ask_in {
+        crate::progress::end();
         return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }
             .run(&mut io::stdin().lock(), &mut io::stdout().lock());
     }

@@ -8,7 +8,9 @@ mod events;
 mod exit;
 mod guide;
 mod locks;
+mod man;
 mod output;
+mod progress;
 mod rules;
 mod window;
 
@@ -18,7 +20,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
-    let code = match commands::run(&cli.command) {
+    let done = commands::run(&cli.command);
+    progress::end();
+    let code = match done {
         Ok(code) => code,
         Err(error) => {
             let code = exit::code(&error);

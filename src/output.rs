@@ -2,6 +2,7 @@
 
 use crate::config::same_file;
 use crate::exit::usage;
+use crate::progress;
 use anyhow::{Context, Result};
 use holdup_render::{Format, Report};
 use std::fs::File;
@@ -60,13 +61,18 @@ impl Output {
     /// Hand the output to `write`, which buffers by itself.
     pub(crate) fn stream<T>(self, write: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
         match self {
-            Output::Stdout => write(&mut io::stdout().lock()),
+            Output::Stdout => {
+                // Lines and progress would take turns on one terminal.
+                progress::end();
+                write(&mut io::stdout().lock())
+            }
             Output::File(_, mut file) => write(&mut file),
         }
     }
 
     /// Write `report`.
     pub(crate) fn write(self, report: &Report, format: &Format) -> Result<()> {
+        progress::end();
         match self {
             Output::Stdout => {
                 let mut out = BufWriter::new(io::stdout().lock());

@@ -10,7 +10,7 @@ use crate::kind::reg;
 use crate::packet::{Packet, enter};
 use crate::schema::{EventClass, StreamClass, TraceClass};
 use crate::time::widen;
-use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
+use holdup_trace::{Cpu, Nanos, Quality, QualityCode, progress};
 
 /// The packets of one stream, in time order.
 pub(crate) struct Channel {
@@ -216,6 +216,7 @@ impl<'a> Cursor<'a> {
         let last = self.next.checked_sub(1).and_then(|n| self.packets.get(n));
         if let Some(last) = last {
             self.store.files[last.file as usize].done_with(last.start, last.len);
+            progress::advance(last.len);
         }
         let packet = self.packets.get(self.next)?;
         self.next += 1;

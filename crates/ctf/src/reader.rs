@@ -12,7 +12,7 @@ use crate::{metadata, time};
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Capabilities, Clock, Cpu, ErrorKind, EventKind, LocalNames, Nanos, Quality, QualityCode,
-    Reader, Result, Run, RunDecoder, Tid, TraceInfo,
+    Reader, Result, Run, RunDecoder, Tid, TraceInfo, progress,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -111,6 +111,7 @@ impl CtfTrace {
         info.cpus_online = u32::try_from(cpus.len()).ok().filter(|&n| n > 0);
 
         let store = Store { traces, files };
+        progress::indexing(store.files.iter().map(|f| f.bytes().len() as u64).sum());
         let scans = scan(&store, &lanes, events.descs.len(), &names);
         let mut all = Scan::new(events.descs.len());
         let mut runs = Vec::new();

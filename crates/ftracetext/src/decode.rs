@@ -9,7 +9,7 @@ use crate::scan::{blank, hex};
 use crate::trace::TextTrace;
 use holdup_trace::{
     Batch, Cpu, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder,
-    Tid, What,
+    Tid, What, progress,
 };
 
 /// What turns lines into events.
@@ -175,6 +175,7 @@ impl<'a> Ascent<'a> {
 impl RunDecoder for Ascent<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let text = &self.lines.trace.text()[..self.end];
+        let from = self.at;
         while self.at < text.len() {
             let Some(end) = line_end(text, self.at) else {
                 self.at += memchr::memchr(b'\n', &text[self.at..]).map_or(text.len(), |n| n + 1);
@@ -183,9 +184,11 @@ impl RunDecoder for Ascent<'_> {
             self.lines.line(&text[self.at..end], batch);
             self.at = end + 1;
             if batch.is_full() {
+                progress::advance((self.at - from) as u64);
                 return Ok(true);
             }
         }
+        progress::advance((self.at - from) as u64);
         self.lines.finish(batch);
         Ok(false)
     }
@@ -207,8 +210,10 @@ impl<'a> Picked<'a> {
 impl RunDecoder for Picked<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let text = self.lines.trace.text();
+        let mut done = 0;
         while let Some(&(_, at)) = self.places.get(self.next) {
             if batch.is_full() {
+                progress::advance(done);
                 return Ok(true);
             }
             self.next += 1;
@@ -231,7 +236,9 @@ impl RunDecoder for Picked<'_> {
                     _ => self.lines.flush(batch),
                 }
             }
+            done += (end + 1 - at) as u64;
         }
+        progress::advance(done);
         self.lines.finish(batch);
         Ok(false)
     }

@@ -11,7 +11,7 @@
 use crate::fields::sched::idle_letters;
 use crate::line::{Form, Line, Other, Syntax, other, parse};
 use crate::scan::{hex, lossy};
-use holdup_trace::Nanos;
+use holdup_trace::{Nanos, progress};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -58,6 +58,7 @@ pub(crate) struct Index {
 /// Index `text` in chunks of `chunk` bytes.
 pub(crate) fn index(text: &[u8], syntax: Syntax, chunk: usize) -> Index {
     let chunk = chunk.max(1);
+    progress::indexing(text.len() as u64);
     let chunks = text.len().div_ceil(chunk);
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(chunks);
     let next = AtomicUsize::new(0);
@@ -72,6 +73,7 @@ pub(crate) fn index(text: &[u8], syntax: Syntax, chunk: usize) -> Index {
             let end = (i + 1).saturating_mul(chunk).min(text.len());
             let too_long = lines(text, i * chunk..end, |at, line| scan.line(at, line));
             scan.index.bad += too_long;
+            progress::advance((end - i * chunk) as u64);
             done.lock().unwrap_or_else(|e| e.into_inner()).push((i, scan.index));
         }
     };

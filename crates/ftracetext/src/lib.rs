@@ -44,6 +44,7 @@
 mod decode;
 mod events;
 mod fields;
+mod glance;
 mod html;
 mod index;
 mod kind;

@@ -9,12 +9,16 @@
 //! ```
 
 mod foreign;
+mod glance;
 mod wrap;
 mod zip;
 
+pub use glance::{SMALL, glance};
 pub use wrap::{ALLOWANCE, RATIO};
 
-use holdup_trace::{ErrorKind, QualityCode, ReadError, Reader, Result};
+use holdup_trace::{
+    ErrorKind, Glance, QualityCode, ReadError, Reader, Result, TraceInfo, progress,
+};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
@@ -36,6 +40,8 @@ struct Format {
     sniff: fn(&[u8]) -> Option<&'static str>,
     open: fn(&Path) -> Result<Box<dyn Reader>>,
     stream: fn(&Path, Stream) -> Result<Box<dyn Reader>>,
+    /// Looks at a regular file without reading all of it; `None` if that would say too little.
+    glance: fn(&Path) -> Result<Option<Glance>>,
 }
 
 /// Text comes last: its sniffer is the least certain.
@@ -46,6 +52,7 @@ const FORMATS: &[Format] = &[
         },
         open: |path| Ok(Box::new(holdup_perfdata::open(path)?)),
         stream: |path, stream| Ok(Box::new(holdup_perfdata::open_stream(path, stream)?)),
+        glance: |path| holdup_perfdata::glance(path).map(Some),
     },
     Format {
         sniff: |head| {
@@ -54,16 +61,19 @@ const FORMATS: &[Format] = &[
         },
         open: |path| dat::reader(path, holdup_tracedat::content(path)?),
         stream: |path, stream| dat::reader(path, holdup_tracedat::content_stream(path, stream)?),
+        glance: holdup_tracedat::glance,
     },
     Format {
         sniff: |head| holdup_ctf::sniff(head).map(holdup_ctf::Part::why),
         open: |path| Ok(Box::new(holdup_ctf::open(path)?)),
         stream: |path, stream| Ok(Box::new(holdup_ctf::open_stream(path, stream)?)),
+        glance: |_| Ok(None),
     },
     Format {
         sniff: text::sniff,
         open: |path| Ok(Box::new(text::open(path)?)),
         stream: |path, stream| Ok(Box::new(text::open_stream(path, stream)?)),
+        glance: text::glance,
     },
 ];
 
@@ -88,7 +98,7 @@ mod dat {
 mod text {
     use holdup_ftracetext::{TextOptions, TextTrace};
     use holdup_syscalls::{Arch, entry_number};
-    use holdup_trace::Result;
+    use holdup_trace::{Glance, Result};
     use std::io::Read;
     use std::path::Path;
 
@@ -104,6 +114,9 @@ mod text {
     }
     pub(super) fn open(path: &Path) -> Result<TextTrace> {
         options().open(path)
+    }
+    pub(super) fn glance(path: &Path) -> Result<Option<Glance>> {
+        options().glance(path)
     }
     pub(super) fn open_stream(name: &Path, input: impl Read) -> Result<TextTrace> {
         options().open_stream(name, input)
@@ -143,22 +156,34 @@ pub fn open(path: &Path) -> Result<Box<dyn Reader>> {
 }
 
 fn open_stream(path: &Path, mut stream: Stream) -> Result<Box<dyn Reader>> {
+    progress::unpacking(None);
     let head = read_head(&mut stream).map_err(|e| ErrorKind::from(e).in_file(path))?;
-    let wrapper = Wrapper::of(&head);
-    if let Some(wrapper) = wrapper {
-        return open_wrapped(
-            path,
-            wrapper,
-            Input::Stream(Box::new(Cursor::new(head).chain(stream))),
-        );
+    if let Some(wrapper) = Wrapper::of(&head) {
+        let input = Input::Stream(Box::new(Cursor::new(head).chain(stream)));
+        return open_wrapped(path, wrapper, input);
     }
     let (format, why) = recognise(&head).map_err(|kind| kind.in_file(path))?;
-    Ok(note((format.stream)(path, Box::new(Cursor::new(head).chain(stream)))?, why))
+    let stream = Watched(Box::new(Cursor::new(head).chain(stream)));
+    Ok(note((format.stream)(path, Box::new(stream))?, why))
+}
+
+/// A stream whose bytes are counted for whoever shows how far reading is.
+struct Watched(Stream);
+
+impl Read for Watched {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.read(buf)?;
+        progress::advance(n as u64);
+        Ok(n)
+    }
 }
 
 /// Unpack until what comes out is no wrapper.
 fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box<dyn Reader>> {
     let meter = Arc::new(Meter::default());
+    if let Some(len) = input.len() {
+        progress::unpacking(Some(len));
+    }
     let mut layers = Vec::new();
     let mut next = Some(outermost);
     let mut head = Vec::new();
@@ -266,11 +291,14 @@ fn not_unpacked(kind: ErrorKind, wrapper: Wrapper, meter: &Meter) -> ErrorKind {
 
 /// Say what a trace was recognised by. The text reader says it itself.
 fn note(mut reader: Box<dyn Reader>, why: &str) -> Box<dyn Reader> {
+    note_in(reader.amend().0, why);
+    reader
+}
+
+fn note_in(info: &mut TraceInfo, why: &str) {
     const LABEL: &str = "recognised by";
-    let (info, _) = reader.amend();
     info.extra.retain(|(label, _)| label != LABEL);
     info.extra.insert(0, (LABEL.to_owned(), why.to_owned()));
-    reader
 }
 
 /// Directories that are traces: of `perf record --threads`, and per-CPU dumps of ftrace.

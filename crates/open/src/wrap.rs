@@ -6,7 +6,7 @@
 //! [`ALLOWANCE`] bytes are free, beyond them [`RATIO`] bytes out for each byte in.
 
 use crate::{Stream, zip};
-use holdup_trace::ErrorKind;
+use holdup_trace::{ErrorKind, progress};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -102,6 +102,14 @@ pub(crate) enum Input {
 }
 
 impl Input {
+    /// Bytes there are, if that is known.
+    pub(crate) fn len(&self) -> Option<u64> {
+        match self {
+            Input::File(file) => file.metadata().ok().map(|m| m.len()),
+            Input::Stream(_) => None,
+        }
+    }
+
     fn into_file(self) -> io::Result<File> {
         match self {
             Input::File(file) => Ok(file),
@@ -185,6 +193,7 @@ impl Read for Metered {
             match &result {
                 Ok(n) => {
                     meter.read.fetch_add(*n as u64, Ordering::Relaxed);
+                    progress::advance(*n as u64);
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => meter.io_failed.store(true, Ordering::Relaxed),

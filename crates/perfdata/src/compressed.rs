@@ -5,6 +5,7 @@
 use crate::cursor::Order;
 use crate::record;
 use crate::source::{Source, Spool};
+use holdup_trace::progress;
 use holdup_tracepoint::{Big, Endian, Little};
 use std::io;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
@@ -69,6 +70,7 @@ impl Inflater {
             let want = buf.len().min(usize::try_from(limit - at).unwrap_or(usize::MAX));
             let got = source.read_at(&mut buf[..want], at)?;
             let mut used = 0;
+            let before = at;
             while let Some((kind, rec)) = record::next_record::<E>(&buf[..got], used) {
                 // COMPRESSED2 says how much of it is data; the rest is padding to 8 bytes.
                 let data = match kind {
@@ -114,6 +116,7 @@ impl Inflater {
                         self.truncated = true;
                         break 'read;
                     }
+                    progress::advance(at - before);
                     continue 'read;
                 }
             }
@@ -122,6 +125,7 @@ impl Inflater {
                 break;
             }
             at += used as u64;
+            progress::advance(at - before);
         }
         self.truncated |= !stream.tail.is_empty();
         Ok(())

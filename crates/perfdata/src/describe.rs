@@ -67,18 +67,34 @@ pub(crate) fn events(
 /// What the attrs prove: an event that was opened and never came never happened.
 pub(crate) fn capabilities(attrs: &[Attr], schema: &Schema, events: &[EventDesc]) -> Capabilities {
     let mut c = Capabilities::default();
-    for ((attr, decodable), desc) in attrs.iter().zip(&schema.events).zip(events) {
-        match &decodable.class {
-            Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => {}
-            Class::Tracepoint(_) => c.note_event(&desc.system, desc.short_name()),
-            Class::Counter => {
-                c.counters |= matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
-            }
-        }
-        c.stacks |= attr.sample_type & sample::CALLCHAIN != 0;
+    for (i, attr) in attrs.iter().enumerate() {
+        note(&mut c, i, attrs, schema, events);
         c.switches |= attr.has(flag::CONTEXT_SWITCH);
     }
     c
+}
+
+/// What a sample of attr number `i` proves.
+pub(crate) fn note(
+    c: &mut Capabilities,
+    i: usize,
+    attrs: &[Attr],
+    schema: &Schema,
+    events: &[EventDesc],
+) {
+    let (Some(attr), Some(decodable), Some(desc)) =
+        (attrs.get(i), schema.events.get(i), events.get(i))
+    else {
+        return;
+    };
+    match &decodable.class {
+        Class::Tracepoint(Plan::Incomplete(_)) | Class::NoFormat => {}
+        Class::Tracepoint(_) => c.note_event(&desc.system, desc.short_name()),
+        Class::Counter => {
+            c.counters |= matches!(attr.kind, kind::HARDWARE | kind::HW_CACHE | kind::RAW)
+        }
+    }
+    c.stacks |= attr.sample_type & sample::CALLCHAIN != 0;
 }
 
 /// Threads known before the first event: from records of time 0, else from saved comms.

@@ -39,6 +39,8 @@ pub(crate) struct EventName {
 pub(crate) struct Features {
     pub(crate) names: Vec<EventName>,
     pub(crate) clock: Option<String>,
+    /// Time of the first and last sample by perf's own account, if it has one.
+    pub(crate) sample_span: Option<(u64, u64)>,
 }
 
 impl Features {
@@ -99,6 +101,7 @@ impl Features {
                 let (first, last) = (c.u64()?, c.u64()?);
                 // In pipe mode perf writes it before it knows.
                 if last > 0 {
+                    self.sample_span = Some((first, last));
                     info.extra
                         .push(("perf's sample span (ns)".into(), format!("{first} to {last}")));
                 }

@@ -55,6 +55,7 @@ mod cursor;
 mod decode;
 mod describe;
 mod features;
+mod glance;
 mod header;
 mod index;
 mod layout;
@@ -68,6 +69,7 @@ mod tracing_data;
 mod walk;
 mod window;
 
+pub use glance::glance;
 pub use header::sniff;
 pub use open::{open, open_stream};
 pub use reader::PerfData;

@@ -12,8 +12,9 @@ use crate::run::Content;
 use crate::schema::{Class, Schema};
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
+use crate::walk::TaskFact;
 use crate::{describe, record};
-use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo};
+use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo, progress};
 use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::io::Read;
@@ -92,46 +93,23 @@ fn directory(path: &Path) -> Result<Source, ErrorKind> {
 }
 
 /// Facts as they are collected, from sections or from records.
-struct Facts {
-    order: Order,
-    info: TraceInfo,
-    attrs: Vec<Attr>,
+pub(crate) struct Facts {
+    pub(crate) order: Order,
+    pub(crate) info: TraceInfo,
+    pub(crate) attrs: Vec<Attr>,
     /// Bodies of the HEADER_ATTR records taken.
     attr_records: FxHashSet<Box<[u8]>>,
-    features: Features,
-    tracing: Option<TracingData>,
+    pub(crate) features: Features,
+    pub(crate) tracing: Option<TracingData>,
     /// Names of HEADER_EVENT_TYPE (perf before 3.4): config and name.
     event_types: Vec<(u64, String)>,
-    quality: Quality,
+    pub(crate) quality: Quality,
 }
 
 fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
-    let header = Header::parse(&source.read_vec(0, FULL_SIZE)?)?;
-    let order = header.order;
-    let mut facts = Facts {
-        order,
-        info: TraceInfo::new(path.to_owned(), "perf.data"),
-        attrs: Vec::new(),
-        attr_records: FxHashSet::default(),
-        features: Features::default(),
-        tracing: None,
-        event_types: Vec::new(),
-        quality: Quality::default(),
-    };
+    let (mut facts, first) = Facts::of_tables(path, &source)?;
+    let order = facts.order;
     let parts = source.parts();
-    let end = parts[0].1;
-    let first = match &header.file {
-        Some(file) => {
-            facts.attrs(&source, file)?;
-            facts.sections(&source, file)?;
-            data_bounds(end, file, &mut facts.quality)
-        }
-        None => {
-            facts.info.format = "perf.data (pipe)".into();
-            facts.leading_records(&source, header.size)?;
-            (header.size, end)
-        }
-    };
     let mut stretches = vec![first];
     if parts.len() > 1 {
         facts.info.format += " (directory)";
@@ -170,6 +148,7 @@ fn index_all(
     stretches: &[(u64, u64)],
 ) -> std::io::Result<Index> {
     let mut all: Option<Index> = None;
+    progress::indexing(stretches.iter().map(|(start, limit)| limit.saturating_sub(*start)).sum());
     for &(start, limit) in stretches {
         let index = index_in(order, source, schema, start, limit)?;
         match &mut all {
@@ -181,6 +160,38 @@ fn index_all(
 }
 
 impl Facts {
+    /// What header, attrs and feature sections say, and where the records are.
+    pub(crate) fn of_tables(
+        path: &Path,
+        source: &Source,
+    ) -> Result<(Facts, (u64, u64)), ErrorKind> {
+        let header = Header::parse(&source.read_vec(0, FULL_SIZE)?)?;
+        let mut facts = Facts {
+            order: header.order,
+            info: TraceInfo::new(path.to_owned(), "perf.data"),
+            attrs: Vec::new(),
+            attr_records: FxHashSet::default(),
+            features: Features::default(),
+            tracing: None,
+            event_types: Vec::new(),
+            quality: Quality::default(),
+        };
+        let end = source.parts()[0].1;
+        let records = match &header.file {
+            Some(file) => {
+                facts.attrs(source, file)?;
+                facts.sections(source, file)?;
+                data_bounds(end, file, &mut facts.quality)
+            }
+            None => {
+                facts.info.format = "perf.data (pipe)".into();
+                facts.leading_records(source, header.size)?;
+                (header.size, end)
+            }
+        };
+        Ok((facts, records))
+    }
+
     /// The attrs section: entries of an attr and the section of its ids.
     fn attrs(&mut self, source: &Source, file: &FileHeader) -> Result<(), ErrorKind> {
         let entry = file.attr_entry;
@@ -290,7 +301,7 @@ impl Facts {
         Ok(())
     }
 
-    fn records(&mut self, source: &Source, offsets: &[u64]) -> Result<(), ErrorKind> {
+    pub(crate) fn records(&mut self, source: &Source, offsets: &[u64]) -> Result<(), ErrorKind> {
         offsets.iter().try_for_each(|&at| self.record(source, at))
     }
 
@@ -363,6 +374,7 @@ impl Facts {
     #[cfg(feature = "zstd")]
     fn inflate(&mut self, source: &Source, stretches: &[(u64, u64)]) -> Result<Source, ErrorKind> {
         let mut inflater = compressed::Inflater::new();
+        progress::unpacking(Some(source.len()));
         for &(start, limit) in stretches {
             inflater.copy_in(self.order, source, start, limit)?;
         }
@@ -386,7 +398,7 @@ impl Facts {
     }
 
     /// Plans for all attrs, as far as the facts go.
-    fn schema(&mut self) -> Schema {
+    pub(crate) fn schema(&mut self) -> Schema {
         self.features.name(&mut self.attrs);
         let release = self.info.os_release.as_deref();
         Schema::new(&self.attrs, describe::classes(&self.attrs, self.tracing.as_ref(), release))
@@ -394,8 +406,20 @@ impl Facts {
 
     fn finish(mut self, source: Source, schema: Schema, found: Index) -> PerfData {
         self.info.span = found.span;
-        self.info.events = describe::events(&self.attrs, self.tracing.as_ref(), &self.event_types);
+        self.describe(&found.tasks);
         self.info.capabilities = describe::capabilities(&self.attrs, &schema, &self.info.events);
+        describe::extra(&mut self.info, &found);
+        self.info.extra.extend(schema.events.iter().filter_map(|e| match &e.class {
+            Class::Tracepoint(plan) => plan.note(),
+            Class::NoFormat | Class::Counter => None,
+        }));
+        let content = Content::new(&self.info, source, schema);
+        PerfData::new(self.info, self.order, content, self.quality, found)
+    }
+
+    /// Names of events, clock, threads and symbols, when all facts are there.
+    pub(crate) fn describe(&mut self, tasks: &[TaskFact]) {
+        self.info.events = describe::events(&self.attrs, self.tracing.as_ref(), &self.event_types);
         let from_attr = self
             .attrs
             .iter()
@@ -403,16 +427,9 @@ impl Facts {
             .map(|a| features::clock_name(a.clockid));
         self.info.clock.name =
             self.features.clock.take().or(from_attr).unwrap_or_else(|| "local".into());
-        describe::tasks(&mut self.info, self.tracing.as_ref(), &found.tasks);
-        describe::extra(&mut self.info, &found);
-        self.info.extra.extend(schema.events.iter().filter_map(|e| match &e.class {
-            Class::Tracepoint(plan) => plan.note(),
-            Class::NoFormat | Class::Counter => None,
-        }));
+        describe::tasks(&mut self.info, self.tracing.as_ref(), tasks);
         if let Some(t) = &self.tracing {
             self.info.symbols = holdup_trace::SymbolTable::from_kallsyms(&t.kallsyms);
         }
-        let content = Content::new(&self.info, source, schema);
-        PerfData::new(self.info, self.order, content, self.quality, found)
     }
 }

@@ -29,6 +29,7 @@ pub(crate) const THREAD_MAP: u32 = 73;
 pub(crate) const EVENT_UPDATE: u32 = 78;
 pub(crate) const HEADER_FEATURE: u32 = 80;
 pub(crate) const COMPRESSED: u32 = 81;
+pub(crate) const FINISHED_INIT: u32 = 82;
 pub(crate) const COMPRESSED2: u32 = 83;
 /// Highest type perf writes as of Linux 6.18 (SCHEDSTAT_DOMAIN).
 pub(crate) const LAST_PERF: u32 = 86;

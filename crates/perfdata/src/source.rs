@@ -4,6 +4,7 @@
 //! a recycled buffer. Either way a file that is truncated meanwhile only ends early.
 
 use holdup_map::Map;
+use holdup_trace::progress;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -76,15 +77,18 @@ impl Source {
 
     /// Nothing will look at the bytes from `start` to `end` again.
     pub(crate) fn done_with(&self, start: u64, end: u64) {
+        progress::advance(end.saturating_sub(start));
         if let Source::Mapped(map) = self {
             let clamp = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(map.bytes().len());
             map.done_with(clamp(start)..clamp(end));
         }
     }
 
-    /// The bytes from `start` to `end` are not looked at for a while. Those at the front of the
-    /// file stay in memory: that much is no burden, and saves reading a usual file's pages twice.
+    /// The bytes from `start` to `end` are indexed, and not looked at for a while. Those at the
+    /// front of the file stay in memory: that much is no burden, and saves reading a usual file's
+    /// pages twice.
     pub(crate) fn release(&self, start: u64, end: u64) {
+        progress::advance(end.saturating_sub(start));
         if let Source::Mapped(map) = self
             && let (Ok(start), Ok(end)) = (usize::try_from(start.max(KEPT)), usize::try_from(end))
         {

@@ -1,13 +1,17 @@
 //! What a file is and what it can prove.
 
+use crate::json::Head;
 use crate::report::TraceHead;
-use holdup_trace::TraceInfo;
+use holdup_trace::{Capabilities, Glance, TraceInfo};
 use serde::Serialize;
 
 /// What `holdup info` tells.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Info {
+    /// Whether the whole file was read. If not, this is what its tables and samples of it show,
+    /// and null stands for what takes counting; `info --full` reads the rest.
+    pub complete: bool,
     /// Host name.
     pub hostname: Option<String>,
     /// Kernel release.
@@ -30,16 +34,22 @@ pub struct Info {
     pub system_wide: Option<bool>,
     /// Nanoseconds per step of the time stamps.
     pub clock_resolution_ns: u64,
-    /// Earliest time stamp in the file.
+    /// Earliest time stamp in the file; of a file that was not read whole, if it states it.
     pub first_ns: Option<u64>,
     /// Latest time stamp in the file.
     pub last_ns: Option<u64>,
     /// Threads the file names at its start.
-    pub tasks: u64,
+    pub tasks: Option<u64>,
     /// Whether the file carries kernel symbols.
     pub kernel_symbols: bool,
-    /// The kinds of events it was recorded with.
+    /// The kinds of events it was recorded with; of text that was not read whole, those seen in
+    /// the samples.
     pub events: Vec<String>,
+    /// Whether `events` has every kind.
+    pub all_kinds: bool,
+    /// About how many events there are, from their density in the samples; null if the whole file
+    /// was read, as `trace.events` is their number then.
+    pub estimated_events: Option<u64>,
     /// What it can prove.
     pub capabilities: Vec<Capability>,
     /// A command that records everything a diagnosis can use.
@@ -64,8 +74,12 @@ pub struct Node {
 pub struct Capability {
     /// Stable name.
     pub name: &'static str,
-    /// Whether this trace can.
-    pub present: bool,
+    /// Whether this trace can; null if the samples of a file that was not read whole do not show
+    /// it and the file does not rule it out.
+    pub present: Option<bool>,
+    /// Whether the recorder's list of events promises it; null if the file has no such list, or
+    /// was read whole.
+    pub listed: Option<bool>,
     /// Events that prove it.
     pub events: &'static str,
     /// What it is good for.
@@ -104,11 +118,41 @@ fn purpose(name: &str) -> &'static str {
     }
 }
 
+/// What is known of each capability: what `info` says it saw, and what is `listed`.
+fn capabilities(
+    info: &TraceInfo,
+    complete: bool,
+    listed: Option<&Capabilities>,
+) -> Vec<Capability> {
+    let listed = listed.map(Capabilities::list);
+    let capability = |(i, (name, seen, events)): (usize, (_, bool, _))| {
+        let listed = listed.as_ref().and_then(|l| l.get(i)).map(|l| l.1);
+        // An event that was not asked for cannot have come.
+        let absent = complete || listed == Some(false);
+        let present = if seen { Some(true) } else { absent.then_some(false) };
+        Capability { name, present, listed, events, purpose: purpose(name) }
+    };
+    info.capabilities.list().into_iter().enumerate().map(capability).collect()
+}
+
 impl Info {
-    /// From what the reader knows.
-    pub fn new(info: &TraceInfo) -> Info {
-        let list = info.capabilities.list();
+    /// From what tables and samples of a file tell.
+    pub fn glanced(glance: &Glance) -> Info {
+        let whole = Info::new(&glance.info);
         Info {
+            complete: false,
+            tasks: whole.tasks.filter(|_| glance.all_tasks),
+            all_kinds: glance.all_kinds,
+            estimated_events: glance.estimated_events,
+            capabilities: capabilities(&glance.info, false, glance.listed.as_ref()),
+            ..whole
+        }
+    }
+
+    /// From what the reader of the whole file knows.
+    pub fn new(info: &TraceInfo) -> Info {
+        Info {
+            complete: true,
             hostname: info.hostname.clone(),
             os_release: info.os_release.clone(),
             arch: info.arch.clone(),
@@ -126,18 +170,12 @@ impl Info {
             clock_resolution_ns: info.clock.resolution_ns,
             first_ns: info.span.map(|s| s.0),
             last_ns: info.span.map(|s| s.1),
-            tasks: info.tasks.len() as u64,
+            tasks: Some(info.tasks.len() as u64),
             kernel_symbols: !info.symbols.is_empty(),
             events: info.events.iter().map(|e| e.name.clone()).collect(),
-            capabilities: list
-                .iter()
-                .map(|&(name, present, events)| Capability {
-                    name,
-                    present,
-                    events,
-                    purpose: purpose(name),
-                })
-                .collect(),
+            all_kinds: true,
+            estimated_events: None,
+            capabilities: capabilities(info, true, None),
             record_command: holdup_diagnose::record_command(info),
             extra: info
                 .extra
@@ -150,7 +188,9 @@ impl Info {
     /// Keys and values for CSV: everything that is one value, then one line per list entry.
     pub(crate) fn pairs(&self, trace: &TraceHead) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
-        for value in [serde_json::to_value(trace), serde_json::to_value(self)].into_iter().flatten()
+        for value in [serde_json::to_value(Head::of(trace)), serde_json::to_value(self)]
+            .into_iter()
+            .flatten()
         {
             flatten("", &value, &mut pairs);
         }

@@ -17,7 +17,7 @@ pub mod text;
 
 pub use info::{Capability, Fact, Info, Node};
 pub use report::{
-    Body, FIGURES, GraphBody, PathBody, PathHead, Report, SCHEMA, Section, TraceHead,
+    Body, FIGURES, GraphBody, Known, PathBody, PathHead, Report, SCHEMA, Section, TraceHead,
 };
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};

@@ -1,10 +1,10 @@
 //! Markdown, for issues, wikis and the documentation of the rules.
 
 use crate::csv::field;
-use crate::report::{Body, Report, Section, TraceHead};
+use crate::report::{Body, Known, Report, Section, TraceHead};
 use crate::schema;
 use crate::table::{Cell, Table};
-use crate::text::{culprit, escape, quality_words, remarks, strip};
+use crate::text::{culprit, escape, glanced_words, quality_words, remarks, strip};
 use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};
@@ -15,16 +15,22 @@ use std::io::{self, Write};
 /// Write `report` as Markdown.
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let t = &report.trace;
+    let known = match t.known {
+        Known::Glanced { size, span } => glanced_words(size, span),
+        Known::Counted | Known::Nothing => format!(
+            "{} CPUs, {:.3} s, {} events, {} lost",
+            t.cpus,
+            t.wall_ns as f64 / 1e9,
+            t.events,
+            t.lost_events
+        ),
+    };
     writeln!(
         out,
-        "# holdup {}: {}\n\n{}, {} CPUs, {:.3} s, {} events, {} lost\n",
+        "# holdup {}: {}\n\n{}, {known}\n",
         report.command,
         plain(&t.path),
-        plain(&t.format),
-        t.cpus,
-        t.wall_ns as f64 / 1e9,
-        t.events,
-        t.lost_events
+        plain(&t.format)
     )?;
     for entry in report.quality.iter().filter(|e| e.severity > Severity::Info) {
         writeln!(out, "> **warning:** {}\n", plain(&quality_words(entry)))?;

@@ -5,7 +5,7 @@ use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::{Diagnosis, PhaseRow};
 use holdup_passes::Analysis;
-use holdup_trace::{QualityEntry, TraceInfo};
+use holdup_trace::{Glance, Nanos, QualityEntry, TraceInfo};
 use serde::Serialize;
 use std::path::Path;
 
@@ -37,6 +37,26 @@ pub struct TraceHead {
     pub lost_events: u64,
     /// Name of the clock, if the file says.
     pub clock: Option<String>,
+    /// What the figures above rest on.
+    #[serde(skip)]
+    pub known: Known,
+}
+
+/// What the figures of a [`TraceHead`] rest on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Known {
+    /// The whole trace was read.
+    #[default]
+    Counted,
+    /// The file has no times, CPUs and events: it is a dump of counters.
+    Nothing,
+    /// Only tables and samples of the trace were read: nothing was counted.
+    Glanced {
+        /// Bytes of the file.
+        size: u64,
+        /// First and last time, if that is known all the same.
+        span: Option<(Nanos, Nanos)>,
+    },
 }
 
 impl TraceHead {
@@ -52,6 +72,17 @@ impl TraceHead {
             events: analysis.events,
             lost_events: analysis.lost_events,
             clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
+            known: Known::Counted,
+        }
+    }
+
+    /// What a look at tables and samples tells.
+    pub fn glanced(glance: &Glance) -> TraceHead {
+        let info = &glance.info;
+        TraceHead {
+            clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
+            known: Known::Glanced { size: glance.size, span: info.span },
+            ..TraceHead::dump(&info.path, info.format.clone())
         }
     }
 
@@ -68,11 +99,8 @@ impl TraceHead {
             events: 0,
             lost_events: 0,
             clock: None,
+            known: Known::Nothing,
         }
-    }
-
-    pub(crate) fn is_dump(&self) -> bool {
-        self.cpus == 0 && self.events == 0 && self.wall_ns == 0 && self.end_ns == 0
     }
 
     /// In place of a trace: a file of figures, of a system with `cpus` CPUs measured for `wall_ns`.
@@ -87,6 +115,7 @@ impl TraceHead {
             events: 0,
             lost_events: 0,
             clock: None,
+            known: Known::Counted,
         }
     }
 

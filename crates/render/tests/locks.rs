@@ -1,7 +1,7 @@
 //! The lock table in every view.
 
 use holdup_passes::{LockBy, LockRow};
-use holdup_render::{Body, Format, Report, Table, TextOptions, TraceHead, schema, write};
+use holdup_render::{Body, Format, Known, Report, Table, TextOptions, TraceHead, schema, write};
 
 fn render(table: Table, format: &Format) -> String {
     let trace = TraceHead {
@@ -14,6 +14,7 @@ fn render(table: Table, format: &Format) -> String {
         events: 5,
         lost_events: 0,
         clock: None,
+        known: Known::Counted,
     };
     let mut out = Vec::new();
     write(

@@ -2,7 +2,9 @@
 
 use holdup_attribution::{Leaf, Ledger};
 use holdup_passes::{CpuRow, Group, IrqRow, ProcRow, SarRow, SwitchRow, SyscallRow};
-use holdup_render::{Body, Format, Info, Report, Section, Table, TextOptions, TraceHead, schema};
+use holdup_render::{
+    Body, Format, Info, Known, Report, Section, Table, TextOptions, TraceHead, schema,
+};
 use holdup_trace::{Quality, QualityCode, TraceInfo};
 use std::path::PathBuf;
 
@@ -23,6 +25,7 @@ fn report(command: &'static str, body: Body) -> Report {
             events: 3214,
             lost_events: 12,
             clock: None,
+            known: Known::Counted,
         },
         quality: quality.entries(),
         body,

@@ -2,7 +2,7 @@
 
 use crate::codec::{Chunk, Codec, Inflater, chunk_table};
 use crate::source::Source;
-use holdup_trace::{ErrorKind, Quality, QualityCode};
+use holdup_trace::{ErrorKind, Quality, QualityCode, progress};
 use std::io;
 use std::sync::Arc;
 
@@ -74,6 +74,16 @@ impl CpuData {
         }
     }
 
+    /// Bytes of pages as the file states them.
+    pub(crate) fn unpacked(&self) -> u64 {
+        match &self.storage {
+            Storage::Flat { len, .. } => *len,
+            Storage::Chunks(chunks) => {
+                chunks.iter().fold(0, |sum: u64, c| sum.saturating_add(c.size as u64))
+            }
+        }
+    }
+
     fn block_len(&self) -> usize {
         (BLOCK / self.page_size).max(1) * self.page_size
     }
@@ -107,6 +117,7 @@ impl<'a> Fetch<'a> {
                 self.block.resize(want, 0);
                 let got = self.data.source.read_at(offset.saturating_add(at), &mut self.block)?;
                 self.block.truncate(got);
+                progress::advance(got as u64);
                 // The file was longer when it was opened.
                 quality.add(QualityCode::Truncated, (got < want) as u64);
             }
@@ -116,6 +127,7 @@ impl<'a> Fetch<'a> {
                 self.packed.resize(chunk.packed as usize, 0);
                 let got = self.data.source.read_at(chunk.offset, &mut self.packed)?;
                 self.packed.truncate(got);
+                progress::advance(got as u64);
                 quality.add(QualityCode::Truncated, (got < chunk.packed as usize) as u64);
                 if !self.inflater.chunk(&self.packed, chunk.size, &mut self.block) {
                     quality.add(

@@ -125,15 +125,33 @@ impl EventTable {
 
     /// What the file can prove, given the ids that occur in it.
     pub(crate) fn capabilities(&self, occurring: &[u16]) -> Capabilities {
-        let mut caps = Capabilities::default();
-        let mut note = |d: &EventDesc| caps.note_event(&d.system, &d.name);
-        for (event, _) in occurring.iter().filter_map(|&raw| self.lookup(raw)) {
-            note(&self.descs[event.0 as usize]);
-        }
-        if self.selected {
-            self.descs.iter().filter(|d| d.system != "ftrace").for_each(note);
-        }
+        let mut caps = self.listed().unwrap_or_default();
+        self.note_seen(occurring, &mut caps);
         caps
+    }
+
+    /// What events with these ids prove.
+    pub(crate) fn seen(&self, occurring: &[u16]) -> Capabilities {
+        let mut caps = Capabilities::default();
+        self.note_seen(occurring, &mut caps);
+        caps
+    }
+
+    fn note_seen(&self, occurring: &[u16], caps: &mut Capabilities) {
+        for (event, _) in occurring.iter().filter_map(|&raw| self.lookup(raw)) {
+            let desc = &self.descs[event.0 as usize];
+            caps.note_event(&desc.system, &desc.name);
+        }
+    }
+
+    /// What the events that were asked for would prove; `None` if the file describes all events
+    /// of its machine and does not say which of them were.
+    pub(crate) fn listed(&self) -> Option<Capabilities> {
+        let mut caps = Capabilities::default();
+        for desc in self.descs.iter().filter(|d| d.system != "ftrace") {
+            caps.note_event(&desc.system, &desc.name);
+        }
+        self.selected.then_some(caps)
     }
 }
 

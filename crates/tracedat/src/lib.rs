@@ -37,6 +37,7 @@ mod blocks;
 mod codec;
 mod decode;
 mod format;
+mod glance;
 mod guest;
 mod latency;
 mod meta;
@@ -49,6 +50,7 @@ mod time;
 mod v6;
 mod v7;
 
+pub use glance::glance;
 pub use latency::LatencyText;
 pub use rawdir::open_raw_dir;
 pub use reader::TraceDat;

@@ -10,7 +10,7 @@ use crate::blocks::{CpuData, Fetch};
 use crate::codec::Codec;
 use crate::meta::{Meta, Options, bracketed};
 use crate::page::PageLayout;
-use crate::reader::{Lane, TraceDat};
+use crate::reader::{Lane, Parts, TraceDat};
 use crate::source::Source;
 use holdup_trace::{ErrorKind, Quality, Result};
 use holdup_tracepoint::{Big, Little};
@@ -77,7 +77,7 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
         cut: 0,
     };
     meta.add_cmdlines(&text("saved_cmdlines"));
-    TraceDat::assemble(dir, "ftrace raw".into(), meta, layout, lanes)
+    Parts { format: "ftrace raw".into(), meta, layout, lanes }.assemble(dir)
 }
 
 /// CPU numbers and files, ascending.

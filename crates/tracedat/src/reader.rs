@@ -6,13 +6,13 @@ use crate::decode::{Decoder, Shared};
 use crate::format::EventTable;
 use crate::meta::{Buffer, Meta};
 use crate::page::PageLayout;
-use crate::scan::{Found, IdSet, scan};
+use crate::scan::{Found, IdSet, Look, scan};
 use crate::source::{Cursor, Source};
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{
-    Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, Task,
-    Tid, TraceInfo,
+    Capabilities, Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run, RunDecoder,
+    SymbolTable, Task, Tid, TraceInfo, progress,
 };
 use holdup_tracepoint::{Abi, Big, Endian, Little};
 use std::path::Path;
@@ -44,10 +44,48 @@ pub(crate) struct Lane {
 impl TraceDat {
     /// Open `source`, which holds a whole trace.dat.
     pub(crate) fn from_source(path: &Path, source: Source) -> Result<Content> {
-        TraceDat::parse(path, source).map_err(|kind| kind.in_file(path))
+        let content = match Parsed::new(source).map_err(|kind| kind.in_file(path))? {
+            Parsed::Text(text) => Content::Text(text),
+            Parsed::Events(parts) => {
+                let dat = parts.assemble(path).map_err(|kind| kind.in_file(path))?;
+                Content::Events(Box::new(dat))
+            }
+        };
+        Ok(content)
     }
+}
 
-    fn parse(path: &Path, source: Source) -> Result<Content, ErrorKind> {
+impl TraceDat {
+    /// What is known beside the events.
+    pub(crate) fn into_info(self) -> (TraceInfo, Quality) {
+        (self.info, self.quality)
+    }
+}
+
+/// A file whose metadata have been read.
+pub(crate) enum Parsed {
+    Events(Box<Parts>),
+    Text(Box<LatencyText>),
+}
+
+/// All that is known of a file before its pages are looked at.
+pub(crate) struct Parts {
+    pub(crate) format: String,
+    pub(crate) meta: Meta,
+    pub(crate) layout: PageLayout,
+    pub(crate) lanes: Vec<Lane>,
+}
+
+/// What a look at the pages added.
+pub(crate) struct Looked {
+    pub(crate) dat: TraceDat,
+    /// What the list of events to record would let the trace prove, if there is one.
+    pub(crate) listed: Option<Capabilities>,
+    pub(crate) total: Found,
+}
+
+impl Parsed {
+    pub(crate) fn new(source: Source) -> Result<Parsed, ErrorKind> {
         let mut c = Cursor::new(&source, 0, false, "initial format");
         let mut meta = Meta::initial(&mut c)?;
         match meta.version {
@@ -58,7 +96,7 @@ impl TraceDat {
         if let (Some(&at), true) =
             (meta.options.texts.first(), meta.buffers.iter().all(|b| b.cpus.is_empty()))
         {
-            return Ok(Content::Text(Box::new(LatencyText::read(meta, at, source)?)));
+            return Ok(Parsed::Text(Box::new(LatencyText::read(meta, at, source)?)));
         }
         let layout = meta.layout.unwrap_or(PageLayout::default_for(meta.long_size as usize));
         let source = Arc::new(source);
@@ -69,19 +107,21 @@ impl TraceDat {
             lanes.extend(more.into_iter().map(|lane| Lane { buffer: number, ..lane }));
             meta.cut += !whole as u64;
         }
-        let dat =
-            TraceDat::assemble(path, format!("trace.dat v{}", meta.version), meta, layout, lanes)?;
-        Ok(Content::Events(Box::new(dat)))
+        let format = format!("trace.dat v{}", meta.version);
+        Ok(Parsed::Events(Box::new(Parts { format, meta, layout, lanes })))
+    }
+}
+
+impl Parts {
+    /// Look at all pages, and be ready to decode them.
+    pub(crate) fn assemble(self, path: &Path) -> Result<TraceDat, ErrorKind> {
+        Ok(self.look(path, Look::Whole)?.dat)
     }
 
-    /// Put together what was read, and scan the trace data.
-    pub(crate) fn assemble(
-        path: &Path,
-        format: String,
-        mut meta: Meta,
-        layout: PageLayout,
-        lanes: Vec<Lane>,
-    ) -> Result<TraceDat, ErrorKind> {
+    /// Look at the pages, and put together what is known then. After [`Look::Samples`] nothing
+    /// is said that would need a count.
+    pub(crate) fn look(self, path: &Path, look: Look) -> Result<Looked, ErrorKind> {
+        let Parts { format, mut meta, layout, lanes } = self;
         let mut quality = Quality::default();
         quality
             .add(QualityCode::Truncated, meta.cut + lanes.iter().filter(|l| l.cut).count() as u64);
@@ -98,15 +138,16 @@ impl TraceDat {
         };
         let times: Vec<TimeMap> = numbers.iter().map(time).collect();
         let abi = Abi { long_size: layout.long as u8 };
+        progress::indexing(data.iter().map(CpuData::stored).fold(0, u64::saturating_add));
         // Symbols and formats are a few milliseconds of work each: beside the scan, not after it.
         let (scanned, symbols, table) = std::thread::scope(|scope| {
             let symbols = scope.spawn(|| SymbolTable::from_kallsyms(&kallsyms));
             let table =
                 scope.spawn(|| EventTable::compile(&formats, abi, meta.options.uname_word(2)));
             let scanned = if meta.big {
-                scan::<Big>(&data, &layout, &times, &buffers)
+                scan::<Big>(&data, &layout, &times, &buffers, look)
             } else {
-                scan::<Little>(&data, &layout, &times, &buffers)
+                scan::<Little>(&data, &layout, &times, &buffers, look)
             };
             (scanned, symbols.join(), table.join())
         });
@@ -119,11 +160,13 @@ impl TraceDat {
         // Two records of one happening differ in their time stamps, and an instance may have a
         // filter of its own, so none can be told to be the other's double: both are kept, as in
         // `trace-cmd report`, and the reader is told.
-        quality.add(QualityCode::RepeatedEvents, repeated);
+        let whole = look == Look::Whole;
+        quality.add(QualityCode::RepeatedEvents, if whole { repeated } else { 0 });
         let ids = ids.ids();
         let unknown: Vec<u16> =
             ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
-        let capabilities = table.capabilities(&ids);
+        let listed = table.listed();
+        let capabilities = if whole { table.capabilities(&ids) } else { table.seen(&ids) };
         for &id in &unknown {
             table.add_unknown(id);
         }
@@ -132,17 +175,18 @@ impl TraceDat {
         // Losses marked on pages are counted when these are decoded. The kernel's own counters
         // may know of more: of those after the last page, and of events dropped from a full
         // buffer, which leave no mark.
-        if total.lost_unknown == 0 {
+        if whole && total.lost_unknown == 0 {
             quality.add(QualityCode::LostEvents, meta.options.overrun.saturating_sub(total.lost));
         }
 
         let mut info = TraceInfo::new(path.to_owned(), format);
         info.capabilities = capabilities;
         info.events = table.descs.clone();
-        info.span = (total.events > 0).then_some((total.first, total.last));
+        let span_known = total.events > 0 && total.blank == 0;
+        info.span = span_known.then_some((total.first, total.last));
         info.symbols = symbols;
         info.extra.extend(table.notes(&ids));
-        describe(&mut info, &meta, &layout, &table, &total);
+        describe(&mut info, &meta, &layout, &table, whole.then_some(total.events));
         if is_in_ticks(&info, &meta) {
             info.extra.push(("unit of time".into(), "ticks of the clock, not nanoseconds".into()));
             quality.add(QualityCode::TickClock, 1);
@@ -162,7 +206,8 @@ impl TraceDat {
             cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data, time));
         }
         let shared = Shared { layout, table, names: info.names.clone() };
-        Ok(TraceDat { info, quality, runs, cpus, shared, big: meta.big })
+        let dat = TraceDat { info, quality, runs, cpus, shared, big: meta.big };
+        Ok(Looked { dat, listed, total })
     }
 }
 
@@ -293,7 +338,7 @@ fn describe(
     meta: &Meta,
     layout: &PageLayout,
     table: &EventTable,
-    total: &Found,
+    recorded: Option<u64>,
 ) {
     let options = &meta.options;
     let top = meta.buffers.iter().find(|b| b.name.is_empty());
@@ -315,7 +360,9 @@ fn describe(
             },
         );
     }
-    note("events recorded", total.events.to_string());
+    if let Some(recorded) = recorded {
+        note("events recorded", recorded.to_string());
+    }
     if table.selected {
         note(
             "events enabled",

@@ -68,11 +68,25 @@ pub(crate) struct Found {
     /// Losses marked on the pages that could be counted, and that could not.
     pub(crate) lost: u64,
     pub(crate) lost_unknown: u64,
+    /// Bytes of pages looked at, unpacked.
+    pub(crate) bytes: u64,
+    /// Blocks without an event in a CPU of which only samples were looked at: its first or last
+    /// event may be elsewhere.
+    pub(crate) blank: u64,
 }
 
 impl Default for Found {
     fn default() -> Found {
-        Found { events: 0, first: u64::MAX, last: 0, start: u64::MAX, lost: 0, lost_unknown: 0 }
+        Found {
+            events: 0,
+            first: u64::MAX,
+            last: 0,
+            start: u64::MAX,
+            lost: 0,
+            lost_unknown: 0,
+            bytes: 0,
+            blank: 0,
+        }
     }
 }
 
@@ -85,11 +99,51 @@ impl Found {
         self.start = self.start.min(other.start);
         self.lost = self.lost.saturating_add(other.lost);
         self.lost_unknown += other.lost_unknown;
+        self.bytes += other.bytes;
+        self.blank += other.blank;
     }
 }
 
 /// What one thread found: shares of CPUs, and the ids in every buffer.
 type Work = (Vec<(usize, Found)>, Vec<IdSet>);
+
+/// How much of the trace data is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// All of it.
+    Whole,
+    /// Some blocks of each CPU, the first and the last among them. Pages of a CPU follow each
+    /// other in time, so these have its earliest and latest event.
+    Samples,
+}
+
+/// Blocks looked at in a sample, over all CPUs; at least two of each CPU.
+const SAMPLED: usize = 32;
+
+impl Look {
+    /// How many blocks of a CPU with `blocks` of them are looked at, if not all.
+    fn sampled(self, cpus: usize, blocks: usize) -> Option<usize> {
+        let each = (SAMPLED / cpus.max(1)).max(2);
+        (self == Look::Samples && blocks > each).then_some(each)
+    }
+
+    /// The shares, each a CPU with its first block and the one behind the last.
+    fn shares(self, cpus: &[CpuData]) -> Vec<(usize, usize, usize)> {
+        let of_cpu = |(i, data): (usize, &CpuData)| -> Vec<(usize, usize, usize)> {
+            let n = data.blocks();
+            match self.sampled(cpus.len(), n) {
+                Some(each) => {
+                    // Evenly from 0 to n - 1; in u128, as the number of blocks is the file's word.
+                    let at = |k: usize| (k as u128 * (n as u128 - 1) / (each as u128 - 1)) as usize;
+                    (0..each).map(|k| (i, at(k), at(k) + 1)).collect()
+                }
+                // Small enough that one busy CPU does not keep one thread alone.
+                None => (0..n).step_by(SHARE).map(|b| (i, b, (b + SHARE).min(n))).collect(),
+            }
+        };
+        cpus.iter().enumerate().flat_map(of_cpu).collect()
+    }
+}
 
 /// Scan all CPUs, each with its own element of `times` and of `buffers`. The result has one
 /// [`Found`] per CPU and one [`IdSet`] per buffer.
@@ -98,16 +152,10 @@ pub(crate) fn scan<E: Endian>(
     layout: &PageLayout,
     times: &[TimeMap],
     buffers: &[usize],
+    look: Look,
 ) -> io::Result<(Vec<Found>, Vec<IdSet>)> {
     let sets = buffers.iter().max().map_or(0, |last| last + 1);
-    // (CPU, first block, end): small enough that one busy CPU does not keep one thread alone.
-    let shares: Vec<(usize, usize, usize)> = cpus
-        .iter()
-        .enumerate()
-        .flat_map(|(i, c)| {
-            (0..c.blocks()).step_by(SHARE).map(move |b| (i, b, (b + SHARE).min(c.blocks())))
-        })
-        .collect();
+    let shares = look.shares(cpus);
     let next = AtomicUsize::new(0);
     let work = || -> io::Result<Work> {
         let mut ids = vec![IdSet::default(); sets];
@@ -135,7 +183,11 @@ pub(crate) fn scan<E: Endian>(
     for result in results {
         let (found, seen) = result?;
         ids.iter_mut().zip(&seen).for_each(|(a, b)| a.absorb(b));
-        found.iter().for_each(|(cpu, f)| all[*cpu].absorb(f));
+        for (cpu, f) in found {
+            all[cpu].absorb(&f);
+            let sampled = look.sampled(cpus.len(), cpus[cpu].blocks()).is_some();
+            all[cpu].blank += (sampled && f.events == 0) as u64;
+        }
     }
     Ok((all, ids))
 }
@@ -153,6 +205,7 @@ fn share<E: Endian>(
     let mut quality = Quality::default();
     for n in blocks {
         fetch.load(n, &mut quality)?;
+        out.bytes += fetch.block().len() as u64;
         for bytes in fetch.block().chunks(cpu.page_size) {
             let Some(page) = Page::parse::<E>(layout, bytes, cpu.page_size) else { continue };
             let mut records = page.records::<E>();

@@ -149,6 +149,14 @@ fn parse(line: &str) -> Option<(u64, u16, String, HashMap<String, String>)> {
     Some((ts.trim_start_matches('0').parse().ok()?, cpu, name, fields))
 }
 
+/// Addresses that calls return are printed in hexadecimal.
+fn decimal(value: &str) -> String {
+    match value.strip_prefix("0x").map(|digits| u64::from_str_radix(digits, 16)) {
+        Some(Ok(n)) => (n as i64).to_string(),
+        _ => value.to_owned(),
+    }
+}
+
 /// What the kernel calls an event of LTTng.
 fn kernel_name(name: &str) -> String {
     let name = name.strip_prefix("compat_").unwrap_or(name);
@@ -183,7 +191,7 @@ pub(crate) fn compare(trace: &CtfTrace, theirs: Theirs) -> Result<(usize, usize)
             let Some(theirs) = other.3.get(*key) else {
                 return Err(format!("{mine:?}: babeltrace2 has no {key}: {other:?}"));
             };
-            if theirs != value {
+            if decimal(theirs) != *value {
                 return Err(format!("{mine:?}: {key} is {theirs}"));
             }
             compared += 1;

@@ -3,7 +3,7 @@
 use super::escape::{escape, shell, width, wrap};
 use super::units::{count, duration, timestamp};
 use super::{Page, TextOptions};
-use crate::info::Info;
+use crate::info::{Capability, Info};
 use crate::report::TraceHead;
 use std::io::{self, Write};
 
@@ -27,24 +27,29 @@ pub(crate) fn write(
 
     page.separate(out)?;
     writeln!(out, "{}", paint.title("What this trace can prove"))?;
+    if !info.complete {
+        writeln!(out, "  {}", paint.dim(legend(info)))?;
+    }
     let names = info.capabilities.iter().map(|c| width(c.name)).max().unwrap_or(0);
+    let marks = info.capabilities.iter().map(|c| mark(c).len()).max().unwrap_or(0);
     for c in &info.capabilities {
-        let (mark, name) = if c.present {
-            ("yes", format!("{:names$}", c.name))
-        } else {
-            ("no ", paint.dim(format!("{:names$}", c.name)))
-        };
-        writeln!(out, "  {mark}  {name}  {}", c.purpose)?;
-        if !c.present {
-            let needs =
-                wrap(&format!("{:1$}needs {2}", "", names + 9, c.events), options.width, names + 9);
+        let name = format!("{:names$}", c.name);
+        let name = if c.present == Some(true) { name } else { paint.dim(name) };
+        writeln!(out, "  {:marks$}  {name}  {}", mark(c), c.purpose)?;
+        if c.present == Some(false) {
+            let at = names + marks + 6;
+            let needs = wrap(&format!("{:at$}needs {}", "", c.events), options.width, at);
             writeln!(out, "{}", paint.dim(needs))?;
         }
     }
 
     if !info.events.is_empty() {
         page.separate(out)?;
-        writeln!(out, "{}", paint.title(format!("Kinds of events ({})", info.events.len())))?;
+        let title = match info.all_kinds {
+            true => format!("Kinds of events ({})", info.events.len()),
+            false => format!("Kinds of events in the samples ({})", info.events.len()),
+        };
+        writeln!(out, "{}", paint.title(title))?;
         let names: Vec<_> = info.events.iter().map(|name| escape(name)).collect();
         writeln!(
             out,
@@ -53,12 +58,34 @@ pub(crate) fn write(
         )?;
     }
 
-    if info.capabilities.iter().any(|c| !c.present) {
+    if info.capabilities.iter().any(|c| c.present == Some(false)) {
         page.separate(out)?;
         writeln!(out, "{}", paint.title("To record all that a diagnosis can use"))?;
         writeln!(out, "{}", shell(&info.record_command, "  "))?;
     }
     Ok(())
+}
+
+/// What stands for a figure that takes a pass over the whole file.
+const NOT_COUNTED: &str = "n/a (--full counts)";
+
+/// How to read the marks of [`mark`] where not all of the file was read.
+fn legend(info: &Info) -> &'static str {
+    if info.capabilities.iter().any(|c| c.listed.is_some()) {
+        "yes: seen in samples; listed: asked for, but not in the samples; --full looks at all"
+    } else {
+        "yes: seen in samples; n/a: not in the samples; --full looks at all"
+    }
+}
+
+/// One word on whether the trace has a capability.
+fn mark(c: &Capability) -> &'static str {
+    match (c.present, c.listed) {
+        (Some(true), _) => "yes",
+        (Some(false), _) => "no",
+        (None, Some(true)) => "listed",
+        (None, _) => "n/a",
+    }
 }
 
 fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
@@ -90,10 +117,21 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
         String::new()
     };
     fact("clock", Some(format!("{}{step}", trace.clock.as_deref().unwrap_or("not said"))));
-    if let (Some(first), Some(last)) = (info.first_ns, info.last_ns) {
-        fact("time", Some(format!("{} - {} s", timestamp(first), timestamp(last))));
+    match (info.first_ns, info.last_ns) {
+        (Some(first), Some(last)) => {
+            fact("time", Some(format!("{} - {} s", timestamp(first), timestamp(last))));
+        }
+        _ if info.complete => {}
+        _ => fact("time", Some("n/a (--full reads)".to_owned())),
     }
-    fact("threads", Some(format!("{} named at the start", count(info.tasks, "thread", "threads"))));
+    let estimate = |n: u64| format!("about {n}, estimated from samples (--full counts)");
+    fact("events", info.estimated_events.map(estimate));
+    fact(
+        "threads",
+        Some(info.tasks.map_or(NOT_COUNTED.to_owned(), |n| {
+            format!("{} named at the start", count(n, "thread", "threads"))
+        })),
+    );
     fact(
         "symbols",
         Some(

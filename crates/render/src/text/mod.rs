@@ -22,7 +22,7 @@ pub use guide::{write_end, write_question};
 pub(crate) use phases::{remarks, strip};
 pub use rules::{write_list, write_page};
 
-use crate::report::{Body, FIGURES, Report, Section, TraceHead};
+use crate::report::{Body, FIGURES, Known, Report, Section, TraceHead};
 use crate::table::Table;
 use escape::wrap;
 use holdup_trace::{QualityEntry, Severity};
@@ -133,8 +133,11 @@ fn write_table(
 
 /// `perf.data (perf.data): 4 CPUs, 1.673 s, 3214 events, none lost`
 fn head_line(trace: &TraceHead, paint: Paint) -> String {
-    if trace.is_dump() {
-        return format!("{} ({})", paint.title(escape(&trace.path)), escape(&trace.format));
+    let file = format!("{} ({})", paint.title(escape(&trace.path)), escape(&trace.format));
+    match trace.known {
+        Known::Counted => {}
+        Known::Nothing => return file,
+        Known::Glanced { size, span } => return format!("{file}: {}", glanced_words(size, span)),
     }
     let lost = match trace.lost_events {
         0 => "none lost".to_owned(),
@@ -155,6 +158,13 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
         units::duration(trace.wall_ns),
         units::count(trace.events, "event", "events"),
     )
+}
+
+/// What a look at a file of `size` bytes tells: `585.5 MB, 5.188 s, events and losses n/a (…)`.
+pub(crate) fn glanced_words(size: u64, span: Option<(u64, u64)>) -> String {
+    let time = span.map_or("time n/a".to_owned(), |(a, b)| units::duration(b.saturating_sub(a)));
+    let mb = size as f64 / 1e6;
+    format!("{mb:.1} MB, {time}, events and losses n/a (--full counts)")
 }
 
 fn write_quality(

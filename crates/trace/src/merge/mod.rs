@@ -27,7 +27,7 @@ mod order;
 
 pub use events::{Events, events};
 
-use crate::{Batch, Event, Quality, Reader, Result};
+use crate::{Batch, Event, Quality, Reader, Result, progress};
 use order::Order;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -71,6 +71,7 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
         n => n,
     };
     let mut quality = reader.quality().clone();
+    progress::events();
     // Declared before the scope so that decoders may borrow it; `jobs` moves into the order, which
     // drops it at its end: that is what ends the decoders.
     let (jobs, queue) = channel();
@@ -89,6 +90,7 @@ pub fn drive(reader: &dyn Reader, workers: usize, sink: &mut impl Sink) -> Resul
         let order = scope.spawn(move || Order::new(reader, jobs, workers - 1, filled, empty).run());
         while let Ok(chunk) = receive(&chunks) {
             quality.absorb(&chunk.quality);
+            progress::handed_out(chunk.events as u64);
             for (events, batch) in chunk.slices() {
                 if sink.events(events, batch).is_break() {
                     // Whatever was decoded beyond must not show: how much that is depends on the

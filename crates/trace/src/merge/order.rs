@@ -25,6 +25,8 @@ struct Slice {
 pub(super) struct Chunk {
     batches: Vec<Arc<Batch>>,
     slices: Vec<Slice>,
+    /// How many events the slices have.
+    pub(super) events: usize,
     /// What went wrong just before the first slice.
     pub(super) quality: Quality,
 }
@@ -241,7 +243,7 @@ impl<'a> Order<'a> {
         chunk.slices.clear();
         chunk.quality.clear();
         self.number += 1;
-        self.events = 0;
+        self.chunk.events = std::mem::take(&mut self.events);
         self.filled.send(std::mem::replace(&mut self.chunk, chunk)).map_err(|_| Halt::Stopped)
     }
 

@@ -1,0 +1,110 @@
+//! A quick look at a large text: its beginning, its end, and some pieces between them are read as
+//! if they were all of it.
+//!
+//! A text has no tables. So what a piece shows is there, and what none shows may still be there;
+//! how many events there are can be estimated only, and which is the earliest is not known.
+
+use crate::sniff::{DialectKind, sniff};
+use crate::trace::TextOptions;
+use holdup_trace::{ErrorKind, Glance, Quality, QualityCode, Reader, Result};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes at the beginning: all headings of a usual text, and many events.
+const FRONT: u64 = 256 << 10;
+/// Pieces behind it, the last at the end, and the bytes of each.
+const PIECES: u64 = 24;
+const PIECE: u64 = 64 << 10;
+
+impl TextOptions {
+    /// Look at a text without reading all of it. `None` where samples would say nothing sound: a
+    /// text that is short or of unusual lines, and a systrace page, whose trace lies anywhere.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn glance(&self, path: &Path) -> Result<Option<Glance>> {
+        let file = File::open(path).map_err(|e| ErrorKind::from(e).in_file(path))?;
+        let samples = Samples::of(&file).map_err(|e| ErrorKind::from(e).in_file(path))?;
+        let Some(samples) = samples else { return Ok(None) };
+        // What is wrong with such a text is for the whole read to say.
+        let Ok(mut text) = self.open_stream(path, &*samples.text) else { return Ok(None) };
+        let looked_at = samples.text.len() as u64;
+        let estimated_events = Glance::estimate(text.event_count(), looked_at, samples.size);
+        let (info, found) = text.amend();
+        let mut quality = Quality::default();
+        for code in [QualityCode::MicrosecondClock, QualityCode::TickClock] {
+            quality.add(code, found.count(code));
+        }
+        let mut info = std::mem::replace(info, holdup_trace::TraceInfo::new(path.into(), ""));
+        // Places in the samples are not places in the file.
+        info.extra.retain(|(label, _)| !label.starts_with("unreadable line"));
+        if let Some((first, last)) = info.span.take() {
+            let s = |ns: u64| format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000);
+            let value = format!("{} - {} s, if its lines are in order", s(first), s(last));
+            info.extra.push(("time of the samples".to_owned(), value));
+        }
+        Ok(Some(Glance {
+            info,
+            quality,
+            listed: None,
+            all_kinds: false,
+            all_tasks: false,
+            estimated_events,
+            size: samples.size,
+            looked_at,
+        }))
+    }
+}
+
+/// Whole lines from several places of a text, in their order.
+struct Samples {
+    text: Vec<u8>,
+    size: u64,
+}
+
+impl Samples {
+    fn of(file: &File) -> std::io::Result<Option<Samples>> {
+        let size = file.metadata()?.len();
+        let mut text = Vec::new();
+        let step = size.saturating_sub(FRONT) / PIECES;
+        if step <= PIECE {
+            return Ok(None);
+        }
+        let front = piece(file, 0, FRONT)?;
+        if sniff(&front).is_none_or(|d| d.kind == DialectKind::Html) {
+            return Ok(None);
+        }
+        text.extend_from_slice(until_last_line(&front));
+        for i in 1..=PIECES {
+            // Each ends where the next stride begins, so the last ends with the file.
+            let to = if i == PIECES { size } else { FRONT + i * step };
+            let bytes = piece(file, to - PIECE, PIECE)?;
+            // The line in which the piece begins is not whole.
+            let begin = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |n| n + 1);
+            let whole =
+                if i == PIECES { &bytes[begin..] } else { until_last_line(&bytes[begin..]) };
+            text.extend_from_slice(whole);
+        }
+        Ok(Some(Samples { text, size }))
+    }
+}
+
+fn piece(file: &File, at: u64, len: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read_at(&mut bytes[done..], at + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    bytes.truncate(done);
+    Ok(bytes)
+}
+
+fn until_last_line(bytes: &[u8]) -> &[u8] {
+    &bytes[..memchr::memrchr(b'\n', bytes).map_or(0, |n| n + 1)]
+}

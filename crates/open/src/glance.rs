@@ -1,0 +1,40 @@
+//! What a large file says about itself without being read through.
+
+use crate::wrap::Wrapper;
+use crate::{note_in, read_head, recognise};
+use holdup_trace::{ErrorKind, Glance, Result};
+use std::fs::File;
+use std::path::Path;
+
+/// Files up to this size are read whole even for a glance. That takes a few hundredths of a
+/// second, which nobody notices, and the answer is complete.
+pub const SMALL: u64 = 16 << 20;
+
+/// Look at `path` without reading all of it.
+///
+/// `None` where the whole read is as quick or the only way: a file of up to [`SMALL`] bytes, a
+/// pipe, a folder, a trace in a wrapper, which has to be unpacked to be seen at all, or a format
+/// that has no tables to look at.
+///
+/// # Errors
+/// As [`crate::open`].
+pub fn glance(path: &Path) -> Result<Option<Glance>> {
+    if path.as_os_str() == "-" {
+        return Ok(None);
+    }
+    let fail = |e: std::io::Error| ErrorKind::from(e).in_file(path);
+    let metadata = path.metadata().map_err(fail)?;
+    if !metadata.is_file() || metadata.len() <= SMALL {
+        return Ok(None);
+    }
+    let head = read_head(&mut File::open(path).map_err(fail)?).map_err(fail)?;
+    if Wrapper::of(&head).is_some() {
+        return Ok(None);
+    }
+    let (format, why) = recognise(&head).map_err(|kind| kind.in_file(path))?;
+    let mut glance = (format.glance)(path)?;
+    if let Some(glance) = &mut glance {
+        note_in(&mut glance.info, why);
+    }
+    Ok(glance)
+}

@@ -1,0 +1,137 @@
+//! `holdup man` and `holdup completions`: what is made from the description of the command line.
+
+use crate::cli::Cli;
+use crate::exit::{self, usage};
+use anyhow::Result;
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Write the completion script of `shell` to standard output.
+pub(crate) fn completions(shell: Shell) -> Result<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "holdup", &mut script);
+    io::stdout().lock().write_all(&script)?;
+    Ok(exit::OK)
+}
+
+/// Write the page of holdup itself to standard output, or all pages into `folder`.
+pub(crate) fn run(folder: Option<&Path>) -> Result<u8> {
+    let mut command = Cli::command();
+    command.build();
+    let Some(folder) = folder else {
+        io::stdout().lock().write_all(&page(&command, &command)?)?;
+        return Ok(exit::OK);
+    };
+    let cannot =
+        |what: &Path, e: io::Error| usage(format!("{}: cannot be written: {e}", what.display()));
+    std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e))?;
+    for one in std::iter::once(&command).chain(command.get_subcommands()) {
+        let path = folder.join(format!("{}.1", name(one)));
+        std::fs::write(&path, page(&command, one)?).map_err(|e| cannot(&path, e))?;
+    }
+    Ok(exit::OK)
+}
+
+/// What a page is called: `holdup`, `holdup-diagnose`.
+fn name(command: &Command) -> &str {
+    command.get_display_name().unwrap_or(command.get_name())
+}
+
+/// The page of `one`, which is `all` or a verb of it.
+fn page(all: &Command, one: &Command) -> Result<Vec<u8>> {
+    let is_verb = name(one) != name(all);
+    let man = Man::new(one.clone());
+    let mut out = Vec::new();
+    // Not render_title: it leaves the empty date out, and what follows moves up one place.
+    let (title, version) = (name(one).to_uppercase(), env!("CARGO_PKG_VERSION"));
+    writeln!(out, ".TH {title} 1 \"\" \"holdup {version}\" \"holdup manual\"")?;
+    man.render_name_section(&mut out)?;
+
+    let help = one.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let (notes, examples) = split(&help);
+    let mut roff = Roff::new();
+    roff.control("SH", ["SYNOPSIS"]);
+    let usage = one.clone().render_usage().to_string();
+    roff.text([roman(usage.trim_start_matches("Usage: "))]);
+    roff.control("SH", ["DESCRIPTION"]);
+    let about = one.get_about().map(ToString::to_string).unwrap_or_default();
+    roff.text([roman(format!("{about}."))]);
+    for note in notes {
+        roff.control("PP", []);
+        roff.text([roman(note)]);
+    }
+    roff.to_writer(&mut out)?;
+
+    man.render_options_section(&mut out)?;
+    if !is_verb {
+        man.render_subcommands_section(&mut out)?;
+    }
+
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXAMPLES"]);
+    roff.control("nf", []);
+    for example in examples {
+        roff.text([roman(example)]);
+    }
+    roff.control("fi", []);
+    roff.control("SH", ["EXIT STATUS"]);
+    for (code, _, meaning) in exit::ALL {
+        item(&mut roff, &code.to_string(), &meaning.replace('`', ""));
+    }
+    for (title, list) in [("FILES", FILES), ("ENVIRONMENT", ENVIRONMENT)] {
+        roff.control("SH", [title]);
+        list.iter().for_each(|(head, text)| item(&mut roff, head, text));
+    }
+    roff.control("SH", ["SEE ALSO"]);
+    roff.text([roman(see_also(all, one))]);
+    roff.to_writer(&mut out)?;
+    Ok(out)
+}
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "perf.data, trace.dat",
+        "the trace where none is named: the first of these in the current directory",
+    ),
+    ("/proc/lock_stat", "a copy of it is read by holdup locks in place of a trace"),
+    ("/proc/kallsyms", "a copy of it gives holdup locks --kallsyms the names of kernel functions"),
+];
+
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("NO_COLOR", "if set, text has no colours, unless --color always asks for them"),
+    ("TMPDIR", "where a large trace is unpacked that comes from a pipe or is compressed"),
+];
+
+/// The notes of a verb's help, by paragraph, and its examples.
+fn split(help: &str) -> (Vec<String>, Vec<String>) {
+    let mut notes = Vec::new();
+    let mut examples = Vec::new();
+    for part in help.split("\n\n") {
+        if let Some(list) = part.strip_prefix("Example") {
+            let lines = list.trim_start_matches(['s', ':']).lines().map(str::trim);
+            examples.extend(lines.filter(|l| !l.is_empty()).map(str::to_owned));
+        } else if !part.starts_with("Exit codes") {
+            // Exit codes have a section of their own.
+            notes.push(part.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    }
+    (notes, examples)
+}
+
+/// A word with its explanation.
+fn item(roff: &mut Roff, head: &str, text: &str) {
+    roff.control("TP", []);
+    roff.text([bold(head)]);
+    roff.text([roman(text)]);
+}
+
+/// The other pages, and those of the recorders.
+fn see_also(all: &Command, one: &Command) -> String {
+    let pages = std::iter::once(all).chain(all.get_subcommands()).map(name);
+    let others = pages.filter(|page| *page != name(one)).chain(["perf-record", "trace-cmd-record"]);
+    others.map(|page| format!("{page}(1)")).collect::<Vec<_>>().join(", ")
+}
