@@ -165,6 +165,16 @@ fn packed(data: &[u8], at: u64, load: &Load) -> u64 {
     let first = (at / 8) as usize;
     let shift = (at % 8) as u32;
     let size = u32::from(load.size);
+    // What fits into eight bytes, as nearly all does, where these are there.
+    if shift + size <= 64
+        && let Some(&window) = data.get(first..).and_then(|b| b.first_chunk())
+    {
+        let unused = 64 - shift - size;
+        return match load.big {
+            true => u64::from_be_bytes(window) << shift >> (64 - size),
+            false => u64::from_le_bytes(window) << unused >> (64 - size),
+        };
+    }
     let n = ((shift + size) as usize).div_ceil(8);
     let mut window = [0u8; 16];
     for (to, from) in window.iter_mut().zip(data.get(first..).unwrap_or(&[]).iter().take(n)) {

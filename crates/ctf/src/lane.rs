@@ -12,6 +12,9 @@ use crate::schema::{EventClass, StreamClass, TraceClass};
 use crate::time::widen;
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode, progress};
 
+/// The number in a compact header that says that another one follows; the plan reads that.
+const EXTENDED: u32 = 31;
+
 /// The packets of one stream, in time order.
 pub(crate) struct Channel {
     pub(crate) packets: Vec<Packet>,
@@ -191,7 +194,18 @@ impl<'a> Cursor<'a> {
         let regs = &mut *self.regs;
         regs.time.1 = 0;
         regs.int[usize::from(reg::ID)] = 0;
-        run(&stream.header, self.data, &mut at, end, regs).map_err(bad)?;
+        let from = at.next_multiple_of(8);
+        let word = match self.data.get((from / 8) as usize..).and_then(|b| b.first_chunk()) {
+            Some(&word) if stream.compact && from + 32 <= end => u32::from_le_bytes(word),
+            _ => EXTENDED,
+        };
+        if word & EXTENDED != EXTENDED {
+            regs.int[usize::from(reg::ID)] = u64::from(word & EXTENDED);
+            regs.time = (u64::from(word >> 5), 27);
+            at = from + 32;
+        } else {
+            run(&stream.header, self.data, &mut at, end, regs).map_err(bad)?;
+        }
         if regs.time.1 > 0 {
             self.clock = widen(self.clock, regs.time.0, regs.time.1);
         }

@@ -4,7 +4,7 @@ use crate::kind::{self, Meaning, reg};
 use crate::parse::{EventDecl, Metadata, StreamDecl};
 use crate::plan::{Compiler, NoPlan, Slot, Step, Want};
 use crate::time::TimeMap;
-use crate::types::{Order, Type};
+use crate::types::{Int, Order, Type};
 use holdup_syscalls::{Arch, entry_number};
 use holdup_trace::{EventDesc, EventId, EventKind, NameId, Names, StateTable};
 use rustc_hash::FxHashMap;
@@ -37,6 +37,8 @@ pub(crate) struct StreamClass {
     pub(crate) packet: [Box<[Step]>; 2],
     /// Header of an event.
     pub(crate) header: Box<[Step]>,
+    /// The header is LTTng's compact one, little endian: number and time in one word.
+    pub(crate) compact: bool,
     /// What was asked for with `lttng add-context`.
     pub(crate) context: Box<[Step]>,
     pub(crate) events: Vec<EventClass>,
@@ -235,6 +237,7 @@ fn stream(
         id: decl.id,
         packet: Default::default(),
         header: Box::default(),
+        compact: !shared.big && header.is_some_and(is_compact),
         context: Box::default(),
         events: Vec::new(),
         ids: Vec::new(),
@@ -276,6 +279,29 @@ fn stream(
     class.header = plans.next().unwrap_or_default();
     class.context = plans.next().unwrap_or_default();
     class
+}
+
+/// Whether this is the header `event_header_compact` of LTTng: a number of 5 bits, 31 of which stands
+/// for a larger one behind it, and a time of 27 bits.
+fn is_compact(header: &Type) -> bool {
+    let packed = |int: &Int, size| {
+        int.size == size && int.align == 1 && !int.signed && int.order != Some(Order::Big)
+    };
+    let Type::Struct(header) = header else { return false };
+    let [(id, Type::Enum(number)), (_, Type::Variant { variant, tag })] = &header.fields[..] else {
+        return false;
+    };
+    let short = variant.options.iter().find(|(name, _)| &**name == "compact");
+    let Some((_, Type::Struct(short))) = short else { return false };
+    let [(time, Type::Int(int))] = &short.fields[..] else { return false };
+    let ranges = number.ranges.iter().map(|(name, low, high)| (&**name, *low, *high));
+    &**id == "id"
+        && tag.as_deref() == Some("id")
+        && &**time == "timestamp"
+        && (header.align, short.align) == (8, 1)
+        && packed(&number.int, 5)
+        && packed(int, 27)
+        && ranges.eq([("compact", 0, 30), ("extended", 31, 31)])
 }
 
 fn has(of: Option<&Type>, wanted: &[&str]) -> bool {
