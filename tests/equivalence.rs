@@ -45,10 +45,9 @@ const FORMS: [(&str, &str); 5] = [
 /// Recorded by LTTng and ftrace at the same time, in other runs of the same scenarios. LTTng began
 /// seconds earlier, and knows what others were waiting in when ftrace began: there only the rows
 /// of the workload itself can be the same, and those of CPUs and ledger.
-const LTTNG: [(&str, &str); 3] = [
+const LTTNG: [(&str, &str); 2] = [
     ("lttng_ser_semop_c4", "application-serialization"),
     ("lttng_thr_mutex_c4", "thread-serialization"),
-    ("lttng_imb_single_c4", "workload-imbalance"),
 ];
 const LTTNG_FORMS: [(&str, &str); 2] =
     [(TRACE_DAT, "trace.dat v7 in zstd"), ("lttng.tar.gz", "CTF 1.8 (lttng-modules) in gzip")];

@@ -136,7 +136,7 @@ fn bytes<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
 /// An integer at bit `at`, widened to 64 bits.
 #[inline(always)]
 fn integer(data: &[u8], at: u64, load: &Load) -> u64 {
-    let raw = if at % 8 == 0 {
+    let raw = if at.is_multiple_of(8) {
         let byte = (at / 8) as usize;
         match (load.size, load.big) {
             (32, false) => u64::from(u32::from_le_bytes(bytes(data, byte))),

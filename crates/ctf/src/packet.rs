@@ -118,7 +118,7 @@ fn one(
     // Either size stands for the other, and the file's end for both.
     let whole = get(reg::PACKET).or(get(reg::CONTENT)).unwrap_or(end);
     let content = get(reg::CONTENT).unwrap_or(whole);
-    if whole % 8 != 0 || whole < at || whole == 0 || content > whole {
+    if !whole.is_multiple_of(8) || whole < at || whole == 0 || content > whole {
         return Err(Stop::Sizes);
     }
     let size = whole / 8;

@@ -517,7 +517,7 @@ impl Walker<'_> {
                 }
             }
             count => {
-                let base = if size % 8 == 0 && align >= 8 { 8 } else { 1 };
+                let base = if size.is_multiple_of(8) && align >= 8 { 8 } else { 1 };
                 self.dynamic(Draft::Sequence { count, size, stride, text }, base);
             }
         }

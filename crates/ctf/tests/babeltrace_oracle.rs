@@ -59,7 +59,7 @@ fn metadata_of_a_version_before_1_8_is_refused() {
 #[test]
 fn recordings_of_lttng_read_as_babeltrace_reads_them() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/equivalence");
-    for name in ["lttng_ser_semop_c4", "lttng_thr_mutex_c4", "lttng_imb_single_c4"] {
+    for name in ["lttng_ser_semop_c4", "lttng_thr_mutex_c4"] {
         let packed = || {
             let file = std::fs::File::open(fixtures.join(name).join("lttng.tar.gz")).unwrap();
             flate2::read::GzDecoder::new(file)
