@@ -78,6 +78,8 @@ const COMM: Field = text(reg::TEXT, &["comm"]);
 const VEC: &[Field] = &[int(0, &["vec"])];
 const WAKE: &[Field] = &[TID, maybe(1, &["prio"], 0), maybe(2, &["target_cpu"], u64::MAX), COMM];
 const DELAY: &[Field] = &[TID, int(1, &["delay"])];
+const EXEC: &[Field] =
+    &[TID, maybe(1, &["old_tid", "old_pid"], u64::MAX), text(reg::TEXT, &["filename"])];
 const FAULT: &[Field] = &[int(0, &["address"]), maybe(1, &["ip"], 0)];
 const LOCK: &[Field] =
     &[int(0, &["lockdep_addr"]), maybe(1, &["flags"], 0), text(reg::TEXT, &["name"])];
@@ -126,9 +128,7 @@ pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
                 ]
             }
         }
-        EventKind::Exec => {
-            const { &[TID, maybe(1, &["old_tid", "old_pid"], u64::MAX), text(reg::TEXT, &["filename"])] }
-        }
+        EventKind::Exec => EXEC,
         EventKind::Exit => const { &[TID, COMM] },
         EventKind::StatRuntime => const { &[TID, int(1, &["runtime"])] },
         EventKind::StatWait

@@ -281,8 +281,8 @@ fn stream(
     class
 }
 
-/// Whether this is the header `event_header_compact` of LTTng: a number of 5 bits, 31 of which stands
-/// for a larger one behind it, and a time of 27 bits.
+/// Whether this is the header `event_header_compact` of LTTng: a number of 5 bits, of which 31
+/// stands for a larger one behind it, and a time of 27 bits.
 fn is_compact(header: &Type) -> bool {
     let packed = |int: &Int, size| {
         int.size == size && int.align == 1 && !int.signed && int.order != Some(Order::Big)

@@ -180,8 +180,8 @@ pub(crate) fn compare(trace: &CtfTrace, theirs: Theirs) -> Result<(usize, usize)
     let (mut ours, quality) = ours(trace);
     let mut theirs = theirs;
     // Equal times: each tool has its own order of CPUs.
-    ours.sort_by(|a, b| (a.ts, a.cpu).cmp(&(b.ts, b.cpu)));
-    theirs.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    ours.sort_by_key(|e| (e.ts, e.cpu));
+    theirs.sort_by_key(|e| (e.0, e.1));
     let mut compared = 0;
     for (mine, other) in ours.iter().zip(&theirs) {
         if (mine.ts, mine.cpu, &mine.name) != (other.0, other.1, &other.2) {
