@@ -48,6 +48,7 @@ fn main() {
         ("perf", "perf", perf),
         ("perf_6_1", "perf 6.1", perf_6_1),
         ("trace_cmd", "trace-cmd", version("trace-cmd")),
+        ("babeltrace2", "babeltrace2", version("babeltrace2")),
         // What reads manual pages and completion scripts, and what makes a terminal.
         ("groff", "groff", version("groff")),
         ("bash", "bash", version("bash")),

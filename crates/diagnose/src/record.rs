@@ -1,6 +1,6 @@
 //! The command that records what a diagnosis needs.
 
-use holdup_trace::TraceInfo;
+use holdup_trace::{EventKind, TraceInfo};
 
 /// Events a recording for diagnosis leaves out: lockdep kernels are rare, and on others perf
 /// refuses a command that names these; stacks and counters cost more than a first look is worth.
@@ -27,13 +27,51 @@ pub fn record_command(info: &TraceInfo) -> String {
         let each: Vec<String> =
             events.iter().flat_map(|e| e.split(',')).map(|e| e.replace(':', "/")).collect();
         format!("perfetto -o trace.pftrace -t 10s -b 64mb {}", each.join(" "))
+    } else if info.format.starts_with("CTF") {
+        lttng_command(&events)
     } else {
         format!("perf record -a -m 8M -e {} -- sleep 10", events.join(" -e "))
     }
+}
+
+/// The same with LTTng, which has names of its own for some events, and a switch for all system
+/// calls. The state dump tells which threads there are; it comes by itself when its events are on.
+fn lttng_command(events: &[&str]) -> String {
+    let names: Vec<&str> = events
+        .iter()
+        .flat_map(|group| group.split(','))
+        .filter_map(|event| event.split_once(':'))
+        .filter_map(|(system, name)| EventKind::of(system, name)?.lttng_name())
+        .collect();
+    format!(
+        "lttng create && lttng enable-event --kernel --syscall --all && lttng enable-event \
+            --kernel {},'lttng_statedump_*' && lttng start && sleep 10 && lttng destroy",
+        names.join(",")
+    )
 }
 
 /// `6.1.0-56-amd64` is (6, 1).
 fn kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_recorder_is_asked_in_its_own_words() {
+        let command = |format: &str| {
+            let info = TraceInfo::new("x".into(), format);
+            record_command(&info)
+        };
+        let lttng = command("CTF 1.8 (lttng-modules)");
+        assert!(lttng.contains("--syscall --all"), "{lttng}");
+        assert!(lttng.contains(" sched_switch,sched_wakeup,"), "{lttng}");
+        assert!(lttng.contains(",irq_softirq_entry,irq_softirq_exit,"), "{lttng}");
+        assert!(!lttng.contains("contention") && !lttng.contains("raw_syscalls"), "{lttng}");
+        assert!(command("trace.dat v7").starts_with("trace-cmd record -e sched:sched_switch -e "));
+        assert!(command("perf.data").starts_with("perf record -a "));
+    }
 }

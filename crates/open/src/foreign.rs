@@ -7,14 +7,6 @@ fn unsupported(what: &str, way_out: &str) -> ErrorKind {
     ErrorKind::Unsupported { what: what.to_owned(), way_out: way_out.to_owned() }
 }
 
-/// A trace of LTTng or barectf.
-pub(crate) fn ctf() -> ErrorKind {
-    unsupported(
-        "a CTF trace (LTTng, barectf)",
-        "not read yet; record with perf record or trace-cmd record instead",
-    )
-}
-
 /// What the first bytes look like.
 pub(crate) fn name(head: &[u8]) -> ErrorKind {
     let starts = |magic: &[u8]| head.starts_with(magic);
@@ -36,14 +28,16 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
             return unsupported(what, way_out);
         }
     }
-    if starts(b"/* CTF ") || CTF.iter().any(|m| starts(m)) || is_ctf2(head) {
-        return ctf();
-    }
-    if head.get(257..262) == Some(b"ustar") {
+    if CTF_INDEX.iter().any(|m| starts(m)) {
         return unsupported(
-            "a tar archive",
-            "unpack it (tar xf FILE) and name the trace in it; a folder of per-CPU dumps is a \
-                trace",
+            "the index of a CTF trace (LTTng)",
+            "name the folder that holds the file metadata",
+        );
+    }
+    if is_ctf2(head) {
+        return unsupported(
+            "the metadata of a CTF 2 trace",
+            "not read yet; record with lttng create --trace-format=ctf-1.8",
         );
     }
     if is_etl(head) {
@@ -129,15 +123,8 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     (b"SIMPLEPERF", "a simpleperf report", "holdup reads the perf.data it was made from"),
 ];
 
-/// A packet of data, packetized metadata and an index of CTF 1.8, in both byte orders.
-const CTF: &[[u8; 4]] = &[
-    [0xc1, 0x1f, 0xfc, 0xc1],
-    [0xc1, 0xfc, 0x1f, 0xc1],
-    [0x57, 0x1d, 0xd1, 0x75],
-    [0x75, 0xd1, 0x1d, 0x57],
-    [0xc1, 0xf1, 0xdc, 0xc1],
-    [0xc1, 0xdc, 0xf1, 0xc1],
-];
+/// The index of a stream of CTF 1.8, in both byte orders.
+const CTF_INDEX: &[[u8; 4]] = &[[0xc1, 0xf1, 0xdc, 0xc1], [0xc1, 0xdc, 0xf1, 0xc1]];
 
 /// Two pages of the kernel's ring buffer: each begins with a time and the bytes used of it (in four
 /// or eight bytes, with flags in the topmost).
@@ -205,22 +192,17 @@ mod tests {
             ring[at..at + 8].copy_from_slice(&time.to_le_bytes());
             ring[at + 8..at + 16].copy_from_slice(&4000u64.to_le_bytes());
         }
-        let mut tar = vec![b'a'; 512];
-        tar[257..262].copy_from_slice(b"ustar");
         for (head, what) in [
             (&b""[..], "an empty file"),
             (&[0; 64], "zero bytes"),
             (b"\x7fELF\x02\x01", "ELF"),
-            (b"/* CTF 1.8 */", "CTF"),
-            (&[0x57, 0x1d, 0xd1, 0x75, 0], "CTF"),
             (&ring, "trace_pipe_raw"),
             (b"\x1e{\"type\":\"preamble\"}", "CTF"),
-            (&[0xc1, 0x1f, 0xfc, 0xc1, 0], "CTF"),
+            (&[0xc1, 0xf1, 0xdc, 0xc1, 0], "CTF"),
             (&etl, "ETL"),
             (b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04", "pprof"),
             (b"BZh91AY", "bzip2"),
             (b"PK\x05\x06\0", "empty zip"),
-            (&tar, "tar"),
             (b"{\"traceEvents\":[", "Chrome"),
             (b"  {\"a\": 1}", "JSON"),
             (b"<!DOCTYPE html>", "HTML"),

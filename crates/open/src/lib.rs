@@ -72,6 +72,13 @@ const FORMATS: &[Format] = &[
         glance: |_| Ok(None),
     },
     Format {
+        sniff: |head| holdup_ctf::sniff(head).map(holdup_ctf::Part::why),
+        open: |path| Ok(Box::new(holdup_ctf::open(path)?)),
+        stream: |path, stream| Ok(Box::new(holdup_ctf::open_stream(path, stream)?)),
+        // The counts of events are in packets all over the files.
+        glance: |_| Ok(None),
+    },
+    Format {
         sniff: text::sniff,
         open: |path| Ok(Box::new(text::open(path)?)),
         stream: |path, stream| Ok(Box::new(text::open_stream(path, stream)?)),
@@ -318,8 +325,11 @@ fn open_directory(path: &Path) -> Result<Box<dyn Reader>> {
             "a folder with one file per CPU (trace_pipe_raw)",
         ));
     }
-    if ["metadata", "kernel/metadata", "ust/metadata"].into_iter().any(has) {
-        return Err(foreign::ctf().in_file(path));
+    if holdup_ctf::is_trace(path) {
+        return Ok(note(
+            Box::new(holdup_ctf::open(path)?),
+            "a folder with a file called metadata in it or below (CTF, LTTng)",
+        ));
     }
     let what = "a directory that is no trace".to_owned();
     Err(ErrorKind::Unsupported { what, way_out: "name the trace file in it".to_owned() }
@@ -352,7 +362,8 @@ mod tests {
         assert!(message(&empty).contains("an empty file"));
         std::fs::create_dir_all(dir.path().join("lttng/kernel")).unwrap();
         std::fs::write(dir.path().join("lttng/kernel/metadata"), "").unwrap();
-        assert!(message(&dir.path().join("lttng")).contains("CTF"));
+        let lttng = message(&dir.path().join("lttng"));
+        assert!(lttng.contains("kernel/metadata") && lttng.contains("a trace block"), "{lttng}");
         std::fs::create_dir_all(dir.path().join("raw/traces")).unwrap();
         assert!(message(&dir.path().join("raw")).contains("folder of raw dumps"));
     }

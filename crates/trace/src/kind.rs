@@ -187,6 +187,11 @@ impl EventKind {
         self.names().0
     }
 
+    /// Its name without the system: `sched_switch`; `sys_enter_*` of a family.
+    pub const fn kernel_name(self) -> &'static str {
+        self.names().1
+    }
+
     /// What `name` has in place of the `*` of a family (`read` of `sys_enter_read`), nothing for
     /// an event on its own; `None` if the event does not have this name.
     pub fn detail(self, name: &str) -> Option<&str> {

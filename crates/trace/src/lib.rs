@@ -18,6 +18,7 @@ mod event;
 mod glance;
 mod info;
 mod kind;
+mod lttng;
 pub mod merge;
 mod names;
 pub mod progress;

@@ -55,12 +55,13 @@ pub(crate) fn shell(command: &str, indent: &str) -> String {
     const WIDTH: usize = 96;
     let next = format!(" \\\n{indent}  ");
     let mut out = indent.to_owned();
-    let mut used = 0;
+    let (mut used, mut before) = (0, "");
     let command = escape(command);
     for (i, word) in command.split(' ').enumerate() {
-        // Each group of events on a line of its own; and no line too long, where names of events
-        // follow each other without an option before each.
-        if i > 0 && (matches!(word, "-e" | "--") || used + width(word) > WIDTH) {
+        // Each command and each group of events on a line of its own; and no line too long, where
+        // names of events follow each other without an option before each.
+        let begins = matches!(word, "-e" | "--") || before == "&&";
+        if i > 0 && (begins || used + width(word) > WIDTH) {
             out.push_str(&next);
             used = indent.len() + 2;
         } else if i > 0 {
@@ -69,6 +70,7 @@ pub(crate) fn shell(command: &str, indent: &str) -> String {
         }
         out.push_str(word);
         used += width(word);
+        before = word;
     }
     out
 }

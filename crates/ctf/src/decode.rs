@@ -1,0 +1,322 @@
+//! Events in holdup's terms.
+
+use crate::kind::{Meaning, reg};
+use crate::lane::{Here, LaneCursor, Next, Store};
+use crate::packet::text;
+use crate::plan::Slot;
+use crate::reader::LaneInfo;
+use crate::schema::CallNumber;
+use holdup_trace::{
+    ArgsRef, Batch, Cpu, Event, EventId, EventKind, LocalNames, NameId, Nanos, Pid, Quality,
+    QualityCode, Result, RunDecoder, StackRef, StatKind, Tid, What,
+};
+
+/// The thread a CPU runs, as its switches tell.
+///
+/// Who ran at the beginning, and after a loss, the next switch tells: it names the thread that
+/// leaves. Opening the trace has looked ahead, and `hints` has the answers in their order.
+pub(crate) struct Current<'a> {
+    tid: Tid,
+    hints: std::slice::Iter<'a, Tid>,
+}
+
+impl<'a> Current<'a> {
+    pub(crate) fn new(hints: &'a [Tid]) -> Current<'a> {
+        let mut hints = hints.iter();
+        Current { tid: hints.next().copied().unwrap_or(Tid::UNKNOWN), hints }
+    }
+
+    fn lost(&mut self) {
+        self.tid = self.hints.next().copied().unwrap_or(Tid::UNKNOWN);
+    }
+}
+
+/// Decodes one lane.
+pub(crate) struct Decoder<'a> {
+    cursor: LaneCursor<'a>,
+    lane: &'a LaneInfo,
+    current: Current<'a>,
+    names: LocalNames,
+    /// What went wrong before the first batch.
+    early: Quality,
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(store: &'a Store, lane: &'a LaneInfo, names: LocalNames) -> Decoder<'a> {
+        let mut early = Quality::default();
+        let cursor = LaneCursor::new(store, &lane.lane, &mut early);
+        Decoder { cursor, lane, current: Current::new(&lane.hints), names, early }
+    }
+}
+
+impl RunDecoder for Decoder<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        let mut quality = std::mem::take(&mut self.early);
+        let cpu = self.lane.lane.cpu;
+        let more = loop {
+            if batch.is_full() {
+                break true;
+            }
+            match self.cursor.next(&mut quality) {
+                None => break false,
+                Some(Next::Gap(gap)) => {
+                    if gap.switches {
+                        self.current.lost();
+                    }
+                    batch.events.push(Event {
+                        ts: gap.ts,
+                        tid: Tid::UNKNOWN,
+                        pid: Pid::UNKNOWN,
+                        comm: NameId::NONE,
+                        cpu,
+                        id: EventId::SIDEBAND,
+                        what: What::Lost { count: gap.lost },
+                    });
+                }
+                Some(Next::Event(here)) => {
+                    let what = what(&here, &mut self.names, batch, &mut quality);
+                    // An event of the CPU that nobody knows says nothing about any CPU's thread.
+                    let current = if cpu == Cpu::UNKNOWN { Tid::UNKNOWN } else { self.current.tid };
+                    let event = event(&here, cpu, current, what, &mut self.names);
+                    if let What::Switch { next, .. } = event.what {
+                        self.current.tid = next;
+                    }
+                    batch.events.push(event);
+                }
+            }
+        };
+        batch.quality.absorb(&quality);
+        Ok(more)
+    }
+}
+
+#[inline(always)]
+fn event(here: &Here<'_>, cpu: Cpu, current: Tid, what: What, names: &mut LocalNames) -> Event {
+    let (stream, regs) = (here.stream, here.regs);
+    let register = |r: u8| regs.int[usize::from(r)] as u32;
+    let tid = match what {
+        _ if stream.has_tid => Tid(register(reg::TID)),
+        What::Switch { prev, .. } => prev,
+        _ => current,
+    };
+    let comm = match stream.has_comm {
+        true => name(text(here.data, regs.text[usize::from(reg::COMM)]), tid, names),
+        false => NameId::NONE,
+    };
+    Event {
+        ts: here.ts,
+        tid,
+        pid: if stream.has_pid { Pid(register(reg::PID)) } else { Pid::UNKNOWN },
+        comm,
+        cpu,
+        id: here.class.event,
+        what,
+    }
+}
+
+#[inline(always)]
+fn name(bytes: &[u8], hint: Tid, names: &mut LocalNames) -> NameId {
+    match bytes.first_chunk::<16>() {
+        Some(comm) if bytes.len() == 16 => names.comm(hint.0, *comm),
+        _ => names.name(hint.0, bytes),
+    }
+}
+
+/// The fields of one event.
+struct Values<'a, 'b> {
+    here: &'b Here<'a>,
+    names: &'b mut LocalNames,
+}
+
+impl Values<'_, '_> {
+    /// What stands for a field that is not there overrides what an event before it left behind.
+    #[inline(always)]
+    fn int(&self, n: u8) -> u64 {
+        let class = self.here.class;
+        if !class.absent.is_empty() {
+            let slot = Slot::Register(reg::OWN + n);
+            if let Some((_, default)) = class.absent.iter().find(|(s, _)| *s == slot) {
+                return *default;
+            }
+        }
+        self.here.regs.int[usize::from(reg::OWN + n)]
+    }
+
+    #[inline(always)]
+    fn u32(&self, n: u8) -> u32 {
+        self.int(n) as u32
+    }
+
+    #[inline(always)]
+    fn call(&self) -> u32 {
+        match self.here.class.nr {
+            CallNumber::Known(nr) => nr,
+            CallNumber::Field => self.u32(6),
+        }
+    }
+
+    #[inline(always)]
+    fn tid(&self, n: u8) -> Tid {
+        Tid(self.u32(n))
+    }
+
+    fn cpu(&self, n: u8) -> Cpu {
+        Cpu(u16::try_from(self.int(n)).unwrap_or(u16::MAX))
+    }
+
+    fn prio(&self, n: u8) -> i16 {
+        (self.int(n) as i16).wrapping_add(self.here.stream.prio)
+    }
+
+    #[inline(always)]
+    fn name(&mut self, slot: u8, hint: Tid) -> NameId {
+        let class = self.here.class;
+        if class.absent.iter().any(|(s, _)| *s == Slot::Text(slot)) {
+            return NameId::NONE;
+        }
+        name(text(self.here.data, self.here.regs.text[usize::from(slot)]), hint, self.names)
+    }
+}
+
+#[inline(always)]
+fn what(here: &Here<'_>, names: &mut LocalNames, batch: &mut Batch, quality: &mut Quality) -> What {
+    let class = here.class;
+    let kind = match class.meaning {
+        Meaning::Other => return What::Other,
+        _ if class.incomplete => {
+            quality.add(QualityCode::MissingField, 1);
+            return What::Other;
+        }
+        Meaning::Kernel(kind) => kind,
+        Meaning::Process => return process(&mut Values { here, names }),
+    };
+    let mut v = Values { here, names };
+    match kind {
+        EventKind::Switch => {
+            let (prev, next) = (v.tid(0), v.tid(1));
+            What::Switch {
+                prev,
+                next,
+                prev_state: here.stream.states.state(v.int(2)),
+                prev_comm: v.name(reg::TEXT, prev),
+                next_comm: v.name(reg::TEXT2, next),
+                prev_prio: v.prio(3),
+                next_prio: v.prio(4),
+            }
+        }
+        EventKind::SysEnterNamed => {
+            let args = match class.has_args {
+                true => {
+                    let args = std::array::from_fn(|n| v.int(n as u8));
+                    batch.push_args(args)
+                }
+                false => ArgsRef::NONE,
+            };
+            What::SysEnter { nr: v.call(), args }
+        }
+        EventKind::SysExitNamed => What::SysExit { nr: v.call(), ret: v.int(1) as i64 },
+        EventKind::SysEnter => What::SysEnter { nr: v.u32(0), args: ArgsRef::NONE },
+        EventKind::SysExit => What::SysExit { nr: v.u32(0), ret: v.int(1) as i64 },
+        EventKind::Waking => {
+            let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
+            What::Waking { tid, comm: v.name(reg::TEXT, tid), prio, target }
+        }
+        EventKind::Wakeup => {
+            let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
+            What::Wakeup { tid, comm: v.name(reg::TEXT, tid), prio, target }
+        }
+        EventKind::WakeupNew => {
+            let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
+            What::WakeupNew { tid, comm: v.name(reg::TEXT, tid), prio, target }
+        }
+        other => rare(other, &mut v),
+    }
+}
+
+#[inline(never)]
+fn rare(kind: EventKind, v: &mut Values<'_, '_>) -> What {
+    match kind {
+        EventKind::Migrate => What::Migrate { tid: v.tid(0), from: v.cpu(1), to: v.cpu(2) },
+        EventKind::Fork => {
+            let child = v.tid(1);
+            What::Fork { parent: v.tid(0), child, child_comm: v.name(reg::TEXT, child) }
+        }
+        EventKind::Exec => {
+            let tid = v.tid(0);
+            What::Exec { tid, old: v.tid(1), filename: v.name(reg::TEXT, tid) }
+        }
+        EventKind::Exit => {
+            let tid = v.tid(0);
+            What::Exit { tid, comm: v.name(reg::TEXT, tid) }
+        }
+        EventKind::StatRuntime => What::StatRuntime { tid: v.tid(0), runtime: v.int(1) },
+        EventKind::StatWait => delay(v, StatKind::Wait),
+        EventKind::StatSleep => delay(v, StatKind::Sleep),
+        EventKind::StatIoWait => delay(v, StatKind::IoWait),
+        EventKind::StatBlocked => delay(v, StatKind::Blocked),
+        EventKind::BlockedReason => What::BlockedReason {
+            tid: v.tid(0),
+            io_wait: v.int(1) != 0,
+            caller: v.int(2),
+            name: NameId::NONE,
+        },
+        EventKind::PiSetPrio => What::PiSetPrio { tid: v.tid(0), old: v.prio(1), new: v.prio(2) },
+        EventKind::IrqEntry => {
+            let irq = v.u32(0);
+            What::IrqEntry { irq, name: v.name(reg::TEXT, Tid(irq)) }
+        }
+        EventKind::IrqExit => What::IrqExit { irq: v.u32(0) },
+        EventKind::VectorEntry => What::VectorEntry { vector: v.u32(0), name: v.here.class.vector },
+        EventKind::VectorExit => What::VectorExit { vector: v.u32(0) },
+        EventKind::SoftirqRaise => What::SoftirqRaise { vec: v.u32(0) },
+        EventKind::SoftirqEntry => What::SoftirqEntry { vec: v.u32(0) },
+        EventKind::SoftirqExit => What::SoftirqExit { vec: v.u32(0) },
+        EventKind::WorkQueue => {
+            What::WorkQueue { work: v.int(0), function: v.int(1), name: NameId::NONE }
+        }
+        EventKind::WorkStart => {
+            What::WorkStart { work: v.int(0), function: v.int(1), name: NameId::NONE }
+        }
+        EventKind::WorkEnd => What::WorkEnd { work: v.int(0) },
+        EventKind::PageFaultUser => What::PageFault { user: true, address: v.int(0), ip: v.int(1) },
+        EventKind::PageFaultKernel => {
+            What::PageFault { user: false, address: v.int(0), ip: v.int(1) }
+        }
+        EventKind::ContentionBegin => {
+            What::ContentionBegin { lock: v.int(0), flags: v.u32(1), stack: StackRef::NONE }
+        }
+        EventKind::ContentionEnd => What::ContentionEnd { lock: v.int(0), ret: v.int(1) as i32 },
+        EventKind::LockAcquire => {
+            What::LockAcquire { lock: v.int(0), name: lock_name(v), flags: v.u32(1) }
+        }
+        EventKind::LockContended => What::LockContended { lock: v.int(0), name: lock_name(v) },
+        EventKind::LockAcquired => What::LockAcquired { lock: v.int(0), name: lock_name(v) },
+        EventKind::LockRelease => What::LockRelease { lock: v.int(0), name: lock_name(v) },
+        EventKind::CpuIdle => What::CpuIdle { state: v.u32(0), cpu: v.cpu(1) },
+        // Taken by the caller.
+        EventKind::Switch
+        | EventKind::Waking
+        | EventKind::Wakeup
+        | EventKind::WakeupNew
+        | EventKind::SysEnter
+        | EventKind::SysExit
+        | EventKind::SysEnterNamed
+        | EventKind::SysExitNamed => What::Other,
+    }
+}
+
+fn delay(v: &Values<'_, '_>, kind: StatKind) -> What {
+    let delay: Nanos = v.int(1);
+    What::StatDelay { kind, tid: v.tid(0), delay }
+}
+
+fn lock_name(v: &mut Values<'_, '_>) -> NameId {
+    let hint = Tid((v.int(0) >> 4) as u32);
+    v.name(reg::TEXT, hint)
+}
+
+/// A thread of the state dump.
+fn process(v: &mut Values<'_, '_>) -> What {
+    let tid = v.tid(0);
+    What::Comm { tid, pid: Pid(v.u32(1)), comm: v.name(reg::TEXT, tid), exec: false }
+}

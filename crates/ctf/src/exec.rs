@@ -1,0 +1,221 @@
+//! Carries plans out: bytes in, registers full.
+
+use crate::plan::{Count, Dest, Load, Step};
+
+/// Where plans leave what they read. Registers that a plan does not write keep what was there.
+pub(crate) struct Regs {
+    pub(crate) int: [u64; 256],
+    /// Byte offset in the packet and length.
+    pub(crate) text: [(u32, u32); 8],
+    /// The last time read, and its width in bits; 0 is none.
+    pub(crate) time: (u64, u8),
+}
+
+impl Regs {
+    pub(crate) fn new() -> Regs {
+        Regs { int: [0; 256], text: [(0, 0); 8], time: (0, 0) }
+    }
+}
+
+/// The data ends before the plan does, or says what no plan foresees.
+#[derive(Debug)]
+pub(crate) struct Short;
+
+/// Read `steps` from `data`, whose first `end` bits count, at bit `at`.
+#[inline]
+pub(crate) fn run(
+    steps: &[Step],
+    data: &[u8],
+    at: &mut u64,
+    end: u64,
+    regs: &mut Regs,
+) -> Result<(), Short> {
+    for step in steps {
+        match step {
+            Step::Block { bits, loads, texts } => {
+                let start = *at;
+                if end.saturating_sub(start) < *bits {
+                    return Err(Short);
+                }
+                for load in loads {
+                    let value = integer(data, start + u64::from(load.offset), load);
+                    match load.dest {
+                        Dest::Register(r) => regs.int[usize::from(r)] = value,
+                        Dest::Time => regs.time = (value, load.size),
+                        Dest::Nowhere => {}
+                    }
+                }
+                for text in texts {
+                    let from = start / 8 + u64::from(text.offset);
+                    regs.text[usize::from(text.slot & 7)] = (from as u32, text.len);
+                }
+                *at = start + bits;
+            }
+            Step::Align(to) => align(at, *to)?,
+            Step::Str(slot) => {
+                align(at, 8)?;
+                let from = (*at / 8) as usize;
+                let bytes = data.get(from..(end / 8) as usize).ok_or(Short)?;
+                let len = nul(bytes).ok_or(Short)?;
+                if let Some(slot) = slot {
+                    regs.text[usize::from(slot & 7)] = (from as u32, len as u32);
+                }
+                *at = (from + len + 1) as u64 * 8;
+            }
+            other => dynamic(other, data, at, end, regs)?,
+        }
+    }
+    Ok(())
+}
+
+/// The rarer steps.
+#[inline(never)]
+fn dynamic(step: &Step, data: &[u8], at: &mut u64, end: u64, regs: &mut Regs) -> Result<(), Short> {
+    match step {
+        Step::Sequence { count, size, stride, text } => {
+            let n = times(*count, regs);
+            if n == 0 {
+                return Ok(());
+            }
+            let bits = stride.checked_mul(n - 1).and_then(|b| b.checked_add(*size)).ok_or(Short)?;
+            if end.saturating_sub(*at) < bits {
+                return Err(Short);
+            }
+            if let Some(slot) = text {
+                regs.text[usize::from(slot & 7)] = ((*at / 8) as u32, n as u32);
+            }
+            *at += bits;
+        }
+        Step::Repeat { count, body } => {
+            for _ in 0..times(*count, regs) {
+                let before = *at;
+                run(body, data, at, end, regs)?;
+                // Elements without a single bit: any number of them is nothing.
+                if *at == before {
+                    break;
+                }
+            }
+        }
+        Step::Choose { tag, signed, ranges, options } => {
+            let tag = regs.int[usize::from(*tag)];
+            let tag = if *signed { i128::from(tag as i64) } else { i128::from(tag) };
+            let option = ranges.iter().find(|r| (r.0..=r.1).contains(&tag)).ok_or(Short)?.2;
+            run(options.get(usize::from(option)).ok_or(Short)?, data, at, end, regs)?;
+        }
+        // Never handed on by `run`.
+        Step::Block { .. } | Step::Align(_) | Step::Str(_) => {}
+    }
+    Ok(())
+}
+
+fn times(count: Count, regs: &Regs) -> u64 {
+    match count {
+        Count::Fixed(n) => n,
+        Count::Register(r) => regs.int[usize::from(r)],
+    }
+}
+
+#[inline(always)]
+fn align(at: &mut u64, to: u32) -> Result<(), Short> {
+    *at = at.checked_next_multiple_of(u64::from(to)).ok_or(Short)?;
+    Ok(())
+}
+
+fn nul(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|&b| b == 0)
+}
+
+#[inline(always)]
+fn bytes<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
+    match data.get(at..).and_then(|b| b.first_chunk()) {
+        Some(chunk) => *chunk,
+        None => [0; N],
+    }
+}
+
+/// An integer at bit `at`, widened to 64 bits.
+#[inline(always)]
+fn integer(data: &[u8], at: u64, load: &Load) -> u64 {
+    let raw = if at.is_multiple_of(8) {
+        let byte = (at / 8) as usize;
+        match (load.size, load.big) {
+            (32, false) => u64::from(u32::from_le_bytes(bytes(data, byte))),
+            (64, false) => u64::from_le_bytes(bytes(data, byte)),
+            (8, _) => u64::from(bytes::<1>(data, byte)[0]),
+            (16, false) => u64::from(u16::from_le_bytes(bytes(data, byte))),
+            (16, true) => u64::from(u16::from_be_bytes(bytes(data, byte))),
+            (32, true) => u64::from(u32::from_be_bytes(bytes(data, byte))),
+            (64, true) => u64::from_be_bytes(bytes(data, byte)),
+            _ => packed(data, at, load),
+        }
+    } else {
+        packed(data, at, load)
+    };
+    if load.signed && load.size < 64 {
+        let unused = 64 - u32::from(load.size);
+        (((raw << unused) as i64) >> unused) as u64
+    } else {
+        raw
+    }
+}
+
+/// An integer of any size at any bit: little endian counts bits from a byte's lowest, big endian
+/// from its highest (CTF 1.8, 4.1.5).
+fn packed(data: &[u8], at: u64, load: &Load) -> u64 {
+    let first = (at / 8) as usize;
+    let shift = (at % 8) as u32;
+    let size = u32::from(load.size);
+    // What fits into eight bytes, as nearly all does, where these are there.
+    if shift + size <= 64
+        && let Some(&window) = data.get(first..).and_then(|b| b.first_chunk())
+    {
+        let unused = 64 - shift - size;
+        return match load.big {
+            true => u64::from_be_bytes(window) << shift >> (64 - size),
+            false => u64::from_le_bytes(window) << unused >> (64 - size),
+        };
+    }
+    let n = ((shift + size) as usize).div_ceil(8);
+    let mut window = [0u8; 16];
+    for (to, from) in window.iter_mut().zip(data.get(first..).unwrap_or(&[]).iter().take(n)) {
+        *to = *from;
+    }
+    let mask = if size >= 64 { u64::MAX } else { (1 << size) - 1 };
+    if load.big {
+        let all = u128::from_be_bytes(window);
+        ((all >> (128 - shift - size)) as u64) & mask
+    } else {
+        ((u128::from_le_bytes(window) >> shift) as u64) & mask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(size: u8, signed: bool, big: bool) -> Load {
+        Load { offset: 0, size, signed, big, dest: Dest::Nowhere }
+    }
+
+    #[test]
+    fn integers_of_any_size_at_any_bit_in_both_orders() {
+        let data = [0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x11, 0x22];
+        for (at, size, little, big) in [
+            (0, 32, 0x78563412, 0x12345678u64),
+            (0, 5, 0x12, 0x02),
+            (5, 27, 0x78563412 >> 5, 0x2345678),
+            (4, 8, 0x41, 0x23),
+            (8, 16, 0x5634, 0x3456),
+        ] {
+            {
+                assert_eq!(integer(&data, at, &load(size, false, true)), big, "{at} {size} big");
+                assert_eq!(integer(&data, at, &load(size, false, false)), little, "{at} {size}");
+            }
+        }
+        // All 64 bits across nine bytes.
+        let all = u128::from_le_bytes(*b"\x12\x34\x56\x78\x9a\xbc\xde\xf0\x11\0\0\0\0\0\0\0");
+        assert_eq!(integer(&data, 3, &load(64, false, false)), (all >> 3) as u64);
+        assert_eq!(integer(&data, 56, &load(8, true, false)) as i64, -16);
+        assert_eq!(integer(&data, 1000, &load(8, true, false)), 0, "beyond the end");
+    }
+}

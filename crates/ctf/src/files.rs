@@ -1,0 +1,225 @@
+//! The files of a trace: a folder, a tar archive, or memory.
+
+use holdup_map::Map;
+use holdup_trace::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Streams up to this size are kept in memory, longer ones in an unnamed temporary file.
+const SPOOL_IN_MEMORY: u64 = 64 << 20;
+/// Folders below the one opened. A session of LTTng with all its parts has seven.
+const DEPTH: u32 = 10;
+/// Files and folders looked at.
+const ENTRIES: usize = 200_000;
+
+/// The content of a file.
+pub(crate) enum Bytes {
+    Memory(Vec<u8>),
+    Map(Box<Map>),
+    /// Of an archive: first byte and length.
+    Part(Arc<Bytes>, usize, usize),
+}
+
+impl Bytes {
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Bytes::Memory(bytes) => bytes,
+            Bytes::Map(map) => map.bytes(),
+            Bytes::Part(whole, from, len) => {
+                whole.bytes().get(*from..from.saturating_add(*len)).unwrap_or(&[])
+            }
+        }
+    }
+
+    /// The file has become shorter, and what is read now are zeros.
+    pub(crate) fn shrank(&self) -> bool {
+        match self {
+            Bytes::Memory(_) => false,
+            Bytes::Map(map) => map.shrank(),
+            Bytes::Part(whole, ..) => whole.shrank(),
+        }
+    }
+
+    /// These bytes have been read.
+    pub(crate) fn done_with(&self, start: u64, len: u64) {
+        match self {
+            Bytes::Memory(_) => {}
+            Bytes::Map(map) => map.done_with(start as usize..(start + len) as usize),
+            Bytes::Part(whole, from, _) => whole.done_with(*from as u64 + start, len),
+        }
+    }
+
+    fn file(path: &Path) -> Result<Bytes, ErrorKind> {
+        let file = File::open(path)?;
+        if let Some(map) = Map::new(&file) {
+            return Ok(Bytes::Map(Box::new(map)));
+        }
+        let metadata = file.metadata()?;
+        if metadata.is_file() && metadata.len() > SPOOL_IN_MEMORY {
+            return Err(ErrorKind::Unsupported {
+                what: "a trace of more files than can be mapped into memory".into(),
+                way_out: "name one of the folders in it that hold a file called metadata".into(),
+            });
+        }
+        let mut bytes = Vec::new();
+        file.take(SPOOL_IN_MEMORY).read_to_end(&mut bytes)?;
+        Ok(Bytes::Memory(bytes))
+    }
+
+    fn spool(mut input: impl Read) -> io::Result<Bytes> {
+        let mut memory = Vec::new();
+        input.by_ref().take(SPOOL_IN_MEMORY + 1).read_to_end(&mut memory)?;
+        if memory.len() as u64 <= SPOOL_IN_MEMORY {
+            return Ok(Bytes::Memory(memory));
+        }
+        let mut file = tempfile::tempfile()?;
+        file.write_all(&memory)?;
+        drop(memory);
+        io::copy(&mut input, &mut file)?;
+        let map = Map::new(&file).ok_or_else(|| io::Error::other("cannot map the archive"))?;
+        Ok(Bytes::Map(Box::new(map)))
+    }
+}
+
+/// A folder with a file called `metadata`, and the streams beside it.
+pub(crate) struct Folder {
+    /// Below what was opened; empty for that itself.
+    pub(crate) name: String,
+    pub(crate) metadata: Bytes,
+    /// By name.
+    pub(crate) streams: Vec<(String, Bytes)>,
+}
+
+/// A folder's files that are part of a trace. `index/` and hidden files are not.
+fn is_stream(name: &str) -> bool {
+    !name.starts_with('.') && name != "metadata" && !name.ends_with(".idx")
+}
+
+/// All traces in a folder and below.
+pub(crate) fn below(path: &Path) -> Result<Vec<Folder>, ErrorKind> {
+    let mut found = Vec::new();
+    let mut budget = ENTRIES;
+    walk(path, "", DEPTH, &mut budget, &mut found)?;
+    Ok(found)
+}
+
+/// Whether [`below`] would find something. Does not open a file.
+pub(crate) fn has_trace(path: &Path) -> bool {
+    fn look(path: &Path, depth: u32, budget: &mut usize) -> bool {
+        if path.join("metadata").is_file() {
+            return true;
+        }
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        for entry in entries {
+            let Some(left) = budget.checked_sub(1) else { return false };
+            *budget = left;
+            let is_dir = entry.file_type().is_ok_and(|t| t.is_dir());
+            if is_dir && depth > 0 && look(&entry.path(), depth - 1, budget) {
+                return true;
+            }
+        }
+        false
+    }
+    look(path, DEPTH, &mut 10_000)
+}
+
+fn walk(
+    path: &Path,
+    name: &str,
+    depth: u32,
+    budget: &mut usize,
+    found: &mut Vec<Folder>,
+) -> Result<(), ErrorKind> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let Some(left) = budget.checked_sub(1) else { break };
+        *budget = left;
+        entries.push(entry?);
+    }
+    entries.sort_by_key(fs::DirEntry::file_name);
+    let metadata = path.join("metadata");
+    let is_trace = metadata.is_file();
+    let mut streams = Vec::new();
+    for entry in entries {
+        let file = entry.file_name().to_string_lossy().into_owned();
+        let full = entry.path();
+        // Links are followed to files only: a link to a folder can lead in circles.
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            if depth > 0 && file != "index" && !file.starts_with('.') {
+                let name = if name.is_empty() { file } else { format!("{name}/{file}") };
+                walk(&full, &name, depth - 1, budget, found)?;
+            }
+        } else if is_trace && is_stream(&file) && full.is_file() {
+            streams.push((file, Bytes::file(&full)?));
+        }
+    }
+    if is_trace {
+        let metadata = Bytes::file(&metadata)?;
+        found.push(Folder { name: name.to_owned(), metadata, streams });
+    }
+    Ok(())
+}
+
+/// Whether a file begins as a tar archive does.
+pub(crate) fn is_tar(head: &[u8]) -> bool {
+    head.get(257..262) == Some(b"ustar")
+}
+
+/// All traces in a tar archive, and whether it ends too early. Nothing is unpacked: the streams are
+/// parts of the archive.
+pub(crate) fn tar(input: impl Read) -> Result<(Vec<Folder>, bool), ErrorKind> {
+    let whole = Arc::new(Bytes::spool(input)?);
+    let mut files: Vec<(String, Bytes)> = Vec::new();
+    let mut cut = false;
+    let mut archive = tar::Archive::new(io::Cursor::new(whole.bytes()));
+    for entry in archive.entries()? {
+        let Ok(entry) = entry else {
+            cut = true;
+            break;
+        };
+        if files.len() >= ENTRIES {
+            cut = true;
+            break;
+        }
+        if !entry.header().entry_type().is_file() || entry.header().entry_type().is_gnu_sparse() {
+            continue;
+        }
+        let name = entry.path().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+        let (Ok(from), Ok(len)) =
+            (usize::try_from(entry.raw_file_position()), usize::try_from(entry.size()))
+        else {
+            continue;
+        };
+        let there = whole.bytes().len().saturating_sub(from);
+        cut |= len > there;
+        let name = name.trim_start_matches("./").to_owned();
+        files.push((name, Bytes::Part(whole.clone(), from, len.min(there))));
+    }
+    Ok((group(files), cut))
+}
+
+/// Traces among files given by path.
+pub(crate) fn group(mut files: Vec<(String, Bytes)>) -> Vec<Folder> {
+    files.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut folders: Vec<Folder> = Vec::new();
+    let mut others = Vec::new();
+    for (path, bytes) in files {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        if name == "metadata" {
+            let name = folder.to_owned();
+            folders.push(Folder { name, metadata: bytes, streams: Vec::new() });
+        } else if is_stream(name) {
+            others.push((folder.to_owned(), name.to_owned(), bytes));
+        }
+    }
+    for (folder, name, bytes) in others {
+        if let Ok(at) = folders.binary_search_by(|f| f.name.as_str().cmp(&folder)) {
+            folders[at].streams.push((name, bytes));
+        }
+    }
+    folders
+}

@@ -1,0 +1,193 @@
+//! LTTng's events in holdup's terms: which of their fields say what.
+//!
+//! Fields that the kernel names `pid` are `tid` here, for that is what they hold.
+
+use crate::plan::{Slot, Want};
+use crate::types::Type;
+use holdup_trace::EventKind;
+
+/// What an event tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meaning {
+    Other,
+    Kernel(EventKind),
+    /// `lttng_statedump_process_state`: a thread there was when recording began.
+    Process,
+}
+
+/// Registers of what all events of a stream share.
+pub(crate) mod reg {
+    pub(crate) const STREAM: u8 = 1;
+    pub(crate) const INSTANCE: u8 = 2;
+    pub(crate) const BEGIN: u8 = 3;
+    pub(crate) const CONTENT: u8 = 5;
+    pub(crate) const PACKET: u8 = 6;
+    pub(crate) const SEQ: u8 = 7;
+    pub(crate) const DISCARDED: u8 = 8;
+    pub(crate) const CPU: u8 = 9;
+    pub(crate) const ID: u8 = 10;
+    pub(crate) const TID: u8 = 11;
+    pub(crate) const PID: u8 = 12;
+    pub(crate) const MAGIC: u8 = 13;
+    /// The first of an event's own.
+    pub(crate) const OWN: u8 = 20;
+    /// Texts: an event's own, the name of the thread, the uuid of a packet.
+    pub(crate) const TEXT: u8 = 0;
+    pub(crate) const TEXT2: u8 = 1;
+    pub(crate) const COMM: u8 = 2;
+    pub(crate) const UUID: u8 = 3;
+}
+
+/// What the kernel's event `name` tells, and the kernel's own name of it.
+pub(crate) fn kernel(name: &str) -> (Meaning, String) {
+    if name == "lttng_statedump_process_state" {
+        return (Meaning::Process, name.to_owned());
+    }
+    if let Some((kind, kernel)) = EventKind::of_lttng(name) {
+        return (Meaning::Kernel(kind), kernel);
+    }
+    // `perf data convert --to-ctf` keeps the kernel's names.
+    let known = name.split_once(':').and_then(|(s, n)| Some((EventKind::of(s, n)?, n)));
+    match known {
+        Some((kind, name)) => (Meaning::Kernel(kind), name.to_owned()),
+        None => (Meaning::Other, name.to_owned()),
+    }
+}
+
+/// A field of an event, whether the event is worthless without, and what stands for it then.
+pub(crate) struct Field {
+    pub(crate) want: Want<'static>,
+    pub(crate) needed: bool,
+    pub(crate) default: u64,
+}
+
+const fn int(n: u8, names: &'static [&'static str]) -> Field {
+    Field { want: Want { names, to: Slot::Register(reg::OWN + n) }, needed: true, default: 0 }
+}
+
+const fn maybe(n: u8, names: &'static [&'static str], default: u64) -> Field {
+    Field { want: Want { names, to: Slot::Register(reg::OWN + n) }, needed: false, default }
+}
+
+const fn text(slot: u8, names: &'static [&'static str]) -> Field {
+    Field { want: Want { names, to: Slot::Text(slot) }, needed: false, default: 0 }
+}
+
+const TID: Field = int(0, &["tid", "pid"]);
+const COMM: Field = text(reg::TEXT, &["comm"]);
+const VEC: &[Field] = &[int(0, &["vec"])];
+const WAKE: &[Field] = &[TID, maybe(1, &["prio"], 0), maybe(2, &["target_cpu"], u64::MAX), COMM];
+const DELAY: &[Field] = &[TID, int(1, &["delay"])];
+const EXEC: &[Field] =
+    &[TID, maybe(1, &["old_tid", "old_pid"], u64::MAX), text(reg::TEXT, &["filename"])];
+const FAULT: &[Field] = &[int(0, &["address"]), maybe(1, &["ip"], 0)];
+const LOCK: &[Field] =
+    &[int(0, &["lockdep_addr"]), maybe(1, &["flags"], 0), text(reg::TEXT, &["name"])];
+const WORK: &[Field] = &[int(0, &["work"]), maybe(1, &["function"], 0)];
+const VECTOR: &[Field] = &[int(0, &["vector"])];
+
+/// The fields that are read of an event. Arguments of system calls are not among them: which there
+/// are differs from call to call.
+pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
+    let kind = match meaning {
+        Meaning::Other => return &[],
+        Meaning::Process => {
+            return const {
+                &[
+                    TID,
+                    maybe(1, &["pid"], u64::MAX),
+                    maybe(2, &["ppid"], u64::MAX),
+                    text(reg::TEXT, &["name"]),
+                ]
+            };
+        }
+        Meaning::Kernel(kind) => kind,
+    };
+    match kind {
+        EventKind::Switch => {
+            const {
+                &[
+                    int(0, &["prev_tid", "prev_pid"]),
+                    int(1, &["next_tid", "next_pid"]),
+                    int(2, &["prev_state"]),
+                    maybe(3, &["prev_prio"], 0),
+                    maybe(4, &["next_prio"], 0),
+                    text(reg::TEXT, &["prev_comm"]),
+                    text(reg::TEXT2, &["next_comm"]),
+                ]
+            }
+        }
+        EventKind::Wakeup | EventKind::WakeupNew | EventKind::Waking => WAKE,
+        EventKind::Migrate => const { &[TID, int(1, &["orig_cpu"]), int(2, &["dest_cpu"])] },
+        EventKind::Fork => {
+            const {
+                &[
+                    int(0, &["parent_tid", "parent_pid"]),
+                    int(1, &["child_tid", "child_pid"]),
+                    text(reg::TEXT, &["child_comm"]),
+                ]
+            }
+        }
+        EventKind::Exec => EXEC,
+        EventKind::Exit => const { &[TID, COMM] },
+        EventKind::StatRuntime => const { &[TID, int(1, &["runtime"])] },
+        EventKind::StatWait
+        | EventKind::StatSleep
+        | EventKind::StatIoWait
+        | EventKind::StatBlocked => DELAY,
+        EventKind::BlockedReason => const { &[TID, int(1, &["io_wait"]), int(2, &["caller"])] },
+        EventKind::PiSetPrio => const { &[TID, int(1, &["oldprio"]), int(2, &["newprio"])] },
+        EventKind::SysEnter => const { &[int(0, &["id"])] },
+        EventKind::SysEnterNamed => &[],
+        EventKind::SysExit => const { &[int(0, &["id"]), int(1, &["ret"])] },
+        EventKind::SysExitNamed => const { &[int(1, &["ret"])] },
+        EventKind::IrqEntry => const { &[int(0, &["irq"]), text(reg::TEXT, &["name"])] },
+        EventKind::IrqExit => const { &[int(0, &["irq"])] },
+        EventKind::VectorEntry | EventKind::VectorExit => VECTOR,
+        EventKind::SoftirqRaise | EventKind::SoftirqEntry | EventKind::SoftirqExit => VEC,
+        EventKind::WorkQueue | EventKind::WorkStart | EventKind::WorkEnd => WORK,
+        EventKind::PageFaultUser | EventKind::PageFaultKernel => FAULT,
+        EventKind::ContentionBegin => const { &[int(0, &["lock_addr"]), maybe(1, &["flags"], 0)] },
+        EventKind::ContentionEnd => const { &[int(0, &["lock_addr"]), maybe(1, &["ret"], 0)] },
+        EventKind::LockAcquire
+        | EventKind::LockContended
+        | EventKind::LockAcquired
+        | EventKind::LockRelease => LOCK,
+        EventKind::CpuIdle => const { &[int(0, &["state"]), int(1, &["cpu_id"])] },
+    }
+}
+
+/// What LTTng writes for a call that it has no name for: one newer than itself, in fields of its
+/// own.
+pub(crate) const UNKNOWN_CALL: &str = "unknown";
+
+/// Where the number of such a call goes, behind the arguments.
+pub(crate) const CALL_ID: Field = int(6, &["id"]);
+
+/// Its arguments.
+pub(crate) const RAW_ARGS: [&str; 6] =
+    ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"];
+
+/// Names of the fields of a struct, without the underscore that LTTng puts before them.
+pub(crate) fn names(of: Option<&Type>) -> impl Iterator<Item = (&str, &Type)> {
+    let fields = match of {
+        Some(Type::Struct(s)) => &s.fields[..],
+        _ => &[],
+    };
+    fields.iter().map(|(name, of)| (name.strip_prefix('_').unwrap_or(name), of))
+}
+
+/// The arguments among the fields of a `syscall_entry_*`: the name of each that is an integer.
+///
+/// The fields stand in the order of the arguments, but those that only the kernel writes are left
+/// out and come with the exit. Where there are such (`outs`), only the first argument, which no
+/// call gets back, is known to be where it stands.
+pub(crate) fn arguments(of: Option<&Type>, outs: bool) -> [Option<&str>; 6] {
+    let mut args = [None; 6];
+    // Lengths of sequences begin with an underscore of their own.
+    let fields = names(of).filter(|(name, _)| !name.starts_with('_'));
+    for (arg, (name, of)) in args.iter_mut().zip(fields).take(if outs { 1 } else { 6 }) {
+        *arg = matches!(of, Type::Int(_) | Type::Enum(_)).then_some(name);
+    }
+    args
+}

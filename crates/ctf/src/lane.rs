@@ -1,0 +1,289 @@
+//! All events of one CPU in time order.
+//!
+//! An LTTng event does not say which thread it happened in. It follows from the CPU's last
+//! `sched_switch`, which may be in another channel than the event: so the channels of a CPU are
+//! merged before anything is made of their events.
+
+use crate::exec::{Regs, run};
+use crate::files::Bytes;
+use crate::kind::reg;
+use crate::packet::{Packet, enter};
+use crate::schema::{EventClass, StreamClass, TraceClass};
+use crate::time::widen;
+use holdup_trace::{Cpu, Nanos, Quality, QualityCode, progress};
+
+/// The number in a compact header that says that another one follows; the plan reads that.
+const EXTENDED: u32 = 31;
+
+/// The packets of one stream, in time order.
+pub(crate) struct Channel {
+    pub(crate) packets: Vec<Packet>,
+}
+
+/// The streams of one CPU, of all traces that were opened together.
+pub(crate) struct Lane {
+    pub(crate) cpu: Cpu,
+    pub(crate) channels: Vec<Channel>,
+}
+
+/// What packets refer to by number.
+pub(crate) struct Store {
+    pub(crate) traces: Vec<TraceClass>,
+    pub(crate) files: Vec<Bytes>,
+}
+
+/// What comes next in a lane.
+pub(crate) enum Next<'a> {
+    /// Events were lost.
+    Gap(Gap),
+    Event(Here<'a>),
+}
+
+/// Events that are missing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gap {
+    /// When the next packet was begun.
+    pub(crate) ts: Nanos,
+    /// How many; 0 if nobody counted.
+    pub(crate) lost: u64,
+    /// Switches may be among them.
+    pub(crate) switches: bool,
+}
+
+/// An event, read but not yet understood.
+pub(crate) struct Here<'a> {
+    pub(crate) ts: Nanos,
+    pub(crate) stream: &'a StreamClass,
+    pub(crate) class: &'a EventClass,
+    pub(crate) regs: &'a Regs,
+    /// The packet.
+    pub(crate) data: &'a [u8],
+}
+
+enum Head<'a> {
+    None,
+    Gap(Gap),
+    Event(Nanos, &'a EventClass),
+}
+
+/// Reads one stream.
+struct Cursor<'a> {
+    store: &'a Store,
+    packets: &'a [Packet],
+    /// The packet after this one.
+    next: usize,
+    stream: Option<&'a StreamClass>,
+    data: &'a [u8],
+    at: u64,
+    end: u64,
+    /// The clock, in steps.
+    clock: u64,
+    regs: Box<Regs>,
+    head: Head<'a>,
+}
+
+/// Reads a lane.
+pub(crate) struct LaneCursor<'a> {
+    cursors: Vec<Cursor<'a>>,
+    /// Whose head was handed out last.
+    taken: Option<usize>,
+}
+
+impl<'a> LaneCursor<'a> {
+    pub(crate) fn new(store: &'a Store, lane: &'a Lane, quality: &mut Quality) -> LaneCursor<'a> {
+        let mut cursors: Vec<Cursor<'a>> =
+            lane.channels.iter().map(|c| Cursor::new(store, &c.packets)).collect();
+        for cursor in &mut cursors {
+            cursor.advance(quality);
+        }
+        LaneCursor { cursors, taken: None }
+    }
+
+    /// The next event or gap. Equal times: the channel declared first.
+    #[inline]
+    pub(crate) fn next(&mut self, quality: &mut Quality) -> Option<Next<'_>> {
+        if let Some(taken) = self.taken.take() {
+            self.cursors[taken].advance(quality);
+        }
+        let first = match &self.cursors[..] {
+            [only] => only.time().map(|_| 0)?,
+            many => {
+                let times = many.iter().enumerate().filter_map(|(i, c)| Some((c.time()?, i)));
+                times.min()?.1
+            }
+        };
+        self.taken = Some(first);
+        let cursor = &self.cursors[first];
+        match (&cursor.head, cursor.stream) {
+            (Head::Gap(gap), _) => Some(Next::Gap(*gap)),
+            (Head::Event(ts, class), Some(stream)) => Some(Next::Event(Here {
+                ts: *ts,
+                stream,
+                class,
+                regs: &cursor.regs,
+                data: cursor.data,
+            })),
+            (Head::None, _) | (_, None) => None,
+        }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    fn new(store: &'a Store, packets: &'a [Packet]) -> Cursor<'a> {
+        Cursor {
+            store,
+            packets,
+            next: 0,
+            stream: None,
+            data: &[],
+            at: 0,
+            end: 0,
+            clock: 0,
+            regs: Box::new(Regs::new()),
+            head: Head::None,
+        }
+    }
+
+    #[inline(always)]
+    fn time(&self) -> Option<Nanos> {
+        match &self.head {
+            Head::None => None,
+            Head::Gap(gap) => Some(gap.ts),
+            Head::Event(ts, _) => Some(*ts),
+        }
+    }
+
+    /// Read up to the next event or gap.
+    #[inline]
+    fn advance(&mut self, quality: &mut Quality) {
+        loop {
+            while self.at >= self.end {
+                match self.enter_next(quality) {
+                    None => {
+                        self.head = Head::None;
+                        return;
+                    }
+                    Some(Some(gap)) => {
+                        self.head = Head::Gap(gap);
+                        return;
+                    }
+                    Some(None) => {}
+                }
+            }
+            let Some(stream) = self.stream else { return };
+            match self.event(stream) {
+                Ok(class) => {
+                    self.head = Head::Event(stream.time.nanos(self.clock), class);
+                    return;
+                }
+                // Where an event ends is known only from its start: what follows is lost.
+                Err(code) => {
+                    quality.add(code, 1);
+                    let left = self.end.saturating_sub(self.at) / 8;
+                    quality.add(QualityCode::SkippedBytes, left);
+                    self.at = self.end;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn event(&mut self, stream: &'a StreamClass) -> Result<&'a EventClass, QualityCode> {
+        let bad = |_| QualityCode::BadRecords;
+        let (mut at, end) = (self.at, self.end);
+        let regs = &mut *self.regs;
+        regs.time.1 = 0;
+        regs.int[usize::from(reg::ID)] = 0;
+        let from = at.next_multiple_of(8);
+        let word = match self.data.get((from / 8) as usize..).and_then(|b| b.first_chunk()) {
+            Some(&word) if stream.compact && from + 32 <= end => u32::from_le_bytes(word),
+            _ => EXTENDED,
+        };
+        if word & EXTENDED != EXTENDED {
+            regs.int[usize::from(reg::ID)] = u64::from(word & EXTENDED);
+            regs.time = (u64::from(word >> 5), 27);
+            at = from + 32;
+        } else {
+            run(&stream.header, self.data, &mut at, end, regs).map_err(bad)?;
+        }
+        if regs.time.1 > 0 {
+            self.clock = widen(self.clock, regs.time.0, regs.time.1);
+        }
+        let class =
+            stream.event(regs.int[usize::from(reg::ID)]).ok_or(QualityCode::MissingFormat)?;
+        if !stream.context.is_empty() {
+            run(&stream.context, self.data, &mut at, end, regs).map_err(bad)?;
+        }
+        let steps = class.steps.as_ref().map_err(|_| QualityCode::MissingFormat)?;
+        run(steps, self.data, &mut at, end, regs).map_err(bad)?;
+        // Without a single bit there would be events without end.
+        if at == self.at {
+            return Err(QualityCode::BadRecords);
+        }
+        self.at = at;
+        Ok(class)
+    }
+
+    /// Begin the next packet: nothing if there is none, else what was lost before it.
+    #[inline(never)]
+    fn enter_next(&mut self, quality: &mut Quality) -> Option<Option<Gap>> {
+        let last = self.next.checked_sub(1).and_then(|n| self.packets.get(n));
+        if let Some(last) = last {
+            self.store.files[last.file as usize].done_with(last.start, last.len);
+            progress::advance(last.len);
+        }
+        let packet = self.packets.get(self.next)?;
+        self.next += 1;
+        let (trace, stream) = packet.class;
+        let stream = &self.store.traces[trace as usize].streams[stream as usize];
+        self.stream = Some(stream);
+        let bytes = self.store.files[packet.file as usize].bytes();
+        let start = packet.start as usize;
+        self.data = bytes.get(start..start + packet.len as usize).unwrap_or(&[]);
+        self.end = packet.content.min(self.data.len() as u64 * 8);
+        if self.store.files[packet.file as usize].shrank() {
+            quality.add(QualityCode::Truncated, 1);
+            self.end = 0;
+        }
+        if enter(stream, self.data, &mut self.at, self.end, &mut self.regs).is_err() {
+            self.at = self.end;
+        }
+        self.clock = packet.begin.unwrap_or(self.clock);
+        let loss = loss(last, packet);
+        quality.add(QualityCode::LostEvents, loss.events);
+        quality.add(QualityCode::LostChunks, u64::from(loss.packets));
+        let gap = (loss.events > 0 || loss.packets).then(|| Gap {
+            ts: stream.time.nanos(self.clock),
+            lost: loss.events,
+            switches: stream.switches,
+        });
+        Some(gap)
+    }
+}
+
+/// What is missing before a packet.
+struct Loss {
+    /// Events thrown away while all buffers were full.
+    events: u64,
+    /// Whole packets, of as many events as nobody knows.
+    packets: bool,
+}
+
+/// Both are counted by the recorder, from when the stream began: of the first packet there is, only
+/// the stream's own first says what was lost during the trace.
+fn loss(last: Option<&Packet>, packet: &Packet) -> Loss {
+    let before = match last {
+        Some(last) => last.discarded,
+        None => (packet.seq == Some(0)).then_some(0),
+    };
+    // A count that falls begins anew.
+    let events = match (before, packet.discarded) {
+        (Some(before), Some(now)) => now.saturating_sub(before),
+        _ => 0,
+    };
+    let packets = match (last.and_then(|l| l.seq), packet.seq) {
+        (Some(last), Some(now)) => now > last.saturating_add(1),
+        _ => false,
+    };
+    Loss { events, packets }
+}
