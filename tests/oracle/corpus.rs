@@ -94,6 +94,12 @@ fn walk(dir: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut todo = vec![dir.to_owned()];
     while let Some(dir) = todo.pop() {
+        let metadata = dir.join("metadata");
+        if metadata.is_file() {
+            // Any file of a CTF trace opens all of it.
+            out.push(metadata);
+            continue;
+        }
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             let path = entry.path();
             if path.is_dir() { todo.push(path) } else { out.push(path) }

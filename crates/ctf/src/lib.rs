@@ -41,6 +41,7 @@ mod plan;
 mod reader;
 mod scan;
 mod schema;
+mod states;
 mod time;
 mod types;
 

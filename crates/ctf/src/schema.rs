@@ -3,6 +3,7 @@
 use crate::kind::{self, Meaning, reg};
 use crate::parse::{EventDecl, Metadata, StreamDecl};
 use crate::plan::{Compiler, NoPlan, Slot, Step, Want};
+use crate::states;
 use crate::time::TimeMap;
 use crate::types::{Int, Order, Type};
 use holdup_syscalls::{Arch, entry_number};
@@ -141,13 +142,12 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
         has_uuid: has("uuid"),
         has_stream: has("stream_id"),
     };
-    let release = metadata.env("kernel_release").unwrap_or_default();
     let shared = Shared {
         metadata,
         big,
         kernel,
         lttng: metadata.env("tracer_name").is_some_and(|t| t.starts_with("lttng")),
-        states: StateTable::of_release(release).unwrap_or_else(|| StateTable::assumed().clone()),
+        states: states::table(metadata),
     };
     let mut by_stream: FxHashMap<u64, Vec<&EventDecl>> = FxHashMap::default();
     for event in &metadata.events {

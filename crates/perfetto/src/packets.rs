@@ -57,7 +57,7 @@ impl Iterator for Packets<'_> {
         }
         self.at = next_chain(self.bytes, key + 1).unwrap_or(self.bytes.len());
         let left = self.at - key;
-        // A sound beginning, as far as it goes, and no packet behind it: the file was cut off there.
+        // A sound beginning, as far as it goes, and no packet behind it: the file was cut there.
         let cut = claimed.is_some() || self.bytes[key] == KEY && left <= LONGEST_HEAD;
         if cut && self.at == self.bytes.len() {
             return Some(Step::Cut(left));
