@@ -33,7 +33,7 @@ impl<'a> Current<'a> {
 
 /// Decodes one lane.
 pub(crate) struct Decoder<'a> {
-    cursor: LaneCursor<'a>,
+    cursor: LaneCursor<'a, false>,
     lane: &'a LaneInfo,
     current: Current<'a>,
     names: LocalNames,

@@ -117,7 +117,9 @@ fn times(count: Count, regs: &Regs) -> u64 {
 
 #[inline(always)]
 fn align(at: &mut u64, to: u32) -> Result<(), Short> {
-    *at = at.checked_next_multiple_of(u64::from(to)).ok_or(Short)?;
+    // A power of two, without a division.
+    let below = u64::from(to) - 1;
+    *at = at.checked_add(below).ok_or(Short)? & !below;
     Ok(())
 }
 
@@ -136,6 +138,24 @@ fn bytes<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
 /// An integer at bit `at`, widened to 64 bits.
 #[inline(always)]
 fn integer(data: &[u8], at: u64, load: &Load) -> u64 {
+    let (first, shift, size) = ((at / 8) as usize, (at % 8) as u32, u32::from(load.size));
+    // Nearly all: little endian, within eight bytes that are there.
+    if !load.big
+        && (1..=64 - shift).contains(&size)
+        && let Some(&window) = data.get(first..).and_then(|b| b.first_chunk())
+    {
+        let high = u64::from_le_bytes(window) << (64 - shift - size);
+        return match load.signed {
+            true => ((high as i64) >> (64 - size)) as u64,
+            false => high >> (64 - size),
+        };
+    }
+    rare(data, at, load)
+}
+
+/// [`integer`] where it does not lie so well.
+#[inline(never)]
+fn rare(data: &[u8], at: u64, load: &Load) -> u64 {
     let raw = if at.is_multiple_of(8) {
         let byte = (at / 8) as usize;
         match (load.size, load.big) {

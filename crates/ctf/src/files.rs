@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Streams up to this size are kept in memory, longer ones in an unnamed temporary file.
-const SPOOL_IN_MEMORY: u64 = 64 << 20;
+pub(crate) const IN_MEMORY: u64 = 64 << 20;
 /// Folders below the one opened. A session of LTTng with all its parts has seven.
 const DEPTH: u32 = 10;
 /// Files and folders looked at.
@@ -58,21 +58,21 @@ impl Bytes {
             return Ok(Bytes::Map(Box::new(map)));
         }
         let metadata = file.metadata()?;
-        if metadata.is_file() && metadata.len() > SPOOL_IN_MEMORY {
+        if metadata.is_file() && metadata.len() > IN_MEMORY {
             return Err(ErrorKind::Unsupported {
                 what: "a trace of more files than can be mapped into memory".into(),
                 way_out: "name one of the folders in it that hold a file called metadata".into(),
             });
         }
         let mut bytes = Vec::new();
-        file.take(SPOOL_IN_MEMORY).read_to_end(&mut bytes)?;
+        file.take(IN_MEMORY).read_to_end(&mut bytes)?;
         Ok(Bytes::Memory(bytes))
     }
 
     fn spool(mut input: impl Read) -> io::Result<Bytes> {
         let mut memory = Vec::new();
-        input.by_ref().take(SPOOL_IN_MEMORY + 1).read_to_end(&mut memory)?;
-        if memory.len() as u64 <= SPOOL_IN_MEMORY {
+        input.by_ref().take(IN_MEMORY + 1).read_to_end(&mut memory)?;
+        if memory.len() as u64 <= IN_MEMORY {
             return Ok(Bytes::Memory(memory));
         }
         let mut file = tempfile::tempfile()?;

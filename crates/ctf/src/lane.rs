@@ -30,6 +30,8 @@ pub(crate) struct Lane {
 pub(crate) struct Store {
     pub(crate) traces: Vec<TraceClass>,
     pub(crate) files: Vec<Bytes>,
+    /// More bytes than are kept in memory between two looks at them.
+    pub(crate) large: bool,
 }
 
 /// What comes next in a lane.
@@ -58,6 +60,25 @@ pub(crate) struct Here<'a> {
     pub(crate) regs: &'a Regs,
     /// The packet.
     pub(crate) data: &'a [u8],
+    /// The bit where its context begins.
+    body: u64,
+    /// Nothing but its header has been read.
+    skipped: bool,
+}
+
+impl<'a> Here<'a> {
+    /// The event with its context and fields, which are read into `regs` if they were skipped.
+    pub(crate) fn read(self, regs: &'a mut Regs) -> Here<'a> {
+        let Some(steps) = self.class.steps.as_ref().ok().filter(|_| self.skipped) else {
+            return self;
+        };
+        let (mut at, end) = (self.body, self.data.len() as u64 * 8);
+        for steps in [&self.stream.context, steps] {
+            // What was skipped is there: its size was checked.
+            let _ = run(steps, self.data, &mut at, end, regs);
+        }
+        Here { regs, ..self }
+    }
 }
 
 enum Head<'a> {
@@ -76,25 +97,29 @@ struct Cursor<'a> {
     data: &'a [u8],
     at: u64,
     end: u64,
+    /// Where the context of the last event begins, and whether it was skipped.
+    body: u64,
+    skipped: bool,
     /// The clock, in steps.
     clock: u64,
     regs: Box<Regs>,
     head: Head<'a>,
 }
 
-/// Reads a lane.
-pub(crate) struct LaneCursor<'a> {
+/// Reads a lane. If it skims, it reads no more of an event than it takes to find the next one:
+/// [`Here::read`] reads the rest.
+pub(crate) struct LaneCursor<'a, const SKIM: bool> {
     cursors: Vec<Cursor<'a>>,
     /// Whose head was handed out last.
     taken: Option<usize>,
 }
 
-impl<'a> LaneCursor<'a> {
-    pub(crate) fn new(store: &'a Store, lane: &'a Lane, quality: &mut Quality) -> LaneCursor<'a> {
+impl<'a, const SKIM: bool> LaneCursor<'a, SKIM> {
+    pub(crate) fn new(store: &'a Store, lane: &'a Lane, quality: &mut Quality) -> Self {
         let mut cursors: Vec<Cursor<'a>> =
             lane.channels.iter().map(|c| Cursor::new(store, &c.packets)).collect();
         for cursor in &mut cursors {
-            cursor.advance(quality);
+            cursor.advance::<SKIM>(quality);
         }
         LaneCursor { cursors, taken: None }
     }
@@ -103,7 +128,7 @@ impl<'a> LaneCursor<'a> {
     #[inline]
     pub(crate) fn next(&mut self, quality: &mut Quality) -> Option<Next<'_>> {
         if let Some(taken) = self.taken.take() {
-            self.cursors[taken].advance(quality);
+            self.cursors[taken].advance::<SKIM>(quality);
         }
         let first = match &self.cursors[..] {
             [only] => only.time().map(|_| 0)?,
@@ -122,13 +147,66 @@ impl<'a> LaneCursor<'a> {
                 class,
                 regs: &cursor.regs,
                 data: cursor.data,
+                body: cursor.body,
+                skipped: SKIM && cursor.skipped,
             })),
             (Head::None, _) | (_, None) => None,
         }
     }
 }
 
+/// Events passed over.
+pub(crate) struct Passed {
+    pub(crate) events: u64,
+    /// Times of the first and the last, which are the earliest and the latest.
+    pub(crate) first: Nanos,
+    pub(crate) last: Nanos,
+}
+
+impl LaneCursor<'_, true> {
+    /// Pass over the events that follow the one handed out last, as long as nobody asks for more
+    /// of them than that they are there, and each is found by number and size alone. Whatever is
+    /// not as simple is left to [`LaneCursor::next`]: several channels, other headers, sizes that
+    /// are in the data, the end of the packet. `passes` sees the kinds and may stop before one.
+    pub(crate) fn pass(&mut self, passes: impl FnMut(&EventClass) -> bool) -> Option<Passed> {
+        match (&mut self.cursors[..], self.taken) {
+            ([only], Some(_)) => only.pass(passes),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Cursor<'a> {
+    #[inline(always)]
+    fn pass(&mut self, mut passes: impl FnMut(&EventClass) -> bool) -> Option<Passed> {
+        let stream = self.stream.filter(|stream| stream.compact)?;
+        let (mut at, mut clock, mut events) = (self.at.next_multiple_of(8), self.clock, 0);
+        let mut first = clock;
+        while let Some(&word) = self.data.get((at / 8) as usize..).and_then(|b| b.first_chunk()) {
+            let word = u32::from_le_bytes(word);
+            let number = word & EXTENDED;
+            let Some(class) = stream.event(u64::from(number)).filter(|_| number != EXTENDED) else {
+                break;
+            };
+            let Some(size) = class.size.and_then(|size| size.checked_add(32)) else { break };
+            let now = widen(clock, u64::from(word >> 5), 27);
+            if self.end.saturating_sub(at) < size || now < clock || !passes(class) {
+                break;
+            }
+            if events == 0 {
+                first = now;
+            }
+            (clock, events) = (now, events + 1);
+            at += size;
+            // The next one begins with a byte.
+            self.at = at;
+            at = at.next_multiple_of(8);
+        }
+        self.clock = clock;
+        let nanos = |clock| stream.time.nanos(clock);
+        (events > 0).then(|| Passed { events, first: nanos(first), last: nanos(clock) })
+    }
+
     fn new(store: &'a Store, packets: &'a [Packet]) -> Cursor<'a> {
         Cursor {
             store,
@@ -138,6 +216,8 @@ impl<'a> Cursor<'a> {
             data: &[],
             at: 0,
             end: 0,
+            body: 0,
+            skipped: false,
             clock: 0,
             regs: Box::new(Regs::new()),
             head: Head::None,
@@ -155,10 +235,10 @@ impl<'a> Cursor<'a> {
 
     /// Read up to the next event or gap.
     #[inline]
-    fn advance(&mut self, quality: &mut Quality) {
+    fn advance<const SKIM: bool>(&mut self, quality: &mut Quality) {
         loop {
             while self.at >= self.end {
-                match self.enter_next(quality) {
+                match self.enter_next::<SKIM>(quality) {
                     None => {
                         self.head = Head::None;
                         return;
@@ -171,7 +251,7 @@ impl<'a> Cursor<'a> {
                 }
             }
             let Some(stream) = self.stream else { return };
-            match self.event(stream) {
+            match self.event::<SKIM>(stream) {
                 Ok(class) => {
                     self.head = Head::Event(stream.time.nanos(self.clock), class);
                     return;
@@ -188,7 +268,10 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline(always)]
-    fn event(&mut self, stream: &'a StreamClass) -> Result<&'a EventClass, QualityCode> {
+    fn event<const SKIM: bool>(
+        &mut self,
+        stream: &'a StreamClass,
+    ) -> Result<&'a EventClass, QualityCode> {
         let bad = |_| QualityCode::BadRecords;
         let (mut at, end) = (self.at, self.end);
         let regs = &mut *self.regs;
@@ -211,11 +294,20 @@ impl<'a> Cursor<'a> {
         }
         let class =
             stream.event(regs.int[usize::from(reg::ID)]).ok_or(QualityCode::MissingFormat)?;
-        if !stream.context.is_empty() {
-            run(&stream.context, self.data, &mut at, end, regs).map_err(bad)?;
+        let here = SKIM && at.is_multiple_of(8);
+        let size = class.size.filter(|&size| here && end.saturating_sub(at) >= size);
+        if SKIM {
+            (self.body, self.skipped) = (at, size.is_some());
         }
-        let steps = class.steps.as_ref().map_err(|_| QualityCode::MissingFormat)?;
-        run(steps, self.data, &mut at, end, regs).map_err(bad)?;
+        if let Some(size) = size {
+            at += size;
+        } else {
+            if !stream.context.is_empty() {
+                run(&stream.context, self.data, &mut at, end, regs).map_err(bad)?;
+            }
+            let steps = class.steps.as_ref().map_err(|_| QualityCode::MissingFormat)?;
+            run(steps, self.data, &mut at, end, regs).map_err(bad)?;
+        }
         // Without a single bit there would be events without end.
         if at == self.at {
             return Err(QualityCode::BadRecords);
@@ -226,10 +318,14 @@ impl<'a> Cursor<'a> {
 
     /// Begin the next packet: nothing if there is none, else what was lost before it.
     #[inline(never)]
-    fn enter_next(&mut self, quality: &mut Quality) -> Option<Option<Gap>> {
+    fn enter_next<const SKIM: bool>(&mut self, quality: &mut Quality) -> Option<Option<Gap>> {
         let last = self.next.checked_sub(1).and_then(|n| self.packets.get(n));
         if let Some(last) = last {
-            self.store.files[last.file as usize].done_with(last.start, last.len);
+            // What was skimmed over is about to be read.
+            let file = &self.store.files[last.file as usize];
+            if !SKIM || self.store.large {
+                file.done_with(last.start, last.len);
+            }
             progress::advance(last.len);
         }
         let packet = self.packets.get(self.next)?;

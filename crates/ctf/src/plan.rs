@@ -86,6 +86,18 @@ pub(crate) enum Step {
     },
 }
 
+/// Where steps end that begin at bit `at`, counted from the start of a byte, if that is the same
+/// wherever the byte is and whatever the data says.
+pub(crate) fn size(at: u64, steps: &[Step]) -> Option<u64> {
+    steps.iter().try_fold(at, |at, step| match step {
+        Step::Block { bits, .. } => at.checked_add(*bits),
+        Step::Align(to) if matches!(to, 1 | 2 | 4 | 8) => {
+            at.checked_next_multiple_of(u64::from(*to))
+        }
+        _ => None,
+    })
+}
+
 /// A field the caller wants, by its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Want<'a> {

@@ -7,7 +7,7 @@ use crate::packet::{Packet, index};
 use crate::parse::{Metadata, parse};
 use crate::scan::{Scan, scan};
 use crate::schema::{Events, Setting, TraceClass, compile, is_kernel};
-use crate::{metadata, time};
+use crate::{files, metadata, time};
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Nanos, Presence,
@@ -109,8 +109,9 @@ impl CtfTrace {
         // LTTng writes a packet for each CPU that is there, if only an empty one.
         info.cpus_online = u32::try_from(cpus.len()).ok().filter(|&n| n > 0);
 
-        let store = Store { traces, files };
-        progress::indexing(store.files.iter().map(|f| f.bytes().len() as u64).sum());
+        let size = files.iter().map(|f| f.bytes().len() as u64).sum();
+        let store = Store { traces, files, large: size > files::IN_MEMORY };
+        progress::indexing(size);
         let scans = scan(&store, &lanes, events.descs.len(), &names);
         let mut all = Scan::new(events.descs.len());
         let mut runs = Vec::new();

@@ -1,7 +1,8 @@
 //! The first look at all events: which occur, when, who was there, and who ran where nobody says.
 
+use crate::exec::Regs;
 use crate::kind::{Meaning, reg};
-use crate::lane::{Here, Lane, LaneCursor, Next, Store};
+use crate::lane::{Here, Lane, LaneCursor, Next, Passed, Store};
 use crate::packet::text;
 use crate::plan::Slot;
 use crate::reader::join;
@@ -80,9 +81,10 @@ fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
     // What goes wrong here goes wrong again when the events are decoded, and is counted then: but
     // not where there is nothing to decode.
     let mut quality = Quality::default();
-    let mut cursor = LaneCursor::new(store, lane, &mut quality);
+    let mut cursor = LaneCursor::<true>::new(store, lane, &mut quality);
     let mut tasks: FxHashMap<u32, usize> = FxHashMap::default();
     scan.hints.push(Tid::UNKNOWN);
+    let mut regs = Regs::new();
     // Which hint the next switch answers.
     let mut open = true;
     while let Some(next) = cursor.next(&mut quality) {
@@ -98,6 +100,7 @@ fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
                 scan.event(&here);
                 match here.class.meaning {
                     Meaning::Kernel(EventKind::Switch) if open && !here.class.incomplete => {
+                        let here = here.read(&mut regs);
                         let prev = Tid(here.regs.int[usize::from(reg::OWN)] as u32);
                         if let Some(hint) = scan.hints.last_mut() {
                             *hint = prev;
@@ -105,7 +108,7 @@ fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
                         open = false;
                     }
                     Meaning::Process if !here.class.incomplete => {
-                        let task = task(&here, names);
+                        let task = task(&here.read(&mut regs), names);
                         let at = *tasks.entry(task.tid.0).or_insert(scan.tasks.len());
                         match scan.tasks.get_mut(at) {
                             Some(known) => *known = task,
@@ -115,6 +118,21 @@ fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
                     _ => {}
                 }
             }
+        }
+        let passed = cursor.pass(|class| {
+            let passes = match class.meaning {
+                Meaning::Kernel(EventKind::Switch) => !open,
+                Meaning::Process => false,
+                _ => true,
+            };
+            if let Some(occurs) = scan.occurs.get_mut(usize::from(class.event.0)) {
+                *occurs |= passes;
+            }
+            passes
+        });
+        if let Some(Passed { events, first, last }) = passed {
+            scan.span = join(scan.span, Some((first, last)));
+            scan.events += events;
         }
     }
     scan.reach = join(scan.reach, scan.span);

@@ -2,7 +2,7 @@
 
 use crate::kind::{self, Meaning, reg};
 use crate::parse::{EventDecl, Metadata, StreamDecl};
-use crate::plan::{Compiler, NoPlan, Slot, Step, Want};
+use crate::plan::{Compiler, NoPlan, Slot, Step, Want, size};
 use crate::states;
 use crate::time::TimeMap;
 use crate::types::{Int, Order, Type};
@@ -63,6 +63,9 @@ pub(crate) struct EventClass {
     pub(crate) event: EventId,
     pub(crate) meaning: Meaning,
     pub(crate) steps: Result<Box<[Step]>, NoPlan>,
+    /// Bits of context and fields behind a header that ends with a byte, if all events of the kind
+    /// have the same.
+    pub(crate) size: Option<u64>,
     pub(crate) nr: CallNumber,
     /// The event says what a call's arguments are.
     pub(crate) has_args: bool,
@@ -280,6 +283,10 @@ fn stream(
     class.packet = [plans.next().unwrap_or_default(), plans.next().unwrap_or_default()];
     class.header = plans.next().unwrap_or_default();
     class.context = plans.next().unwrap_or_default();
+    let context = size(0, &class.context);
+    for event in &mut class.events {
+        event.size = context.zip(event.steps.as_ref().ok()).and_then(|(c, steps)| size(c, steps));
+    }
     class
 }
 
@@ -366,6 +373,7 @@ fn event(
         event: setting.events.id(name, shared.kernel, meaning),
         meaning,
         steps: Err(NoPlan::TooLarge),
+        size: None,
         nr: CallNumber::Known(
             detail.and_then(|name| entry_number(setting.arch, name)).unwrap_or(u32::MAX),
         ),

@@ -2,7 +2,7 @@
 
 mod support;
 
-use holdup_trace::{Reader, Tid, What};
+use holdup_trace::{Presence, Reader, Tid, What};
 use std::path::Path;
 use support::writer::{Packet, SPECS, Spec, metadata, sample};
 
@@ -146,4 +146,26 @@ fn narrow_time_stamps_go_around() {
     let files = vec![("metadata".into(), metadata(spec)), ("c".into(), packet.build(4096))];
     let times: Vec<u64> = tids(files).into_iter().map(|e| e.0).collect();
     assert_eq!(times, (1..20).map(|n| n * step).collect::<Vec<_>>());
+}
+
+/// The first look reads as little of an event as it can, and no less is true for that: whole files,
+/// and files cut anywhere.
+#[test]
+fn the_first_look_finds_what_reading_finds() {
+    for spec in SPECS {
+        let files = sample(spec);
+        let len = files[1].1.len();
+        for left in (1..=len).rev().step_by(7) {
+            let mut files = files.clone();
+            files[1].1.truncate(left);
+            let Ok(trace) = holdup_ctf::open_files(Path::new("x"), files) else { continue };
+            let events = support::events(&trace, |e| (e.ts, e.id)).0;
+            let span = events.first().zip(events.last()).map(|(first, last)| (first.0, last.0));
+            assert_eq!(trace.info().span, span, "{left} bytes");
+            for (id, event) in (0u16..).zip(&trace.info().events) {
+                let occurs = events.iter().any(|e| e.1.0 == id);
+                assert_eq!(event.presence == Presence::Seen, occurs, "{}, {left}", event.name);
+            }
+        }
+    }
 }

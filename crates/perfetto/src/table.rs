@@ -1,8 +1,8 @@
 //! The events of a file: which there are, what they are called, and the plan for each.
 //!
 //! Three kinds of names: those Perfetto knows, by the number of their message
-//! (`ftrace_events.txt`); those it describes in the trace itself, by a number too; and `generic` events, which say their
-//! name each time.
+//! (`ftrace_events.txt`); those it describes in the trace itself, by a number too; and `generic`
+//! events, which say their name each time.
 
 use crate::bundle::Raw;
 use crate::fields::Plan;

@@ -169,7 +169,7 @@ impl<'a> Order<'a> {
                 match self.take_until(head.slot, rival.min(barrier))? {
                     Some(ts) => {
                         head.ts = ts;
-                        self.take_turns(&mut head);
+                        head = self.take_turns(head);
                     }
                     None => {
                         self.refill(head.run, head.slot)?;
@@ -215,17 +215,20 @@ impl<'a> Order<'a> {
     }
 
     /// The runner-up becomes the head if it precedes it, which finds its place among the others.
+    /// By value: a head in memory, of which the time has just been written, is slow to copy.
     #[inline(always)]
-    fn take_turns(&mut self, head: &mut Head) {
-        let Some(mut i) = self.heads.len().checked_sub(1) else { return };
-        if self.heads[i].key() > head.key() {
-            return;
+    fn take_turns(&mut self, head: Head) -> Head {
+        let Some(mut i) = self.heads.len().checked_sub(1) else { return head };
+        let next = self.heads[i];
+        if next.key() > head.key() {
+            return head;
         }
-        std::mem::swap(&mut self.heads[i], head);
-        while i > 0 && self.heads[i - 1].key() < self.heads[i].key() {
-            self.heads.swap(i - 1, i);
+        while i > 0 && self.heads[i - 1].key() < head.key() {
+            self.heads[i] = self.heads[i - 1];
             i -= 1;
         }
+        self.heads[i] = head;
+        next
     }
 
     fn insert(&mut self, head: Head) {
