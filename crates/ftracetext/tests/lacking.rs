@@ -5,7 +5,7 @@ mod common;
 
 use common::all;
 use holdup_ftracetext::{TextTrace, open_stream};
-use holdup_trace::{Capabilities, QualityCode, Reader};
+use holdup_trace::{Capabilities, Presence, QualityCode, Reader};
 use std::path::Path;
 
 fn open(text: &str) -> Result<TextTrace, String> {
@@ -33,7 +33,7 @@ impl Columns {
         format!("{:>16}{thread}{cpu} {:>5}.{us:06}: {event:>30}: {fields}\n", "w l", 7)
     }
 
-    /// A switch, a wake-up, a system call and a counter.
+    /// A switch, a wake-up, a system call's begin and end, and a counter.
     fn text(&self) -> String {
         [
             self.line(
@@ -45,6 +45,7 @@ impl Columns {
             ),
             self.line(43, 2, "sched:sched_wakeup", "comm=w l pid=42 prio=120 target_cpu=001"),
             self.line(43, 3, "raw_syscalls:sys_enter", "NR 0 (3, 7ff, 400, 0, 0, 0)"),
+            self.line(43, 3, "raw_syscalls:sys_exit", "NR 0 = 5"),
             self.line(43, 4, "cycles", ""),
         ]
         .concat()
@@ -65,7 +66,7 @@ fn switches_without_their_cpu_are_counted_and_prove_nothing() {
     assert!(caps.switches && caps.wakeups && caps.syscalls && caps.counters);
 
     let t = trace(&Columns { cpu: false, ..ALL }.text());
-    assert_eq!((t.event_count(), lacks(&t)), (4, [3, 0, 0]));
+    assert_eq!((t.event_count(), lacks(&t)), (5, [4, 0, 0]));
     // A counter counts for a thread, wherever it ran.
     assert_eq!(t.info().capabilities, Capabilities { counters: true, ..Capabilities::default() });
     // They are shown nevertheless.
@@ -76,7 +77,7 @@ fn switches_without_their_cpu_are_counted_and_prove_nothing() {
 #[test]
 fn events_without_their_thread_are_counted_where_they_need_it() {
     let t = trace(&Columns { thread: false, ..ALL }.text());
-    assert_eq!(lacks(&t), [0, 2, 0]);
+    assert_eq!(lacks(&t), [0, 3, 0]);
     let caps = t.info().capabilities;
     // A switch names its threads in its fields.
     assert!(caps.switches && caps.wakeups && !caps.syscalls && !caps.counters);
@@ -87,18 +88,18 @@ fn a_thread_that_has_ended_is_no_missing_column() {
     let mut text = ALL.text();
     text += &ALL.line(-1, 5, "raw_syscalls:sys_enter", "NR 0 (3, 7ff, 400, 0, 0, 0)");
     let t = trace(&text);
-    assert_eq!((t.event_count(), lacks(&t)), (5, [0; 3]));
+    assert_eq!((t.event_count(), lacks(&t)), (6, [0; 3]));
 }
 
 #[test]
 fn events_without_their_fields_are_counted_once_and_prove_nothing() {
     let t = trace(&Columns { fields: false, ..ALL }.text());
     let (_, quality) = all(&t, &common::row);
-    assert_eq!((lacks(&t), quality.count(QualityCode::MissingField)), ([0, 0, 3], 0));
+    assert_eq!((lacks(&t), quality.count(QualityCode::MissingField)), ([0, 0, 4], 0));
     assert_eq!(t.info().capabilities, Capabilities { counters: true, ..Capabilities::default() });
     // A call without arguments has none: `sys_enter_getpid: `.
     let t = trace(&ALL.line(42, 1, "syscalls:sys_enter_getpid", ""));
-    assert_eq!((lacks(&t), t.info().capabilities.syscalls), ([0; 3], true));
+    assert_eq!((lacks(&t), t.info().events[0].presence), ([0; 3], Presence::Seen));
 }
 
 #[test]
@@ -194,5 +195,5 @@ fn errors_of_a_hardware_trace_are_noted_and_harm_nothing() {
     );
     let t = trace(&text);
     assert_eq!(t.quality().count(QualityCode::AuxErrors), 1);
-    assert_eq!((t.event_count(), t.info().capabilities.stacks), (4, false));
+    assert_eq!((t.event_count(), t.info().capabilities.stacks), (5, false));
 }

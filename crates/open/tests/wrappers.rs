@@ -199,7 +199,8 @@ fn what_a_wrapper_holds_is_named_too() {
     tar[257..262].copy_from_slice(b"ustar");
     let message = refusal(&gz(&tar));
     assert!(
-        message.contains("a tar archive (inside gzip)") && message.contains("tar xf"),
+        message.contains("a tar archive without a CTF trace (inside gzip)")
+            && message.contains("tar xf"),
         "{message}"
     );
     assert!(refusal(&zst(b"")).contains("an empty file"));
