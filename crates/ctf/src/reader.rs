@@ -10,7 +10,7 @@ use crate::schema::{Events, Setting, TraceClass, compile, is_kernel};
 use crate::{files, metadata, time};
 use holdup_syscalls::Arch;
 use holdup_trace::{
-    Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Nanos, Presence,
+    Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Presence,
     Quality, QualityCode, Reader, Result, Run, RunDecoder, Tid, TraceInfo, progress,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -280,13 +280,5 @@ fn presence(descs: &mut [EventDesc], traces: &[TraceClass], kernel: &[bool], all
             };
             desc.presence = desc.presence.max(presence);
         }
-    }
-}
-
-/// Earliest and latest of two.
-pub(crate) fn join(a: Option<(Nanos, Nanos)>, b: Option<(Nanos, Nanos)>) -> Option<(Nanos, Nanos)> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-        (a, b) => a.or(b),
     }
 }

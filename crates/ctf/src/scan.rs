@@ -5,8 +5,7 @@ use crate::kind::{Meaning, reg};
 use crate::lane::{Here, Lane, LaneCursor, Next, Passed, Store};
 use crate::packet::text;
 use crate::plan::Slot;
-use crate::reader::join;
-use holdup_trace::{EventId, EventKind, Names, Nanos, Pid, Quality, Task, Tid};
+use holdup_trace::{EventId, EventKind, Names, Nanos, Pid, Quality, Task, Tid, union};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -37,8 +36,8 @@ impl Scan {
     }
 
     pub(crate) fn absorb(&mut self, other: &Scan) {
-        self.reach = join(self.reach, other.reach);
-        self.span = join(self.span, other.span);
+        self.reach = union(self.reach, other.reach);
+        self.span = union(self.span, other.span);
         self.events += other.events;
         for (all, one) in self.occurs.iter_mut().zip(&other.occurs) {
             *all |= one;
@@ -53,14 +52,11 @@ pub(crate) fn scan(store: &Store, lanes: &[Lane], events: usize, names: &Names) 
     let workers = std::thread::available_parallelism().map_or(1, |n| n.get()).min(lanes.len());
     let work = || {
         let mut done = Vec::new();
-        while let Some(lane) = lanes.get(next.load(Ordering::Relaxed)) {
+        loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let lane = lanes.get(number).unwrap_or(lane);
-            if number < lanes.len() {
-                done.push((number, one(store, lane, events, names)));
-            }
+            let Some(lane) = lanes.get(number) else { return done };
+            done.push((number, one(store, lane, events, names)));
         }
-        done
     };
     let mut scans = vec![Scan::new(events); lanes.len()];
     std::thread::scope(|scope| {
@@ -90,7 +86,7 @@ fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
     while let Some(next) = cursor.next(&mut quality) {
         match next {
             Next::Gap(gap) => {
-                scan.reach = join(scan.reach, Some((gap.ts, gap.ts)));
+                scan.reach = union(scan.reach, Some((gap.ts, gap.ts)));
                 if gap.switches {
                     scan.hints.push(Tid::UNKNOWN);
                     open = true;
@@ -131,11 +127,11 @@ fn one(store: &Store, lane: &Lane, events: usize, names: &Names) -> Scan {
             passes
         });
         if let Some(Passed { events, first, last }) = passed {
-            scan.span = join(scan.span, Some((first, last)));
+            scan.span = union(scan.span, Some((first, last)));
             scan.events += events;
         }
     }
-    scan.reach = join(scan.reach, scan.span);
+    scan.reach = union(scan.reach, scan.span);
     scan.quality = quality;
     scan
 }

@@ -7,7 +7,7 @@
 //! Before 4.14 the kernel's event held the bits of the state as well.
 
 use crate::parse::Metadata;
-use holdup_trace::StateTable;
+use holdup_trace::{StateTable, kernel_version};
 
 /// Bits of `task_struct::state` from 4.14 on (`include/linux/sched.h`), and `TASK_STATE_MAX`.
 const BITS: [(u64, &[u8]); 12] = [
@@ -27,21 +27,15 @@ const BITS: [(u64, &[u8]); 12] = [
 
 /// The table for a trace.
 pub(crate) fn table(metadata: &Metadata) -> StateTable {
-    let release = metadata.env("kernel_release").unwrap_or_default();
+    let release = metadata.env("kernel_release");
+    let since_4_14 = release.and_then(kernel_version).is_some_and(|v| v >= (4, 14));
     let tracer = |key: &str| metadata.env(key).and_then(|v| v.parse::<u32>().ok());
     let version = tracer("tracer_major").zip(tracer("tracer_minor"));
     let modules = metadata.env("tracer_name") == Some("lttng-modules");
-    if modules && version.is_some_and(|v| v <= (2, 10)) && is_since_4_14(release) {
+    if modules && version.is_some_and(|v| v <= (2, 10)) && since_4_14 {
         return StateTable::of_format(u64::MAX, BITS);
     }
-    StateTable::of_release(release).unwrap_or_else(|| StateTable::assumed().clone())
-}
-
-/// `4.15.0-65-generic` is.
-fn is_since_4_14(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
-    let version = numbers.next().and_then(Result::ok).zip(numbers.next().and_then(Result::ok));
-    version.is_some_and(|v| v >= (4, 14))
+    StateTable::of_kernel(release)
 }
 
 #[cfg(test)]

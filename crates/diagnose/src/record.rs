@@ -1,6 +1,6 @@
 //! The command that records what a diagnosis needs.
 
-use holdup_trace::{EventKind, TraceInfo};
+use holdup_trace::{EventKind, TraceInfo, kernel_version};
 
 /// Events a recording for diagnosis leaves out: lockdep kernels are rare, and on others perf
 /// refuses a command that names these; stacks and counters cost more than a first look is worth.
@@ -48,12 +48,6 @@ fn lttng_command(events: &[&str]) -> String {
             --kernel {},'lttng_statedump_*' && lttng start && sleep 10 && lttng destroy",
         names.join(",")
     )
-}
-
-/// `6.1.0-56-amd64` is (6, 1).
-fn kernel_version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 #[cfg(test)]

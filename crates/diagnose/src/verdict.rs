@@ -278,8 +278,8 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
 
 /// Events that are there and lack what is needed to use them: the most frequent lack.
 fn unusable(quality: &Quality) -> Option<(QualityCode, u64)> {
-    // What is said of all of them alike, the CPU is named for: it comes first.
-    [QualityCode::NoThread, QualityCode::NoFields, QualityCode::NoCpu]
+    // Of equal counts the last is taken.
+    QualityCode::LACKS
         .into_iter()
         .map(|code| (code, quality.count(code)))
         .filter(|&(_, n)| n > 0)

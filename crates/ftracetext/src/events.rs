@@ -79,8 +79,8 @@ impl Events {
         let id = if kind.is_record() {
             EventId::SIDEBAND
         } else {
-            // Text has no list of what was asked for, only events.
-            let desc = EventDesc { name: shown, system, presence: Presence::Seen };
+            // Until one is met that can be used.
+            let desc = EventDesc { name: shown, system, presence: Presence::Described };
             let at = descs
                 .iter()
                 .position(|d| d.name == desc.name && d.system == desc.system)

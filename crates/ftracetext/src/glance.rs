@@ -33,8 +33,7 @@ impl TextOptions {
         let estimated_events = Glance::estimate(text.event_count(), looked_at, samples.size);
         let (info, found) = text.amend();
         // How many events lack a column, and whether all of a kind do, samples cannot tell.
-        let lacks = [QualityCode::NoCpu, QualityCode::NoThread, QualityCode::NoFields];
-        if lacks.into_iter().any(|code| found.count(code) > 0) {
+        if QualityCode::LACKS.into_iter().any(|code| found.count(code) > 0) {
             return Ok(None);
         }
         let mut quality = Quality::default();

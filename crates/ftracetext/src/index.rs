@@ -12,7 +12,7 @@ use crate::fields::sched::idle_letters;
 use crate::lack::{Lack, Tally};
 use crate::line::{Form, Line, Other, Syntax, other, parse};
 use crate::scan::{hex, lossy};
-use holdup_trace::{Nanos, progress};
+use holdup_trace::{Nanos, progress, union};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -125,10 +125,7 @@ impl Index {
             }
         }
         self.events += other.events;
-        self.span = match (self.span, other.span) {
-            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-            (a, b) => a.or(b),
-        };
+        self.span = union(self.span, other.span);
         self.falls += other.falls;
         self.bad += other.bad;
         self.aux_errors += other.aux_errors;

@@ -14,7 +14,7 @@ use crate::sniff::{Dialect, DialectKind, sniff};
 use crate::source::Source;
 use crate::{html, preamble};
 use holdup_trace::{
-    Batch, Beside, Capabilities, Clock, ErrorKind, EventId, LocalNames, Names, Presence, Quality,
+    Batch, Beside, Capabilities, Clock, ErrorKind, LocalNames, Names, Presence, Quality,
     QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, TraceInfo,
 };
 use std::fs::File;
@@ -169,7 +169,6 @@ impl TextTrace {
         let rules = Rules { syntax, arch: info.arch.clone(), syscall_nr: options.syscall_nr };
         let mut events = Events::default();
         let mut beside = Beside { stacks: found.frames, ..Beside::default() };
-        let mut usable = vec![];
         for Name { form, name, lacks } in &found.names {
             let at = events.intern(name, *form, &rules, &mut info.events);
             let entry = events.at(at);
@@ -178,16 +177,14 @@ impl TextTrace {
             if !lacks.any_without(entry.needs) {
                 continue;
             }
-            usable.push(entry.id);
+            // Text has no list of what was asked for, only events.
+            if let Some(desc) = info.events.get_mut(entry.id.0 as usize) {
+                desc.presence = Presence::Seen;
+            }
             match entry.kind {
                 Kind::Sample => beside.counters |= is_hardware(name),
                 Kind::RecordSwitch => beside.switch_records = true,
                 _ => {}
-            }
-        }
-        for (desc, id) in info.events.iter_mut().zip(0..) {
-            if !usable.contains(&EventId(id)) {
-                desc.presence = Presence::Described;
             }
         }
         info.capabilities = Capabilities::of(&info.events, beside);

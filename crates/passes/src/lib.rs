@@ -205,9 +205,8 @@ fn cpu_list(engine: &Engine, online: Option<u32>, select: &Selection) -> Vec<Cpu
     // A CPU count beyond what a kernel can have is damage; believe the events then.
     let online = online.filter(|&n| n <= cpus::MAX_CPUS as u32).unwrap_or(0);
     let exists = |c: &cpus::CpuState| c.seen || c.met || c.is_target;
-    let there = engine.cpus.iter().filter(|(_, c)| exists(c));
-    let seen: Vec<Cpu> = there.map(|(cpu, _)| cpu).collect();
-    let mut list = seen.clone();
+    let mut list: Vec<Cpu> =
+        engine.cpus.iter().filter(|(_, c)| exists(c)).map(|(cpu, _)| cpu).collect();
     // Which CPUs were online is a number, not a list: the missing ones are taken from 0 up.
     for cpu in (0..online as u16).map(Cpu) {
         if list.len() >= online as usize {

@@ -11,7 +11,7 @@ use crate::schema::Schema;
 use crate::source::Source;
 use crate::walk::{Piece, Round, TaskFact, Walked, count_late, resync, walk};
 use crate::window::Window;
-use holdup_trace::{Quality, QualityCode, Run};
+use holdup_trace::{Quality, QualityCode, Run, union};
 use holdup_tracepoint::Endian;
 use std::io;
 use std::sync::Mutex;
@@ -54,13 +54,6 @@ impl Index {
         self.tasks.extend(other.tasks);
         self.rounds += other.rounds;
         self.quality.absorb(&other.quality);
-    }
-}
-
-fn union(a: Option<(u64, u64)>, b: Option<(u64, u64)>) -> Option<(u64, u64)> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
-        (a, b) => a.or(b),
     }
 }
 

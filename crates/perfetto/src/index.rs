@@ -99,6 +99,12 @@ struct Share {
     pairs: Vec<(u64, i64)>,
 }
 
+impl Share {
+    fn new() -> Share {
+        Share { bundles: vec![], seen: Seen::new(), quality: Quality::default(), pairs: vec![] }
+    }
+}
+
 /// Look through all bundles. `raw_to_boot` is what snapshots say of `CLOCK_MONOTONIC_RAW`.
 pub(crate) fn index(
     source: &Source,
@@ -113,8 +119,7 @@ pub(crate) fn index(
         let threads: Vec<_> = found.chunks(each).map(look).collect();
         threads.into_iter().map(|t| t.join().ok()).collect()
     });
-    let mut all =
-        Share { bundles: vec![], seen: Seen::new(), quality: Quality::default(), pairs: vec![] };
+    let mut all = Share::new();
     for share in shares {
         let share =
             share.ok_or_else(|| std::io::Error::other("a thread of the reader ended early"))?;
@@ -146,8 +151,7 @@ fn set_clocks(bundles: &mut [Bundle], pairs: &[(u64, i64)], raw_to_boot: Option<
 }
 
 fn look_through(source: &Source, found: &[Found]) -> Share {
-    let mut share =
-        Share { bundles: vec![], seen: Seen::new(), quality: Quality::default(), pairs: vec![] };
+    let mut share = Share::new();
     // Bundles with nothing but the word that events were lost.
     let mut lost: Option<Cpu> = None;
     for f in found {

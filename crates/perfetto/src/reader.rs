@@ -9,7 +9,7 @@ use crate::table::Table;
 use crate::unpack::unpack;
 use holdup_trace::{
     Beside, Capabilities, ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder,
-    StateTable, Task, TraceInfo,
+    StateTable, Task, TraceInfo, union,
 };
 use std::path::Path;
 
@@ -76,18 +76,15 @@ impl Perfetto {
         quality.add(QualityCode::MissingField, table.incomplete);
         info.events = table.descs.clone();
         info.capabilities = Capabilities::of(&info.events, Beside::default());
-        info.span = lined.iter().map(Lined::span).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        info.span = lined.iter().fold(None, |all, l| union(all, Some(l.span())));
         info.clock.name = clock.name().to_owned();
         if clock.shifted {
             let shifted = "shifted to the boot clock's".to_owned();
             info.extra.push(("times".to_owned(), shifted));
         }
         describe(&mut info, &mut survey, seen.events, unpacked.packed);
-        let states = info.os_release.as_deref().and_then(StateTable::of_release);
-        let states = states.unwrap_or_else(|| StateTable::assumed().clone());
-        if let (Some(words), true) = (states.note(), info.capabilities.switches) {
-            info.extra.push(("states of threads".to_owned(), words.to_owned()));
-        }
+        let states = StateTable::of_kernel(info.os_release.as_deref());
+        info.extra.extend(states.note().filter(|_| info.capabilities.switches));
         let runs = lined.iter().map(|l| Run { first_ts: l.span().0 }).collect();
         let (symbols, names) = (survey.symbols, info.names.clone());
         let shared = Shared { source, table, symbols, names, states };

@@ -4,6 +4,21 @@ use crate::{Capabilities, Cpu, NameId, Names, Nanos, Pid, Presence, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Earliest and latest time of two spans, of which either may be of nothing.
+pub fn union(a: Option<(Nanos, Nanos)>, b: Option<(Nanos, Nanos)>) -> Option<(Nanos, Nanos)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The version of the kernel `release` (`uname -r`): `6.1.0-56-amd64` is (6, 1). `None` if it does
+/// not begin with two numbers.
+pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// Everything known about a trace before its events are read.
 pub struct TraceInfo {
     /// The file, `-` for standard input.

@@ -32,7 +32,7 @@ pub use batch::{ArgsRef, Batch, StackRef};
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;
-pub use info::{Clock, EventDesc, SymbolTable, Task, TraceInfo};
+pub use info::{Clock, EventDesc, SymbolTable, Task, TraceInfo, kernel_version, union};
 pub use kind::{Capabilities, EventKind, softirq_name};
 pub use names::{LocalNames, NameId, Names};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};

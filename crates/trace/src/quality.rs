@@ -257,6 +257,13 @@ codes! {
     ),
 }
 
+impl QualityCode {
+    /// Events that are there and lack a column that perf script was told not to print. What is said
+    /// of all lacking events alike the CPU is named for: it comes last.
+    pub const LACKS: [QualityCode; 3] =
+        [QualityCode::NoThread, QualityCode::NoFields, QualityCode::NoCpu];
+}
+
 /// Counters of everything that went wrong.
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct Quality(BTreeMap<QualityCode, u64>);

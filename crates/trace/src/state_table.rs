@@ -16,7 +16,7 @@
 //! other way round. Both mean that the thread never runs again, so the table is followed. Before
 //! 3.9 the table printed `W` for `TASK_WAKEKILL` (0x80) and had no letter for `TASK_WAKING`.
 
-use crate::TaskState;
+use crate::{TaskState, kernel_version};
 use std::sync::LazyLock;
 
 /// How to read the raw `prev_state` of one kernel's `sched_switch`.
@@ -69,20 +69,25 @@ impl StateTable {
         StateTable { mask, flags, origin }
     }
 
-    /// How the states are read, in words for `info`, unless the file itself says it.
-    pub fn note(&self) -> Option<&'static str> {
-        match self.origin {
-            Origin::Format => None,
-            Origin::Release => Some("read by the kernel's release; their format is missing"),
-            Origin::Assumed => Some("read as Linux 4.14 and later write them; format missing"),
-        }
+    /// How the states are read, as a label and words for `info`, unless the file itself says it.
+    pub fn note(&self) -> Option<(String, String)> {
+        let words = match self.origin {
+            Origin::Format => return None,
+            Origin::Release => "read by the kernel's release; their format is missing",
+            Origin::Assumed => "read as Linux 4.14 and later write them; format missing",
+        };
+        Some(("states of threads".to_owned(), words.to_owned()))
+    }
+
+    /// The table of a kernel of which the release (`uname -r`) is known at most.
+    pub fn of_kernel(release: Option<&str>) -> StateTable {
+        release.and_then(StateTable::of_release).unwrap_or_else(|| StateTable::assumed().clone())
     }
 
     /// The table of the kernel `release` (`uname -r`), for traces that lack the event's print
     /// format. `None` if the release does not begin with two numbers.
     pub fn of_release(release: &str) -> Option<StateTable> {
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-        let version: (u32, u32) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+        let version = kernel_version(release)?;
         let letters = ERAS.iter().find(|era| version < era.0)?.1;
         let flags = letters.iter().enumerate().map(|(bit, t)| (1 << bit, t.as_bytes()));
         Some(StateTable::new(u64::MAX, flags, Origin::Release))

@@ -53,9 +53,7 @@ impl TraceDat {
         };
         Ok(content)
     }
-}
 
-impl TraceDat {
     /// What is known beside the events.
     pub(crate) fn into_info(self) -> (TraceInfo, Quality) {
         (self.info, self.quality)

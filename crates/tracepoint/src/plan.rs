@@ -374,19 +374,12 @@ fn int_of(f: &Field) -> Option<Int> {
     })
 }
 
-/// The states of a kernel that is known by its release at most.
-fn kernel_states(release: Option<&str>) -> StateTable {
-    release.and_then(StateTable::of_release).unwrap_or_else(|| StateTable::assumed().clone())
-}
-
 impl Plan {
     /// How the states of a [`Plan::Switch`] are read, unless its own format says it: a label and
     /// words for `info`.
     pub fn note(&self) -> Option<(String, String)> {
         match self {
-            Plan::Switch { states, .. } => {
-                states.note().map(|words| ("states of threads".to_owned(), words.to_owned()))
-            }
+            Plan::Switch { states, .. } => states.note(),
             _ => None,
         }
     }
@@ -432,7 +425,7 @@ impl Plan {
                 prev_pid: f.int(&["prev_pid"]),
                 prev_prio: f.int(&["prev_prio"]),
                 prev_state: f.int(&["prev_state"]),
-                states: states(format).unwrap_or_else(|| kernel_states(release)),
+                states: states(format).unwrap_or_else(|| StateTable::of_kernel(release)),
                 next_comm: f.str(&["next_comm"]),
                 next_pid: f.int(&["next_pid"]),
                 next_prio: f.int(&["next_prio"]),

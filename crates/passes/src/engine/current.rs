@@ -49,17 +49,11 @@ impl Engine {
         let c = self.cpus.get_mut(cpu);
         let known_to = c.charged_to;
         let first = !c.seen;
-        let old = c.current;
         c.seen = true;
         // The CPU did this all along if this is its first event, and the thread is not known to
         // have done something else meanwhile.
         let all_along = first && (slot == Slot::IDLE || self.threads[slot].state == State::Unseen);
-        if let Some((_, old)) = old
-            && old != Slot::IDLE
-            && self.threads[old].state == State::Running(cpu)
-        {
-            self.left_unseen(now, old, cpu);
-        }
+        self.current_left_unseen(now, cpu);
         if !all_along {
             self.charge_as(now, cpu, |c, span| c.unaccounted += span);
             let c = self.cpus.get_mut(cpu);

@@ -106,6 +106,16 @@ impl Engine {
         self.threads[slot].since = now;
     }
 
+    /// The thread believed on `cpu` is not there any more; nobody saw it leave.
+    pub(super) fn current_left_unseen(&mut self, now: Nanos, cpu: Cpu) {
+        if let Some((_, old)) = self.cpus.get_mut(cpu).current
+            && old != Slot::IDLE
+            && self.threads[old].state == State::Running(cpu)
+        {
+            self.left_unseen(now, old, cpu);
+        }
+    }
+
     /// A thread believed to run on `cpu` is not there any more: it left after the last event there.
     pub(super) fn left_unseen(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         let c = self.cpus.get_mut(cpu);

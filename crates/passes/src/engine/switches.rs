@@ -64,12 +64,7 @@ impl Engine {
     /// the CPU did until now.
     #[cold]
     pub(super) fn switch_from_unknown(&mut self, now: Nanos, cpu: Cpu, next: Tid, comm: NameId) {
-        if let Some((_, old)) = self.cpus.get_mut(cpu).current
-            && old != Slot::IDLE
-            && self.threads[old].state == State::Running(cpu)
-        {
-            self.left_unseen(now, old, cpu);
-        }
+        self.current_left_unseen(now, cpu);
         self.charge_as(now, cpu, |c, span| c.unaccounted += span);
         let c = self.cpus.get_mut(cpu);
         c.seen = true;
