@@ -1,61 +1,37 @@
 //! The files of a trace: a folder, a tar archive, or memory.
 
-use holdup_map::Map;
+use holdup_map::{Bytes, IN_MEMORY, Map};
 use holdup_trace::ErrorKind;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Streams up to this size are kept in memory, longer ones in an unnamed temporary file.
-pub(crate) const IN_MEMORY: u64 = 64 << 20;
 /// Folders below the one opened. A session of LTTng with all its parts has seven.
 const DEPTH: u32 = 10;
 /// Files and folders looked at.
 const ENTRIES: usize = 200_000;
 
-/// The content of a file.
-pub(crate) enum Bytes {
-    Memory(Vec<u8>),
-    Map(Box<Map>),
-    /// Of an archive: first byte and length.
-    Part(Arc<Bytes>, usize, usize),
+/// The content of a file of the trace: all of a file, or a part of an archive.
+pub(crate) struct Content {
+    whole: Arc<Bytes>,
+    from: usize,
+    len: usize,
 }
 
-impl Bytes {
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        match self {
-            Bytes::Memory(bytes) => bytes,
-            Bytes::Map(map) => map.bytes(),
-            Bytes::Part(whole, from, len) => {
-                whole.bytes().get(*from..from.saturating_add(*len)).unwrap_or(&[])
-            }
-        }
+impl Content {
+    pub(crate) fn memory(bytes: Vec<u8>) -> Content {
+        Content::all(Bytes::Memory(bytes))
     }
 
-    /// The file has become shorter, and what is read now are zeros.
-    pub(crate) fn shrank(&self) -> bool {
-        match self {
-            Bytes::Memory(_) => false,
-            Bytes::Map(map) => map.shrank(),
-            Bytes::Part(whole, ..) => whole.shrank(),
-        }
+    fn all(whole: Bytes) -> Content {
+        Content { from: 0, len: whole.all().len(), whole: Arc::new(whole) }
     }
 
-    /// These bytes have been read.
-    pub(crate) fn done_with(&self, start: u64, len: u64) {
-        match self {
-            Bytes::Memory(_) => {}
-            Bytes::Map(map) => map.done_with(start as usize..(start + len) as usize),
-            Bytes::Part(whole, from, _) => whole.done_with(*from as u64 + start, len),
-        }
-    }
-
-    fn file(path: &Path) -> Result<Bytes, ErrorKind> {
+    fn file(path: &Path) -> Result<Content, ErrorKind> {
         let file = File::open(path)?;
         if let Some(map) = Map::new(&file) {
-            return Ok(Bytes::Map(Box::new(map)));
+            return Ok(Content::all(Bytes::Mapped(Box::new(map))));
         }
         let metadata = file.metadata()?;
         if metadata.is_file() && metadata.len() > IN_MEMORY {
@@ -66,21 +42,23 @@ impl Bytes {
         }
         let mut bytes = Vec::new();
         file.take(IN_MEMORY).read_to_end(&mut bytes)?;
-        Ok(Bytes::Memory(bytes))
+        Ok(Content::memory(bytes))
     }
 
-    fn spool(mut input: impl Read) -> io::Result<Bytes> {
-        let mut memory = Vec::new();
-        input.by_ref().take(IN_MEMORY + 1).read_to_end(&mut memory)?;
-        if memory.len() as u64 <= IN_MEMORY {
-            return Ok(Bytes::Memory(memory));
-        }
-        let mut file = tempfile::tempfile()?;
-        file.write_all(&memory)?;
-        drop(memory);
-        io::copy(&mut input, &mut file)?;
-        let map = Map::new(&file).ok_or_else(|| io::Error::other("cannot map the archive"))?;
-        Ok(Bytes::Map(Box::new(map)))
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.whole.all().get(self.from..self.from.saturating_add(self.len)).unwrap_or(&[])
+    }
+
+    /// The file has become shorter, and what is read now are zeros.
+    pub(crate) fn shrank(&self) -> bool {
+        self.whole.shrank()
+    }
+
+    /// These bytes have been read.
+    pub(crate) fn done_with(&self, start: u64, len: u64) {
+        let start = self.from + start as usize;
+        self.whole.done_with(start..start + len as usize);
     }
 }
 
@@ -88,9 +66,9 @@ impl Bytes {
 pub(crate) struct Folder {
     /// Below what was opened; empty for that itself.
     pub(crate) name: String,
-    pub(crate) metadata: Bytes,
+    pub(crate) metadata: Content,
     /// By name.
-    pub(crate) streams: Vec<(String, Bytes)>,
+    pub(crate) streams: Vec<(String, Content)>,
 }
 
 /// A folder's files that are part of a trace. `index/` and hidden files are not.
@@ -154,11 +132,11 @@ fn walk(
                 walk(&full, &name, depth - 1, budget, found)?;
             }
         } else if is_trace && is_stream(&file) && full.is_file() {
-            streams.push((file, Bytes::file(&full)?));
+            streams.push((file, Content::file(&full)?));
         }
     }
     if is_trace {
-        let metadata = Bytes::file(&metadata)?;
+        let metadata = Content::file(&metadata)?;
         found.push(Folder { name: name.to_owned(), metadata, streams });
     }
     Ok(())
@@ -171,11 +149,11 @@ pub(crate) fn is_tar(head: &[u8]) -> bool {
 
 /// All traces in a tar archive, and whether it ends too early. Nothing is unpacked: the streams are
 /// parts of the archive.
-pub(crate) fn tar(input: impl Read) -> Result<(Vec<Folder>, bool), ErrorKind> {
-    let whole = Arc::new(Bytes::spool(input)?);
-    let mut files: Vec<(String, Bytes)> = Vec::new();
+pub(crate) fn tar(archive: Bytes) -> Result<(Vec<Folder>, bool), ErrorKind> {
+    let whole = Arc::new(archive);
+    let mut files: Vec<(String, Content)> = Vec::new();
     let mut cut = false;
-    let mut archive = tar::Archive::new(io::Cursor::new(whole.bytes()));
+    let mut archive = tar::Archive::new(io::Cursor::new(whole.all()));
     for entry in archive.entries()? {
         let Ok(entry) = entry else {
             cut = true;
@@ -194,16 +172,16 @@ pub(crate) fn tar(input: impl Read) -> Result<(Vec<Folder>, bool), ErrorKind> {
         else {
             continue;
         };
-        let there = whole.bytes().len().saturating_sub(from);
+        let there = whole.all().len().saturating_sub(from);
         cut |= len > there;
         let name = name.trim_start_matches("./").to_owned();
-        files.push((name, Bytes::Part(whole.clone(), from, len.min(there))));
+        files.push((name, Content { whole: whole.clone(), from, len: len.min(there) }));
     }
     Ok((group(files), cut))
 }
 
 /// Traces among files given by path.
-pub(crate) fn group(mut files: Vec<(String, Bytes)>) -> Vec<Folder> {
+pub(crate) fn group(mut files: Vec<(String, Content)>) -> Vec<Folder> {
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let mut folders: Vec<Folder> = Vec::new();
     let mut others = Vec::new();

@@ -5,7 +5,7 @@
 //! merged before anything is made of their events.
 
 use crate::exec::{Regs, run};
-use crate::files::Bytes;
+use crate::files::Content;
 use crate::kind::reg;
 use crate::packet::{Packet, enter};
 use crate::schema::{EventClass, StreamClass, TraceClass};
@@ -29,7 +29,7 @@ pub(crate) struct Lane {
 /// What packets refer to by number.
 pub(crate) struct Store {
     pub(crate) traces: Vec<TraceClass>,
-    pub(crate) files: Vec<Bytes>,
+    pub(crate) files: Vec<Content>,
     /// More bytes than are kept in memory between two looks at them.
     pub(crate) large: bool,
 }

@@ -47,7 +47,8 @@ mod types;
 
 pub use reader::CtfTrace;
 
-use files::{Bytes, Folder};
+use files::{Content, Folder};
+use holdup_map::Bytes;
 use holdup_trace::{ErrorKind, QualityCode, Reader, Result};
 use std::io::Read;
 use std::path::Path;
@@ -108,8 +109,8 @@ pub fn open(path: &Path) -> Result<CtfTrace> {
     let file = std::fs::File::open(path).map_err(|e| fail(e.into()))?;
     (&file).take(512).read_to_end(&mut head).map_err(|e| fail(e.into()))?;
     if files::is_tar(&head) {
-        let file = std::fs::File::open(path).map_err(|e| fail(e.into()))?;
-        return open_stream(path, file);
+        let archive = std::fs::File::open(path).and_then(Bytes::file);
+        return open_archive(path, archive.map_err(|e| fail(e.into()))?);
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.join("metadata").is_file() {
@@ -133,7 +134,12 @@ pub fn open_stream(name: &Path, mut input: impl Read) -> Result<CtfTrace> {
     if !files::is_tar(&head) {
         return Err(alone().in_file(name));
     }
-    let (folders, cut) = files::tar(head.as_slice().chain(input)).map_err(|k| k.in_file(name))?;
+    let archive = Bytes::spool(head.as_slice().chain(input));
+    open_archive(name, archive.map_err(|e| ErrorKind::from(e).in_file(name))?)
+}
+
+fn open_archive(name: &Path, archive: Bytes) -> Result<CtfTrace> {
+    let (folders, cut) = files::tar(archive).map_err(|k| k.in_file(name))?;
     if folders.is_empty() {
         return Err(ErrorKind::Unsupported {
             what: "a tar archive without a CTF trace".into(),
@@ -153,7 +159,7 @@ pub fn open_stream(name: &Path, mut input: impl Read) -> Result<CtfTrace> {
 /// # Errors
 /// As [`open`].
 pub fn open_files(name: &Path, files: Vec<(String, Vec<u8>)>) -> Result<CtfTrace> {
-    let files = files.into_iter().map(|(path, bytes)| (path, Bytes::Memory(bytes))).collect();
+    let files = files.into_iter().map(|(path, bytes)| (path, Content::memory(bytes))).collect();
     let folders = some(files::group(files)).map_err(|kind| kind.in_file(name))?;
     CtfTrace::assemble(name, folders)
 }

@@ -1,13 +1,14 @@
 //! The opened trace.
 
 use crate::decode::Decoder;
-use crate::files::{Bytes, Folder};
+use crate::files::{Content, Folder};
 use crate::lane::{Channel, Lane, Store};
 use crate::packet::{Packet, index};
 use crate::parse::{Metadata, parse};
 use crate::scan::{Scan, scan};
 use crate::schema::{Events, Setting, TraceClass, compile, is_kernel};
-use crate::{files, metadata, time};
+use crate::{metadata, time};
+use holdup_map::IN_MEMORY;
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Presence,
@@ -75,7 +76,7 @@ impl CtfTrace {
             })
             .collect();
 
-        let mut files: Vec<Bytes> = Vec::new();
+        let mut files: Vec<Content> = Vec::new();
         let mut streams: BTreeMap<(u16, StreamKey), Vec<Packet>> = BTreeMap::new();
         for (number, (folder, trace)) in folders.into_iter().zip(&traces).enumerate() {
             let mut uuid = [0xff; 16];
@@ -110,7 +111,7 @@ impl CtfTrace {
         info.cpus_online = u32::try_from(cpus.len()).ok().filter(|&n| n > 0);
 
         let size = files.iter().map(|f| f.bytes().len() as u64).sum();
-        let store = Store { traces, files, large: size > files::IN_MEMORY };
+        let store = Store { traces, files, large: size > IN_MEMORY };
         progress::indexing(size);
         let scans = scan(&store, &lanes, events.descs.len(), &names);
         let mut all = Scan::new(events.descs.len());

@@ -4,14 +4,11 @@
 //! mapping spares both the copy out of the page cache. A file that is cut off meanwhile reads as
 //! zeros from there on ([`holdup_map`]), which are no lines.
 
-use holdup_map::Map;
+use holdup_map::Bytes;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Up to this much of a stream is kept in memory; a longer one goes to an anonymous file.
-const SPOOL_MEMORY: usize = 64 << 20;
 
 /// A piece of a file, or memory.
 pub(crate) struct Source {
@@ -22,21 +19,6 @@ pub(crate) struct Source {
     told: AtomicBool,
 }
 
-enum Bytes {
-    Mapped(Map),
-    Memory(Vec<u8>),
-}
-
-impl Bytes {
-    #[inline]
-    fn all(&self) -> &[u8] {
-        match self {
-            Bytes::Mapped(map) => map.bytes(),
-            Bytes::Memory(bytes) => bytes,
-        }
-    }
-}
-
 impl Source {
     fn new(bytes: Bytes) -> Source {
         let piece = 0..bytes.all().len();
@@ -44,13 +26,8 @@ impl Source {
     }
 
     /// All of a regular file: mapped, or read where that is not possible.
-    pub(crate) fn file(mut file: File) -> io::Result<Source> {
-        if let Some(map) = Map::new(&file) {
-            return Ok(Source::new(Bytes::Mapped(map)));
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Source::memory(bytes))
+    pub(crate) fn file(file: File) -> io::Result<Source> {
+        Bytes::file(file).map(Source::new)
     }
 
     /// Memory.
@@ -60,17 +37,7 @@ impl Source {
 
     /// Everything `input` has.
     pub(crate) fn spool(input: &mut dyn Read) -> io::Result<Source> {
-        let mut head = Vec::new();
-        input.take(SPOOL_MEMORY as u64).read_to_end(&mut head)?;
-        if head.len() < SPOOL_MEMORY {
-            return Ok(Source::memory(head));
-        }
-        let mut file = tempfile::tempfile()?;
-        file.write_all(&head)?;
-        drop(head);
-        io::copy(input, &mut file)?;
-        io::Seek::rewind(&mut file)?;
-        Source::file(file)
+        Bytes::spool(input).map(Source::new)
     }
 
     /// Narrow to the piece `start..end` of the bytes there are now.
@@ -99,14 +66,15 @@ impl Source {
 
     /// Whether the file has been cut off since it was opened; true for the first who asks then.
     pub(crate) fn has_shrunk(&self) -> bool {
-        matches!(&self.bytes, Bytes::Mapped(map) if map.shrank())
-            && !self.told.swap(true, Ordering::Relaxed)
+        self.bytes.shrank() && !self.told.swap(true, Ordering::Relaxed)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdup_map::IN_MEMORY;
+    use std::io::Write;
 
     #[test]
     fn a_narrowed_source_is_only_its_piece() {
@@ -121,9 +89,9 @@ mod tests {
 
     #[test]
     fn a_long_stream_goes_to_a_file() {
-        let mut input = io::repeat(b'x').take(SPOOL_MEMORY as u64 + 10);
+        let mut input = io::repeat(b'x').take(IN_MEMORY + 10);
         let s = Source::spool(&mut input).unwrap();
-        assert_eq!(s.bytes().len(), SPOOL_MEMORY + 10);
+        assert_eq!(s.bytes().len() as u64, IN_MEMORY + 10);
         assert!(matches!(s.bytes, Bytes::Mapped(_)));
     }
 

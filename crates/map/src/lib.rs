@@ -11,6 +11,10 @@
 //! handler itself.
 #![allow(unsafe_code, reason = "mapping files and catching SIGBUS cannot be done without")]
 
+mod bytes;
+
+pub use bytes::{Bytes, IN_MEMORY, Spool};
+
 use memmap2::UncheckedAdvice;
 use std::fs::File;
 use std::ops::Range;

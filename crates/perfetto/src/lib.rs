@@ -34,8 +34,8 @@ mod wire;
 
 pub use reader::Perfetto;
 
+use holdup_map::Bytes;
 use holdup_trace::{ErrorKind, Result};
-use source::Bytes;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

@@ -3,10 +3,11 @@
 use crate::decode::{Decoder, Shared};
 use crate::index::{Index, Lined, index};
 use crate::packets::{Packets, Step};
-use crate::source::{Bytes, Source};
+use crate::source::Source;
 use crate::survey::Survey;
 use crate::table::Table;
 use crate::unpack::unpack;
+use holdup_map::Bytes;
 use holdup_trace::{
     Beside, Capabilities, ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder,
     StateTable, Task, TraceInfo, union,

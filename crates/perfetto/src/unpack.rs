@@ -2,7 +2,8 @@
 
 use crate::packets::{Packets, Step, compressed};
 use crate::schema::packet;
-use crate::source::{Bytes, Part, Place, Spool};
+use crate::source::{Part, Place};
+use holdup_map::{Bytes, Spool};
 use holdup_trace::{ErrorKind, Quality, QualityCode};
 use std::io::{self, Read, Write};
 
@@ -58,9 +59,9 @@ fn unpack_within(
         };
         packed += bytes.len() as u64;
         let limit = allowance.max(packed.saturating_mul(RATIO));
-        let from = spool.len();
+        let from = spool.size();
         let whole = inflate(number, bytes, limit - from.min(limit), &mut spool)?;
-        if spool.len() >= limit {
+        if spool.size() >= limit {
             return Err(ErrorKind::Unsupported {
                 what: format!(
                     "a Perfetto trace with {packed} packed bytes that unpack to more than {RATIO} \
@@ -72,7 +73,7 @@ fn unpack_within(
         }
         quality.add(QualityCode::BadRecords, !whole as u64);
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-        let (start, end) = (place(from), place(spool.len()));
+        let (start, end) = (place(from), place(spool.size()));
         stretches.push(Place { part: Part::Unpacked, start, end });
     }
     let bytes = spool.finish()?;
