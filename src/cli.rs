@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 use crate::exit;
+use crate::gate::args::BaselineArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -102,6 +103,11 @@ pub(crate) enum Command {
                       Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
     Events(EventsArgs),
+    /// Make a baseline file of recordings, add to it, show what it holds
+    #[command(after_help = "Example: holdup baseline --work syscall:write run-*.data -o \
+            baseline.json\n\
+            \x20        holdup baseline --show baseline.json")]
+    Baseline(BaselineArgs),
     /// A script that lets a shell complete verbs and options
     #[command(after_help = "Examples: holdup completions bash > \
             ~/.local/share/bash-completion/completions/holdup\n\

@@ -1,0 +1,5 @@
+//! The verbs that compare recordings.
+
+pub(crate) mod args;
+pub(crate) mod baseline;
+mod load;
