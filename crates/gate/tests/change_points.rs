@@ -154,3 +154,26 @@ fn options_that_nothing_meets_find_nothing() {
     assert!(none(Options { least_change: f64::NAN, ..default }));
     assert!(none(Options { least_change: 0.8, ..default }));
 }
+
+/// When a point is removed, its neighbours on both sides have longer parts: what is said of them
+/// must be what these show.
+#[test]
+fn levels_are_those_between_the_points_that_are_left() {
+    let mut several = 0;
+    for seed in 0..200 {
+        let series = noisy(seed, &drift(20, 6), 0.02);
+        let points = change_points(&series, &Options::default());
+        let ends = points.iter().skip(1).map(|p| p.index).chain([series.len()]);
+        let mut from = 0;
+        for (point, end) in points.iter().zip(ends) {
+            let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+            let (before, after) =
+                (mean(&series[from..point.index]), mean(&series[point.index..end]));
+            let close = |x: f64, y: f64| (x / y - 1.0).abs() < 1e-12;
+            assert!(close(point.before, before) && close(point.after, after), "{seed}: {point:?}");
+            from = point.index;
+        }
+        several += usize::from(points.len() > 1);
+    }
+    assert!(several > 100, "{several} of 200: says little");
+}

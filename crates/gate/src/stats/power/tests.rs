@@ -162,3 +162,26 @@ fn what_shows_no_spread_has_no_power() {
     // Two values are taken for those of a normal distribution.
     assert!(chance(Noise::Runs(&[99.0, 101.0])).unwrap() > 0.99);
 }
+
+/// Pairs at hand may hold the very change that is looked for; what they show of noise does not.
+#[test]
+fn what_all_ratios_have_in_common_is_no_noise() {
+    let ratios = [0.97, 1.02, 1.0, 0.95, 1.05, 1.01, 0.99, 1.03];
+    let grown = ratios.map(|r| r * 1.25);
+    let curve = |ratios| {
+        let changes = [0.0, 0.05, 0.1];
+        curve(Noise::Ratios(ratios), &changes, Runs::each(8), &ask(0.01, 0.0)).unwrap()
+    };
+    let (same, found) = (curve(&ratios), curve(&grown));
+    assert!(found[0] < 0.03, "{found:?}");
+    assert!(same.iter().zip(&found).all(|(s, f)| (s - f).abs() < 0.01), "{same:?} {found:?}");
+}
+
+/// No figure of a run is below 0, however wide the spread; growth would make it smaller.
+#[test]
+fn nothing_below_0_is_drawn() {
+    let (source, mut g) = (Source::Normal { mean: 1.0, deviation: 2.0 }, Generator::new(1));
+    let drawn = Drawn::sides(&source, Runs::each(10), &ask(0.01, 0.0), &mut g);
+    let Drawn::Sides { sides, .. } = drawn else { panic!("10 runs a side reach 1 %") };
+    assert!(sides.iter().flat_map(|(a, b)| a.iter().chain(b)).all(|v| *v >= 0.0));
+}
