@@ -7,7 +7,7 @@ use holdup_diagnose::Class;
 use holdup_gate::diff::Row;
 use holdup_gate::judge::{Compared, Doubt, Finding, Judged, Number, Test};
 use holdup_gate::metric::{Kind, Metric, Per};
-use holdup_gate::policy::{Judgement, Limit, Worse};
+use holdup_gate::policy::{Judgement, Limit, Waiver, Worse};
 use holdup_gate::sample;
 use holdup_gate::verdict::{Outcome, Verdict};
 use holdup_gate::why::Reason;
@@ -166,7 +166,8 @@ fn looks(limit: &Limit, n: &Number) -> String {
     }
 }
 
-fn limit(limit: &Limit) -> String {
+/// From where on a change counts.
+pub(super) fn limit(limit: &Limit) -> String {
     let relative = pct(limit.relative * 100.0);
     match limit.absolute > 0.0 {
         true => {
@@ -398,6 +399,11 @@ pub(super) fn help(metric: &Metric) -> String {
     };
     let table = figure.table.name();
     format!("Column '{}' of the table '{table}'{key}: {what}, {by}.", figure.measure.name)
+}
+
+/// A waiver that is over.
+pub(super) fn expired(waiver: &Waiver) -> String {
+    format!("the waiver of {} ended on {}: {}", waiver.metric, waiver.until, waiver.reason)
 }
 
 /// What the self-test shows, in a sentence.

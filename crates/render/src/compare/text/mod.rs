@@ -5,6 +5,10 @@ mod diff;
 mod gate;
 mod history;
 mod self_test;
+pub(super) mod tables;
+
+pub(super) use diff::verdicts;
+pub(super) use history::sentences;
 
 use super::report::{Comparison, SideHead};
 use super::words;
@@ -61,7 +65,7 @@ fn labelled(
 }
 
 /// `base.json: 10 runs, host vm, kernel 6.18, 2 CPUs, 1.003 s (median), others 1.2 %, cpu-overload`.
-fn head(side: &SideHead) -> String {
+pub(super) fn head(side: &SideHead) -> String {
     let name = match (&side.file, side.runs.as_slice()) {
         (Some(file), _) => file.clone(),
         (None, []) => "nothing".to_owned(),
