@@ -69,12 +69,13 @@ fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
         folded(&title, out, |out| grid(&tables::judged(&verdict.inform), out))?;
         writeln!(out)?;
     }
-    folded("Recordings", out, |out| heads(&report.a, &report.b, out))
+    let sides = [("before", &report.a), ("after", &report.b)];
+    folded("Recordings", out, |out| heads(sides, out))
 }
 
 fn diff(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "### holdup diff\n\n**Verdict:** {}\n", text::verdicts(report))?;
-    heads(&report.a, &report.b, out)?;
+    heads([("A", &report.a), ("B", &report.b)], out)?;
     let title = format!("What changed, {}", words::per(report.per, &report.work.to_string()));
     writeln!(out, "\n**{}**\n", plain(&title))?;
     let options = TextOptions::default();
@@ -100,8 +101,10 @@ fn plural(n: usize, one: &'static str, many: &'static str) -> &'static str {
     if n == 1 { one } else { many }
 }
 
-fn heads(a: &SideHead, b: &SideHead, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "* A: {}\n* B: {}", plain(&text::head(a)), plain(&text::head(b)))
+fn heads(sides: [(&str, &SideHead); 2], out: &mut dyn Write) -> io::Result<()> {
+    let line =
+        |(label, side): (&str, &SideHead)| format!("* {label}: {}", plain(&text::head(side)));
+    sides.into_iter().try_for_each(|side| writeln!(out, "{}", line(side)))
 }
 
 /// What a reader opens by a click. The blank lines make Markdown of what lies between the tags.

@@ -6,6 +6,7 @@
 
 use super::report::{GateReport, SideHead};
 use super::words;
+use crate::escape;
 use holdup_gate::judge::{Finding, Judged};
 use holdup_gate::metric::{Metric, Table};
 use holdup_gate::verdict::{Outcome, Verdict};
@@ -21,10 +22,23 @@ const SCHEMA: &str =
 /// Those of `out`.
 pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
-    let judged = || std::iter::once(&verdict.primary).chain(&verdict.inform);
-    let mut results: Vec<Value> = primary(report).into_iter().collect();
-    results
-        .extend(verdict.inform.iter().enumerate().filter_map(|(i, j)| informing(i + 1, j, report)));
+    // A policy may name a metric twice; rules have ids.
+    let mut metrics: Vec<&Judged> = Vec::new();
+    for judged in std::iter::once(&verdict.primary).chain(&verdict.inform) {
+        if metrics.iter().all(|m| m.limit.metric != judged.limit.metric) {
+            metrics.push(judged);
+        }
+    }
+    let results = std::iter::once(primary(report))
+        .chain(verdict.inform.iter().map(|judged| informing(judged, report)));
+    let results: Vec<Value> = results
+        .flatten()
+        .filter_map(|(metric, mut result)| {
+            let index = metrics.iter().position(|m| m.limit.metric == *metric)?;
+            result["ruleIndex"] = index.into();
+            Some(result)
+        })
+        .collect();
     let log = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -33,7 +47,7 @@ pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
                 "name": "holdup",
                 "version": env!("CARGO_PKG_VERSION"),
                 "informationUri": env!("CARGO_PKG_REPOSITORY"),
-                "rules": judged().map(rule).collect::<Vec<_>>(),
+                "rules": metrics.iter().map(|judged| rule(judged)).collect::<Vec<_>>(),
             } },
             "automationDetails": { "id": "holdup gate/" },
             "invocations": [{
@@ -56,23 +70,18 @@ pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
 
 fn rule(judged: &Judged) -> Value {
     let metric = &judged.limit.metric;
-    let help = words::help(metric);
+    let help = words::help(&judged.limit);
     json!({
         "id": metric.to_string(),
         "shortDescription": { "text": format!("{metric} must not get worse") },
-        "fullDescription": { "text": help },
-        "help": { "text": format!("{help} {}.", capital(&words::limit(&judged.limit))) },
+        "fullDescription": { "text": words::what(metric) },
+        "help": { "text": help },
         "defaultConfiguration": { "level": "error" },
     })
 }
 
-fn capital(words: &str) -> String {
-    let mut chars = words.chars();
-    chars.next().map_or(String::new(), |c| c.to_uppercase().chain(chars).collect())
-}
-
 /// The metric that decides, unless it passed.
-fn primary(report: &GateReport) -> Option<Value> {
+fn primary(report: &GateReport) -> Option<(&Metric, Value)> {
     let verdict = &report.verdict;
     let level = match (verdict.outcome, &verdict.waived) {
         (Outcome::Regressed, _) => "error",
@@ -80,7 +89,7 @@ fn primary(report: &GateReport) -> Option<Value> {
         (Outcome::Pass, Some(_)) => "note",
         (Outcome::Pass, None) => return None,
     };
-    let mut result = result((0, &verdict.primary), level, words::headline(report), report);
+    let mut result = result(&verdict.primary, level, &words::headline(report), report);
     if let Some(waiver) = &verdict.waived {
         result["suppressions"] = json!([{
             "kind": "external",
@@ -92,31 +101,27 @@ fn primary(report: &GateReport) -> Option<Value> {
         let why = verdict.why.iter().enumerate().map(|(i, reason)| {
             json!({
                 "id": i + 1,
-                "message": { "text": words::reason(reason) },
+                "message": message(&words::reason(reason)),
                 "logicalLocations": [logical(&reason.row.metric)],
             })
         });
         result["relatedLocations"] = why.collect();
     }
-    Some(result)
+    Some((&verdict.primary.limit.metric, result))
 }
 
 /// A metric that decides nothing, if it got worse.
-fn informing(index: usize, judged: &Judged, report: &GateReport) -> Option<Value> {
+fn informing<'a>(judged: &'a Judged, report: &GateReport) -> Option<(&'a Metric, Value)> {
     if !matches!(judged.finding, Finding::Worse | Finding::BeyondHard) {
         return None;
     }
+    let metric = &judged.limit.metric;
     let found = words::judged(judged, &report.verdict.judgement);
-    let message = format!("{} {found} (it decides nothing)", judged.limit.metric);
-    Some(result((index, judged), "note", message, report))
+    let words = format!("{metric} {found} (it decides nothing)");
+    Some((metric, result(judged, "note", &words, report)))
 }
 
-fn result(
-    (index, judged): (usize, &Judged),
-    level: &str,
-    message: String,
-    report: &GateReport,
-) -> Value {
+fn result(judged: &Judged, level: &str, words: &str, report: &GateReport) -> Value {
     let metric = &judged.limit.metric;
     let place = name(&report.b).map(|name| json!({ "artifactLocation": { "uri": uri(name) } }));
     let mut location = json!({ "logicalLocations": [logical(metric)] });
@@ -125,12 +130,21 @@ fn result(
     }
     json!({
         "ruleId": metric.to_string(),
-        "ruleIndex": index,
         "level": level,
-        "message": { "text": message },
+        "message": message(words),
         "locations": [location],
         "fingerprints": { "holdup/metric/v1": metric.to_string() },
     })
+}
+
+/// A plain text message. In it `[words](address)` is a link and `{0}` a placeholder, unless the
+/// bracket is escaped or the brace doubled (SARIF 2.1.0, 3.11.5 and 3.11.6).
+fn message(words: &str) -> Value {
+    let mut text = escape(words).replace('{', "{{").replace('}', "}}");
+    if text.contains("](") {
+        text = text.replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
+    }
+    json!({ "text": text })
 }
 
 /// What a metric is about: a lock, a system call, an object.
@@ -157,10 +171,10 @@ fn logical(metric: &Metric) -> Value {
 fn notifications(verdict: &Verdict) -> Vec<Value> {
     let problems = verdict.problems.iter().map(|p| {
         let text = format!("{}; do: {}", p.words, p.remedy);
-        json!({ "descriptor": { "id": p.code }, "level": "warning", "message": { "text": text } })
+        json!({ "descriptor": { "id": p.code }, "level": "warning", "message": message(&text) })
     });
     let expired = verdict.expired.iter().map(|w| {
-        let message = json!({ "text": words::expired(w) });
+        let message = message(&words::expired(w));
         json!({ "descriptor": { "id": "expired-waiver" }, "level": "warning", "message": message })
     });
     problems.chain(expired).collect()

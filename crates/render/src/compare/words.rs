@@ -166,8 +166,7 @@ fn looks(limit: &Limit, n: &Number) -> String {
     }
 }
 
-/// From where on a change counts.
-pub(super) fn limit(limit: &Limit) -> String {
+fn limit(limit: &Limit) -> String {
     let relative = pct(limit.relative * 100.0);
     match limit.absolute > 0.0 {
         true => {
@@ -377,8 +376,19 @@ pub(super) fn per(per: Per, work: &str) -> String {
     }
 }
 
-/// What the metric measures, for those who see its name for the first time.
-pub(super) fn help(metric: &Metric) -> String {
+/// What a metric measures and from where on a change of it counts.
+pub(super) fn help(limits: &Limit) -> String {
+    let what = what(&limits.metric);
+    match limits.metric {
+        Metric::Class => what,
+        Metric::Number { .. } => {
+            format!("{what} A change for the worse counts; {}.", limit(limits))
+        }
+    }
+}
+
+/// What a metric measures, for those who see its name for the first time.
+pub(super) fn what(metric: &Metric) -> String {
     let Metric::Number { figure, per } = metric else {
         return "The class of trouble that holdup diagnoses in most runs of a side.".to_owned();
     };
@@ -412,7 +422,7 @@ pub(super) fn self_test(report: &SelfTestReport) -> String {
     let injected = pct(test.injected * 100.0);
     match (test.unchanged.outcome, test.slowed.outcome) {
         (Outcome::Pass, Outcome::Regressed) => format!(
-            "the gate fails if {} grows by {injected}, and passes if it does not",
+            "the gate fails if {} gets worse by {injected}, and passes if it does not",
             test.metric
         ),
         (Outcome::Pass, _) => {
