@@ -1,11 +1,13 @@
 //! `holdup baseline`: make, extend, inspect a baseline file.
 
 use super::args::BaselineArgs;
-use super::load::{self, Loaded};
+use super::load;
+use super::sinks::Answer;
 use crate::exit::{self, usage};
 use crate::progress;
 use anyhow::Result;
 use holdup_gate::Baseline;
+use holdup_render::compare::{BaselineReport, Comparison};
 use std::path::Path;
 
 /// Run the verb.
@@ -13,32 +15,31 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
     if let Some(path) = &args.show {
         return show(args, path);
     }
+    if args.form.output.is_some() == args.add.is_some() {
+        return Err(usage(
+            "say where the baseline goes: -o FILE makes one, --add FILE adds to one",
+        ));
+    }
     let mut baseline = match &args.add {
         Some(path) => load::baseline(path)?,
         None => Baseline::default(),
     };
     let work = load::work(&args.compare, baseline.work.as_deref())?;
-    progress::start(args.quiet);
-    for path in &args.traces {
-        let Loaded { runs, work, redacted } = load::load(path)?;
-        baseline.runs.extend(runs);
-        baseline.redacted |= redacted;
-        baseline.work = baseline.work.take().or(work);
-    }
+    progress::start(args.form.quiet);
+    let new = load::all(&args.traces)?;
     progress::end();
-    if args.compare.work.is_some() {
-        baseline.work = args.compare.work.clone();
+    baseline.add(new.runs, new.redacted);
+    baseline.work = args.compare.work.clone().or(baseline.work).or(new.work);
+    if let Some(run) = baseline.runs.iter().find(|r| work.units(r).is_none())
+        && args.compare.work.is_some()
+    {
+        return Err(usage(format!("--work: {} shows no unit of the work {work}", run.name)));
     }
-    for run in &baseline.runs {
-        if args.compare.work.is_some() && work.units(run).is_none() {
-            return Err(usage(format!("--work: {} shows no unit of the work {work}", run.name)));
-        }
-    }
-    if args.redact || baseline.redacted {
+    if args.redact {
         baseline.redact();
     }
-    load::alike(&baseline.runs, &load::allowed(&args.compare))?;
-    let path = args.output.as_ref().or(args.add.as_ref());
+    baseline.alike(&load::allowed(&args.compare)).map_err(exit::InputError)?;
+    let path = args.form.output.as_ref().or(args.add.as_ref());
     let text = baseline.text();
     match path.filter(|p| p.as_os_str() != "-") {
         Some(path) => write(path, &text)?,
@@ -56,8 +57,11 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::rename(&name, path).map_err(cannot)
 }
 
-fn show(_args: &BaselineArgs, path: &Path) -> Result<u8> {
+fn show(args: &BaselineArgs, path: &Path) -> Result<u8> {
+    let answer = Answer::open(&args.form, &[path])?;
     let baseline = load::baseline(path)?;
-    println!("{} runs", baseline.runs.len());
+    let work = load::work(&args.compare, baseline.work.as_deref())?;
+    let report = BaselineReport::of(&path.to_string_lossy(), &baseline, &work);
+    answer.write(&Comparison::Baseline(report))?;
     Ok(exit::OK)
 }
