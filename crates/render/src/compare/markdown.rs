@@ -76,6 +76,9 @@ fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
 fn diff(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "### holdup diff\n\n**Verdict:** {}\n", text::verdicts(report))?;
     heads([("A", &report.a), ("B", &report.b)], out)?;
+    if let Some(differences) = &report.differences {
+        writeln!(out, "\n> **warning:** {}", plain(&words::differences(differences)))?;
+    }
     let title = format!("What changed, {}", words::per(report.per, &report.work.to_string()));
     writeln!(out, "\n**{}**\n", plain(&title))?;
     let options = TextOptions::default();

@@ -445,3 +445,8 @@ pub(super) fn sees(report: &SelfTestReport) -> String {
         None => format!("No change is seen in {power} of the comparisons with so many runs."),
     }
 }
+
+/// That two sides may not compare.
+pub(super) fn differences(words: &str) -> String {
+    format!("the recordings were not made alike: {words}")
+}

@@ -64,6 +64,30 @@ fn steers(c: char) -> bool {
     c.is_control() && c != '\n' || c == '\u{202e}'
 }
 
+/// GitHub looks for commands in all that a job prints, after blanks too; in its old syntax anywhere.
+#[test]
+fn text_holds_no_command_for_the_job_that_prints_it() {
+    for evil in ["::stop-commands::x", "##[error]x", &format!("{} ::error::x", "y".repeat(90))] {
+        let mut comparisons = everything();
+        for comparison in &mut comparisons {
+            match comparison {
+                Comparison::History(report) => report.course.points[0].label = evil.to_owned(),
+                Comparison::Baseline(report) => report.runs[0].name = evil.to_owned(),
+                _ => {}
+            }
+        }
+        let mut report = values::regressed();
+        report.verdict.problems =
+            vec![Problem { code: "neighbours", words: evil.to_owned(), remedy: evil.to_owned() }];
+        comparisons.push(crate::gate(&report));
+        for comparison in comparisons {
+            let words = text(&comparison);
+            assert!(!words.lines().any(|l| l.trim_start().starts_with("::")), "{words}");
+            assert!(!words.contains("##["), "{words}");
+        }
+    }
+}
+
 #[test]
 fn text_cannot_be_steered() {
     for comparison in all() {

@@ -35,6 +35,7 @@ fn diff() -> DiffReport {
             row("switches.voluntary_per_work", Some(4.0), Some(3.0)),
         ],
         entries: None,
+        differences: Some("kernel 6.18.44 against 6.19.0".to_owned()),
     }
 }
 

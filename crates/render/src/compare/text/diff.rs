@@ -1,6 +1,6 @@
 //! Every figure of two sides as text: one line per row of a table, led by its time.
 
-use super::{head, name, tables};
+use super::{Tone, head, labelled, name, tables};
 use crate::compare::report::DiffReport;
 use crate::compare::words;
 use crate::text::units::count;
@@ -16,7 +16,11 @@ pub(super) fn write(
     if !options.quiet {
         prose(&head(&report.a), "A: ", "   ", options, out)?;
         prose(&head(&report.b), "B: ", "   ", options, out)?;
-        writeln!(out, "Verdict: {}\n", verdicts(report))?;
+        writeln!(out, "Verdict: {}", verdicts(report))?;
+        if let Some(differences) = &report.differences {
+            labelled((Tone::Doubtful, "WARNING"), &words::differences(differences), options, out)?;
+        }
+        writeln!(out)?;
     }
     let (mut grid, left_out) = tables::changes(report, options);
     let paint = options.paint();
