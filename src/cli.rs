@@ -1,7 +1,7 @@
 //! The command line as typed.
 
 use crate::exit;
-use crate::gate::args::BaselineArgs;
+use crate::gate::args::{BaselineArgs, GateArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -108,6 +108,12 @@ pub(crate) enum Command {
             baseline.json\n\
             \x20        holdup baseline --show baseline.json")]
     Baseline(BaselineArgs),
+    /// Judge recordings against a baseline, for CI: pass, regressed, or inconclusive
+    #[command(after_help = "Examples: holdup gate --baseline baseline.json --policy holdup.toml \
+            run-*.data\n\
+            \x20         holdup gate --work syscall:write --pair a1.data b1.data a2.data b2.data\n\
+            \x20         holdup gate --baseline baseline.json --self-test")]
+    Gate(GateArgs),
     /// A script that lets a shell complete verbs and options
     #[command(after_help = "Examples: holdup completions bash > \
             ~/.local/share/bash-completion/completions/holdup\n\

@@ -1,5 +1,7 @@
 //! Exit codes: part of the outward contract.
 
+use std::path::Path;
+
 macro_rules! codes {
     ($(
         $(#[doc = $doc:literal])+
@@ -61,6 +63,11 @@ impl std::fmt::Display for InputError {
 }
 
 impl std::error::Error for InputError {}
+
+/// An error about an input file.
+pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
+    InputError(format!("{}: {why}", path.display())).into()
+}
 
 /// The exit code an error stands for.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {

@@ -84,3 +84,69 @@ pub(crate) struct BaselineArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct GateArgs {
+    /// The recordings to judge: traces, folders of traces, or baseline files
+    #[arg(value_name = "TRACE", required_unless_present_any = ["pair", "self_test"])]
+    pub(crate) traces: Vec<PathBuf>,
+    /// The recordings to compare with: a baseline file
+    #[arg(long, value_name = "FILE", required_unless_present = "pair")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Interleaved recordings, before and after in turn: A1 B1 A2 B2 ...
+    #[arg(
+        long, value_name = "TRACE", num_args = 2..,
+        conflicts_with_all = ["baseline", "traces", "self_test"]
+    )]
+    pub(crate) pair: Vec<PathBuf>,
+    /// Show that the gate can fail: judge the baseline against itself, as it is and slowed
+    #[arg(long, conflicts_with = "traces")]
+    pub(crate) self_test: bool,
+    /// Runs a side to assume in the self-test [default: as many as the baseline has]
+    #[arg(long, value_name = "N", requires = "self_test")]
+    pub(crate) runs: Option<usize>,
+    /// What to fail on: a TOML file
+    #[arg(long, value_name = "FILE", help_heading = "Comparison")]
+    pub(crate) policy: Option<PathBuf>,
+    /// The metric that decides, by default limits [default: contention.wait_per_work or _per_s]
+    #[arg(long, value_name = "METRIC", conflicts_with = "policy", help_heading = "Comparison")]
+    pub(crate) metric: Option<String>,
+    #[command(flatten)]
+    pub(crate) compare: CompareArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// Write JUnit XML to FILE too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Write SARIF 2.1.0 to FILE too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) sarif: Option<PathBuf>,
+    /// Write Markdown to FILE too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Annotate the run and its summary page [default: where GITHUB_ACTIONS is set]
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto,
+        help_heading = "Output")]
+    pub(crate) github: ColorName,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// The baselines: a folder of baseline files in order of their names, or the files in order
+    #[arg(value_name = "BASELINE", required = true)]
+    pub(crate) baselines: Vec<PathBuf>,
+    /// The metric [default: contention.wait_per_work or _per_s]
+    #[arg(long, value_name = "METRIC", help_heading = "Comparison")]
+    pub(crate) metric: Option<String>,
+    /// What a unit of work is [default: as each baseline has it]
+    #[arg(long, value_name = "WORK", help_heading = "Comparison")]
+    pub(crate) work: Option<String>,
+    /// A change point needs a change of the median by this many per cent
+    #[arg(long, value_name = "PCT", default_value_t = 3.0, help_heading = "Comparison")]
+    pub(crate) least: f64,
+    /// Exit with 1 if the last change for the worse has not been taken back
+    #[arg(long)]
+    pub(crate) fail: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}

@@ -1,7 +1,7 @@
 //! `holdup baseline`: make, extend, inspect a baseline file.
 
 use super::args::BaselineArgs;
-use super::load::{self, Loaded};
+use super::load;
 use crate::exit::{self, usage};
 use crate::progress;
 use anyhow::Result;
@@ -19,25 +19,19 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
     };
     let work = load::work(&args.compare, baseline.work.as_deref())?;
     progress::start(args.quiet);
-    for path in &args.traces {
-        let Loaded { runs, work, redacted } = load::load(path)?;
-        baseline.runs.extend(runs);
-        baseline.redacted |= redacted;
-        baseline.work = baseline.work.take().or(work);
-    }
+    let new = load::all(&args.traces)?;
     progress::end();
-    if args.compare.work.is_some() {
-        baseline.work = args.compare.work.clone();
+    baseline.add(new.runs, new.redacted);
+    baseline.work = args.compare.work.clone().or(baseline.work).or(new.work);
+    if let Some(run) = baseline.runs.iter().find(|r| work.units(r).is_none())
+        && args.compare.work.is_some()
+    {
+        return Err(usage(format!("--work: {} shows no unit of the work {work}", run.name)));
     }
-    for run in &baseline.runs {
-        if args.compare.work.is_some() && work.units(run).is_none() {
-            return Err(usage(format!("--work: {} shows no unit of the work {work}", run.name)));
-        }
-    }
-    if args.redact || baseline.redacted {
+    if args.redact {
         baseline.redact();
     }
-    load::alike(&baseline.runs, &load::allowed(&args.compare))?;
+    baseline.alike(&load::allowed(&args.compare)).map_err(exit::InputError)?;
     let path = args.output.as_ref().or(args.add.as_ref());
     let text = baseline.text();
     match path.filter(|p| p.as_os_str() != "-") {

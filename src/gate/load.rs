@@ -1,52 +1,84 @@
 //! Recordings and baseline files as runs.
 
 use super::args::{AllowName, CompareArgs};
-use crate::exit::usage;
+use crate::exit::{bad_input, usage};
 use anyhow::Result;
 use holdup_gate::setting::Aspect;
 use holdup_gate::{Baseline, Run, Work};
 use holdup_trace::ErrorKind;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Runs with the work that their file counts.
-#[derive(Default)]
-pub(crate) struct Loaded {
-    pub(crate) runs: Vec<Run>,
-    pub(crate) work: Option<String>,
-    pub(crate) redacted: bool,
+/// Read recordings in order. A baseline file stands for its runs; a folder that is no trace for the
+/// files in it, by name.
+pub(crate) fn all(paths: &[PathBuf]) -> Result<Baseline> {
+    let mut all = Baseline::default();
+    for path in paths {
+        let part = one(path)?;
+        all.work = all.work.or(part.work);
+        all.add(part.runs, part.redacted);
+    }
+    Ok(all)
 }
 
-/// Read a trace, or a baseline file.
-pub(crate) fn load(path: &Path) -> Result<Loaded> {
+/// Read a recording, a baseline file, or a folder of recordings.
+fn one(path: &Path) -> Result<Baseline> {
     if let Some(text) = baseline_text(path)? {
-        let baseline = parse(path, &text)?;
-        let Baseline { runs, work, redacted } = baseline;
-        return Ok(Loaded { runs, work, redacted });
+        return parse(path, &text);
     }
-    let reader = holdup_open::open(path)?;
-    Ok(Loaded { runs: vec![Run::measure(&*reader)?], ..Loaded::default() })
+    let reader = match holdup_open::open(path) {
+        Err(error) if path.is_dir() => {
+            let files = files(path)?;
+            return match files.is_empty() {
+                // What it lacks to be a trace matters less than that there is nothing at all.
+                true => Err(bad_input(path, "is an empty folder: there is no recording in it")),
+                false => all(&files).map_err(|e| e.context(error.to_string())),
+            };
+        }
+        opened => opened?,
+    };
+    let run = Run::measure(&*reader)?;
+    if let Some(damage) = run.damage.first() {
+        let why = format!("is damaged: {damage}; a comparison needs the whole recording");
+        return Err(bad_input(path, why));
+    }
+    Ok(Baseline { runs: vec![run], ..Baseline::default() })
+}
+
+/// The files in a folder, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let read = |e: std::io::Error| ErrorKind::from(e).in_file(folder);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
+        if path.is_file() && !hidden {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Read a baseline file.
 pub(crate) fn baseline(path: &Path) -> Result<Baseline> {
+    if !path.exists() {
+        return Err(ErrorKind::from(std::io::Error::from(std::io::ErrorKind::NotFound))
+            .in_file(path)
+            .into());
+    }
     match baseline_text(path)? {
         Some(text) => parse(path, &text),
-        None => {
-            let what = "a baseline file of holdup, which begins with {\"schema\": ...}";
-            Err(bad(path, format!("is no baseline: expected {what}")))
-        }
+        None => Err(bad_input(
+            path,
+            "is no baseline: holdup baseline makes one, which begins with {\"schema\": ...}",
+        )),
     }
 }
 
 fn parse(path: &Path, text: &str) -> Result<Baseline> {
-    Baseline::parse(text).map_err(|e| bad(path, e.to_string()))
-}
-
-/// An input that cannot be used: neither a pass nor a regression.
-pub(crate) fn bad(path: &Path, why: String) -> anyhow::Error {
-    crate::exit::InputError(format!("{}: {why}", path.display())).into()
+    Baseline::parse(text).map_err(|e| bad_input(path, e.to_string()))
 }
 
 /// The text of a file that begins as a baseline does; `None` for anything else.
@@ -58,15 +90,15 @@ fn baseline_text(path: &Path) -> Result<Option<String>> {
     let mut head = Vec::new();
     let file = File::open(path).map_err(read)?;
     file.take(64).read_to_end(&mut head).map_err(read)?;
-    let head: Vec<u8> = head.into_iter().filter(|b| !b.is_ascii_whitespace()).collect();
+    head.retain(|b| !b.is_ascii_whitespace());
     if !head.starts_with(b"{\"schema\"") {
         return Ok(None);
     }
     let bytes = std::fs::read(path).map_err(read)?;
-    String::from_utf8(bytes).map(Some).map_err(|_| bad(path, "is no text".to_owned()))
+    String::from_utf8(bytes).map(Some).map_err(|_| bad_input(path, "is no text"))
 }
 
-/// What a unit of work is: as asked for, or as the baseline has it.
+/// What a unit of work is: as asked for, or as `kept` has it.
 pub(crate) fn work(args: &CompareArgs, kept: Option<&str>) -> Result<Work> {
     match args.work.as_deref().or(kept) {
         Some(text) => Work::parse(text).map_err(|e| usage(format!("--work: {e}"))),
@@ -88,25 +120,4 @@ pub(crate) fn allowed(args: &CompareArgs) -> Vec<Aspect> {
         AllowName::All => None,
     };
     args.allow.iter().filter_map(aspect).collect()
-}
-
-/// Refuse to mix recordings that differ in what must be alike.
-pub(crate) fn alike(runs: &[Run], allowed: &[Aspect]) -> Result<()> {
-    let Some(first) = runs.first() else { return Ok(()) };
-    for run in &runs[1..] {
-        let found = first.setting.differences(&run.setting);
-        let refused: Vec<_> = found.iter().filter(|d| !allowed.contains(&d.aspect)).collect();
-        if let Some(one) = refused.first() {
-            let words: Vec<&str> = refused.iter().map(|d| d.words.as_str()).collect();
-            return Err(crate::exit::InputError(format!(
-                "{} and {} do not compare: {}; --allow {} mixes them all the same",
-                first.name,
-                run.name,
-                words.join("; "),
-                one.aspect.word()
-            ))
-            .into());
-        }
-    }
-    Ok(())
 }

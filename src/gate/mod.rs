@@ -2,4 +2,6 @@
 
 pub(crate) mod args;
 pub(crate) mod baseline;
+pub(crate) mod judge;
 mod load;
+mod sinks;

@@ -6,8 +6,9 @@
 
 use crate::figures::Figures;
 use crate::metric::{Figure, Table};
-use crate::redact::Redactor;
+use crate::redact;
 use crate::run::{Judgement, Others, Run, Setting};
+use crate::setting::{self, Aspect};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -60,6 +61,8 @@ struct RunLine {
     wall_ns: u64,
     events: u64,
     lost_events: u64,
+    #[serde(default, skip_serializing_if = "is_none")]
+    lost_chunks: u64,
     others: Others,
     verdict: Judgement,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -115,12 +118,14 @@ impl Baseline {
                 setting,
                 wall_ns: line.wall_ns,
                 lost_events: line.lost_events,
+                lost_chunks: line.lost_chunks,
                 events: line.events,
                 others: line.others,
                 verdict: line.verdict,
                 lacks: line.lacks.iter().filter_map(table).collect(),
                 figures: Figures::default(),
                 objects: Vec::new(),
+                damage: Vec::new(),
             });
         }
         if runs.is_empty() {
@@ -155,6 +160,7 @@ impl Baseline {
                 wall_ns: run.wall_ns,
                 events: run.events,
                 lost_events: run.lost_events,
+                lost_chunks: run.lost_chunks,
                 others: run.others.clone(),
                 verdict: run.verdict.clone(),
                 lacks: run.lacks.iter().map(|t| t.name().to_owned()).collect(),
@@ -191,15 +197,44 @@ impl Baseline {
         text
     }
 
-    /// Hash the names of hosts, programs, files and probes.
+    /// Add runs. If either side is redacted, all are from then on: names cannot be had back.
+    pub fn add(&mut self, runs: Vec<Run>, redacted: bool) {
+        let mut more = Baseline { runs, redacted, work: None };
+        if redacted && !self.runs.is_empty() {
+            self.redact();
+        }
+        self.redacted |= redacted;
+        if self.redacted {
+            more.redact();
+        }
+        self.runs.extend(more.runs);
+    }
+
+    /// Hash the names of hosts, programs, files and probes, once.
     pub fn redact(&mut self) {
+        if self.redacted {
+            return;
+        }
         self.redacted = true;
-        let redactor = Redactor;
-        for (i, run) in self.runs.iter_mut().enumerate() {
-            redactor.run(run);
-            run.name = format!("run {}", i + 1);
+        for run in &mut self.runs {
+            redact::run(run);
         }
     }
+
+    /// Refuse to mix runs that differ in what must be alike.
+    ///
+    /// # Errors
+    /// What differs, in words.
+    pub fn alike(&self, allowed: &[Aspect]) -> Result<(), String> {
+        match setting::first_difference(&self.runs, allowed) {
+            None => Ok(()),
+            Some(d) => Err(format!("{}; --allow {} mixes them all the same", d.words, d.allow)),
+        }
+    }
+}
+
+fn is_none(n: &u64) -> bool {
+    *n == 0
 }
 
 /// A value as JSON on one line.

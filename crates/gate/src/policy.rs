@@ -26,6 +26,7 @@
 //! ```
 
 use crate::metric::{Figure, Kind, Metric, Per, Table};
+use crate::redact;
 use crate::work::Work;
 use serde::Deserialize;
 use thiserror::Error;
@@ -241,6 +242,19 @@ impl Policy {
             waivers,
             judgement: j,
         })
+    }
+
+    /// Hash the names in its metrics, for runs whose names are hashed.
+    pub fn redact(&mut self) {
+        for waiver in &mut self.waivers {
+            if let Ok(mut metric) = Metric::parse(&waiver.metric) {
+                redact::metric(&mut metric);
+                waiver.metric = metric.to_string();
+            }
+        }
+        for limit in std::iter::once(&mut self.primary).chain(&mut self.inform) {
+            redact::metric(&mut limit.metric);
+        }
     }
 
     /// Every metric of the policy.

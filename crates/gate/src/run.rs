@@ -6,7 +6,7 @@ use crate::why::{self, Object};
 use holdup_attribution::{Attribution, analyze, is_recorder};
 use holdup_diagnose::{Class, Thresholds, diagnose_judged, phases};
 use holdup_passes::{Analysis, Options};
-use holdup_trace::{Presence, Reader, Result, TraceInfo};
+use holdup_trace::{Presence, QualityCode, Reader, Result, TraceInfo};
 use serde::{Deserialize, Serialize};
 
 /// Where and how a recording was made: what must be alike for figures to compare.
@@ -61,6 +61,8 @@ pub struct Run {
     pub wall_ns: u64,
     /// Events lost.
     pub lost_events: u64,
+    /// Places where the recorder lost nobody knows how many events.
+    pub lost_chunks: u64,
     /// Events read.
     pub events: u64,
     /// Who else was there.
@@ -73,6 +75,8 @@ pub struct Run {
     pub figures: Figures,
     /// Who waits for whom, by the key of [`Table::Waits`]; not kept in baselines.
     pub objects: Vec<Object>,
+    /// What is wrong with the file: nothing can be concluded from it. A baseline has no such runs.
+    pub damage: Vec<String>,
 }
 
 impl Run {
@@ -111,6 +115,7 @@ impl Run {
             setting: setting(info, whole.cpus),
             wall_ns: whole.wall_ns(),
             lost_events: whole.lost_events,
+            lost_chunks: whole.quality.count(QualityCode::LostChunks),
             events: whole.events,
             others: Others {
                 ns: neighbours.ns,
@@ -121,8 +126,17 @@ impl Run {
             lacks: lacks(&whole),
             figures: figures::of(&whole, &attribution),
             objects: why::objects(&attribution),
+            damage: damage(&whole),
         })
     }
+}
+
+/// A file that was cut off, or holds bytes that are no records: what is left may be any part.
+fn damage(analysis: &Analysis) -> Vec<String> {
+    let broken = [QualityCode::Truncated, QualityCode::SkippedBytes];
+    let entries = analysis.quality.entries();
+    let entries = entries.iter().filter(|e| broken.iter().any(|c| c.code() == e.code));
+    entries.map(|e| format!("{} {}", e.count, e.message)).collect()
 }
 
 /// The threads of these processes, at least one: an empty list would stand for all.

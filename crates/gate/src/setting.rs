@@ -1,6 +1,6 @@
 //! Whether recordings compare: same host, kernel, CPUs and events.
 
-use crate::run::Setting;
+use crate::run::{Run, Setting};
 
 /// Something in which two recordings differ that must be alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -76,4 +76,36 @@ impl Setting {
         }
         found
     }
+}
+
+/// Two runs that do not compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Which, and in what they differ.
+    pub words: String,
+    /// The words that allow it, separated by commas.
+    pub allow: String,
+}
+
+/// The first run that differs from the first of all in what is not allowed to differ.
+pub fn first_difference<'a>(
+    runs: impl IntoIterator<Item = &'a Run>,
+    allowed: &[Aspect],
+) -> Option<Mismatch> {
+    let mut runs = runs.into_iter();
+    let first = runs.next()?;
+    runs.find_map(|run| {
+        let mut found = first.setting.differences(&run.setting);
+        found.retain(|d| !allowed.contains(&d.aspect));
+        if found.is_empty() {
+            return None;
+        }
+        let words: Vec<&str> = found.iter().map(|d| d.words.as_str()).collect();
+        let mut allow: Vec<&str> = found.iter().map(|d| d.aspect.word()).collect();
+        allow.dedup();
+        Some(Mismatch {
+            words: format!("{} and {} do not compare: {}", first.name, run.name, words.join("; ")),
+            allow: allow.join(","),
+        })
+    })
 }

@@ -6,7 +6,7 @@ use crate::metric::{Metric, Per, Table};
 use crate::policy::{Judgement, Policy, PolicyError, Waiver};
 use crate::run::Run;
 use crate::sample;
-use crate::setting::Aspect;
+use crate::setting::{Aspect, first_difference};
 use crate::stats::discovery;
 use crate::stats::spread::median;
 use crate::why::{self, Reason};
@@ -150,27 +150,15 @@ fn discover(primary: &mut Judged, inform: &mut [Judged]) {
 
 fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<Problem> {
     let mut found = Vec::new();
-    let Some(first) = sides.runs().next() else { return found };
-    for run in sides.runs() {
-        let differences = first.setting.differences(&run.setting);
-        let refused: Vec<_> = differences.iter().filter(|d| !allowed.contains(&d.aspect)).collect();
-        if let Some(one) = refused.first() {
-            let words: Vec<&str> = refused.iter().map(|d| d.words.as_str()).collect();
-            found.push(Problem {
-                code: "settings",
-                words: format!(
-                    "{} and {} do not compare: {}",
-                    first.name,
-                    run.name,
-                    words.join("; ")
-                ),
-                remedy: format!(
-                    "record both sides alike, or compare all the same with --allow {}",
-                    one.aspect.word()
-                ),
-            });
-            break;
-        }
+    if let Some(mismatch) = first_difference(sides.runs(), allowed) {
+        found.push(Problem {
+            code: "settings",
+            words: mismatch.words,
+            remedy: format!(
+                "record both sides alike, or compare all the same with --allow {}",
+                mismatch.allow
+            ),
+        });
     }
     for (side, runs) in [("before", sides.a), ("after", sides.b)] {
         let parts: Vec<f64> = runs.iter().map(Run::others_pct).collect();
@@ -193,8 +181,9 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
         }
     }
     let losses = sides.runs().filter(|r| {
-        r.lost_events as f64 * 100.0
-            > judgement.lost_pct * (r.events.saturating_add(r.lost_events)) as f64
+        r.lost_chunks > 0
+            || r.lost_events as f64 * 100.0
+                > judgement.lost_pct * (r.events.saturating_add(r.lost_events)) as f64
     });
     let losses: Vec<&Run> = losses.collect();
     if let Some(worst) = losses.iter().max_by_key(|r| r.lost_events) {
