@@ -70,9 +70,8 @@ fn answers(of: &Results, wanted: impl Fn(u32, Design) -> bool) -> Vec<(String, A
 #[test]
 fn at_most_one_in_two_hundred_unchanged_workloads_regresses() {
     let results = recorded();
-    let unchanged = answers(&results, |length, design| {
-        length == 100 && !matches!(design, Design::Blocks(_))
-    });
+    let unchanged =
+        answers(&results, |length, design| length == 100 && !matches!(design, Design::Blocks(_)));
     assert_eq!(unchanged.len(), 6);
     for (words, Answer { all, .. }) in unchanged {
         assert!(all.all() >= 1000, "{words}: {all:?}");

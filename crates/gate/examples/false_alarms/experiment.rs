@@ -106,7 +106,11 @@ impl Workload {
     }
 
     /// The comparisons of a question, as the sides that a gate is given.
-    pub(crate) fn comparisons(&self, question: Question, times: usize) -> Vec<(Vec<Run>, Vec<Run>)> {
+    pub(crate) fn comparisons(
+        &self,
+        question: Question,
+        times: usize,
+    ) -> Vec<(Vec<Run>, Vec<Run>)> {
         // The same draws for every workload; fewer times are the first of more.
         let mut g = Generator::new(u64::from(question.length));
         let (a, b) = (self.runs(100), self.runs(question.length));

@@ -55,8 +55,8 @@ fn compare() -> Result<(), String> {
 
 /// Print a baseline file with only those figures that decide, or could have.
 fn keep(file: &str) -> Result<(), String> {
-    let mut baseline = Baseline::parse(&document::read(file.as_ref())?)
-        .map_err(|e| format!("{file}: {e}"))?;
+    let mut baseline =
+        Baseline::parse(&document::read(file.as_ref())?).map_err(|e| format!("{file}: {e}"))?;
     for run in &mut baseline.runs {
         let of_interest = |figure: &Figure| {
             let name = figure.to_string();
@@ -90,7 +90,8 @@ fn print_values() -> Result<(), String> {
         for question in QUESTIONS {
             for (a, b) in workload.comparisons(*question, TIMES) {
                 let (a, b) = workload.values(&a, &b)?;
-                let words = |v: Vec<f64>| v.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+                let words =
+                    |v: Vec<f64>| v.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
                 println!("{name},{},{},{}", question.key(), words(a), words(b));
             }
         }
