@@ -1,7 +1,7 @@
 //! The command line as typed.
 
 use crate::exit;
-use crate::gate::args::{BaselineArgs, GateArgs};
+use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -108,6 +108,12 @@ pub(crate) enum Command {
             baseline.json\n\
             \x20        holdup baseline --show baseline.json")]
     Baseline(BaselineArgs),
+    /// Two recordings beside each other: what changed most, in every table
+    #[command(after_help = "Example: holdup diff --work syscall:write before.data after.data")]
+    Diff(DiffArgs),
+    /// The course of a metric over baselines, one a commit, and where it changed for good
+    #[command(after_help = "Example: holdup history --metric lock.wait_per_s baselines/")]
+    History(HistoryArgs),
     /// Judge recordings against a baseline, for CI: pass, regressed, or inconclusive
     #[command(after_help = "Examples: holdup gate --baseline baseline.json --policy holdup.toml \
             run-*.data\n\

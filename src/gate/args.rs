@@ -63,26 +63,20 @@ pub(crate) struct BaselineArgs {
     /// The recordings: traces, or baseline files whose runs are taken over
     #[arg(value_name = "TRACE", required_unless_present_any = ["show"])]
     pub(crate) traces: Vec<PathBuf>,
-    /// Write the baseline to FILE
-    #[arg(short, long, value_name = "FILE", required_unless_present_any = ["show", "add"])]
-    pub(crate) output: Option<PathBuf>,
     /// Add the recordings to the baseline FILE
-    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) add: Option<PathBuf>,
     /// Show what the baseline FILE holds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["traces", "output", "add"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["traces", "add"])]
     pub(crate) show: Option<PathBuf>,
     /// Hash the names of hosts, programs, files and probes
     #[arg(long)]
     pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) compare: CompareArgs,
-    /// Colours
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
-    pub(crate) color: ColorName,
-    /// Say nothing where all is well
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
+    /// -o FILE is the baseline to be made, or what --show writes to
+    #[command(flatten)]
+    pub(crate) form: OutputArgs,
 }
 
 #[derive(Debug, Args)]

@@ -2,10 +2,12 @@
 
 use super::args::BaselineArgs;
 use super::load;
+use super::sinks::Answer;
 use crate::exit::{self, usage};
 use crate::progress;
 use anyhow::Result;
 use holdup_gate::Baseline;
+use holdup_render::compare::{BaselineReport, Comparison};
 use std::path::Path;
 
 /// Run the verb.
@@ -13,12 +15,17 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
     if let Some(path) = &args.show {
         return show(args, path);
     }
+    if args.form.output.is_some() == args.add.is_some() {
+        return Err(usage(
+            "say where the baseline goes: -o FILE makes one, --add FILE adds to one",
+        ));
+    }
     let mut baseline = match &args.add {
         Some(path) => load::baseline(path)?,
         None => Baseline::default(),
     };
     let work = load::work(&args.compare, baseline.work.as_deref())?;
-    progress::start(args.quiet);
+    progress::start(args.form.quiet);
     let new = load::all(&args.traces)?;
     progress::end();
     baseline.add(new.runs, new.redacted);
@@ -32,7 +39,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
         baseline.redact();
     }
     baseline.alike(&load::allowed(&args.compare)).map_err(exit::InputError)?;
-    let path = args.output.as_ref().or(args.add.as_ref());
+    let path = args.form.output.as_ref().or(args.add.as_ref());
     let text = baseline.text();
     match path.filter(|p| p.as_os_str() != "-") {
         Some(path) => write(path, &text)?,
@@ -50,8 +57,11 @@ fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::rename(&name, path).map_err(cannot)
 }
 
-fn show(_args: &BaselineArgs, path: &Path) -> Result<u8> {
+fn show(args: &BaselineArgs, path: &Path) -> Result<u8> {
+    let answer = Answer::open(&args.form, &[path])?;
     let baseline = load::baseline(path)?;
-    println!("{} runs", baseline.runs.len());
+    let work = load::work(&args.compare, baseline.work.as_deref())?;
+    let report = BaselineReport::of(&path.to_string_lossy(), &baseline, &work);
+    answer.write(&Comparison::Baseline(report))?;
     Ok(exit::OK)
 }

@@ -3,7 +3,6 @@
 use super::args::GateArgs;
 use super::load;
 use super::sinks::Sinks;
-use crate::cli::OutputArgs;
 use crate::exit::{self, usage};
 use crate::progress;
 use anyhow::Result;
@@ -12,7 +11,7 @@ use holdup_gate::policy::Policy;
 use holdup_gate::self_test::self_test;
 use holdup_gate::verdict::{Outcome, decide};
 use holdup_gate::{Baseline, Metric, Work};
-use std::path::Path;
+use holdup_render::compare::{Comparison, GateReport, SelfTestReport, SideHead};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Run the verb.
@@ -60,7 +59,13 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
         Outcome::Regressed => exit::FAILED,
         Outcome::Inconclusive => exit::INCONCLUSIVE,
     };
-    sinks.verdict(args, verdict, sides)?;
+    let baseline = args.baseline.as_ref().map(|p| p.to_string_lossy().into_owned());
+    sinks.verdict(GateReport {
+        a: SideHead::of(&before.runs, baseline.as_deref()),
+        b: SideHead::of(&after.runs, None),
+        baseline,
+        verdict,
+    })?;
     Ok(code)
 }
 
@@ -119,16 +124,8 @@ fn try_itself(
         (false, Outcome::Inconclusive) => exit::INCONCLUSIVE,
         (false, _) => exit::FAILED,
     };
-    sinks.self_test(test)?;
+    let baseline = args.baseline.as_ref().map(|p| p.to_string_lossy().into_owned());
+    let report = SelfTestReport { baseline: baseline.unwrap_or_default(), test };
+    sinks.other(&Comparison::SelfTest(Box::new(report)))?;
     Ok(code)
-}
-
-/// The name of a file for a message about it.
-pub(super) fn name(path: Option<&Path>) -> Option<String> {
-    path.map(|p| p.display().to_string())
-}
-
-/// Nothing but the outcome is asked for.
-pub(super) fn is_quiet(output: &OutputArgs) -> bool {
-    output.quiet
 }

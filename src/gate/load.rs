@@ -3,7 +3,8 @@
 use super::args::{AllowName, CompareArgs};
 use crate::exit::{bad_input, usage};
 use anyhow::Result;
-use holdup_gate::setting::Aspect;
+use holdup_gate::judge::Sides;
+use holdup_gate::setting::{Aspect, first_difference};
 use holdup_gate::{Baseline, Run, Work};
 use holdup_trace::ErrorKind;
 use std::fs::File;
@@ -59,6 +60,24 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// The baseline files that a path stands for: itself, or those in the folder.
+pub(crate) fn baselines_in(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = files(path)?;
+    files.retain(|f| f.extension().is_some_and(|e| e == "json"));
+    match files.is_empty() {
+        true => Err(bad_input(path, "holds no baseline: no file NAME.json")),
+        false => Ok(files),
+    }
+}
+
+/// In what the sides of a comparison differ that should be alike, in words.
+pub(crate) fn differences(sides: Sides<'_>, allowed: &[Aspect]) -> Option<String> {
+    first_difference(sides.runs(), allowed).map(|d| d.words)
 }
 
 /// Read a baseline file.

@@ -2,6 +2,8 @@
 
 pub(crate) mod args;
 pub(crate) mod baseline;
+pub(crate) mod diff;
+pub(crate) mod history;
 pub(crate) mod judge;
 mod load;
 mod sinks;

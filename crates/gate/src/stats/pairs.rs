@@ -17,9 +17,9 @@ use super::spread::ratio;
 /// Up to so many pairs the p-value is exact; 2^60 sums of signs fit 64 bits.
 pub const EXACT_UP_TO: usize = 60;
 
-/// The change from `a` to `b` as a value that ranks like |ln(b/a)|: the greater by the smaller, with
-/// the sign of the change, and 0 for none. A quotient is rounded correctly and the difference of two
-/// logarithms is not, so 1 to 2 and 16 to 8 are of one size, as they should be.
+/// The change from `a` to `b` as a value that ranks like |ln(b/a)|: the greater divided by the
+/// smaller, with the sign of the change, and 0 for none. A quotient is rounded correctly and the
+/// difference of two logarithms is not; so 1 to 2 and 16 to 8 are of one size, as they should be.
 fn change(a: f64, b: f64) -> f64 {
     if a == b {
         0.0

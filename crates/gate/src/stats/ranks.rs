@@ -204,13 +204,14 @@ mod tests {
         }
     }
 
-    /// The critical value is the least U whose p-value reaches the level: neither one more nor less.
+    /// The critical value is the least U whose p-value reaches the level, and one less does not.
     #[test]
     fn critical_values_agree_with_the_p_values() {
         for (n, m) in [(3, 3), (5, 5), (4, 9), (9, 4), (25, 25), (30, 40)] {
             // b begins to overtake a one value at a time: U takes every value from 0 to n m.
             let p_of = |u: usize| {
-                let (a, mut b) = (0..n).map(|i| i as f64).collect::<Vec<_>>().split_off_none(m);
+                let a: Vec<f64> = (0..n).map(|i| i as f64).collect();
+                let mut b: Vec<f64> = (0..m).map(|j| -0.5 - 0.001 * j as f64).collect();
                 for k in 0..u {
                     b[k % m] += 1.0;
                 }
@@ -239,18 +240,6 @@ mod tests {
             let (exact, near) = (tail(&ranks, 25, sum), approximate(u, 25, 25, &ranks));
             let off = near / exact - 1.0 - too_much;
             assert!(off.abs() < 0.01, "U {u}: {exact}, approximated {near}");
-        }
-    }
-
-    /// A sample of n values, and one of m that lies below all of them without ties.
-    trait Below {
-        fn split_off_none(self, m: usize) -> (Vec<f64>, Vec<f64>);
-    }
-
-    impl Below for Vec<f64> {
-        fn split_off_none(self, m: usize) -> (Vec<f64>, Vec<f64>) {
-            let b = (0..m).map(|j| -0.5 - 0.001 * j as f64).collect();
-            (self, b)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Where values lie, and how much they differ from run to run.
 
 /// The values in ascending order.
-pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
+pub(crate) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
     values

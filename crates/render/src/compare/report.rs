@@ -65,6 +65,8 @@ pub struct DiffReport {
     pub rows: Vec<Row>,
     /// How many rows are shown; all if `None`.
     pub entries: Option<usize>,
+    /// In what the sides differ that should be alike, in words.
+    pub differences: Option<String>,
 }
 
 /// A gate's verdict.
@@ -176,7 +178,15 @@ impl DiffReport {
     /// Compare two sides; `heads` are theirs.
     pub fn of(sides: Sides<'_>, heads: (SideHead, SideHead), per: Per, work: &Work) -> DiffReport {
         let rows = diff::rows(sides, per, work);
-        DiffReport { a: heads.0, b: heads.1, per, work: work.clone(), rows, entries: None }
+        DiffReport {
+            a: heads.0,
+            b: heads.1,
+            per,
+            work: work.clone(),
+            rows,
+            entries: None,
+            differences: None,
+        }
     }
 
     /// The first `most` rows that changed. What neither side has recorded did not.
