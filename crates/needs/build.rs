@@ -43,10 +43,15 @@ fn main() {
         _ => Err("python3 cannot import it (pip install perfetto)".to_owned()),
     };
 
+    // Some tests record: where perf is there, the kernel may still refuse, as it does in most
+    // containers.
+    let tracepoints = perf.clone().and_then(|_| records_tracepoints());
+
     // Every probe: its name in `#[needs(..)]`, what it is called in words, what was found.
     let probes = [
         ("perf", "perf", perf),
         ("perf_6_1", "perf 6.1", perf_6_1),
+        ("tracepoints", "the right to record tracepoints", tracepoints),
         ("trace_cmd", "trace-cmd", version("trace-cmd")),
         ("babeltrace2", "babeltrace2", version("babeltrace2")),
         // What reads manual pages and completion scripts, and what makes a terminal.
@@ -78,6 +83,18 @@ fn main() {
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
+}
+
+/// Whether perf may record tracepoints of the whole machine, or why not.
+fn records_tracepoints() -> Result<String, String> {
+    let file = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("probe.data");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-a", "-e", "sched:sched_switch", "-o"]).arg(&file);
+    let done = perf.args(["--", "true"]).stdin(Stdio::null()).output();
+    let recorded = done.is_ok_and(|out| out.status.success()) && file.exists();
+    // Whether it was there or not: what was recorded is of no use.
+    let _ = fs::remove_file(file);
+    recorded.then(String::new).ok_or_else(|| "perf record -a -e sched:sched_switch fails".into())
 }
 
 /// The first line a tool prints of itself, or why it prints none.
