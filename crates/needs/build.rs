@@ -60,6 +60,8 @@ fn main() {
         ("zsh", "zsh", version("zsh")),
         ("fish", "fish", version("fish")),
         ("script", "script", version("script")),
+        // What holds XML against a schema.
+        ("xmllint", "xmllint", version("xmllint")),
         ("perfetto_python", "the Python package perfetto", perfetto),
         ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
         (
@@ -112,7 +114,9 @@ fn version(tool: &str) -> Result<String, String> {
 fn run(path: &Path) -> Option<String> {
     let out = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
     // Old trace-cmds know no --version but print their version with the usage.
-    let text = String::from_utf8_lossy(&out.stdout);
+    // xmllint prints its version as an error.
+    let silent = out.stdout.is_empty() && out.status.success();
+    let text = String::from_utf8_lossy(if silent { &out.stderr } else { &out.stdout });
     let line = text.lines().map(str::trim).find(|l| !l.is_empty())?;
     Some(line.to_owned())
 }

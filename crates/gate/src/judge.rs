@@ -199,16 +199,18 @@ fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Ju
         _ => spread::ratio(median_a, median_b),
     };
     let ask = Ask { alpha: judgement.alpha, least: limit.relative };
+    let pooled = pooled(&a, &b);
     let (noise, runs) = match test {
-        Test::Pairs => (Noise::Ratios(&ratios), Runs::each(ratios.len())),
-        _ => (Noise::Runs(&a), Runs { a: a.len(), b: b.len() }),
+        Test::Pairs => (Noise::Ratios(&ratios), Runs::each(a.len())),
+        _ => (Noise::Runs(&pooled), Runs { a: a.len(), b: b.len() }),
     };
     let (sees, runs_needed) = match test {
         Test::OneRun => (one_run_sees(&a, &ask, judgement.power), None),
         Test::None => (None, None),
         Test::Pairs | Test::Samples => (
-            power::smallest_change(noise, runs, &ask, judgement.power),
-            power::runs_needed(noise, limit.must_see, &ask, judgement.power),
+            power::smallest_change(noise, runs, &ask, judgement.power)
+                .map(|growth| limit.worse.of_growth(growth)),
+            power::runs_needed(noise, limit.worse.as_growth(limit.must_see), &ask, judgement.power),
         ),
     };
     Number {
@@ -224,6 +226,18 @@ fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Ju
         a,
         b,
     }
+}
+
+/// How the runs of both sides scatter about their own medians: a version that got restless hides
+/// as much as one that was.
+fn pooled(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let own = |side: &[f64]| {
+        let middle = median(side).filter(|m| *m > 0.0)?;
+        Some(side.iter().map(|v| v / middle).collect::<Vec<f64>>())
+    };
+    // One run scatters about nothing.
+    let sides = [a, b].into_iter().filter(|side| side.len() > 1);
+    sides.filter_map(own).flatten().collect()
 }
 
 /// How likely a run of the kind of `a` is as bad as `b`: Student's prediction interval.

@@ -196,10 +196,11 @@ impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Metric::Number { figure, per } = self else { return f.write_str("verdict.class") };
         figure.row(f)?;
+        let plain = matches!(figure.table, Table::Ledger | Table::Waits);
         match (per, figure.measure == figure.table.measures()[0]) {
             (Per::Recording, _) => write!(f, ".{}", figure.measure.name),
-            // `ledger.idle.io.pct`, `waits["mutex app"].per_work`
-            (per, true) if figure.table.keyed() => write!(f, ".{}", per.suffix()),
+            // `ledger.idle.io.pct`, `waits["mutex app"].per_work`: nobody would think of another.
+            (per, true) if plain => write!(f, ".{}", per.suffix()),
             (per, _) => write!(f, ".{}_{}", figure.measure.name, per.suffix()),
         }
     }

@@ -42,6 +42,25 @@ pub enum Worse {
     Lower,
 }
 
+impl Worse {
+    /// A change for the worse as growth of the larger side over the smaller: where less is worse, a
+    /// fall to a half is a growth of 1.
+    pub(crate) fn as_growth(self, change: f64) -> f64 {
+        match self {
+            Worse::Higher => change,
+            Worse::Lower => change / (1.0 - change).max(1e-3),
+        }
+    }
+
+    /// The other way round.
+    pub(crate) fn of_growth(self, growth: f64) -> f64 {
+        match self {
+            Worse::Higher => growth,
+            Worse::Lower => growth / (1.0 + growth),
+        }
+    }
+}
+
 /// What is too much whatever the scatter is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hard {
@@ -392,7 +411,7 @@ reason = "known"
         for (from, to, words) in [
             ("syscalls.futex.total_per_work", "syscalls.futex.totl", "it has total, cpu"),
             ("relative = 5", "relatve = 5", "unknown field `relatve`"),
-            ("20 us", "20 parsecs", "is no amount of syscalls.futex.per_work"),
+            ("20 us", "20 parsecs", "is no amount of syscalls.futex.total_per_work"),
             ("2027-01-31", "2027-02-29", "write YYYY-MM-DD"),
             ("\"known\"", "\" \"", "gives no reason"),
             ("syscall:write", "write", "write syscall:NAME"),

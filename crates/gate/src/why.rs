@@ -11,6 +11,8 @@ use holdup_attribution::{Attribution, WaitsBy};
 
 /// Lines that a failing gate adds.
 const REASONS: usize = 3;
+/// A change worth less than this part of the largest explains nothing.
+const WORTH: f64 = 0.1;
 
 /// A change that explains a regression.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +85,8 @@ pub(crate) fn reasons(sides: Sides<'_>, metric: &Metric, work: &Work) -> Vec<Rea
         let object = |r: &Row| !matches!(r.figure.table, Table::Waits | Table::Locks);
         object(a).cmp(&object(b)).then(weight(b).total_cmp(&weight(a)))
     });
+    let heaviest = found.iter().map(weight).fold(0.0, f64::max);
+    found.retain(|row| weight(row) >= heaviest * WORTH);
     found.truncate(REASONS);
     let typical = typical(sides, metric, work);
     let people = |row: &Row| {

@@ -1,7 +1,7 @@
 //! GitHub's workflow commands: annotations that a job shows above its log.
 //!
-//! The escapes are those of GitHub's own toolkit (`actions/toolkit`, `packages/core/src/command.ts`):
-//! `%`, CR and LF everywhere, `:` and `,` in properties too.
+//! The escapes are those of GitHub's own toolkit (`packages/core/src/command.ts` of
+//! `actions/toolkit`): `%`, CR and LF everywhere, `:` and `,` in properties too.
 
 use super::report::GateReport;
 use super::words;

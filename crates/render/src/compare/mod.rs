@@ -6,7 +6,7 @@
 
 pub mod annotations;
 mod csv;
-mod json;
+pub(crate) mod json;
 pub mod junit;
 mod markdown;
 mod report;

@@ -7,7 +7,7 @@ use holdup_diagnose::Class;
 use holdup_gate::diff::Row;
 use holdup_gate::judge::{Compared, Doubt, Finding, Judged, Number, Test};
 use holdup_gate::metric::{Kind, Metric, Per};
-use holdup_gate::policy::{Judgement, Limit, Worse};
+use holdup_gate::policy::{Judgement, Limit, Waiver, Worse};
 use holdup_gate::sample;
 use holdup_gate::verdict::{Outcome, Verdict};
 use holdup_gate::why::Reason;
@@ -376,8 +376,19 @@ pub(super) fn per(per: Per, work: &str) -> String {
     }
 }
 
-/// What the metric measures, for those who see its name for the first time.
-pub(super) fn help(metric: &Metric) -> String {
+/// What a metric measures and from where on a change of it counts.
+pub(super) fn help(limits: &Limit) -> String {
+    let what = what(&limits.metric);
+    match limits.metric {
+        Metric::Class => what,
+        Metric::Number { .. } => {
+            format!("{what} A change for the worse counts; {}.", limit(limits))
+        }
+    }
+}
+
+/// What a metric measures, for those who see its name for the first time.
+pub(super) fn what(metric: &Metric) -> String {
     let Metric::Number { figure, per } = metric else {
         return "The class of trouble that holdup diagnoses in most runs of a side.".to_owned();
     };
@@ -400,13 +411,18 @@ pub(super) fn help(metric: &Metric) -> String {
     format!("Column '{}' of the table '{table}'{key}: {what}, {by}.", figure.measure.name)
 }
 
+/// A waiver that is over.
+pub(super) fn expired(waiver: &Waiver) -> String {
+    format!("the waiver of {} ended on {}: {}", waiver.metric, waiver.until, waiver.reason)
+}
+
 /// What the self-test shows, in a sentence.
 pub(super) fn self_test(report: &SelfTestReport) -> String {
     let test = &report.test;
     let injected = pct(test.injected * 100.0);
     match (test.unchanged.outcome, test.slowed.outcome) {
         (Outcome::Pass, Outcome::Regressed) => format!(
-            "the gate fails if {} grows by {injected}, and passes if it does not",
+            "the gate fails if {} gets worse by {injected}, and passes if it does not",
             test.metric
         ),
         (Outcome::Pass, _) => {
@@ -428,4 +444,9 @@ pub(super) fn sees(report: &SelfTestReport) -> String {
         }
         None => format!("No change is seen in {power} of the comparisons with so many runs."),
     }
+}
+
+/// That two sides may not compare.
+pub(super) fn differences(words: &str) -> String {
+    format!("the recordings were not made alike: {words}")
 }

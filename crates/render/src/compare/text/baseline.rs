@@ -1,10 +1,8 @@
 //! What a baseline file holds, as text.
 
-use super::name;
-use crate::compare::report::{BaselineReport, BaselineRun};
-use crate::compare::words;
-use crate::text::grid::{Grid, Head};
-use crate::text::units::{count, duration};
+use super::{name, tables};
+use crate::compare::report::BaselineReport;
+use crate::text::units::count;
 use crate::text::{TextOptions, prose};
 use holdup_gate::run::Setting;
 use std::io::{self, Write};
@@ -16,8 +14,6 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let paint = options.paint();
-    let left = |title: &str| Head { title: title.to_owned(), left: true, ..Head::default() };
-    let right = |title: &str, rank| Head { title: title.to_owned(), rank, ..Head::default() };
     if !options.quiet {
         let runs = count(report.runs.len() as u64, "run", "runs");
         let work = report.work.as_deref().unwrap_or("not counted");
@@ -33,37 +29,12 @@ pub(super) fn write(
         }
         writeln!(out)?;
     }
-    let mut heads = vec![
-        left("run"),
-        right("length", 0),
-        right("events", 2),
-        right("lost", 0),
-        right("others %", 0),
-        right("units", 3),
-        left("verdict"),
-    ];
-    let several = report.settings.len() > 1;
-    if several {
-        heads.push(right("setting", 0));
-    }
-    let mut grid = Grid { heads, rows: report.runs.iter().map(|r| row(r, several)).collect() };
+    let mut grid = tables::runs(report);
     options.width.map(|w| grid.fit(w));
     writeln!(out, "{}", paint.title("Runs"))?;
     grid.write(paint, out)?;
-    let grid = Grid {
-        heads: vec![left("metric"), right("median", 0), right("run-to-run spread", 0)],
-        rows: (report.metrics.iter())
-            .map(|m| {
-                vec![
-                    name(&m.metric.to_string()),
-                    words::number(&m.metric, m.median),
-                    m.spread.map_or(words::NOT_KNOWN.to_owned(), |s| words::pct(s * 100.0)),
-                ]
-            })
-            .collect(),
-    };
     writeln!(out, "\n{}", paint.title("Metrics"))?;
-    grid.write(paint, out)
+    tables::metrics(report).write(paint, out)
 }
 
 fn words_of(setting: &Setting, verbose: bool) -> String {
@@ -77,20 +48,4 @@ fn words_of(setting: &Setting, verbose: bool) -> String {
         false => count(setting.events.len() as u64, "kind of events", "kinds of events"),
     });
     words.join(", ")
-}
-
-fn row(run: &BaselineRun, several: bool) -> Vec<String> {
-    let mut cells = vec![
-        name(&run.name),
-        duration(run.wall_ns),
-        run.events.to_string(),
-        run.lost_events.to_string(),
-        format!("{:.1}", run.others_pct),
-        run.work_units.map_or(words::NOT_KNOWN.to_owned(), |n| n.to_string()),
-        run.class.id().to_owned(),
-    ];
-    if several {
-        cells.push((run.setting + 1).to_string());
-    }
-    cells
 }

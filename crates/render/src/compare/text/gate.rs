@@ -1,11 +1,9 @@
 //! A gate's verdict as text: the outcome in one sentence, what it rests on, why, what else moved.
 
-use super::{Tone, head, labelled, name};
+use super::{Tone, head, labelled, tables};
 use crate::compare::report::GateReport;
 use crate::compare::words;
-use crate::text::grid::{Grid, Head};
 use crate::text::{TextOptions, prose};
-use holdup_gate::judge::{Compared, Judged};
 use holdup_gate::verdict::{Outcome, Verdict};
 use std::io::{self, Write};
 
@@ -34,8 +32,7 @@ pub(super) fn write(
         prose(&problem.remedy, "  do: ", "      ", options, out)?;
     }
     for waiver in &verdict.expired {
-        let words =
-            format!("the waiver of {} ended on {}: {}", waiver.metric, waiver.until, waiver.reason);
+        let words = words::expired(waiver);
         labelled((Tone::Doubtful, "EXPIRED"), &words, options, out)?;
     }
     write_why(verdict, options, out)?;
@@ -65,46 +62,8 @@ fn write_table(verdict: &Verdict, options: &TextOptions, out: &mut dyn Write) ->
     if verdict.inform.is_empty() {
         return Ok(());
     }
-    let left =
-        |title: &str, rank| Head { title: title.to_owned(), left: true, rank, ..Head::default() };
-    let right = |title: &str, rank| Head { title: title.to_owned(), rank, ..Head::default() };
-    let mut grid = Grid {
-        heads: vec![
-            left("metric", 0),
-            right("before", 2),
-            right("after", 2),
-            right("change", 0),
-            left("95 % interval", 3),
-            right("q", 4),
-            left("finding", 0),
-        ],
-        rows: verdict.inform.iter().map(row).collect(),
-    };
+    let mut grid = tables::judged(&verdict.inform);
     writeln!(out, "\n{}", options.paint().title("Beside it (these decide nothing)"))?;
     options.width.map(|w| grid.fit(w));
     grid.write(options.paint(), out)
-}
-
-fn row(judged: &Judged) -> Vec<String> {
-    let metric = &judged.limit.metric;
-    let mut cells = vec![name(&metric.to_string())];
-    cells.extend(match &judged.compared {
-        Compared::Number(n) => [
-            words::number(metric, Some(n.median_a)),
-            words::number(metric, Some(n.median_b)),
-            n.change.map_or("new".to_owned(), |c| words::signed_pct(c * 100.0)),
-            words::interval(n).unwrap_or_default(),
-            n.q.map_or(String::new(), words::probability),
-        ],
-        Compared::Class { a, b } => {
-            let word = |c| words::class(c).to_owned();
-            [word(*a), word(*b), String::new(), String::new(), String::new()]
-        }
-        Compared::Nothing => {
-            let unknown = || words::NOT_KNOWN.to_owned();
-            [unknown(), unknown(), unknown(), String::new(), String::new()]
-        }
-    });
-    cells.push(words::finding(&judged.finding).to_owned());
-    cells
 }

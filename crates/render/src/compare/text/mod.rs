@@ -5,6 +5,10 @@ mod diff;
 mod gate;
 mod history;
 mod self_test;
+pub(super) mod tables;
+
+pub(super) use diff::verdicts;
+pub(super) use history::sentences;
 
 use super::report::{Comparison, SideHead};
 use super::words;
@@ -19,6 +23,30 @@ pub(super) fn write(
     options: &TextOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let mut page = Vec::new();
+    compose(comparison, options, &mut page)?;
+    out.write_all(no_commands(&String::from_utf8_lossy(&page)).as_bytes())
+}
+
+/// `text` in which no line is a workflow command. GitHub takes commands from whatever a job prints:
+/// lines that begin with `::` after blanks, and `##[` anywhere. The name of a program or a file
+/// could steer the job.
+fn no_commands(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.replace("##[", "#\\u{23}[").split_inclusive('\n') {
+        let words = line.trim_start();
+        if let Some(rest) = words.strip_prefix("::") {
+            out.push_str(&line[..line.len() - words.len()]);
+            out.push_str("\\u{3a}:");
+            out.push_str(rest);
+        } else {
+            out.push_str(line);
+        }
+    }
+    out
+}
+
+fn compose(comparison: &Comparison, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     match comparison {
         Comparison::Diff(report) => diff::write(report, options, out),
         Comparison::Gate(report) => gate::write(report, options, out),
@@ -60,8 +88,8 @@ fn labelled(
     write!(out, "{}{rest}", tone.paint(options.paint(), label))
 }
 
-/// `base.json: 10 runs, host vm, kernel 6.18, 2 CPUs, 1.003 s (median), others 1.2 %, cpu-overload`.
-fn head(side: &SideHead) -> String {
+/// `base.json: 10 runs, kernel 6.18, 2 CPUs, 1.003 s (median), others took 1.2 %, cpu-overload`.
+pub(super) fn head(side: &SideHead) -> String {
     let name = match (&side.file, side.runs.as_slice()) {
         (Some(file), _) => file.clone(),
         (None, []) => "nothing".to_owned(),

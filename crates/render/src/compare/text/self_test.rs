@@ -1,14 +1,11 @@
 //! The gate tried on its own baseline, as text.
 
-use super::{Tone, labelled};
+use super::{Tone, labelled, tables};
 use crate::compare::report::SelfTestReport;
-use crate::compare::{spark, words};
-use crate::text::grid::{Grid, Head};
+use crate::compare::words;
 use crate::text::{TextOptions, prose};
 use holdup_gate::verdict::Verdict;
 use std::io::{self, Write};
-
-const BAR: usize = 40;
 
 /// Write what came out.
 pub(super) fn write(
@@ -37,15 +34,6 @@ pub(super) fn write(
     }
     let title = format!("How often {} runs a side show a change", test.runs);
     writeln!(out, "\n{}", options.paint().title(title))?;
-    let right = |title: &str| Head { title: title.to_owned(), ..Head::default() };
-    let grid = Grid {
-        heads: vec![right("change"), right("seen"), Head { left: true, ..Head::default() }],
-        rows: test.curve.iter().map(|&(change, seen)| row(change, seen)).collect(),
-    };
-    grid.write(options.paint(), out)?;
+    tables::curve(test).write(options.paint(), out)?;
     writeln!(out, "{}", words::sees(report))
-}
-
-fn row(change: f64, seen: f64) -> Vec<String> {
-    vec![words::pct(change * 100.0), words::pct(seen * 100.0), spark::bar(seen, BAR)]
 }

@@ -1,147 +1,14 @@
-//! Comparisons as JSON: the envelope of schema `holdup/1` without a trace, as there are several.
-//!
-//! The types here are the shape of the output, as in [`crate::json`]. A number is null where no
-//! recording gives it, or where it is a ratio to nothing.
+//! A gate's verdict as JSON, and what its self-test found.
 
-use super::report::{
-    BaselineReport, BaselineRun, Comparison, DiffReport, GateReport, HistoryReport, SelfTestReport,
-    SideHead,
-};
-use super::words;
-use crate::report::SCHEMA;
+use super::{DiffRow, percent, work};
+use crate::compare::report::{GateReport, SelfTestReport, SideHead};
+use crate::compare::words;
 use holdup_diagnose::Class;
-use holdup_gate::Work;
-use holdup_gate::diff::Row;
 use holdup_gate::judge::{Compared, Finding, Judged, Number};
-use holdup_gate::metric::Per;
 use holdup_gate::policy::{Waiver, Worse};
 use holdup_gate::verdict::{Problem, Verdict};
 use holdup_gate::why::Reason;
 use serde::Serialize;
-use std::io::{self, Write};
-
-/// Write `comparison` as JSON, with a final newline.
-pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
-    match comparison {
-        Comparison::Diff(report) => around("diff", Diff::of(report), out),
-        Comparison::Gate(report) => around("gate", Gate::of(report), out),
-        Comparison::History(report) => around("history", History::of(report), out),
-        Comparison::SelfTest(report) => around("gate", SelfTest::of(report), out),
-        Comparison::Baseline(report) => around("baseline", Baseline::of(report), out),
-    }
-}
-
-fn around<B: Serialize>(command: &'static str, body: B, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Envelope { schema: SCHEMA, command, body })?;
-    out.write_all(b"\n")
-}
-
-/// A number that JSON can show.
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
-}
-
-fn percent(ratio: Option<f64>) -> Option<f64> {
-    ratio.and_then(|r| finite(r * 100.0))
-}
-
-/// What the verbs that compare recordings print around their answer.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Envelope<B> {
-    /// Version of this format.
-    schema: &'static str,
-    /// The verb.
-    command: &'static str,
-    #[serde(flatten)]
-    body: B,
-}
-
-/// Every figure of two sides.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Diff<'a> {
-    /// Before.
-    a: &'a SideHead,
-    /// After.
-    b: &'a SideHead,
-    /// What sums are divided by.
-    per: PerName,
-    /// What a unit of work is, as `--work` has it; null if none are counted.
-    work: Option<String>,
-    /// What changed most comes first.
-    rows: Vec<DiffRow<'a>>,
-}
-
-/// What sums are divided by.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-enum PerName {
-    Recording,
-    Second,
-    Capacity,
-    Work,
-}
-
-/// A figure of both sides.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct DiffRow<'a> {
-    /// The table.
-    table: &'static str,
-    /// Its row; empty in a table of one row.
-    key: &'a str,
-    /// The metric's name, as a policy has it.
-    metric: String,
-    /// Median before; null where it was not recorded.
-    a: Option<f64>,
-    /// Median after.
-    b: Option<f64>,
-    /// After less before.
-    change: Option<f64>,
-    /// The same in per cent of before; null from 0 to something.
-    change_pct: Option<f64>,
-    /// What the numbers are: `ns/s`, `ns/unit`, `%` ...; empty for things counted.
-    unit: &'static str,
-}
-
-impl<'a> DiffRow<'a> {
-    fn of(row: &'a Row) -> DiffRow<'a> {
-        DiffRow {
-            table: row.figure.table.name(),
-            key: &row.figure.key,
-            metric: row.metric.to_string(),
-            a: row.a.and_then(finite),
-            b: row.b.and_then(finite),
-            change: row.change().and_then(finite),
-            change_pct: row.change_pct().and_then(finite),
-            unit: row.metric.unit(),
-        }
-    }
-}
-
-fn work(work: &Work) -> Option<String> {
-    (*work != Work::Unknown).then(|| work.to_string())
-}
-
-impl<'a> Diff<'a> {
-    fn of(report: &'a DiffReport) -> Diff<'a> {
-        let shown = report.entries.unwrap_or(usize::MAX);
-        Diff {
-            a: &report.a,
-            b: &report.b,
-            per: match report.per {
-                Per::Recording => PerName::Recording,
-                Per::Second => PerName::Second,
-                Per::Capacity => PerName::Capacity,
-                Per::Work => PerName::Work,
-            },
-            work: work(&report.work),
-            rows: report.shown(shown).map(DiffRow::of).collect(),
-        }
-    }
-}
 
 /// A gate's verdict.
 #[derive(Serialize)]
@@ -162,7 +29,7 @@ pub(crate) struct Gate<'a> {
 }
 
 impl<'a> Gate<'a> {
-    fn of(report: &'a GateReport) -> Gate<'a> {
+    pub(super) fn of(report: &'a GateReport) -> Gate<'a> {
         let verdict = &report.verdict;
         let headline = words::headline(report);
         let found = words::judged(&verdict.primary, &verdict.judgement);
@@ -447,84 +314,6 @@ struct JudgementBody {
     lost_pct: f64,
 }
 
-/// The course of a metric.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct History<'a> {
-    /// The metric's name.
-    metric: String,
-    /// What its numbers are.
-    unit: &'static str,
-    /// The baselines in order.
-    rows: Vec<PointBody<'a>>,
-    /// Where it changed for good.
-    changes: Vec<ChangeBody<'a>>,
-}
-
-/// One baseline of the course.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct PointBody<'a> {
-    /// The file.
-    label: &'a str,
-    /// Its runs.
-    runs: usize,
-    /// Median in the metric's unit; null if a run has no value.
-    median: Option<f64>,
-    /// Run-to-run spread in per cent of the median.
-    spread_pct: Option<f64>,
-    /// The class of most runs.
-    class: Option<Class>,
-}
-
-/// A place where the course changed for good.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct ChangeBody<'a> {
-    /// The first baseline of the new level, counted from 0.
-    index: usize,
-    /// Its file.
-    label: &'a str,
-    /// The mean up to there, in the metric's unit.
-    before: f64,
-    /// The mean from there on.
-    after: f64,
-    /// The change in per cent; null from 0.
-    change_pct: Option<f64>,
-    /// How likely means so different are if nothing changed.
-    p: f64,
-}
-
-impl<'a> History<'a> {
-    fn of(report: &'a HistoryReport) -> History<'a> {
-        let course = &report.course;
-        let label = |index: usize| course.points.get(index).map_or("", |p| p.label.as_str());
-        History {
-            metric: course.metric.to_string(),
-            unit: course.metric.unit(),
-            rows: (course.points.iter())
-                .map(|p| PointBody {
-                    label: &p.label,
-                    runs: p.runs,
-                    median: p.median.and_then(finite),
-                    spread_pct: percent(p.spread),
-                    class: p.class,
-                })
-                .collect(),
-            changes: (course.changes.iter())
-                .map(|c| ChangeBody {
-                    index: c.index,
-                    label: label(c.index),
-                    before: c.before,
-                    after: c.after,
-                    change_pct: finite((c.after / c.before - 1.0) * 100.0),
-                    p: c.p,
-                })
-                .collect(),
-        }
-    }
-}
-
 /// The gate, tried on its own baseline.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -580,7 +369,7 @@ struct CurveRow {
 }
 
 impl<'a> SelfTest<'a> {
-    fn of(report: &'a SelfTestReport) -> SelfTest<'a> {
+    pub(super) fn of(report: &'a SelfTestReport) -> SelfTest<'a> {
         let test = &report.test;
         let trial = |verdict: &'a Verdict| TrialBody {
             outcome: verdict.outcome.word(),
@@ -602,76 +391,6 @@ impl<'a> SelfTest<'a> {
                     .collect(),
                 sees_pct: percent(test.sees),
             },
-        }
-    }
-}
-
-/// What a baseline file holds.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct Baseline<'a> {
-    /// The file.
-    file: &'a str,
-    /// What a unit of work is, as `--work` has it; null if none are counted.
-    work: Option<&'a str>,
-    /// Names are hashed.
-    redacted: bool,
-    /// The settings, each once.
-    settings: Vec<SettingBody<'a>>,
-    /// The runs.
-    rows: &'a [BaselineRun],
-    /// The metrics that matter most.
-    metrics: Vec<BaselineMetricBody>,
-}
-
-/// Where and how recordings were made.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct SettingBody<'a> {
-    host: Option<&'a str>,
-    kernel: Option<&'a str>,
-    arch: Option<&'a str>,
-    cpus: u32,
-    /// Events recorded.
-    events: &'a [String],
-}
-
-/// A metric of a baseline.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct BaselineMetricBody {
-    /// Its name.
-    metric: String,
-    /// What its numbers are.
-    unit: &'static str,
-    /// Median of the runs; null if a run has no value.
-    median: Option<f64>,
-    /// Run-to-run spread in per cent of the median.
-    spread_pct: Option<f64>,
-}
-
-impl<'a> Baseline<'a> {
-    fn of(report: &'a BaselineReport) -> Baseline<'a> {
-        let settings = report.settings.iter().map(|s| SettingBody {
-            host: s.host.as_deref(),
-            kernel: s.kernel.as_deref(),
-            arch: s.arch.as_deref(),
-            cpus: s.cpus,
-            events: &s.events,
-        });
-        let metrics = report.metrics.iter().map(|m| BaselineMetricBody {
-            metric: m.metric.to_string(),
-            unit: m.metric.unit(),
-            median: m.median.and_then(finite),
-            spread_pct: percent(m.spread),
-        });
-        Baseline {
-            file: &report.file,
-            work: report.work.as_deref(),
-            redacted: report.redacted,
-            settings: settings.collect(),
-            rows: &report.runs,
-            metrics: metrics.collect(),
         }
     }
 }
