@@ -4,8 +4,8 @@
 #   pairs.sh PAIRS BEFORE AFTER [ARGUMENT OF holdup gate...]
 #
 # BEFORE and AFTER are commands. What the machine does meanwhile meets both alike; which of the two
-# comes first changes with every pair. The recordings stay in holdup-runs/. Ends with the exit code of
-# holdup gate: 0 pass, 1 regressed, 4 inconclusive.
+# comes first changes with every pair. The recordings stay in holdup-runs/. Ends with the exit code
+# of holdup gate: 0 pass, 1 regressed, 4 inconclusive.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 pairs=$1 before=$2 after=$3
