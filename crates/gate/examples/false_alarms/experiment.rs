@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const WORKLOADS: &[&str] = &["mutex", "mmap", "busy", "crowd"];
 
 /// Comparisons of each question, where not all that there are are taken.
-pub(crate) const TIMES: usize = 2000;
+pub(crate) const TIMES: usize = 1000;
 
 /// So many of them are asked again by the test, which has less time.
 pub(crate) const FIRST: usize = 12;
