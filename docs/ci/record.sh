@@ -3,8 +3,8 @@
 #
 #   record.sh FILE COMMAND [ARGUMENT...]
 #
-# exec: this shell becomes perf, so that $$ is perf's own number. perf writes what it records; without
-# the filter each of those writes would be recorded and written again.
+# exec: this shell becomes perf, so that $$ is perf's own number. perf writes what it records;
+# without the filter each of those writes would be recorded and written again.
 set -euo pipefail
 file=$1
 shift

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod documents;
 mod outcomes;
 mod runs;
 mod wrong;
