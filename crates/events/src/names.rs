@@ -6,12 +6,50 @@ use std::sync::Arc;
 /// A name spelled for one kind of output.
 type Spell = fn(&str) -> String;
 
+/// Text that is written often.
+#[derive(Clone, Default)]
+pub(crate) struct Word {
+    text: Box<[u8]>,
+    /// Its first bytes: all of it, nearly always.
+    head: [u8; 32],
+    /// Columns it takes on a terminal.
+    columns: u16,
+}
+
+impl Word {
+    pub(crate) fn new(text: &str) -> Word {
+        let mut head = [0; 32];
+        for (to, from) in head.iter_mut().zip(text.bytes()) {
+            *to = from;
+        }
+        let columns = unicode_width::UnicodeWidthStr::width(text).min(u16::MAX.into()) as u16;
+        Word { text: text.as_bytes().into(), head, columns }
+    }
+
+    #[inline(always)]
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// An array that begins with the text, and how much of it that is, unless the text is longer.
+    #[inline(always)]
+    pub(crate) fn short(&self) -> Option<(&[u8; 32], usize)> {
+        (self.text.len() <= self.head.len()).then_some((&self.head, self.text.len()))
+    }
+
+    /// How many bytes more than columns.
+    #[inline(always)]
+    pub(crate) fn surplus(&self) -> usize {
+        self.text.len().saturating_sub(self.columns.into())
+    }
+}
+
 /// Remembers how names are written.
 pub(crate) struct Spelled {
     names: Arc<Names>,
     spell: Spell,
-    /// By id: the text, and how many columns it takes.
-    known: Vec<Option<(Box<[u8]>, u16)>>,
+    /// By id.
+    known: Vec<Option<Word>>,
 }
 
 impl Spelled {
@@ -19,27 +57,23 @@ impl Spelled {
         Spelled { names, spell, known: Vec::new() }
     }
 
-    /// The text and its width.
-    #[inline]
-    pub(crate) fn get(&mut self, id: NameId) -> (&[u8], usize) {
+    /// How the name is written.
+    #[inline(always)]
+    pub(crate) fn get(&mut self, id: NameId) -> &Word {
         let at = id.0 as usize;
         if !matches!(self.known.get(at), Some(Some(_))) {
             self.learn(id);
         }
-        match &self.known[at] {
-            Some((text, width)) => (text, usize::from(*width)),
-            None => (b"", 0),
-        }
+        self.known[at].get_or_insert_default()
     }
 
     #[cold]
+    #[inline(never)]
     fn learn(&mut self, id: NameId) {
         let at = id.0 as usize;
         if at >= self.known.len() {
             self.known.resize(at + 1, None);
         }
-        let text = (self.spell)(&self.names.get(id));
-        let width = unicode_width::UnicodeWidthStr::width(&*text).min(u16::MAX.into()) as u16;
-        self.known[at] = Some((text.into_bytes().into(), width));
+        self.known[at] = Some(Word::new(&(self.spell)(&self.names.get(id))));
     }
 }
