@@ -1,7 +1,7 @@
 //! What an event says, in words.
 
 use crate::Tracker;
-use crate::names::{Spelled, Word};
+use crate::names::{Spelled, Threads, Word};
 use crate::put::Out;
 use holdup_syscalls::{Arch, errno_name};
 use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What, softirq_name};
@@ -9,7 +9,8 @@ use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What, so
 /// Knows how the trace calls things.
 pub(crate) struct Describe<'a> {
     info: &'a TraceInfo,
-    names: std::cell::RefCell<Spelled>,
+    names: Spelled,
+    threads: Threads,
     calls: Vec<Option<Word>>,
     /// By event: the call of a `sys_enter_NAME` or `sys_exit_NAME`.
     named_calls: Vec<Option<Word>>,
@@ -27,8 +28,8 @@ impl<'a> Describe<'a> {
             info,
             names: Spelled::new(info.names.clone(), |name| {
                 holdup_render::escape(name).into_owned()
-            })
-            .into(),
+            }),
+            threads: Threads::default(),
             calls: (0..holdup_syscalls::table_len(arch) as u32)
                 .map(|nr| holdup_syscalls::name(arch, nr).map(Word::new))
                 .collect(),
@@ -50,18 +51,14 @@ impl<'a> Describe<'a> {
         self.info.symbols.lookup(address)
     }
 
-    fn name(&self, out: &mut Out, id: NameId) {
-        out.word(self.names.borrow_mut().get(id));
+    fn name(&mut self, out: &mut Out, id: NameId) {
+        out.word(self.names.get(id));
     }
 
-    fn thread(&self, out: &mut Out, tid: Tid, comm: NameId) {
-        if tid == Tid::IDLE {
-            out.str("<idle>");
-        } else {
-            self.name(out, comm);
-        }
-        out.push(b'/');
-        out.int(tid.0 as i32);
+    /// `COMM/TID`; returns how many bytes more than columns that takes.
+    #[inline(always)]
+    pub(crate) fn thread(&mut self, out: &mut Out, tid: Tid, comm: NameId) -> usize {
+        self.threads.write(out, &mut self.names, tid, comm)
     }
 
     fn at(&self, out: &mut Out, address: u64) {
@@ -87,7 +84,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn woken(&self, out: &mut Out, tid: Tid, comm: NameId, target: Cpu) {
+    fn woken(&mut self, out: &mut Out, tid: Tid, comm: NameId, target: Cpu) {
         self.thread(out, tid, comm);
         if target != Cpu::UNKNOWN {
             out.str(" on cpu ");
@@ -95,7 +92,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn work(&self, out: &mut Out, work: u64, function: u64, name: NameId) {
+    fn work(&mut self, out: &mut Out, work: u64, function: u64, name: NameId) {
         if name != NameId::NONE {
             self.name(out, name);
         } else {
@@ -105,7 +102,7 @@ impl<'a> Describe<'a> {
         out.hex(work);
     }
 
-    fn lock(&self, out: &mut Out, lock: u64, name: NameId) {
+    fn lock(&mut self, out: &mut Out, lock: u64, name: NameId) {
         if name != NameId::NONE {
             self.name(out, name);
             out.push(b' ');
@@ -115,7 +112,7 @@ impl<'a> Describe<'a> {
     }
 
     /// What `e` says; nothing for events holdup does not decode.
-    pub(crate) fn text(&self, out: &mut Out, e: &Event, batch: &Batch, tracker: &Tracker) {
+    pub(crate) fn text(&mut self, out: &mut Out, e: &Event, batch: &Batch, tracker: &Tracker) {
         match e.what {
             What::Other => {}
             What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
@@ -151,7 +148,9 @@ impl<'a> Describe<'a> {
                     out.int(tid.0 as i32);
                 }
             }
-            What::Exit { tid, comm } => self.thread(out, tid, comm),
+            What::Exit { tid, comm } => {
+                self.thread(out, tid, comm);
+            }
             What::StatRuntime { tid, runtime } => {
                 self.thread(out, tid, tracker.comm_of(tid));
                 out.str(" ran ");
@@ -295,7 +294,9 @@ impl<'a> Describe<'a> {
                 out.str(" of ");
                 self.thread(out, parent_tid, tracker.comm_of(parent_tid));
             }
-            What::TaskEnd { tid, .. } => self.thread(out, tid, tracker.comm_of(tid)),
+            What::TaskEnd { tid, .. } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+            }
             What::ContextSwitch { out: leaves, preempt, .. } => {
                 out.str(match (leaves, preempt) {
                     (true, true) => "out, preempted",

@@ -1,6 +1,7 @@
 //! Names as they are written, each spelled once.
 
-use holdup_trace::{NameId, Names};
+use crate::put::Out;
+use holdup_trace::{NameId, Names, Tid};
 use std::sync::Arc;
 
 /// A name spelled for one kind of output.
@@ -75,5 +76,73 @@ impl Spelled {
             self.known.resize(at + 1, None);
         }
         self.known[at] = Some(Word::new(&(self.spell)(&self.names.get(id))));
+    }
+}
+
+/// Threads with other numbers share places.
+const PLACES: usize = 1024;
+
+/// Remembers how threads are written, `COMM/TID`: a line shows up to three, mostly those of the
+/// lines before it.
+pub(crate) struct Threads(Box<[Thread; PLACES]>);
+
+#[derive(Clone, Copy)]
+struct Thread {
+    tid: Tid,
+    comm: NameId,
+    text: [u8; 32],
+    /// Bytes of the text; 0 if nothing is known.
+    len: u8,
+    /// Bytes more than columns.
+    surplus: u8,
+}
+
+impl Default for Threads {
+    fn default() -> Threads {
+        let none = Thread { tid: Tid(0), comm: NameId::NONE, text: [0; 32], len: 0, surplus: 0 };
+        Threads(Box::new([none; PLACES]))
+    }
+}
+
+impl Threads {
+    /// Returns how many bytes more than columns the text has.
+    #[inline(always)]
+    pub(crate) fn write(
+        &mut self,
+        out: &mut Out,
+        names: &mut Spelled,
+        tid: Tid,
+        comm: NameId,
+    ) -> usize {
+        let known = &self.0[tid.0 as usize % PLACES];
+        if known.tid == tid && known.comm == comm && known.len > 0 {
+            out.put(&known.text, usize::from(known.len));
+            return known.surplus.into();
+        }
+        self.learn(out, names, tid, comm)
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, out: &mut Out, names: &mut Spelled, tid: Tid, comm: NameId) -> usize {
+        let start = out.len();
+        let mut surplus = 0;
+        if tid == Tid::IDLE {
+            out.str("<idle>");
+        } else {
+            let comm = names.get(comm);
+            out.word(comm);
+            surplus = comm.surplus();
+        }
+        out.push(b'/');
+        out.int(tid.0 as i32);
+        let written = &out.written()[start..];
+        let place = &mut self.0[tid.0 as usize % PLACES];
+        // What is longer is spelled each time.
+        if let Some(room) = place.text.get_mut(..written.len()) {
+            room.copy_from_slice(written);
+            let (len, surplus) = (written.len() as u8, surplus as u8);
+            *place = Thread { tid, comm, len, surplus, ..*place };
+        }
+        surplus
     }
 }

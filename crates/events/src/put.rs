@@ -60,7 +60,7 @@ impl Out {
 
     /// Store `bytes`, of which `count` count.
     #[inline(always)]
-    fn put<const N: usize>(&mut self, bytes: &[u8; N], count: usize) {
+    pub(crate) fn put<const N: usize>(&mut self, bytes: &[u8; N], count: usize) {
         debug_assert!(count <= N);
         match self.bytes.get_mut(self.len..).and_then(|room| room.first_chunk_mut()) {
             Some(room) => *room = *bytes,
@@ -156,10 +156,16 @@ impl Out {
         if n < 10 { self.push(b'0' + n as u8) } else { self.hex(n) }
     }
 
-    /// Right-aligned decimal.
+    /// Right-aligned decimal. `width` is best a constant: where `n` is no wider the next piece's
+    /// place does not depend on `n`, and the processor need not wait for its digits.
     #[inline(always)]
     pub(crate) fn int_right(&mut self, n: u64, width: usize) {
-        if n < EIGHT_DIGITS {
+        let narrow = width.min(8);
+        if width > 0 && n < 10u64.pow(narrow as u32) {
+            self.blanks(width - narrow);
+            let text = u64::from_le_bytes(eight_right(n)) >> (8 * (8 - narrow));
+            self.put(&text.to_le_bytes(), narrow);
+        } else if n < EIGHT_DIGITS {
             let (text, len) = upto_eight(n);
             self.blanks(width.saturating_sub(len));
             self.put(&text, len);
@@ -234,6 +240,16 @@ fn upto_eight(n: u64) -> ([u8; 8], usize) {
     (((digits | ASCII_ZEROS) >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize)
 }
 
+/// The digits with blanks for the zeros before them.
+#[inline(always)]
+fn eight_right(n: u64) -> [u8; 8] {
+    let digits = digits(n);
+    let first = (digits | 1 << 56).trailing_zeros() & !7;
+    // A blank is 0x20.
+    let blanks = (ASCII_ZEROS & 0x1010_1010_1010_1010) & !(u64::MAX << first);
+    ((digits | ASCII_ZEROS) ^ blanks).to_le_bytes()
+}
+
 /// Eight hexadecimal digits: the nibbles are moved apart until each has a byte.
 #[inline(always)]
 fn eight_nibbles(n: u32) -> [u8; 8] {
@@ -275,7 +291,9 @@ mod tests {
             assert_eq!(text(|v| v.int(n as i64)), (n as i64).to_string());
             assert_eq!(text(|v| v.int(n as i32)), (n as i32).to_string());
             assert_eq!(text(|v| v.int(n as i16)), (n as i16).to_string());
-            assert_eq!(text(|v| v.int_right(n, 12)), format!("{n:12}"));
+            for width in [0, 1, 3, 8, 12] {
+                assert_eq!(text(|v| v.int_right(n, width)), format!("{n:width$}"));
+            }
             let decimal = |unit: u64, places| format!("{}.{:0places$}", n / unit, n % unit);
             let right = |width, text: String| format!("{text:>width$}");
             assert_eq!(text(|v| v.decimal::<3>(n, 12)), right(12, decimal(1000, 3)));

@@ -143,17 +143,9 @@ impl<'a> Writer<'a> {
             out.decimal::<3>(delta, 12);
         }
         out.str("  ");
-        let (at, mut surplus) = (out.len(), 0);
-        if e.tid == Tid::IDLE {
-            out.str("<idle>");
-        } else {
-            let comm = self.comms.get(tracker.comm(e));
-            out.word(comm);
-            // Blanks are counted in columns, not bytes.
-            surplus = comm.surplus();
-        }
-        out.push(b'/');
-        out.int(e.tid.0 as i32);
+        let at = out.len();
+        // Blanks are counted in columns, not bytes.
+        let surplus = self.describe.thread(out, e.tid, tracker.comm(e));
         out.pad_to(at, THREAD_WIDTH + surplus);
         out.blanks(INDENT * context as usize);
         let before = out.len();
