@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 use crate::exit;
+use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -102,6 +103,23 @@ pub(crate) enum Command {
                       Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
     Events(EventsArgs),
+    /// Make a baseline file of recordings, add to it, show what it holds
+    #[command(after_help = "Example: holdup baseline --work syscall:write run-*.data -o \
+            baseline.json\n\
+            \x20        holdup baseline --show baseline.json")]
+    Baseline(BaselineArgs),
+    /// Two recordings beside each other: what changed most, in every table
+    #[command(after_help = "Example: holdup diff --work syscall:write before.data after.data")]
+    Diff(DiffArgs),
+    /// The course of a metric over baselines, one a commit, and where it changed for good
+    #[command(after_help = "Example: holdup history --metric lock.wait_per_s baselines/")]
+    History(HistoryArgs),
+    /// Judge recordings against a baseline, for CI: pass, regressed, or inconclusive
+    #[command(after_help = "Examples: holdup gate --baseline baseline.json --policy holdup.toml \
+            run-*.data\n\
+            \x20         holdup gate --work syscall:write --pair a1.data b1.data a2.data b2.data\n\
+            \x20         holdup gate --baseline baseline.json --self-test")]
+    Gate(GateArgs),
     /// A script that lets a shell complete verbs and options
     #[command(after_help = "Examples: holdup completions bash > \
             ~/.local/share/bash-completion/completions/holdup\n\

@@ -26,6 +26,10 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
         Command::Diagnose(args) => return crate::diagnose::run(args),
         Command::Guide(args) => return crate::guide::run(args),
+        Command::Baseline(args) => return crate::gate::baseline::run(args),
+        Command::Diff(args) => return crate::gate::diff::run(args),
+        Command::History(args) => return crate::gate::history::run(args),
+        Command::Gate(args) => return crate::gate::judge::run(args),
         Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
         Command::Completions(args) => return crate::man::completions(args.shell),

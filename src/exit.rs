@@ -1,5 +1,7 @@
 //! Exit codes: part of the outward contract.
 
+use std::path::Path;
+
 macro_rules! codes {
     ($(
         $(#[doc = $doc:literal])+
@@ -50,12 +52,29 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     UsageError(message.into()).into()
 }
 
+/// An input that is read by holdup itself and is wrong, such as a baseline file.
+#[derive(Debug)]
+pub(crate) struct InputError(pub(crate) String);
+
+impl std::fmt::Display for InputError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InputError {}
+
+/// An error about an input file.
+pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
+    InputError(format!("{}: {why}", path.display())).into()
+}
+
 /// The exit code an error stands for.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
     let broken_pipe = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
     if error.downcast_ref::<std::io::Error>().is_some_and(broken_pipe) {
         OK
-    } else if error.is::<holdup_trace::ReadError>() {
+    } else if error.is::<holdup_trace::ReadError>() || error.is::<InputError>() {
         INPUT
     } else {
         USAGE

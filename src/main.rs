@@ -6,6 +6,7 @@ mod config;
 mod diagnose;
 mod events;
 mod exit;
+mod gate;
 mod guide;
 mod locks;
 mod man;

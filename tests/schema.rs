@@ -1,7 +1,19 @@
 //! The JSON Schemas in `docs/schema/`: that they are those of the types, and that real output and
 //! real figures conform to them.
 
-use holdup_render::json_schema;
+use holdup_gate::change_points::Options;
+use holdup_gate::history::Course;
+use holdup_gate::judge::Sides;
+use holdup_gate::metric::Per;
+use holdup_gate::policy::Policy;
+use holdup_gate::self_test::self_test;
+use holdup_gate::verdict::decide;
+use holdup_gate::{Baseline, Run, Work};
+use holdup_render::compare::{
+    self, BaselineReport, Comparison, DiffReport, GateReport, HistoryReport, SelfTestReport,
+    SideHead,
+};
+use holdup_render::{Format, json_schema};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -148,6 +160,52 @@ fn diagnoses_of_every_fixture_conform() {
     let cases: Vec<String> = cases.collect();
     runs.extend(cases.iter().map(|case| vec!["diagnose", "-j", "--metrics", case]));
     conform(&Published::new(), &runs);
+}
+
+fn measured(folder: &str) -> Run {
+    let path = root().join("fixtures").join(folder).join("perf.data");
+    Run::measure(&*holdup_open::open(&path).unwrap()).unwrap()
+}
+
+/// Comparisons have a head for each side instead of a trace.
+#[test]
+fn comparisons_conform() {
+    let schema = Published::new();
+    let (before, after) = (measured("thr_mutex_perfz_c8"), measured("host_falseshare_n2"));
+    let sides = Sides { a: &vec![before.clone(); 6], b: &vec![after; 6], paired: false };
+    let heads = || (SideHead::of(sides.a, Some("base.json")), SideHead::of(sides.b, None));
+    let work = Work::Units(2.0);
+    let policy = Policy::of(Policy::default_metric(&work));
+    let (a, b) = heads();
+    let verdict = decide(sides, &policy, &work, &[], 0).unwrap();
+    let gate = GateReport { verdict, a, b, baseline: Some("base.json".to_owned()) };
+    let test = self_test(sides.a, &policy, &work, 5).unwrap();
+    let baseline = Baseline { work: None, redacted: false, runs: sides.a.to_vec() };
+    let course = [("1".to_owned(), baseline.clone()), ("2".to_owned(), baseline.clone())];
+    let course = Course::of(&course, &policy.primary.metric, &work, &Options::default());
+    let self_test = SelfTestReport { baseline: "base.json".to_owned(), test };
+    for (verb, comparison) in [
+        ("diff", Comparison::Diff(DiffReport::of(sides, heads(), Per::Work, &work))),
+        ("gate", Comparison::Gate(Box::new(gate))),
+        ("gate", Comparison::SelfTest(Box::new(self_test))),
+        ("history", Comparison::History(HistoryReport { course })),
+        ("baseline", Comparison::Baseline(BaselineReport::of("base.json", &baseline, &work))),
+    ] {
+        let mut text = Vec::new();
+        compare::write(&comparison, &Format::Json, &mut text).unwrap();
+        let good: Value = serde_json::from_slice(&text).unwrap();
+        let wrong = complaints(&schema.of(&format!("output-{verb}")), &good);
+        assert!(wrong.is_empty(), "{verb}:\n{wrong}");
+        refused(&schema, &good, "an unknown key", |v| v["moon"] = 1.into());
+        refused(&schema, &good, "another verb", |v| v["command"] = "info".into());
+        if verb == "diff" {
+            let row = good["rows"][0].as_object().unwrap();
+            for key in ["table", "key", "metric", "a", "b", "change"] {
+                assert!(row.contains_key(key), "{key}");
+            }
+            refused(&schema, &good, "a number in words", |v| v["rows"][0]["a"] = "1 ms".into());
+        }
+    }
 }
 
 /// A dump of counters is no trace: its head is shorter.

@@ -43,10 +43,15 @@ fn main() {
         _ => Err("python3 cannot import it (pip install perfetto)".to_owned()),
     };
 
+    // Some tests record: where perf is there, the kernel may still refuse, as it does in most
+    // containers.
+    let tracepoints = perf.clone().and_then(|_| records_tracepoints());
+
     // Every probe: its name in `#[needs(..)]`, what it is called in words, what was found.
     let probes = [
         ("perf", "perf", perf),
         ("perf_6_1", "perf 6.1", perf_6_1),
+        ("tracepoints", "the right to record tracepoints", tracepoints),
         ("trace_cmd", "trace-cmd", version("trace-cmd")),
         ("babeltrace2", "babeltrace2", version("babeltrace2")),
         // What reads manual pages and completion scripts, and what makes a terminal.
@@ -55,6 +60,8 @@ fn main() {
         ("zsh", "zsh", version("zsh")),
         ("fish", "fish", version("fish")),
         ("script", "script", version("script")),
+        // What holds XML against a schema.
+        ("xmllint", "xmllint", version("xmllint")),
         ("perfetto_python", "the Python package perfetto", perfetto),
         ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
         (
@@ -78,6 +85,18 @@ fn main() {
     fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
 }
 
+/// Whether perf may record tracepoints of the whole machine, or why not.
+fn records_tracepoints() -> Result<String, String> {
+    let file = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("probe.data");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-a", "-e", "sched:sched_switch", "-o"]).arg(&file);
+    let done = perf.args(["--", "true"]).stdin(Stdio::null()).output();
+    let recorded = done.is_ok_and(|out| out.status.success()) && file.exists();
+    // Whether it was there or not: what was recorded is of no use.
+    let _ = fs::remove_file(file);
+    recorded.then(String::new).ok_or_else(|| "perf record -a -e sched:sched_switch fails".into())
+}
+
 /// The first line a tool prints of itself, or why it prints none.
 fn version(tool: &str) -> Result<String, String> {
     let folders: Vec<PathBuf> =
@@ -95,7 +114,9 @@ fn version(tool: &str) -> Result<String, String> {
 fn run(path: &Path) -> Option<String> {
     let out = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
     // Old trace-cmds know no --version but print their version with the usage.
-    let text = String::from_utf8_lossy(&out.stdout);
+    // xmllint prints its version as an error.
+    let silent = out.stdout.is_empty() && out.status.success();
+    let text = String::from_utf8_lossy(if silent { &out.stderr } else { &out.stdout });
     let line = text.lines().map(str::trim).find(|l| !l.is_empty())?;
     Some(line.to_owned())
 }

@@ -40,6 +40,8 @@ pub struct Neighbours {
     pub program: Option<u32>,
     /// Which programs are the work is known: else only the recorder is listed.
     pub work_known: bool,
+    /// The processes of the work; where it is not known, all but the recorder's.
+    pub work: BTreeSet<u32>,
 }
 
 /// Whether a program of this name writes the recording.
@@ -121,7 +123,11 @@ pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) 
     let all_work = ran(&work) as f64;
     let does_it = |p: &u32| all[p].ns as f64 * 100.0 >= all_work * thresholds.get(&PROGRAM);
     let program = most.filter(|p| work_known && does_it(p));
-    Neighbours { program, ns: programs.iter().map(|p| p.1).sum(), programs, work_known }
+    let ns = programs.iter().map(|p| p.1).sum();
+    let is_work =
+        |pid: &u32| if work_known { work.contains(pid) } else { !recorders.contains(pid) };
+    let work = all.keys().copied().filter(is_work).collect();
+    Neighbours { program, ns, programs, work_known, work }
 }
 
 /// Processes around one object: those that waited for it, and those that ended the waits. What any

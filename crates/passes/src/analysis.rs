@@ -47,6 +47,8 @@ pub struct Analysis {
     pub(crate) functions: BTreeMap<u64, String>,
     /// Names of the functions that threads slept in, by address.
     pub(crate) callers: BTreeMap<u64, String>,
+    /// Names of the events of the file (`ftrace:print`), by id.
+    event_names: Vec<String>,
 }
 
 /// Waits that one thread ended, in sum.
@@ -102,6 +104,14 @@ impl Analysis {
             cpu_list,
             functions,
             callers,
+            event_names: info
+                .events
+                .iter()
+                .map(|e| match e.system.is_empty() {
+                    true => e.name.clone(),
+                    false => format!("{}:{}", e.system, e.short_name()),
+                })
+                .collect(),
         }
     }
 
@@ -116,6 +126,24 @@ impl Analysis {
         // Two counts of the same losses.
         self.lost_events = (self.quality.count(QualityCode::LostEvents))
             .max(self.quality.count(QualityCode::LostSamples));
+    }
+
+    /// From here on rows are of these threads only. Sums over the machine stay what they are.
+    pub fn show_threads(&mut self, tids: Vec<u32>) {
+        self.options.filter.tids = tids;
+    }
+
+    /// Events that mean something to the recorded program alone, such as writes to trace_marker and
+    /// probes: name and number of those that came.
+    pub fn other_events(&self) -> impl Iterator<Item = (&str, u64)> {
+        let counts = self.event_names.iter().zip(&self.engine.others);
+        counts.filter(|(_, n)| **n > 0).map(|(name, n)| (name.as_str(), *n))
+    }
+
+    /// The delay from ready to running that `per_cent` of all delays do not exceed, within 1/16:
+    /// of all threads that are not the kernel's. `None` without delays.
+    pub fn delay_percentile(&self, per_cent: u64) -> Option<Nanos> {
+        self.engine.delays.percentile(per_cent)
     }
 
     /// Length of the part analysed.

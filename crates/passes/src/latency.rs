@@ -73,15 +73,15 @@ impl Latency {
         }
     }
 
-    /// The thread gets a CPU.
+    /// The thread gets a CPU: the delay that this ends, if it ends one.
     #[inline]
-    pub(crate) fn switch_in(&mut self, now: Nanos) {
+    pub(crate) fn switch_in(&mut self, now: Nanos) -> Option<Nanos> {
         if self.atom == Atom::None {
             self.atom = Atom::Waiting;
             self.wake = now;
         }
         if self.atom != Atom::Waiting {
-            return;
+            return None;
         }
         self.atom = Atom::Over;
         let delay = now.saturating_sub(self.wake);
@@ -90,6 +90,7 @@ impl Latency {
         if delay > self.max_ns {
             (self.max_ns, self.max_start, self.max_end) = (delay, self.wake, now);
         }
+        Some(delay)
     }
 
     /// `sched_stat_runtime`.

@@ -95,7 +95,7 @@ pub(crate) fn field(cell: &Cell) -> String {
     }
 }
 
-fn write_line<T: AsRef<str>>(
+pub(crate) fn write_line<T: AsRef<str>>(
     fields: impl Iterator<Item = T>,
     separator: &str,
     out: &mut dyn Write,

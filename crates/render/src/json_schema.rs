@@ -4,6 +4,8 @@
 //! print cells, not rows, so that the schema (from the row types) and the output (from the columns)
 //! check each other.
 
+use crate::compare;
+use crate::compare::json::{Baseline, Diff, Gate, History, SelfTest};
 use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows};
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
@@ -74,6 +76,10 @@ pub fn outputs() -> Value {
         ("diagnose", vec![enveloped::<&'static Diagnosis>(g)]),
         ("guide", vec![enveloped::<Guide<'static>>(g)]),
         ("rules", vec![Rules::json_schema(g)]),
+        ("diff", vec![compared::<Diff<'static>>(g)]),
+        ("gate", vec![compared::<Gate<'static>>(g), compared::<SelfTest<'static>>(g)]),
+        ("history", vec![compared::<History<'static>>(g)]),
+        ("baseline", vec![compared::<Baseline<'static>>(g)]),
     ];
     let mut defs = Map::new();
     let mut names = Vec::new();
@@ -131,6 +137,11 @@ fn table<R: JsonSchema>(generator: &mut SchemaGenerator, verb: &Verb<R>) -> Sche
 
 fn enveloped<B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     Envelope::<'static, B>::json_schema(generator)
+}
+
+/// The output of a verb that compares recordings: it names several, not one.
+fn compared<B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    compare::json::Envelope::<B>::json_schema(generator)
 }
 
 /// `schema` as that of `verb`: with its name in it, and of nothing else.

@@ -1,9 +1,11 @@
-//! The sinks: one [`Report`] as text, JSON, CSV or Markdown.
+//! The sinks: one [`Report`] as text, JSON, CSV or Markdown; a comparison of recordings
+//! ([`compare`]) also in the forms that CI reads.
 //!
 //! A report holds plain values. [`schema`] says once per row type which field is which column;
 //! from there on every renderer works on the same [`Table`]. Only text rounds and scales; JSON and
 //! CSV carry what the passes found, in integer nanoseconds.
 
+pub mod compare;
 pub mod csv;
 mod info;
 pub mod json;

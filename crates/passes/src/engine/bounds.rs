@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::cpus::CpuState;
+use crate::hist::Histogram;
 use crate::judge::Ended;
 use crate::threads::{Mode, Slot};
 use crate::timeline::{Grid, Timeline};
@@ -33,6 +34,8 @@ impl Engine {
         self.quality = Quality::default();
         self.laws.clear();
         self.events = 0;
+        self.delays = Histogram::default();
+        self.others.fill(0);
         let marks: Vec<Slot> =
             self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();
         for t in self.threads.iter_mut() {

@@ -34,6 +34,7 @@ use crate::costs::CostTable;
 use crate::counters::Counters;
 use crate::cpus::{Cpus, Level, MAX_CPUS};
 use crate::crowding::Crowding;
+use crate::hist::Histogram;
 use crate::irqs::{IrqKind, Irqs};
 use crate::judge::Judge;
 use crate::locks::Locks;
@@ -102,6 +103,10 @@ pub(crate) struct Engine {
     pub(crate) quality: Quality,
     pub(crate) laws: FxHashMap<(Law, Slot), u64>,
     pub(crate) events: u64,
+    /// Delays from ready to running of threads that are not the kernel's.
+    pub(crate) delays: Histogram,
+    /// How often each event came that no state machine knows, by its id.
+    pub(crate) others: Vec<u64>,
     lost: bool,
 }
 
@@ -161,6 +166,8 @@ impl Engine {
             quality: Quality::default(),
             laws: FxHashMap::default(),
             events: 0,
+            delays: Histogram::default(),
+            others: vec![0; info.events.len()],
             lost: false,
             recorded,
         };
@@ -330,8 +337,12 @@ impl Engine {
                 }
             }
             What::Lost { .. } => self.lost = true,
-            What::Other
-            | What::StatDelay { .. }
+            What::Other => {
+                if let Some(count) = self.others.get_mut(e.id.0 as usize) {
+                    *count += 1;
+                }
+            }
+            What::StatDelay { .. }
             | What::PiSetPrio { .. }
             | What::SoftirqRaise { .. }
             | What::WorkQueue { .. }

@@ -50,7 +50,7 @@ impl Engine {
         if n != Slot::IDLE {
             self.name(n, next_comm);
             self.enters(now, cpu, n, Some(p));
-            self.threads[n].latency.switch_in(now);
+            self.gets_cpu(now, n);
         } else if !self.cpus.get_mut(cpu).queue.is_empty() {
             if p != Slot::IDLE && state.is_runnable() {
                 self.throttle(now, p);
@@ -75,9 +75,19 @@ impl Engine {
         if slot != Slot::IDLE {
             self.name(slot, comm);
             self.enters(now, cpu, slot, None);
-            self.threads[slot].latency.switch_in(now);
+            self.gets_cpu(now, slot);
         }
         self.set_current(now, cpu, Some((next, slot)));
+    }
+
+    /// What a thread waited for its CPU is over.
+    fn gets_cpu(&mut self, now: Nanos, slot: Slot) {
+        let t = &mut self.threads[slot];
+        if let Some(delay) = t.latency.switch_in(now)
+            && !t.is_kthread()
+        {
+            self.delays.add(delay);
+        }
     }
 
     /// A thread leaves its CPU in `state`.

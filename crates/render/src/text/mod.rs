@@ -5,12 +5,12 @@ mod culprit;
 mod diagnosis;
 mod escape;
 mod graph;
-mod grid;
+pub(crate) mod grid;
 mod guide;
 mod info;
 mod ledger;
 mod lock_views;
-mod paint;
+pub(crate) mod paint;
 mod phases;
 mod rules;
 mod sar;
@@ -50,8 +50,20 @@ fn width(options: &TextOptions) -> usize {
     options.width.unwrap_or(diagnosis::WIDTH).clamp(60, 140)
 }
 
+/// `text` with its control characters spelled out, wrapped; the first line begins with `first`,
+/// the others with `rest`.
+pub(crate) fn prose(
+    text: &str,
+    first: &str,
+    rest: &str,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    diagnosis::wrapped(text, first, rest, width(options), out)
+}
+
 impl TextOptions {
-    fn paint(&self) -> Paint {
+    pub(crate) fn paint(&self) -> Paint {
         Paint::new(self.color)
     }
 }

@@ -1,0 +1,79 @@
+//! The course of a metric over baselines in order, one a commit, and where it changed for good.
+//!
+//! A gate compares neighbours. A drift of one per cent a commit passes every gate; the points at
+//! which the course of the medians changes are found by [`crate::change_points`].
+
+use crate::baseline::Baseline;
+use crate::change_points::{ChangePoint, Options, change_points};
+use crate::metric::Metric;
+use crate::sample;
+use crate::stats::spread::{median, spread};
+use crate::work::Work;
+use holdup_diagnose::Class;
+
+/// One baseline of the course.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The file's name.
+    pub label: String,
+    /// Its runs.
+    pub runs: usize,
+    /// Median of the metric; `None` if a run has no value.
+    pub median: Option<f64>,
+    /// Run-to-run spread, as a ratio to the median (robust).
+    pub spread: Option<f64>,
+    /// The class of most runs.
+    pub class: Option<Class>,
+}
+
+/// The course of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// The metric.
+    pub metric: Metric,
+    /// The baselines in order.
+    pub points: Vec<Point>,
+    /// Where it changed for good; indices into `points`.
+    pub changes: Vec<ChangePoint>,
+}
+
+impl Course {
+    /// Draw the course. Baselines without a value stay in it and take no part in the search.
+    pub fn of(
+        baselines: &[(String, Baseline)],
+        metric: &Metric,
+        work: &Work,
+        options: &Options,
+    ) -> Course {
+        let point = |(label, baseline): &(String, Baseline)| {
+            let values = match metric {
+                Metric::Number { figure, per } => {
+                    let kept = baseline.work.as_deref().and_then(|w| Work::parse(w).ok());
+                    let work = kept.as_ref().filter(|_| *work == Work::Unknown).unwrap_or(work);
+                    sample::values(&baseline.runs, figure, *per, work).ok()
+                }
+                Metric::Class => None,
+            };
+            let spread = values.as_deref().and_then(spread);
+            let class = |class: &Class| {
+                let of = baseline.runs.iter().filter(|r| r.verdict.class == *class).count();
+                2 * of > baseline.runs.len()
+            };
+            Point {
+                label: label.clone(),
+                runs: baseline.runs.len(),
+                median: values.as_deref().and_then(median),
+                spread: spread.and_then(|s| s.robust.or(s.plain)),
+                class: Class::ALL.iter().copied().find(class),
+            }
+        };
+        let points: Vec<Point> = baselines.iter().map(point).collect();
+        let known: Vec<usize> = (0..points.len()).filter(|&i| points[i].median.is_some()).collect();
+        let series: Vec<f64> = known.iter().filter_map(|&i| points[i].median).collect();
+        let mut changes = change_points(&series, options);
+        for change in &mut changes {
+            change.index = known[change.index];
+        }
+        Course { metric: metric.clone(), points, changes }
+    }
+}

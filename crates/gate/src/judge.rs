@@ -1,0 +1,378 @@
+//! One metric, judged: did it get worse, and how sure is that?
+//!
+//! A change counts if it is large enough to matter *and* too large for chance. No change counts
+//! only if a change that matters would have been seen; else nobody knows.
+
+use crate::metric::{Metric, Per};
+use crate::policy::{Judgement, Limit, Worse};
+use crate::run::Run;
+use crate::sample::{self, Missing};
+use crate::stats::bootstrap::{self, Interval};
+use crate::stats::power::{self, Ask, Noise, Runs};
+use crate::stats::spread::{self, median};
+use crate::stats::{distributions, pairs, ranks};
+use crate::work::Work;
+use holdup_diagnose::Class;
+
+/// The two sides of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    /// Before.
+    pub a: &'a [Run],
+    /// After.
+    pub b: &'a [Run],
+    /// The runs alternated: the first of `a` belongs to the first of `b`, and so on.
+    pub paired: bool,
+}
+
+impl<'a> Sides<'a> {
+    /// All runs.
+    pub fn runs(&self) -> impl Iterator<Item = &'a Run> {
+        self.a.iter().chain(self.b)
+    }
+}
+
+/// How the two sides are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// Interleaved pairs: Wilcoxon's signed-rank test.
+    Pairs,
+    /// Two samples: Mann and Whitney's rank test.
+    Samples,
+    /// One run beside several: whether it lies in their spread (Student's prediction interval).
+    OneRun,
+    /// Too few runs for any.
+    None,
+}
+
+/// What is known of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// It did not get worse, and would have been seen to.
+    Same,
+    /// It got worse.
+    Worse,
+    /// It is beyond what is borne whatever the scatter.
+    BeyondHard,
+    /// It got better.
+    Better,
+    /// Nobody knows, and why.
+    Unsure(Doubt),
+}
+
+/// Why nothing is known.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Doubt {
+    /// It looks worse, but the runs scatter as much.
+    LooksWorse,
+    /// It looks the same, but a change that matters could hide in the scatter.
+    CouldHide,
+    /// So many runs can prove nothing at the level asked for.
+    TooFewRuns,
+    /// A run has no value of it.
+    NoValue {
+        /// Which run.
+        run: String,
+        /// Why.
+        why: Missing,
+    },
+    /// The runs of one side do not agree on the class.
+    Classes,
+}
+
+/// A number of both sides, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    /// Values of the runs before.
+    pub a: Vec<f64>,
+    /// Values of the runs after.
+    pub b: Vec<f64>,
+    /// Median before.
+    pub median_a: f64,
+    /// Median after.
+    pub median_b: f64,
+    /// Growth of the median as a ratio (of pairs: the median growth); `None` from 0 to something.
+    pub change: Option<f64>,
+    /// Where the ratio after/before lies in 95 of 100 cases.
+    pub interval: Option<Interval>,
+    /// How the sides were compared.
+    pub test: Test,
+    /// How likely chance alone gives a change for the worse like this.
+    pub p: Option<f64>,
+    /// The same among all metrics of the comparison (Benjamini and Hochberg).
+    pub q: Option<f64>,
+    /// The smallest change for the worse that so many runs see with the power asked for.
+    pub sees: Option<f64>,
+    /// Runs a side (pairs) that would see a change of `must_see`; `None` where 100 do not.
+    pub runs_needed: Option<usize>,
+}
+
+/// What was compared.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Compared {
+    /// Numbers.
+    Number(Box<Number>),
+    /// Classes: those of most runs before and after.
+    Class {
+        /// Before.
+        a: Option<Class>,
+        /// After.
+        b: Option<Class>,
+    },
+    /// A run has no value.
+    Nothing,
+}
+
+/// A metric, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The metric and its limits.
+    pub limit: Limit,
+    /// The values.
+    pub compared: Compared,
+    /// What is known.
+    pub finding: Finding,
+}
+
+/// Judge one metric.
+pub fn judge(limit: &Limit, sides: Sides<'_>, work: &Work, judgement: &Judgement) -> Judged {
+    let done = |compared, finding| Judged { limit: limit.clone(), compared, finding };
+    let Metric::Number { figure, per } = &limit.metric else {
+        let (a, b) = (agreed(sides.a), agreed(sides.b));
+        let finding = classes(a, b);
+        return done(Compared::Class { a, b }, finding);
+    };
+    let values = |runs: &[Run]| sample::values(runs, figure, *per, work);
+    let (a, b) = match (values(sides.a), values(sides.b)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err((run, why)), _) | (_, Err((run, why))) => {
+            return done(Compared::Nothing, Finding::Unsure(Doubt::NoValue { run, why }));
+        }
+    };
+    let number = measure(limit, a, b, sides.paired, judgement);
+    let finding = finding(limit, &number, judgement, *per);
+    done(Compared::Number(Box::new(number)), finding)
+}
+
+/// The class of more than half of the runs.
+fn agreed(runs: &[Run]) -> Option<Class> {
+    let count = |class: Class| runs.iter().filter(|r| r.verdict.class == class).count();
+    Class::ALL.iter().copied().find(|&class| 2 * count(class) > runs.len())
+}
+
+fn classes(a: Option<Class>, b: Option<Class>) -> Finding {
+    match (a, b) {
+        (Some(a), Some(b)) if a == b => Finding::Same,
+        (_, None | Some(Class::NotEnoughEvidence)) | (None, _) => Finding::Unsure(Doubt::Classes),
+        (Some(Class::NotEnoughEvidence), _) => Finding::Unsure(Doubt::Classes),
+        (Some(_), Some(Class::Healthy)) => Finding::Better,
+        (Some(_), Some(_)) => Finding::Worse,
+    }
+}
+
+fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Judgement) -> Number {
+    let test = match (paired, a.len(), b.len()) {
+        (true, n, m) if n == m => Test::Pairs,
+        (_, n, 1) if n >= 3 => Test::OneRun,
+        (_, n, m) if n >= 2 && m >= 2 => Test::Samples,
+        _ => Test::None,
+    };
+    // Every test asks whether the second side is larger.
+    let (from, to) = match limit.worse {
+        Worse::Higher => (&a, &b),
+        Worse::Lower => (&b, &a),
+    };
+    let p = match test {
+        Test::Pairs => pairs::greater(from, to).map(|t| t.p),
+        Test::Samples => ranks::greater(from, to).map(|t| t.p),
+        Test::OneRun => one_run(&a, b[0], limit.worse),
+        Test::None => None,
+    };
+    let interval = match test {
+        Test::Pairs => bootstrap::median_ratio_of_pairs(&a, &b, 0.95),
+        _ => bootstrap::ratio_of_medians(&a, &b, 0.95),
+    };
+    let ratios = pairs::ratios(&a, &b);
+    let (median_a, median_b) = (median(&a).unwrap_or(0.0), median(&b).unwrap_or(0.0));
+    let ratio = match test {
+        Test::Pairs => median(&ratios),
+        _ => spread::ratio(median_a, median_b),
+    };
+    let ask = Ask { alpha: judgement.alpha, least: limit.relative };
+    let pooled = pooled(&a, &b);
+    let (noise, runs) = match test {
+        Test::Pairs => (Noise::Ratios(&ratios), Runs::each(a.len())),
+        _ => (Noise::Runs(&pooled), Runs { a: a.len(), b: b.len() }),
+    };
+    let (sees, runs_needed) = match test {
+        Test::OneRun => (one_run_sees(&a, &ask, judgement.power), None),
+        Test::None => (None, None),
+        Test::Pairs | Test::Samples => (
+            power::smallest_change(noise, runs, &ask, judgement.power)
+                .map(|growth| limit.worse.of_growth(growth)),
+            power::runs_needed(noise, limit.worse.as_growth(limit.must_see), &ask, judgement.power),
+        ),
+    };
+    Number {
+        median_a,
+        median_b,
+        change: ratio.map(|r| r - 1.0),
+        interval,
+        test,
+        p,
+        q: None,
+        sees,
+        runs_needed,
+        a,
+        b,
+    }
+}
+
+/// How the runs of both sides scatter about their own medians: a version that got restless hides
+/// as much as one that was.
+fn pooled(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let own = |side: &[f64]| {
+        let middle = median(side).filter(|m| *m > 0.0)?;
+        Some(side.iter().map(|v| v / middle).collect::<Vec<f64>>())
+    };
+    // One run scatters about nothing.
+    let sides = [a, b].into_iter().filter(|side| side.len() > 1);
+    sides.filter_map(own).flatten().collect()
+}
+
+/// How likely a run of the kind of `a` is as bad as `b`: Student's prediction interval.
+fn one_run(a: &[f64], b: f64, worse: Worse) -> Option<f64> {
+    let (mean, deviation) = (spread::mean(a)?, spread::deviation(a)?);
+    let off = if worse == Worse::Higher { b - mean } else { mean - b };
+    if deviation == 0.0 {
+        return Some(if off > 0.0 { 1.0 / (a.len() + 1) as f64 } else { 1.0 });
+    }
+    let n = a.len() as f64;
+    let t = off / (deviation * (1.0 + 1.0 / n).sqrt());
+    let half = distributions::student_two_sided(t, n - 1.0) / 2.0;
+    Some(if t > 0.0 { half } else { 1.0 - half })
+}
+
+/// The smallest relative change that one more run shows with this power.
+fn one_run_sees(a: &[f64], ask: &Ask, power: f64) -> Option<f64> {
+    let (mean, deviation) = (spread::mean(a)?, spread::deviation(a)?);
+    if mean <= 0.0 {
+        return None;
+    }
+    let n = a.len() as f64;
+    let step = deviation * (1.0 + 1.0 / n).sqrt() / mean;
+    // Both quantiles by bisection of the tail: Student's for the limit, for the power the normal
+    // one, as the spread is then given.
+    let t = quantile(|t| distributions::student_two_sided(t, n - 1.0) / 2.0, ask.alpha);
+    let z = quantile(distributions::normal_tail, 1.0 - power);
+    Some(((t + z) * step).max(ask.least))
+}
+
+/// Where a falling tail reaches `p`.
+fn quantile(tail: impl Fn(f64) -> f64, p: f64) -> f64 {
+    let (mut low, mut high) = (-1e3, 1e3);
+    for _ in 0..80 {
+        let middle = f64::midpoint(low, high);
+        // Tails of Student's t are given for both sides: below 0 they say nothing.
+        let above = middle <= 0.0 && p < 0.5 || tail(middle) > p;
+        (low, high) = if above { (middle, high) } else { (low, middle) };
+    }
+    low
+}
+
+/// How much worse the second side is, relative and absolute. From 0 to something is any ratio.
+fn worsening(limit: &Limit, n: &Number) -> (f64, f64) {
+    let (from, to) = match limit.worse {
+        Worse::Higher => (n.median_a, n.median_b),
+        Worse::Lower => (n.median_b, n.median_a),
+    };
+    let relative = match (n.change, limit.worse) {
+        (Some(change), Worse::Higher) => change,
+        // What falls is worse by the part that is gone: to a half is 50 %.
+        (Some(change), Worse::Lower) => -change,
+        (None, _) if to > from => f64::INFINITY,
+        (None, _) => f64::NEG_INFINITY,
+    };
+    (relative, to - from)
+}
+
+fn finding(limit: &Limit, n: &Number, judgement: &Judgement, per: Per) -> Finding {
+    let (relative, absolute) = worsening(limit, n);
+    let beyond = |most: f64| match limit.worse {
+        Worse::Higher => n.median_b > most,
+        Worse::Lower => n.median_b < most,
+    };
+    let hard = limit.hard;
+    if hard.max.is_some_and(beyond) || hard.relative.is_some_and(|r| relative > r) {
+        return Finding::BeyondHard;
+    }
+    // Per cent of capacity are read off as they are: 0.1 % that become 0.2 % have not doubled.
+    let least = if per == Per::Capacity { limit.absolute.max(0.1) } else { limit.absolute };
+    let matters = relative >= limit.relative && absolute > 0.0 && absolute >= least;
+    let proven = n.p.is_some_and(|p| p <= judgement.alpha);
+    let steady = n.a.iter().chain(&n.b).all(|v| *v == n.median_a);
+    match (matters, proven) {
+        (true, true) => Finding::Worse,
+        (true, false) if !can_prove(n, judgement) => Finding::Unsure(Doubt::TooFewRuns),
+        (true, false) => Finding::Unsure(Doubt::LooksWorse),
+        // The same value in every run: there is no scatter for anything to hide in.
+        (false, _) if steady && n.test != Test::None => Finding::Same,
+        (false, _) if n.test == Test::None && hard == Default::default() => {
+            Finding::Unsure(Doubt::TooFewRuns)
+        }
+        (false, _) if n.test == Test::None => Finding::Same,
+        (false, _) if !can_prove(n, judgement) => Finding::Unsure(Doubt::TooFewRuns),
+        (false, _) if n.sees.is_none_or(|s| s > limit.must_see) => small(limit, n),
+        (false, _) if is_better(limit, n, judgement) => Finding::Better,
+        (false, _) => Finding::Same,
+    }
+}
+
+/// A change of `must_see` could hide in the scatter, unless it would be below what matters.
+fn small(limit: &Limit, n: &Number) -> Finding {
+    let most = n.a.iter().chain(&n.b).copied().fold(0.0, f64::max);
+    match limit.absolute > 0.0 && most * (1.0 + limit.must_see) < limit.absolute {
+        true => Finding::Same,
+        false => Finding::Unsure(Doubt::CouldHide),
+    }
+}
+
+/// Whether so many runs can reach the level at all.
+fn can_prove(n: &Number, judgement: &Judgement) -> bool {
+    let least = match n.test {
+        Test::Pairs => pairs::least_p(n.a.len()),
+        Test::Samples => ranks::least_p(n.a.len(), n.b.len()),
+        Test::OneRun => 0.0,
+        Test::None => 1.0,
+    };
+    least <= judgement.alpha
+}
+
+fn is_better(limit: &Limit, n: &Number, judgement: &Judgement) -> bool {
+    let (from, to) = match limit.worse {
+        Worse::Higher => (&n.b, &n.a),
+        Worse::Lower => (&n.a, &n.b),
+    };
+    let p = match n.test {
+        Test::Pairs => pairs::greater(from, to).map(|t| t.p),
+        Test::Samples => ranks::greater(from, to).map(|t| t.p),
+        Test::OneRun | Test::None => None,
+    };
+    let (relative, _) = worsening(limit, n);
+    -relative >= limit.relative && p.is_some_and(|p| p <= judgement.alpha)
+}
+
+impl Judged {
+    /// Runs a side that can reach the level at all, and see what must be seen.
+    pub fn runs_to_decide(&self, judgement: &Judgement) -> Option<usize> {
+        let Compared::Number(n) = &self.compared else { return None };
+        let least = match n.test {
+            Test::Pairs => pairs::runs_for(judgement.alpha)?,
+            _ => ranks::runs_for(judgement.alpha)?,
+        };
+        match n.test {
+            Test::Pairs | Test::Samples => n.runs_needed.map(|needed| needed.max(least)),
+            Test::OneRun | Test::None => Some(least),
+        }
+    }
+}

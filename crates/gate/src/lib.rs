@@ -1,0 +1,39 @@
+//! Comparing recordings: what a CI job fails on.
+//!
+//! ```text
+//!  trace ──► Run ──► Baseline        figures of recordings, kept in a file
+//!             │         │
+//!             └──► values of a metric ──► statistics ──► policy ──► pass, regressed, inconclusive
+//! ```
+//!
+//! * [`metric`]: the names of figures and metrics;
+//! * [`run`]: what one recording measured;
+//! * [`baseline`]: the file that keeps runs;
+//! * [`policy`]: what a gate fails on;
+//! * [`judge`]: one metric of two sides; [`verdict`]: all of them, and the outcome;
+//! * [`diff`]: every figure of two sides; [`why`]: those that explain a regression;
+//! * [`stats`]: tests, intervals and power: pure functions of numbers.
+
+pub mod baseline;
+pub mod change_points;
+pub mod diff;
+mod figures;
+pub mod history;
+pub mod judge;
+pub mod metric;
+pub mod policy;
+mod redact;
+pub mod run;
+pub mod sample;
+pub mod self_test;
+pub mod setting;
+pub mod stats;
+pub mod verdict;
+pub mod why;
+pub mod work;
+
+pub use baseline::{Baseline, BaselineError};
+pub use figures::Figures;
+pub use metric::{Figure, Metric};
+pub use run::Run;
+pub use work::Work;

@@ -1,0 +1,184 @@
+//! One recording, measured.
+
+use crate::figures::{self, Figures};
+use crate::metric::Table;
+use crate::why::{self, Object};
+use holdup_attribution::{Attribution, analyze, is_recorder};
+use holdup_diagnose::{Class, Thresholds, diagnose_judged, phases};
+use holdup_passes::{Analysis, Options};
+use holdup_trace::{Presence, QualityCode, Reader, Result, TraceInfo};
+use serde::{Deserialize, Serialize};
+
+/// Where and how a recording was made: what must be alike for figures to compare.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Host name, if the file says.
+    pub host: Option<String>,
+    /// Kernel release, if the file says.
+    pub kernel: Option<String>,
+    /// Architecture, if the file says.
+    pub arch: Option<String>,
+    /// CPUs in the ledger.
+    pub cpus: u32,
+    /// Events recorded: those that came, and those the recorder says it was told to record.
+    pub events: Vec<String>,
+}
+
+/// The verdict on one recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// What holds the system up.
+    #[serde(deserialize_with = "class")]
+    pub class: Class,
+    /// 0 to 1, in hundredths.
+    pub confidence: f64,
+}
+
+fn class<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Class, D::Error> {
+    let id = String::deserialize(from)?;
+    Class::from_id(&id).ok_or_else(|| serde::de::Error::custom(format!("no class '{id}'")))
+}
+
+/// CPU time that programs outside the work took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Others {
+    /// All of it, the recorder's included.
+    pub ns: u64,
+    /// Which programs are the work is known: else only the recorder's time is.
+    pub work_known: bool,
+    /// The three that took most, with their time.
+    pub programs: Vec<(String, u64)>,
+}
+
+/// One recording, measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The file's name, without its folder.
+    pub name: String,
+    /// Where and how it was made.
+    pub setting: Setting,
+    /// Length.
+    pub wall_ns: u64,
+    /// Events lost.
+    pub lost_events: u64,
+    /// Places where the recorder lost nobody knows how many events.
+    pub lost_chunks: u64,
+    /// Events read.
+    pub events: u64,
+    /// Who else was there.
+    pub others: Others,
+    /// What holds the system up.
+    pub verdict: Judgement,
+    /// Tables that the recording lacks the events for.
+    pub lacks: Vec<Table>,
+    /// Everything that it measured.
+    pub figures: Figures,
+    /// Who waits for whom, by the key of [`Table::Waits`]; not kept in baselines.
+    pub objects: Vec<Object>,
+    /// What is wrong with the file: nothing can be concluded from it. A baseline has no such runs.
+    pub damage: Vec<String>,
+}
+
+impl Run {
+    /// CPUs x wall time.
+    pub fn capacity_ns(&self) -> u64 {
+        self.wall_ns.saturating_mul(self.setting.cpus.into())
+    }
+
+    /// Part of capacity that others took, in per cent.
+    pub fn others_pct(&self) -> f64 {
+        match self.capacity_ns() {
+            0 => 0.0,
+            capacity => self.others.ns as f64 * 100.0 / capacity as f64,
+        }
+    }
+
+    /// Read a trace and measure it.
+    ///
+    /// # Errors
+    /// Those of [`analyze`].
+    pub fn measure(reader: &dyn Reader) -> Result<Run> {
+        let judged = phases::read(reader, &Options::default(), &Thresholds::default())?;
+        let info = reader.info();
+        let verdict = diagnose_judged(info, &judged, None, Thresholds::default()).verdict;
+        // Figures are of all that was recorded: where phases begin differs from run to run.
+        let mut whole = match judged.left_out_ns {
+            0 => judged.analysis,
+            _ => analyze(reader, &Options::default())?,
+        };
+        let neighbours = Attribution::from(&whole).neighbours;
+        whole.show_threads(threads_of(&whole, |pid| neighbours.work.contains(&pid)));
+        let attribution = Attribution::from(&whole);
+        let name = info.path.file_name().unwrap_or(info.path.as_os_str());
+        Ok(Run {
+            name: name.to_string_lossy().into_owned(),
+            setting: setting(info, whole.cpus),
+            wall_ns: whole.wall_ns(),
+            lost_events: whole.lost_events,
+            lost_chunks: whole.quality.count(QualityCode::LostChunks),
+            events: whole.events,
+            others: Others {
+                ns: neighbours.ns,
+                work_known: neighbours.work_known,
+                programs: neighbours.programs.into_iter().take(3).collect(),
+            },
+            verdict: Judgement { class: verdict.class, confidence: verdict.confidence },
+            lacks: lacks(&whole),
+            figures: figures::of(&whole, &attribution),
+            objects: why::objects(&attribution),
+            damage: damage(&whole),
+        })
+    }
+}
+
+/// A file that was cut off, or holds bytes that are no records: what is left may be any part.
+fn damage(analysis: &Analysis) -> Vec<String> {
+    let broken = [QualityCode::Truncated, QualityCode::SkippedBytes];
+    let entries = analysis.quality.entries();
+    let entries = entries.iter().filter(|e| broken.iter().any(|c| c.code() == e.code));
+    entries.map(|e| format!("{} {}", e.count, e.message)).collect()
+}
+
+/// The threads of these processes, at least one: an empty list would stand for all.
+fn threads_of(analysis: &Analysis, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+    let of = |pid: Option<u32>, tid: u32| wanted(pid.unwrap_or(tid));
+    let threads = analysis.all_threads().map(|(_, t)| t);
+    let mut tids: Vec<u32> = threads
+        .filter(|t| !t.is_kthread() && of(analysis.pid(t), t.tid.0))
+        .filter(|t| !is_recorder(&analysis.comm(t)))
+        .map(|t| t.tid.0)
+        .collect();
+    if tids.is_empty() {
+        tids.push(u32::MAX);
+    }
+    tids
+}
+
+fn setting(info: &TraceInfo, cpus: u32) -> Setting {
+    let mut events: Vec<String> = (info.events.iter())
+        .filter(|e| e.presence > Presence::Described && !e.system.is_empty())
+        .map(|e| format!("{}:{}", e.system, e.short_name()))
+        .collect();
+    events.sort();
+    events.dedup();
+    Setting {
+        host: info.hostname.clone(),
+        kernel: info.os_release.clone(),
+        arch: info.arch.clone(),
+        cpus,
+        events,
+    }
+}
+
+/// The tables that the recording cannot fill.
+fn lacks(analysis: &Analysis) -> Vec<Table> {
+    let recorded = analysis.capabilities.list();
+    let has = |name: &str| recorded.iter().any(|(n, present, _)| *n == name && *present);
+    let lacking = |table: &Table| match table.needs() {
+        "" => false,
+        "contention" => !analysis.sees_locks(),
+        "irqs" => !["irqs", "softirqs", "workqueues"].into_iter().any(has),
+        needs => !has(needs),
+    };
+    Table::ALL.iter().copied().filter(lacking).collect()
+}

@@ -1,0 +1,247 @@
+//! The verdict of a comparison: pass, regressed, or inconclusive.
+
+use crate::diff::{self, Row};
+use crate::judge::{Compared, Doubt, Finding, Judged, Number, Sides, judge};
+use crate::metric::{Metric, Per, Table};
+use crate::policy::{Judgement, Policy, PolicyError, Waiver};
+use crate::run::Run;
+use crate::sample;
+use crate::setting::{Aspect, first_difference};
+use crate::stats::discovery;
+use crate::stats::spread::median;
+use crate::why::{self, Reason};
+use crate::work::Work;
+
+/// What a gate says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The metric that decides did not get worse.
+    Pass,
+    /// It did.
+    Regressed,
+    /// Nobody knows.
+    Inconclusive,
+}
+
+impl Outcome {
+    /// `pass`, `regressed`, `inconclusive`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Pass => "pass",
+            Outcome::Regressed => "regressed",
+            Outcome::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// A reason why a comparison cannot be trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Stable id: `settings`, `neighbours`, `lost-events`.
+    pub code: &'static str,
+    /// What it is.
+    pub words: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// A comparison, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// What the gate says.
+    pub outcome: Outcome,
+    /// The metric that decides.
+    pub primary: Judged,
+    /// Metrics that inform.
+    pub inform: Vec<Judged>,
+    /// Why the comparison cannot be trusted.
+    pub problems: Vec<Problem>,
+    /// What makes the regression pass.
+    pub waived: Option<Waiver>,
+    /// Waivers that are over.
+    pub expired: Vec<Waiver>,
+    /// What changed most for the worse, if anything did.
+    pub why: Vec<Reason>,
+    /// What a unit of work is.
+    pub work: Work,
+    /// When it decides.
+    pub judgement: Judgement,
+    /// Runs before and after.
+    pub runs: (usize, usize),
+    /// Interleaved.
+    pub paired: bool,
+}
+
+/// Compare.
+///
+/// `today` is in days since 1970, for waivers.
+///
+/// # Errors
+/// [`PolicyError`] for a metric that none of the runs has.
+pub fn decide(
+    sides: Sides<'_>,
+    policy: &Policy,
+    work: &Work,
+    allowed: &[Aspect],
+    today: i64,
+) -> Result<Verdict, PolicyError> {
+    for limit in policy.limits() {
+        if let Metric::Number { figure, .. } = &limit.metric
+            && !sample::known(sides.runs(), figure)
+            && !sides.runs().any(|r| r.lacks.contains(&figure.table))
+            && (limit.metric == policy.primary.metric || figure.table != Table::Ledger)
+        {
+            return Err(PolicyError(unknown(&limit.metric, sides)));
+        }
+    }
+    let judgement = &policy.judgement;
+    let mut primary = judge(&policy.primary, sides, work, judgement);
+    let mut inform: Vec<Judged> =
+        policy.inform.iter().map(|l| judge(l, sides, work, judgement)).collect();
+    discover(&mut primary, &mut inform);
+    let problems = problems(sides, judgement, allowed);
+    let mut outcome = match primary.finding {
+        Finding::Same | Finding::Better => Outcome::Pass,
+        Finding::Worse | Finding::BeyondHard => Outcome::Regressed,
+        Finding::Unsure(_) => Outcome::Inconclusive,
+    };
+    if !problems.is_empty() {
+        outcome = Outcome::Inconclusive;
+    }
+    let name = primary.limit.metric.to_string();
+    let (valid, expired): (Vec<&Waiver>, Vec<&Waiver>) =
+        policy.waivers.iter().filter(|w| w.metric == name).partition(|w| w.until_day >= today);
+    let waived = valid.first().filter(|_| outcome == Outcome::Regressed).copied().cloned();
+    let why = match primary.finding {
+        Finding::Worse | Finding::BeyondHard | Finding::Unsure(Doubt::LooksWorse) => {
+            why::reasons(sides, &primary.limit.metric, work)
+        }
+        _ => Vec::new(),
+    };
+    Ok(Verdict {
+        outcome: if waived.is_some() { Outcome::Pass } else { outcome },
+        primary,
+        inform,
+        problems,
+        waived,
+        expired: expired.into_iter().cloned().collect(),
+        why,
+        work: work.clone(),
+        judgement: *judgement,
+        runs: (sides.a.len(), sides.b.len()),
+        paired: sides.paired,
+    })
+}
+
+/// q-values over all metrics that have a p-value.
+fn discover(primary: &mut Judged, inform: &mut [Judged]) {
+    let mut numbers: Vec<&mut Number> = std::iter::once(primary)
+        .chain(inform)
+        .filter_map(|j| match &mut j.compared {
+            Compared::Number(n) if n.p.is_some() => Some(&mut **n),
+            _ => None,
+        })
+        .collect();
+    let p: Vec<f64> = numbers.iter().filter_map(|n| n.p).collect();
+    for (number, q) in numbers.iter_mut().zip(discovery::q_values(&p)) {
+        number.q = Some(q);
+    }
+}
+
+fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    if let Some(mismatch) = first_difference(sides.runs(), allowed) {
+        found.push(Problem {
+            code: "settings",
+            words: mismatch.words,
+            remedy: format!(
+                "record both sides alike, or compare all the same with --allow {}",
+                mismatch.allow
+            ),
+        });
+    }
+    for (side, runs) in [("before", sides.a), ("after", sides.b)] {
+        let parts: Vec<f64> = runs.iter().map(Run::others_pct).collect();
+        let part = median(&parts).unwrap_or(0.0);
+        if part > judgement.others_pct {
+            let busiest = runs.iter().max_by(|a, b| a.others_pct().total_cmp(&b.others_pct()));
+            let names: Vec<&str> = busiest
+                .map(|r| r.others.programs.iter().map(|p| p.0.as_str()).collect())
+                .unwrap_or_default();
+            found.push(Problem {
+                code: "neighbours",
+                words: format!(
+                    "programs outside the work took {part:.1} % of capacity {side} ({}); the limit \
+                     is {} %",
+                    names.join(", "),
+                    judgement.others_pct
+                ),
+                remedy: "keep the machine to the work, or pin both to CPUs of their own".to_owned(),
+            });
+        }
+    }
+    let losses = sides.runs().filter(|r| {
+        r.lost_chunks > 0
+            || r.lost_events as f64 * 100.0
+                > judgement.lost_pct * (r.events.saturating_add(r.lost_events)) as f64
+    });
+    let losses: Vec<&Run> = losses.collect();
+    if let Some(worst) = losses.iter().max_by_key(|r| r.lost_events) {
+        found.push(Problem {
+            code: "lost-events",
+            words: format!(
+                "{} of {} runs lost events, {} most: {}",
+                losses.len(),
+                sides.runs().count(),
+                worst.name,
+                worst.lost_events
+            ),
+            remedy: "record with larger buffers (perf record -m 16M) or fewer events".to_owned(),
+        });
+    }
+    found
+}
+
+/// What to say of a metric that no run has: the keys that come nearest.
+fn unknown(metric: &Metric, sides: Sides<'_>) -> String {
+    let Metric::Number { figure, .. } = metric else { return String::new() };
+    let mut keys: Vec<&str> = sides
+        .runs()
+        .flat_map(|r| r.figures.iter())
+        .filter(|(f, _)| f.table == figure.table)
+        .map(|(f, _)| f.key.as_str())
+        .collect();
+    keys.sort_by_key(|key| (distance(key, &figure.key), *key));
+    keys.dedup();
+    let near: Vec<String> = keys.iter().take(5).map(|k| format!("\"{k}\"")).collect();
+    format!(
+        "unknown metric '{metric}': no run has a row \"{}\" of {}; the nearest are {}",
+        figure.key,
+        figure.table.name(),
+        if near.is_empty() { "none".to_owned() } else { near.join(", ") }
+    )
+}
+
+/// Letters to change to make one word of the other (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+impl Verdict {
+    /// The rows that changed most, for those who want all of them.
+    pub fn rows(sides: Sides<'_>, work: &Work) -> Vec<Row> {
+        let per = if *work == Work::Unknown { Per::Second } else { Per::Work };
+        diff::rows(sides, per, work)
+    }
+}

@@ -1,0 +1,117 @@
+//! Who waits for whom: what a failing gate says beside its number.
+
+use crate::diff::{self, Row};
+use crate::figures::wait_key;
+use crate::judge::Sides;
+use crate::metric::{Kind, Metric, Per, Table};
+use crate::sample;
+use crate::stats::spread::median;
+use crate::work::Work;
+use holdup_attribution::{Attribution, WaitsBy};
+
+/// Lines that a failing gate adds.
+const REASONS: usize = 3;
+/// A change worth less than this part of the largest explains nothing.
+const WORTH: f64 = 0.1;
+
+/// A change that explains a regression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reason {
+    /// What changed.
+    pub row: Row,
+    /// Who waits for whom now, where that is known.
+    pub people: Option<String>,
+}
+
+/// The object of a kind that a program waited for longest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its key in [`crate::metric::Table::Waits`].
+    pub key: String,
+    /// Its time asleep.
+    pub wait_ns: u64,
+    /// Who waited, and who held it, in words.
+    pub people: String,
+}
+
+/// The longest wait of each key, longest first.
+pub(crate) fn objects(judged: &Attribution<'_>) -> Vec<Object> {
+    let mut all: Vec<Object> = Vec::new();
+    let mut rows = judged.waits(WaitsBy::Object);
+    rows.sort_by(|a, b| {
+        b.wait_total_ns.cmp(&a.wait_total_ns).then_with(|| a.object.cmp(&b.object))
+    });
+    for row in rows {
+        let key = wait_key(&row);
+        if all.iter().any(|o| o.key == key) {
+            continue;
+        }
+        let threads = if row.waiters == 1 { "thread waits" } else { "threads wait" };
+        let mut people = format!("{} {threads} for {}", row.waiters, row.object);
+        let held: Vec<String> = (row.holders.iter().take(3))
+            .map(|h| format!("{} (tid {}) {:.0} %", h.comm, h.tid, h.pct_explained))
+            .collect();
+        if !held.is_empty() {
+            people += &format!("; held meanwhile by {}", held.join(", "));
+        } else if let Some(waker) = row.top_waker {
+            people += &format!("; mostly woken by tid {waker}");
+        }
+        all.push(Object { key, wait_ns: row.wait_total_ns, people });
+    }
+    all
+}
+
+/// The changes for the worse that are worth most time. Of what holds others up comes first what
+/// threads wait for; the ledger says where the capacity went.
+pub(crate) fn reasons(sides: Sides<'_>, metric: &Metric, work: &Work) -> Vec<Reason> {
+    let per = if *work == Work::Unknown { Per::Second } else { Per::Work };
+    let rows = diff::rows(sides, per, work);
+    let worse: Vec<Row> = rows
+        .into_iter()
+        .filter(|r| r.figure.measure.kind == Kind::Time && r.change().is_some_and(|c| c > 0.0))
+        .collect();
+    let first = |table: Table| {
+        let own = |r: &&Row| r.figure.table == table && r.figure.measure == table.measures()[0];
+        worse.iter().filter(own).find(|r| tells(r)).cloned()
+    };
+    let mut found: Vec<Row> =
+        [Table::Waits, Table::Locks, Table::Ledger, Table::Syscalls, Table::Procs]
+            .into_iter()
+            .filter_map(first)
+            .collect();
+    // The object waited for first, whatever it is worth; then by worth.
+    let weight = |r: &Row| r.change().unwrap_or(0.0);
+    found.sort_by(|a, b| {
+        let object = |r: &Row| !matches!(r.figure.table, Table::Waits | Table::Locks);
+        object(a).cmp(&object(b)).then(weight(b).total_cmp(&weight(a)))
+    });
+    let heaviest = found.iter().map(weight).fold(0.0, f64::max);
+    found.retain(|row| weight(row) >= heaviest * WORTH);
+    found.truncate(REASONS);
+    let typical = typical(sides, metric, work);
+    let people = |row: &Row| {
+        let object = |o: &&Object| row.figure.table == Table::Waits && o.key == row.figure.key;
+        typical?.objects.iter().find(object).map(|o| o.people.clone())
+    };
+    found.into_iter().map(|row| Reason { people: people(&row), row }).collect()
+}
+
+/// Waiting for children, input or time follows from other things; so do sums over leaves.
+fn tells(row: &Row) -> bool {
+    let key = row.figure.key.as_str();
+    match row.figure.table {
+        Table::Waits => !["join ", "child ", "condvar "].iter().any(|k| key.starts_with(k)),
+        Table::Ledger => !matches!(key, "busy" | "busy.kernel" | "idle" | "idle.no-work"),
+        Table::Syscalls => !matches!(key, "wait4" | "waitid" | "nanosleep" | "clock_nanosleep"),
+        _ => true,
+    }
+}
+
+/// The run after whose value of the metric is the median's nearest.
+fn typical<'a>(sides: Sides<'a>, metric: &Metric, work: &Work) -> Option<&'a crate::Run> {
+    let Metric::Number { figure, per } = metric else { return sides.b.first() };
+    let values = sample::values(sides.b, figure, *per, work).ok()?;
+    let middle = median(&values)?;
+    let runs = sides.b.iter().zip(values);
+    runs.min_by(|x, y| (x.1 - middle).abs().total_cmp(&(y.1 - middle).abs())).map(|(run, _)| run)
+}

@@ -1,0 +1,69 @@
+//! Units of work: what a recording got done, so that runs of different lengths compare.
+
+use crate::metric::{Figure, Table};
+use crate::run::Run;
+use std::fmt;
+
+/// How the units of work of a recording are counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Work {
+    /// They are not: nothing can be asked per unit.
+    #[default]
+    Unknown,
+    /// Every recording did so many.
+    Units(f64),
+    /// Each call of this system call by a program of the work is one.
+    Syscall(String),
+    /// Each of these events is one, such as a write to trace_marker (`ftrace:print`) or a probe.
+    Event(String),
+}
+
+impl Work {
+    /// `syscall:NAME`, `event:SYSTEM:NAME`, or a number.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn parse(text: &str) -> Result<Work, String> {
+        let wrong = "write syscall:NAME, event:SYSTEM:NAME, or the number of units each run does";
+        let named = |name: &str| match name.is_empty() {
+            true => Err(format!("'{text}' names nothing; {wrong}")),
+            false => Ok(name.to_owned()),
+        };
+        if let Some(name) = text.strip_prefix("syscall:") {
+            return Ok(Work::Syscall(named(name)?));
+        }
+        if let Some(name) = text.strip_prefix("event:") {
+            return Ok(Work::Event(named(name)?));
+        }
+        match text.parse::<f64>() {
+            Ok(units) if units.is_finite() && units > 0.0 => Ok(Work::Units(units)),
+            _ => Err(format!("'{}' is no work; {wrong}", text.escape_default())),
+        }
+    }
+
+    /// How many units a recording did; `None` if it does not show any.
+    pub fn units(&self, run: &Run) -> Option<f64> {
+        let count = |table: Table, key: &str| {
+            let measure = *table.measures().iter().find(|m| m.name == "count")?;
+            let figure = Figure { table, key: key.to_owned(), measure };
+            run.figures.get(&figure).flatten().filter(|n| *n > 0).map(|n| n as f64)
+        };
+        match self {
+            Work::Unknown => None,
+            Work::Units(n) => Some(*n),
+            Work::Syscall(name) => count(Table::Syscalls, name),
+            Work::Event(name) => count(Table::Events, name),
+        }
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Work::Unknown => f.write_str("not counted"),
+            Work::Units(n) => write!(f, "{n}"),
+            Work::Syscall(name) => write!(f, "syscall:{name}"),
+            Work::Event(name) => write!(f, "event:{name}"),
+        }
+    }
+}

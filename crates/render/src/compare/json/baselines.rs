@@ -1,0 +1,154 @@
+//! Baseline files as JSON: what one holds, and the course of a metric over several.
+
+use super::{finite, percent};
+use crate::compare::report::{BaselineReport, BaselineRun, HistoryReport};
+use holdup_diagnose::Class;
+use serde::Serialize;
+
+/// The course of a metric.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct History<'a> {
+    /// The metric's name.
+    metric: String,
+    /// What its numbers are.
+    unit: &'static str,
+    /// The baselines in order.
+    rows: Vec<PointBody<'a>>,
+    /// Where it changed for good.
+    changes: Vec<ChangeBody<'a>>,
+}
+
+/// One baseline of the course.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct PointBody<'a> {
+    /// The file.
+    label: &'a str,
+    /// Its runs.
+    runs: usize,
+    /// Median in the metric's unit; null if a run has no value.
+    median: Option<f64>,
+    /// Run-to-run spread in per cent of the median.
+    spread_pct: Option<f64>,
+    /// The class of most runs.
+    class: Option<Class>,
+}
+
+/// A place where the course changed for good.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ChangeBody<'a> {
+    /// The first baseline of the new level, counted from 0.
+    index: usize,
+    /// Its file.
+    label: &'a str,
+    /// The mean up to there, in the metric's unit.
+    before: f64,
+    /// The mean from there on.
+    after: f64,
+    /// The change in per cent; null from 0.
+    change_pct: Option<f64>,
+    /// How likely means so different are if nothing changed.
+    p: f64,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn of(report: &'a HistoryReport) -> History<'a> {
+        let course = &report.course;
+        let label = |index: usize| course.points.get(index).map_or("", |p| p.label.as_str());
+        History {
+            metric: course.metric.to_string(),
+            unit: course.metric.unit(),
+            rows: (course.points.iter())
+                .map(|p| PointBody {
+                    label: &p.label,
+                    runs: p.runs,
+                    median: p.median.and_then(finite),
+                    spread_pct: percent(p.spread),
+                    class: p.class,
+                })
+                .collect(),
+            changes: (course.changes.iter())
+                .map(|c| ChangeBody {
+                    index: c.index,
+                    label: label(c.index),
+                    before: c.before,
+                    after: c.after,
+                    change_pct: finite((c.after / c.before - 1.0) * 100.0),
+                    p: c.p,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What a baseline file holds.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Baseline<'a> {
+    /// The file.
+    file: &'a str,
+    /// What a unit of work is, as `--work` has it; null if none are counted.
+    work: Option<&'a str>,
+    /// Names are hashed.
+    redacted: bool,
+    /// The settings, each once.
+    settings: Vec<SettingBody<'a>>,
+    /// The runs.
+    rows: &'a [BaselineRun],
+    /// The metrics that matter most.
+    metrics: Vec<BaselineMetricBody>,
+}
+
+/// Where and how recordings were made.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct SettingBody<'a> {
+    host: Option<&'a str>,
+    kernel: Option<&'a str>,
+    arch: Option<&'a str>,
+    cpus: u32,
+    /// Events recorded.
+    events: &'a [String],
+}
+
+/// A metric of a baseline.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct BaselineMetricBody {
+    /// Its name.
+    metric: String,
+    /// What its numbers are.
+    unit: &'static str,
+    /// Median of the runs; null if a run has no value.
+    median: Option<f64>,
+    /// Run-to-run spread in per cent of the median.
+    spread_pct: Option<f64>,
+}
+
+impl<'a> Baseline<'a> {
+    pub(super) fn of(report: &'a BaselineReport) -> Baseline<'a> {
+        let settings = report.settings.iter().map(|s| SettingBody {
+            host: s.host.as_deref(),
+            kernel: s.kernel.as_deref(),
+            arch: s.arch.as_deref(),
+            cpus: s.cpus,
+            events: &s.events,
+        });
+        let metrics = report.metrics.iter().map(|m| BaselineMetricBody {
+            metric: m.metric.to_string(),
+            unit: m.metric.unit(),
+            median: m.median.and_then(finite),
+            spread_pct: percent(m.spread),
+        });
+        Baseline {
+            file: &report.file,
+            work: report.work.as_deref(),
+            redacted: report.redacted,
+            settings: settings.collect(),
+            rows: &report.runs,
+            metrics: metrics.collect(),
+        }
+    }
+}

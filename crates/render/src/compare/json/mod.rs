@@ -1,0 +1,144 @@
+//! Comparisons as JSON: the envelope of schema `holdup/1` without a trace, as there are several.
+//!
+//! The types here are the shape of the output, as in [`crate::json`]. A number is null where no
+//! recording gives it, or where it is a ratio to nothing.
+
+mod baselines;
+mod gate;
+
+pub(crate) use baselines::{Baseline, History};
+pub(crate) use gate::{Gate, SelfTest};
+
+use super::report::{Comparison, DiffReport, SideHead};
+use crate::report::SCHEMA;
+use holdup_gate::Work;
+use holdup_gate::diff::Row;
+use holdup_gate::metric::Per;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Write `comparison` as JSON, with a final newline.
+pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    match comparison {
+        Comparison::Diff(report) => around("diff", Diff::of(report), out),
+        Comparison::Gate(report) => around("gate", Gate::of(report), out),
+        Comparison::History(report) => around("history", History::of(report), out),
+        Comparison::SelfTest(report) => around("gate", SelfTest::of(report), out),
+        Comparison::Baseline(report) => around("baseline", Baseline::of(report), out),
+    }
+}
+
+fn around<B: Serialize>(command: &'static str, body: B, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Envelope { schema: SCHEMA, command, body })?;
+    out.write_all(b"\n")
+}
+
+/// A number that JSON can show.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn percent(ratio: Option<f64>) -> Option<f64> {
+    ratio.and_then(|r| finite(r * 100.0))
+}
+
+/// What the verbs that compare recordings print around their answer.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Envelope<B> {
+    /// Version of this format.
+    schema: &'static str,
+    /// The verb.
+    command: &'static str,
+    #[serde(flatten)]
+    body: B,
+}
+
+/// Every figure of two sides.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Diff<'a> {
+    /// Before.
+    a: &'a SideHead,
+    /// After.
+    b: &'a SideHead,
+    /// What sums are divided by.
+    per: PerName,
+    /// What a unit of work is, as `--work` has it; null if none are counted.
+    work: Option<String>,
+    /// In what the sides differ that should be alike, in words; null if in nothing.
+    differences: Option<&'a str>,
+    /// What changed most comes first.
+    rows: Vec<DiffRow<'a>>,
+}
+
+/// What sums are divided by.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+enum PerName {
+    Recording,
+    Second,
+    Capacity,
+    Work,
+}
+
+/// A figure of both sides.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct DiffRow<'a> {
+    /// The table.
+    table: &'static str,
+    /// Its row; empty in a table of one row.
+    key: &'a str,
+    /// The metric's name, as a policy has it.
+    metric: String,
+    /// Median before; null where it was not recorded.
+    a: Option<f64>,
+    /// Median after.
+    b: Option<f64>,
+    /// After less before.
+    change: Option<f64>,
+    /// The same in per cent of before; null from 0 to something.
+    change_pct: Option<f64>,
+    /// What the numbers are: `ns/s`, `ns/unit`, `%` ...; empty for things counted.
+    unit: &'static str,
+}
+
+impl<'a> DiffRow<'a> {
+    fn of(row: &'a Row) -> DiffRow<'a> {
+        DiffRow {
+            table: row.figure.table.name(),
+            key: &row.figure.key,
+            metric: row.metric.to_string(),
+            a: row.a.and_then(finite),
+            b: row.b.and_then(finite),
+            change: row.change().and_then(finite),
+            change_pct: row.change_pct().and_then(finite),
+            unit: row.metric.unit(),
+        }
+    }
+}
+
+fn work(work: &Work) -> Option<String> {
+    (*work != Work::Unknown).then(|| work.to_string())
+}
+
+impl<'a> Diff<'a> {
+    fn of(report: &'a DiffReport) -> Diff<'a> {
+        let shown = report.entries.unwrap_or(usize::MAX);
+        Diff {
+            a: &report.a,
+            b: &report.b,
+            per: match report.per {
+                Per::Recording => PerName::Recording,
+                Per::Second => PerName::Second,
+                Per::Capacity => PerName::Capacity,
+                Per::Work => PerName::Work,
+            },
+            work: work(&report.work),
+            differences: report.differences.as_deref(),
+            rows: report.shown(shown).map(DiffRow::of).collect(),
+        }
+    }
+}

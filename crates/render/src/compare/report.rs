@@ -1,0 +1,241 @@
+//! What is compared: the values that every form gets.
+
+use holdup_diagnose::Class;
+use holdup_gate::diff::{self, Row};
+use holdup_gate::history::Course;
+use holdup_gate::judge::Sides;
+use holdup_gate::metric::{Metric, Per};
+use holdup_gate::policy::Policy;
+use holdup_gate::run::Setting;
+use holdup_gate::self_test::SelfTest;
+use holdup_gate::stats::spread::{median, spread};
+use holdup_gate::verdict::Verdict;
+use holdup_gate::{Baseline, Run, Work, sample};
+use serde::Serialize;
+
+/// What a verb that compares recordings found.
+#[derive(Clone, Debug)]
+pub enum Comparison {
+    /// `holdup diff`.
+    Diff(DiffReport),
+    /// `holdup gate`.
+    Gate(Box<GateReport>),
+    /// `holdup history`.
+    History(HistoryReport),
+    /// `holdup gate --self-test`.
+    SelfTest(Box<SelfTestReport>),
+    /// `holdup baseline --show`.
+    Baseline(BaselineReport),
+}
+
+/// One side of a comparison: what its runs have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SideHead {
+    /// The baseline file, if the runs come from one.
+    pub file: Option<String>,
+    /// Names of the runs.
+    pub runs: Vec<String>,
+    /// Host name, if the recordings say.
+    pub host: Option<String>,
+    /// Kernel release, if the recordings say.
+    pub kernel: Option<String>,
+    /// CPUs; null where the runs differ.
+    pub cpus: Option<u32>,
+    /// Median length of the runs.
+    pub wall_ns: Option<u64>,
+    /// Median part of capacity that programs outside the work took, in per cent.
+    pub others_pct: Option<f64>,
+    /// Class of the verdict on more than half of the runs.
+    pub class: Option<Class>,
+}
+
+/// Two sides and every figure that changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiffReport {
+    /// Before.
+    pub a: SideHead,
+    /// After.
+    pub b: SideHead,
+    /// What sums are divided by.
+    pub per: Per,
+    /// What a unit of work is.
+    pub work: Work,
+    /// The figures; what changed most comes first.
+    pub rows: Vec<Row>,
+    /// How many rows are shown; all if `None`.
+    pub entries: Option<usize>,
+    /// In what the sides differ that should be alike, in words.
+    pub differences: Option<String>,
+}
+
+/// A gate's verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GateReport {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Before.
+    pub a: SideHead,
+    /// After.
+    pub b: SideHead,
+    /// The baseline file; `None` if both sides were given as recordings.
+    pub baseline: Option<String>,
+}
+
+/// The course of a metric over baselines.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HistoryReport {
+    /// The course.
+    pub course: Course,
+}
+
+/// The gate, tried on its own baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelfTestReport {
+    /// The baseline file.
+    pub baseline: String,
+    /// What came out.
+    pub test: SelfTest,
+}
+
+/// What a baseline file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BaselineReport {
+    /// The file.
+    pub file: String,
+    /// What a unit of work is, if the file says.
+    pub work: Option<String>,
+    /// Names are hashed.
+    pub redacted: bool,
+    /// The settings, each once.
+    pub settings: Vec<Setting>,
+    /// The runs.
+    pub runs: Vec<BaselineRun>,
+    /// The metrics that matter most.
+    pub metrics: Vec<BaselineMetric>,
+}
+
+/// A run of a baseline file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BaselineRun {
+    /// Its name.
+    pub name: String,
+    /// Its setting, counted from 0.
+    pub setting: usize,
+    /// Length.
+    pub wall_ns: u64,
+    /// Events read.
+    pub events: u64,
+    /// Events lost.
+    pub lost_events: u64,
+    /// Part of capacity that programs outside the work took, in per cent.
+    pub others_pct: f64,
+    /// Class of the verdict.
+    pub class: Class,
+    /// Units of work done; null if none are counted.
+    pub work_units: Option<f64>,
+}
+
+/// A metric of a baseline file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BaselineMetric {
+    /// The metric.
+    pub metric: Metric,
+    /// Median of the runs; `None` if a run has no value.
+    pub median: Option<f64>,
+    /// Run-to-run spread as a ratio to the median; `None` for fewer than two runs.
+    pub spread: Option<f64>,
+}
+
+impl SideHead {
+    /// What `runs` have in common; `file` is the baseline file they come from.
+    pub fn of(runs: &[Run], file: Option<&str>) -> SideHead {
+        let common = |of: fn(&Setting) -> Option<String>| {
+            let first = runs.first().and_then(|r| of(&r.setting));
+            first.filter(|word| runs.iter().all(|r| of(&r.setting).as_ref() == Some(word)))
+        };
+        let cpus = runs.first().map(|r| r.setting.cpus);
+        let walls: Vec<f64> = runs.iter().map(|r| r.wall_ns as f64).collect();
+        let others: Vec<f64> = runs.iter().map(Run::others_pct).collect();
+        let most = |class: &Class| {
+            2 * runs.iter().filter(|r| r.verdict.class == *class).count() > runs.len()
+        };
+        SideHead {
+            file: file.map(str::to_owned),
+            runs: runs.iter().map(|r| r.name.clone()).collect(),
+            host: common(|s| s.host.clone()),
+            kernel: common(|s| s.kernel.clone()),
+            cpus: cpus.filter(|n| runs.iter().all(|r| r.setting.cpus == *n)),
+            wall_ns: median(&walls).map(|ns| ns as u64),
+            others_pct: median(&others),
+            class: Class::ALL.iter().copied().find(most),
+        }
+    }
+}
+
+impl DiffReport {
+    /// Compare two sides; `heads` are theirs.
+    pub fn of(sides: Sides<'_>, heads: (SideHead, SideHead), per: Per, work: &Work) -> DiffReport {
+        let rows = diff::rows(sides, per, work);
+        DiffReport {
+            a: heads.0,
+            b: heads.1,
+            per,
+            work: work.clone(),
+            rows,
+            entries: None,
+            differences: None,
+        }
+    }
+
+    /// The first `most` rows that changed. What neither side has recorded did not.
+    pub(super) fn shown(&self, most: usize) -> impl Iterator<Item = &Row> {
+        let unknown = |row: &Row| row.a.is_none() && row.b.is_none();
+        let changed = move |row: &&Row| row.change() != Some(0.0) && !unknown(row);
+        self.rows.iter().filter(changed).take(most)
+    }
+}
+
+impl BaselineReport {
+    /// What `baseline`, read from `file`, holds. `work` counts the units: the file's own or another.
+    pub fn of(file: &str, baseline: &Baseline, work: &Work) -> BaselineReport {
+        let mut settings: Vec<Setting> = Vec::new();
+        let mut runs = Vec::new();
+        for run in &baseline.runs {
+            let at = settings.iter().position(|s| *s == run.setting).unwrap_or_else(|| {
+                settings.push(run.setting.clone());
+                settings.len() - 1
+            });
+            runs.push(BaselineRun {
+                name: run.name.clone(),
+                setting: at,
+                wall_ns: run.wall_ns,
+                events: run.events,
+                lost_events: run.lost_events,
+                others_pct: run.others_pct(),
+                class: run.verdict.class,
+                work_units: work.units(run),
+            });
+        }
+        let policy = Policy::of(Policy::default_metric(work));
+        let metrics = policy.limits().filter_map(|limit| {
+            let Metric::Number { figure, per } = &limit.metric else { return None };
+            let values = sample::values(&baseline.runs, figure, *per, work).ok();
+            let spread = values.as_deref().and_then(spread);
+            Some(BaselineMetric {
+                metric: limit.metric.clone(),
+                median: values.as_deref().and_then(median),
+                spread: spread.and_then(|s| s.robust.or(s.plain)),
+            })
+        });
+        BaselineReport {
+            file: file.to_owned(),
+            work: (*work != Work::Unknown).then(|| work.to_string()),
+            redacted: baseline.redacted,
+            settings,
+            runs,
+            metrics: metrics.collect(),
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! The sentences of a comparison, one for each doubt, test and problem.
+//!
+//! Nothing is escaped here: names come from traces, and each form escapes what it writes.
+
+use super::report::{GateReport, SelfTestReport};
+use holdup_diagnose::Class;
+use holdup_gate::diff::Row;
+use holdup_gate::judge::{Compared, Doubt, Finding, Judged, Number, Test};
+use holdup_gate::metric::{Kind, Metric, Per};
+use holdup_gate::policy::{Judgement, Limit, Waiver, Worse};
+use holdup_gate::sample;
+use holdup_gate::verdict::{Outcome, Verdict};
+use holdup_gate::why::Reason;
+
+/// `n/a`, where a trace cannot say.
+pub(super) const NOT_KNOWN: &str = "n/a";
+
+/// A percentage without its sign: as many digits as matter.
+pub(super) fn pct(value: f64) -> String {
+    match value.abs() {
+        x if x >= 99.95 => format!("{x:.0} %"),
+        x => {
+            let words = format!("{x:.1}");
+            format!("{} %", words.strip_suffix(".0").unwrap_or(&words))
+        }
+    }
+}
+
+/// A percentage with its sign.
+pub(super) fn signed_pct(value: f64) -> String {
+    let digits = if value.abs() >= 99.95 { 0 } else { 1 };
+    let words = format!("{value:+.digits$} %");
+    // What rounds to nothing has no sign.
+    if words == "-0.0 %" { "+0.0 %".to_owned() } else { words }
+}
+
+/// A number of a metric, or `n/a`.
+pub(super) fn number(metric: &Metric, value: Option<f64>) -> String {
+    value.map_or(NOT_KNOWN.to_owned(), |v| sample::words(metric, v))
+}
+
+/// A change in the metric's unit, with its sign.
+pub(super) fn change(metric: &Metric, value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", sample::words(metric, value.abs()))
+}
+
+/// The class, or that the runs do not agree on one.
+pub(super) fn class(class: Option<Class>) -> &'static str {
+    class.map_or("no common class", Class::id)
+}
+
+/// A p-value or q-value: two digits that matter.
+pub(super) fn probability(p: f64) -> String {
+    match p {
+        p if p >= 0.1 => format!("{p:.2}"),
+        p if p >= 0.01 => format!("{p:.3}"),
+        p if p >= 0.0001 => format!("{p:.4}"),
+        p if p > 0.0 => format!("{p:.0e}"),
+        _ => "0".to_owned(),
+    }
+}
+
+/// The word for the outcome, as people are to see it first.
+pub(super) fn outcome(verdict: &Verdict) -> &'static str {
+    match (verdict.outcome, &verdict.waived) {
+        (Outcome::Pass, Some(_)) => "PASS (WAIVED)",
+        (Outcome::Pass, None) => "PASS",
+        (Outcome::Regressed, _) => "REGRESSED",
+        (Outcome::Inconclusive, _) => "INCONCLUSIVE",
+    }
+}
+
+/// What a finding is in a table.
+pub(super) fn finding(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::Same => "same",
+        Finding::Worse => "worse",
+        Finding::BeyondHard => "beyond hard limit",
+        Finding::Better => "better",
+        Finding::Unsure(_) => "unsure",
+    }
+}
+
+/// Why nothing is known, as a stable word.
+pub(super) fn doubt_code(doubt: &Doubt) -> &'static str {
+    match doubt {
+        Doubt::LooksWorse => "looks-worse",
+        Doubt::CouldHide => "could-hide",
+        Doubt::TooFewRuns => "too-few-runs",
+        Doubt::NoValue { .. } => "no-value",
+        Doubt::Classes => "classes",
+    }
+}
+
+/// How the sides were compared, as a stable word.
+pub(super) fn test_code(test: Test) -> &'static str {
+    match test {
+        Test::Pairs => "wilcoxon-signed-rank",
+        Test::Samples => "mann-whitney",
+        Test::OneRun => "prediction-interval",
+        Test::None => "none",
+    }
+}
+
+/// How the sides were compared, for people.
+pub(super) fn test(test: Test) -> &'static str {
+    match test {
+        Test::Pairs => "Wilcoxon's signed-rank test of pairs",
+        Test::Samples => "Mann and Whitney's rank test",
+        Test::OneRun => "one run beside the spread of the others (Student's prediction interval)",
+        Test::None => "too few runs for a test",
+    }
+}
+
+/// `10 runs before, 10 after`, `10 interleaved pairs`.
+pub(super) fn runs(verdict: &Verdict) -> String {
+    match (verdict.paired, verdict.runs) {
+        (true, (n, _)) => format!("{n} interleaved {}", if n == 1 { "pair" } else { "pairs" }),
+        (false, (a, b)) => {
+            format!("{a} {} before, {b} after", if a == 1 { "run" } else { "runs" })
+        }
+    }
+}
+
+fn sides(paired: bool, n: usize) -> String {
+    match (paired, n) {
+        (true, 1) => "1 pair".to_owned(),
+        (true, n) => format!("{n} pairs"),
+        (false, 1) => "1 run a side".to_owned(),
+        (false, n) => format!("{n} runs a side"),
+    }
+}
+
+/// `grew by 19.9 % (3.58 ms/unit to 4.29 ms/unit)`.
+fn moved(metric: &Metric, n: &Number) -> String {
+    let span =
+        format!("({} to {})", number(metric, Some(n.median_a)), number(metric, Some(n.median_b)));
+    match n.change {
+        Some(c) if c > 0.0 => format!("grew by {} {span}", pct(c * 100.0)),
+        Some(c) if c < 0.0 => format!("fell by {} {span}", pct(c * 100.0)),
+        Some(_) => format!("did not change {span}"),
+        None => format!("appeared {span}"),
+    }
+}
+
+fn changed(metric: &Metric, n: &Number) -> String {
+    match n.change {
+        Some(c) => format!(
+            "changed by {} ({} to {})",
+            signed_pct(c * 100.0),
+            number(metric, Some(n.median_a)),
+            number(metric, Some(n.median_b))
+        ),
+        None => moved(metric, n),
+    }
+}
+
+/// `looks 6 % worse (3.58 ms/unit to 3.79 ms/unit)`.
+fn looks(limit: &Limit, n: &Number) -> String {
+    let worse = n.change.map(|c| if limit.worse == Worse::Higher { c } else { -c });
+    let (a, b) = (number(&limit.metric, Some(n.median_a)), number(&limit.metric, Some(n.median_b)));
+    match worse {
+        Some(c) if c.is_finite() => format!("looks {} worse ({a} to {b})", pct(c * 100.0)),
+        _ => format!("looks worse ({a} to {b})"),
+    }
+}
+
+fn limit(limit: &Limit) -> String {
+    let relative = pct(limit.relative * 100.0);
+    match limit.absolute > 0.0 {
+        true => {
+            let least = sample::words(&limit.metric, limit.absolute);
+            format!("the limit is {relative} and {least}")
+        }
+        false => format!("the limit is {relative}"),
+    }
+}
+
+fn beyond(judged: &Judged, n: &Number) -> String {
+    let (limit, metric) = (&judged.limit, &judged.limit.metric);
+    let most = limit.hard.max.filter(|most| match limit.worse {
+        Worse::Higher => n.median_b > *most,
+        Worse::Lower => n.median_b < *most,
+    });
+    let never =
+        if limit.worse == Worse::Higher { "never be more than" } else { "never be less than" };
+    match (most, limit.hard.relative) {
+        (Some(most), _) => {
+            let (now, most) = (number(metric, Some(n.median_b)), number(metric, Some(most)));
+            format!("is {now}; it must {never} {most}")
+        }
+        (None, Some(most)) => {
+            format!("{}; more than {} fails at once", moved(metric, n), pct(most * 100.0))
+        }
+        (None, None) => moved(metric, n),
+    }
+}
+
+fn same(judged: &Judged, n: &Number) -> String {
+    let steady = n.a.iter().chain(&n.b).all(|v| *v == n.median_a);
+    let words = changed(&judged.limit.metric, n);
+    match (n.test, n.sees) {
+        _ if steady => format!("{words}; every run has the same value"),
+        (Test::None, _) => format!("{words}, within its hard limit; so few runs say no more"),
+        (_, Some(sees)) => {
+            format!("{words}; a change of {} would have been seen", pct(sees * 100.0))
+        }
+        (_, None) => words,
+    }
+}
+
+/// What is known of a metric: the rest of a sentence that begins with its name.
+pub(super) fn judged(judged: &Judged, judgement: &Judgement) -> String {
+    let metric = &judged.limit.metric;
+    match (&judged.compared, &judged.finding) {
+        (_, Finding::Unsure(reason)) => doubt(judged, reason, judgement),
+        (Compared::Class { a, b }, found) => match found {
+            Finding::Same => format!("is {} as before", class(*b)),
+            _ => format!("is {} now; it was {}", class(*b), class(*a)),
+        },
+        (Compared::Number(n), Finding::Worse) => {
+            format!("{}; {}", moved(metric, n), limit(&judged.limit))
+        }
+        (Compared::Number(n), Finding::BeyondHard) => beyond(judged, n),
+        (Compared::Number(n), Finding::Better) => format!("{}, which is better", moved(metric, n)),
+        (Compared::Number(n), Finding::Same) => same(judged, n),
+        (Compared::Nothing, _) => "has no value".to_owned(),
+    }
+}
+
+fn doubt(judged: &Judged, doubt: &Doubt, judgement: &Judgement) -> String {
+    let limit = &judged.limit;
+    let number = match &judged.compared {
+        Compared::Number(n) => Some(&**n),
+        _ => None,
+    };
+    let paired = number.is_some_and(|n| n.test == Test::Pairs);
+    let decide = match judged.runs_to_decide(judgement) {
+        // So many there were, or more: what they lack is not their number.
+        Some(n) if number.is_some_and(|m| m.a.len().min(m.b.len()) >= n) => {
+            "record more runs on a quieter machine".to_owned()
+        }
+        Some(n) => format!("{} would decide", sides(paired, n)),
+        None => format!(
+            "not even 100 {} would show a change of {}; make the machine quieter",
+            if paired { "pairs" } else { "runs a side" },
+            pct(limit.must_see * 100.0)
+        ),
+    };
+    match (doubt, number) {
+        (Doubt::LooksWorse, Some(n)) => {
+            format!("{}, but the runs scatter as much; {decide}", looks(limit, n))
+        }
+        (Doubt::CouldHide, Some(n)) => {
+            let sees = match n.sees {
+                Some(sees) => format!(", where only one of {} or more shows", pct(sees * 100.0)),
+                None => String::new(),
+            };
+            format!(
+                "{}, but a change of {} could hide in the scatter{sees}; {decide}",
+                changed(&limit.metric, n),
+                pct(limit.must_see * 100.0)
+            )
+        }
+        (Doubt::TooFewRuns, Some(n)) => format!(
+            "{}, but so few runs ({} and {}) can prove nothing at p <= {}; {decide}",
+            changed(&limit.metric, n),
+            n.a.len(),
+            n.b.len(),
+            judgement.alpha
+        ),
+        (Doubt::NoValue { run, why }, _) => format!("has no value in {run}: {why}"),
+        (Doubt::Classes, _) => match judged.compared {
+            Compared::Class { a, b } => {
+                format!("says nothing: {} before, {} after", class(a), class(b))
+            }
+            _ => "says nothing: the runs of a side do not agree".to_owned(),
+        },
+        (Doubt::LooksWorse, None) => "looks worse, but the runs scatter as much".to_owned(),
+        (Doubt::CouldHide, None) => "could hide a change in its scatter".to_owned(),
+        (Doubt::TooFewRuns, None) => "has too few runs".to_owned(),
+    }
+}
+
+/// The outcome in one sentence, without the word for it.
+pub(super) fn headline(report: &GateReport) -> String {
+    let verdict = &report.verdict;
+    let metric = &verdict.primary.limit.metric;
+    let found = judged(&verdict.primary, &verdict.judgement);
+    if verdict.outcome == Outcome::Inconclusive
+        && let Some(problem) = verdict.problems.first()
+    {
+        let more = match verdict.problems.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more)"),
+        };
+        return format!("these recordings do not compare: {}{more}", problem.words);
+    }
+    match &verdict.waived {
+        Some(waiver) => {
+            format!("{metric} {found}; borne until {}: {}", waiver.until, waiver.reason)
+        }
+        None => format!("{metric} {found}"),
+    }
+}
+
+/// p, interval, test and runs of a number: what the headline rests on.
+pub(super) fn proof(judged: &Judged, verdict: &Verdict) -> Vec<String> {
+    let mut words = vec![runs(verdict)];
+    let Compared::Number(n) = &judged.compared else { return words };
+    if let Some(p) = n.p {
+        words.push(format!("p {} (limit {})", probability(p), verdict.judgement.alpha));
+    }
+    if let Some(interval) = interval(n) {
+        words.push(format!("95 % interval {interval}"));
+    }
+    words.push(test(n.test).to_owned());
+    words
+}
+
+/// `+16.1 % to +23.4 %`: where the change lies in 95 of 100 cases.
+pub(super) fn interval(n: &Number) -> Option<String> {
+    let interval = n.interval?;
+    let low = signed_pct((interval.low - 1.0) * 100.0);
+    Some(match interval.high {
+        Some(high) => format!("{low} to {}", signed_pct((high - 1.0) * 100.0)),
+        None => format!("{low} or more"),
+    })
+}
+
+/// A change that explains a regression, in a sentence.
+pub(super) fn reason(reason: &Reason) -> String {
+    let row = &reason.row;
+    let mut words = format!("{} ", row.metric);
+    match (row.change(), row.change_pct()) {
+        (Some(c), Some(percent)) => {
+            words += &format!(
+                "{} ({} to {}, {})",
+                change(&row.metric, c),
+                number(&row.metric, row.a),
+                number(&row.metric, row.b),
+                signed_pct(percent)
+            );
+        }
+        (Some(c), None) => words += &format!("{} (there was none before)", change(&row.metric, c)),
+        (None, _) => {
+            let (a, b) = (number(&row.metric, row.a), number(&row.metric, row.b));
+            words += &format!("{a} to {b}");
+        }
+    }
+    if let Some(people) = &reason.people {
+        words += &format!(": {people}");
+    }
+    words
+}
+
+/// `new`, `gone`, or which side did not record it.
+pub(super) fn remark(row: &Row) -> &'static str {
+    match (row.a, row.b) {
+        (None, Some(_)) => "not recorded in A",
+        (Some(_), None) => "not recorded in B",
+        _ if row.is_new() => "new",
+        _ if row.is_gone() => "gone",
+        _ => "",
+    }
+}
+
+/// `ns/unit`, `ns/s`, ... in words for a heading.
+pub(super) fn per(per: Per, work: &str) -> String {
+    match per {
+        Per::Recording => "of the recordings as they are".to_owned(),
+        Per::Second => "per second".to_owned(),
+        Per::Capacity => "in per cent of capacity".to_owned(),
+        Per::Work => format!("per unit of work ({work})"),
+    }
+}
+
+/// What a metric measures and from where on a change of it counts.
+pub(super) fn help(limits: &Limit) -> String {
+    let what = what(&limits.metric);
+    match limits.metric {
+        Metric::Class => what,
+        Metric::Number { .. } => {
+            format!("{what} A change for the worse counts; {}.", limit(limits))
+        }
+    }
+}
+
+/// What a metric measures, for those who see its name for the first time.
+pub(super) fn what(metric: &Metric) -> String {
+    let Metric::Number { figure, per } = metric else {
+        return "The class of trouble that holdup diagnoses in most runs of a side.".to_owned();
+    };
+    let what = match figure.measure.kind {
+        Kind::Time => "time that adds up",
+        Kind::Count => "things counted",
+        Kind::Span => "a longest or typical span of time",
+    };
+    let by = match per {
+        Per::Recording => "of a whole recording",
+        Per::Second => "per second of the recording",
+        Per::Capacity => "as a part of capacity (CPUs x seconds)",
+        Per::Work => "per unit of work",
+    };
+    let key = match figure.key.as_str() {
+        "" => String::new(),
+        key => format!(", row '{key}'"),
+    };
+    let table = figure.table.name();
+    format!("Column '{}' of the table '{table}'{key}: {what}, {by}.", figure.measure.name)
+}
+
+/// A waiver that is over.
+pub(super) fn expired(waiver: &Waiver) -> String {
+    format!("the waiver of {} ended on {}: {}", waiver.metric, waiver.until, waiver.reason)
+}
+
+/// What the self-test shows, in a sentence.
+pub(super) fn self_test(report: &SelfTestReport) -> String {
+    let test = &report.test;
+    let injected = pct(test.injected * 100.0);
+    match (test.unchanged.outcome, test.slowed.outcome) {
+        (Outcome::Pass, Outcome::Regressed) => format!(
+            "the gate fails if {} gets worse by {injected}, and passes if it does not",
+            test.metric
+        ),
+        (Outcome::Pass, _) => {
+            format!("the gate does not fail if {} gets worse by {injected}", test.metric)
+        }
+        (found, _) => {
+            format!("the gate says '{}' of the baseline against itself", found.word())
+        }
+    }
+}
+
+/// The smallest change that the gate sees.
+pub(super) fn sees(report: &SelfTestReport) -> String {
+    let power = pct(report.test.unchanged.judgement.power * 100.0);
+    match report.test.sees {
+        Some(sees) => {
+            let sees = pct(sees * 100.0);
+            format!("The smallest change that is seen in {power} of the comparisons: {sees}")
+        }
+        None => format!("No change is seen in {power} of the comparisons with so many runs."),
+    }
+}
+
+/// That two sides may not compare.
+pub(super) fn differences(words: &str) -> String {
+    format!("the recordings were not made alike: {words}")
+}

@@ -1,0 +1,131 @@
+//! `holdup gate`: pass, regressed, or inconclusive.
+
+use super::args::GateArgs;
+use super::load;
+use super::sinks::Sinks;
+use crate::exit::{self, usage};
+use crate::progress;
+use anyhow::Result;
+use holdup_gate::judge::Sides;
+use holdup_gate::policy::Policy;
+use holdup_gate::self_test::self_test;
+use holdup_gate::verdict::{Outcome, decide};
+use holdup_gate::{Baseline, Metric, Work};
+use holdup_render::compare::{Comparison, GateReport, SelfTestReport, SideHead};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Run the verb.
+pub(crate) fn run(args: &GateArgs) -> Result<u8> {
+    let (mut policy, asked) = policy(args)?;
+    let sinks = Sinks::open(args)?;
+    if !args.pair.len().is_multiple_of(2) {
+        return Err(usage("--pair: an even number of traces is wanted, A1 B1 A2 B2 ..."));
+    }
+    // A baseline that cannot be used shows before minutes of reading.
+    let mut before = args.baseline.as_deref().map(load::baseline).transpose()?.unwrap_or_default();
+    progress::start(args.output.quiet);
+    let (pair_a, pair_b): (Vec<_>, Vec<_>) = args.pair.chunks(2).map(|p| (&p[0], &p[1])).unzip();
+    if !args.pair.is_empty() {
+        before = each(&pair_a)?;
+    }
+    let mut after = match args.pair.is_empty() {
+        true => load::all(&args.traces)?,
+        false => each(&pair_b)?,
+    };
+    progress::end();
+    if before.redacted || after.redacted {
+        before.redact();
+        after.redact();
+        policy.redact();
+    }
+    let kept = before.work.clone().or_else(|| after.work.clone());
+    let work = match (&args.compare.work, &policy.work) {
+        (None, Some(work)) => work.clone(),
+        _ => load::work(&args.compare, kept.as_deref())?,
+    };
+    if !asked {
+        policy.primary.metric = Policy::default_metric(&work);
+        policy.inform.retain(|l| l.metric != policy.primary.metric);
+    }
+    if args.self_test {
+        return try_itself(args, &before, &policy, &work, sinks);
+    }
+    let sides = Sides { a: &before.runs, b: &after.runs, paired: !args.pair.is_empty() };
+    let allowed = load::allowed(&args.compare);
+    let verdict = decide(sides, &policy, &work, &allowed, today())
+        .map_err(|e| wrong(args, &e.to_string()))?;
+    let code = match verdict.outcome {
+        Outcome::Pass => exit::OK,
+        Outcome::Regressed => exit::FAILED,
+        Outcome::Inconclusive => exit::INCONCLUSIVE,
+    };
+    let baseline = args.baseline.as_ref().map(|p| p.to_string_lossy().into_owned());
+    sinks.verdict(GateReport {
+        a: SideHead::of(&before.runs, baseline.as_deref()),
+        b: SideHead::of(&after.runs, None),
+        baseline,
+        verdict,
+    })?;
+    Ok(code)
+}
+
+/// One run of each: pairs must stay pairs.
+fn each(paths: &[&std::path::PathBuf]) -> Result<Baseline> {
+    let paths: Vec<_> = paths.iter().map(|p| (*p).clone()).collect();
+    let runs = load::all(&paths)?;
+    if runs.runs.len() != paths.len() {
+        return Err(usage("--pair: each of the traces must be one recording"));
+    }
+    Ok(runs)
+}
+
+/// The policy, and whether it says which metric decides.
+fn policy(args: &GateArgs) -> Result<(Policy, bool)> {
+    if let Some(path) = &args.policy {
+        let read = |e| usage(format!("{}: cannot be read: {e}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(read)?;
+        let policy = Policy::parse(&text).map_err(|e| wrong(args, &e.to_string()))?;
+        return Ok((policy, true));
+    }
+    let metric = match &args.metric {
+        Some(name) => Metric::parse(name).map_err(|e| wrong(args, &e.to_string()))?,
+        None => Policy::default_metric(&Work::Unknown),
+    };
+    Ok((Policy::of(metric), args.metric.is_some()))
+}
+
+/// A mistake in the policy, or in the metric given instead of one.
+fn wrong(args: &GateArgs, why: &str) -> anyhow::Error {
+    match &args.policy {
+        Some(path) => usage(format!("{}: {why}", path.display())),
+        None => usage(format!("--metric: {why}")),
+    }
+}
+
+/// Days since 1970.
+fn today() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs() / 86_400) as i64
+}
+
+fn try_itself(
+    args: &GateArgs,
+    before: &Baseline,
+    policy: &Policy,
+    work: &Work,
+    sinks: Sinks,
+) -> Result<u8> {
+    let runs = args.runs.unwrap_or(before.runs.len());
+    let test =
+        self_test(&before.runs, policy, work, runs).map_err(|e| wrong(args, &e.to_string()))?;
+    let code = match (test.passed(), test.slowed.outcome) {
+        (true, _) => exit::OK,
+        // The gate is blind with this baseline: no failure of the software, and no proof either.
+        (false, Outcome::Inconclusive) => exit::INCONCLUSIVE,
+        (false, _) => exit::FAILED,
+    };
+    let baseline = args.baseline.as_ref().map(|p| p.to_string_lossy().into_owned());
+    let report = SelfTestReport { baseline: baseline.unwrap_or_default(), test };
+    sinks.other(&Comparison::SelfTest(Box::new(report)))?;
+    Ok(code)
+}

@@ -1,0 +1,9 @@
+//! `holdup gate` and `holdup baseline` from outside: exit codes, and a message for everything that
+//! can be wrong; the examples of `docs/ci.md`, run.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod outcomes;
+mod runs;
+mod wrong;
