@@ -146,3 +146,39 @@ impl Threads {
         surplus
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_written_as_it_is_called_now_whoever_shares_its_place() {
+        let names = Names::new();
+        let id = |name: &str| names.intern(name.as_bytes());
+        let (sh, ls, wide) = (id("sh"), id("ls"), id("編集"));
+        let long = id("a name of more than the thirty-two bytes that are kept");
+        let mut threads = Threads::default();
+        let mut spelled = Spelled::new(names.clone(), str::to_owned);
+        let same_place = 7 + PLACES as u32;
+        for (tid, comm, expected, surplus) in [
+            (7, sh, "sh/7", 0),
+            (7, sh, "sh/7", 0),
+            (7, ls, "ls/7", 0),
+            (same_place, ls, "ls/1031", 0),
+            (7, ls, "ls/7", 0),
+            (7, wide, "編集/7", 2),
+            (7, wide, "編集/7", 2),
+            (7, long, "a name of more than the thirty-two bytes that are kept/7", 0),
+            (7, wide, "編集/7", 2),
+            (7, long, "a name of more than the thirty-two bytes that are kept/7", 0),
+            (0, NameId::NONE, "<idle>/0", 0),
+            (0, sh, "<idle>/0", 0),
+            (u32::MAX, NameId::NONE, "/-1", 0),
+        ] {
+            let mut out = Out::new(0);
+            let more = threads.write(&mut out, &mut spelled, Tid(tid), comm);
+            assert_eq!(String::from_utf8_lossy(out.written()), expected);
+            assert_eq!(more, surplus, "{expected}");
+        }
+    }
+}
