@@ -100,7 +100,8 @@ pub(crate) fn gate(outcome: Outcome, primary: Judged) -> GateReport {
             expired: Vec::new(),
             why: if regressed { why } else { Vec::new() },
             work: Work::Syscall("write".to_owned()),
-            judgement: Judgement::default(),
+            // Not the default: that may change without a change of any form.
+            judgement: Judgement { alpha: 0.005, power: 0.8, others_pct: 10.0, lost_pct: 0.1 },
             runs: (10, 10),
             paired: false,
         },
