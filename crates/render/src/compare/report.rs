@@ -199,7 +199,7 @@ impl DiffReport {
 }
 
 impl BaselineReport {
-    /// What `baseline`, read from `file`, holds. `work` counts the units: the file's own or another.
+    /// What `baseline`, read from `file`, holds. `work` counts the units.
     pub fn of(file: &str, baseline: &Baseline, work: &Work) -> BaselineReport {
         let mut settings: Vec<Setting> = Vec::new();
         let mut runs = Vec::new();

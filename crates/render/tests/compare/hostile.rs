@@ -64,7 +64,7 @@ fn steers(c: char) -> bool {
     c.is_control() && c != '\n' || c == '\u{202e}'
 }
 
-/// GitHub looks for commands in all that a job prints, after blanks too; in its old syntax anywhere.
+/// GitHub looks for commands in all that a job prints, after blanks too; old ones anywhere.
 #[test]
 fn text_holds_no_command_for_the_job_that_prints_it() {
     for evil in ["::stop-commands::x", "##[error]x", &format!("{} ::error::x", "y".repeat(90))] {
