@@ -119,12 +119,18 @@ impl Sinks {
                 .map_err(|e| unwritable(path, &e))?;
         }
         let annotate = self.annotate;
+        // GitHub reads commands from both streams; behind JSON on standard output they would make
+        // it none.
+        let beside = matches!(self.answer.format, Format::Json | Format::Csv { .. });
         let comparison = Comparison::Gate(Box::new(report));
         self.answer.write(&comparison)?;
         if let Comparison::Gate(report) = &comparison
             && annotate
         {
-            annotations::write(report, &mut io::stdout().lock())?;
+            match beside {
+                true => annotations::write(report, &mut io::stderr().lock())?,
+                false => annotations::write(report, &mut io::stdout().lock())?,
+            }
         }
         Ok(())
     }
