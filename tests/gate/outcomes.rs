@@ -62,7 +62,7 @@ fn few_runs_neighbours_losses_and_other_machines_are_inconclusive() {
     let folder = folder();
     folder.runs("few.json", "mutex-125", 0..2);
     assert_eq!(gate(&folder, &format!("--baseline before.json {FUTEX} few.json")), 4);
-    let mut changed = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
+    let changed = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
         let mut runs = only(baseline("mutex-125"), 0..10);
         change(&mut runs);
         folder.file(name, text(runs));
@@ -95,7 +95,7 @@ fn few_runs_neighbours_losses_and_other_machines_are_inconclusive() {
 #[test]
 fn a_waiver_bears_a_regression_until_its_last_day() {
     let folder = folder();
-    let mut judged = |until: &str, metric: &str| {
+    let judged = |until: &str, metric: &str| {
         let policy = format!(
             "[primary]\nmetric = \"syscalls.futex.total_per_work\"\n[[waiver]]\n\
              metric = \"{metric}\"\nuntil = \"{until}\"\nreason = \"a second lock, on purpose\"\n"
