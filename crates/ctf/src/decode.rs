@@ -3,7 +3,6 @@
 use crate::kind::{Meaning, reg};
 use crate::lane::{Here, LaneCursor, Next, Store};
 use crate::packet::text;
-use crate::plan::Slot;
 use crate::reader::LaneInfo;
 use crate::schema::CallNumber;
 use holdup_trace::{
@@ -74,14 +73,8 @@ impl RunDecoder for Decoder<'_> {
                     });
                 }
                 Some(Next::Event(here)) => {
-                    let what = what(&here, &mut self.names, batch, &mut quality);
-                    // An event of the CPU that nobody knows says nothing about any CPU's thread.
-                    let current = if cpu == Cpu::UNKNOWN { Tid::UNKNOWN } else { self.current.tid };
-                    let event = event(&here, cpu, current, what, &mut self.names);
-                    if let What::Switch { next, .. } = event.what {
-                        self.current.tid = next;
-                    }
-                    batch.events.push(event);
+                    let out = Place { cpu, current: &mut self.current.tid, batch };
+                    decode(&here, &mut self.names, out, &mut quality);
                 }
             }
         };
@@ -90,27 +83,41 @@ impl RunDecoder for Decoder<'_> {
     }
 }
 
-#[inline(always)]
-fn event(here: &Here<'_>, cpu: Cpu, current: Tid, what: What, names: &mut LocalNames) -> Event {
-    let (stream, regs) = (here.stream, here.regs);
-    let register = |r: u8| regs.int[usize::from(r)] as u32;
-    let tid = match what {
-        _ if stream.has_tid => Tid(register(reg::TID)),
-        What::Switch { prev, .. } => prev,
-        _ => current,
-    };
-    let comm = match stream.has_comm {
-        true => name(text(here.data, regs.text[usize::from(reg::COMM)]), tid, names),
-        false => NameId::NONE,
-    };
-    Event {
-        ts: here.ts,
-        tid,
-        pid: if stream.has_pid { Pid(register(reg::PID)) } else { Pid::UNKNOWN },
-        comm,
-        cpu,
-        id: here.class.event,
-        what,
+/// Where events go, and what is known there of the next.
+struct Place<'a> {
+    cpu: Cpu,
+    /// The thread the CPU runs.
+    current: &'a mut Tid,
+    batch: &'a mut Batch,
+}
+
+impl Place<'_> {
+    /// Add an event. Called with each kind of `what` apart, so that its fields are written where
+    /// the event comes to lie: a value of any kind is copied twice on its way, as bytes.
+    #[inline(always)]
+    fn put(&mut self, here: &Here<'_>, names: &mut LocalNames, what: What) {
+        let (stream, regs) = (here.stream, here.regs);
+        let register = |r: u8| regs.int[usize::from(r)] as u32;
+        let tid = match what {
+            _ if stream.has_tid => Tid(register(reg::TID)),
+            What::Switch { prev, .. } => prev,
+            // An event of the CPU that nobody knows says nothing about any CPU's thread.
+            _ if self.cpu == Cpu::UNKNOWN => Tid::UNKNOWN,
+            _ => *self.current,
+        };
+        let comm = match stream.has_comm {
+            true => name(text(here.data, regs.text[usize::from(reg::COMM)]), tid, names),
+            false => NameId::NONE,
+        };
+        self.batch.events.push(Event {
+            ts: here.ts,
+            tid,
+            pid: if stream.has_pid { Pid(register(reg::PID)) } else { Pid::UNKNOWN },
+            comm,
+            cpu: self.cpu,
+            id: here.class.event,
+            what,
+        });
     }
 }
 
@@ -118,6 +125,7 @@ fn event(here: &Here<'_>, cpu: Cpu, current: Tid, what: What, names: &mut LocalN
 fn name(bytes: &[u8], hint: Tid, names: &mut LocalNames) -> NameId {
     match bytes.first_chunk::<16>() {
         Some(comm) if bytes.len() == 16 => names.comm(hint.0, *comm),
+        _ if bytes.is_empty() => NameId::NONE,
         _ => names.name(hint.0, bytes),
     }
 }
@@ -129,16 +137,8 @@ struct Values<'a, 'b> {
 }
 
 impl Values<'_, '_> {
-    /// What stands for a field that is not there overrides what an event before it left behind.
     #[inline(always)]
     fn int(&self, n: u8) -> u64 {
-        let class = self.here.class;
-        if !class.absent.is_empty() {
-            let slot = Slot::Register(reg::OWN + n);
-            if let Some((_, default)) = class.absent.iter().find(|(s, _)| *s == slot) {
-                return *default;
-            }
-        }
         self.here.regs.int[usize::from(reg::OWN + n)]
     }
 
@@ -170,31 +170,30 @@ impl Values<'_, '_> {
 
     #[inline(always)]
     fn name(&mut self, slot: u8, hint: Tid) -> NameId {
-        let class = self.here.class;
-        if class.absent.iter().any(|(s, _)| *s == Slot::Text(slot)) {
-            return NameId::NONE;
-        }
         name(text(self.here.data, self.here.regs.text[usize::from(slot)]), hint, self.names)
     }
 }
 
 #[inline(always)]
-fn what(here: &Here<'_>, names: &mut LocalNames, batch: &mut Batch, quality: &mut Quality) -> What {
+fn decode(here: &Here<'_>, names: &mut LocalNames, mut out: Place<'_>, quality: &mut Quality) {
     let class = here.class;
     let kind = match class.meaning {
-        Meaning::Other => return What::Other,
+        Meaning::Other => return out.put(here, names, What::Other),
         _ if class.incomplete => {
             quality.add(QualityCode::MissingField, 1);
-            return What::Other;
+            return out.put(here, names, What::Other);
         }
         Meaning::Kernel(kind) => kind,
-        Meaning::Process => return process(&mut Values { here, names }),
+        Meaning::Process => {
+            let what = process(&mut Values { here, names });
+            return out.put(here, names, what);
+        }
     };
     let mut v = Values { here, names };
     match kind {
         EventKind::Switch => {
             let (prev, next) = (v.tid(0), v.tid(1));
-            What::Switch {
+            let what = What::Switch {
                 prev,
                 next,
                 prev_state: here.stream.states.state(v.int(2)),
@@ -202,40 +201,51 @@ fn what(here: &Here<'_>, names: &mut LocalNames, batch: &mut Batch, quality: &mu
                 next_comm: v.name(reg::TEXT2, next),
                 prev_prio: v.prio(3),
                 next_prio: v.prio(4),
-            }
+            };
+            out.put(here, names, what);
+            *out.current = next;
         }
         EventKind::SysEnterNamed => {
             let args = match class.has_args {
                 true => {
                     let args = std::array::from_fn(|n| v.int(n as u8));
-                    batch.push_args(args)
+                    out.batch.push_args(args)
                 }
                 false => ArgsRef::NONE,
             };
-            What::SysEnter { nr: v.call(), args }
+            let nr = v.call();
+            out.put(here, names, What::SysEnter { nr, args });
         }
-        EventKind::SysExitNamed => What::SysExit { nr: v.call(), ret: v.int(1) as i64 },
-        EventKind::SysEnter => What::SysEnter { nr: v.u32(0), args: ArgsRef::NONE },
-        EventKind::SysExit => What::SysExit { nr: v.u32(0), ret: v.int(1) as i64 },
+        EventKind::SysExitNamed => {
+            let (nr, ret) = (v.call(), v.int(1) as i64);
+            out.put(here, names, What::SysExit { nr, ret });
+        }
         EventKind::Waking => {
             let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
-            What::Waking { tid, comm: v.name(reg::TEXT, tid), prio, target }
+            let comm = v.name(reg::TEXT, tid);
+            out.put(here, names, What::Waking { tid, comm, prio, target });
         }
         EventKind::Wakeup => {
             let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
-            What::Wakeup { tid, comm: v.name(reg::TEXT, tid), prio, target }
+            let comm = v.name(reg::TEXT, tid);
+            out.put(here, names, What::Wakeup { tid, comm, prio, target });
         }
-        EventKind::WakeupNew => {
-            let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
-            What::WakeupNew { tid, comm: v.name(reg::TEXT, tid), prio, target }
+        other => {
+            let what = rare(other, &mut v);
+            out.put(here, names, what);
         }
-        other => rare(other, &mut v),
     }
 }
 
 #[inline(never)]
 fn rare(kind: EventKind, v: &mut Values<'_, '_>) -> What {
     match kind {
+        EventKind::SysEnter => What::SysEnter { nr: v.u32(0), args: ArgsRef::NONE },
+        EventKind::SysExit => What::SysExit { nr: v.u32(0), ret: v.int(1) as i64 },
+        EventKind::WakeupNew => {
+            let (tid, prio, target) = (v.tid(0), v.prio(1), v.cpu(2));
+            What::WakeupNew { tid, comm: v.name(reg::TEXT, tid), prio, target }
+        }
         EventKind::Migrate => What::Migrate { tid: v.tid(0), from: v.cpu(1), to: v.cpu(2) },
         EventKind::Fork => {
             let child = v.tid(1);
@@ -297,9 +307,6 @@ fn rare(kind: EventKind, v: &mut Values<'_, '_>) -> What {
         EventKind::Switch
         | EventKind::Waking
         | EventKind::Wakeup
-        | EventKind::WakeupNew
-        | EventKind::SysEnter
-        | EventKind::SysExit
         | EventKind::SysEnterNamed
         | EventKind::SysExitNamed => What::Other,
     }

@@ -1,6 +1,6 @@
 //! Carries plans out: bytes in, registers full.
 
-use crate::plan::{Count, Dest, Load, Step};
+use crate::plan::{Count, Dest, Load, Plain, Step};
 
 /// Where plans leave what they read. Registers that a plan does not write keep what was there.
 pub(crate) struct Regs {
@@ -32,10 +32,14 @@ pub(crate) fn run(
 ) -> Result<(), Short> {
     for step in steps {
         match step {
-            Step::Block { bits, loads, texts } => {
+            Step::Block { bits, plain, loads, texts } => {
                 let start = *at;
                 if end.saturating_sub(start) < *bits {
                     return Err(Short);
+                }
+                for load in plain {
+                    let value = whole_bytes(data, start, load);
+                    regs.int[usize::from(load.register)] = value;
                 }
                 for load in loads {
                     let value = integer(data, start + u64::from(load.offset), load);
@@ -135,11 +139,26 @@ fn bytes<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
     }
 }
 
+/// An integer of a block that starts at bit `start`, widened to 64 bits.
+#[inline(always)]
+fn whole_bytes(data: &[u8], start: u64, load: &Plain) -> u64 {
+    let first = (start / 8) as usize + load.byte as usize;
+    match data.get(first..).and_then(|b| b.first_chunk()) {
+        Some(&window) if start.is_multiple_of(8) => {
+            let unused = 64 - u32::from(load.size);
+            let high = u64::from_le_bytes(window) << unused;
+            if load.signed { ((high as i64) >> unused) as u64 } else { high >> unused }
+        }
+        // The last bytes of the packet, or a block that starts within a byte.
+        _ => rare(data, start + u64::from(load.byte) * 8, &load.load()),
+    }
+}
+
 /// An integer at bit `at`, widened to 64 bits.
 #[inline(always)]
 fn integer(data: &[u8], at: u64, load: &Load) -> u64 {
     let (first, shift, size) = ((at / 8) as usize, (at % 8) as u32, u32::from(load.size));
-    // Nearly all: little endian, within eight bytes that are there.
+    // Most: little endian, within eight bytes that are there.
     if !load.big
         && (1..=64 - shift).contains(&size)
         && let Some(&window) = data.get(first..).and_then(|b| b.first_chunk())

@@ -8,6 +8,7 @@ use crate::exec::{Regs, run};
 use crate::files::Content;
 use crate::kind::reg;
 use crate::packet::{Packet, enter};
+use crate::plan::Slot;
 use crate::schema::{EventClass, StreamClass, TraceClass};
 use crate::time::widen;
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode, progress};
@@ -307,6 +308,13 @@ impl<'a> Cursor<'a> {
             }
             let steps = class.steps.as_ref().map_err(|_| QualityCode::MissingFormat)?;
             run(steps, self.data, &mut at, end, regs).map_err(bad)?;
+            // Over what an event before this one left behind.
+            for (slot, value) in &class.absent {
+                match *slot {
+                    Slot::Register(register) => regs.int[usize::from(register)] = *value,
+                    Slot::Text(slot) => regs.text[usize::from(slot & 7)] = (0, 0),
+                }
+            }
         }
         // Without a single bit there would be events without end.
         if at == self.at {

@@ -38,6 +38,32 @@ pub(crate) struct Load {
     pub(crate) dest: Dest,
 }
 
+/// A [`Load`] as nearly all are: whole bytes, little endian, into a register.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain {
+    /// Bytes from the start of its block.
+    pub(crate) byte: u32,
+    pub(crate) size: u8,
+    pub(crate) signed: bool,
+    pub(crate) register: u8,
+}
+
+impl Plain {
+    fn of(load: &Load) -> Option<Plain> {
+        let Load { offset, size, signed, big, dest: Dest::Register(register) } = *load else {
+            return None;
+        };
+        let whole = offset.is_multiple_of(8) && size.is_multiple_of(8) && (8..=64).contains(&size);
+        (whole && !big).then_some(Plain { byte: offset / 8, size, signed, register })
+    }
+
+    /// The same in general.
+    pub(crate) fn load(self) -> Load {
+        let Plain { byte, size, signed, register } = self;
+        Load { offset: byte * 8, size, signed, big: false, dest: Dest::Register(register) }
+    }
+}
+
 /// Text of fixed size: bytes from the start of the block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextLoad {
@@ -60,6 +86,8 @@ pub(crate) enum Step {
     Align(u32),
     Block {
         bits: u64,
+        plain: Box<[Plain]>,
+        /// All others.
         loads: Box<[Load]>,
         texts: Box<[TextLoad]>,
     },
@@ -275,11 +303,15 @@ fn finish(draft: &Draft, all: &[Load]) -> Step {
     };
     match draft {
         Draft::Align(n) => Step::Align(*n),
-        Draft::Block { bits, loads, texts } => Step::Block {
-            bits: *bits,
-            loads: loads.iter().map(|&l| all[l]).filter(|l| l.dest != Dest::Nowhere).collect(),
-            texts: texts.as_slice().into(),
-        },
+        Draft::Block { bits, loads, texts } => {
+            let wanted = || loads.iter().map(|&l| all[l]).filter(|l| l.dest != Dest::Nowhere);
+            Step::Block {
+                bits: *bits,
+                plain: wanted().filter_map(|l| Plain::of(&l)).collect(),
+                loads: wanted().filter(|l| Plain::of(l).is_none()).collect(),
+                texts: texts.as_slice().into(),
+            }
+        }
         Draft::Str(text) => Step::Str(*text),
         Draft::Sequence { count: c, size, stride, text } => {
             Step::Sequence { count: count(c), size: *size, stride: *stride, text: *text }

@@ -1,18 +1,19 @@
 //! What an event says, in words.
 
 use crate::Tracker;
-use crate::names::Spelled;
-use crate::put::Put;
+use crate::names::{Spelled, Threads, Word};
+use crate::put::Out;
 use holdup_syscalls::{Arch, errno_name};
 use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What, softirq_name};
 
 /// Knows how the trace calls things.
 pub(crate) struct Describe<'a> {
     info: &'a TraceInfo,
-    names: std::cell::RefCell<Spelled>,
-    calls: Vec<Option<&'static str>>,
+    names: Spelled,
+    threads: Threads,
+    calls: Vec<Option<Word>>,
     /// By event: the call of a `sys_enter_NAME` or `sys_exit_NAME`.
-    named_calls: Vec<Option<Box<str>>>,
+    named_calls: Vec<Option<Word>>,
 }
 
 impl<'a> Describe<'a> {
@@ -21,16 +22,16 @@ impl<'a> Describe<'a> {
         let named = |name: &str| {
             let call = name.strip_prefix("sys_enter_").or_else(|| name.strip_prefix("sys_exit_"));
             // LTTng's event for all calls newer than itself: their numbers tell.
-            call.filter(|c| *c != "unknown").map(|c| holdup_render::escape(c).into())
+            call.filter(|c| *c != "unknown").map(|c| Word::new(&holdup_render::escape(c)))
         };
         Describe {
             info,
             names: Spelled::new(info.names.clone(), |name| {
                 holdup_render::escape(name).into_owned()
-            })
-            .into(),
+            }),
+            threads: Threads::default(),
             calls: (0..holdup_syscalls::table_len(arch) as u32)
-                .map(|nr| holdup_syscalls::name(arch, nr))
+                .map(|nr| holdup_syscalls::name(arch, nr).map(Word::new))
                 .collect(),
             named_calls: info.events.iter().map(|e| named(e.short_name())).collect(),
         }
@@ -38,10 +39,10 @@ impl<'a> Describe<'a> {
 
     /// The call an event is about; `None` for a number that is not known.
     #[inline]
-    pub(crate) fn call(&self, e: &Event, nr: u32) -> Option<&str> {
+    pub(crate) fn call(&self, e: &Event, nr: u32) -> Option<&Word> {
         match self.named_calls.get(e.id.0 as usize) {
             Some(Some(name)) => Some(name),
-            _ => self.calls.get(nr as usize).copied().flatten(),
+            _ => self.calls.get(nr as usize)?.as_ref(),
         }
     }
 
@@ -50,21 +51,17 @@ impl<'a> Describe<'a> {
         self.info.symbols.lookup(address)
     }
 
-    fn name(&self, out: &mut Vec<u8>, id: NameId) {
-        out.extend_from_slice(self.names.borrow_mut().get(id).0);
+    fn name(&mut self, out: &mut Out, id: NameId) {
+        out.word(self.names.get(id));
     }
 
-    fn thread(&self, out: &mut Vec<u8>, tid: Tid, comm: NameId) {
-        if tid == Tid::IDLE {
-            out.str("<idle>");
-        } else {
-            self.name(out, comm);
-        }
-        out.push(b'/');
-        out.int(tid.0 as i32);
+    /// `COMM/TID`; returns how many bytes more than columns that takes.
+    #[inline(always)]
+    pub(crate) fn thread(&mut self, out: &mut Out, tid: Tid, comm: NameId) -> usize {
+        self.threads.write(out, &mut self.names, tid, comm)
     }
 
-    fn at(&self, out: &mut Vec<u8>, address: u64) {
+    fn at(&self, out: &mut Out, address: u64) {
         match self.symbol(address) {
             Some((name, offset)) => {
                 out.str(name);
@@ -77,9 +74,9 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn call_name(&self, out: &mut Vec<u8>, e: &Event, nr: u32) {
+    fn call_name(&self, out: &mut Out, e: &Event, nr: u32) {
         match self.call(e, nr) {
-            Some(name) => out.str(name),
+            Some(name) => out.word(name),
             None => {
                 out.str("syscall_");
                 out.int(nr as i32);
@@ -87,7 +84,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn woken(&self, out: &mut Vec<u8>, tid: Tid, comm: NameId, target: Cpu) {
+    fn woken(&mut self, out: &mut Out, tid: Tid, comm: NameId, target: Cpu) {
         self.thread(out, tid, comm);
         if target != Cpu::UNKNOWN {
             out.str(" on cpu ");
@@ -95,7 +92,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn work(&self, out: &mut Vec<u8>, work: u64, function: u64, name: NameId) {
+    fn work(&mut self, out: &mut Out, work: u64, function: u64, name: NameId) {
         if name != NameId::NONE {
             self.name(out, name);
         } else {
@@ -105,7 +102,7 @@ impl<'a> Describe<'a> {
         out.hex(work);
     }
 
-    fn lock(&self, out: &mut Vec<u8>, lock: u64, name: NameId) {
+    fn lock(&mut self, out: &mut Out, lock: u64, name: NameId) {
         if name != NameId::NONE {
             self.name(out, name);
             out.push(b' ');
@@ -115,7 +112,7 @@ impl<'a> Describe<'a> {
     }
 
     /// What `e` says; nothing for events holdup does not decode.
-    pub(crate) fn text(&self, out: &mut Vec<u8>, e: &Event, batch: &Batch, tracker: &Tracker) {
+    pub(crate) fn text(&mut self, out: &mut Out, e: &Event, batch: &Batch, tracker: &Tracker) {
         match e.what {
             What::Other => {}
             What::Switch { prev, next, prev_state, prev_comm, next_comm, .. } => {
@@ -123,7 +120,7 @@ impl<'a> Describe<'a> {
                 out.str(" -> ");
                 self.thread(out, next, next_comm);
                 out.str(" (");
-                out.str(state_text(prev_state, &mut [0; 32]));
+                prev_state.spell(|letter| out.push(letter));
                 out.push(b')');
             }
             What::Waking { tid, comm, target, .. }
@@ -151,11 +148,13 @@ impl<'a> Describe<'a> {
                     out.int(tid.0 as i32);
                 }
             }
-            What::Exit { tid, comm } => self.thread(out, tid, comm),
+            What::Exit { tid, comm } => {
+                self.thread(out, tid, comm);
+            }
             What::StatRuntime { tid, runtime } => {
                 self.thread(out, tid, tracker.comm_of(tid));
                 out.str(" ran ");
-                out.decimal(runtime, 3, 0);
+                out.decimal::<3>(runtime, 0);
                 out.str(" us");
             }
             What::StatDelay { kind, tid, delay } => {
@@ -163,7 +162,7 @@ impl<'a> Describe<'a> {
                 out.push(b' ');
                 out.str(stat_name(kind));
                 out.push(b' ');
-                out.decimal(delay, 3, 0);
+                out.decimal::<3>(delay, 0);
                 out.str(" us");
             }
             What::BlockedReason { tid, io_wait, caller, name } => {
@@ -295,7 +294,9 @@ impl<'a> Describe<'a> {
                 out.str(" of ");
                 self.thread(out, parent_tid, tracker.comm_of(parent_tid));
             }
-            What::TaskEnd { tid, .. } => self.thread(out, tid, tracker.comm_of(tid)),
+            What::TaskEnd { tid, .. } => {
+                self.thread(out, tid, tracker.comm_of(tid));
+            }
             What::ContextSwitch { out: leaves, preempt, .. } => {
                 out.str(match (leaves, preempt) {
                     (true, true) => "out, preempted",
@@ -327,7 +328,7 @@ pub(crate) fn stat_name(kind: StatKind) -> &'static str {
 }
 
 /// `LCB_F_*` as perf spells them.
-pub(crate) fn lock_flags(out: &mut Vec<u8>, flags: u32) {
+pub(crate) fn lock_flags(out: &mut Out, flags: u32) {
     let start = out.len();
     for (i, name) in ["SPIN", "READ", "WRITE", "RT", "PERCPU", "MUTEX"].iter().enumerate() {
         if flags & 1 << i != 0 {
@@ -343,14 +344,4 @@ pub(crate) fn lock_flags(out: &mut Vec<u8>, flags: u32) {
         }
         out.short_hex((flags >> 6 << 6).into());
     }
-}
-
-/// A state's letters, written into `room`.
-pub(crate) fn state_text(state: holdup_trace::TaskState, room: &mut [u8; 32]) -> &str {
-    use std::io::Write;
-    let mut rest = &mut room[..];
-    // Thirteen letters with bars between and a plus fit.
-    let _ = write!(rest, "{state}");
-    let left = rest.len();
-    std::str::from_utf8(&room[..32 - left]).unwrap_or("?")
 }

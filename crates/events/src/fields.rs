@@ -2,15 +2,15 @@
 //! where the kernel means a thread; addresses are hexadecimal strings, which no JSON reader rounds.
 
 use crate::Tracker;
-use crate::describe::{Describe, errno, lock_flags, stat_name, state_text};
+use crate::describe::{Describe, errno, lock_flags, stat_name};
 use crate::names::Spelled;
-use crate::put::Put;
+use crate::put::{Number, Out};
 use crate::writer::{json_comm, json_id};
 use holdup_trace::{Batch, Cpu, Event, NameId, Tid, What, softirq_name};
 
 /// Writes members, with commas between.
 struct Members<'a> {
-    out: &'a mut Vec<u8>,
+    out: &'a mut Out,
     names: &'a mut Spelled,
     first: bool,
 }
@@ -26,7 +26,7 @@ impl Members<'_> {
         self.out.str("\":");
     }
 
-    fn int(&mut self, key: &str, n: impl itoa::Integer) {
+    fn int(&mut self, key: &str, n: impl Number) {
         self.key(key);
         self.out.int(n);
     }
@@ -50,7 +50,7 @@ impl Members<'_> {
         self.key(key);
         match id {
             NameId::NONE => self.out.str("null"),
-            id => self.out.extend_from_slice(self.names.get(id).0),
+            id => self.out.word(self.names.get(id)),
         }
     }
 
@@ -94,7 +94,12 @@ impl Members<'_> {
     fn call(&mut self, describe: &Describe<'_>, e: &Event, nr: u32) {
         self.int("nr", nr as i32);
         match describe.call(e, nr) {
-            Some(name) => self.word("name", name),
+            Some(name) => {
+                self.key("name");
+                self.out.push(b'"');
+                self.out.word(name);
+                self.out.push(b'"');
+            }
             None => {
                 self.key("name");
                 self.out.str("null");
@@ -105,7 +110,7 @@ impl Members<'_> {
 
 /// The members of `fields`.
 pub(crate) fn fields(
-    out: &mut Vec<u8>,
+    out: &mut Out,
     names: &mut Spelled,
     describe: &Describe<'_>,
     e: &Event,
@@ -119,7 +124,10 @@ pub(crate) fn fields(
             m.comm("prev_comm", prev, prev_comm);
             m.tid("prev_tid", prev);
             m.int("prev_prio", prev_prio);
-            m.word("prev_state", state_text(prev_state, &mut [0; 32]));
+            m.key("prev_state");
+            m.out.push(b'"');
+            prev_state.spell(|letter| m.out.push(letter));
+            m.out.push(b'"');
             m.comm("next_comm", next, next_comm);
             m.tid("next_tid", next);
             m.int("next_prio", next_prio);

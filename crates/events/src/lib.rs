@@ -21,6 +21,7 @@ pub use context::{Context, Tracker};
 pub use select::Select;
 
 use holdup_trace::{Batch, Event, Quality, ReadError, Reader, merge};
+use put::Out;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use writer::Writer;
@@ -70,7 +71,7 @@ pub fn stream(
     let select = select.for_trace(info);
     let mut writer = Writer::new(info, form);
     let mut left = select.entries();
-    let mut buf = Vec::with_capacity(BUFFER + (16 << 10));
+    let mut buf = Out::new(BUFFER + (16 << 10));
     let mut failed = None;
     writer.head(&mut buf);
     let quality = merge::drive(reader, 0, &mut |events: &[Event], batch: &Batch| {
@@ -88,7 +89,7 @@ pub fn stream(
             left -= 1;
             writer.line(&mut buf, e, batch, context, &tracker);
             if buf.len() >= BUFFER {
-                if let Err(e) = out.write_all(&buf) {
+                if let Err(e) = out.write_all(buf.written()) {
                     failed = Some(e);
                     return ControlFlow::Break(());
                 }
@@ -101,7 +102,7 @@ pub fn stream(
     // What was read before an error is as good as what a shorter trace would hold.
     let written = match failed {
         Some(e) => Err(e),
-        None => out.write_all(&buf).and_then(|()| out.flush()),
+        None => out.write_all(buf.written()).and_then(|()| out.flush()),
     };
     let quality = quality?;
     written.map_err(StreamError::Write)?;

@@ -1,17 +1,56 @@
 //! Names as they are written, each spelled once.
 
-use holdup_trace::{NameId, Names};
+use crate::put::Out;
+use holdup_trace::{NameId, Names, Tid};
 use std::sync::Arc;
 
 /// A name spelled for one kind of output.
 type Spell = fn(&str) -> String;
 
+/// Text that is written often.
+#[derive(Clone, Default)]
+pub(crate) struct Word {
+    text: Box<[u8]>,
+    /// Its first bytes: all of it, nearly always.
+    head: [u8; 32],
+    /// Columns it takes on a terminal.
+    columns: u16,
+}
+
+impl Word {
+    pub(crate) fn new(text: &str) -> Word {
+        let mut head = [0; 32];
+        for (to, from) in head.iter_mut().zip(text.bytes()) {
+            *to = from;
+        }
+        let columns = unicode_width::UnicodeWidthStr::width(text).min(u16::MAX.into()) as u16;
+        Word { text: text.as_bytes().into(), head, columns }
+    }
+
+    #[inline(always)]
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// An array that begins with the text, and how much of it that is, unless the text is longer.
+    #[inline(always)]
+    pub(crate) fn short(&self) -> Option<(&[u8; 32], usize)> {
+        (self.text.len() <= self.head.len()).then_some((&self.head, self.text.len()))
+    }
+
+    /// How many bytes more than columns.
+    #[inline(always)]
+    pub(crate) fn surplus(&self) -> usize {
+        self.text.len().saturating_sub(self.columns.into())
+    }
+}
+
 /// Remembers how names are written.
 pub(crate) struct Spelled {
     names: Arc<Names>,
     spell: Spell,
-    /// By id: the text, and how many columns it takes.
-    known: Vec<Option<(Box<[u8]>, u16)>>,
+    /// By id.
+    known: Vec<Option<Word>>,
 }
 
 impl Spelled {
@@ -19,27 +58,127 @@ impl Spelled {
         Spelled { names, spell, known: Vec::new() }
     }
 
-    /// The text and its width.
-    #[inline]
-    pub(crate) fn get(&mut self, id: NameId) -> (&[u8], usize) {
+    /// How the name is written.
+    #[inline(always)]
+    pub(crate) fn get(&mut self, id: NameId) -> &Word {
         let at = id.0 as usize;
         if !matches!(self.known.get(at), Some(Some(_))) {
             self.learn(id);
         }
-        match &self.known[at] {
-            Some((text, width)) => (text, usize::from(*width)),
-            None => (b"", 0),
-        }
+        self.known[at].get_or_insert_default()
     }
 
     #[cold]
+    #[inline(never)]
     fn learn(&mut self, id: NameId) {
         let at = id.0 as usize;
         if at >= self.known.len() {
             self.known.resize(at + 1, None);
         }
-        let text = (self.spell)(&self.names.get(id));
-        let width = unicode_width::UnicodeWidthStr::width(&*text).min(u16::MAX.into()) as u16;
-        self.known[at] = Some((text.into_bytes().into(), width));
+        self.known[at] = Some(Word::new(&(self.spell)(&self.names.get(id))));
+    }
+}
+
+/// Threads with other numbers share places.
+const PLACES: usize = 1024;
+
+/// Remembers how threads are written, `COMM/TID`: a line shows up to three, mostly those of the
+/// lines before it.
+pub(crate) struct Threads(Box<[Thread; PLACES]>);
+
+#[derive(Clone, Copy)]
+struct Thread {
+    tid: Tid,
+    comm: NameId,
+    text: [u8; 32],
+    /// Bytes of the text; 0 if nothing is known.
+    len: u8,
+    /// Bytes more than columns.
+    surplus: u8,
+}
+
+impl Default for Threads {
+    fn default() -> Threads {
+        let none = Thread { tid: Tid(0), comm: NameId::NONE, text: [0; 32], len: 0, surplus: 0 };
+        Threads(Box::new([none; PLACES]))
+    }
+}
+
+impl Threads {
+    /// Returns how many bytes more than columns the text has.
+    #[inline(always)]
+    pub(crate) fn write(
+        &mut self,
+        out: &mut Out,
+        names: &mut Spelled,
+        tid: Tid,
+        comm: NameId,
+    ) -> usize {
+        let known = &self.0[tid.0 as usize % PLACES];
+        if known.tid == tid && known.comm == comm && known.len > 0 {
+            out.put(&known.text, usize::from(known.len));
+            return known.surplus.into();
+        }
+        self.learn(out, names, tid, comm)
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, out: &mut Out, names: &mut Spelled, tid: Tid, comm: NameId) -> usize {
+        let start = out.len();
+        let mut surplus = 0;
+        if tid == Tid::IDLE {
+            out.str("<idle>");
+        } else {
+            let comm = names.get(comm);
+            out.word(comm);
+            surplus = comm.surplus();
+        }
+        out.push(b'/');
+        out.int(tid.0 as i32);
+        let written = &out.written()[start..];
+        let place = &mut self.0[tid.0 as usize % PLACES];
+        // What is longer is spelled each time.
+        if let Some(room) = place.text.get_mut(..written.len()) {
+            room.copy_from_slice(written);
+            let (len, surplus) = (written.len() as u8, surplus as u8);
+            *place = Thread { tid, comm, len, surplus, ..*place };
+        }
+        surplus
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_written_as_it_is_called_now_whoever_shares_its_place() {
+        let names = Names::new();
+        let id = |name: &str| names.intern(name.as_bytes());
+        let (sh, ls, wide) = (id("sh"), id("ls"), id("編集"));
+        let long = id("a name of more than the thirty-two bytes that are kept");
+        let mut threads = Threads::default();
+        let mut spelled = Spelled::new(names.clone(), str::to_owned);
+        let same_place = 7 + PLACES as u32;
+        for (tid, comm, expected, surplus) in [
+            (7, sh, "sh/7", 0),
+            (7, sh, "sh/7", 0),
+            (7, ls, "ls/7", 0),
+            (same_place, ls, "ls/1031", 0),
+            (7, ls, "ls/7", 0),
+            (7, wide, "編集/7", 2),
+            (7, wide, "編集/7", 2),
+            (7, long, "a name of more than the thirty-two bytes that are kept/7", 0),
+            (7, wide, "編集/7", 2),
+            (7, long, "a name of more than the thirty-two bytes that are kept/7", 0),
+            (0, NameId::NONE, "<idle>/0", 0),
+            (0, sh, "<idle>/0", 0),
+            (u32::MAX, NameId::NONE, "/-1", 0),
+        ] {
+            let mut out = Out::new(0);
+            let more = threads.write(&mut out, &mut spelled, Tid(tid), comm);
+            assert_eq!(String::from_utf8_lossy(out.written()), expected);
+            assert_eq!(more, surplus, "{expected}");
+        }
     }
 }

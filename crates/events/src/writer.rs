@@ -2,8 +2,8 @@
 
 use crate::describe::Describe;
 use crate::fields::fields;
-use crate::names::Spelled;
-use crate::put::Put;
+use crate::names::{Spelled, Word};
+use crate::put::Out;
 use crate::{Context, Form, Tracker};
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Nanos, Pid, Tid, TraceInfo, What};
 
@@ -21,13 +21,13 @@ pub(crate) struct Writer<'a> {
     /// Comms as this form spells them.
     comms: Spelled,
     /// By event: its name as this form spells it.
-    events: Vec<Box<[u8]>>,
+    events: Vec<Word>,
     start: Nanos,
     last: Option<Nanos>,
-    /// Decimals the clock is good for: of a second, and of a microsecond.
-    places: (usize, usize),
+    /// The clock counts microseconds: further decimals would only pretend.
+    coarse: bool,
     /// The description of one event, for CSV.
-    cell: Vec<u8>,
+    cell: Out,
 }
 
 impl<'a> Writer<'a> {
@@ -46,16 +46,16 @@ impl<'a> Writer<'a> {
             form: form.clone(),
             describe: Describe::new(info),
             comms: Spelled::new(info.names.clone(), spell),
-            events: info.events.iter().map(|e| name(e).into_bytes().into()).collect(),
+            events: info.events.iter().map(|e| Word::new(&name(e))).collect(),
             start: info.span.map_or(0, |s| s.0),
             last: None,
-            places: if info.clock.resolution_ns >= 1000 { (6, 0) } else { (9, 3) },
-            cell: Vec::new(),
+            coarse: info.clock.resolution_ns >= 1000,
+            cell: Out::new(1 << 10),
         }
     }
 
     /// What stands above the first line.
-    pub(crate) fn head(&self, out: &mut Vec<u8>) {
+    pub(crate) fn head(&self, out: &mut Out) {
         match &self.form {
             Form::Text { quiet } => {
                 if !quiet {
@@ -76,19 +76,19 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn about(&self, out: &mut Vec<u8>) {
+    fn about(&self, out: &mut Out) {
         out.str("# ");
         out.str(&holdup_render::escape(&self.info.format));
         if let Some((start, _)) = self.info.span {
             out.str(", starts at ");
-            out.decimal(start, 9, 0);
+            out.decimal::<9>(start, 0);
             out.str(" s");
         }
         if !self.info.clock.name.is_empty() {
             out.str(" of clock ");
             out.str(&holdup_render::escape(&self.info.clock.name));
         }
-        if self.places.0 < 9 {
+        if self.coarse {
             out.str(", time stamps in microseconds");
         }
         out.push(b'\n');
@@ -98,7 +98,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(crate) fn line(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Out,
         e: &Event,
         batch: &Batch,
         context: Context,
@@ -115,14 +115,14 @@ impl<'a> Writer<'a> {
 
     fn text(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Out,
         e: &Event,
         batch: &Batch,
         context: Context,
         tracker: &Tracker,
     ) {
         let start = out.len();
-        out.extend_from_slice(event_name(&self.events, e));
+        self.event(out, e);
         if e.cpu == Cpu::UNKNOWN {
             out.pad_to(start, CPU + 2);
             out.push(b'-');
@@ -130,40 +130,36 @@ impl<'a> Writer<'a> {
             out.pad_to(start, CPU);
             out.int_right(e.cpu.0.into(), 3);
         }
-        let (second, micro) = self.places;
-        let scale = |ns: u64, places: usize, unit: usize| ns / 10u64.pow((unit - places) as u32);
+        let elapsed = e.ts.saturating_sub(self.start);
+        let delta = e.ts.saturating_sub(self.last.unwrap_or(e.ts));
         out.push(b' ');
-        out.decimal(scale(e.ts.saturating_sub(self.start), second, 9), second, 15);
-        out.push(b' ');
-        out.decimal(scale(e.ts.saturating_sub(self.last.unwrap_or(e.ts)), micro, 3), micro, 12);
-        out.str("  ");
-        let (at, mut width) = (out.len(), 0);
-        if e.tid == Tid::IDLE {
-            out.str("<idle>");
+        if self.coarse {
+            out.decimal::<6>(elapsed / 1000, 15);
+            out.push(b' ');
+            out.int_right(delta / 1000, 12);
         } else {
-            let (comm, columns) = self.comms.get(tracker.comm(e));
-            out.extend_from_slice(comm);
-            // Blanks are counted in columns, not bytes.
-            width = comm.len() - columns.min(comm.len());
+            out.decimal::<9>(elapsed, 15);
+            out.push(b' ');
+            out.decimal::<3>(delta, 12);
         }
-        out.push(b'/');
-        out.int(e.tid.0 as i32);
-        out.pad_to(at, THREAD_WIDTH + width);
+        out.str("  ");
+        let at = out.len();
+        // Blanks are counted in columns, not bytes.
+        let surplus = self.describe.thread(out, e.tid, tracker.comm(e));
+        out.pad_to(at, THREAD_WIDTH + surplus);
         out.blanks(INDENT * context as usize);
         let before = out.len();
         self.describe.text(out, e, batch, tracker);
         if out.len() == before {
             // No blanks at the ends of lines.
-            let end = out.iter().rposition(|&b| b != b' ').map_or(0, |i| i + 1);
-            out.truncate(end);
-            out.blanks(1);
-            out.str("-");
+            out.trim();
+            out.str(" -");
         }
     }
 
     fn json(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Out,
         e: &Event,
         batch: &Batch,
         context: Context,
@@ -188,7 +184,7 @@ impl<'a> Writer<'a> {
             out.str(record_name(e));
             out.push(b'"');
         } else {
-            out.extend_from_slice(event_name(&self.events, e));
+            self.event(out, e);
         }
         out.str(",\"context\":\"");
         out.str(context.name());
@@ -199,7 +195,7 @@ impl<'a> Writer<'a> {
 
     fn csv(
         &mut self,
-        out: &mut Vec<u8>,
+        out: &mut Out,
         e: &Event,
         batch: &Batch,
         context: Context,
@@ -221,23 +217,26 @@ impl<'a> Writer<'a> {
             pid => out.int(pid.0),
         }
         out.str(separator);
-        let comm = if e.tid == Tid::IDLE { b"<idle>" } else { self.comms.get(tracker.comm(e)).0 };
+        let comm =
+            if e.tid == Tid::IDLE { b"<idle>" } else { self.comms.get(tracker.comm(e)).text() };
         csv_cell(out, comm, separator);
         out.str(separator);
-        csv_cell(out, event_name(&self.events, e), separator);
+        let event = self.events.get(e.id.0 as usize);
+        csv_cell(out, event.map_or(record_name(e).as_bytes(), Word::text), separator);
         out.str(separator);
         out.str(context.name());
         out.str(separator);
         self.cell.clear();
         self.describe.text(&mut self.cell, e, batch, tracker);
-        csv_cell(out, &self.cell, separator);
+        csv_cell(out, self.cell.written(), separator);
     }
-}
 
-fn event_name<'a>(events: &'a [Box<[u8]>], e: &Event) -> &'a [u8] {
-    match events.get(e.id.0 as usize) {
-        Some(name) => name,
-        None => record_name(e).as_bytes(),
+    #[inline(always)]
+    fn event(&self, out: &mut Out, e: &Event) {
+        match self.events.get(e.id.0 as usize) {
+            Some(name) => out.word(name),
+            None => out.str(record_name(e)),
+        }
     }
 }
 
@@ -254,23 +253,23 @@ fn record_name(e: &Event) -> &'static str {
 }
 
 /// A thread or process id, `null` if unknown.
-pub(crate) fn json_id(out: &mut Vec<u8>, id: u32) {
+pub(crate) fn json_id(out: &mut Out, id: u32) {
     if id == u32::MAX { out.str("null") } else { out.int(id) }
 }
 
 /// A name, `null` if there is none.
-pub(crate) fn json_comm(out: &mut Vec<u8>, comms: &mut Spelled, tid: Tid, comm: NameId) {
+pub(crate) fn json_comm(out: &mut Out, comms: &mut Spelled, tid: Tid, comm: NameId) {
     match comm {
         _ if tid == Tid::IDLE => out.str("\"<idle>\""),
         NameId::NONE => out.str("null"),
-        comm => out.extend_from_slice(comms.get(comm).0),
+        comm => out.word(comms.get(comm)),
     }
 }
 
-fn csv_cell(out: &mut Vec<u8>, cell: &[u8], separator: &str) {
+fn csv_cell(out: &mut Out, cell: &[u8], separator: &str) {
     let special = |b: &u8| matches!(b, b'"' | b'\n' | b'\r') || separator.as_bytes().contains(b);
     if !cell.iter().any(special) {
-        out.extend_from_slice(cell);
+        out.bytes(cell);
         return;
     }
     out.push(b'"');

@@ -8,6 +8,16 @@ use std::ops::Range;
 /// Up to this much of a stream is kept in memory; a longer one goes to an unnamed temporary file.
 pub const IN_MEMORY: u64 = 64 << 20;
 
+/// Bytes a packed trace may unpack to whatever its size.
+pub const ALLOWANCE: u64 = 1 << 30;
+/// Bytes that each packed byte may unpack to beyond [`ALLOWANCE`]. Traces compress 5 to 50 times.
+pub const RATIO: u64 = 200;
+
+/// The most that `packed` bytes may unpack to: what more there is was made to fill the disk.
+pub fn most_unpacked(packed: u64) -> u64 {
+    packed.saturating_mul(RATIO).saturating_add(ALLOWANCE)
+}
+
 /// A mapped file, or memory.
 #[derive(Debug)]
 pub enum Bytes {

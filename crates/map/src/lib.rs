@@ -13,7 +13,7 @@
 
 mod bytes;
 
-pub use bytes::{Bytes, IN_MEMORY, Spool};
+pub use bytes::{ALLOWANCE, Bytes, IN_MEMORY, RATIO, Spool, most_unpacked};
 
 use memmap2::UncheckedAdvice;
 use std::fs::File;

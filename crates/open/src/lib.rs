@@ -15,7 +15,7 @@ mod wrap;
 mod zip;
 
 pub use glance::{SMALL, glance};
-pub use wrap::{ALLOWANCE, RATIO};
+pub use holdup_map::{ALLOWANCE, RATIO};
 
 use holdup_trace::{
     ErrorKind, Glance, QualityCode, ReadError, Reader, Result, TraceInfo, progress,

@@ -3,7 +3,7 @@
 //! A wrapper is unpacked as a stream into the reader, which keeps up to 64 MiB in memory and the
 //! rest in a temporary file. Sizes a wrapper claims are never believed; instead [`Guard`] holds
 //! what comes out against what went in, so that a small file cannot fill the disk:
-//! [`ALLOWANCE`] bytes are free, beyond them [`RATIO`] bytes out for each byte in.
+//! [`holdup_map::most_unpacked`] says how much may.
 
 use crate::{Stream, zip};
 use holdup_trace::{ErrorKind, progress};
@@ -12,10 +12,6 @@ use std::io::{self, BufReader, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Bytes a file may unpack to whatever its size.
-pub const ALLOWANCE: u64 = 1 << 30;
-/// Bytes each compressed byte may unpack to beyond [`ALLOWANCE`]. Traces compress 5 to 50 times.
-pub const RATIO: u64 = 200;
 /// Memory the xz decoder may take: eight times what `xz -9` needs.
 const XZ_MEMORY: u64 = 512 << 20;
 
@@ -176,7 +172,7 @@ impl Meter {
 
     /// Most that may come out after what has gone in.
     fn limit(&self) -> u64 {
-        self.bytes_read().saturating_mul(RATIO).saturating_add(ALLOWANCE)
+        holdup_map::most_unpacked(self.bytes_read())
     }
 }
 
@@ -265,6 +261,7 @@ mod tests {
             Guard { stream: Box::new(Bomb), meter: meter.clone(), out: 0, ended: false };
         assert!(io::copy(&mut guard, &mut io::sink()).is_err());
         assert!(meter.is_too_much() && meter.damage().is_none());
+        use holdup_map::ALLOWANCE;
         assert!((ALLOWANCE..ALLOWANCE + (1 << 20)).contains(&guard.out), "{}", guard.out);
     }
 

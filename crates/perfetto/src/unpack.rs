@@ -3,14 +3,10 @@
 use crate::packets::{Packets, Step, compressed};
 use crate::schema::packet;
 use crate::source::{Part, Place};
-use holdup_map::{Bytes, Spool};
+use holdup_map::{ALLOWANCE, Bytes, RATIO, Spool, most_unpacked};
 use holdup_trace::{ErrorKind, Quality, QualityCode};
 use std::io::{self, Read, Write};
 
-/// A trace may unpack to this much, and beyond it to [`RATIO`] times what was packed: what more
-/// there is was made to fill the disk. The limits are those of files wrapped as a whole.
-const ALLOWANCE: u64 = 1 << 30;
-const RATIO: u64 = 200;
 /// Window of the zstd decoder, as for wrapped files.
 const ZSTD_WINDOW: u32 = 27;
 
@@ -27,11 +23,11 @@ pub(crate) struct Unpacked {
 /// # Errors
 /// They unpack to too much, or the disk is full.
 pub(crate) fn unpack(file: &[u8], quality: &mut Quality) -> Result<Unpacked, ErrorKind> {
-    unpack_within(ALLOWANCE, file, quality)
+    unpack_within(&most_unpacked, file, quality)
 }
 
 fn unpack_within(
-    allowance: u64,
+    most: &dyn Fn(u64) -> u64,
     file: &[u8],
     quality: &mut Quality,
 ) -> Result<Unpacked, ErrorKind> {
@@ -58,7 +54,7 @@ fn unpack_within(
             continue;
         };
         packed += bytes.len() as u64;
-        let limit = allowance.max(packed.saturating_mul(RATIO));
+        let limit = most(packed);
         let from = spool.size();
         let whole = inflate(number, bytes, limit - from.min(limit), &mut spool)?;
         if spool.size() >= limit {
@@ -127,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_bomb_is_refused() {
-        let unpack = |len| unpack_within(1 << 20, &bomb(len), &mut Quality::default());
+        let unpack = |len| unpack_within(&|_| 1 << 20, &bomb(len), &mut Quality::default());
         assert_eq!(unpack((1 << 20) - 1).unwrap().bytes.all().len(), (1 << 20) - 1);
         let Err(ErrorKind::Unsupported { what, .. }) = unpack(4 << 20) else { panic!("taken") };
         assert!(what.contains("unpack to more than 200 times as much"), "{what}");

@@ -1,6 +1,6 @@
 //! The state a thread is left in at `sched_switch`.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 /// `prev_state` of `sched_switch`, in one notation for all kernels.
 ///
@@ -121,6 +121,26 @@ impl TaskState {
         self.0 & Self::UNKNOWN.0 != 0
     }
 
+    /// What [`fmt::Display`] shows, letter by letter: for those who spell millions of states.
+    #[inline]
+    pub fn spell(self, mut put: impl FnMut(u8)) {
+        if self.0 & !Self::PREEMPTED.0 == 0 {
+            put(b'R');
+        }
+        let mut first = true;
+        for (letter, bit) in LETTERS {
+            if self.0 & bit != 0 {
+                if !std::mem::take(&mut first) {
+                    put(b'|');
+                }
+                put(letter);
+            }
+        }
+        if self.is_preempted() {
+            put(b'+');
+        }
+    }
+
     /// Nothing of it is known: the thread may be asleep, ready or dead.
     #[inline]
     pub fn is_unknown(self) -> bool {
@@ -131,23 +151,9 @@ impl TaskState {
 impl fmt::Display for TaskState {
     /// As the kernel prints it: `R`, `R+`, `S`, `D`, `D|K` …
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 & !Self::PREEMPTED.0 == 0 {
-            f.write_str("R")?;
-        }
-        let mut first = true;
-        for (letter, bit) in LETTERS {
-            if self.0 & bit != 0 {
-                if !first {
-                    f.write_str("|")?;
-                }
-                first = false;
-                write!(f, "{}", letter as char)?;
-            }
-        }
-        if self.is_preempted() {
-            f.write_str("+")?;
-        }
-        Ok(())
+        let mut done = Ok(());
+        self.spell(|letter| done = done.and_then(|()| f.write_char(letter.into())));
+        done
     }
 }
 

@@ -99,10 +99,14 @@ fn a_history_in_every_form() {
 }
 
 #[test]
-fn a_history_of_nothing_is_no_error() {
-    let course = Course { metric: metric(PRIMARY), points: Vec::new(), changes: Vec::new() };
+fn a_history_says_if_nothing_changed_or_nothing_can_be_seen() {
+    let mut course = history().course;
+    course.changes.clear();
+    let words = text(&Comparison::History(HistoryReport { course: course.clone() }));
+    assert!(words.contains("It changed for good nowhere."), "{words}");
+    course.points.clear();
     let words = text(&Comparison::History(HistoryReport { course }));
-    assert!(words.contains("nowhere"), "{words}");
+    assert!(words.contains("So few baselines cannot show"), "{words}");
 }
 
 fn self_test() -> SelfTestReport {

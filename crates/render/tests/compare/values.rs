@@ -12,7 +12,7 @@ use holdup_gate::verdict::{Outcome, Problem, Verdict};
 use holdup_gate::why::Reason;
 use holdup_render::compare::{GateReport, SideHead};
 
-pub(crate) const PRIMARY: &str = "syscalls.futex.per_work";
+pub(crate) const PRIMARY: &str = "syscalls.futex.total_per_work";
 
 pub(crate) fn metric(name: &str) -> Metric {
     Metric::parse(name).unwrap()

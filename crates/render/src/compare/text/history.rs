@@ -27,6 +27,10 @@ pub(super) fn write(course: &Course, options: &TextOptions, out: &mut dyn Write)
 /// Where the course changed for good, a sentence each.
 pub(in crate::compare) fn sentences(course: &Course) -> Vec<String> {
     match course.changes.as_slice() {
+        // Two on either side are the least that show a level and its scatter.
+        [] if course.points.len() < 4 => {
+            vec!["So few baselines cannot show whether it changed for good; four can.".to_owned()]
+        }
         [] => vec!["It changed for good nowhere.".to_owned()],
         changes => changes.iter().map(|change| sentence(course, change)).collect(),
     }
