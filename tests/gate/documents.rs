@@ -1,7 +1,7 @@
 //! The examples of `docs/ci.md` and the steps of `action.yml`, run as they stand there.
 //!
 //! What a runner has and a test has not is stood in for: `sudo` and `cargo` do nothing, and `perf`
-//! runs the program that is to be recorded and then hands out a run of the experiment: of the usual
+//! runs the program that is to be recorded and then hands out a recorded run: of the usual
 //! length, or of the longer one if the program says that it takes longer.
 
 use crate::runs::{Folder, baseline, only, text};
@@ -285,8 +285,8 @@ fn the_policies_of_the_document_are_policies() {
 
 #[test]
 fn the_steps_of_a_workflow_are_found() {
-    let yaml = "steps:\n  - name: a\n    env:\n      A: ${{ inputs.a }}\n    run: |\n      one\n\n      \
-                two\n  - uses: x\n  - name: b\n    run: |\n      three\n";
+    let yaml = "steps:\n  - name: a\n    env:\n      A: ${{ inputs.a }}\n    run: |\n      \
+                one\n\n      two\n  - uses: x\n  - name: b\n    run: |\n      three\n";
     let found = steps(yaml);
     assert_eq!(found.len(), 2);
     assert_eq!(found[0].0, [("A".to_owned(), "${{ inputs.a }}".to_owned())]);

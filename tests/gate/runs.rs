@@ -1,4 +1,4 @@
-//! Runs of the experiment's workloads, as files to compare.
+//! Runs of one workload, as files to compare.
 
 use crate::support::{fixture, holdup};
 use serde_json::{Value, json};
@@ -16,9 +16,10 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// The baseline file `fixtures/gate/runs/NAME.json`.
+/// The baseline file `fixtures/gate/sides/NAME.json`: runs that stay, whatever the experiment
+/// records.
 pub(crate) fn baseline(name: &str) -> Value {
-    let text = std::fs::read_to_string(fixture(&format!("gate/runs/{name}.json"))).unwrap();
+    let text = std::fs::read_to_string(fixture(&format!("gate/sides/{name}.json"))).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
