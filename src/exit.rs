@@ -17,9 +17,11 @@ macro_rules! codes {
 codes! {
     /// All went well. A closed pipe is no failure: `holdup ... | head` had what it wanted.
     OK = 0: "ok", "the answer was given, whatever it is";
-    /// `--fail-on` matched.
-    FAILED = 1: "--fail-on matched",
-        "the verdict is one of those named with `diagnose --fail-on CLASS`";
+    /// `--fail-on` matched, or the gate failed.
+    FAILED = 1: "--fail-on matched, or the gate failed",
+        "the verdict is one of those named with `diagnose --fail-on CLASS`, or `gate` found a \
+         regression (`history --fail`: one that was not taken back; `gate --self-test`: a gate \
+         that cannot fail)";
     /// Wrong usage, or the output cannot be written.
     USAGE = 2: "usage", "the command line is wrong, or the output cannot be written";
     /// The input cannot be read.

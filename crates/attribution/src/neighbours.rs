@@ -131,20 +131,23 @@ pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) 
 }
 
 /// Processes around one object: those that waited for it, and those that ended the waits. What any
-/// two programs may meet at by chance, such as a disk or a lock of the kernel, relates nobody.
+/// two programs may meet at by chance, such as a disk or a lock of the kernel, relates nobody. Nor
+/// does a private futex: whoever of another process seems to end such a wait was only on the CPU,
+/// in the kernel, when the interrupt of the sleeper's timer came.
 fn related(analysis: &Analysis, people: &People, pid: impl Fn(Slot) -> u32) -> Vec<BTreeSet<u32>> {
     let by_chance: BTreeSet<Object> = analysis
         .objects()
         .filter(|o| {
-            matches!(
-                o.kind,
-                ObjectKind::File
-                    | ObjectKind::Timer
-                    | ObjectKind::Disk
-                    | ObjectKind::PageFault
-                    | ObjectKind::KernelLock
-                    | ObjectKind::Uninterruptible
-            )
+            o.private
+                || matches!(
+                    o.kind,
+                    ObjectKind::File
+                        | ObjectKind::Timer
+                        | ObjectKind::Disk
+                        | ObjectKind::PageFault
+                        | ObjectKind::KernelLock
+                        | ObjectKind::Uninterruptible
+                )
         })
         .map(|o| o.object)
         .collect();

@@ -103,7 +103,8 @@ pub struct Number {
     pub q: Option<f64>,
     /// The smallest change for the worse that so many runs see with the power asked for.
     pub sees: Option<f64>,
-    /// Runs a side (pairs) that would see a change of `must_see`; `None` where 100 do not.
+    /// Runs a side (pairs) that would see a change of `must_see`; `None` where 100 do not, and
+    /// where nothing is left to be decided.
     pub runs_needed: Option<usize>,
 }
 
@@ -149,8 +150,11 @@ pub fn judge(limit: &Limit, sides: Sides<'_>, work: &Work, judgement: &Judgement
             return done(Compared::Nothing, Finding::Unsure(Doubt::NoValue { run, why }));
         }
     };
-    let number = measure(limit, a, b, sides.paired, judgement);
+    let mut number = measure(limit, a, b, sides.paired, judgement);
     let finding = finding(limit, &number, judgement, *per);
+    if matches!(finding, Finding::Unsure(_)) {
+        number.runs_needed = runs_needed(limit, &number, judgement);
+    }
     done(Compared::Number(Box::new(number)), finding)
 }
 
@@ -204,14 +208,11 @@ fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Ju
         Test::Pairs => (Noise::Ratios(&ratios), Runs::each(a.len())),
         _ => (Noise::Runs(&pooled), Runs { a: a.len(), b: b.len() }),
     };
-    let (sees, runs_needed) = match test {
-        Test::OneRun => (one_run_sees(&a, &ask, judgement.power), None),
-        Test::None => (None, None),
-        Test::Pairs | Test::Samples => (
-            power::smallest_change(noise, runs, &ask, judgement.power)
-                .map(|growth| limit.worse.of_growth(growth)),
-            power::runs_needed(noise, limit.worse.as_growth(limit.must_see), &ask, judgement.power),
-        ),
+    let sees = match test {
+        Test::OneRun => one_run_sees(&a, &ask, judgement.power),
+        Test::None => None,
+        Test::Pairs | Test::Samples => power::smallest_change(noise, runs, &ask, judgement.power)
+            .map(|growth| limit.worse.of_growth(growth)),
     };
     Number {
         median_a,
@@ -222,9 +223,26 @@ fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Ju
         p,
         q: None,
         sees,
-        runs_needed,
+        runs_needed: None,
         a,
         b,
+    }
+}
+
+/// Runs a side, or pairs, that would see what must be seen.
+fn runs_needed(limit: &Limit, n: &Number, judgement: &Judgement) -> Option<usize> {
+    let ask = Ask { alpha: judgement.alpha, least: limit.relative };
+    let growth = limit.worse.as_growth(limit.must_see);
+    match n.test {
+        Test::Pairs => {
+            let ratios = pairs::ratios(&n.a, &n.b);
+            power::runs_needed(Noise::Ratios(&ratios), growth, &ask, judgement.power)
+        }
+        Test::Samples => {
+            let pooled = pooled(&n.a, &n.b);
+            power::runs_needed(Noise::Runs(&pooled), growth, &ask, judgement.power)
+        }
+        Test::OneRun | Test::None => None,
     }
 }
 

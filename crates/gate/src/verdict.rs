@@ -60,6 +60,8 @@ pub struct Verdict {
     pub waived: Option<Waiver>,
     /// Waivers that are over.
     pub expired: Vec<Waiver>,
+    /// Runs left out because others took too much of the machine beside them, and their partners.
+    pub set_aside: Vec<String>,
     /// What changed most for the worse, if anything did.
     pub why: Vec<Reason>,
     /// What a unit of work is.
@@ -95,11 +97,13 @@ pub fn decide(
         }
     }
     let judgement = &policy.judgement;
+    let problems = problems(sides, judgement, allowed);
+    let (a, b, set_aside) = undisturbed(sides, judgement);
+    let sides = Sides { a: &a, b: &b, paired: sides.paired };
     let mut primary = judge(&policy.primary, sides, work, judgement);
     let mut inform: Vec<Judged> =
         policy.inform.iter().map(|l| judge(l, sides, work, judgement)).collect();
     discover(&mut primary, &mut inform);
-    let problems = problems(sides, judgement, allowed);
     let mut outcome = match primary.finding {
         Finding::Same | Finding::Better => Outcome::Pass,
         Finding::Worse | Finding::BeyondHard => Outcome::Regressed,
@@ -125,12 +129,39 @@ pub fn decide(
         problems,
         waived,
         expired: expired.into_iter().cloned().collect(),
+        set_aside,
         why,
         work: work.clone(),
         judgement: *judgement,
         runs: (sides.a.len(), sides.b.len()),
         paired: sides.paired,
     })
+}
+
+/// The runs that others left alone, and the names of the rest: whether a run counts must not hang on
+/// what it measured. Where most runs of a side are disturbed, all stay: that is a problem of the
+/// whole comparison, and its figures are shown for what they are.
+fn undisturbed(sides: Sides<'_>, judgement: &Judgement) -> (Vec<Run>, Vec<Run>, Vec<String>) {
+    let quiet = |run: &Run| run.others_pct() <= judgement.others_pct;
+    let all = || (sides.a.to_vec(), sides.b.to_vec(), Vec::new());
+    let most = |runs: &[Run]| 2 * runs.iter().filter(|r| quiet(r)).count() > runs.len();
+    if !most(sides.a) || !most(sides.b) || sides.runs().all(quiet) {
+        return all();
+    }
+    let partner = |i: usize| sides.paired && !(quiet(&sides.a[i]) && quiet(&sides.b[i]));
+    let mut aside = Vec::new();
+    let mut keep = |runs: &[Run]| -> Vec<Run> {
+        let mut kept = Vec::new();
+        for (i, run) in runs.iter().enumerate() {
+            match quiet(run) && !partner(i) {
+                true => kept.push(run.clone()),
+                false => aside.push(run.name.clone()),
+            }
+        }
+        kept
+    };
+    let (a, b) = (keep(sides.a), keep(sides.b));
+    (a, b, aside)
 }
 
 /// q-values over all metrics that have a p-value.

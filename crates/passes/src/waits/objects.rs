@@ -21,6 +21,8 @@ pub struct ObjectStats {
     pub usage: Option<FutexUse>,
     /// One thread at a time has it, and gives it back itself.
     pub is_lock: bool,
+    /// A futex of one process: no other can wait for it or end a wait.
+    pub private: bool,
     /// The thread that first waited.
     pub first: Option<Slot>,
     /// The condition variable (address space, address) that this futex word is part of. Those of
@@ -94,6 +96,7 @@ impl Analysis {
             kind: thing.kind,
             usage,
             is_lock: thing.is_lock(),
+            private: matches!(waits.keys[object.0 as usize], Key::Futex { shared: false, .. }),
             first: thing.first,
             condvar,
             waits: thing.spans.count,

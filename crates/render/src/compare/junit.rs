@@ -77,6 +77,7 @@ fn primary(report: &GateReport) -> Case {
     output
         .extend(verdict.problems.iter().map(|p| format!("problem: {}; do: {}", p.words, p.remedy)));
     output.extend(verdict.why.iter().map(|r| format!("why: {}", words::reason(r))));
+    output.extend(words::set_aside(verdict));
     output.extend(verdict.expired.iter().map(words::expired));
     Case {
         metric: verdict.primary.limit.metric.to_string(),

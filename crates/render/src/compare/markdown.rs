@@ -51,6 +51,9 @@ fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
         let (words, remedy) = (plain(&problem.words), plain(&problem.remedy));
         writeln!(out, "> **{}:** {words}\n>\n> **do:** {remedy}\n", problem.code)?;
     }
+    if let Some(words) = words::set_aside(verdict) {
+        writeln!(out, "> {}\n", plain(&words))?;
+    }
     for waiver in &verdict.expired {
         writeln!(out, "> **expired:** {}\n", plain(&words::expired(waiver)))?;
     }

@@ -177,7 +177,10 @@ fn notifications(verdict: &Verdict) -> Vec<Value> {
         let message = message(&words::expired(w));
         json!({ "descriptor": { "id": "expired-waiver" }, "level": "warning", "message": message })
     });
-    problems.chain(expired).collect()
+    let aside = words::set_aside(verdict).map(|words| {
+        json!({ "descriptor": { "id": "set-aside" }, "level": "note", "message": message(&words) })
+    });
+    problems.chain(aside).chain(expired).collect()
 }
 
 /// The recording that a result is shown at.

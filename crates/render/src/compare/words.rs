@@ -411,6 +411,22 @@ pub(super) fn what(metric: &Metric) -> String {
     format!("Column '{}' of the table '{table}'{key}: {what}, {by}.", figure.measure.name)
 }
 
+/// Runs that were left out; `None` if none was.
+pub(super) fn set_aside(verdict: &Verdict) -> Option<String> {
+    let n = verdict.set_aside.len();
+    let runs = if n == 1 { "1 run is" } else { &format!("{n} runs are") };
+    let names = verdict.set_aside.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+    let more = if n > 4 { format!(" and {} more", n - 4) } else { String::new() };
+    let pair = if verdict.paired { ", with their partners" } else { "" };
+    let pct = verdict.judgement.others_pct;
+    (n > 0).then(|| {
+        format!(
+            "{runs} set aside: beside them programs outside the work took more than {pct} % of \
+             capacity ({names}{more}){pair}"
+        )
+    })
+}
+
 /// A waiver that is over.
 pub(super) fn expired(waiver: &Waiver) -> String {
     format!("the waiver of {} ended on {}: {}", waiver.metric, waiver.until, waiver.reason)

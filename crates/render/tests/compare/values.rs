@@ -98,6 +98,7 @@ pub(crate) fn gate(outcome: Outcome, primary: Judged) -> GateReport {
             problems: Vec::new(),
             waived: None,
             expired: Vec::new(),
+            set_aside: Vec::new(),
             why: if regressed { why } else { Vec::new() },
             work: Work::Syscall("write".to_owned()),
             // Not the default: that may change without a change of any form.

@@ -64,6 +64,9 @@ struct VerdictBody<'a> {
     waiver: Option<WaiverBody<'a>>,
     /// Waivers of this metric that are over.
     expired: Vec<WaiverBody<'a>>,
+    /// Names of the runs left out because others took too much of the machine beside them, and of
+    /// their partners.
+    set_aside: &'a [String],
     /// How many there were.
     runs: RunsBody,
     /// What a unit of work is, as `--work` has it; null if none are counted.
@@ -83,6 +86,7 @@ impl<'a> VerdictBody<'a> {
             why: verdict.why.iter().map(ReasonBody::of).collect(),
             waiver: verdict.waived.as_ref().map(WaiverBody::of),
             expired: verdict.expired.iter().map(WaiverBody::of).collect(),
+            set_aside: &verdict.set_aside,
             runs: RunsBody { a: verdict.runs.0, b: verdict.runs.1, paired: verdict.paired },
             work: work(&verdict.work),
             judgement: JudgementBody {

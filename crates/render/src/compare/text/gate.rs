@@ -31,6 +31,9 @@ pub(super) fn write(
         labelled((Tone::Doubtful, "PROBLEM"), &words, options, out)?;
         prose(&problem.remedy, "  do: ", "      ", options, out)?;
     }
+    if let Some(words) = words::set_aside(verdict) {
+        prose(&words, "  ", "    ", options, out)?;
+    }
     for waiver in &verdict.expired {
         let words = words::expired(waiver);
         labelled((Tone::Doubtful, "EXPIRED"), &words, options, out)?;
