@@ -93,6 +93,37 @@ fn few_runs_neighbours_losses_and_other_machines_are_inconclusive() {
 }
 
 #[test]
+fn a_disturbed_run_is_set_aside_with_its_partner() {
+    let folder = folder();
+    let disturb = |name: &str, from: &str, at: &[usize], of: std::ops::Range<usize>| {
+        let mut runs = only(baseline(from), of);
+        for &i in at {
+            let run = &mut runs["runs"][i];
+            // 30 % of two CPUs, and what it measured is worth nothing.
+            run["others"]["ns"] = (run["wall_ns"].as_u64().unwrap() * 6 / 10).into();
+            runs["figures"]["syscalls.futex.total_ns"][i] = 1.into();
+        }
+        folder.file(name, text(runs));
+    };
+    disturb("two.json", "mutex-125", &[3, 7], 0..10);
+    let args = format!("gate --baseline before.json {FUTEX} two.json");
+    let ended = folder.holdup(&args);
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    assert!(ended.stdout.contains("10 runs before, 8 after"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("2 runs are set aside"), "{}", ended.stdout);
+    let mut pairs = String::new();
+    for i in 0..10 {
+        folder.runs(&format!("a{i}.json"), "mutex-100", i..i + 1);
+        let at: &[usize] = if i == 4 { &[0] } else { &[] };
+        disturb(&format!("b{i}.json"), "mutex-125", at, i..i + 1);
+        pairs += &format!(" a{i}.json b{i}.json");
+    }
+    let ended = folder.holdup(&format!("gate {FUTEX} --pair{pairs}"));
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    assert!(ended.stdout.contains("9 interleaved pairs"), "{}", ended.stdout);
+}
+
+#[test]
 fn a_waiver_bears_a_regression_until_its_last_day() {
     let folder = folder();
     let judged = |until: &str, metric: &str| {

@@ -91,9 +91,7 @@ fn nineteen_of_twenty_slower_workloads_are_caught() {
     slower.retain(|(words, _)| !words.starts_with(RESTLESS));
     assert_eq!(slower.len(), 4);
     // Ten pairs see a quarter in every workload.
-    slower.extend(answers(&results, |length, design| {
-        (length, design) == (125, Design::Pairs(10))
-    }));
+    slower.extend(answers(&results, |length, design| (length, design) == (125, Design::Pairs(10))));
     for (words, Answer { all, .. }) in slower {
         assert!(all.all() >= 1000, "{words}: {all:?}");
         assert!(all.regressed * 20 >= all.all() * 19, "{words}: {all:?}");

@@ -467,3 +467,39 @@ fn a_word_that_happens_to_be_a_thread_id_elsewhere_is_no_join() {
     };
     assert_eq!((waits(false), waits(true)), (Some("rwlock"), Some("join")));
 }
+
+/// A daemon polls with a timeout, and its timer comes while another program is in the kernel: the
+/// wake-up has that program as its current thread, which was nowhere near.
+#[test]
+fn a_timer_on_top_of_a_call_relates_no_programs() {
+    const TIMEDOUT: i64 = -110;
+    let mut trace = TraceBuilder::new(2)
+        .records("sched", "sched_wakeup")
+        .task(1, 1, None, "perf")
+        .task(7, 7, Some(1), "work")
+        .task(8, 8, None, "stranger")
+        .task(9, 9, None, "daemon")
+        .switch(0, 0, 0, 7, "R")
+        .switch(0, 1, 0, 9, "R");
+    for i in 0..20 {
+        let t = 10 + i * 1000;
+        // Either of the two is in a call of its own when the daemon's time is over.
+        let on_top_of = if i % 2 == 0 { 7 } else { 8 };
+        let other = if i % 2 == 0 { 8 } else { 7 };
+        trace = trace
+            .sys_enter_with(t, 1, 9, FUTEX, &[0x5000, WAIT_BITSET, 0])
+            .switch(t + 5, 1, 9, 0, "S")
+            .switch(t + 10, 0, if i == 0 { 7 } else { other }, on_top_of, "R")
+            .sys_enter(t + 20, 0, on_top_of, READ)
+            .waking(t + 500, 0, on_top_of, 9)
+            .sys_exit(t + 600, 0, on_top_of, READ, 0)
+            .switch(t + 700, 1, 0, 9, "R")
+            .sys_exit(t + 710, 1, 9, FUTEX, TIMEDOUT);
+    }
+    let a = run(&trace.build());
+    let neighbours = Attribution::from(&a).neighbours;
+    assert!(neighbours.work_known);
+    let names: Vec<&str> = neighbours.programs.iter().map(|p| p.0.as_str()).collect();
+    assert_eq!(names, ["stranger", "daemon"]);
+    assert_eq!(neighbours.work.into_iter().collect::<Vec<_>>(), [7]);
+}

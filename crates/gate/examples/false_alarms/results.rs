@@ -41,7 +41,10 @@ impl Results {
         // A thread for each workload: they take as long as each other.
         let ask = |name: &'static str| -> Result<Vec<Answer>, String> {
             let workload = Workload::load(folder, name)?;
-            QUESTIONS.iter().map(|question| workload.ask(*question, question.often(times))).collect()
+            QUESTIONS
+                .iter()
+                .map(|question| workload.ask(*question, question.often(times)))
+                .collect()
         };
         let answers = std::thread::scope(|scope| {
             let threads: Vec<_> =
