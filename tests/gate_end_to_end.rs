@@ -1,5 +1,5 @@
-//! The gate from end to end: record with perf, make a baseline, judge the same program as it was and
-//! with a longer critical section.
+//! The gate from end to end: record with perf, make a baseline, judge the same program as it was
+//! and with a longer critical section.
 
 mod support;
 

@@ -55,8 +55,8 @@ impl Row {
     }
 }
 
-/// All figures, sums divided by `per`. First comes the row (of one table and key) whose time changed
-/// most; its counts and spans follow it.
+/// All figures, sums divided by `per`. First comes the row (of one table and key) whose time
+/// changed most; its counts and spans follow it.
 pub fn rows(sides: Sides<'_>, per: Per, work: &Work) -> Vec<Row> {
     let figures: BTreeSet<&Figure> =
         sides.runs().flat_map(|r| r.figures.iter()).map(|(figure, _)| figure).collect();

@@ -7,8 +7,9 @@
 //!  runq.delay_p99                   a table of one row has no key
 //! ```
 //!
-//! Figures are what a baseline keeps: whole nanoseconds and counts. Metrics are what people compare:
-//! figures divided by the time, the CPUs or the work of their recording. Both have one grammar.
+//! Figures are what a baseline keeps: whole nanoseconds and counts. Metrics are what people
+//! compare: figures divided by the time, the CPUs or the work of their recording. Both have one
+//! grammar.
 
 use std::fmt;
 

@@ -116,8 +116,8 @@ pub struct Judgement {
 
 impl Default for Judgement {
     fn default() -> Judgement {
-        // The least that 5 runs beside 5 can reach is 1/252, and 8 pairs 1/256: at 0.004 both decide,
-        // and no comparison of like with like alarms more often than once in 250.
+        // The least that 5 runs beside 5 can reach is 1/252, and 8 pairs 1/256: at 0.004 both
+        // decide, and no comparison of like with like alarms more often than once in 250.
         Judgement { alpha: 0.004, power: 0.8, others_pct: 10.0, lost_pct: 0.1 }
     }
 }
@@ -241,8 +241,11 @@ impl Policy {
     /// # Errors
     /// [`PolicyError`]: what is wrong and what would be right.
     pub fn parse(text: &str) -> Result<Policy, PolicyError> {
-        let file: PolicyFile =
-            toml::from_str(text).map_err(|e| PolicyError(e.to_string().trim_end().to_owned()))?;
+        let file: PolicyFile = toml::from_str(text).map_err(|e| {
+            let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            PolicyError(format!("line {line}: {}", e.message()))
+        })?;
         let work = file.work.as_deref().map(Work::parse).transpose();
         let limits = file.inform.into_iter().map(limit).collect::<Result<_, _>>()?;
         let waivers = file.waiver.into_iter().map(waiver).collect::<Result<_, _>>()?;

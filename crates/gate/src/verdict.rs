@@ -138,8 +138,8 @@ pub fn decide(
     })
 }
 
-/// The runs that others left alone, and the names of the rest: whether a run counts must not hang on
-/// what it measured. Where most runs of a side are disturbed, all stay: that is a problem of the
+/// The runs that others left alone, and the names of the rest: whether a run counts must not hang
+/// on what it measured. Where most runs of a side are disturbed, all stay: that is a problem of the
 /// whole comparison, and its figures are shown for what they are.
 fn undisturbed(sides: Sides<'_>, judgement: &Judgement) -> (Vec<Run>, Vec<Run>, Vec<String>) {
     let quiet = |run: &Run| run.others_pct() <= judgement.others_pct;

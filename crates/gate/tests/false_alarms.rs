@@ -1,5 +1,5 @@
-//! The experiment of `docs/ci.md`: its answers are those of the runs at hand and of the gate as it is,
-//! they keep the bounds, and the document has them.
+//! The experiment of `docs/ci.md`: its answers are those of the runs at hand and of the gate as it
+//! is, they keep the bounds, and the document has them.
 
 #[path = "../examples/false_alarms/document.rs"]
 #[allow(dead_code, reason = "the program writes it")]

@@ -80,7 +80,7 @@ fn keep(file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Print the numbers of every comparison, for other gates: workload, question, values before, values
+/// Print the numbers of every comparison, for other gates: workload, question, values before and
 /// after.
 fn print_values() -> Result<(), String> {
     let folder = folder();
