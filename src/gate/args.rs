@@ -20,8 +20,8 @@ pub(crate) enum AllowName {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comparison")]
 pub(crate) struct CompareArgs {
-    /// What a unit of work is: syscall:NAME, event:SYSTEM:NAME (ftrace:print for trace_marker), or
-    /// the number of units each run does
+    /// What a unit of work is: syscall:NAME, event:SYSTEM:NAME (a probe; ftrace:print, a write to
+    /// trace_marker in a trace.dat), or the number of units each run does
     #[arg(long, value_name = "WORK")]
     pub(crate) work: Option<String>,
     /// Compare although these differ
