@@ -44,7 +44,7 @@ impl Question {
     /// How often it is asked where others are asked so many times: false alarms are few, and take
     /// more comparisons to count.
     pub(crate) fn often(self, times: usize) -> usize {
-        if self.length == 100 { 4 * times } else { times }
+        if self.length == 100 { 10 * times } else { times }
     }
 
     /// In words.
