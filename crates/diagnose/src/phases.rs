@@ -75,6 +75,8 @@ pub struct Judged {
     pub phases: Vec<PhaseRow>,
     /// Time of the phases left out.
     pub left_out_ns: Nanos,
+    /// All that was read, where `analysis` is of a part.
+    pub whole: Option<Analysis>,
 }
 
 /// Read the trace; once more if the work alone is to be judged, or has several phases, to judge
@@ -88,7 +90,7 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let found = phases(&whole, thresholds);
     let mut rows = PhaseRow::of(&found);
     if rows.len() < 2 {
-        return Ok(Judged { analysis: whole, phases: Vec::new(), left_out_ns: 0 });
+        return Ok(Judged { analysis: whole, phases: Vec::new(), left_out_ns: 0, whole: None });
     }
     let asked = options.selection.from.is_some() || options.selection.to.is_some();
     let alone = edges_matter(&found, thresholds) && !asked;
@@ -96,7 +98,7 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let work: Vec<usize> = (0..found.len()).filter(|&i| is_work(&found[i])).collect();
     if !alone && work.len() < 2 {
         // Nothing is left out, and no part of the work can differ from the rest.
-        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 });
+        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None });
     }
     let mut only = None;
     let mut quality = judge_each(reader, &whole, &mut rows, thresholds, &mut |at, part| {
@@ -105,7 +107,7 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
         }
     })?;
     if !alone {
-        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 });
+        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None });
     }
     if let (None, Some(&first), Some(&last)) = (&only, work.first(), work.last()) {
         let borders = [found[first].start, found[last].end];
@@ -115,9 +117,9 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     match only {
         Some(mut analysis) => {
             analysis.absorb(&quality);
-            Ok(Judged { analysis, phases: rows, left_out_ns })
+            Ok(Judged { analysis, phases: rows, left_out_ns, whole: Some(whole) })
         }
-        None => Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0 }),
+        None => Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None }),
     }
 }
 

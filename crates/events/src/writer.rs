@@ -38,8 +38,7 @@ impl<'a> Writer<'a> {
         };
         let name = |e: &holdup_trace::EventDesc| match form {
             Form::Text { .. } => spell(e.short_name()),
-            _ if e.system.is_empty() => spell(&e.name),
-            _ => spell(&format!("{}:{}", e.system, e.short_name())),
+            Form::Csv { .. } | Form::Json => spell(&e.full_name()),
         };
         Writer {
             info,

@@ -5,7 +5,7 @@
 //! Addresses, thread ids and call offsets change with every run.
 
 use crate::metric::{Figure, Kind, Table};
-use holdup_attribution::{Attribution, WaitsBy, WaitsRow, is_recorder};
+use holdup_attribution::{Attribution, Ledger, WaitsBy, WaitsRow, is_recorder};
 use holdup_passes::{Analysis, Group, LockBy, LockRow, role};
 use std::collections::BTreeMap;
 
@@ -46,10 +46,11 @@ impl Figures {
     }
 }
 
-/// Draw the figures from an analysis whose rows are those of the work.
-pub(crate) fn of(analysis: &Analysis, judged: &Attribution<'_>) -> Figures {
+/// Draw the figures from an analysis whose rows are those of the work, and from the ledger of the
+/// whole machine.
+pub(crate) fn of(analysis: &Analysis, ledger: &Ledger, judged: &Attribution<'_>) -> Figures {
     let mut f = Figures::default();
-    for node in judged.ledger.nodes() {
+    for node in ledger.nodes() {
         f.add(Table::Ledger, &node.path.replace('/', "."), &[Some(node.ns)]);
     }
     syscalls(analysis, &mut f);

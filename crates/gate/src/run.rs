@@ -3,11 +3,12 @@
 use crate::figures::{self, Figures};
 use crate::metric::Table;
 use crate::why::{self, Object};
-use holdup_attribution::{Attribution, analyze, is_recorder};
+use holdup_attribution::{Attribution, is_recorder};
 use holdup_diagnose::{Class, Thresholds, diagnose_judged, phases};
 use holdup_passes::{Analysis, Options};
-use holdup_trace::{Presence, QualityCode, Reader, Result, TraceInfo};
+use holdup_trace::{EventDesc, Presence, QualityCode, Reader, Result, TraceInfo};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Where and how a recording was made: what must be alike for figures to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +80,12 @@ pub struct Run {
     pub damage: Vec<String>,
 }
 
+/// The class of more than half of the runs.
+pub fn common_class(runs: &[Run]) -> Option<Class> {
+    let count = |class: Class| runs.iter().filter(|r| r.verdict.class == class).count();
+    Class::ALL.iter().copied().find(|&class| 2 * count(class) > runs.len())
+}
+
 impl Run {
     /// CPUs x wall time.
     pub fn capacity_ns(&self) -> u64 {
@@ -96,17 +103,14 @@ impl Run {
     /// Read a trace and measure it.
     ///
     /// # Errors
-    /// Those of [`analyze`].
+    /// Those of [`phases::read`].
     pub fn measure(reader: &dyn Reader) -> Result<Run> {
         let judged = phases::read(reader, &Options::default(), &Thresholds::default())?;
         let info = reader.info();
         let verdict = diagnose_judged(info, &judged, None, Thresholds::default()).verdict;
         // Figures are of all that was recorded: where phases begin differs from run to run.
-        let mut whole = match judged.left_out_ns {
-            0 => judged.analysis,
-            _ => analyze(reader, &Options::default())?,
-        };
-        let neighbours = Attribution::from(&whole).neighbours;
+        let mut whole = judged.whole.unwrap_or(judged.analysis);
+        let Attribution { neighbours, ledger, .. } = Attribution::from(&whole);
         whole.show_threads(threads_of(&whole, |pid| neighbours.work.contains(&pid)));
         let attribution = Attribution::from(&whole);
         let name = info.path.file_name().unwrap_or(info.path.as_os_str());
@@ -124,7 +128,7 @@ impl Run {
             },
             verdict: Judgement { class: verdict.class, confidence: verdict.confidence },
             lacks: lacks(&whole),
-            figures: figures::of(&whole, &attribution),
+            figures: figures::of(&whole, &ledger, &attribution),
             objects: why::objects(&attribution),
             damage: damage(&whole),
         })
@@ -139,25 +143,21 @@ fn damage(analysis: &Analysis) -> Vec<String> {
     entries.map(|e| format!("{} {}", e.count, e.message)).collect()
 }
 
-/// The threads of these processes, at least one: an empty list would stand for all.
-fn threads_of(analysis: &Analysis, wanted: impl Fn(u32) -> bool) -> Vec<u32> {
+/// The threads of these processes.
+fn threads_of(analysis: &Analysis, wanted: impl Fn(u32) -> bool) -> BTreeSet<u32> {
     let of = |pid: Option<u32>, tid: u32| wanted(pid.unwrap_or(tid));
     let threads = analysis.all_threads().map(|(_, t)| t);
-    let mut tids: Vec<u32> = threads
+    threads
         .filter(|t| !t.is_kthread() && of(analysis.pid(t), t.tid.0))
         .filter(|t| !is_recorder(&analysis.comm(t)))
         .map(|t| t.tid.0)
-        .collect();
-    if tids.is_empty() {
-        tids.push(u32::MAX);
-    }
-    tids
+        .collect()
 }
 
 fn setting(info: &TraceInfo, cpus: u32) -> Setting {
     let mut events: Vec<String> = (info.events.iter())
         .filter(|e| e.presence > Presence::Described && !e.system.is_empty())
-        .map(|e| format!("{}:{}", e.system, e.short_name()))
+        .map(EventDesc::full_name)
         .collect();
     events.sort();
     events.dedup();

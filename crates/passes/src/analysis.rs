@@ -47,8 +47,10 @@ pub struct Analysis {
     pub(crate) functions: BTreeMap<u64, String>,
     /// Names of the functions that threads slept in, by address.
     pub(crate) callers: BTreeMap<u64, String>,
-    /// Names of the events of the file (`ftrace:print`), by id.
-    event_names: Vec<String>,
+    /// Events that no state machine knows, by name (`ftrace:print`): those that came.
+    others: Vec<(String, u64)>,
+    /// The threads that have rows, where somebody chose.
+    pub(crate) shown: Option<BTreeSet<u32>>,
 }
 
 /// Waits that one thread ended, in sum.
@@ -90,6 +92,10 @@ impl Analysis {
             .keys()
             .filter_map(|k| Some((k.1, symbols.lookup(k.1)?.0.to_owned())))
             .collect();
+        let others = (info.events.iter().zip(&engine.others))
+            .filter(|(_, n)| **n > 0)
+            .map(|(e, n)| (e.full_name(), *n))
+            .collect();
         let callers = crate::waits::callers(&engine.waits, symbols);
         Analysis {
             lost_events: 0,
@@ -104,14 +110,8 @@ impl Analysis {
             cpu_list,
             functions,
             callers,
-            event_names: info
-                .events
-                .iter()
-                .map(|e| match e.system.is_empty() {
-                    true => e.name.clone(),
-                    false => format!("{}:{}", e.system, e.short_name()),
-                })
-                .collect(),
+            others,
+            shown: None,
         }
     }
 
@@ -128,16 +128,15 @@ impl Analysis {
             .max(self.quality.count(QualityCode::LostSamples));
     }
 
-    /// From here on rows are of these threads only. Sums over the machine stay what they are.
-    pub fn show_threads(&mut self, tids: Vec<u32>) {
-        self.options.filter.tids = tids;
+    /// From here on rows are of these threads only, beside what the filters say.
+    pub fn show_threads(&mut self, tids: BTreeSet<u32>) {
+        self.shown = Some(tids);
     }
 
     /// Events that mean something to the recorded program alone, such as writes to trace_marker and
     /// probes: name and number of those that came.
     pub fn other_events(&self) -> impl Iterator<Item = (&str, u64)> {
-        let counts = self.event_names.iter().zip(&self.engine.others);
-        counts.filter(|(_, n)| **n > 0).map(|(name, n)| (name.as_str(), *n))
+        self.others.iter().map(|(name, n)| (name.as_str(), *n))
     }
 
     /// The delay from ready to running that `per_cent` of all delays do not exceed, within 1/16:
@@ -196,7 +195,8 @@ impl Analysis {
     /// Whether a thread passes the filters.
     pub fn wanted(&self, t: &Thread) -> bool {
         let o = &self.options.filter;
-        (o.pids.is_empty() || o.pids.contains(&t.pid.0))
+        self.shown.as_ref().is_none_or(|shown| shown.contains(&t.tid.0))
+            && (o.pids.is_empty() || o.pids.contains(&t.pid.0))
             && (o.tids.is_empty() || o.tids.contains(&t.tid.0))
             && (o.comms.is_empty() || o.comms.contains(&self.comm(t)))
     }

@@ -112,6 +112,14 @@ impl EventDesc {
             .and_then(|n| n.strip_prefix(':'))
             .unwrap_or(&self.name)
     }
+
+    /// The name with its system, whatever the peer tool prints: `sched:sched_switch`, `cycles:u`.
+    pub fn full_name(&self) -> String {
+        match self.system.is_empty() {
+            true => self.name.clone(),
+            false => format!("{}:{}", self.system, self.short_name()),
+        }
+    }
 }
 
 /// A thread known to exist from the start.

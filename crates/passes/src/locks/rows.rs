@@ -279,7 +279,8 @@ impl Analysis {
                 Some(slot) => self.wanted(self.thread(slot)),
                 None => {
                     let idle = waiter.is_idle();
-                    (o.pids.is_empty() || idle && o.pids.contains(&0))
+                    self.shown.is_none()
+                        && (o.pids.is_empty() || idle && o.pids.contains(&0))
                         && (o.tids.is_empty() || idle && o.tids.contains(&0))
                         && (o.comms.is_empty() || idle && o.comms.iter().any(|c| c == SWAPPER))
                 }
