@@ -32,8 +32,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
         Some(PerName::Work) if work == Work::Unknown => {
             return Err(usage("--per work: say what a unit of work is (--work)"));
         }
-        None if work == Work::Unknown => Per::Second,
-        Some(PerName::Work) | None => Per::Work,
+        Some(PerName::Work) | None => work.per(),
     };
     let sides = Sides { a: &a.runs, b: &b.runs, paired: false };
     if let (Per::Work, Some(run)) = (per, sides.runs().find(|r| work.units(r).is_none())) {

@@ -112,7 +112,6 @@ impl Baseline {
                     line.name
                 ))
             })?;
-            let table = |name: &String| Table::ALL.iter().copied().find(|t| t.name() == name);
             runs.push(Run {
                 name: line.name,
                 setting,
@@ -122,7 +121,7 @@ impl Baseline {
                 events: line.events,
                 others: line.others,
                 verdict: line.verdict,
-                lacks: line.lacks.iter().filter_map(table).collect(),
+                lacks: line.lacks.iter().filter_map(|name| Table::named(name)).collect(),
                 figures: Figures::default(),
                 objects: Vec::new(),
                 damage: Vec::new(),

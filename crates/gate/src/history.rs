@@ -6,6 +6,7 @@
 use crate::baseline::Baseline;
 use crate::change_points::{ChangePoint, Options, change_points};
 use crate::metric::Metric;
+use crate::run::common_class;
 use crate::sample;
 use crate::stats::spread::{median, spread};
 use crate::work::Work;
@@ -54,17 +55,12 @@ impl Course {
                 }
                 Metric::Class => None,
             };
-            let spread = values.as_deref().and_then(spread);
-            let class = |class: &Class| {
-                let of = baseline.runs.iter().filter(|r| r.verdict.class == *class).count();
-                2 * of > baseline.runs.len()
-            };
             Point {
                 label: label.clone(),
                 runs: baseline.runs.len(),
                 median: values.as_deref().and_then(median),
-                spread: spread.and_then(|s| s.robust.or(s.plain)),
-                class: Class::ALL.iter().copied().find(class),
+                spread: values.as_deref().and_then(spread).and_then(|s| s.typical()),
+                class: common_class(&baseline.runs),
             }
         };
         let points: Vec<Point> = baselines.iter().map(point).collect();

@@ -5,7 +5,7 @@
 
 use crate::metric::{Metric, Per};
 use crate::policy::{Judgement, Limit, Worse};
-use crate::run::Run;
+use crate::run::{Run, common_class};
 use crate::sample::{self, Missing};
 use crate::stats::bootstrap::{self, Interval};
 use crate::stats::power::{self, Ask, Noise, Runs};
@@ -139,7 +139,7 @@ pub struct Judged {
 pub fn judge(limit: &Limit, sides: Sides<'_>, work: &Work, judgement: &Judgement) -> Judged {
     let done = |compared, finding| Judged { limit: limit.clone(), compared, finding };
     let Metric::Number { figure, per } = &limit.metric else {
-        let (a, b) = (agreed(sides.a), agreed(sides.b));
+        let (a, b) = (common_class(sides.a), common_class(sides.b));
         let finding = classes(a, b);
         return done(Compared::Class { a, b }, finding);
     };
@@ -158,19 +158,14 @@ pub fn judge(limit: &Limit, sides: Sides<'_>, work: &Work, judgement: &Judgement
     done(Compared::Number(Box::new(number)), finding)
 }
 
-/// The class of more than half of the runs.
-fn agreed(runs: &[Run]) -> Option<Class> {
-    let count = |class: Class| runs.iter().filter(|r| r.verdict.class == class).count();
-    Class::ALL.iter().copied().find(|&class| 2 * count(class) > runs.len())
-}
-
 fn classes(a: Option<Class>, b: Option<Class>) -> Finding {
     match (a, b) {
         (Some(a), Some(b)) if a == b => Finding::Same,
-        (_, None | Some(Class::NotEnoughEvidence)) | (None, _) => Finding::Unsure(Doubt::Classes),
-        (Some(Class::NotEnoughEvidence), _) => Finding::Unsure(Doubt::Classes),
-        (Some(_), Some(Class::Healthy)) => Finding::Better,
-        (Some(_), Some(_)) => Finding::Worse,
+        (None | Some(Class::NotEnoughEvidence), _) | (_, None | Some(Class::NotEnoughEvidence)) => {
+            Finding::Unsure(Doubt::Classes)
+        }
+        (_, Some(Class::Healthy)) => Finding::Better,
+        _ => Finding::Worse,
     }
 }
 
@@ -181,38 +176,28 @@ fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Ju
         (_, n, m) if n >= 2 && m >= 2 => Test::Samples,
         _ => Test::None,
     };
-    // Every test asks whether the second side is larger.
-    let (from, to) = match limit.worse {
-        Worse::Higher => (&a, &b),
-        Worse::Lower => (&b, &a),
-    };
+    let (from, to) = limit.worse.order(&a, &b);
     let p = match test {
-        Test::Pairs => pairs::greater(from, to).map(|t| t.p),
-        Test::Samples => ranks::greater(from, to).map(|t| t.p),
         Test::OneRun => one_run(&a, b[0], limit.worse),
-        Test::None => None,
+        test => test.greater(from, to),
     };
     let interval = match test {
         Test::Pairs => bootstrap::median_ratio_of_pairs(&a, &b, 0.95),
         _ => bootstrap::ratio_of_medians(&a, &b, 0.95),
     };
-    let ratios = pairs::ratios(&a, &b);
     let (median_a, median_b) = (median(&a).unwrap_or(0.0), median(&b).unwrap_or(0.0));
     let ratio = match test {
-        Test::Pairs => median(&ratios),
+        Test::Pairs => median(&pairs::ratios(&a, &b)),
         _ => spread::ratio(median_a, median_b),
     };
-    let ask = Ask { alpha: judgement.alpha, least: limit.relative };
-    let pooled = pooled(&a, &b);
-    let (noise, runs) = match test {
-        Test::Pairs => (Noise::Ratios(&ratios), Runs::each(a.len())),
-        _ => (Noise::Runs(&pooled), Runs { a: a.len(), b: b.len() }),
-    };
     let sees = match test {
-        Test::OneRun => one_run_sees(&a, &ask, judgement.power),
-        Test::None => None,
-        Test::Pairs | Test::Samples => power::smallest_change(noise, runs, &ask, judgement.power)
-            .map(|growth| limit.worse.of_growth(growth)),
+        Test::OneRun => one_run_sees(&a, &ask(limit, judgement), judgement.power),
+        _ => Scatter::of(test, &a, &b).and_then(|scatter| {
+            let runs = Runs { a: a.len(), b: b.len() };
+            let ask = ask(limit, judgement);
+            power::smallest_change(scatter.noise(), runs, &ask, judgement.power)
+                .map(|growth| limit.worse.of_growth(growth))
+        }),
     };
     Number {
         median_a,
@@ -231,18 +216,49 @@ fn measure(limit: &Limit, a: Vec<f64>, b: Vec<f64>, paired: bool, judgement: &Ju
 
 /// Runs a side, or pairs, that would see what must be seen.
 fn runs_needed(limit: &Limit, n: &Number, judgement: &Judgement) -> Option<usize> {
-    let ask = Ask { alpha: judgement.alpha, least: limit.relative };
+    let scatter = Scatter::of(n.test, &n.a, &n.b)?;
     let growth = limit.worse.as_growth(limit.must_see);
-    match n.test {
-        Test::Pairs => {
-            let ratios = pairs::ratios(&n.a, &n.b);
-            power::runs_needed(Noise::Ratios(&ratios), growth, &ask, judgement.power)
+    power::runs_needed(scatter.noise(), growth, &ask(limit, judgement), judgement.power)
+}
+
+fn ask(limit: &Limit, judgement: &Judgement) -> Ask {
+    Ask { alpha: judgement.alpha, least: limit.relative }
+}
+
+impl Test {
+    /// How likely chance alone makes the second side that much larger.
+    fn greater(self, from: &[f64], to: &[f64]) -> Option<f64> {
+        match self {
+            Test::Pairs => pairs::greater(from, to).map(|t| t.p),
+            Test::Samples => ranks::greater(from, to).map(|t| t.p),
+            Test::OneRun | Test::None => None,
         }
-        Test::Samples => {
-            let pooled = pooled(&n.a, &n.b);
-            power::runs_needed(Noise::Runs(&pooled), growth, &ask, judgement.power)
+    }
+}
+
+/// How runs differ although nothing changed, for questions of power.
+enum Scatter {
+    /// Of pairs: their ratios.
+    Ratios(Vec<f64>),
+    /// Of two samples: the runs relative to the median of their side.
+    Runs(Vec<f64>),
+}
+
+impl Scatter {
+    /// `None` where power has no meaning.
+    fn of(test: Test, a: &[f64], b: &[f64]) -> Option<Scatter> {
+        match test {
+            Test::Pairs => Some(Scatter::Ratios(pairs::ratios(a, b))),
+            Test::Samples => Some(Scatter::Runs(pooled(a, b))),
+            Test::OneRun | Test::None => None,
         }
-        Test::OneRun | Test::None => None,
+    }
+
+    fn noise(&self) -> Noise<'_> {
+        match self {
+            Scatter::Ratios(ratios) => Noise::Ratios(ratios),
+            Scatter::Runs(runs) => Noise::Runs(runs),
+        }
     }
 }
 
@@ -300,10 +316,7 @@ fn quantile(tail: impl Fn(f64) -> f64, p: f64) -> f64 {
 
 /// How much worse the second side is, relative and absolute. From 0 to something is any ratio.
 fn worsening(limit: &Limit, n: &Number) -> (f64, f64) {
-    let (from, to) = match limit.worse {
-        Worse::Higher => (n.median_a, n.median_b),
-        Worse::Lower => (n.median_b, n.median_a),
-    };
+    let (from, to) = limit.worse.order(n.median_a, n.median_b);
     let relative = match (n.change, limit.worse) {
         (Some(change), Worse::Higher) => change,
         // What falls is worse by the part that is gone: to a half is 50 %.
@@ -367,15 +380,9 @@ fn can_prove(n: &Number, judgement: &Judgement) -> bool {
 }
 
 fn is_better(limit: &Limit, n: &Number, judgement: &Judgement) -> bool {
-    let (from, to) = match limit.worse {
-        Worse::Higher => (&n.b, &n.a),
-        Worse::Lower => (&n.a, &n.b),
-    };
-    let p = match n.test {
-        Test::Pairs => pairs::greater(from, to).map(|t| t.p),
-        Test::Samples => ranks::greater(from, to).map(|t| t.p),
-        Test::OneRun | Test::None => None,
-    };
+    // Whether it got better asks the other way round.
+    let (from, to) = limit.worse.order(&n.a, &n.b);
+    let p = n.test.greater(to, from);
     let (relative, _) = worsening(limit, n);
     -relative >= limit.relative && p.is_some_and(|p| p <= judgement.alpha)
 }

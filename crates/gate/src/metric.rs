@@ -116,6 +116,13 @@ tables! {
     Events = "events", true, "": [count("count")];
 }
 
+impl Table {
+    /// The table of this name.
+    pub fn named(name: &str) -> Option<Table> {
+        Table::ALL.iter().copied().find(|t| t.name() == name)
+    }
+}
+
 /// What a figure is divided by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Per {
@@ -280,7 +287,7 @@ impl Metric {
             return Ok(Metric::Class);
         }
         let (name, key, rest) = cut(text).map_err(&unknown)?;
-        let Some(&table) = Table::ALL.iter().find(|t| t.name() == name) else {
+        let Some(table) = Table::named(name) else {
             let names: Vec<&str> = Table::ALL.iter().map(|t| t.name()).collect();
             let all = format!("the tables are {}, and verdict.class", names.join(", "));
             return Err(unknown(format!("there is no table '{}'; {all}", name.escape_default())));
@@ -312,11 +319,6 @@ impl Metric {
         Ok(Metric::Number { figure: Figure { table, key, measure }, per })
     }
 
-    /// Whether it needs the units of work.
-    pub fn per_work(&self) -> bool {
-        matches!(self, Metric::Number { per: Per::Work, .. })
-    }
-
     /// What its numbers are: `ns`, `ns/s`, `%`, `per s` ...
     pub fn unit(&self) -> &'static str {
         let Metric::Number { figure, per } = self else { return "" };
@@ -336,7 +338,7 @@ impl Figure {
     /// Read a name as [`Figure`] writes it.
     pub fn parse(text: &str) -> Option<Figure> {
         let (name, key, rest) = cut(text).ok()?;
-        let table = *Table::ALL.iter().find(|t| t.name() == name)?;
+        let table = Table::named(name)?;
         let named = |m: &&Measure| match m.kind {
             Kind::Count => m.name == rest,
             _ => rest.strip_suffix("_ns") == Some(m.name),

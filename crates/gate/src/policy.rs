@@ -43,6 +43,15 @@ pub enum Worse {
 }
 
 impl Worse {
+    /// Both sides in the order in which the second is the larger one if it got worse: every test
+    /// asks whether it is.
+    pub(crate) fn order<T>(self, a: T, b: T) -> (T, T) {
+        match self {
+            Worse::Higher => (a, b),
+            Worse::Lower => (b, a),
+        }
+    }
+
     /// A change for the worse as growth of the larger side over the smaller: where less is worse, a
     /// fall to a half is a growth of 1.
     pub(crate) fn as_growth(self, change: f64) -> f64 {
@@ -232,8 +241,7 @@ impl Policy {
 
     /// What decides where nobody says: the time threads of the work wait for each other.
     pub fn default_metric(work: &Work) -> Metric {
-        let per = if *work == Work::Unknown { Per::Second } else { Per::Work };
-        Metric::Number { figure: Figure::first(Table::Contention, ""), per }
+        Metric::Number { figure: Figure::first(Table::Contention, ""), per: work.per() }
     }
 
     /// Read the text of a policy file.

@@ -1,8 +1,7 @@
 //! The verdict of a comparison: pass, regressed, or inconclusive.
 
-use crate::diff::{self, Row};
 use crate::judge::{Compared, Doubt, Finding, Judged, Number, Sides, judge};
-use crate::metric::{Metric, Per, Table};
+use crate::metric::{Metric, Table};
 use crate::policy::{Judgement, Policy, PolicyError, Waiver};
 use crate::run::Run;
 use crate::sample;
@@ -98,8 +97,11 @@ pub fn decide(
     }
     let judgement = &policy.judgement;
     let problems = problems(sides, judgement, allowed);
-    let (a, b, set_aside) = undisturbed(sides, judgement);
-    let sides = Sides { a: &a, b: &b, paired: sides.paired };
+    let disturbed = undisturbed(sides, judgement);
+    let (sides, set_aside) = match &disturbed {
+        Some((a, b, aside)) => (Sides { a, b, ..sides }, aside.clone()),
+        None => (sides, Vec::new()),
+    };
     let mut primary = judge(&policy.primary, sides, work, judgement);
     let mut inform: Vec<Judged> =
         policy.inform.iter().map(|l| judge(l, sides, work, judgement)).collect();
@@ -138,15 +140,18 @@ pub fn decide(
     })
 }
 
-/// The runs that others left alone, and the names of the rest: whether a run counts must not hang
-/// on what it measured. Where most runs of a side are disturbed, all stay: that is a problem of the
-/// whole comparison, and its figures are shown for what they are.
-fn undisturbed(sides: Sides<'_>, judgement: &Judgement) -> (Vec<Run>, Vec<Run>, Vec<String>) {
+/// The runs of both sides that others left alone, and the names of the rest: whether a run counts
+/// must not hang on what it measured. `None` where all stay, which they do too where most runs of a
+/// side are disturbed: that is a problem of the whole comparison, and its figures are shown for
+/// what they are.
+fn undisturbed(
+    sides: Sides<'_>,
+    judgement: &Judgement,
+) -> Option<(Vec<Run>, Vec<Run>, Vec<String>)> {
     let quiet = |run: &Run| run.others_pct() <= judgement.others_pct;
-    let all = || (sides.a.to_vec(), sides.b.to_vec(), Vec::new());
     let most = |runs: &[Run]| 2 * runs.iter().filter(|r| quiet(r)).count() > runs.len();
     if !most(sides.a) || !most(sides.b) || sides.runs().all(quiet) {
-        return all();
+        return None;
     }
     let partner = |i: usize| sides.paired && !(quiet(&sides.a[i]) && quiet(&sides.b[i]));
     let mut aside = Vec::new();
@@ -161,7 +166,7 @@ fn undisturbed(sides: Sides<'_>, judgement: &Judgement) -> (Vec<Run>, Vec<Run>, 
         kept
     };
     let (a, b) = (keep(sides.a), keep(sides.b));
-    (a, b, aside)
+    Some((a, b, aside))
 }
 
 /// q-values over all metrics that have a p-value.
@@ -242,7 +247,7 @@ fn unknown(metric: &Metric, sides: Sides<'_>) -> String {
         .filter(|(f, _)| f.table == figure.table)
         .map(|(f, _)| f.key.as_str())
         .collect();
-    keys.sort_by_key(|key| (distance(key, &figure.key), *key));
+    keys.sort_by_key(|key| (strsim::levenshtein(key, &figure.key), *key));
     keys.dedup();
     let near: Vec<String> = keys.iter().take(5).map(|k| format!("\"{k}\"")).collect();
     format!(
@@ -251,28 +256,4 @@ fn unknown(metric: &Metric, sides: Sides<'_>) -> String {
         figure.table.name(),
         if near.is_empty() { "none".to_owned() } else { near.join(", ") }
     )
-}
-
-/// Letters to change to make one word of the other (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-impl Verdict {
-    /// The rows that changed most, for those who want all of them.
-    pub fn rows(sides: Sides<'_>, work: &Work) -> Vec<Row> {
-        let per = if *work == Work::Unknown { Per::Second } else { Per::Work };
-        diff::rows(sides, per, work)
-    }
 }

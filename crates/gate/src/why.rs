@@ -3,7 +3,7 @@
 use crate::diff::{self, Row};
 use crate::figures::wait_key;
 use crate::judge::Sides;
-use crate::metric::{Kind, Metric, Per, Table};
+use crate::metric::{Kind, Metric, Table};
 use crate::sample;
 use crate::stats::spread::median;
 use crate::work::Work;
@@ -28,8 +28,6 @@ pub struct Reason {
 pub struct Object {
     /// Its key in [`crate::metric::Table::Waits`].
     pub key: String,
-    /// Its time asleep.
-    pub wait_ns: u64,
     /// Who waited, and who held it, in words.
     pub people: String,
 }
@@ -56,7 +54,7 @@ pub(crate) fn objects(judged: &Attribution<'_>) -> Vec<Object> {
         } else if let Some(waker) = row.top_waker {
             people += &format!("; mostly woken by tid {waker}");
         }
-        all.push(Object { key, wait_ns: row.wait_total_ns, people });
+        all.push(Object { key, people });
     }
     all
 }
@@ -64,8 +62,7 @@ pub(crate) fn objects(judged: &Attribution<'_>) -> Vec<Object> {
 /// The changes for the worse that are worth most time. Of what holds others up comes first what
 /// threads wait for; the ledger says where the capacity went.
 pub(crate) fn reasons(sides: Sides<'_>, metric: &Metric, work: &Work) -> Vec<Reason> {
-    let per = if *work == Work::Unknown { Per::Second } else { Per::Work };
-    let rows = diff::rows(sides, per, work);
+    let rows = diff::rows(sides, work.per(), work);
     let worse: Vec<Row> = rows
         .into_iter()
         .filter(|r| r.figure.measure.kind == Kind::Time && r.change().is_some_and(|c| c > 0.0))

@@ -1,6 +1,6 @@
 //! Units of work: what a recording got done, so that runs of different lengths compare.
 
-use crate::metric::{Figure, Table};
+use crate::metric::{Figure, Per, Table};
 use crate::run::Run;
 use std::fmt;
 
@@ -39,6 +39,11 @@ impl Work {
             Ok(units) if units.is_finite() && units > 0.0 => Ok(Work::Units(units)),
             _ => Err(format!("'{}' is no work; {wrong}", text.escape_default())),
         }
+    }
+
+    /// What sums are divided by where nobody says: units of work if they are counted.
+    pub fn per(&self) -> Per {
+        if *self == Work::Unknown { Per::Second } else { Per::Work }
     }
 
     /// How many units a recording did; `None` if it does not show any.

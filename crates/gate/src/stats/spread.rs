@@ -77,6 +77,13 @@ pub struct Spread {
     pub robust: Option<f64>,
 }
 
+impl Spread {
+    /// The spread to tell people: the robust one, where it says something.
+    pub fn typical(&self) -> Option<f64> {
+        self.robust.or(self.plain)
+    }
+}
+
 /// The spread of these values; `None` of no values.
 pub fn spread(values: &[f64]) -> Option<Spread> {
     let sorted = sorted(values);

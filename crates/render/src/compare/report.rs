@@ -6,7 +6,7 @@ use holdup_gate::history::Course;
 use holdup_gate::judge::Sides;
 use holdup_gate::metric::{Metric, Per};
 use holdup_gate::policy::Policy;
-use holdup_gate::run::Setting;
+use holdup_gate::run::{Setting, common_class};
 use holdup_gate::self_test::SelfTest;
 use holdup_gate::stats::spread::{median, spread};
 use holdup_gate::verdict::Verdict;
@@ -159,9 +159,6 @@ impl SideHead {
         let cpus = runs.first().map(|r| r.setting.cpus);
         let walls: Vec<f64> = runs.iter().map(|r| r.wall_ns as f64).collect();
         let others: Vec<f64> = runs.iter().map(Run::others_pct).collect();
-        let most = |class: &Class| {
-            2 * runs.iter().filter(|r| r.verdict.class == *class).count() > runs.len()
-        };
         SideHead {
             file: file.map(str::to_owned),
             runs: runs.iter().map(|r| r.name.clone()).collect(),
@@ -170,7 +167,7 @@ impl SideHead {
             cpus: cpus.filter(|n| runs.iter().all(|r| r.setting.cpus == *n)),
             wall_ns: median(&walls).map(|ns| ns as u64),
             others_pct: median(&others),
-            class: Class::ALL.iter().copied().find(most),
+            class: common_class(runs),
         }
     }
 }
@@ -227,7 +224,7 @@ impl BaselineReport {
             Some(BaselineMetric {
                 metric: limit.metric.clone(),
                 median: values.as_deref().and_then(median),
-                spread: spread.and_then(|s| s.robust.or(s.plain)),
+                spread: spread.and_then(|s| s.typical()),
             })
         });
         BaselineReport {
