@@ -33,7 +33,7 @@ impl Config {
             Some(path) => path.clone(),
             None => default_trace()?,
         };
-        let output = Output::open(args.output.output.as_deref(), &trace)?;
+        let output = Output::open(args.output.output.as_deref(), &[&trace])?;
         let format = format(&args.output, &output)?;
         let (phase, quiet) = (args.select.phase, args.output.quiet);
         progress::start(quiet);
@@ -73,13 +73,19 @@ impl Config {
         self.selection.cpus.is_some() || self.window.is_some() || self.phase.is_some()
     }
 
-    /// Rows to show where the user did not say: text is read by people.
+    /// Rows to show: see [`entries`].
     pub(crate) fn entries(&self, asked: Option<usize>, text: usize) -> Option<usize> {
-        match asked {
-            Some(0) => None,
-            Some(n) => Some(n),
-            None => matches!(self.format, Format::Text(_)).then_some(text),
-        }
+        entries(&self.format, asked, text)
+    }
+}
+
+/// Rows to show: as many as asked for, 0 for all; where the user did not say, `text` of them in
+/// text, which is read by people.
+pub(crate) fn entries(format: &Format, asked: Option<usize>, text: usize) -> Option<usize> {
+    match asked {
+        Some(0) => None,
+        Some(n) => Some(n),
+        None => matches!(format, Format::Text(_)).then_some(text),
     }
 }
 

@@ -61,7 +61,7 @@ fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
 }
 
 fn of_figures(args: &DiagnoseArgs, path: &Path, thresholds: Thresholds) -> Result<Class> {
-    let output = Output::open(args.common.output.output.as_deref(), path)?;
+    let output = Output::open(args.common.output.output.as_deref(), &[path])?;
     let format = config::explained(config::format(&args.common.output, &output)?, args.explain);
     let name = path.display().to_string();
     let figures = Figures::parse(&read(path)?, args.case.as_deref())
@@ -86,7 +86,8 @@ pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
         .map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
-fn read(path: &Path) -> Result<String> {
+/// The text of a file that the command line names beside the trace.
+pub(crate) fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path)
         .map_err(|e| usage(format!("{}: cannot be read: {e}", path.display())))
 }

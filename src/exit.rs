@@ -71,6 +71,11 @@ pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Err
     InputError(format!("{}: {why}", path.display())).into()
 }
 
+/// A file that cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> anyhow::Error {
+    usage(format!("{}: cannot be written: {error}", path.display()))
+}
+
 /// The exit code an error stands for.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
     let broken_pipe = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;

@@ -1,7 +1,7 @@
 //! `holdup man` and `holdup completions`: what is made from the description of the command line.
 
 use crate::cli::Cli;
-use crate::exit::{self, usage};
+use crate::exit::{self, unwritable};
 use anyhow::Result;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -26,12 +26,10 @@ pub(crate) fn run(folder: Option<&Path>) -> Result<u8> {
         io::stdout().lock().write_all(&page(&command, &command)?)?;
         return Ok(exit::OK);
     };
-    let cannot =
-        |what: &Path, e: io::Error| usage(format!("{}: cannot be written: {e}", what.display()));
-    std::fs::create_dir_all(folder).map_err(|e| cannot(folder, e))?;
+    std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, &e))?;
     for one in std::iter::once(&command).chain(command.get_subcommands()) {
         let path = folder.join(format!("{}.1", name(one)));
-        std::fs::write(&path, page(&command, one)?).map_err(|e| cannot(&path, e))?;
+        std::fs::write(&path, page(&command, one)?).map_err(|e| unwritable(&path, &e))?;
     }
     Ok(exit::OK)
 }

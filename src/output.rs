@@ -1,7 +1,7 @@
 //! Where the answer goes.
 
 use crate::config::same_file;
-use crate::exit::usage;
+use crate::exit::{unwritable, usage};
 use crate::progress;
 use anyhow::{Context, Result};
 use holdup_render::{Format, Report};
@@ -16,17 +16,16 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Open `path`, or standard output; never on top of the trace itself.
-    pub(crate) fn open(path: Option<&Path>, trace: &Path) -> Result<Output> {
+    /// Open `path`, or standard output; never on top of what is read.
+    pub(crate) fn open(path: Option<&Path>, inputs: &[&Path]) -> Result<Output> {
         let Some(path) = path.filter(|p| p.as_os_str() != "-") else { return Ok(Output::Stdout) };
-        if same_file(path, trace) {
+        if inputs.iter().any(|input| same_file(path, input)) {
             return Err(usage(format!(
                 "{}: is the trace itself; it would be overwritten",
                 path.display()
             )));
         }
-        let file = File::create(path)
-            .map_err(|e| usage(format!("{}: cannot be written: {e}", path.display())))?;
+        let file = File::create(path).map_err(|e| unwritable(path, &e))?;
         Ok(Output::File(path.to_owned(), file))
     }
 
@@ -72,16 +71,24 @@ impl Output {
 
     /// Write `report`.
     pub(crate) fn write(self, report: &Report, format: &Format) -> Result<()> {
+        self.write_with(|out| holdup_render::write(report, format, out))
+    }
+
+    /// Write what `write` writes, buffered.
+    pub(crate) fn write_with(
+        self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
         progress::end();
         match self {
             Output::Stdout => {
                 let mut out = BufWriter::new(io::stdout().lock());
-                holdup_render::write(report, format, &mut out)?;
+                write(&mut out)?;
                 out.flush()?;
             }
             Output::File(path, file) => {
                 let mut out = BufWriter::new(file);
-                holdup_render::write(report, format, &mut out)
+                write(&mut out)
                     .and_then(|()| out.flush())
                     .with_context(|| format!("{}: cannot be written", path.display()))?;
             }

@@ -7,7 +7,6 @@ use crate::output::Output;
 use anyhow::{Context, Result};
 use holdup_diagnose::rules::{ALL, Page};
 use holdup_render::{Format, SCHEMA, markdown, text};
-use std::path::Path;
 
 /// Run it.
 pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
@@ -18,7 +17,7 @@ pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
             usage(format!("no rule {id}; there are {}", ids.join(", ")))
         })?),
     };
-    let output = Output::open(args.output.output.as_deref(), Path::new(""))?;
+    let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
     if matches!(format, Format::Csv { .. }) {
         return Err(usage("rules have no CSV form; use text, json or md"));

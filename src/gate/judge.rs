@@ -82,9 +82,8 @@ fn each(paths: &[&std::path::PathBuf]) -> Result<Baseline> {
 /// The policy, and whether it says which metric decides.
 fn policy(args: &GateArgs) -> Result<(Policy, bool)> {
     if let Some(path) = &args.policy {
-        let read = |e| usage(format!("{}: cannot be read: {e}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(read)?;
-        let policy = Policy::parse(&text).map_err(|e| wrong(args, &e.to_string()))?;
+        let policy = Policy::parse(&crate::diagnose::read(path)?)
+            .map_err(|e| wrong(args, &e.to_string()))?;
         return Ok((policy, true));
     }
     let metric = match &args.metric {

@@ -43,7 +43,11 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
     }
 }
 
-fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
+/// Write a gate's verdict as Markdown.
+///
+/// # Errors
+/// Those of `out`.
+pub fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     let verdict = &report.verdict;
     writeln!(out, "### holdup gate: **{}**\n", words::outcome(verdict))?;
     writeln!(out, "{}\n", plain(&words::headline(report)))?;

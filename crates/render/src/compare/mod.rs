@@ -8,7 +8,7 @@ pub mod annotations;
 mod csv;
 pub(crate) mod json;
 pub mod junit;
-mod markdown;
+pub mod markdown;
 mod report;
 pub mod sarif;
 mod spark;
