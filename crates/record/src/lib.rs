@@ -1,0 +1,3 @@
+//! Records what a Linux system does into standard perf.data files, without perf.
+
+pub mod file;
