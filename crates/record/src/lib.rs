@@ -1,5 +1,7 @@
 //! Records what a Linux system does into standard perf.data files, without perf.
 
+pub mod choice;
 pub mod file;
+pub mod ring;
 pub mod sys;
 pub mod tracefs;
