@@ -2,4 +2,5 @@
 
 pub mod file;
 pub mod sys;
-pub mod tracefs;
+
+pub use holdup_host::tracefs;
