@@ -4,4 +4,4 @@ pub mod choice;
 pub mod file;
 pub mod ring;
 pub mod sys;
-pub mod tracefs;
+

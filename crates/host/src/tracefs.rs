@@ -3,6 +3,7 @@
 //! It is looked for wherever it is mounted; a container may have it anywhere, and older systems
 //! have it below debugfs only.
 
+use crate::Root;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,9 +51,18 @@ impl Tracefs {
     ///
     /// It is not mounted, or this user may not read it; the way out differs.
     pub fn find() -> Result<Tracefs, NoTracefs> {
-        let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+        Tracefs::find_in(&Root::host())
+    }
+
+    /// Find that of the host whose files `host` holds.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Tracefs::find`].
+    pub fn find_in(host: &Root) -> Result<Tracefs, NoTracefs> {
+        let mounts = host.text("/proc/mounts").unwrap_or_default();
         let mut unreadable = None;
-        for root in candidates(&mounts) {
+        for root in candidates(&mounts).into_iter().map(|place| host.path(place)) {
             match fs::read_dir(root.join("events")).map(Iterator::count) {
                 // An empty folder of that name is where it would be mounted.
                 Ok(1..) => return Ok(Tracefs { root }),
