@@ -1,7 +1,8 @@
 //! Records what a Linux system does into standard perf.data files, without perf.
 
+mod attr;
 pub mod choice;
 pub mod file;
 pub mod ring;
+pub mod session;
 pub mod sys;
-

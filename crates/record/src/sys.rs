@@ -105,6 +105,16 @@ impl Event {
         done(unsafe { ioctls::PAUSE_OUTPUT(self.raw(), u32::from(pause)) })
     }
 
+    /// Read what the kernel counted, in the layout of the attribute's `read_format`, into `words`.
+    /// Returns how many words there were.
+    pub fn read(&self, words: &mut [u64]) -> io::Result<usize> {
+        // SAFETY: the kernel writes no more bytes than `words` has.
+        let bytes = unsafe {
+            libc::read(self.raw(), words.as_mut_ptr().cast(), std::mem::size_of_val(words))
+        };
+        usize::try_from(bytes).map(|n| n / 8).map_err(|_| io::Error::last_os_error())
+    }
+
     fn raw(&self) -> RawFd {
         self.0.as_raw_fd()
     }
