@@ -12,22 +12,20 @@ const FIELDS: u64 = (abi::PERF_SAMPLE_IDENTIFIER
 
 /// How the events of a recording are read and written.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub(crate) struct Manner {
     /// With the call chain of each event.
-    pub stacks: bool,
+    pub(crate) stacks: bool,
     /// Into rings that keep the last records.
-    pub backward: bool,
+    pub(crate) backward: bool,
     /// Of threads and the children they make, not of CPUs.
-    pub inherit: bool,
+    pub(crate) inherit: bool,
     /// Bytes in a ring after which its reader is woken.
-    pub wake_after: u32,
-    /// The kernel counts lost records for each event (Linux 6.0 and later).
-    pub counts_lost: bool,
+    pub(crate) wake_after: u32,
 }
 
 impl Manner {
     /// Every time the tracepoint is passed.
-    pub fn tracepoint(&self, tracepoint: &Tracepoint) -> Attr {
+    pub(crate) fn tracepoint(&self, tracepoint: &Tracepoint) -> Attr {
         let mut attr = self.plain(abi::PERF_TYPE_TRACEPOINT, tracepoint.id);
         attr.sample_period = 1;
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_PERIOD | abi::PERF_SAMPLE_RAW);
@@ -39,7 +37,7 @@ impl Manner {
 
     /// No event, but records of threads made, ended and renamed; with call chains also of what is
     /// mapped, to name the functions. The rings are mapped from it, as it is there always.
-    pub fn sideband(&self) -> Attr {
+    pub(crate) fn sideband(&self) -> Attr {
         let mut attr = self.plain(abi::PERF_TYPE_SOFTWARE, u64::from(abi::PERF_COUNT_SW_DUMMY));
         attr.set_comm(1);
         attr.set_comm_exec(1);
@@ -58,9 +56,6 @@ impl Manner {
         let mut attr = Attr { size: crate::sys::ATTR_SIZE, type_: kind, config, ..Attr::default() };
         attr.sample_type = FIELDS;
         attr.read_format = u64::from(abi::PERF_FORMAT_ID);
-        if self.counts_lost {
-            attr.read_format |= u64::from(abi::PERF_FORMAT_LOST);
-        }
         attr.set_disabled(1);
         attr.set_sample_id_all(1);
         attr.set_inherit(self.inherit.into());

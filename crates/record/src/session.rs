@@ -1,8 +1,9 @@
 //! All events of a recording, opened: on each CPU one ring, into which its events write.
 
 use crate::attr::Manner;
+use crate::file;
 use crate::ring::{Ring, page_size, ring_size};
-use crate::sys::{Attr, Event, Whom};
+use crate::sys::{Attr, Event, Whom, attr_bytes};
 use holdup_host::tracefs::Tracepoint;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -70,6 +71,12 @@ pub struct Described {
 }
 
 impl Described {
+    /// As the writer of files wants it.
+    pub fn for_file(&self) -> file::Event {
+        let (name, ids) = (self.name.clone(), self.ids.clone());
+        file::Event { name, attr: attr_bytes(&self.attr), ids }
+    }
+
     fn refused(&self, error: io::Error) -> OpenError {
         OpenError::Event { name: self.name.clone(), error }
     }
@@ -139,15 +146,6 @@ pub enum OpenError {
     Nothing,
 }
 
-/// What the kernel counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// Events, with those that found no room in a ring.
-    pub events: u64,
-    /// Those; `None` where the kernel does not count them (before Linux 6.0).
-    pub lost: Option<u64>,
-}
-
 impl Session {
     /// Open all events. They do not count before [`Session::start`].
     ///
@@ -163,13 +161,7 @@ impl Session {
             backward: matches!(setup.rings, Rings::Last { .. }),
             inherit: matches!(setup.scope, Scope::Threads(_)),
             wake_after: wake_after(size),
-            counts_lost: true,
         };
-        // Kernels before 6.0 know an attribute with this bit as little as any that is wrong.
-        let cpu = setup.cpus.first().ok_or(OpenError::Nothing)?;
-        if let Err(error) = Event::open(&manner.sideband(), Whom::Thread(0, Some(*cpu)), None) {
-            manner.counts_lost = error.raw_os_error() != Some(libc::EINVAL);
-        }
         let mut size = ring_size(size);
         loop {
             match Session::with_rings(setup, manner, size) {
@@ -290,24 +282,6 @@ impl Session {
     /// What the kernel says.
     pub fn stop(&self) -> io::Result<()> {
         self.each(Event::disable)
-    }
-
-    /// What the kernel counted since the start.
-    pub fn counts(&self) -> io::Result<Counts> {
-        let mut counts = Counts { events: 0, lost: self.manner.counts_lost.then_some(0) };
-        for on in &self.cpus {
-            for member in &on.events {
-                let mut words = [0; 3];
-                let found = member.event.read(&mut words)?;
-                counts.events += words[0];
-                // The kernel appends what it knows: the count, the event's number, the lost.
-                match (&mut counts.lost, found) {
-                    (Some(lost), 3) => *lost += words[2],
-                    (lost, _) => *lost = None,
-                }
-            }
-        }
-        Ok(counts)
     }
 
     fn each(&self, act: impl Fn(&Event) -> io::Result<()>) -> io::Result<()> {

@@ -105,16 +105,6 @@ impl Event {
         done(unsafe { ioctls::PAUSE_OUTPUT(self.raw(), u32::from(pause)) })
     }
 
-    /// Read what the kernel counted, in the layout of the attribute's `read_format`, into `words`.
-    /// Returns how many words there were.
-    pub fn read(&self, words: &mut [u64]) -> io::Result<usize> {
-        // SAFETY: the kernel writes no more bytes than `words` has.
-        let bytes = unsafe {
-            libc::read(self.raw(), words.as_mut_ptr().cast(), std::mem::size_of_val(words))
-        };
-        usize::try_from(bytes).map(|n| n / 8).map_err(|_| io::Error::last_os_error())
-    }
-
     fn raw(&self) -> RawFd {
         self.0.as_raw_fd()
     }
@@ -125,6 +115,17 @@ impl AsFd for Event {
         self.0.as_fd()
     }
 }
+
+/// The attribute as a file holds it, in this machine's byte order.
+pub fn attr_bytes(attr: &Attr) -> Vec<u8> {
+    // SAFETY: the structure is plain data without padding, and larger than `ATTR_SIZE`.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(std::ptr::from_ref(attr).cast::<u8>(), ATTR_SIZE as usize)
+    };
+    bytes.to_vec()
+}
+
+const _: () = assert!(size_of::<Attr>() >= ATTR_SIZE as usize);
 
 /// What a system call returned, as a result.
 pub(crate) fn done(returned: i32) -> io::Result<()> {
