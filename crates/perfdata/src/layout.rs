@@ -66,6 +66,12 @@ pub fn trailer_size(sample_type: u64) -> usize {
     Trailer::of(sample_type).len as usize
 }
 
+/// Where samples of this `sample_type` have their time; `None` if they have none.
+pub fn sample_time(sample_type: u64) -> Option<usize> {
+    let layout = Layout::new(&Attr { sample_type, ..Attr::default() });
+    (layout.time != 0).then_some(layout.time.into())
+}
+
 impl Layout {
     pub(crate) fn new(attr: &Attr) -> Layout {
         let mut l = Layout {

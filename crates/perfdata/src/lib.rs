@@ -73,6 +73,6 @@ mod window;
 
 pub use glance::glance;
 pub use header::sniff;
-pub use layout::trailer_size;
+pub use layout::{sample_time, trailer_size};
 pub use open::{open, open_stream};
 pub use reader::PerfData;
