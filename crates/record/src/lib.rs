@@ -13,3 +13,4 @@ pub mod ring;
 pub mod session;
 pub mod signals;
 pub mod sys;
+pub mod usage;

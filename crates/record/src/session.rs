@@ -73,8 +73,7 @@ pub struct Described {
 impl Described {
     /// As the writer of files wants it.
     pub fn for_file(&self) -> file::Event {
-        let (name, ids) = (self.name.clone(), self.ids.clone());
-        file::Event { name, attr: attr_bytes(&self.attr), ids }
+        file::Event::new(self.name.clone(), &attr_bytes(&self.attr), self.ids.clone())
     }
 
     fn refused(&self, error: io::Error) -> OpenError {

@@ -1,6 +1,7 @@
 //! Signals, read like a file: whoever waits for rings waits for them too.
 #![allow(unsafe_code, reason = "signal masks and signalfd")]
 
+use crate::poll::Poll;
 use crate::sys::done;
 use std::io;
 use std::mem::MaybeUninit;
@@ -79,6 +80,11 @@ impl Signals {
             libc::SIGUSR2 => Signal::Write,
             signal => Signal::End(signal),
         })
+    }
+
+    /// Wait until one comes.
+    pub fn wait(&self) {
+        Poll::of([self.as_fd()]).wait(None);
     }
 
     /// The mask a program expects that is started from here.

@@ -86,20 +86,35 @@ pub struct Description {
 /// One event that was opened, on however many CPUs.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// As perf prints it: `sched:sched_switch`, `cycles`.
-    pub name: String,
-    /// `struct perf_event_attr`, as the kernel was given it. All events have it of the same size.
-    pub attr: Vec<u8>,
-    /// The kernel's ids of the event, one for each CPU or thread (`PERF_EVENT_IOC_ID`).
-    pub ids: Vec<u64>,
+    name: String,
+    attr: Vec<u8>,
+    ids: Vec<u64>,
 }
 
 impl Event {
+    /// An event as perf calls it (`sched:sched_switch`, `cycles`), the `struct perf_event_attr` that
+    /// the kernel was given, and the kernel's ids of it, one for each CPU or thread
+    /// (`PERF_EVENT_IOC_ID`).
+    ///
+    /// perf refuses a file with attrs that are longer than it knows them. So of what newer kernels
+    /// have at the end nothing is stored if it is 0.
+    pub fn new(name: impl Into<String>, attr: &[u8], ids: Vec<u64>) -> Event {
+        let mut attr = attr.to_vec();
+        if attr.get(PERF_6_1..).is_some_and(|tail| tail.iter().all(|&b| b == 0)) {
+            attr.truncate(PERF_6_1);
+            attr[4..8].copy_from_slice(&(PERF_6_1 as u32).to_ne_bytes());
+        }
+        Event { name: name.into(), attr, ids }
+    }
+
     /// The attr's `sample_type`; `None` if it is too short to have one.
     fn sample_type(&self) -> Option<u64> {
         self.attr.get(24..)?.first_chunk().map(|word| u64::from_ne_bytes(*word))
     }
 }
+
+/// Bytes of the attr that perf 6.1 knows: `PERF_ATTR_SIZE_VER7`.
+const PERF_6_1: usize = 128;
 
 /// A clock, and how it runs beside that of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

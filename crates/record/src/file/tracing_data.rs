@@ -8,7 +8,8 @@ use super::bytes::Bytes;
 use super::symbols::Symbols;
 use super::{Error, Form};
 use holdup_perfdata::format::TRACING_DATA_MAGIC;
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Version of the layout.
@@ -45,13 +46,13 @@ impl TracingData {
                 .iter()
                 .collect::<PathBuf>()
                 .join("format");
-            let format = fs::read(&path).map_err(|why| Error::Unreadable { path, why })?;
+            let format = read_at_once(&path).map_err(|why| Error::Unreadable { path, why })?;
             match systems.last_mut().filter(|(last, _)| last == system) {
                 Some((_, formats)) => formats.push(format),
                 None => systems.push((system.to_owned(), vec![format])),
             }
         }
-        let file = |name: &str| fs::read(tracefs.join(name)).unwrap_or_default();
+        let file = |name: &str| read_at_once(&tracefs.join(name)).unwrap_or_default();
         Ok(TracingData {
             header_page: file("events/header_page"),
             header_event: file("events/header_event"),
@@ -90,6 +91,23 @@ impl TracingData {
         sized32(&mut b, &self.printk_formats);
         sized64(&mut b, &self.saved_cmdlines);
         b
+    }
+}
+
+/// Read a file of tracefs with room for all of it from the start. Of `header_page` Linux 6.18 hands
+/// out what the first read has room for, and then says that this was the end.
+fn read_at_once(path: &Path) -> io::Result<Vec<u8>> {
+    const ROOM: usize = 64 << 10;
+    let mut file = File::open(path)?;
+    let mut text = Vec::new();
+    loop {
+        let have = text.len();
+        text.resize(have + ROOM, 0);
+        let n = file.read(&mut text[have..])?;
+        text.truncate(have + n);
+        if n == 0 {
+            return Ok(text);
+        }
     }
 }
 

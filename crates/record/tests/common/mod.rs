@@ -2,11 +2,12 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
+use holdup_perfdata::format::record::{FINISHED_ROUND, HEADER_ATTR};
 use holdup_perfdata::format::{SECTION, header};
 use holdup_record::file::{Description, Event, Running, Symbols, Target, TracingData, Writer};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The events that the tests record.
 pub const EVENTS: [&str; 3] = ["sched:sched_switch", "sched:sched_wakeup", "sched:sched_waking"];
@@ -30,8 +31,8 @@ pub fn record(file: &Path, options: &[&str]) {
 }
 
 impl Recorded {
-    /// Take a file of perf's apart.
-    pub fn read(file: &Path) -> Recorded {
+    /// Take a file of perf's apart, as if attrs were `longer` by so many bytes.
+    pub fn read(file: &Path, longer: usize) -> Recorded {
         let b = fs::read(file).unwrap();
         let section = |at: usize| &b[word(&b, at)..][..word(&b, at + 8)];
         let names = EVENTS.iter().copied().chain(["dummy:HG"]);
@@ -39,7 +40,7 @@ impl Recorded {
             let (attr, ids) = entry.split_at(entry.len() - SECTION);
             let ids = &b[word(ids, 0)..][..word(ids, 8)];
             let ids = ids.chunks(8).map(|id| word(id, 0) as u64).collect();
-            Event { name: name.to_owned(), attr: attr.to_vec(), ids }
+            Event::new(name, &[attr, &vec![0; longer]].concat(), ids)
         };
         let attrs = section(header::ATTRS).chunks(word(&b, header::ATTR_ENTRY));
         let events = attrs.zip(names).map(attr).collect();
@@ -60,25 +61,43 @@ impl Recorded {
         }
     }
 
-    /// Write the data again in `rounds` rounds, torn at any multiple of 8 bytes.
-    pub fn write(&self, to: &mut Writer, rounds: usize) {
-        let mut at = 0;
-        for round in 1..=rounds {
-            let until = self.data.len() * round / rounds;
-            let start = at;
-            while at < until {
-                at += u16::from_ne_bytes([self.data[at + 6], self.data[at + 7]]) as usize;
+    /// Write the data again, in perf's rounds, each torn somewhere, without what perf says itself.
+    pub fn write(&self, to: &mut Writer) {
+        let (mut start, mut at) = (0, 0);
+        while at < self.data.len() {
+            let begin = at;
+            at += u16::from_ne_bytes([self.data[at + 6], self.data[at + 7]]) as usize;
+            let kind = u32::from(self.data[begin]);
+            if kind == FINISHED_ROUND || kind >= HEADER_ATTR {
+                let (front, wrapped) =
+                    self.data[start..begin].split_at((begin - start) / 2 / 8 * 8);
+                to.data(front, wrapped).unwrap();
+                if kind == FINISHED_ROUND {
+                    to.round().unwrap();
+                }
+                start = at;
             }
-            let (front, wrapped) = self.data[start..at].split_at((at - start) / 2 / 8 * 8);
-            to.data(front, wrapped).unwrap();
-            to.round().unwrap();
         }
+        to.data(&self.data[start..], &[]).unwrap();
     }
 }
 
 /// What perf prints; its standard error comes behind.
 pub fn perf(args: &[&str], file: &Path) -> (String, String) {
-    let out = Command::new("perf").args(args).arg("-i").arg(file).output().unwrap();
+    printed(Command::new("perf").args(args).arg("-i").arg(file))
+}
+
+/// The same of a file that comes through a pipe.
+pub fn perf_of_pipe(args: &[&str], file: &Path) -> (String, String) {
+    let mut cat = Command::new("cat").arg(file).stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = cat.stdout.take().unwrap();
+    let printed = printed(Command::new("perf").args(args).args(["-i", "-"]).stdin(pipe));
+    cat.wait().unwrap();
+    printed
+}
+
+fn printed(perf: &mut Command) -> (String, String) {
+    let out = perf.output().unwrap();
     let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
     (text(out.stdout), text(out.stderr))
 }
