@@ -165,6 +165,12 @@ fn a_file_that_ends_anywhere_is_read_to_its_last_whole_record() {
         assert_eq!(switches(&cut), expected, "{n} of {} bytes", bytes.len());
         assert!(cut.quality().count(QualityCode::Truncated) > 0, "it says that it was cut");
         assert!(cut.info().recorder.is_some());
+        assert!(
+            cut.info()
+                .extra
+                .iter()
+                .any(|(what, how)| what == "recording" && how.contains("did not end"))
+        );
     }
     // Cut even further, as no kill does it: no table then, and still no error.
     for n in begun..behind {
