@@ -1,6 +1,8 @@
 //! Records what a Linux system does into standard perf.data files, without perf.
 
+pub mod choice;
 pub mod file;
+pub mod ring;
 pub mod sys;
 
 pub use holdup_host::tracefs;
