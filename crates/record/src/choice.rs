@@ -1,6 +1,6 @@
 //! Which tracepoints a recording holds: those of a preset, as far as this kernel has them.
 
-use crate::tracefs::{Tracefs, Tracepoint};
+use holdup_host::tracefs::{Tracefs, Tracepoint};
 use holdup_syscalls::Preset;
 use holdup_trace::EventKind;
 use wildmatch::WildMatch;

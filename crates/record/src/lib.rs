@@ -5,4 +5,3 @@ pub mod file;
 pub mod ring;
 pub mod sys;
 
-pub use holdup_host::tracefs;
