@@ -2,6 +2,6 @@
 
 pub mod choice;
 pub mod file;
+pub mod probe;
 pub mod ring;
 pub mod sys;
-

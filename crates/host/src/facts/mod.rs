@@ -16,7 +16,7 @@ pub(crate) use tracing::unreachable_tracefs;
 use crate::kernel::Kernel;
 use crate::process::Process;
 use crate::tracefs::{NoTracefs, Tracefs};
-use crate::{Fact, Obstacle, Root, State};
+use crate::{Attempt, Fact, Obstacle, Root, State};
 
 /// A host, as its files show it to this process.
 #[derive(Debug)]
@@ -70,8 +70,8 @@ pub struct Tried {
     /// A call of `perf_event_open` that no kernel grants: whatever but `EFAULT` says that the
     /// call does not get through.
     pub call: Option<i32>,
-    /// Opening `sched:sched_switch` of a whole CPU, with a buffer.
-    pub record: Option<Result<(), i32>>,
+    /// Recording `sched:sched_switch` of every CPU, with what was refused.
+    pub record: Option<Result<(), (Attempt<'static>, i32)>>,
     /// Counting cycles of this process.
     pub counters: Option<Result<(), i32>>,
     /// What came of the idle tasks, by CPU.

@@ -102,12 +102,7 @@ pub(super) fn lockdown(host: &Host, _: &Tried) -> State {
 pub(super) fn recording(host: &Host, tried: &Tried) -> State {
     match tried.record {
         None => State::unknown("not tried, as something above stands in its way"),
-        Some(Ok(())) => State::ok("sched:sched_switch of a CPU was opened, and got a buffer"),
-        Some(Err(error)) => State::Missing(crate::refused(
-            host,
-            tried,
-            &crate::Attempt::Open("sched:sched_switch"),
-            error,
-        )),
+        Some(Ok(())) => State::ok("tried: the switches of every CPU were recorded for a moment"),
+        Some(Err((attempt, error))) => State::Missing(crate::refused(host, tried, &attempt, error)),
     }
 }
