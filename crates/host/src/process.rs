@@ -91,16 +91,15 @@ impl Process {
     pub fn look(root: &Root) -> Process {
         let status = root.text("/proc/self/status").unwrap_or_default();
         let limits = root.text("/proc/self/limits").unwrap_or_default();
-        let pids = namespace(root, "pid", 0xEFFF_FFFC);
         Process {
             uid: field(&status, "Uid:").and_then(|f| f.parse().ok()),
             effective: field(&status, "CapEff:").and_then(|f| u64::from_str_radix(f, 16).ok()),
-            users: namespace(root, "user", 0xEFFF_FFFD),
-            pids,
+            users: namespace(root, USERS.0, USERS.1),
+            pids: namespace(root, PIDS.0, PIDS.1),
             seccomp: field(&status, "Seccomp:") == Some("2"),
             open_files: limit(&limits, "Max open files"),
             locked_memory: limit(&limits, "Max locked memory"),
-            surroundings: surroundings(root, pids),
+            surroundings: surroundings(root),
         }
     }
 
@@ -127,7 +126,14 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The namespaces that a system starts with have numbers that never change
-/// (`include/linux/proc_ns.h`, `PROC_PID_INIT_INO` and its like).
+/// (`include/linux/proc_ns.h`, `PROC_USER_INIT_INO` and its like).
+const USERS: (&str, u64) = ("user", 0xEFFF_FFFD);
+const PIDS: (&str, u64) = ("pid", 0xEFFF_FFFC);
+
+/// Those that containers have of their own; one that lives with the PIDs of the host has others.
+const NAMESPACES: [(&str, u64); 4] =
+    [PIDS, ("cgroup", 0xEFFF_FFFB), ("uts", 0xEFFF_FFFE), ("ipc", 0xEFFF_FFFF)];
+
 fn namespace(root: &Root, kind: &str, initial: u64) -> Namespace {
     let link = root.link(&format!("/proc/self/ns/{kind}"));
     let number = link.as_deref().and_then(|l| l.split_once(":[")?.1.strip_suffix(']'));
@@ -148,8 +154,13 @@ fn limit(text: &str, name: &str) -> Option<Limit> {
     Some(Limit { soft: number()?, hard: number()? })
 }
 
-/// The marks that the usual tools leave.
-fn surroundings(root: &Root, pids: Namespace) -> Surroundings {
+/// The marks that the usual tools leave. They stay in an image that is run as a machine of its own,
+/// where all namespaces are the first.
+fn surroundings(root: &Root) -> Surroundings {
+    let inner = |(kind, initial)| namespace(root, kind, initial) == Namespace::Inner;
+    if !NAMESPACES.into_iter().any(inner) {
+        return Surroundings::Host;
+    }
     let in_pod = root.exists("/var/run/secrets/kubernetes.io")
         || root.text("/proc/self/environ").is_ok_and(|e| e.contains("KUBERNETES_SERVICE_HOST="));
     if in_pod {
@@ -158,7 +169,7 @@ fn surroundings(root: &Root, pids: Namespace) -> Surroundings {
         Surroundings::Podman
     } else if root.exists("/.dockerenv") {
         Surroundings::Docker
-    } else if pids == Namespace::Inner {
+    } else if namespace(root, PIDS.0, PIDS.1) == Namespace::Inner {
         Surroundings::Container
     } else {
         Surroundings::Host

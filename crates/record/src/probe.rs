@@ -22,9 +22,12 @@ use std::time::Duration;
 /// The event that is tried.
 const SWITCH: &str = "sched:sched_switch";
 
-/// How often each CPU is made idle, and for how long.
+/// How often a thread sleeps on each CPU in a round, and for how long.
 const SLEEPS: u32 = 20;
 const SLEEP: Duration = Duration::from_millis(1);
+
+/// Rounds at most, until every CPU was idle often enough: others may keep them busy.
+const ROUNDS: u32 = 8;
 
 /// Bytes of a ring; some thousands of switches.
 const RING: usize = 256 << 10;
@@ -148,13 +151,30 @@ fn watch(switch: &Switch, cpus: &[Cpu]) -> Result<Vec<Watched>, (Attempt<'static
 
 /// Make every CPU idle some times, and count what arrives.
 fn idle(switch: &Switch, mut watched: Vec<Watched>) -> Vec<Idle> {
+    let mut seen: Vec<Idle> =
+        watched.iter().map(|cpu| Idle { cpu: cpu.cpu, to: 0, from: 0 }).collect();
+    for _ in 0..ROUNDS {
+        make_idle(&watched);
+        for (idle, cpu) in seen.iter_mut().zip(&mut watched) {
+            let (to, from) = taken(switch, cpu);
+            idle.to += to;
+            idle.from += from;
+        }
+        if seen.iter().all(|idle| idle.tells()) {
+            break;
+        }
+    }
+    seen
+}
+
+/// Let a thread sleep on each CPU.
+fn make_idle(watched: &[Watched]) {
     std::thread::scope(|scope| {
         for cpu in watched.iter().map(|w| w.cpu) {
             // A thread that cannot be made leaves a CPU untried.
             let _ = std::thread::Builder::new().spawn_scoped(scope, move || sleep_on(cpu));
         }
     });
-    watched.iter_mut().map(|w| taken(switch, w)).collect()
 }
 
 /// Sleep on one CPU, some times; not at all if the process may not run there.
@@ -178,16 +198,15 @@ fn bind_to(cpu: Cpu) -> io::Result<()> {
     crate::sys::done(done)
 }
 
-/// What arrived from a CPU.
-fn taken(switch: &Switch, watched: &mut Watched) -> Idle {
+/// What arrived from a CPU since the last time: switches to its idle task and away from it.
+fn taken(switch: &Switch, watched: &mut Watched) -> (u64, u64) {
     let mut records = Vec::new();
     let Ok(_) = watched.ring.drain(|first, second| {
         records.extend_from_slice(first);
         records.extend_from_slice(second);
         Ok::<(), Infallible>(())
     });
-    let (to, from) = count(switch, &records);
-    Idle { cpu: watched.cpu, to, from }
+    count(switch, &records)
 }
 
 /// The switches to the idle task and away from it.

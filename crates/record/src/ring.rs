@@ -10,12 +10,13 @@
 //! Records are handed on unread, as the kernel wrote them.
 #![allow(unsafe_code, reason = "a ring is memory shared with the kernel")]
 
-use holdup_host::page_size;
 use perf_event_open_sys::bindings::perf_event_mmap_page;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+pub use holdup_host::page_size;
 
 /// The start of every record: its type (4 bytes), flags (2), and size (2), the header included.
 const HEADER: usize = 8;

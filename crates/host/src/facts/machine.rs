@@ -17,10 +17,15 @@ pub struct Idle {
 }
 
 impl Idle {
-    /// Whether events of the idle task are lost. A recording may begin or end between two
-    /// switches, and other threads come and go.
+    /// Whether the CPU was idle often enough to tell: a recording may begin or end between two
+    /// switches.
+    pub fn tells(self) -> bool {
+        self.to >= 5
+    }
+
+    /// Whether events of the idle task are lost.
     fn is_mute(self) -> bool {
-        self.to >= 5 && self.from < self.to / 2
+        self.tells() && self.from < self.to / 2
     }
 }
 
@@ -48,11 +53,12 @@ pub(super) fn idle_events(_: &Host, tried: &Tried) -> State {
         )];
         return State::Limited(Obstacle::costs(mute.join("; "), costs, ways));
     }
-    let quiet = seen.iter().filter(|idle| idle.to == 0).count();
-    match quiet {
+    match seen.iter().filter(|idle| !idle.tells()).count() {
         0 => State::ok("events of idle tasks arrive from every CPU"),
-        _ if quiet == seen.len() => State::unknown("no CPU was idle"),
-        _ => State::ok(format!("they arrive from all CPUs but {quiet}, which were never idle")),
+        busy => State::unknown(format!(
+            "{busy} of {} CPUs were hardly ever idle while it was tried; ask again when they are",
+            seen.len()
+        )),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Who may record.
 
-use super::{Host, Tried, tracing};
+use super::{Host, Tried, facts, stopped, tracing};
 use crate::kernel::{Lockdown, Perf};
-use crate::process::{Capability, Namespace};
+use crate::process::Namespace;
 use crate::{Obstacle, State, WayOut, errno, ways};
 
 /// Whether `perf_event_open` gets as far as the kernel's own checks.
@@ -70,11 +70,13 @@ pub(super) fn permission(host: &Host, _: &Tried) -> State {
             );
         }
     };
-    let claims = process.claims(Capability::Perfmon) || process.claims(Capability::SysAdmin);
-    let lacks = if claims && process.users == Namespace::Inner {
-        "the capabilities of this process count in its user namespace only"
-    } else {
-        "this process has neither CAP_PERFMON nor CAP_SYS_ADMIN"
+    let lacks = match process.users {
+        Namespace::Inner => {
+            "this process lives in a user namespace of its own, whose capabilities do not count"
+        }
+        Namespace::Initial | Namespace::Unknown => {
+            "this process has neither CAP_PERFMON nor CAP_SYS_ADMIN"
+        }
     };
     State::Missing(Obstacle::stops(format!("{setting}, and {lacks}"), ways::right(process)))
 }
@@ -103,6 +105,13 @@ pub(super) fn recording(host: &Host, tried: &Tried) -> State {
     match tried.record {
         None => State::unknown("not tried, as something above stands in its way"),
         Some(Ok(())) => State::ok("tried: the switches of every CPU were recorded for a moment"),
-        Some(Err((attempt, error))) => State::Missing(crate::refused(host, tried, &attempt, error)),
+        Some(Err((attempt, error))) => {
+            let before = Tried { record: None, ..tried.clone() };
+            match stopped(&facts(host, &before)) {
+                // One reason is told once.
+                Some(_) => State::unknown("refused, as something above stands in its way"),
+                None => State::Missing(crate::refused(host, tried, &attempt, error)),
+            }
+        }
     }
 }

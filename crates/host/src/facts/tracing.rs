@@ -3,7 +3,7 @@
 use super::{Calls, Host, Tried};
 use crate::process::Surroundings;
 use crate::tracefs::{NoTracefs, Tracefs};
-use crate::{Obstacle, State, WayOut, ways};
+use crate::{Obstacle, State, WayOut, errno, ways};
 use holdup_trace::Capabilities;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -55,6 +55,7 @@ pub(crate) fn unreachable_tracefs(host: &Host, closed: Option<(PathBuf, io::Erro
     let owner = root.metadata().map_or(String::new(), |m| {
         format!("; it belongs to user {}, group {}, mode {:o}", m.uid(), m.gid(), m.mode() & 0o777)
     });
+    let why = error.raw_os_error().map_or(error.to_string(), errno);
     if outside {
         ways.push(ways::as_root(process));
         ways.push(WayOut::commands(
@@ -62,7 +63,7 @@ pub(crate) fn unreachable_tracefs(host: &Host, closed: Option<(PathBuf, io::Erro
             &[&format!("sudo mount -o remount,mode=750,gid=\"$(id -g)\" {shown}")],
         ));
     }
-    Obstacle::stops(format!("tracefs at {shown} cannot be read ({error}){owner}"), ways)
+    Obstacle::stops(format!("tracefs at {shown} cannot be read ({why}){owner}"), ways)
 }
 
 /// Which of the events of the default preset the kernel has.
