@@ -5,7 +5,7 @@ use crate::config;
 use crate::exit::{self, usage};
 use crate::output::Output;
 use anyhow::Result;
-use holdup_host::{Host, Root, facts, stopped};
+use holdup_host::{Host, Root, can_record, facts};
 use holdup_record::probe::try_out;
 use holdup_render::{Format, doctor};
 
@@ -22,5 +22,5 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
         Format::Text(options) => doctor::write_text(&facts, options, out),
         _ => doctor::write_json(&facts, out),
     })?;
-    Ok(if stopped(&facts).is_none() { exit::OK } else { exit::INPUT })
+    Ok(if can_record(&facts) == Some(true) { exit::OK } else { exit::INPUT })
 }

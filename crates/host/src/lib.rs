@@ -18,7 +18,9 @@ pub mod tracefs;
 mod ways;
 
 pub use fact::{Fact, State};
-pub use facts::{BUFFER, Calls, Events, Host, Idle, Tried, facts, largest_buffer, stopped};
+pub use facts::{
+    BUFFER, Calls, Events, Host, Idle, Tried, can_record, facts, largest_buffer, stopped,
+};
 pub use kernel::{Kernel, Lockdown, Perf};
 pub use obstacle::{Costs, Obstacle, WayOut};
 pub use process::{Capability, Limit, Namespace, Process, Surroundings};

@@ -2,8 +2,8 @@
 
 use holdup_host::tracefs::NoTracefs;
 use holdup_host::{
-    Attempt, BUFFER, Calls, Events, Fact, Host, Idle, Root, State, Tried, facts, largest_buffer,
-    no_tracefs, refused, stopped,
+    Attempt, BUFFER, Calls, Events, Fact, Host, Idle, Root, State, Tried, can_record, facts,
+    largest_buffer, no_tracefs, refused, stopped,
 };
 use holdup_trace::Cpu;
 use std::fs;
@@ -105,7 +105,7 @@ fn all_is_well_for_root_of_an_ordinary_host() {
     let all = facts(&Fake::new().look(), &all_well());
     let others: Vec<&Fact> = all.iter().filter(|f| !matches!(f.state, State::Ok { .. })).collect();
     assert!(others.is_empty(), "{others:#?}");
-    assert!(stopped(&all).is_none());
+    assert_eq!(can_record(&all), Some(true));
 }
 
 #[test]
@@ -361,6 +361,10 @@ fn a_host_that_tells_nothing_is_unknown_not_well() {
         let state = state(&host, &Tried::default(), name);
         assert!(matches!(state, State::Unknown { .. }), "{name}: {state:?}");
     }
+    // tracefs is not there; where it is, nothing is known before recording is tried.
+    assert_eq!(can_record(&facts(&host, &Tried::default())), Some(false));
+    let untried = Tried { record: None, ..all_well() };
+    assert_eq!(can_record(&facts(&Fake::new().look(), &untried)), None);
     fs::create_dir_all(folder.path().join("proc/sys/kernel")).unwrap();
     let host = Host::look(&Root::at(folder.path()));
     assert!(stop(&host, &Tried::default()).starts_with("this kernel has no perf events"));

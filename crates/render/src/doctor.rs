@@ -2,7 +2,7 @@
 
 use crate::SCHEMA;
 use crate::text::{self, TextOptions};
-use holdup_host::{Costs, Fact, Obstacle, State, WayOut, stopped};
+use holdup_host::{Costs, Fact, Obstacle, State, WayOut, can_record};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -14,8 +14,8 @@ pub(crate) struct Doctor<'a> {
     schema: &'static str,
     /// The verb.
     command: &'static str,
-    /// Whether `holdup record` works on this host, for this user.
-    can_record: bool,
+    /// Whether `holdup record` works on this host, for this user; null if that could not be tried.
+    can_record: Option<bool>,
     /// What a recording depends on, in the order in which a recorder meets it.
     rows: Vec<Row<'a>>,
 }
@@ -58,7 +58,7 @@ pub fn write_json(facts: &[Fact], out: &mut dyn Write) -> io::Result<()> {
     let doctor = Doctor {
         schema: SCHEMA,
         command: "doctor",
-        can_record: stopped(facts).is_none(),
+        can_record: can_record(facts),
         rows: facts.iter().map(Row::from).collect(),
     };
     serde_json::to_writer_pretty(&mut *out, &doctor)?;
@@ -68,12 +68,17 @@ pub fn write_json(facts: &[Fact], out: &mut dyn Write) -> io::Result<()> {
 /// Write `facts` as text: whether recording works, what is well, and each obstacle with its price
 /// and the way out, those first that forbid the recording.
 pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
-    let stopped = stopped(facts).is_some();
-    if stopped {
-        let words = "holdup record does not work on this host.";
-        writeln!(out, "{}", options.paint().error(words))?;
-    } else {
-        writeln!(out, "holdup record works on this host.")?;
+    let paint = options.paint();
+    let works = can_record(facts);
+    match works {
+        Some(true) => writeln!(out, "holdup record works on this host.")?,
+        Some(false) => {
+            writeln!(out, "{}", paint.error("holdup record does not work on this host."))?;
+        }
+        None => {
+            let words = "Whether holdup record works on this host could not be tried.";
+            writeln!(out, "{}", paint.warning(words))?;
+        }
     }
     if options.verbose {
         for fact in facts.iter().filter(|f| f.state.obstacle().is_none()) {
@@ -84,7 +89,7 @@ pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) ->
         let well = facts.iter().filter(|f| matches!(f.state, State::Ok { .. }));
         names(well, "As it should be: ", options, out)?;
         let unknown = || facts.iter().filter(|f| matches!(f.state, State::Unknown { .. }));
-        if stopped {
+        if works == Some(false) {
             names(unknown(), "Not known before that works: ", options, out)?;
         } else {
             for fact in unknown() {

@@ -78,6 +78,9 @@ pub struct Tried {
     pub idle: Option<Vec<Idle>>,
 }
 
+/// The fact that is the proof of the others.
+const RECORDING: &str = "recording";
+
 /// How it stands with everything, in a fixed order.
 pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
     type Judge = fn(&Host, &Tried) -> State;
@@ -89,7 +92,7 @@ pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
         ("tracepoints", tracing::tracepoints),
         ("system-calls", tracing::system_calls),
         ("open-files", limits::open_files),
-        ("recording", rights::recording),
+        (RECORDING, rights::recording),
         ("buffers", limits::buffers),
         ("cpus", machine::cpus),
         ("idle-events", machine::idle_events),
@@ -100,6 +103,16 @@ pub fn facts(host: &Host, tried: &Tried) -> Vec<Fact> {
         ("clock", machine::clock),
     ];
     all.into_iter().map(|(name, judge)| Fact { name, state: judge(host, tried) }).collect()
+}
+
+/// Whether a recording works; `None` where nothing forbids it, and it was not tried.
+pub fn can_record(facts: &[Fact]) -> Option<bool> {
+    let tried = facts.iter().find(|fact| fact.name == RECORDING);
+    match (stopped(facts), tried.map(|fact| &fact.state)) {
+        (Some(_), _) => Some(false),
+        (None, Some(State::Ok { .. })) => Some(true),
+        (None, _) => None,
+    }
 }
 
 /// What forbids a recording, the first that a recorder would meet; none if nothing does.
