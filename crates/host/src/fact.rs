@@ -1,6 +1,8 @@
 //! One thing that a recording depends on, and how it stands with it.
 
 use crate::{Costs, Obstacle};
+use serde::Serialize;
+use std::fmt;
 
 /// A thing a recording depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,6 +11,28 @@ pub struct Fact {
     pub name: &'static str,
     /// How it stands.
     pub state: State,
+}
+
+/// How it stands with a thing, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HostState"))]
+#[serde(rename_all = "lowercase")]
+pub enum Word {
+    /// It is as a recording wants it.
+    Ok,
+    /// It is there, but not all of it.
+    Limited,
+    /// It is not there.
+    Missing,
+    /// It cannot be found out.
+    Unknown,
+}
+
+impl fmt::Display for Word {
+    /// As in the JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
 }
 
 /// How it stands with a thing.
@@ -41,13 +65,13 @@ impl State {
         State::Unknown { why: why.into() }
     }
 
-    /// Its name, part of the JSON.
-    pub fn name(&self) -> &'static str {
+    /// It in a word.
+    pub fn in_a_word(&self) -> Word {
         match self {
-            State::Ok { .. } => "ok",
-            State::Limited(_) => "limited",
-            State::Missing(_) => "missing",
-            State::Unknown { .. } => "unknown",
+            State::Ok { .. } => Word::Ok,
+            State::Limited(_) => Word::Limited,
+            State::Missing(_) => Word::Missing,
+            State::Unknown { .. } => Word::Unknown,
         }
     }
 

@@ -17,7 +17,7 @@ mod sys;
 pub mod tracefs;
 mod ways;
 
-pub use fact::{Fact, State};
+pub use fact::{Fact, State, Word};
 pub use facts::{
     BUFFER, Calls, Events, Host, Idle, Tried, can_record, facts, largest_buffer, stopped,
 };

@@ -5,13 +5,13 @@ use crate::WayOut;
 use crate::process::{Namespace, Process, Surroundings};
 
 /// Where the document stands that says what a container needs.
-const DOCUMENT: &str = "docs/recording.md, \"Containers and Kubernetes\"";
+pub(crate) const DOCUMENT: &str = "docs/recording.md, \"Containers and Kubernetes\"";
 
 /// What every container needs to record the host: the rights and the folders together, since a
 /// person who lacks one of them mostly lacks the others.
 pub(crate) fn container(process: &Process) -> Vec<WayOut> {
-    let flags = "--cap-add PERFMON --cap-add IPC_LOCK --cap-add SYSLOG --pid host --security-opt \
-                 seccomp=unconfined -v /sys/kernel/tracing:/sys/kernel/tracing:ro";
+    let flags = "--cap-add PERFMON --cap-add IPC_LOCK --cap-add SYSLOG --pid host \
+                 -v /sys/kernel/tracing:/sys/kernel/tracing:ro";
     let run = |tool: &str| format!("{tool} run {flags} IMAGE holdup record -o - > perf.data");
     match process.surroundings {
         Surroundings::Host => Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::SCHEMA;
 use crate::text::{self, TextOptions};
-use holdup_host::{Costs, Fact, Obstacle, State, WayOut, can_record};
+use holdup_host::{Costs, Fact, Obstacle, State, WayOut, Word, can_record};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -26,9 +26,8 @@ pub(crate) struct Doctor<'a> {
 struct Row<'a> {
     /// Its name.
     name: &'static str,
-    /// `ok`; `limited`: it is there, but not all of it; `missing`; `unknown`: it could not be
-    /// found out.
-    state: &'static str,
+    /// How it stands.
+    state: Word,
     /// What was found, or why nothing was.
     found: &'a str,
     /// What is lost by what is missing; null where nothing is missing, or nobody knows.
@@ -44,7 +43,7 @@ impl<'a> From<&'a Fact> for Row<'a> {
         let obstacle = fact.state.obstacle();
         Row {
             name: fact.name,
-            state: fact.state.name(),
+            state: fact.state.in_a_word(),
             found: fact.state.words(),
             costs: obstacle.map(|o| o.costs.words()),
             stops_recording: obstacle.is_some_and(|o| o.costs == Costs::Recording),
@@ -82,7 +81,7 @@ pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) ->
     }
     if options.verbose {
         for fact in facts.iter().filter(|f| f.state.obstacle().is_none()) {
-            let first = format!("{}: {}: ", fact.state.name(), fact.name);
+            let first = format!("{}: {}: ", fact.state.in_a_word(), fact.name);
             text::prose(fact.state.words(), &first, "    ", options, out)?;
         }
     } else if !options.quiet {
@@ -135,7 +134,7 @@ fn write_obstacle<'a>(
         Costs::Recording => paint.error(fact.name),
         Costs::Part(_) => paint.warning(fact.name),
     };
-    writeln!(out, "{name} ({})", fact.state.name())?;
+    writeln!(out, "{name} ({})", fact.state.in_a_word())?;
     text::prose(&obstacle.what, "  what     ", "           ", options, out)?;
     text::prose(obstacle.costs.words(), "  costs    ", "           ", options, out)?;
     for way in &obstacle.ways_out {

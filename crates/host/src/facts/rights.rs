@@ -32,12 +32,16 @@ fn call_refused(host: &Host, error: i32) -> Obstacle {
     let name = errno(error);
     if host.process.seccomp {
         let mut ways = ways::container(&host.process);
-        if ways.is_empty() {
-            ways.push(WayOut::words(
+        ways.push(match ways.is_empty() {
+            true => WayOut::words(
                 "run it outside of the sandbox, or let its filter pass perf_event_open (of a \
                  service of systemd: SystemCallFilter=perf_event_open)",
-            ));
-        }
+            ),
+            false => WayOut::words(format!(
+                "where that is not enough, let the filter pass perf_event_open: {}",
+                ways::DOCUMENT
+            )),
+        });
         let what = format!("a seccomp filter refuses the call perf_event_open ({name})");
         return Obstacle::stops(what, ways);
     }
