@@ -67,6 +67,18 @@ impl std::fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
+/// The host does not allow what was asked for.
+#[derive(Debug)]
+pub(crate) struct Denied(pub(crate) String);
+
+impl std::fmt::Display for Denied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Denied {}
+
 /// An error about an input file.
 pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
     InputError(format!("{}: {why}", path.display())).into()
@@ -82,7 +94,10 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
     let broken_pipe = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
     if error.downcast_ref::<std::io::Error>().is_some_and(broken_pipe) {
         OK
-    } else if error.is::<holdup_trace::ReadError>() || error.is::<InputError>() {
+    } else if error.is::<holdup_trace::ReadError>()
+        || error.is::<InputError>()
+        || error.is::<Denied>()
+    {
         INPUT
     } else {
         USAGE

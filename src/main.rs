@@ -13,6 +13,7 @@ mod locks;
 mod man;
 mod output;
 mod progress;
+mod record;
 mod rules;
 mod window;
 

@@ -116,6 +116,17 @@ impl AsFd for Event {
     }
 }
 
+/// The attribute as a file holds it, in this machine's byte order.
+pub fn attr_bytes(attr: &Attr) -> Vec<u8> {
+    // SAFETY: the structure is plain data without padding, and larger than `ATTR_SIZE`.
+    let bytes = unsafe {
+        std::slice::from_raw_parts(std::ptr::from_ref(attr).cast::<u8>(), ATTR_SIZE as usize)
+    };
+    bytes.to_vec()
+}
+
+const _: () = assert!(size_of::<Attr>() >= ATTR_SIZE as usize);
+
 /// What a system call returned, as a result.
 pub(crate) fn done(returned: i32) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
