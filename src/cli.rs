@@ -130,6 +130,14 @@ pub(crate) enum Command {
             \x20         holdup gate --work syscall:write --pair a1.data b1.data a2.data b2.data\n\
             \x20         holdup gate --baseline baseline.json --self-test")]
     Gate(GateArgs),
+    /// Whether this host lets holdup record, what is missing, what that costs, and the way out
+    #[command(
+        after_help = "Nothing is changed; the switches of all CPUs are recorded for a moment, \
+            and thrown away.\nThe exit code is 0 if holdup record works here, and 3 if it does \
+            not.\n\n\
+            Examples: holdup doctor\n          sudo holdup doctor -v"
+    )]
+    Doctor(DoctorArgs),
     /// A script that lets a shell complete verbs and options
     #[command(after_help = "Examples: holdup completions bash > \
             ~/.local/share/bash-completion/completions/holdup\n\
@@ -362,6 +370,12 @@ pub(crate) struct RulesArgs {
     /// The manual page of this rule [default: a list of all]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -34,6 +34,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Gate(args) => return crate::gate::judge::run(args),
         Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
+        Command::Doctor(args) => return crate::doctor::run(args),
         Command::Completions(args) => return crate::man::completions(args.shell),
         Command::Man(args) => return crate::man::run(args.folder.as_deref()),
         Command::Syscalls(args) => {

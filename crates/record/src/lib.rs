@@ -8,6 +8,7 @@ pub mod collect;
 pub mod course;
 pub mod file;
 mod poll;
+pub mod probe;
 pub mod recorder;
 pub mod ring;
 pub mod session;
