@@ -7,6 +7,7 @@ mod told;
 use crate::exit::{self, Denied, usage};
 use anyhow::Result;
 use args::{RecordArgs, WhatArgs};
+use holdup_host::{Attempt, Host, Root, Tried};
 use holdup_record::child::Child;
 use holdup_record::closing;
 use holdup_record::collect::{Collected, StartError};
@@ -15,6 +16,7 @@ use holdup_record::recorder::{Error, Plan, Recorder};
 use holdup_record::session::OpenError;
 use holdup_record::signals::{Signal, Signals};
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -117,10 +119,19 @@ fn end(mut child: Child, collected: &Collected, signals: &Signals) -> u8 {
 
 /// What does not work, by whose fault it is.
 fn error(error: Error) -> anyhow::Error {
-    match &error {
-        Error::NoTracefs(_) | Error::Open(OpenError::Event { .. } | OpenError::Ring(_)) => {
-            Denied(error.to_string()).into()
+    let refused = |attempt, why: &io::Error| {
+        let host = Host::look(&Root::host());
+        let number = why.raw_os_error().unwrap_or(0);
+        Denied(holdup_host::refused(&host, &Tried::default(), &attempt, number).to_string()).into()
+    };
+    match error {
+        Error::NoTracefs(why) => {
+            Denied(holdup_host::no_tracefs(&Host::look(&Root::host()), why).to_string()).into()
         }
-        _ => usage(error.to_string()),
+        Error::Open(OpenError::Event { name, error }) => refused(Attempt::Open(&name), &error),
+        Error::Open(OpenError::Ring { size, error }) => {
+            refused(Attempt::Buffer(size as u64), &error)
+        }
+        error => usage(error.to_string()),
     }
 }
