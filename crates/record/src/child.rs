@@ -1,6 +1,7 @@
 //! The command that is recorded: made before the events are opened, let go when they count.
 #![allow(unsafe_code, reason = "fork and exec around a pipe")]
 
+use crate::limits;
 use crate::signals::Signals;
 use crate::sys::done;
 use std::ffi::{CString, OsString};
@@ -70,6 +71,7 @@ impl Child {
                     libc::_exit(0);
                 }
                 libc::pthread_sigmask(libc::SIG_SETMASK, signals.before(), std::ptr::null_mut());
+                limits::restore_files();
                 // Rust ignores it from the start.
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
                 if own_stdout {
