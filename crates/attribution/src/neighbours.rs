@@ -46,7 +46,7 @@ pub struct Neighbours {
 
 /// Whether a program of this name writes the recording.
 pub fn is_recorder(comm: &str) -> bool {
-    matches!(comm, "perf" | "trace-cmd")
+    matches!(comm, "perf" | "trace-cmd" | "holdup")
 }
 
 /// One program: a process, all of its threads.

@@ -15,8 +15,11 @@ use std::os::fd::AsFd;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// How often conditions are looked at: also the time over which they are averages.
-const LOOK: Duration = Duration::from_secs(1);
+/// The time over which conditions are averages.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How often what has only a value of the moment is looked at.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// Where the time is in a sample, behind the header, the event's number and the thread.
 const TIME: usize = 24;
@@ -61,10 +64,7 @@ pub(crate) fn keep(
     }
     let mut gauge = match (trigger, locks) {
         (Trigger::Load(_), _) => Gauge::Load,
-        (Trigger::RunQueue(_), _) => {
-            let missing = || StartError::NoGauge("/proc/schedstat");
-            Gauge::RunQueue(RunQueue::begin().ok_or_else(missing)?)
-        }
+        (Trigger::RunQueue(_), _) => Gauge::RunQueue(RunQueue::begin(session.cpus.len())),
         (Trigger::LockWait(_), Some(locks)) => {
             locks.session().start().map_err(StartError::Events)?;
             Gauge::LockWait(locks)
@@ -125,9 +125,13 @@ fn watch(
     };
     let mut poll = Poll::of(std::iter::once(signals.as_fd()).chain(locks));
     let deadline = course.deadline();
-    let mut next_look = Instant::now() + LOOK;
+    let mut next_look = Instant::now() + SECOND;
     loop {
-        poll.wait(Some(deadline.map_or(next_look, |deadline| deadline.min(next_look))));
+        let wake = match gauge {
+            Gauge::RunQueue(RunQueue::Moments { .. }) => next_look.min(Instant::now() + MOMENT),
+            _ => next_look,
+        };
+        poll.wait(Some(deadline.map_or(wake, |deadline| deadline.min(wake))));
         while let Some(signal) = signals.next() {
             if signal == Signal::Write {
                 return Ok(Fired::Signal);
@@ -145,11 +149,13 @@ fn watch(
                 None => {}
             }
         }
-        if let Gauge::LockWait(locks) = gauge {
-            locks.drain();
+        match gauge {
+            Gauge::LockWait(locks) => locks.drain(),
+            Gauge::RunQueue(queue) => queue.look(),
+            Gauge::None | Gauge::Load => {}
         }
         if Instant::now() >= next_look {
-            next_look = Instant::now() + LOOK;
+            next_look = Instant::now() + SECOND;
             let (value, limit) = match (&mut *gauge, trigger) {
                 (Gauge::Load, Trigger::Load(limit)) => (load(), limit),
                 (Gauge::RunQueue(queue), Trigger::RunQueue(limit)) => (queue.since(), limit),

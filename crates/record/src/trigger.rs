@@ -85,28 +85,71 @@ pub(crate) fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
 
-/// How long threads waited for a CPU, all together: a figure that only grows.
+/// How many threads wait for a CPU.
 #[derive(Debug)]
-pub(crate) struct RunQueue {
-    at: Instant,
-    delay_ns: u64,
+pub(crate) enum RunQueue {
+    /// By the time that they waited, all together, which only grows.
+    Delay {
+        /// When it was looked at.
+        at: Instant,
+        /// What it was.
+        ns: u64,
+    },
+    /// By how many are ready to run at some moments (`CONFIG_SCHED_INFO` is missing).
+    Moments {
+        /// Of each moment, the threads that have no CPU.
+        sum: u64,
+        /// Moments.
+        count: u64,
+        /// CPUs there are.
+        cpus: u64,
+    },
 }
 
 impl RunQueue {
-    /// Begin; `None` if the kernel does not say (`CONFIG_SCHED_INFO`).
-    pub(crate) fn begin() -> Option<RunQueue> {
-        let delay_ns = run_delay(&fs::read_to_string("/proc/schedstat").ok()?)?;
-        Some(RunQueue { at: Instant::now(), delay_ns })
+    /// Begin.
+    pub(crate) fn begin(cpus: usize) -> RunQueue {
+        match delay() {
+            Some(ns) => RunQueue::Delay { at: Instant::now(), ns },
+            None => RunQueue::Moments { sum: 0, count: 0, cpus: cpus as u64 },
+        }
     }
 
-    /// Threads that waited on average since the last time. It goes up when a wait ends.
-    pub(crate) fn since(&mut self) -> Option<f64> {
-        let now = RunQueue::begin()?;
-        let waited = now.delay_ns.saturating_sub(self.delay_ns) as f64;
-        let took = now.at.duration_since(self.at).as_nanos() as f64;
-        *self = now;
-        (took > 0.0).then_some(waited / took)
+    /// Look at a moment.
+    pub(crate) fn look(&mut self) {
+        if let (RunQueue::Moments { sum, count, cpus }, Some(ready)) = (self, ready()) {
+            *sum += ready.saturating_sub(*cpus);
+            *count += 1;
+        }
     }
+
+    /// Threads that waited on average since the last time; `None` if the kernel does not say.
+    pub(crate) fn since(&mut self) -> Option<f64> {
+        let (waited, of) = match self {
+            RunQueue::Delay { at, ns } => {
+                let before = (std::mem::replace(at, Instant::now()), *ns);
+                *ns = delay()?;
+                // The time of a wait is added when it ends.
+                (ns.saturating_sub(before.1), at.duration_since(before.0).as_nanos() as u64)
+            }
+            RunQueue::Moments { sum, count, .. } => (std::mem::take(sum), std::mem::take(count)),
+        };
+        (of > 0).then_some(waited as f64 / of as f64)
+    }
+}
+
+fn delay() -> Option<u64> {
+    run_delay(&fs::read_to_string("/proc/schedstat").ok()?)
+}
+
+/// Threads that run or want to.
+fn ready() -> Option<u64> {
+    ready_of(&fs::read_to_string("/proc/loadavg").ok()?)
+}
+
+/// Of `0.91 0.33 0.11 3/123 4711` it is the 3.
+fn ready_of(loadavg: &str) -> Option<u64> {
+    loadavg.split(' ').nth(3)?.split_once('/')?.0.parse().ok()
 }
 
 /// Nanoseconds that threads waited for a CPU, of all CPUs. Of each `cpuN` line it is the eighth
@@ -137,6 +180,8 @@ mod tests {
         let text = "version 17\ntimestamp 4295\n\
                     cpu0 0 0 0 0 0 0 900 70 5\ndomain0 MC 3 0 0\ncpu1 0 0 0 0 0 0 800 30 5\n";
         assert_eq!(run_delay(text), Some(100));
+        assert_eq!(ready_of("0.91 0.33 0.11 3/123 4711\n"), Some(3));
+        assert_eq!(ready_of("0.91 0.33"), None);
         assert_eq!(run_delay("version 17\n"), None);
         assert_eq!(run_delay("cpu0 1 2 3\n"), None);
     }
