@@ -60,7 +60,8 @@ impl Ladder {
     }
 
     /// The serial fraction of Amdahl's law that fits all rungs best: least squares of the times,
-    /// relative to each. `None` with fewer than two rungs, or where the lowest is not one processor.
+    /// relative to each. `None` with fewer than two rungs, or where the lowest is not one
+    /// processor.
     pub fn amdahl(&self) -> Option<f64> {
         if self.rungs[0].cpus != 1 || self.rungs.len() < 2 {
             return None;
@@ -76,9 +77,4 @@ impl Ladder {
         }
         Some(top / bottom)
     }
-}
-
-/// The speedup of Amdahl's law: `serial` of the time on one processor stays as it is.
-pub fn amdahl_speedup(serial: f64, cpus: f64) -> f64 {
-    1.0 / (serial + (1.0 - serial) / cpus)
 }

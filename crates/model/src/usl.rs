@@ -15,8 +15,8 @@
 //! p T(p) = a + b (p - 1) + c p (p - 1)
 //! ```
 //!
-//! so least squares, relative to each measurement, has one solution. An unknown that comes out below
-//! 0 is held at 0: work that shrinks as processors are added is outside of this law.
+//! so least squares, relative to each measurement, has one solution. An unknown that comes out
+//! below 0 is held at 0: work that shrinks as processors are added is outside of this law.
 
 use crate::ladder::{Ladder, Rung};
 

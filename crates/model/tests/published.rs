@@ -7,9 +7,9 @@ fn ladder(rungs: &[(u32, f64)]) -> Ladder {
 }
 
 /// Kaieda et al., "Analysis and Measurement of the Effect of Kernel Locks in SMP Systems", tables 1
-/// to 4 and 6 to 9: time on 1, 2, 3, 4 processors in seconds, half a unit of the last digit printed,
-/// and the speedups printed beside them. The times of table 2 on one processor are 254 s; its row is
-/// printed with the columns shifted.
+/// to 4 and 6 to 9: time on 1, 2, 3, 4 processors in seconds, half a unit of the last digit
+/// printed, and the speedups printed beside them. The time of table 2 on one processor is 254 s;
+/// its row is printed with the columns shifted.
 type Table = (&'static str, &'static [(u32, f64)], f64, &'static [f64]);
 const KAIEDA: [Table; 8] = [
     ("1", &[(1, 415.0), (2, 213.0)], 0.5, &[1.0, 1.95]),
@@ -40,9 +40,9 @@ fn speedups_of_kaieda_are_those_of_their_times() {
 }
 
 /// The compilation of the DG/UX kernel (DG/UX Technical Brief 012-004246, test 3): 37 minutes of
-/// serial set-up; the rest is 1.99, 3.65 and 5.63 times as fast on 2, 4 and 8 processors. Whatever
-/// the rest takes, Karp and Flatt's fraction falls towards the part that is set-up, and is that part
-/// exactly if the rest were perfect.
+/// serial set-up; the rest is 1.99, 3.65 and 5.63 times as fast on 2, 4 and 8 processors. If the
+/// rest were perfect, Karp and Flatt's fraction would be the part that is set-up, whatever the rest
+/// takes; as it is, the fraction is larger and grows with every step.
 #[test]
 fn serial_set_up_is_the_serial_fraction() {
     let set_up = 37.0;
@@ -66,9 +66,9 @@ fn serial_set_up_is_the_serial_fraction() {
     }
 }
 
-/// The parallel part alone, the multiuser benchmark's greatest multipliers (same brief, test 4), and
-/// Kaieda's parallel make: the law goes through them within 3 %, and each has its peak beyond what
-/// was measured.
+/// The parallel part alone, the multiuser benchmark's greatest multipliers (same brief, test 4),
+/// and Kaieda's parallel make: the law goes through them within 3 %, and each has its peak beyond
+/// what was measured.
 #[test]
 fn the_universal_law_fits_the_published_ladders() {
     let of = |speedups: &[(u32, f64)]| {
