@@ -163,7 +163,7 @@ fn inverted(mut m: [[f64; 3]; 3], unknowns: &[usize]) -> Option<[[f64; 3]; 3]> {
     // Gauss and Jordan. The matrix is symmetric and positive: no rows need to change places.
     for &i in unknowns {
         let pivot = m[i][i];
-        if !(pivot.abs() > 1e-300) {
+        if pivot.is_nan() || pivot.abs() <= 1e-300 {
             return None;
         }
         for &j in unknowns {
