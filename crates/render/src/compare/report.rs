@@ -16,7 +16,6 @@ use serde::Serialize;
 
 /// What a verb that compares recordings found.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a program has one of them, and moves it once")]
 pub enum Comparison {
     /// `holdup diff`.
     Diff(DiffReport),
