@@ -94,7 +94,7 @@ fn growth(scaling: &Scaling) -> Option<String> {
     if fractions.len() < 2 || last <= 0.0 {
         return None;
     }
-    let (from, to) = (words::pct(first * 100.0), words::pct(last * 100.0));
+    let (from, to) = (tables::serial(first), tables::serial(last));
     Some(match last > first.max(0.0) * GROWN {
         true => format!(
             "The serial fraction grows from {from} to {to}: CPUs get in each other's way, a serial \
@@ -133,7 +133,7 @@ fn universal(law: &Usl, scaling: &Scaling) -> String {
 fn super_linear(row: &Row, first: &Row) -> String {
     let fewer = match (first.switches, row.switches) {
         (Some(then), Some(now)) if now < then => format!(
-            "there are {} fewer context switches ({then:.2} before, {now:.2} here)",
+            "there are {} fewer context switches ({then:.1} before, {now:.1} here)",
             words::pct((1.0 - now / then) * 100.0)
         ),
         (Some(_), Some(_)) => {

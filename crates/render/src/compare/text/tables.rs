@@ -181,7 +181,7 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
             format!("{:.2}", row.speedup),
             spark::bar(row.speedup / most, COURSE_BAR),
             words::pct(row.efficiency * 100.0),
-            row.serial_fraction.map_or(String::new(), |f| words::pct(f * 100.0)),
+            row.serial_fraction.map_or(String::new(), serial),
             row.usl_speedup.map_or(String::new(), |s| format!("{s:.2}")),
             format!("{:.2}", row.lost_cpus),
             row.switches.map_or(words::NOT_KNOWN.to_owned(), |n| format!("{n:.1}")),
@@ -223,6 +223,11 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
     ));
     tables.retain(|(_, grid)| !grid.rows.is_empty());
     tables
+}
+
+/// A serial fraction, which may be below 0.
+pub(super) fn serial(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
 }
 
 fn call_row(call: &Call) -> Vec<String> {
