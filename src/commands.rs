@@ -286,10 +286,9 @@ fn dark(table: &str, capabilities: &Capabilities) -> Option<String> {
     let calls = capabilities.syscalls.in_words(NAMES)?;
     Some(match table {
         "syscalls" => format!("recorded system calls: {calls}; all others are dark"),
-        "sar" | "cpus" | "procs" => format!(
-            "time in application code and in system calls is n/a: of the calls {calls} were \
-             recorded, and others are not told from application code"
-        ),
+        "sar" | "cpus" | "procs" => "time in application code and in system calls is n/a, as not \
+            all calls were recorded: others are not told from application code"
+            .to_owned(),
         _ => return None,
     })
 }
