@@ -6,6 +6,7 @@ mod told;
 use crate::exit::{self, Denied, usage};
 use anyhow::Result;
 use args::{RecordArgs, WhatArgs};
+use holdup_host::{Attempt, Host, Root, Tried, empty_call, no_tracefs, page_size, refused};
 use holdup_record::child::Child;
 use holdup_record::closing;
 use holdup_record::collect::{Collected, StartError};
@@ -14,6 +15,7 @@ use holdup_record::recorder::{Error, Plan, Recorder};
 use holdup_record::session::OpenError;
 use holdup_record::signals::{Signal, Signals};
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
@@ -117,10 +119,19 @@ fn end(mut child: Child, collected: &Collected, signals: &Signals) -> u8 {
 
 /// What does not work, by whose fault it is.
 fn error(error: Error) -> anyhow::Error {
+    let host = || Host::look(&Root::host());
     match &error {
-        Error::NoTracefs(_) | Error::Open(OpenError::Event { .. } | OpenError::Ring(_)) => {
-            Denied(error.to_string()).into()
-        }
+        Error::NoTracefs(why) => Denied(no_tracefs(&host(), why)).into(),
+        Error::Open(OpenError::Event { name, error }) => denied(&Attempt::Open(name), error),
+        // It was tried down to the smallest buffer there is.
+        Error::Open(OpenError::Ring(error)) => denied(&Attempt::Buffer(page_size() as u64), error),
         _ => usage(error.to_string()),
     }
+}
+
+/// What the kernel refused to do, and the way out, in the words of doctor.
+fn denied(attempt: &Attempt<'_>, error: &io::Error) -> anyhow::Error {
+    let host = Host::look(&Root::host());
+    let tried = Tried { call: Some(empty_call()), ..Tried::default() };
+    Denied(refused(&host, &tried, attempt, error.raw_os_error().unwrap_or(0))).into()
 }

@@ -75,6 +75,7 @@ impl Child {
                 if own_stdout {
                     libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
                 }
+                crate::open_files::restore();
                 libc::execvp(argv[0], argv.as_ptr());
                 let error = io::Error::last_os_error().raw_os_error().unwrap_or(0).to_ne_bytes();
                 libc::write(fails.as_raw_fd(), error.as_ptr().cast(), error.len());

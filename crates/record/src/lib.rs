@@ -7,6 +7,7 @@ pub mod closing;
 pub mod collect;
 pub mod course;
 pub mod file;
+mod open_files;
 mod poll;
 pub mod probe;
 pub mod recorder;

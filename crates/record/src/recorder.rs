@@ -5,6 +5,7 @@ use crate::closing;
 use crate::collect::{self, Collected, StartError};
 use crate::course::Course;
 use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writer};
+use crate::open_files;
 use crate::session::{OpenError, Rings, Scope, Session, Setup};
 use crate::signals::Signals;
 use holdup_host::tracefs::{NoTracefs, Tracefs};
@@ -103,6 +104,7 @@ impl Recorder {
         let choice = Choice::of(&plan.wanted, &tracefs)?;
         let scope = scope(&plan.whose)?;
         let cpus = cpus(plan.cpus.as_deref())?;
+        open_files::raise();
         let session = Session::open(&Setup {
             tracepoints: &choice.tracepoints,
             scope: &scope,
