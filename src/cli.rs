@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs};
-use crate::record::args::RecordArgs;
+use crate::record::args::{RecordArgs, RunArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -38,6 +38,11 @@ pub(crate) enum Command {
     #[command(after_help = "Examples: holdup record -- make -j8\n\
             \x20         holdup record --duration 10s -o slow.data")]
     Record(RecordArgs),
+    /// Record, and say at once what holds the system up
+    #[command(after_help = "Examples: holdup run -- make -j8\n\
+            \x20         holdup run --duration 10s\n\
+            \x20         holdup run --runs 5 -o before -- ./bench")]
+    Run(RunArgs),
     /// The same questions one after the other, with the figures at each fork and a way back
     #[command(after_help = "Example: holdup guide perf.data\n\
             \x20        holdup guide --yes perf.data > walk.txt")]
@@ -158,7 +163,7 @@ pub(crate) struct TraceArg {
 }
 
 /// Which part of it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub(crate) struct SelectArgs {
     /// Only rows of these processes

@@ -94,8 +94,8 @@ fn shell() -> String {
     format!(
         "```sh\ncalls=$(echo \\\n{calls})\n\
          events=$(cd /sys/kernel/tracing/events && ls -d \\\n{events} \\\n    \
-         $(for call in $calls; do echo syscalls/sys_{{enter,exit}}_$call; done) 2> /dev/null |\n    \
-         tr / : | paste -sd ,)\n```\n"
+         $(for call in $calls; do echo syscalls/sys_{{enter,exit}}_$call; done) \
+         2> /dev/null |\n    tr / : | paste -sd ,)\n```\n"
     )
 }
 

@@ -123,10 +123,14 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
         cpus(ledger::busy_ns(b), b.wall_ns()) * 100.0 <= busy * facts.limit(&FEWER_BUSY)
     };
     if let Some(base) = facts.baseline.filter(fewer) {
-        found.extend([against_counters(facts, base), against_stretches(facts, base)]);
+        found.push(against_counters(facts, base));
+        // Of other calls the time in between is another.
+        if base.capabilities.syscalls == facts.caps.syscalls {
+            found.push(against_stretches(facts, base));
+        }
     }
     found.push(by_stretches(facts));
-    let user = facts.total(Total::User) as f64;
+    let user = facts.application() as f64;
     found.retain(|s| s.taken_ns > 0.0 && s.covered_ns * 100.0 >= facts.limit(&COVERED) * user);
     found
 }
