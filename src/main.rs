@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod config;
 mod diagnose;
+mod doctor;
 mod events;
 mod exit;
 mod gate;
@@ -12,6 +13,7 @@ mod locks;
 mod man;
 mod output;
 mod progress;
+mod record;
 mod rules;
 mod window;
 
@@ -32,7 +34,12 @@ fn main() -> ExitCode {
                 // anything.
                 let message =
                     if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
-                let _ = writeln!(std::io::stderr(), "holdup: {}", holdup_render::escape(&message));
+                // The way out of an obstacle stands on lines of its own.
+                let lines: Vec<_> = match error.is::<exit::Denied>() {
+                    true => message.lines().map(holdup_render::escape).collect(),
+                    false => vec![holdup_render::escape(&message)],
+                };
+                let _ = writeln!(std::io::stderr(), "holdup: {}", lines.join("\n"));
             }
             code
         }
