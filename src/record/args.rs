@@ -186,7 +186,7 @@ fn size(text: &str) -> Result<usize, String> {
         let number = text.strip_suffix([name, name.to_ascii_lowercase()])?;
         Some((number, 1usize << shift))
     });
-    let (number, unit) = found.unwrap_or((text, holdup_record::ring::page_size()));
+    let (number, unit) = found.unwrap_or((text, holdup_host::page_size()));
     let bytes = number.parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
     bytes
         .filter(|&bytes| bytes > 0)
@@ -213,7 +213,7 @@ mod tests {
     fn sizes_are_bytes_with_a_unit_and_pages_without() {
         assert_eq!(size("8M"), Ok(8 << 20));
         assert_eq!(size("512k"), Ok(512 << 10));
-        assert_eq!(size("2"), Ok(2 * holdup_record::ring::page_size()));
+        assert_eq!(size("2"), Ok(2 * holdup_host::page_size()));
         for wrong in ["", "M", "-1M", "99999999999G", "0"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }

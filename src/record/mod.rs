@@ -7,7 +7,7 @@ mod told;
 use crate::exit::{self, Denied, usage};
 use anyhow::Result;
 use args::{RecordArgs, WhatArgs};
-use holdup_host::{Attempt, Host, Root, Tried, empty_call, no_tracefs, page_size, refused};
+use holdup_host::{Attempt, Host, Root, Tried, empty_call, no_tracefs, refused};
 use holdup_record::child::Child;
 use holdup_record::closing;
 use holdup_record::collect::{Collected, StartError};
@@ -123,8 +123,9 @@ fn error(error: Error) -> anyhow::Error {
     match &error {
         Error::NoTracefs(why) => Denied(no_tracefs(&host(), why)).into(),
         Error::Open(OpenError::Event { name, error }) => denied(&Attempt::Open(name), error),
-        // It was tried down to the smallest buffer there is.
-        Error::Open(OpenError::Ring(error)) => denied(&Attempt::Buffer(page_size() as u64), error),
+        Error::Open(OpenError::Ring { size, error }) => {
+            denied(&Attempt::Buffer(*size as u64), error)
+        }
         _ => usage(error.to_string()),
     }
 }

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-pub use holdup_host::page_size;
+use holdup_host::page_size;
 
 /// The start of every record: its type (4 bytes), flags (2), and size (2), the header included.
 const HEADER: usize = 8;

@@ -2,8 +2,9 @@
 
 use crate::attr::Manner;
 use crate::file;
-use crate::ring::{Ring, page_size, ring_size};
+use crate::ring::{Ring, ring_size};
 use crate::sys::{Attr, Event, Whom, attr_bytes};
+use holdup_host::page_size;
 use holdup_host::tracefs::Tracepoint;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -138,8 +139,13 @@ pub enum OpenError {
         error: io::Error,
     },
     /// The kernel refuses the memory for a ring, however small.
-    #[error("no memory for the buffers: {0}")]
-    Ring(io::Error),
+    #[error("no memory for buffers of {size} bytes: {error}")]
+    Ring {
+        /// Bytes of each.
+        size: usize,
+        /// What it says.
+        error: io::Error,
+    },
     /// No thread, or no CPU, of those that were to be recorded is there any more.
     #[error("nothing of what is to be recorded is there any more")]
     Nothing,
@@ -165,7 +171,7 @@ impl Session {
         loop {
             match Session::with_rings(setup, manner, size) {
                 // Not allowed (`EPERM`) or not there (`ENOMEM`): so much memory.
-                Err(OpenError::Ring(_)) if size > page_size() => size /= 2,
+                Err(OpenError::Ring { .. }) if size > page_size() => size /= 2,
                 done => return done,
             }
             manner.wake_after = wake_after(size);
@@ -217,9 +223,10 @@ impl Session {
             true => Ring::last(owner, self.ring_size),
             false => Ring::queue(owner, self.ring_size),
         };
-        let ring = Mutex::new(ring.map_err(OpenError::Ring)?);
+        let size = self.ring_size;
+        let ring = Mutex::new(ring.map_err(|error| OpenError::Ring { size, error })?);
         for member in &events[1..] {
-            member.event.redirect_to(owner).map_err(OpenError::Ring)?;
+            member.event.redirect_to(owner).map_err(|e| sideband.refused(e))?;
         }
         self.cpus.push(OnCpu { cpu, ring, events });
         Ok(())
