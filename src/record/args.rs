@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use holdup_record::choice::Wanted;
 use holdup_record::recorder::{Plan, Whose};
 use holdup_record::session::Rings;
+use holdup_record::trigger::Trigger;
 use holdup_syscalls::Preset;
 use holdup_trace::Cpu;
 use std::ffi::OsString;
@@ -81,6 +82,17 @@ pub(crate) struct RecordArgs {
         default_missing_value = "1", value_parser = clap::value_parser!(i32).range(1..=22)
     )]
     pub(crate) compression_level: Option<i32>,
+    /// Flight recorder: keep the last events in so much memory, all CPUs together, and write them
+    /// only when --until says so, at SIGUSR2, or at Ctrl-C
+    #[arg(long = "ring", value_name = "SIZE", value_parser = size)]
+    #[arg(conflicts_with = "ring", help_heading = "Flight recorder")]
+    pub(crate) keep: Option<usize>,
+    /// Write when this holds: fails (the command), load>X, runqueue>X (threads waiting for a CPU),
+    /// lock-wait>X (threads waiting for kernel locks; both on average over a second) [default:
+    /// sigusr2, nothing but the signal]
+    #[arg(long, value_name = "CONDITION", requires = "keep", value_parser = trigger)]
+    #[arg(help_heading = "Flight recorder")]
+    pub(crate) until: Option<Trigger>,
     #[command(flatten)]
     pub(crate) what: WhatArgs,
     /// The command to record. Without one: until Ctrl-C, or as long as --duration says
@@ -123,6 +135,15 @@ pub(crate) struct RunArgs {
 }
 
 impl RecordArgs {
+    /// What the recorder needs to know.
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        let mut plan = self.what.plan(self.compression_level)?;
+        if let Some(size) = self.keep {
+            plan.rings = Rings::Last { size };
+        }
+        Ok(plan)
+    }
+
     /// The file to write.
     pub(crate) fn output(&self) -> PathBuf {
         self.output.clone().unwrap_or_else(|| OUTPUT.into())
@@ -164,6 +185,10 @@ impl WhatArgs {
             compression,
         })
     }
+}
+
+fn trigger(text: &str) -> Result<Trigger, String> {
+    text.parse()
 }
 
 /// A time as `sleep` takes it, and in milliseconds: a plain number is seconds.

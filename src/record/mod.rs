@@ -12,9 +12,11 @@ use holdup_record::child::Child;
 use holdup_record::closing;
 use holdup_record::collect::{Collected, StartError};
 use holdup_record::course::{Course, Ended};
+use holdup_record::flight::Flight;
 use holdup_record::recorder::{Error, Plan, Recorder};
 use holdup_record::session::OpenError;
 use holdup_record::signals::{Signal, Signals};
+use holdup_record::trigger::Trigger;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -27,14 +29,16 @@ const CLOSING: Duration = Duration::from_secs(30);
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     let output = args.output();
     let signals = hold_signals()?;
-    let recorder = open(&args.what, args.what.plan(args.compression_level)?)?;
-    let recorded = record(&recorder, &signals, &args.what, &args.command, &output);
+    let recorder = open(&args.what, args.plan()?)?;
+    let work =
+        Work { what: &args.what, command: &args.command, next_step: output.as_os_str() != "-" };
+    let trigger = args.keep.map(|_| args.until.unwrap_or(Trigger::Signal));
+    let status = match trigger {
+        None => record(&recorder, &signals, &work, &output),
+        Some(trigger) => keep(&recorder, &signals, &work, &output, trigger),
+    };
     recorder.close();
-    let recorded = recorded?;
-    if !args.what.quiet {
-        told::next_step(&output);
-    }
-    Ok(recorded)
+    status
 }
 
 fn hold_signals() -> Result<Signals> {
@@ -57,64 +61,130 @@ fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
     Ok(recorder)
 }
 
-/// Record `command`, or until somebody ends it. Returns the command's exit status.
-fn record(
-    recorder: &Recorder,
-    signals: &Signals,
-    what: &WhatArgs,
-    command: &[OsString],
-    output: &Path,
-) -> Result<u8> {
-    let name = command.first().map(|word| word.to_string_lossy().into_owned());
-    let failed = |e| usage(format!("{}: cannot be started: {e}", name.as_deref().unwrap_or("")));
-    let to_pipe = output.as_os_str() == "-";
-    let mut child = match command {
-        [] => None,
-        words => Some(Child::prepare(words, signals, to_pipe).map_err(failed)?),
-    };
-    if child.is_none() && what.duration.is_none() && !what.quiet {
-        told::line("recording; Ctrl-C ends it");
-    }
-    let course =
-        Course { child: child.as_mut(), duration: what.duration, processes: what.pid.clone() };
-    let collected = match recorder.record(output, signals, course) {
-        Err(Error::Start(StartError::Command(e))) => {
-            if !to_pipe {
-                // There is nothing in it.
-                let _ = std::fs::remove_file(output);
-            }
-            return Err(failed(e));
+/// What a recording is of.
+struct Work<'a> {
+    what: &'a WhatArgs,
+    command: &'a [OsString],
+    /// Whether to say what to type then.
+    next_step: bool,
+}
+
+impl Work<'_> {
+    /// The command, ready to go, if there is one.
+    fn prepare(&self, signals: &Signals, output: &Path) -> Result<Option<Child>> {
+        if self.command.is_empty() {
+            return Ok(None);
         }
-        collected => collected.map_err(error)?,
-    };
-    if !what.quiet {
-        told::collected(&collected, recorder.cpus(), output);
+        // What goes to a pipe must not be mixed with what the command prints.
+        let own_stdout = output.as_os_str() == "-";
+        let child = Child::prepare(self.command, signals, own_stdout);
+        child.map(Some).map_err(|e| self.not_started(&e))
     }
-    let status = child.map_or(exit::OK, |child| end(child, &collected, signals));
-    match collected.ended {
-        Err(e) => Err(usage(e.to_string())),
-        Ok(_) => Ok(status),
+
+    fn course<'a>(&self, child: &'a mut Option<Child>) -> Course<'a> {
+        let (duration, processes) = (self.what.duration, self.what.pid.clone());
+        Course { child: child.as_mut(), duration, processes }
+    }
+
+    fn not_started(&self, error: &io::Error) -> anyhow::Error {
+        let name = self.command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+        usage(format!("{name}: cannot be started: {error}"))
+    }
+
+    fn say_next_step(&self, collected: &Collected, output: &Path) {
+        if self.next_step && collected.written.tally.samples > 0 {
+            told::next_step(output);
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if !self.what.quiet {
+            told::line(text);
+        }
     }
 }
 
-/// See that the command ends as the recording has, and get its exit status.
-fn end(mut child: Child, collected: &Collected, signals: &Signals) -> u8 {
-    match collected.ended {
-        Ok(Ended::Work) => {}
-        Ok(Ended::Signal(signal)) => child.send(signal),
-        // As perf does.
-        Ok(Ended::Time) | Err(_) => child.send(libc::SIGTERM),
+/// Record the command, or until somebody ends it. Returns the command's exit status.
+fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path) -> Result<u8> {
+    let mut child = work.prepare(signals, output)?;
+    if child.is_none() && work.what.duration.is_none() {
+        work.say("recording; Ctrl-C ends it");
     }
-    while child.ended().is_none() {
-        signals.wait();
-        while let Some(signal) = signals.next() {
-            if let Signal::End(_) = signal {
-                // Who asks again means it.
-                child.send(libc::SIGKILL);
+    let collected = match recorder.record(output, signals, work.course(&mut child)) {
+        Err(Error::Start(StartError::Command(e))) => {
+            if output.as_os_str() != "-" {
+                // There is nothing in it.
+                let _ = std::fs::remove_file(output);
             }
+            return Err(work.not_started(&e));
+        }
+        collected => collected.map_err(error)?,
+    };
+    if !work.what.quiet {
+        told::collected(&collected, recorder.cpus(), output);
+        work.say_next_step(&collected, output);
+    }
+    finish(child, collected.ended, signals)
+}
+
+/// Keep the last events until `trigger` fires, and write them then.
+fn keep(
+    recorder: &Recorder,
+    signals: &Signals,
+    work: &Work<'_>,
+    output: &Path,
+    trigger: Trigger,
+) -> Result<u8> {
+    let mut child = work.prepare(signals, output)?;
+    let pid = std::process::id();
+    let bytes = told::bytes(recorder.ring_size() as u64 * recorder.cpus() as u64);
+    work.say(&format!("keeping the last {bytes}; to have them written: kill -USR2 {pid}"));
+    let flight = match recorder.keep(output, signals, work.course(&mut child), trigger) {
+        Err(Error::Start(StartError::Command(e))) => return Err(work.not_started(&e)),
+        flight => flight.map_err(error)?,
+    };
+    match flight {
+        Flight::Quiet(ended) => {
+            work.say("nothing was written: what --until names did not happen");
+            finish(child, Ok(ended), signals)
+        }
+        Flight::Written(fired, collected) => {
+            work.say(&format!("written because {fired}"));
+            if !work.what.quiet {
+                told::kept(&collected, recorder.cpus(), output);
+                work.say_next_step(&collected, output);
+            }
+            finish(child, collected.ended, signals)
         }
     }
-    child.wait().map_or(exit::OK, |exit| exit.code())
+}
+
+/// See that the command ends as the recording has. Returns its exit status.
+fn finish(
+    child: Option<Child>,
+    ended: Result<Ended, holdup_record::file::Error>,
+    signals: &Signals,
+) -> Result<u8> {
+    let mut status = exit::OK;
+    if let Some(mut child) = child {
+        match ended {
+            Ok(Ended::Work) => {}
+            Ok(Ended::Signal(signal)) => child.send(signal),
+            // As perf does.
+            Ok(Ended::Time) | Err(_) => child.send(libc::SIGTERM),
+        }
+        while child.ended().is_none() {
+            signals.wait();
+            while let Some(signal) = signals.next() {
+                if let Signal::End(_) = signal {
+                    // Who asks again means it.
+                    child.send(libc::SIGKILL);
+                }
+            }
+        }
+        status = child.ended().map_or(exit::OK, |exit| exit.code());
+    }
+    ended.map(|_| status).map_err(|e| usage(e.to_string()))
 }
 
 /// What does not work, by whose fault it is.

@@ -4,7 +4,7 @@ use crate::cli::{CommonArgs, DiagnoseArgs, OutputArgs, SelectArgs, TraceArg};
 use crate::diagnose;
 use crate::exit::{self, usage};
 use crate::record::args::RunArgs;
-use crate::record::{hold_signals, open, record, told};
+use crate::record::{Work, hold_signals, open, record, told};
 use anyhow::Result;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (files, _temporary) = files(args)?;
     let signals = hold_signals()?;
     let recorder = open(&args.what, args.what.plan(None)?)?;
+    let work = Work { what: &args.what, command: &args.command, next_step: false };
     let mut recorded = Ok(exit::OK);
     let mut last = None;
     for file in &files {
-        recorded = record(&recorder, &signals, &args.what, &args.command, file);
+        recorded = record(&recorder, &signals, &work, file);
         last = Some(file);
         if !matches!(recorded, Ok(exit::OK)) {
             break;

@@ -6,6 +6,7 @@ use holdup_record::recorder::Recorder;
 use holdup_render::text::escape;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A line. That nobody reads it is no reason to stop.
 pub(crate) fn line(text: &str) {
@@ -39,8 +40,19 @@ pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
     for cpu in &collected.gone {
         line(&format!("CPU {cpu} was taken offline; its events end there"));
     }
+    what_and_cost(collected, cpus, output, collected.took);
+}
+
+/// What a flight recorder kept of so many CPUs, and what it cost.
+pub(crate) fn kept(collected: &Collected, cpus: usize, output: &Path) {
+    let span = collected.written.tally.span.unwrap_or_default();
+    what_and_cost(collected, cpus, output, Duration::from_nanos(span.1 - span.0));
+}
+
+/// Of a file that holds so much time.
+fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Duration) {
     let tally = collected.written.tally;
-    let seconds = collected.took.as_secs_f64();
+    let seconds = holds.as_secs_f64();
     let lost = match tally.lost {
         0 => "none lost".to_owned(),
         lost => format!("{lost} lost (a larger -m loses fewer)"),
@@ -53,7 +65,7 @@ pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
         bytes(collected.written.bytes),
     ));
     let cost = collected.cost.as_secs_f64();
-    let share = 100.0 * cost / (seconds * cpus as f64).max(1e-9);
+    let share = 100.0 * cost / (collected.took.as_secs_f64() * cpus as f64).max(1e-9);
     let each = match tally.samples {
         0 => String::new(),
         events => format!(", {:.0} ns an event", 1e9 * cost / events as f64),
@@ -63,9 +75,7 @@ pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
 
 /// What to type now.
 pub(crate) fn next_step(output: &Path) {
-    if output.as_os_str() != "-" {
-        line(&format!("to see what it shows: holdup diagnose {}", output.display()));
-    }
+    line(&format!("to see what it shows: holdup diagnose {}", output.display()));
 }
 
 /// What to do with several recordings.
@@ -79,7 +89,8 @@ pub(crate) fn runs(files: &[PathBuf]) {
     ));
 }
 
-fn bytes(n: u64) -> String {
+/// A number of bytes in words.
+pub(crate) fn bytes(n: u64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB"];
     let unit = units.iter().enumerate().rev().find(|(i, _)| n >> (10 * i) > 0);
     match unit {

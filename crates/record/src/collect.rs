@@ -46,6 +46,12 @@ pub enum StartError {
     /// The events cannot be started, or threads cannot be made.
     #[error("the recording cannot be started: {0}")]
     Events(io::Error),
+    /// The kernel does not offer what a trigger looks at.
+    #[error("this kernel has no {0}, which the condition needs")]
+    NoGauge(&'static str),
+    /// What was kept cannot be written.
+    #[error(transparent)]
+    File(Error),
     /// The command cannot be run.
     #[error("cannot be started: {0}")]
     Command(io::Error),
@@ -217,13 +223,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Whether this process has the numbers of threads that events have: those of the first namespace.
-fn in_first_pid_namespace() -> bool {
+pub(crate) fn in_first_pid_namespace() -> bool {
     // PROC_PID_INIT_INO of include/linux/proc_ns.h.
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]")
 }
 
 #[allow(unsafe_code, reason = "a system call without arguments")]
-fn own_tid() -> u32 {
+pub(crate) fn own_tid() -> u32 {
     // SAFETY: it only returns a number.
     unsafe { libc::gettid() as u32 }
 }

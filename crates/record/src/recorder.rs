@@ -5,9 +5,12 @@ use crate::closing;
 use crate::collect::{self, Collected, StartError};
 use crate::course::Course;
 use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writer};
+use crate::flight::{self, Flight};
+use crate::lock_wait::LockWait;
 use crate::open_files;
 use crate::session::{OpenError, Rings, Scope, Session, Setup};
 use crate::signals::Signals;
+use crate::trigger::Trigger;
 use holdup_host::tracefs::{NoTracefs, Tracefs};
 use std::fs::File;
 use std::io;
@@ -133,6 +136,26 @@ impl Recorder {
         Ok(collect::collect(&self.session, writer, signals, course)?)
     }
 
+    /// Keep the last of what happens, and write it to `output` when `trigger` fires.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recorder::record`]; and the kernel lacks what the trigger looks at.
+    pub fn keep(
+        &self,
+        output: &Path,
+        signals: &Signals,
+        course: Course<'_>,
+        trigger: Trigger,
+    ) -> Result<Flight, Error> {
+        let locks = match trigger {
+            Trigger::LockWait(_) => LockWait::begin(&Tracefs::find()?, &online_cpus())?,
+            _ => None,
+        };
+        let writer = || self.writer(output);
+        Ok(flight::keep(&self.session, writer, signals, course, (trigger, locks))?)
+    }
+
     /// Bytes of the ring of each CPU.
     pub fn ring_size(&self) -> usize {
         self.session.ring_size
@@ -148,7 +171,7 @@ impl Recorder {
         closing::close(self.session);
     }
 
-    fn writer(&self, output: &Path) -> Result<Writer, Error> {
+    fn writer(&self, output: &Path) -> Result<Writer, file::Error> {
         let target = match &self.plan.whose {
             Whose::Processes(pids) => Target::Processes(pids.clone()),
             Whose::Machine | Whose::Cgroup(_) => Target::Machine,
@@ -200,8 +223,7 @@ fn threads_of(pid: u32) -> Option<Vec<u32>> {
 }
 
 fn cpus(wanted: Option<&[u32]>) -> Result<Vec<u32>, Error> {
-    // A kernel without the file has one CPU, or hides them: then opening shows which are there.
-    let online = collect::online().unwrap_or_else(|| vec![0]);
+    let online = online_cpus();
     let Some(wanted) = wanted else { return Ok(online) };
     match wanted.iter().find(|cpu| !online.contains(cpu)) {
         None => Ok(wanted.to_vec()),
@@ -210,4 +232,9 @@ fn cpus(wanted: Option<&[u32]>) -> Result<Vec<u32>, Error> {
             Err(Error::NoCpu { cpu, online: online.join(", ") })
         }
     }
+}
+
+/// A kernel that does not say which CPUs are online has one.
+fn online_cpus() -> Vec<u32> {
+    collect::online().unwrap_or_else(|| vec![0])
 }

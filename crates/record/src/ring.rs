@@ -105,14 +105,8 @@ impl Ring {
         &mut self,
         mut sink: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        // SAFETY: as in `drain`; the page is mapped for reading only, from which Rust allows
-        // relaxed loads.
-        let head = unsafe {
-            let positions = self.map.cast::<perf_event_mmap_page>().as_ptr();
-            AtomicU64::from_ptr(&raw mut (*positions).data_head).load(Ordering::Relaxed)
-        };
-        fence(Ordering::Acquire);
-        // The position starts at zero and counts down.
+        let head = self.backward_head();
+        // The position counts down.
         let written = head.wrapping_neg().min(self.size() as u64) as usize;
         let mut records: Vec<(u32, u16)> = Vec::new();
         let mut at = 0;
@@ -131,6 +125,23 @@ impl Ring {
             sink(first, second)?;
         }
         Ok(())
+    }
+
+    /// Whether a ring that keeps the last records has written over older ones.
+    pub fn is_full(&self) -> bool {
+        self.backward_head().wrapping_neg() >= self.size() as u64
+    }
+
+    /// The position of the newest record in a ring that is written backwards. It starts at 0.
+    fn backward_head(&self) -> u64 {
+        // SAFETY: as in `drain`; the page is mapped for reading only, from which Rust allows
+        // relaxed loads.
+        let head = unsafe {
+            let positions = self.map.cast::<perf_event_mmap_page>().as_ptr();
+            AtomicU64::from_ptr(&raw mut (*positions).data_head).load(Ordering::Relaxed)
+        };
+        fence(Ordering::Acquire);
+        head
     }
 
     /// Bytes of records.

@@ -49,13 +49,13 @@ pub struct Setup<'a> {
 pub enum Rings {
     /// They are emptied as they fill.
     Emptied {
-        /// Bytes of each, a power of two of pages. Where the user may not lock so much memory they
-        /// become smaller.
+        /// Bytes of each at least. Where the user may not lock so much memory it is less.
         size: usize,
     },
     /// They keep the last records.
     Last {
-        /// Bytes of each, a power of two of pages.
+        /// Bytes of all together. Of what is no power of two of pages for each CPU the rest stays
+        /// unused.
         size: usize,
     },
 }
@@ -159,7 +159,9 @@ impl Session {
     /// What the kernel says to the first event that it refuses.
     pub fn open(setup: &Setup<'_>) -> Result<Session, OpenError> {
         let size = match setup.rings {
-            Rings::Emptied { size } | Rings::Last { size } => size,
+            Rings::Emptied { size } => ring_size(size),
+            // The largest that is not larger.
+            Rings::Last { size } => ring_size(size / setup.cpus.len().max(1) / 2 + 1),
         };
         let mut manner = Manner {
             stacks: setup.stacks,
@@ -167,7 +169,7 @@ impl Session {
             inherit: matches!(setup.scope, Scope::Threads(_)),
             wake_after: wake_after(size),
         };
-        let mut size = ring_size(size);
+        let mut size = size;
         loop {
             match Session::with_rings(setup, manner, size) {
                 // Not allowed (`EPERM`) or not there (`ENOMEM`): so much memory.
