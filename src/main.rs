@@ -10,6 +10,7 @@ mod gate;
 mod guide;
 mod locks;
 mod man;
+mod measured;
 mod output;
 mod progress;
 mod rules;

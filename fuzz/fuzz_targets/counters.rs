@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(!m.counts.is_empty(), "a measurement without counts");
         assert!(m.stalled_pct().is_none_or(|pct| (0.0..=100.0).contains(&pct)));
         assert!(m.cycles_per_instruction().is_none_or(|cpi| cpi > 0.0));
-        let _ = (m.bandwidth(), m.misses(), m.running_pct());
+        let _ = (m.bandwidth(), m.misses_per_1000(), m.running_pct());
         for &counter in Counter::ALL {
             let _ = (m.count(counter), m.missing(counter));
         }

@@ -15,11 +15,14 @@
 //!   counts and in which mode. The only list of these names.
 //! * [`stat`]: reads the output of `perf stat -x` and `perf stat -j`, with `-I`, `-A`, `-r` and
 //!   the aggregations `--per-socket`, `--per-core` and so on.
-//! * [`Measurement`]: the counts of one run or one interval, and what follows from them.
+//! * [`Measurement`]: the counts of one run or one interval.
+//! * [`Tally`]: what follows from counts, wherever they come from.
 
 mod meaning;
 mod measurement;
 pub mod stat;
+mod tally;
 
 pub use meaning::{Counter, LINE, Meaning, Mode, meaning};
-pub use measurement::{Bandwidth, Count, Measurement, Missing, Value};
+pub use measurement::{Count, Measurement, Missing, Value};
+pub use tally::{Bandwidth, Tally};

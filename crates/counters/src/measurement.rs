@@ -1,6 +1,7 @@
 //! The counts of one run, or of one interval of it, and what follows from them.
 
 use crate::meaning::{Counter, LINE, Meaning, Mode, parts};
+use crate::tally::{Bandwidth, Tally};
 use std::fmt;
 
 /// Why an event has no count.
@@ -49,15 +50,6 @@ pub struct Count {
     pub unit: String,
 }
 
-/// What the memory carried.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bandwidth {
-    /// Bytes per second.
-    pub bytes_per_s: f64,
-    /// Computed from misses of the last cache, 64 bytes each, not counted by memory controllers.
-    pub estimated: bool,
-}
-
 /// The counts of one run or interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurement {
@@ -72,82 +64,66 @@ pub struct Measurement {
     pub counts: Vec<Count>,
 }
 
+/// The counts of a measurement in one mode.
+struct InMode<'a>(&'a Measurement, Mode);
+
+impl Tally for InMode<'_> {
+    fn total(&self, counter: Counter) -> Option<f64> {
+        self.0.count_in(counter, self.1)
+    }
+}
+
 impl Measurement {
-    /// The count of application code, else of all code. Counts of the parts of one processor
-    /// (`cpu_core/cycles/` and `cpu_atom/cycles/`), and of several memory controllers, are summed.
-    /// Other names for the same thing are not counted twice: the first is taken.
-    pub fn count(&self, counter: Counter) -> Option<f64> {
-        self.count_in(counter, Mode::User).or_else(|| self.count_in(counter, Mode::Both))
+    /// What follows from the counts of application code, else from those of all code. They are
+    /// never mixed.
+    fn find(&self, figure: impl Fn(&InMode<'_>) -> Option<f64>) -> Option<f64> {
+        [Mode::User, Mode::Both].into_iter().find_map(|mode| figure(&InMode(self, mode)))
     }
 
-    /// The count in one mode.
+    /// The count in one mode. Counts of the parts of one processor (`cpu_core/cycles/` and
+    /// `cpu_atom/cycles/`), and of several memory controllers, are summed. Other names for the same
+    /// thing are not counted twice: the first is taken.
     pub fn count_in(&self, counter: Counter, mode: Mode) -> Option<f64> {
-        self.counted(Meaning { counter, mode }).map(|c| c.0).reduce(|a, b| a + b)
+        let meaning = Some(Meaning { counter, mode });
+        let counted = |c: &&Count| c.meaning == meaning && c.counted().is_some();
+        let first = self.counts.iter().find(counted).map(|c| parts(&c.event).0)?;
+        let alike = self.counts.iter().filter(counted).filter(|c| parts(&c.event).0 == first);
+        alike.filter_map(|c| Some(c.counted()? * c.scale())).reduce(|a, b| a + b)
     }
 
-    /// The counts of a meaning, with the per cent of time in which they were counted.
-    fn counted(&self, meaning: Meaning) -> impl Iterator<Item = (f64, f64)> {
-        let alike = move |c: &&Count| c.meaning == Some(meaning);
-        let known = move |c: &&Count| alike(c) && matches!(c.value, Value::Counted { .. });
-        let first = self.counts.iter().find(known).map(|c| parts(&c.event).0);
-        self.counts.iter().filter(move |c| alike(c) && Some(parts(&c.event).0) == first).filter_map(
-            |c| match c.value {
-                Value::Counted { value, running_pct } => Some((value * scale(c), running_pct)),
-                Value::Missing(_) => None,
-            },
-        )
-    }
-
-    /// Whose instructions and cycles to compare: those of application code, if both were counted.
-    fn mode(&self) -> Option<Mode> {
-        [Mode::User, Mode::Both].into_iter().find(|&mode| {
-            [Counter::Cycles, Counter::Instructions]
-                .iter()
-                .all(|&c| self.count_in(c, mode).is_some_and(|n| n > 0.0))
-        })
+    /// The count of application code, else of all code.
+    pub fn count(&self, counter: Counter) -> Option<f64> {
+        self.find(|m| m.total(counter))
     }
 
     /// Whether [`Measurement::cycles_per_instruction`] is of application code alone.
     pub fn is_of_application(&self) -> bool {
-        self.mode() == Some(Mode::User)
+        InMode(self, Mode::User).cycles_per_instruction().is_some()
     }
 
     /// Cycles per instruction of application code, else of all code; `None` unless both were
     /// counted in the same mode.
     pub fn cycles_per_instruction(&self) -> Option<f64> {
-        let mode = self.mode()?;
-        Some(self.count_in(Counter::Cycles, mode)? / self.count_in(Counter::Instructions, mode)?)
+        self.find(|m| m.cycles_per_instruction())
     }
 
     /// Per cent of cycles, or of places for an operation, in which execution waited.
     pub fn stalled_pct(&self) -> Option<f64> {
-        let share = |part, whole| {
-            [Mode::User, Mode::Both].into_iter().find_map(|mode| {
-                let whole = self.count_in(whole, mode).filter(|&n| n > 0.0)?;
-                Some(self.count_in(part, mode)? * 100.0 / whole)
-            })
-        };
-        share(Counter::StalledSlots, Counter::Slots)
-            .or_else(|| share(Counter::Stalled, Counter::Cycles))
-            .map(|pct| pct.min(100.0))
+        self.find(|m| m.stalled_pct())
     }
 
-    /// Misses of the last cache: all, else those of loads.
-    pub fn misses(&self) -> Option<f64> {
-        self.count(Counter::CacheMisses).or_else(|| self.count(Counter::LlcMisses))
+    /// Misses of the last cache per thousand instructions.
+    pub fn misses_per_1000(&self) -> Option<f64> {
+        self.find(|m| m.misses_per_1000())
     }
 
     /// What the memory carried per second: as its controllers counted it, else estimated from
-    /// misses of the last cache. `None` without either, or where the length is not known.
+    /// misses of the last cache, of all code if that was counted. `None` without either, or where
+    /// the length is not known.
     pub fn bandwidth(&self) -> Option<Bandwidth> {
-        let seconds = self.length_ns.filter(|&ns| ns > 0)? as f64 / 1e9;
-        let sides = [Counter::MemoryRead, Counter::MemoryWritten];
-        let counted = sides.iter().filter_map(|&side| self.count(side)).reduce(|a, b| a + b);
-        let (bytes, estimated) = match counted {
-            Some(bytes) => (bytes, false),
-            None => (self.misses()? * LINE, true),
-        };
-        Some(Bandwidth { bytes_per_s: bytes / seconds, estimated })
+        let ns = self.length_ns?;
+        let of = |mode| InMode(self, mode).bandwidth(ns);
+        of(Mode::Both).or_else(|| of(Mode::User))
     }
 
     /// Least per cent of the time in which one of the counts used here was counted: below 100 they
@@ -177,18 +153,25 @@ impl Measurement {
     }
 }
 
-/// What a count must be multiplied with to be in bytes or in numbers of things.
-fn scale(count: &Count) -> f64 {
-    let memory = count
-        .meaning
-        .is_some_and(|m| matches!(m.counter, Counter::MemoryRead | Counter::MemoryWritten));
-    match count.unit.as_str() {
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
-        // Without a unit memory controllers count lines (CAS commands).
-        "" if memory => LINE,
-        _ => 1.0,
+impl Count {
+    fn counted(&self) -> Option<f64> {
+        match self.value {
+            Value::Counted { value, .. } => Some(value),
+            Value::Missing(_) => None,
+        }
+    }
+
+    /// What the count must be multiplied with to be in bytes or in numbers of things.
+    fn scale(&self) -> f64 {
+        let memory = [Counter::MemoryRead, Counter::MemoryWritten];
+        match self.unit.as_str() {
+            "KiB" => 1024.0,
+            "MiB" => 1024.0 * 1024.0,
+            "GiB" => 1024.0 * 1024.0 * 1024.0,
+            // Without a unit memory controllers count lines (CAS commands).
+            "" if self.meaning.is_some_and(|m| memory.contains(&m.counter)) => LINE,
+            _ => 1.0,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ mod recorded;
 mod state;
 mod state_table;
 
-pub use batch::{ArgsRef, Batch, StackRef};
+pub use batch::{ArgsRef, Batch, Reading, ReadingsRef, StackRef};
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;
