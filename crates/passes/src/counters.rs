@@ -131,8 +131,16 @@ impl Counters {
         self.add(Some(slot), mode, kind.counter, period, quarter);
     }
 
-    /// What the counters of a group stood at when `ran` was still on their CPU.
-    pub(crate) fn readings(&mut self, now: Nanos, readings: &[Reading], ran: Ran, quarter: u8) {
+    /// What the counters of a group stood at when `ran` was still on their CPU. Returns whether the
+    /// group had been off since the reading before.
+    pub(crate) fn readings(
+        &mut self,
+        now: Nanos,
+        readings: &[Reading],
+        ran: Ran,
+        quarter: u8,
+    ) -> bool {
+        let off_before = self.off_ns();
         for r in readings {
             let index = r.instance as usize;
             if index >= self.lasts.len() {
@@ -155,6 +163,11 @@ impl Counters {
             };
             self.add(slot, kind.mode, kind.counter, n, quarter);
         }
+        self.off_ns() > off_before
+    }
+
+    fn off_ns(&self) -> Nanos {
+        self.running.enabled_ns - self.running.running_ns
     }
 
     /// How much was counted from one reading to the next: scaled up where others took turns.
@@ -302,7 +315,7 @@ mod tests {
     fn counters_that_took_turns_are_scaled_up() {
         let mut c = Counters::new(&events(&["cycles:u"]));
         c.readings(0, &reading(0, Some((0, 0))), Ran::Unknown, 0);
-        c.readings(100, &reading(50, Some((100, 25))), of(1, 0), 0);
+        assert!(c.readings(100, &reading(50, Some((100, 25))), of(1, 0), 0), "it was off");
         assert_eq!(cycles(&c, 1), 200);
         c.readings(200, &reading(50, Some((200, 25))), of(1, 0), 0);
         assert_eq!(cycles(&c, 1), 200, "it did not count");

@@ -396,20 +396,23 @@ impl Engine {
     #[inline(never)]
     fn readings(&mut self, e: &Event, readings: &[Reading]) {
         let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
-        let ran = match self.cpus.get(e.cpu).map(|c| (c.current, c.last_switch)) {
-            Some((Some((Tid::IDLE, _)), _)) if e.tid == Tid::IDLE => Ran::Idle,
+        let cpu = self.cpus.get(e.cpu);
+        let ran = match cpu.and_then(|c| Some((c, c.current?.1, self.threads.get(e.tid)))) {
+            Some((_, Slot::IDLE, _)) if e.tid == Tid::IDLE => Ran::Idle,
             // Without a switch nobody knows since when.
-            Some((Some((on_cpu, at)), since)) if since > 0 && e.tid != Tid::IDLE => {
-                match self.threads.get(e.tid) {
-                    Some(slot) if slot == at || on_cpu == Tid::IDLE => {
-                        Ran::One { slot, since, after_idle: slot != at }
+            Some((c, on_cpu, Some(slot))) if c.last_switch > 0 && e.tid != Tid::IDLE => {
+                match c.idle_before {
+                    Some(since) if on_cpu == slot => Ran::One { slot, since, after_idle: true },
+                    None if on_cpu == slot || on_cpu == Slot::IDLE => {
+                        Ran::One { slot, since: c.last_switch, after_idle: on_cpu != slot }
                     }
                     _ => Ran::Unknown,
                 }
             }
             _ => Ran::Unknown,
         };
-        self.counters.readings(self.now, readings, ran, busy);
+        let off = self.counters.readings(self.now, readings, ran, busy);
+        self.quality.add(QualityCode::GroupOff, off.into());
     }
 }
 
