@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs};
+use crate::record::args::RecordArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -33,6 +34,10 @@ pub(crate) enum Command {
     /// What holds the system up: a verdict with its evidence, and what to do next
     #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
     Diagnose(DiagnoseArgs),
+    /// Record what diagnose needs, of a command or of the machine, without perf
+    #[command(after_help = "Examples: holdup record -- make -j8\n\
+            \x20         holdup record --duration 10s -o slow.data")]
+    Record(RecordArgs),
     /// The same questions one after the other, with the figures at each fork and a way back
     #[command(after_help = "Example: holdup guide perf.data\n\
             \x20        holdup guide --yes perf.data > walk.txt")]

@@ -25,6 +25,7 @@ const SUMMARY_ENTRIES: usize = 10;
 pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
         Command::Diagnose(args) => return crate::diagnose::run(args),
+        Command::Record(args) => return crate::record::run(args),
         Command::Guide(args) => return crate::guide::run(args),
         Command::Baseline(args) => return crate::gate::baseline::run(args),
         Command::Diff(args) => return crate::gate::diff::run(args),

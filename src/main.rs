@@ -13,6 +13,7 @@ mod man;
 mod measured;
 mod output;
 mod progress;
+mod record;
 mod rules;
 mod window;
 

@@ -62,6 +62,18 @@ pub(crate) struct Variable<'a> {
     pub(crate) raw: &'a [u8],
 }
 
+/// Bytes that follow a record other than a sample, where the events of a file have
+/// `sample_id_all` and this `sample_type`.
+pub fn trailer_size(sample_type: u64) -> usize {
+    Trailer::of(sample_type).len as usize
+}
+
+/// Where samples of this `sample_type` have their time; `None` if they have none.
+pub fn sample_time(sample_type: u64) -> Option<usize> {
+    let layout = Layout::new(&Attr { sample_type, ..Attr::default() });
+    (layout.time != 0).then_some(layout.time.into())
+}
+
 impl Layout {
     pub(crate) fn new(attr: &Attr) -> Layout {
         let mut l = Layout {
@@ -167,13 +179,18 @@ impl<E: Endian> Iterator for GroupRead<'_, E> {
 impl Trailer {
     /// All zero if the event was opened without `sample_id_all`.
     pub(crate) fn new(attr: &Attr) -> Trailer {
-        let mut t = Trailer::default();
-        if !attr.has(flag::SAMPLE_ID_ALL) {
-            return t;
+        if attr.has(flag::SAMPLE_ID_ALL) {
+            Trailer::of(attr.sample_type)
+        } else {
+            Trailer::default()
         }
+    }
+
+    fn of(sample_type: u64) -> Trailer {
+        let mut t = Trailer::default();
         let mut back = 0;
         let mut field = |bit: u64| {
-            let present = attr.sample_type & bit != 0;
+            let present = sample_type & bit != 0;
             back += 8 * present as u16;
             if present { back } else { 0 }
         };

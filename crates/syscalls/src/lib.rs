@@ -3,13 +3,15 @@
 //! A trace holds numbers: `raw_syscalls:sys_enter` says `id=202`, `raw_syscalls:sys_exit` says
 //! `ret=-110`. What they mean depends on the [`Arch`] the kernel ran on. This crate names them
 //! ([`name`], [`errno_name`]), finds the number behind a tracepoint's spelling ([`entry_number`]),
-//! and says what a thread asleep in a call most plausibly waits for ([`wait_kind`]).
+//! says what a thread asleep in a call most plausibly waits for ([`wait_kind`]), and which calls a
+//! recording needs ([`Preset`]).
 //!
 //! Names are those `perf trace` prints, which are those of the kernel's system call tables.
 
 mod arch;
 mod errno;
 mod kind;
+mod preset;
 mod table;
 
 pub use arch::Arch;
@@ -18,4 +20,5 @@ pub use kind::{
     Direction, WaitKind, changes_address_space, io_direction, is_message, is_semaphore, is_signal,
     wait_kind, wait_kinds,
 };
+pub use preset::{FAMILIES, Family, Preset};
 pub use table::{entry_number, name, number, table_len};

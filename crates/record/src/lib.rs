@@ -1,0 +1,16 @@
+//! Records what a Linux system does into standard perf.data files, without perf.
+
+mod attr;
+pub mod child;
+pub mod choice;
+pub mod closing;
+pub mod collect;
+pub mod course;
+pub mod file;
+mod poll;
+pub mod recorder;
+pub mod ring;
+pub mod session;
+pub mod signals;
+pub mod sys;
+pub mod usage;

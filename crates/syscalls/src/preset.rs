@@ -1,0 +1,253 @@
+//! Which system calls a preset of the recorder traces, and why: the one list of them.
+//!
+//! `raw_syscalls:*` makes every call of the machine slower by more than a microsecond. Tracepoints
+//! of single calls cost the calls that are not traced next to nothing. So a recording holds the
+//! calls from which a verdict follows, and the others stay dark: nothing says when they are made.
+//!
+//! A call is here because a thread may sleep in it for another thread or a device, because it
+//! burns time on locks of the kernel, or because it tells what another call's arguments mean. Reads
+//! and sockets are by far the most calls of most programs, and stay dark: who sleeps in a dark call
+//! is seen to sleep, and who wakes it is seen too.
+
+/// What to record, from little to much.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Preset {
+    /// No system call: the scheduler's events alone.
+    Sched,
+    /// Calls by which threads wait for each other.
+    Locks,
+    /// Calls from which verdicts follow.
+    Full,
+}
+
+/// Calls that are recorded for one reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Family {
+    /// The least preset that records them.
+    pub preset: Preset,
+    /// What would be missing without them.
+    pub why: &'static str,
+    /// Named as the tracepoints `syscalls:sys_enter_NAME` are, after the kernel's entry points;
+    /// without the endings `_time32` and `_time64` of 32-bit machines, which mean the same.
+    pub calls: &'static [&'static str],
+}
+
+use Preset::{Full, Locks};
+
+/// The calls of all presets, by the reason to record them.
+pub const FAMILIES: &[Family] = &[
+    Family {
+        preset: Locks,
+        why: "objects of the threads library: who waits at which address, and who lets it go on",
+        calls: &["futex", "futex_wait", "futex_waitv", "futex_wake", "futex_requeue"],
+    },
+    Family {
+        preset: Locks,
+        why: "semaphores and message queues between processes; old 32-bit programs use ipc",
+        calls: &[
+            "semop",
+            "semtimedop",
+            "msgsnd",
+            "msgrcv",
+            "mq_timedsend",
+            "mq_timedreceive",
+            "ipc",
+        ],
+    },
+    Family { preset: Locks, why: "locks on files", calls: &["flock", "fcntl", "fcntl64"] },
+    Family {
+        preset: Locks,
+        why: "waiting by giving the CPU away again and again",
+        calls: &["sched_yield"],
+    },
+    Family {
+        preset: Locks,
+        why: "waiting for one of several descriptors: an event loop without work, or a latch",
+        calls: &[
+            "poll",
+            "ppoll",
+            "select",
+            "pselect6",
+            "epoll_wait",
+            "epoll_pwait",
+            "epoll_pwait2",
+        ],
+    },
+    Family {
+        preset: Locks,
+        why: "signals, sent and waited for: how some programs let their processes go on",
+        calls: &[
+            "pause",
+            "sigsuspend",
+            "rt_sigsuspend",
+            "rt_sigtimedwait",
+            "kill",
+            "tkill",
+            "tgkill",
+            "rt_sigqueueinfo",
+            "rt_tgsigqueueinfo",
+            "pidfd_send_signal",
+        ],
+    },
+    Family {
+        preset: Locks,
+        why: "sleep that the program chose, or that stands between two tries at a lock",
+        calls: &["nanosleep", "clock_nanosleep"],
+    },
+    Family {
+        preset: Locks,
+        why: "waiting for a child to end: the work is the child's",
+        calls: &["wait4", "waitid", "waitpid"],
+    },
+    Family {
+        preset: Full,
+        why: "waiting for a peer to connect: a server without work",
+        calls: &["accept", "accept4", "connect"],
+    },
+    Family {
+        preset: Full,
+        why: "completions of asynchronous input and output",
+        calls: &["io_getevents", "io_pgetevents", "io_submit", "io_uring_enter"],
+    },
+    Family {
+        preset: Full,
+        why: "changes of the address space: its lock, and the siblings' CPUs that must be told",
+        calls: &[
+            "mmap",
+            "mmap_pgoff",
+            "old_mmap",
+            "munmap",
+            "mremap",
+            "mprotect",
+            "pkey_mprotect",
+            "madvise",
+            "process_madvise",
+            "brk",
+            "mlock",
+            "mlock2",
+            "munlock",
+            "mseal",
+            "shmat",
+            "shmdt",
+        ],
+    },
+    Family {
+        preset: Full,
+        why: "writing: the lock of the file, room in a pipe or for dirty pages, and who ends the \
+              wait of a reader",
+        calls: &[
+            "write",
+            "pwrite64",
+            "writev",
+            "pwritev",
+            "pwritev2",
+            "sendfile",
+            "sendfile64",
+            "splice",
+            "copy_file_range",
+            "truncate",
+            "ftruncate",
+            "fallocate",
+        ],
+    },
+    Family {
+        preset: Full,
+        why: "data forced to the disk",
+        calls: &[
+            "fsync",
+            "fdatasync",
+            "sync",
+            "syncfs",
+            "msync",
+            "sync_file_range",
+            "sync_file_range2",
+        ],
+    },
+    Family {
+        preset: Full,
+        why: "names of files: the locks of directories and the journal, and what a descriptor is",
+        calls: &[
+            "open",
+            "openat",
+            "openat2",
+            "creat",
+            "close",
+            "rename",
+            "renameat",
+            "renameat2",
+            "unlink",
+            "unlinkat",
+            "mkdir",
+            "mkdirat",
+            "rmdir",
+            "link",
+            "linkat",
+            "symlink",
+            "symlinkat",
+        ],
+    },
+    Family {
+        preset: Full,
+        why: "threads and processes made, replaced and ended: which thread is of which process",
+        calls: &["clone", "clone3", "fork", "vfork", "execve", "execveat", "exit", "exit_group"],
+    },
+];
+
+impl Preset {
+    /// Whether it records the call behind the tracepoint `syscalls:sys_enter_ENTRY`.
+    ///
+    /// ```
+    /// use holdup_syscalls::Preset;
+    /// assert!(Preset::Locks.records("futex") && Preset::Full.records("futex_time32"));
+    /// assert!(!Preset::Locks.records("mmap") && !Preset::Full.records("getppid"));
+    /// ```
+    pub fn records(self, entry: &str) -> bool {
+        let plain =
+            ["_time64", "_time32"].iter().find_map(|s| entry.strip_suffix(s)).unwrap_or(entry);
+        self.calls().any(|call| call == plain)
+    }
+
+    /// The calls it records, as far as the kernel has them; spelled as in [`Family::calls`].
+    pub fn calls(self) -> impl Iterator<Item = &'static str> {
+        let families = FAMILIES.iter().filter(move |f| f.preset <= self);
+        families.flat_map(|f| f.calls.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arch, entry_number};
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_call_is_listed_once_and_exists_somewhere() {
+        let mut seen = HashSet::new();
+        for call in Preset::Full.calls() {
+            assert!(seen.insert(call), "{call} stands twice");
+            let archs = [Arch::X86_64, Arch::I386, Arch::Aarch64, Arch::Arm];
+            assert!(archs.iter().any(|&a| entry_number(a, call).is_some()), "no call is {call}");
+        }
+    }
+
+    #[test]
+    fn a_preset_holds_what_the_lesser_ones_hold() {
+        assert_eq!(Preset::Sched.calls().count(), 0);
+        assert!(Preset::Locks.calls().all(|call| Preset::Full.records(call)));
+        assert!(Preset::Locks.calls().count() < Preset::Full.calls().count());
+    }
+
+    #[test]
+    fn a_preset_traces_both_editions_of_a_call_on_32_bit_machines() {
+        assert!(Preset::Locks.records("semtimedop_time32"));
+        assert!(Preset::Locks.records("clock_nanosleep_time64"));
+        assert!(!Preset::Full.records("clock_gettime64"));
+    }
+
+    #[test]
+    fn calls_that_are_made_all_the_time_stay_dark() {
+        for call in ["read", "pread64", "recvfrom", "recvmsg", "sendto", "sendmsg", "newfstat"] {
+            assert!(!Preset::Full.records(call), "{call}");
+        }
+    }
+}
