@@ -31,8 +31,8 @@ fn text(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-/// A member that moved: nanoseconds, CPU, thread, event, by how much.
-type Moved = (u64, u64, u64, String, u64);
+/// A member that moved: nanoseconds, CPU, thread (-1 if it is gone), event, by how much.
+type Moved = (u64, u64, i64, String, u64);
 
 /// What perf makes of the group: a sample of each member that moved.
 fn perf_says(file: &Path) -> Vec<Moved> {
@@ -48,7 +48,7 @@ fn perf_says(file: &Path) -> Vec<Moved> {
         let ts = seconds.parse::<u64>().ok()? * 1_000_000_000 + nanos.parse::<u64>().ok()?;
         let period = words.next()?.parse().ok()?;
         let event = words.next()?.trim_end_matches(':').to_owned();
-        (!event.starts_with("sched:")).then_some((ts, cpu, tid, event, period))
+        event.ends_with(":u").then_some((ts, cpu, tid, event, period))
     };
     out.lines().filter_map(line).collect()
 }
@@ -69,7 +69,8 @@ fn holdup_says(file: &Path) -> Vec<Moved> {
             let last = before.entry((cpu, event.clone())).or_default();
             if value > *last {
                 let moved = value - *last;
-                found.push((number("ts_ns"), cpu, number("tid"), event.clone(), moved));
+                let tid = e["tid"].as_i64().unwrap_or(-1);
+                found.push((number("ts_ns"), cpu, tid, event.clone(), moved));
             }
             *last = value;
         }
@@ -81,8 +82,12 @@ fn holdup_says(file: &Path) -> Vec<Moved> {
 #[test]
 fn groups_read_at_switches_are_those_of_perf() {
     let folder = tempfile::tempdir().unwrap();
-    let file = record(folder.path());
-    let (mut theirs, mut ours) = (perf_says(&file), holdup_says(&file));
+    compare(&record(folder.path()));
+}
+
+/// Perf's samples of the members are the differences of holdup's readings.
+fn compare(file: &Path) {
+    let (mut theirs, mut ours) = (perf_says(file), holdup_says(file));
     assert!(theirs.len() > 3000, "only {} members moved", theirs.len());
     theirs.sort();
     ours.sort();
@@ -98,19 +103,19 @@ fn groups_read_at_switches_are_those_of_perf() {
 fn what_counters_counted_is_charged_to_the_thread_that_ran() {
     let folder = tempfile::tempdir().unwrap();
     let file = record(folder.path());
-    let mut theirs: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut theirs: BTreeMap<i64, u64> = BTreeMap::new();
     let mut met = std::collections::BTreeSet::new();
     for (_, cpu, tid, event, moved) in perf_says(&file) {
-        if event == "task-clock:u" && !met.insert(cpu) && tid != 0 {
+        if event == "task-clock:u" && !met.insert(cpu) && tid > 0 {
             *theirs.entry(tid).or_default() += moved;
         }
     }
     let reader = holdup_open::open(&file).unwrap();
     let analysis = holdup_attribution::analyze(&*reader, &Options::default()).unwrap();
-    let mut ours: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut ours: BTreeMap<i64, u64> = BTreeMap::new();
     for (slot, levels) in analysis.counters() {
         let sum: u64 = levels.iter().map(|c| c.get(Counter::TaskClock)).sum();
-        *ours.entry(u64::from(analysis.thread(slot).tid.0)).or_default() += sum;
+        *ours.entry(i64::from(analysis.thread(slot).tid.0)).or_default() += sum;
     }
     let lost = analysis.quality.count(holdup_trace::QualityCode::LostEvents);
     assert_eq!(lost, 0, "the buffers are large enough");
@@ -122,6 +127,44 @@ fn what_counters_counted_is_charged_to_the_thread_that_ran() {
         let perf = theirs.get(tid).copied().unwrap_or(0);
         assert!(*ns <= perf, "thread {tid}: {ns}, and perf says {perf}");
     }
+}
+
+#[needs(perf, tracepoints)]
+#[test]
+fn the_recorder_has_counters_read_at_every_switch_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    let mut record = holdup();
+    record.args(["record", "--preset", "sched", "--counters=task-clock:u,page-faults:u", "-o"]);
+    record.arg(&file).args(["--", "perf", "bench", "-f", "simple", "sched", "pipe", "-l", "3000"]);
+    let out = record.output().unwrap();
+    let words = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{words}");
+    assert!(words.contains("read at every switch: task-clock:u, page-faults:u"), "{words}");
+    compare(&file);
+    let reader = holdup_open::open(&file).unwrap();
+    let analysis = holdup_attribution::analyze(&*reader, &Options::default()).unwrap();
+    let ran = analysis.counters_ran().expect("each sample carries the times");
+    assert_eq!(ran.enabled_ns, ran.running_ns, "software counters never take turns");
+}
+
+#[needs(tracepoints)]
+#[test]
+fn the_recorder_says_which_counters_there_are_not_and_records_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    let mut record = holdup();
+    record.args(["record", "--preset", "sched", "--counters", "-o"]).arg(&file);
+    let out = record.args(["--", "true"]).output().unwrap();
+    let words = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{words}");
+    let read = words.lines().any(|l| l.contains("read at every switch: cycles:u"));
+    let lacks = words.contains("cycles:u is not counted: ");
+    assert!(read != lacks, "one of both is said: {words}");
+    let out = holdup().args(["record", "--counters=cycle", "--", "true"]).output().unwrap();
+    let words = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{words}");
+    assert!(words.contains("cycle: no counter of this name; there are cycles,"), "{words}");
 }
 
 fn diagnose(arguments: &[&str]) -> (Option<i32>, String) {

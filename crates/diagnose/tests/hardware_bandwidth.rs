@@ -179,7 +179,7 @@ fn threads_are_compared_with_themselves() {
     assert!(f.ruled_out.unwrap().contains("not judged"));
 }
 
-/// Two threads that run in turns of 1 ms, alone at first and then together, read at every switch.
+/// Two threads that run 1.9 of every 2 ms, alone at first and then together, read at every switch.
 /// `cpi`: cycles per instruction alone and in company.
 fn read_at_switches(cpi: (u64, u64)) -> MemTrace {
     const MS: u64 = 1000 * US;
@@ -191,7 +191,7 @@ fn read_at_switches(cpi: (u64, u64)) -> MemTrace {
     for turn in 0..200 {
         for cpu in [0, 1_u16].into_iter().filter(|&cpu| cpu == 0 || turn >= 100) {
             let (tid, i) = (71 + u32::from(cpu), usize::from(cpu));
-            let (from, to) = (turn * 2 * MS, turn * 2 * MS + MS);
+            let (from, to) = (turn * 2 * MS, turn * 2 * MS + 1900 * US);
             let at = |cycles: &[u64; 2], instructions: &[u64; 2]| {
                 [("cycles:u", cycles[i]), ("instructions:u", instructions[i])]
             };
@@ -215,13 +215,13 @@ fn counters_read_at_every_switch_tell_it_too() {
     let (d, f) = judge(&trace, None);
     let slower = evidence(&f, "cycles per instruction with many");
     assert!((195.0..201.0).contains(&slower), "{slower}");
-    assert_eq!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
+    assert_eq!(f.ruled_out, None, "{f:?}");
     assert_eq!(f.culprits[0].name, "worker-0");
     let user = d.ledger.ns(holdup_attribution::Leaf::UserStalled);
-    assert!((65_000_000..=68_000_000).contains(&user), "two thirds of 100 ms: {user}");
+    assert!((125_000_000..=129_000_000).contains(&user), "two thirds of 190 ms: {user}");
     assert_eq!(d.ledger.leaves().map(|l| l.1).sum::<u64>(), d.ledger.capacity_ns);
-    let (d, f) = judge(&read_at_switches((2, 2)), None);
-    assert_ne!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
+    let (_, f) = judge(&read_at_switches((2, 2)), None);
+    assert!(f.ruled_out.is_some_and(|why| why.contains("0 % longer")));
 }
 
 /// A run of perf stat that kept so many CPUs busy. Built figures.
