@@ -13,7 +13,7 @@ mod json;
 
 use crate::meaning::{Counter, meaning};
 use crate::measurement::{Count, Measurement, Missing, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -72,9 +72,6 @@ enum Part {
     Group(String),
 }
 
-/// Longest input that is looked at; perf stat prints some hundred bytes an event and interval.
-const MAX: usize = 256 << 20;
-
 /// Read it.
 ///
 /// # Errors
@@ -83,7 +80,7 @@ pub fn parse(bytes: &[u8]) -> Result<Stat, Error> {
     if bytes.starts_with(b"PERFILE2") || bytes.starts_with(b"2ELIFREP") {
         return Err(Error::Record);
     }
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX)]);
+    let text = String::from_utf8_lossy(bytes);
     let mut runs = Runs::default();
     let mut separator = None;
     let mut first = None;
@@ -168,6 +165,8 @@ struct Runs {
     current: Measurement,
     /// What was counted in the current one, and for which part.
     seen: HashSet<(Part, String)>,
+    /// Where the events of the current one are in its counts.
+    places: HashMap<String, usize>,
     /// Sums of the current one: msec of task-clock, and CPUs utilized.
     clock: Clock,
     /// Time of the interval before.
@@ -207,14 +206,14 @@ impl Runs {
         if let (Some(Counter::Duration), Value::Counted { value, .. }) = (counter, row.value) {
             self.current.length_ns = nanos(value / 1e9);
         }
-        match self.current.counts.iter_mut().find(|c| c.event == row.event) {
-            Some(sum) => sum.value = together(sum.value, row.value),
-            None => self.current.counts.push(Count {
-                meaning,
-                event: row.event,
-                value: row.value,
-                unit: row.unit,
-            }),
+        let counts = &mut self.current.counts;
+        match self.places.get(&row.event) {
+            Some(&at) => counts[at].value = together(counts[at].value, row.value),
+            None => {
+                self.places.insert(row.event.clone(), counts.len());
+                let Row { event, value, unit, .. } = row;
+                counts.push(Count { event, meaning, value, unit });
+            }
         }
     }
 
@@ -223,6 +222,7 @@ impl Runs {
         let mut done = std::mem::take(&mut self.current);
         let clock = std::mem::take(&mut self.clock);
         self.seen.clear();
+        self.places.clear();
         if done.counts.is_empty() {
             return;
         }
