@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs};
-use crate::record::args::RecordArgs;
+use crate::record::args::{RecordArgs, RunArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -38,6 +38,11 @@ pub(crate) enum Command {
     #[command(after_help = "Examples: holdup record -- make -j8\n\
             \x20         holdup record --duration 10s -o slow.data")]
     Record(RecordArgs),
+    /// Record, and say at once what holds the system up
+    #[command(after_help = "Examples: holdup run -- make -j8\n\
+            \x20         holdup run --duration 10s\n\
+            \x20         holdup run --runs 5 -o before -- ./bench")]
+    Run(RunArgs),
     /// The same questions one after the other, with the figures at each fork and a way back
     #[command(after_help = "Example: holdup guide perf.data\n\
             \x20        holdup guide --yes perf.data > walk.txt")]
@@ -125,6 +130,14 @@ pub(crate) enum Command {
             \x20         holdup gate --work syscall:write --pair a1.data b1.data a2.data b2.data\n\
             \x20         holdup gate --baseline baseline.json --self-test")]
     Gate(GateArgs),
+    /// Whether this host lets holdup record, what is missing, what that costs, and the way out
+    #[command(
+        after_help = "Nothing is changed; the switches of all CPUs are recorded for a moment, \
+            and thrown away.\nThe exit code is 0 if holdup record works here, and 3 if it does \
+            not.\n\n\
+            Examples: holdup doctor\n          sudo holdup doctor -v"
+    )]
+    Doctor(DoctorArgs),
     /// A script that lets a shell complete verbs and options
     #[command(after_help = "Examples: holdup completions bash > \
             ~/.local/share/bash-completion/completions/holdup\n\
@@ -157,7 +170,7 @@ impl TraceArg {
 }
 
 /// Which part of it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub(crate) struct SelectArgs {
     /// Only rows of these processes
@@ -368,6 +381,12 @@ pub(crate) struct RulesArgs {
     /// The manual page of this rule [default: a list of all]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

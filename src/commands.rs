@@ -26,6 +26,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
         Command::Diagnose(args) => return crate::diagnose::run(args),
         Command::Record(args) => return crate::record::run(args),
+        Command::Run(args) => return crate::record::run::run(args),
         Command::Guide(args) => return crate::guide::run(args),
         Command::Baseline(args) => return crate::gate::baseline::run(args),
         Command::Diff(args) => return crate::gate::diff::run(args),
@@ -33,6 +34,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Gate(args) => return crate::gate::judge::run(args),
         Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
+        Command::Doctor(args) => return crate::doctor::run(args),
         Command::Completions(args) => return crate::man::completions(args.shell),
         Command::Man(args) => return crate::man::run(args.folder.as_deref()),
         Command::Syscalls(args) => {
@@ -271,11 +273,27 @@ pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'stat
     }
 }
 
-/// Name the events that a table lacks. A choice of system calls, and interrupt vectors, have rows
-/// although neither proves that all calls or all interrupts were recorded.
+/// Name the events that a table lacks. Interrupt vectors have rows although they do not prove that
+/// all interrupts were recorded. What a choice of system calls leaves dark is told below the table.
 fn mark_missing(table: &mut Table, capabilities: &Capabilities) {
-    let partial = matches!(table.name, "syscalls" | "irqs") && !table.rows.is_empty();
+    let partial = table.name == "irqs" && !table.rows.is_empty();
     table.missing = if partial { None } else { missing(table.name, capabilities) };
+    table.notes.extend(dark(table.name, capabilities));
+}
+
+/// What a table cannot show where a choice of system calls was recorded.
+fn dark(table: &str, capabilities: &Capabilities) -> Option<String> {
+    /// More names would fill the line.
+    const NAMES: usize = 5;
+    let calls = capabilities.syscalls.in_words(NAMES)?;
+    Some(match table {
+        "syscalls" => format!("recorded system calls: {calls}; all others are dark"),
+        "sar" | "cpus" | "procs" => format!(
+            "time in application code and in system calls is n/a: of the calls {calls} were \
+             recorded, and others are not told from application code"
+        ),
+        _ => return None,
+    })
 }
 
 /// The verbs of one table each, in a fixed order.

@@ -24,10 +24,10 @@ codes! {
          that cannot fail)";
     /// Wrong usage, or the output cannot be written.
     USAGE = 2: "usage", "the command line is wrong, or the output cannot be written";
-    /// The input cannot be read, or the host does not allow the recording.
+    /// The input cannot be read, or the host does not let itself be recorded.
     INPUT = 3: "the input cannot be read, or the host does not allow the recording",
         "the input cannot be read, or the host does not allow the recording; the message says \
-         what is wrong and where";
+         what is wrong, and where or what to do";
     /// The trace cannot show what was asked.
     INCONCLUSIVE = 4: "not enough evidence to decide", "not enough evidence to decide";
 }

@@ -50,9 +50,9 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     };
     commands::write("locks", config, &*reader, &analysis, |reader, analysis, config| {
         let mut table = schema::locks(&analysis.locks_from(by, source), by);
-        let capabilities = reader.info().capabilities;
-        table.missing = missing("locks", &capabilities);
-        table.notes = notes(&table, &capabilities, by, source);
+        let capabilities = &reader.info().capabilities;
+        table.missing = missing("locks", capabilities);
+        table.notes = notes(&table, capabilities, by, source);
         finish(table, args, config)
     })
 }

@@ -4,6 +4,7 @@ mod cli;
 mod commands;
 mod config;
 mod diagnose;
+mod doctor;
 mod events;
 mod exit;
 mod gate;

@@ -125,7 +125,7 @@ fn named(case: &Case, culprits: &[Culprit]) -> Option<bool> {
     let any = |_: &str| true;
     let kind = b["kind"].as_str()?;
     let caps = &case.analysis.capabilities;
-    if !caps.syscalls && case.class() != Some(Class::WorkloadImbalance) {
+    if !caps.syscalls.are_any() && case.class() != Some(Class::WorkloadImbalance) {
         return None;
     }
     Some(match kind {

@@ -6,6 +6,8 @@ use holdup_attribution::{Leaf, analyze};
 use holdup_diagnose::diagnose;
 use holdup_diagnose::metrics::{Figures, judge};
 use holdup_passes::Options;
+use holdup_testkit::ChosenCalls;
+use holdup_trace::Reader;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +19,13 @@ fn fixtures(folder: &str, name: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
 
 /// It takes counters or a baseline to divide these, and no fixture has either: the tests of
 /// `crates/diagnose` do it with traces built by hand.
-const NOT_IN_FIXTURES: &[Leaf] = &[Leaf::UserStalled, Leaf::UserWork, Leaf::MpOverhead];
+const NOT_IN_FIXTURES: &[Leaf] = &[
+    Leaf::UserStalled,
+    Leaf::UserWork,
+    Leaf::ApplicationStalled,
+    Leaf::ApplicationWork,
+    Leaf::MpOverhead,
+];
 
 /// A leaf that nothing fills has no line, and a leaf that waits are judged to belong to but that
 /// the ledger does not take would silently become `idle/no-work`.
@@ -29,6 +37,13 @@ fn every_leaf_is_known_in_some_fixture() {
         let analysis = analyze(&*reader, &Options::default()).unwrap();
         let ledger = diagnose(reader.info(), &analysis, None).ledger;
         known.extend(ledger.leaves().map(|l| l.0));
+        // As every fixture of a choice of calls has it, one is enough.
+        if !known.contains(&Leaf::ApplicationUndivided)
+            && let Some(chosen) = ChosenCalls::of(&*reader, ["futex"])
+        {
+            let analysis = analyze(&chosen, &Options::default()).unwrap();
+            known.extend(diagnose(chosen.info(), &analysis, None).ledger.leaves().map(|l| l.0));
+        }
     }
     for file in fixtures("published", |p| p.extension().is_some_and(|e| e == "toml")) {
         let figures = Figures::parse(&std::fs::read_to_string(&file).unwrap(), None);

@@ -208,6 +208,16 @@ fn comparisons_conform() {
     }
 }
 
+/// A host is no trace either, whatever it allows.
+#[test]
+fn what_doctor_says_conforms() {
+    let schema = Published::new();
+    conform(&schema, &[vec!["doctor", "-j"]]);
+    let good = output(&["doctor", "-j"]);
+    refused(&schema, &good, "a state there is not", |v| v["rows"][0]["state"] = "fine".into());
+    refused(&schema, &good, "no way out", |v| v["rows"][0]["ways_out"] = Value::Null);
+}
+
 /// A dump of counters is no trace: its head is shorter.
 #[test]
 fn a_dump_of_lock_stat_conforms() {

@@ -105,8 +105,8 @@ fn the_known_bottleneck_is_the_first_row_and_its_holder_is_right() {
     let mut report = String::new();
     each(&dir, |case| {
         let a = &case.analysis;
-        let caps = a.capabilities;
-        if !(caps.switches && caps.syscalls && (caps.wakeups || caps.wakers)) {
+        let caps = &a.capabilities;
+        if !(caps.switches && caps.syscalls.are_all() && (caps.wakeups || caps.wakers)) {
             return;
         }
         let rows = Attribution::from(a).waits(WaitsBy::Object);

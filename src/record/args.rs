@@ -1,5 +1,6 @@
 //! The command line of the verbs that record.
 
+use crate::cli::{ColorName, FormatName};
 use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -90,6 +91,40 @@ pub(crate) struct RecordArgs {
     pub(crate) compression_level: Option<i32>,
     #[command(flatten)]
     pub(crate) what: WhatArgs,
+    /// The command to record. Without one: until Ctrl-C, or as long as --duration says
+    #[arg(value_name = "COMMAND", last = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Keep the recording in FILE; with --runs all of them in the folder FILE
+    /// [default: not kept; with --runs: holdup-runs]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Record the command so often, for the gate, and keep all; the report is of the last
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(requires = "command")]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) what: WhatArgs,
+    /// Form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
+    #[arg(help_heading = "Report")]
+    pub(crate) format: FormatName,
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
+    #[arg(help_heading = "Report")]
+    pub(crate) color: ColorName,
+    /// Exit with 1 if the verdict is one of these classes
+    #[arg(long, value_name = "CLASS,..", value_delimiter = ',', help_heading = "Report")]
+    pub(crate) fail_on: Vec<String>,
+    /// Take thresholds of rules from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Every rule with all its evidence, those ruled out too
+    #[arg(long, help_heading = "Report")]
+    pub(crate) explain: bool,
     /// The command to record. Without one: until Ctrl-C, or as long as --duration says
     #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<OsString>,

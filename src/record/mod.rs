@@ -1,6 +1,7 @@
 //! `holdup record`: a recording of what diagnose needs, without perf.
 
 pub(crate) mod args;
+pub(crate) mod run;
 mod told;
 
 use crate::exit::{self, Denied, usage};
@@ -14,7 +15,6 @@ use holdup_record::recorder::{Error, Plan, Recorder};
 use holdup_record::session::OpenError;
 use holdup_record::signals::{Signal, Signals};
 use std::ffi::OsString;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,11 +41,11 @@ fn hold_signals() -> Result<Signals> {
 
 /// Open what is to be recorded, and say what is different from what was asked for.
 fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
-    if closing::under_way() {
+    if let Some(closing) = closing::under_way() {
         if !what.quiet {
             told::line("waiting until the kernel has closed the events of the last recording");
         }
-        closing::wait(CLOSING);
+        closing.wait(CLOSING);
     }
     let asked = what.ring;
     let recorder = Recorder::open(plan).map_err(error)?;
@@ -86,7 +86,7 @@ fn record(
         collected => collected.map_err(error)?,
     };
     if !what.quiet {
-        told::collected(&collected, recorder, output);
+        told::collected(&collected, recorder.cpus(), output);
     }
     let status = child.map_or(exit::OK, |child| end(child, &collected, signals));
     match collected.ended {

@@ -1,13 +1,11 @@
 //! What a recorder says on standard error.
 
-use crate::exit;
 use holdup_record::choice::Calls;
 use holdup_record::collect::Collected;
 use holdup_record::recorder::Recorder;
-use holdup_record::usage::cpu_time;
 use holdup_render::text::escape;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A line. That nobody reads it is no reason to stop.
 pub(crate) fn line(text: &str) {
@@ -43,8 +41,8 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
     }
 }
 
-/// What was recorded, and what it cost.
-pub(crate) fn collected(collected: &Collected, recorder: &Recorder, output: &Path) {
+/// What was recorded on so many CPUs, and what it cost.
+pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
     for cpu in &collected.gone {
         line(&format!("CPU {cpu} was taken offline; its events end there"));
     }
@@ -61,13 +59,13 @@ pub(crate) fn collected(collected: &Collected, recorder: &Recorder, output: &Pat
         tally.samples as f64 / seconds.max(1e-9),
         bytes(collected.written.bytes),
     ));
-    let cpu_seconds = cpu_time().as_secs_f64();
-    let capacity = seconds * recorder.cpus() as f64;
-    line(&format!(
-        "the recorder took {cpu_seconds:.3} s of CPU time, {:.2} % of {} CPUs",
-        100.0 * cpu_seconds / capacity.max(1e-9),
-        recorder.cpus()
-    ));
+    let cost = collected.cost.as_secs_f64();
+    let share = 100.0 * cost / (seconds * cpus as f64).max(1e-9);
+    let each = match tally.samples {
+        0 => String::new(),
+        events => format!(", {:.0} ns an event", 1e9 * cost / events as f64),
+    };
+    line(&format!("the recorder took {cost:.3} s of CPU time: {share:.2} % of {cpus} CPUs{each}"));
 }
 
 /// What to type now.
@@ -75,6 +73,17 @@ pub(crate) fn next_step(output: &Path) {
     if output.as_os_str() != "-" {
         line(&format!("to see what it shows: holdup diagnose {}", output.display()));
     }
+}
+
+/// What to do with several recordings.
+pub(crate) fn runs(files: &[PathBuf]) {
+    let (Some(first), Some(last)) = (files.first(), files.last()) else { return };
+    let folder = first.parent().unwrap_or(Path::new("."));
+    line(&format!("the recordings are {} to {}", first.display(), last.display()));
+    line(&format!(
+        "to compare others with them: holdup baseline -o baseline.json {}/run-*.data",
+        folder.display()
+    ));
 }
 
 fn bytes(n: u64) -> String {

@@ -41,7 +41,7 @@ fn must(failures: &mut Vec<String>, closes: bool, what: impl FnOnce() -> String)
 }
 
 fn on_cpu(r: &CpuRow) -> u64 {
-    r.user_ns + r.kernel_ns.unwrap_or(0) + r.kthread_ns
+    r.user_ns.unwrap_or(0) + r.kernel_ns.unwrap_or(0) + r.kthread_ns
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn the_bins_of_the_timeline_add_up_to_the_whole() {
         let all = |of: fn(&Bin) -> u64| bins.iter().map(of).sum::<u64>();
         let cpus = |of: fn(&CpuRow) -> u64| rows.iter().map(of).sum::<u64>();
         // Without events of a kind its column is unknown, and its time is nobody's.
-        sum("user", all(|b| b.user_ns), cpus(|r| r.user_ns));
-        if a.capabilities.syscalls {
+        sum("user", all(|b| b.user_ns), cpus(|r| r.user_ns.unwrap_or(0)));
+        if a.capabilities.syscalls.are_all() {
             sum("kernel", all(|b| b.kernel_ns), cpus(|r| r.kernel_ns.unwrap_or(0)));
         }
         sum("kthread", all(|b| b.kthread_ns), cpus(|r| r.kthread_ns));

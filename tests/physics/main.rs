@@ -134,7 +134,7 @@ fn broken(reader: &dyn Reader, a: &Analysis) -> Vec<String> {
         let slept = sleep::times(reader, a);
         let cpus = a.cpus as u64;
         claims.push(("idle/io <= CPUs x sleep in D", ledger.ns(Leaf::Io), cpus * slept.device));
-        if a.capabilities.syscalls {
+        if a.capabilities.syscalls.are_all() {
             let futex = ledger.ns(Leaf::ThreadSync);
             claims.push(("idle/thread-sync <= CPUs x sleep in futexes", futex, cpus * slept.futex));
         }

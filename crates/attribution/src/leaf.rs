@@ -7,7 +7,10 @@ pub enum Total {
     Busy,
     /// In the applications' own code.
     User,
-    /// In system calls of applications.
+    /// In the applications' own code or in system calls that were not recorded, where a choice of
+    /// them was: nobody can tell the two apart.
+    Application,
+    /// In system calls of applications, as far as they were recorded.
     Kernel,
     /// CPUs had nothing to do.
     Idle,
@@ -21,6 +24,7 @@ impl Total {
         match self {
             Total::Busy => "busy",
             Total::User => "busy/user",
+            Total::Application => "busy/application",
             Total::Kernel => "busy/kernel",
             Total::Idle => "idle",
             Total::Unaccounted => "unaccounted",
@@ -30,7 +34,7 @@ impl Total {
     /// The node that this one is part of.
     pub fn parent(self) -> Option<Total> {
         match self {
-            Total::User | Total::Kernel => Some(Total::Busy),
+            Total::User | Total::Application | Total::Kernel => Some(Total::Busy),
             Total::Busy | Total::Idle | Total::Unaccounted => None,
         }
     }
@@ -76,6 +80,15 @@ leaves! {
     UserStalled = Some(Total::User), "busy/user/stalled", "application code slowed down";
     /// The rest of application code.
     UserWork = Some(Total::User), "busy/user/work", "application code otherwise";
+    /// Application code or calls that were not recorded, where nothing tells how fast it ran.
+    ApplicationUndivided = Some(Total::Application), "busy/application",
+        "application code, or calls that were not recorded";
+    /// What it took longer than like work does with few CPUs busy.
+    ApplicationStalled = Some(Total::Application), "busy/application/stalled",
+        "application code, or calls that were not recorded, slowed down";
+    /// The rest of it.
+    ApplicationWork = Some(Total::Application), "busy/application/work",
+        "application code, or calls that were not recorded, otherwise";
     /// System calls, where nothing tells spinning from work.
     KernelUndivided = Some(Total::Kernel), "busy/kernel", "system calls";
     /// In calls on futexes that slept, or ended the sleep of another thread.

@@ -183,8 +183,9 @@ pub(crate) fn of(judged: Judged<'_>) -> Ledger {
         taken += stolen.min(ns);
         Some(ns - stolen.min(ns))
     };
-    let user = without(sum(|r| Some(r.user_ns)), stolen.user_ns);
-    let in_kernel = without(sum(|r| r.kernel_ns), stolen.kernel_ns);
+    let (outside, in_calls) = analysis.application_ns();
+    let user = without(Some(outside), stolen.user_ns);
+    let in_kernel = without(in_calls, stolen.kernel_ns);
     let kthreads = without(sum(|r| Some(r.kthread_ns)), stolen.kthread_ns);
     let softirq = without(sum(|r| r.softirq_ns), stolen.softirq_ns);
     let mut spun = Again::default();
@@ -192,7 +193,7 @@ pub(crate) fn of(judged: Judged<'_>) -> Ledger {
     let spun_user = spun.user_ns.min(user.unwrap_or(0));
     let spun_kernel = (spun.cpu_ns - spun.user_ns.min(spun.cpu_ns)).min(in_kernel.unwrap_or(0));
     let known = [
-        (Leaf::UserUndivided, user.map(|ns| ns - spun_user)),
+        (application(analysis), user.map(|ns| ns - spun_user)),
         (Leaf::Spin, in_kernel.map(|_| spun_user + spun_kernel)),
         (Leaf::Kthreads, kthreads),
         (Leaf::Irq, sum(|r| r.irq_ns)),
@@ -208,6 +209,15 @@ pub(crate) fn of(judged: Judged<'_>) -> Ledger {
         })
         .unwrap_or_default();
     Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
+}
+
+/// Where time outside of recorded system calls belongs: application code, unless a choice of calls
+/// was recorded, so that it may be time in others.
+pub(crate) fn application(analysis: &Analysis) -> Leaf {
+    match analysis.capabilities.syscalls.chosen() {
+        Some(_) => Leaf::ApplicationUndivided,
+        None => Leaf::UserUndivided,
+    }
 }
 
 /// System calls: waiting in them for other threads and for locks, and the rest.

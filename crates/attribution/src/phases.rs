@@ -357,6 +357,10 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
             let leading = (KINDS.iter().zip(&time))
                 .max_by_key(|&(leaf, ns)| (ns, std::cmp::Reverse(leaf)))
                 .map_or(Leaf::NoWork, |(&leaf, _)| leaf);
+            let leading = match leading {
+                Leaf::UserUndivided => crate::ledger::application(analysis),
+                leaf => leaf,
+            };
             Phase {
                 start,
                 end,

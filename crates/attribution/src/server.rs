@@ -5,7 +5,7 @@ use crate::leaf::Leaf;
 use crate::threshold::{Check, Thresholds};
 use crate::thresholds;
 use holdup_passes::{
-    Analysis, Cause, FutexUse, Object, ObjectKind, PairSum, Slot, Thread, WaitRow,
+    Analysis, Cause, FutexUse, Object, ObjectKind, Outside, PairSum, Slot, Thread, WaitRow,
 };
 use holdup_syscalls::wait_kind;
 use holdup_trace::Nanos;
@@ -89,10 +89,14 @@ fn busy_ns(t: &Thread) -> Nanos {
     t.running_ns + t.woken_ns + t.preempted_ns
 }
 
-/// A wait for what another thread sends: through a pipe or socket.
-fn is_stream(row: &WaitRow) -> bool {
+/// A wait for what another thread sends: through a pipe or socket. A service of the kernel in a
+/// dark call is one: those in which threads take turns are not left dark.
+fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
     row.cause == Cause::KernelService
-        && row.call.as_deref().is_some_and(|call| wait_kind(call).is_stream())
+        && match row.call.as_deref() {
+            Some(call) => wait_kind(call).is_stream(),
+            None => analysis.outside() == Outside::DarkCall,
+        }
 }
 
 /// Threads at a barrier wait for the slowest of them, which is imbalance.
@@ -186,7 +190,7 @@ impl Awaited<'_> {
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
         let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
-        for r in rows.iter().filter(|r| is_stream(r)) {
+        for r in rows.iter().filter(|r| is_stream(analysis, r)) {
             if let Some(w) = r.waker {
                 *streams.entry(w).or_default() += r.sum.wait_ns;
             }
@@ -220,7 +224,7 @@ impl Awaited<'_> {
             && (self.server.is_some_and(|s| r.waker == Some(s.slot))
                 || self.barriers.contains(&object));
         let partner = || {
-            is_stream(r)
+            is_stream(self.analysis, r)
                 && r.waker.is_some_and(|w| self.partners.contains(&w))
                 && self.between_two.contains(&object)
         };

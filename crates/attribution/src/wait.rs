@@ -4,7 +4,9 @@ use crate::People;
 use crate::leaf::Leaf;
 use crate::server::{Awaited, Server};
 use crate::threshold::{Check, Thresholds};
-use holdup_passes::{Activity, Analysis, BlockedFor, Cause, Ended, Judge, Sleep, WaitEnd, WaitRow};
+use holdup_passes::{
+    Activity, Analysis, BlockedFor, Cause, Ended, Judge, Outside, Sleep, WaitEnd, WaitRow,
+};
 use holdup_syscalls::WaitKind;
 
 /// Judges each sleep while the pass runs.
@@ -33,7 +35,7 @@ fn counts(sleep: &Sleep) -> bool {
         // A pool's worker that nobody woke the last time most likely waits for work again.
         Some(kind) if kind.is_library() => !sleep.join && !sleep.idle_before,
         Some(_) => true,
-        None => sleep.uninterruptible || !sleep.calls_recorded,
+        None => sleep.uninterruptible || sleep.outside != Outside::NoCall,
     }
 }
 
@@ -66,7 +68,7 @@ fn cause(end: &WaitEnd) -> Cause {
     if hardly_runs && !rivals && !sleep.uninterruptible {
         return Cause::External;
     }
-    if !sleep.calls_recorded {
+    if sleep.kind.is_none() && sleep.outside == Outside::Unknown {
         return cause_without_calls(end);
     }
     if sleep.retries && end.waker.is_none() {
@@ -100,6 +102,9 @@ fn cause(end: &WaitEnd) -> Cause {
         }
         _ if sleep.uninterruptible => Cause::Io,
         Some(kind) if kind.is_stream() && by_application => Cause::KernelService,
+        // A dark call in which it slept until another thread did something: most likely it read
+        // what that one wrote.
+        None if sleep.outside == Outside::DarkCall && by_application => Cause::KernelService,
         // A latch: a sibling lets this one go on, by a signal as the database's backends do, or by
         // a byte in its pipe.
         Some(kind) if kind.is_event() && end.waker.is_some_and(|w| w.sibling_hands_over) => {
@@ -107,6 +112,8 @@ fn cause(end: &WaitEnd) -> Cause {
         }
         Some(WaitKind::DiskSync) => Cause::Io,
         Some(_) => Cause::External,
+        // A time-out or an interrupt ended it, which other threads could not have done sooner.
+        None if sleep.outside == Outside::DarkCall => Cause::External,
         None => Cause::Unknown,
     }
 }
@@ -147,7 +154,7 @@ mod tests {
         uninterruptible: false,
         contending: false,
         join: false,
-        calls_recorded: true,
+        outside: Outside::NoCall,
         idle_before: false,
         peer_before: false,
         blocked_for: None,
@@ -191,14 +198,16 @@ mod tests {
 
     #[test]
     fn what_the_kernel_says_goes_before_what_the_call_suggests() {
-        let of = |blocked_for, kind, calls_recorded| Sleep {
+        let of = |blocked_for, kind, outside| Sleep {
             kind,
             uninterruptible: true,
             blocked_for: Some(blocked_for),
-            calls_recorded,
+            outside,
             ..FUTEX
         };
-        for (kind, calls) in [(Some(WaitKind::ReadWrite), true), (None, true), (None, false)] {
+        let unknown = (None, Outside::Unknown);
+        let read = (Some(WaitKind::ReadWrite), Outside::NoCall);
+        for (kind, calls) in [read, (None, Outside::NoCall), (None, Outside::DarkCall), unknown] {
             for waker in [None, APPLICATION] {
                 let io = of(BlockedFor::Io, kind, calls);
                 assert_eq!(cause(&ended(io, waker)), Cause::Io);
@@ -262,7 +271,7 @@ mod tests {
 
     #[test]
     fn without_system_calls_the_waker_is_all_there_is() {
-        let sleep = Sleep { kind: None, calls_recorded: false, ..FUTEX };
+        let sleep = Sleep { kind: None, outside: Outside::Unknown, ..FUTEX };
         let own = Some(Waker { kthread: false, same_program: true, sibling_hands_over: false });
         assert_eq!(cause(&ended(sleep, own)), Cause::ThreadSync);
         assert_eq!(cause(&ended(sleep, APPLICATION)), Cause::KernelService);
@@ -273,6 +282,25 @@ mod tests {
     }
 
     #[test]
+    fn a_sleep_in_a_dark_call_is_judged_by_who_ended_it() {
+        let dark = Sleep { kind: None, outside: Outside::DarkCall, ..FUTEX };
+        assert!(counts(&dark));
+        assert_eq!(cause(&ended(dark, APPLICATION)), Cause::KernelService, "a pipe, most likely");
+        let own = Some(Waker { kthread: false, same_program: true, sibling_hands_over: false });
+        assert_eq!(cause(&ended(dark, own)), Cause::KernelService, "no futex: those are recorded");
+        let kthread = Some(Waker { kthread: true, same_program: false, sibling_hands_over: false });
+        assert_eq!(cause(&ended(dark, kthread)), Cause::External);
+        assert_eq!(cause(&ended(dark, None)), Cause::External, "a timer or the network");
+        let disk = Sleep { uninterruptible: true, ..dark };
+        assert_eq!(cause(&ended(disk, None)), Cause::Io);
+        assert_eq!(cause(&ended(disk, APPLICATION)), Cause::KernelLock);
+        assert_eq!(
+            cause(&ended(Sleep { kind: Some(WaitKind::Timer), ..dark }, None)),
+            Cause::External
+        );
+    }
+
+    #[test]
     fn benign_sleeps_take_no_share() {
         assert!(counts(&FUTEX));
         assert!(!counts(&Sleep { join: true, ..FUTEX }));
@@ -280,6 +308,6 @@ mod tests {
         assert!(!counts(&timer) && counts(&Sleep { contending: true, ..timer }));
         let fault = Sleep { kind: None, ..FUTEX };
         assert!(!counts(&fault) && counts(&Sleep { uninterruptible: true, ..fault }));
-        assert!(counts(&Sleep { calls_recorded: false, ..fault }));
+        assert!(counts(&Sleep { outside: Outside::Unknown, ..fault }));
     }
 }

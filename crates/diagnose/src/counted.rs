@@ -133,5 +133,5 @@ fn traffic(b: Bandwidth, source: &'static str) -> Evidence {
 /// Worth saying only where counters took turns.
 fn turns(running_pct: f64, source: &'static str) -> Option<Evidence> {
     let metric = "time in which the counters counted; the rest is estimated, as they took turns";
-    (running_pct < 99.5).then(|| Evidence::of(metric, running_pct, "% of time", source))
+    (running_pct < 100.0).then(|| Evidence::of(metric, running_pct, "% of time", source))
 }

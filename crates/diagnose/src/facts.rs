@@ -21,7 +21,7 @@ thresholds! {
 const PAGE_FAULTS: &str = "page faults";
 /// The same where they were not: what such a wait was for is a guess.
 const NO_CALL: &str = "no recorded call";
-/// The same where no system calls were recorded: what a thread slept in is not known.
+/// The same where not all system calls were recorded: what a thread slept in is not known.
 pub(crate) const NOT_RECORDED: &str = "calls that were not recorded";
 
 /// Time a thread spent ready but not running, though it might have.
@@ -115,7 +115,7 @@ impl<'a> Facts<'a> {
             info,
             baseline: beside.baseline,
             measured: beside.measured,
-            caps: analysis.capabilities,
+            caps: analysis.capabilities.clone(),
             capacity: analysis.capacity_ns(),
             wall,
             left_out_ns: 0,
@@ -147,6 +147,8 @@ impl<'a> Facts<'a> {
         if let Some(lost) = self.slowdowns.first().and_then(Slowdown::proven_ns) {
             let ledger = &mut self.judged.ledger;
             ledger.divide(Leaf::UserUndivided, Leaf::UserStalled, Leaf::UserWork, lost);
+            let (stalled, work) = (Leaf::ApplicationStalled, Leaf::ApplicationWork);
+            ledger.divide(Leaf::ApplicationUndivided, stalled, work, lost);
         }
         self.overhead = Overhead::of(self);
         if let Some(lost) = self.overhead.as_ref().map(Overhead::lost_ns) {
@@ -198,6 +200,11 @@ impl<'a> Facts<'a> {
         self.judged.ledger.total(total)
     }
 
+    /// Time in application code; in calls that were not recorded too, where a choice was.
+    pub fn application(&self) -> Nanos {
+        self.total(Total::User) + self.total(Total::Application)
+    }
+
     /// CPU time that the work used or lacked ([`holdup_attribution::Ledger::wanted_ns`]).
     pub fn wanted(&self) -> Nanos {
         self.judged.ledger.wanted_ns()
@@ -229,17 +236,17 @@ impl<'a> Facts<'a> {
     }
 
     /// Waiting time for this cause outside of system calls: page faults. `None` where system calls
-    /// are not recorded: what is outside of them is not known.
+    /// are not recorded, or not all: what is outside of them is not known.
     pub fn faulting(&self, cause: Cause) -> Option<Nanos> {
         let outside = self.waits_for(cause).filter(|w| w.call.is_none());
-        self.caps.syscalls.then(|| outside.map(|w| w.sum.wait_ns).sum())
+        self.caps.syscalls.are_all().then(|| outside.map(|w| w.sum.wait_ns).sum())
     }
 
     /// Waiting time for this cause: all, and by system call, largest first.
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
         let mut by_call: Vec<(String, Nanos)> = Vec::new();
         for w in self.waits_for(cause) {
-            let outside = match (self.caps.syscalls, self.caps.page_faults) {
+            let outside = match (self.caps.syscalls.are_all(), self.caps.page_faults) {
                 (true, true) => PAGE_FAULTS,
                 (true, false) => NO_CALL,
                 (false, _) => NOT_RECORDED,

@@ -19,7 +19,7 @@ use crate::rules;
 use holdup_attribution::{Leaf, Thresholds, Total, thresholds};
 use holdup_passes::{Analysis, Cause};
 use holdup_syscalls::{WaitKind, wait_kind};
-use holdup_trace::TraceInfo;
+use holdup_trace::{Calls, TraceInfo};
 use serde::{Serialize, Serializer};
 
 thresholds! {
@@ -238,17 +238,21 @@ fn busy(f: &Facts<'_>) -> Question {
 
 fn mode(f: &Facts<'_>) -> Question {
     let driver = f.leaf_pct(Leaf::Kthreads) + f.leaf_pct(Leaf::Irq) + f.leaf_pct(Leaf::Softirq);
-    let user = f.total_pct(Total::User);
+    let user = f.pct(f.application());
+    let application = match f.caps.syscalls.chosen() {
+        Some(_) => "application code, or calls that were not recorded",
+        None => "application code",
+    };
     let kernel = f.total_pct(Total::Kernel) + f.leaf_pct(Leaf::Spin);
     Question {
         id: "mode",
         text: "User or system?".to_owned(),
         figures: vec![
-            figure("application code", user, OF_CAPACITY),
-            if f.caps.syscalls {
-                figure("system calls", kernel, OF_CAPACITY)
-            } else {
-                unknown("system calls", OF_CAPACITY)
+            figure(application, user, OF_CAPACITY),
+            match &f.caps.syscalls {
+                Calls::All => figure("system calls", kernel, OF_CAPACITY),
+                Calls::Chosen(_) => figure("recorded system calls", kernel, OF_CAPACITY),
+                Calls::None => unknown("system calls", OF_CAPACITY),
             },
             figure("kernel threads", f.leaf_pct(Leaf::Kthreads), OF_CAPACITY),
             figure(

@@ -149,9 +149,11 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let base = facts.baseline.filter(fewer);
     found.extend(base.map(|base| against_counters(facts, base)));
     found.extend(by_measured(facts, busy));
-    found.extend(base.map(|base| against_stretches(facts, base)));
+    // Of other calls the time in between is another.
+    let alike = |base: &&Analysis| base.capabilities.syscalls == facts.caps.syscalls;
+    found.extend(base.filter(alike).map(|base| against_stretches(facts, base)));
     found.push(by_stretches(facts));
-    let user = facts.total(Total::User) as f64;
+    let user = facts.application() as f64;
     found.retain(|s| s.taken_ns > 0.0 && s.covered_ns * 100.0 >= facts.limit(&COVERED) * user);
     found
 }
@@ -192,7 +194,7 @@ fn by_measured(facts: &Facts<'_>, busy: f64) -> Option<Slowdown> {
     }
     let alike = (busy * part..=busy / part).contains(&many.cpus);
     let source = if alike { Source::Measured } else { Source::MeasuredElsewhere };
-    let user = facts.total(Total::User) as f64;
+    let user = facts.application() as f64;
     let lost_ns = user * (1.0 - few.per_instruction() / many.per_instruction());
     Some(Slowdown { covered_ns: user, taken_ns: user, lost_ns, ..Slowdown::of(source) })
 }

@@ -7,7 +7,7 @@ use crate::rules::{MATTERS, NAMED};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
 use holdup_attribution::{Leaf, Total, thresholds};
-use holdup_passes::percent;
+use holdup_passes::{Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode};
 
 thresholds! {
@@ -262,7 +262,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     } else {
         (idle, facts.limit(&NO_WORK))
     };
-    if !facts.caps.syscalls
+    if facts.analysis.outside() == Outside::Unknown
         && idle >= limit
         && !facts
             .workers
@@ -405,18 +405,20 @@ fn verdict(
         );
         doubt(0.8, why);
     }
+    let unknown = facts.analysis.outside() == Outside::Unknown;
     let lacking: Vec<&str> = facts
         .caps
         .list()
         .into_iter()
         .filter(|(name, present, _)| {
-            !present && matches!(*name, "wakeups" | "wakers" | "syscalls" | "contention")
+            let there = *present && !(unknown && *name == "syscalls");
+            !there && matches!(*name, "wakeups" | "wakers" | "syscalls" | "contention")
         })
         .map(|(_, _, events)| events)
         .collect();
     // Only the first three decide between the classes; contention adds certainty about kernel
     // locks.
-    if !(facts.caps.syscalls && (facts.caps.wakeups || facts.caps.wakers)) {
+    if unknown || !(facts.caps.wakeups || facts.caps.wakers) {
         doubt(0.7, format!("not recorded: {}", lacking.join(", ")));
     }
     Verdict {

@@ -6,7 +6,7 @@ use holdup_diagnose::{
     Beside, Class, Diagnosis, Finding, Measured, Thresholds, diagnose, diagnose_beside, phases,
 };
 use holdup_passes::{Analysis, Options};
-use holdup_testkit::{MemTrace, TraceBuilder};
+use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
 use holdup_trace::{Reader, StackRef, What};
 
 const GETPPID: u32 = 110;
@@ -118,6 +118,18 @@ fn counters_are_trusted_more_than_stretches() {
     let (d, f) = judge(&Work { alone_us: 50, company_us: 100, cpi: Some((2, 2)) }.trace(), None);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth);
     assert!(f.ruled_out.as_ref().unwrap().contains("not by company"), "{:?}", f.ruled_out);
+}
+
+#[test]
+fn counters_tell_of_a_choice_of_calls_too_and_dark_ones_are_part_of_what_is_slowed_down() {
+    let trace = Work { alone_us: 50, company_us: 100, cpi: Some((1, 3)) }.trace();
+    let chosen = ChosenCalls::of(&trace, ["futex"]).expect("it has all calls");
+    let analysis = analyze(&chosen, &Options::default()).unwrap();
+    let d = diagnose(chosen.info(), &analysis, None);
+    assert_eq!(d.verdict.class, Class::HardwareBandwidth);
+    let paths: Vec<_> = d.ledger.nodes().iter().map(|n| n.path).collect();
+    assert!(paths.contains(&"busy/application/stalled"), "{paths:?}");
+    assert!(!paths.contains(&"busy/user"), "{paths:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub struct Row {
     pub metric: Metric,
     /// The figure.
     pub figure: Figure,
-    /// Median before; `None` where it was not recorded.
+    /// Median before; `None` where it was not recorded, or means something else on the other side.
     pub a: Option<f64>,
     /// Median after.
     pub b: Option<f64>,
@@ -87,7 +87,11 @@ fn row(sides: Sides<'_>, figure: &Figure, per: Per, work: &Work) -> Row {
         (Kind::Count, Per::Capacity) => Per::Second,
         _ => per,
     };
-    let side = |runs| median(&sample::values(runs, figure, per, work).ok()?);
+    let comparable = sides.compare(figure).is_ok();
+    let side = |runs| {
+        let values = sample::values(runs, figure, per, work).ok().filter(|_| comparable)?;
+        median(&values)
+    };
     Row {
         metric: Metric::Number { figure: figure.clone(), per },
         figure: figure.clone(),

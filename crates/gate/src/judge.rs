@@ -3,10 +3,11 @@
 //! A change counts if it is large enough to matter *and* too large for chance. No change counts
 //! only if a change that matters would have been seen; else nobody knows.
 
-use crate::metric::{Metric, Per};
+use crate::metric::{Figure, Metric, Per};
 use crate::policy::{Judgement, Limit, Worse};
 use crate::run::{Run, common_class};
 use crate::sample::{self, Missing};
+use crate::setting::depends_on_calls;
 use crate::stats::bootstrap::{self, Interval};
 use crate::stats::power::{self, Ask, Noise, Runs};
 use crate::stats::spread::{self, median};
@@ -29,6 +30,20 @@ impl<'a> Sides<'a> {
     /// All runs.
     pub fn runs(&self) -> impl Iterator<Item = &'a Run> {
         self.a.iter().chain(self.b)
+    }
+
+    /// Whether a figure means the same in all runs.
+    ///
+    /// # Errors
+    /// The first run in which it does not.
+    pub fn compare(&self, figure: &Figure) -> Result<(), (String, Missing)> {
+        let mut runs = self.runs();
+        let Some(first) = runs.next().filter(|_| depends_on_calls(figure)) else { return Ok(()) };
+        let calls = first.setting.calls();
+        match runs.find(|run| run.setting.calls() != calls) {
+            Some(run) => Err((run.name.clone(), Missing::OtherCalls)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -143,7 +158,10 @@ pub fn judge(limit: &Limit, sides: Sides<'_>, work: &Work, judgement: &Judgement
         let finding = classes(a, b);
         return done(Compared::Class { a, b }, finding);
     };
-    let values = |runs: &[Run]| sample::values(runs, figure, *per, work);
+    let values = |runs: &[Run]| {
+        sides.compare(figure)?;
+        sample::values(runs, figure, *per, work)
+    };
     let (a, b) = match (values(sides.a), values(sides.b)) {
         (Ok(a), Ok(b)) => (a, b),
         (Err((run, why)), _) | (_, Err((run, why))) => {

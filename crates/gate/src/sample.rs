@@ -10,6 +10,8 @@ use std::fmt;
 pub enum Missing {
     /// The events were not recorded.
     NotRecorded(Table),
+    /// Other system calls were recorded than in the first run.
+    OtherCalls,
     /// The recording shows no unit of the work.
     NoWork(String),
     /// The recording has no length.
@@ -21,6 +23,9 @@ impl fmt::Display for Missing {
         match self {
             Missing::NotRecorded(table) => {
                 write!(f, "the events for '{}' were not recorded", table.name())
+            }
+            Missing::OtherCalls => {
+                f.write_str("it was recorded with other system calls than the first run")
             }
             Missing::NoWork(work) if work.is_empty() => {
                 f.write_str("nothing says what a unit of work is (--work)")
@@ -42,6 +47,7 @@ pub fn value(run: &Run, figure: &Figure, per: Per, work: &Work) -> Result<f64, M
     let number = match run.figures.get(figure) {
         Some(Some(n)) => n as f64,
         Some(None) => return Err(Missing::NotRecorded(figure.table)),
+        None if !run.setting.shows(figure) => return Err(Missing::NotRecorded(figure.table)),
         // The table is there, and nothing of this kind happened.
         None => 0.0,
     };

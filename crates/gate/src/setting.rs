@@ -1,6 +1,10 @@
 //! Whether recordings compare: same host, kernel, CPUs and events.
 
+use crate::metric::{Figure, Table};
 use crate::run::{Run, Setting};
+use holdup_attribution::Total;
+use holdup_trace::EventKind;
+use std::collections::BTreeSet;
 
 /// Something in which two recordings differ that must be alike.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -43,7 +47,46 @@ pub struct Difference {
     pub words: String,
 }
 
+/// The system calls of a setting.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Recorded<'a> {
+    /// All.
+    All,
+    /// Those of which the events were recorded; no event, no call.
+    Events(BTreeSet<&'a str>),
+}
+
 impl Setting {
+    /// The system calls recorded: what is said of calls, and of the time outside of them, compares
+    /// only where they are the same.
+    pub fn calls(&self) -> Recorded<'_> {
+        let all = EventKind::SysEnter.to_string();
+        let of_calls = format!("{}:", EventKind::SysEnterNamed.system());
+        match self.events.contains(&all) {
+            true => Recorded::All,
+            false => Recorded::Events(
+                self.events
+                    .iter()
+                    .filter(|e| e.starts_with(&of_calls))
+                    .map(String::as_str)
+                    .collect(),
+            ),
+        }
+    }
+
+    /// Whether a figure that a recording does not have is 0: nothing of it happened. Of a call that
+    /// was left dark nobody knows that.
+    pub fn shows(&self, figure: &Figure) -> bool {
+        let Recorded::Events(events) = self.calls() else { return true };
+        let begin = EventKind::SysEnterNamed.to_string().replace('*', &figure.key);
+        let chosen = !events.is_empty();
+        match figure.table {
+            Table::Syscalls => !chosen || events.contains(&*begin),
+            Table::Ledger => !(chosen && is_part(figure, Total::User)),
+            _ => true,
+        }
+    }
+
     /// In what `other` differs. What one of the two does not say is no difference.
     pub fn differences(&self, other: &Setting) -> Vec<Difference> {
         let mut found = Vec::new();
@@ -76,6 +119,24 @@ impl Setting {
         }
         found
     }
+}
+
+/// Whether a figure is another one where other system calls were recorded: counts and times of
+/// calls, and what the ledger has of applications, in their own code and in calls.
+pub fn depends_on_calls(figure: &Figure) -> bool {
+    match figure.table {
+        Table::Syscalls => true,
+        Table::Ledger => {
+            [Total::User, Total::Application, Total::Kernel].iter().any(|&t| is_part(figure, t))
+        }
+        _ => false,
+    }
+}
+
+/// A figure of the ledger is this total or a part of it.
+fn is_part(figure: &Figure, of: Total) -> bool {
+    let rest = figure.key.strip_prefix(&of.path().replace('/', "."));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Two runs that do not compare.

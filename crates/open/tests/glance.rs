@@ -40,7 +40,7 @@ fn contradictions(glance: &Glance, whole: &dyn Reader) -> Vec<String> {
     {
         differ("machine", &quick.hostname, &info.hostname);
     }
-    let promised = glance.listed.map(|l| l.list());
+    let promised = glance.listed.as_ref().map(|l| l.list());
     for (i, (name, seen, _)) in quick.capabilities.list().into_iter().enumerate() {
         let there = info.capabilities.list()[i].1;
         if seen && !there {

@@ -6,6 +6,7 @@ use crate::counters::{Counts, Running};
 use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
+use crate::judge::Outside;
 use crate::options::Options;
 use crate::programs::Together;
 use crate::rows::*;
@@ -20,7 +21,7 @@ use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
-use holdup_syscalls::WaitKind;
+use holdup_syscalls::{Direction, WaitKind, io_direction, is_message, is_semaphore};
 use holdup_trace::{Capabilities, Cpu, EventKind, Nanos, Pid, Quality, QualityCode, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,6 +85,9 @@ impl Analysis {
         let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
         engine.locks.name(symbols);
         let mut quality = engine.quality.clone();
+        if let Some(chosen) = info.capabilities.syscalls.chosen() {
+            quality.add(QualityCode::DarkCalls, chosen.len() as u64);
+        }
         if info.system_wide == Some(false) {
             quality.add(QualityCode::NotSystemWide, 1);
         }
@@ -105,7 +109,7 @@ impl Analysis {
             end,
             events: engine.events,
             cpus: cpu_list.len() as u32,
-            capabilities: engine.caps,
+            capabilities: engine.caps.clone(),
             engine,
             options: options.clone(),
             cpu_list,
@@ -200,6 +204,31 @@ impl Analysis {
             && (o.pids.is_empty() || o.pids.contains(&t.pid.0))
             && (o.tids.is_empty() || o.tids.contains(&t.tid.0))
             && (o.comms.is_empty() || o.comms.contains(&self.comm(t)))
+    }
+
+    /// What it means that a thread sleeps in no recorded system call.
+    pub fn outside(&self) -> Outside {
+        Outside::of(&self.capabilities.syscalls)
+    }
+
+    /// Every call of the recorded machine of this sort is recorded, if it is ever made.
+    fn calls_are_known(&self, sort: impl Fn(&str) -> bool) -> bool {
+        let (calls, arch) = (&self.capabilities.syscalls, self.engine.arch);
+        let known = |nr: u32| match holdup_syscalls::name(arch, nr) {
+            Some(name) if sort(name) => calls.have(name),
+            _ => true,
+        };
+        calls.are_all()
+            || calls.are_any() && (0..holdup_syscalls::table_len(arch) as u32).all(known)
+    }
+
+    /// CPU time of applications, by where it was: outside of recorded system calls, and in them;
+    /// waiting for locks of the kernel counts as the latter. The second is `None` where no system
+    /// calls are recorded, and the first then is both.
+    pub fn application_ns(&self) -> (Nanos, Option<Nanos>) {
+        let cpus = || self.cpu_list.iter().filter_map(|&cpu| self.engine.cpus.get(cpu));
+        let calls = self.capabilities.syscalls.are_any();
+        (cpus().map(|c| c.user).sum(), calls.then(|| cpus().map(|c| c.kernel).sum()))
     }
 
     fn sees_switches(&self) -> bool {
@@ -309,7 +338,10 @@ impl Analysis {
             {
                 continue; // known by name only
             }
-            let sum = groups.entry(self.group_key(by, slot, t)).or_default();
+            let sum = groups.entry(self.group_key(by, slot, t)).or_insert_with(|| Sum {
+                row: ProcRow { app_ns: Some(0), ..ProcRow::default() },
+                ..Sum::default()
+            });
             if sum.slot.is_none() || t.tid.0 == t.pid.0 {
                 sum.slot = Some(slot);
             }
@@ -321,13 +353,11 @@ impl Analysis {
             }
             let r = &mut sum.row;
             r.combined_ns += t.user_ns + t.kernel_ns;
-            let split = caps.syscalls || t.is_kthread();
-            r.app_ns += t.user_ns;
-            r.kernel_ns = if split || r.kernel_ns.is_some() {
-                Some(r.kernel_ns.unwrap_or(0) + t.kernel_ns)
-            } else {
-                None
-            };
+            let split = caps.syscalls.are_all() || t.is_kthread();
+            let blurred = caps.syscalls.chosen().is_some() && !t.is_kthread();
+            r.app_ns = r.app_ns.filter(|_| !blurred).map(|ns| ns + t.user_ns);
+            r.kernel_ns = (r.app_ns.is_some() && (split || r.kernel_ns.is_some()))
+                .then(|| r.kernel_ns.unwrap_or(0) + t.kernel_ns);
             r.interrupted_ns += t.irq_ns;
             r.runnable_ns =
                 caps.wakeups.then(|| r.runnable_ns.unwrap_or(0) + t.woken_ns + t.preempted_ns);
@@ -374,8 +404,8 @@ impl Analysis {
             .filter_map(|&cpu| Some((cpu, self.engine.cpus.get(cpu)?)))
             .map(|(cpu, c)| CpuRow {
                 cpu: cpu.0,
-                user_ns: c.user,
-                kernel_ns: caps.syscalls.then_some(c.kernel),
+                user_ns: caps.syscalls.chosen().is_none().then_some(c.user),
+                kernel_ns: caps.syscalls.are_all().then_some(c.kernel),
                 kthread_ns: c.kthread,
                 irq_ns: (caps.irqs || c.irq > 0).then_some(c.irq),
                 softirq_ns: (caps.softirqs || c.softirq > 0).then_some(c.softirq),
@@ -495,21 +525,28 @@ impl Analysis {
                     n.add(&c.counts);
                 }
             }
-            let syscall_rate = |count: u64| caps.syscalls.then(|| per_second(count, wall));
+            let rate = |known: bool, count: u64| known.then(|| per_second(count, wall));
+            let all = caps.syscalls.are_all();
+            let reads = self.calls_are_known(|c| io_direction(c) == Some(Direction::Read));
+            let writes = self.calls_are_known(|c| io_direction(c) == Some(Direction::Write));
             let blame = &self.engine.blame;
             let system = cpu.is_none() && self.sees_switches();
             SarRow {
                 cpu,
-                pct_usr: percent(sum(&|r| r.user_ns), capacity),
-                pct_sys: caps.syscalls.then(|| percent(sys, capacity)),
+                pct_usr: caps
+                    .syscalls
+                    .chosen()
+                    .is_none()
+                    .then(|| percent(sum(&|r| r.user_ns.unwrap_or(0)), capacity)),
+                pct_sys: all.then(|| percent(sys, capacity)),
                 pct_wio: percent(wio, capacity),
                 pct_idle: percent(sum(&|r| r.idle_ns) - wio, capacity),
                 pct_unaccounted: percent(sum(&|r| r.unaccounted_ns), capacity),
-                scall_per_s: syscall_rate(n.scalls),
-                sread_per_s: syscall_rate(n.sreads),
-                swrit_per_s: syscall_rate(n.swrites),
-                rchar_per_s: syscall_rate(n.rchars),
-                wchar_per_s: syscall_rate(n.wchars),
+                scall_per_s: rate(all, n.scalls),
+                sread_per_s: rate(reads, n.sreads),
+                swrit_per_s: rate(writes, n.swrites),
+                rchar_per_s: rate(reads, n.rchars),
+                wchar_per_s: rate(writes, n.wchars),
                 fork_per_s: recorded(EventKind::Fork).then(|| per_second(n.forks, wall)),
                 exec_per_s: recorded(EventKind::Exec).then(|| per_second(n.execs, wall)),
                 cswch_per_s: self.sees_switches().then(|| per_second(sum(&|r| r.switches), wall)),
@@ -517,8 +554,8 @@ impl Analysis {
                     (blame.queue_ns as f64 * 1000.0 / blame.occupied_ns as f64).round() / 1000.0
                 }),
                 pct_runocc: system.then(|| percent(blame.occupied_ns, wall)),
-                sema_per_s: syscall_rate(n.semas),
-                msg_per_s: syscall_rate(n.msgs),
+                sema_per_s: rate(self.calls_are_known(is_semaphore), n.semas),
+                msg_per_s: rate(self.calls_are_known(is_message), n.msgs),
                 fault_per_s: (caps.page_faults || n.faults > 0).then(|| per_second(n.faults, wall)),
             }
         };

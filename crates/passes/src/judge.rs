@@ -6,7 +6,7 @@
 
 use crate::blame::Cause;
 use holdup_syscalls::WaitKind;
-use holdup_trace::Nanos;
+use holdup_trace::{Calls, Nanos};
 
 /// What the kernel says that an uninterruptible sleep was for (`sched_blocked_reason`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,11 +19,34 @@ pub enum BlockedFor {
     Other,
 }
 
+/// Where a thread sleeps that is in no recorded system call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outside {
+    /// In no call at all, as all are recorded: it took a page fault, or is new.
+    NoCall,
+    /// In a dark call ([`Calls`]) or in none. In none of those by which threads take turns: these
+    /// are recorded.
+    DarkCall,
+    /// Nobody knows: it may be in any call.
+    Unknown,
+}
+
+impl Outside {
+    /// What these calls tell of it. The one in which threads of a program take turns stands for
+    /// all others like it: the presets record them together.
+    pub(crate) fn of(calls: &Calls) -> Outside {
+        match calls {
+            Calls::All => Outside::NoCall,
+            Calls::Chosen(_) if calls.have("futex") => Outside::DarkCall,
+            Calls::Chosen(_) | Calls::None => Outside::Unknown,
+        }
+    }
+}
+
 /// A thread goes to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
-    /// What the system call it sleeps in stands for; `None` outside of system calls, or where none
-    /// are recorded.
+    /// What the system call it sleeps in stands for; `None` outside of those that are recorded.
     pub kind: Option<WaitKind>,
     /// In D state: no signal ends it.
     pub uninterruptible: bool,
@@ -31,8 +54,8 @@ pub struct Sleep {
     pub contending: bool,
     /// Threads wait for the end of a thread at this futex (`pthread_join`).
     pub join: bool,
-    /// The trace has system calls.
-    pub calls_recorded: bool,
+    /// What it means that it sleeps in no recorded call, if it does.
+    pub outside: Outside,
     /// The thread's last sleep was for the same object, and idle.
     pub idle_before: bool,
     /// The last sleep for the same object was ended by another thread, on purpose.
@@ -61,7 +84,7 @@ pub struct Waker {
     /// A thread of the kernel itself.
     pub kthread: bool,
     /// Of the sleeper's process; or of its name without numbers, where processes are not known.
-    /// Looked up only where no system calls are recorded, else `false`.
+    /// Looked up only where sleeps are [`Outside::Unknown`], else `false`.
     pub same_program: bool,
     /// Of the sleeper's process or of its name without numbers, and in a call that sends a signal
     /// or writes to a pipe, eventfd or local socket; and the sleeper has ended such a sleep of a

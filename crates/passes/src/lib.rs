@@ -67,7 +67,7 @@ pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::{Counts, Running};
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
-pub use judge::{Activity, BlockedFor, Ended, Judge, Sleep, WaitEnd, Waker};
+pub use judge::{Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker};
 pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
 pub use options::{Detail, Filter, Options, Selection};

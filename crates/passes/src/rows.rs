@@ -115,8 +115,9 @@ pub struct ProcRow {
     pub kthread: bool,
     /// On a CPU: `app_ns` + `kernel_ns`. Interrupts on top of it are not included.
     pub combined_ns: u64,
-    /// Of it in application code; all of it if the trace has no system calls.
-    pub app_ns: u64,
+    /// Of it in application code; all of it if the trace has no system calls. `None` if it has a
+    /// choice: calls that were not recorded are not told from application code.
+    pub app_ns: Option<u64>,
     /// Of it in system calls (kernel threads: all).
     pub kernel_ns: Option<u64>,
     /// Interrupts and softirqs that ran on top of it.
@@ -149,8 +150,9 @@ pub struct ProcRow {
 pub struct CpuRow {
     /// CPU number.
     pub cpu: u16,
-    /// Application code; system calls too if the trace has none recorded.
-    pub user_ns: u64,
+    /// Application code; system calls too if the trace has none recorded. `None` if it has a
+    /// choice: then what the other parts leave of `wall_ns` is application code and system calls.
+    pub user_ns: Option<u64>,
     /// System calls of applications.
     pub kernel_ns: Option<u64>,
     /// Kernel threads.
@@ -258,9 +260,9 @@ pub struct SarRow {
     /// CPU; absent for the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u16>,
-    /// Application code.
-    pub pct_usr: f64,
-    /// Kernel: system calls, kernel threads, interrupts. `None` without system calls.
+    /// Application code. `None` if the trace has a choice of system calls.
+    pub pct_usr: Option<f64>,
+    /// Kernel: system calls, kernel threads, interrupts. `None` unless all calls were recorded.
     pub pct_sys: Option<f64>,
     /// Idle while a thread waited for I/O.
     pub pct_wio: f64,

@@ -114,9 +114,6 @@ pub mod feature {
     pub const CLOCK_DATA: u32 = 29;
 }
 
-/// perf 6.1 knows the features below this number. In a pipe it ends the list of features.
-pub const LAST_FEATURE: u32 = 32;
-
 /// What EVENT_UPDATE records tell: the event's name.
 pub const EVENT_UPDATE_NAME: u64 = 2;
 /// Type of compression in a COMPRESSED section.

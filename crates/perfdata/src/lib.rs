@@ -39,8 +39,8 @@
 //! in memory.
 //!
 //! Read are file mode and pipe mode, zstd-compressed data, directories of `perf record --threads`,
-//! both byte orders and every size of `perf_event_attr`. A recording that was killed is read too; one
-//! of perf's has no formats then, as perf writes those last.
+//! both byte orders and every size of `perf_event_attr`. A recording that was killed is read too;
+//! one of perf's has no formats then, as perf writes those last.
 //!
 //! perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter moved,
 //! from the difference to the sample before. Here it is one sample of the leader, and before it

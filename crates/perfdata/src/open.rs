@@ -181,6 +181,10 @@ impl Facts {
         let end = source.parts()[0].1;
         let records = match &header.file {
             Some(file) => {
+                if file.unfinished() {
+                    let what = "did not end: its recorder was killed, or could write no more";
+                    facts.info.extra.push(("recording".into(), what.into()));
+                }
                 facts.attrs(source, file)?;
                 facts.sections(source, file)?;
                 data_bounds(end, file, &mut facts.quality)

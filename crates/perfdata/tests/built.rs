@@ -130,7 +130,7 @@ fn an_event_that_was_opened_and_never_came_is_taken_for_recorded_only_if_it_may_
             let mut b = Builder::new(big);
             b.counters = true;
             b.contention(20, 0, 7, &[]);
-            let caps = open_bytes(&b.build(container)).unwrap().info().capabilities;
+            let caps = open_bytes(&b.build(container)).unwrap().info().capabilities.clone();
             assert!(!caps.switches, "every machine switches: {big} {container:?}");
             assert!(!caps.counters, "a counter that never counted: {big} {container:?}");
             let mut b = Builder::new(big);

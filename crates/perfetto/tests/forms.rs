@@ -120,7 +120,7 @@ fn events_come_back_as_they_were_written() {
             }
             assert!(quality.is_empty(), "{form:?} {quality:?}");
             let (info, of) = (reader.info(), trace.info());
-            assert_eq!((info.capabilities, info.span), (of.capabilities, of.span));
+            assert_eq!((&info.capabilities, info.span), (&of.capabilities, of.span));
             assert_eq!((info.cpus_online, &info.arch), (Some(4), &Some("x86_64".to_owned())));
             let tasks: Vec<_> =
                 info.tasks.iter().map(|t| (t.tid.0, t.pid.0, info.names.get(t.comm))).collect();

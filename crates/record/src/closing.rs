@@ -10,6 +10,7 @@
 
 use crate::session::Session;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,29 +36,38 @@ pub fn close(session: Session) {
     drop(session);
 }
 
-/// Whether events of an earlier recording are still being closed.
-pub fn under_way() -> bool {
-    let name = NAME.to_bytes();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    processes.filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit()).any(
-        |entry| {
-            let comm = fs::read(entry.path().join("comm")).unwrap_or_default();
-            comm.trim_ascii_end() == name && !is_zombie(&entry.path())
-        },
-    )
+/// The processes in which events of earlier recordings are still being closed.
+#[derive(Debug)]
+pub struct UnderWay(Vec<PathBuf>);
+
+/// Look for them; `None` if there are none.
+pub fn under_way() -> Option<UnderWay> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = all.filter(|e| e.file_name().as_encoded_bytes()[0].is_ascii_digit());
+    let found: Vec<PathBuf> = processes.map(|e| e.path()).filter(|path| is_closing(path)).collect();
+    (!found.is_empty()).then_some(UnderWay(found))
 }
 
-/// Wait until no events of an earlier recording are being closed any more, at most so long.
-pub fn wait(most: Duration) {
-    let deadline = Instant::now() + most;
-    while under_way() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(20));
+impl UnderWay {
+    /// Wait until they are done, at most so long.
+    pub fn wait(mut self, most: Duration) {
+        let deadline = Instant::now() + most;
+        while !self.0.is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(20));
+            self.0.retain(|path| is_closing(path));
+        }
     }
 }
 
-/// Whether the process has ended and waits for its parent to notice. Who closes its files is
-/// called a zombie early: only its last thread being gone makes it one that holds nothing.
-fn is_zombie(process: &std::path::Path) -> bool {
+/// Whether the process of this folder is one that closes events.
+fn is_closing(process: &Path) -> bool {
+    let comm = fs::read(process.join("comm")).unwrap_or_default();
+    comm.trim_ascii_end() == NAME.to_bytes() && !is_zombie(process)
+}
+
+/// Whether the process has ended, and only waits for its parent to notice. While the kernel closes
+/// its files it is none yet.
+fn is_zombie(process: &Path) -> bool {
     let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
     // The name may hold brackets: the last one ends it.
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))

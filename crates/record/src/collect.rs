@@ -10,6 +10,7 @@ use crate::file::{Error, Writer, Written};
 use crate::poll::Poll;
 use crate::session::{OnCpu, Session};
 use crate::signals::Signals;
+use crate::usage::cpu_time;
 use holdup_trace::Cpu;
 use std::io;
 use std::os::fd::AsFd;
@@ -35,6 +36,8 @@ pub struct Collected {
     pub gone: Vec<u32>,
     /// How long the events counted.
     pub took: Duration,
+    /// CPU time of the recorder meanwhile, and until all was written.
+    pub cost: Duration,
 }
 
 /// Why a recording did not begin.
@@ -60,6 +63,7 @@ pub fn collect(
     signals: &Signals,
     mut course: Course<'_>,
 ) -> Result<Collected, StartError> {
+    let before = cpu_time();
     let output = Mutex::new(writer);
     let (own, others) = session.cpus.split_at(session.cpus.len().min(CPUS_A_THREAD));
     let stop = AtomicBool::new(false);
@@ -96,11 +100,12 @@ pub fn collect(
     })?;
     let ended = ended.and_then(|ended| round(session, &output).map(|()| ended));
     let writer = output.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let before = Written { tally: writer.tally(), bytes: writer.bytes() };
-    match (writer.finish(), ended) {
-        (Ok(written), ended) => Ok(Collected { written, ended, gone, took }),
-        (Err(error), _) => Ok(Collected { written: before, ended: Err(error), gone, took }),
-    }
+    let so_far = Written { tally: writer.tally(), bytes: writer.bytes() };
+    let (written, ended) = match writer.finish() {
+        Ok(written) => (written, ended),
+        Err(error) => (so_far, Err(error)),
+    };
+    Ok(Collected { written, ended, gone, took, cost: cpu_time().saturating_sub(before) })
 }
 
 /// What the thread does that watches over the recording.

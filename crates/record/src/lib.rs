@@ -9,6 +9,7 @@ pub mod counters;
 pub mod course;
 pub mod file;
 mod poll;
+pub mod probe;
 pub mod recorder;
 pub mod ring;
 pub mod session;

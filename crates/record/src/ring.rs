@@ -16,6 +16,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
+pub use holdup_host::page_size;
+
 /// The start of every record: its type (4 bytes), flags (2), and size (2), the header included.
 const HEADER: usize = 8;
 
@@ -159,13 +161,6 @@ impl Drop for Ring {
         // SAFETY: nobody else has the mapping, and no slice of it outlives `self`.
         unsafe { libc::munmap(self.map.as_ptr().cast(), self.len) };
     }
-}
-
-/// Bytes of a page of memory.
-pub fn page_size() -> usize {
-    // SAFETY: it only returns a number.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(size).unwrap_or(4096)
 }
 
 /// The bytes of a ring that holds at least `bytes`: a power of two of pages.

@@ -58,6 +58,11 @@ fn perf_reads_a_pipe_as_its_own() {
         recorded.write(&mut writer);
         writer.finish().unwrap();
         assert_eq!(perf_of_pipe(&["script"], &ours), printed, "compression {compression:?}");
+        // perf sched reads no pipe, not even one of perf's own.
+        let report = ["report", "--header", "--stdio"];
+        let (header, _) = perf_of_pipe(&report, &ours);
+        assert!(header.contains("# perf version : holdup "), "{header}");
+        assert!(header.contains("of event 'sched:sched_waking'"), "{header}");
     }
 }
 

@@ -52,6 +52,10 @@ pub struct Info {
     pub estimated_events: Option<u64>,
     /// What it can prove.
     pub capabilities: Vec<Capability>,
+    /// Names of the system calls that were chosen to be recorded, as their tracepoints have them:
+    /// all others are dark. Absent if all calls were recorded, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen_calls: Option<Vec<String>>,
     /// A command that records everything a diagnosis can use.
     pub record_command: String,
     /// Further facts, by label.
@@ -96,27 +100,8 @@ pub struct Fact {
     pub value: String,
 }
 
-/// What each capability is good for.
-fn purpose(name: &str) -> &'static str {
-    match name {
-        "switches" => "CPU time of every thread, idle time of every CPU",
-        "wakeups" => "waiting for a CPU, told apart from sleeping",
-        "wakers" => "who waits for whom",
-        "migrations" => "threads that move between CPUs",
-        "lifecycle" => "threads and programs that start and end",
-        "stat_runtime" => "run time as the scheduler charges it",
-        "syscalls" => "time in the kernel, by system call; what threads sleep in",
-        "irqs" => "time in interrupt handlers",
-        "softirqs" => "time in softirqs",
-        "workqueues" => "what kernel workers do",
-        "page_faults" => "page fault rates",
-        "contention" => "waits for kernel locks (Linux 5.19 or later)",
-        "lockdep" => "hold times of kernel locks (kernels built with lockdep)",
-        "stacks" => "callers of contended locks",
-        "counters" => "work told apart from stalls",
-        _ => "",
-    }
-}
+/// What `syscalls` is good for where a choice of them was recorded.
+const CHOSEN_CALLS: &str = "time in the chosen calls; whether threads sleep in one of them";
 
 /// What is known of each capability: what `info` says it saw, and what is `listed`.
 fn capabilities(
@@ -124,15 +109,28 @@ fn capabilities(
     complete: bool,
     listed: Option<&Capabilities>,
 ) -> Vec<Capability> {
+    let listed_calls = listed;
     let listed = listed.map(Capabilities::list);
     let capability = |(i, (name, seen, events)): (usize, (_, bool, _))| {
         let listed = listed.as_ref().and_then(|l| l.get(i)).map(|l| l.1);
         // An event that was not asked for cannot have come.
         let absent = complete || listed == Some(false);
         let present = if seen { Some(true) } else { absent.then_some(false) };
-        Capability { name, present, listed, events, purpose: purpose(name) }
+        let chosen = name == "syscalls" && choice(info, listed_calls).is_some();
+        let purpose = if chosen { CHOSEN_CALLS } else { Capabilities::purpose(name) };
+        Capability { name, present, listed, events, purpose }
     };
     info.capabilities.list().into_iter().enumerate().map(capability).collect()
+}
+
+/// The calls of a file that were chosen: by the recorder's list where there is one, as the samples
+/// of a large file need not show them all.
+fn choice<'a>(info: &'a TraceInfo, listed: Option<&'a Capabilities>) -> Option<&'a [Box<str>]> {
+    listed.unwrap_or(&info.capabilities).syscalls.chosen()
+}
+
+fn names(calls: &[Box<str>]) -> Vec<String> {
+    calls.iter().map(|name| name.to_string()).collect()
 }
 
 impl Info {
@@ -145,6 +143,7 @@ impl Info {
             all_kinds: glance.all_kinds,
             estimated_events: glance.estimated_events,
             capabilities: capabilities(&glance.info, false, glance.listed.as_ref()),
+            chosen_calls: choice(&glance.info, glance.listed.as_ref()).map(names),
             ..whole
         }
     }
@@ -182,6 +181,7 @@ impl Info {
             all_kinds: true,
             estimated_events: None,
             capabilities: capabilities(info, true, None),
+            chosen_calls: choice(info, None).map(names),
             record_command: holdup_diagnose::record_command(info),
             extra: info
                 .extra

@@ -105,7 +105,7 @@ fn proc_rows() -> Vec<ProcRow> {
         pid: Some(pid),
         tid: Some(tid),
         combined_ns: app_ns + kernel_ns.unwrap_or(0),
-        app_ns,
+        app_ns: Some(app_ns),
         kernel_ns,
         blocked_ns: 900_000,
         pct_capacity: holdup_passes::percent(app_ns + kernel_ns.unwrap_or(0), 4_000_000_000),
@@ -126,7 +126,7 @@ fn proc_rows() -> Vec<ProcRow> {
 fn cpu_rows() -> Vec<CpuRow> {
     let row = |cpu, user_ns, kernel_ns: Option<u64>| CpuRow {
         cpu,
-        user_ns,
+        user_ns: Some(user_ns),
         kernel_ns,
         kthread_ns: 1_000_000,
         idle_ns: 999_000_000 - user_ns - kernel_ns.unwrap_or(0),
@@ -191,7 +191,7 @@ fn irq_rows() -> Vec<IrqRow> {
 
 fn sar_rows() -> Vec<SarRow> {
     let system = SarRow {
-        pct_usr: 36.0,
+        pct_usr: Some(36.0),
         pct_sys: Some(43.0),
         pct_idle: 21.0,
         scall_per_s: Some(18734.0),

@@ -13,6 +13,7 @@
 //! ```
 
 mod builder;
+mod chosen;
 mod perfetto;
 mod spare;
 
@@ -20,6 +21,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 pub use builder::{MemTrace, TraceBuilder};
+pub use chosen::ChosenCalls;
 pub use holdup_needs::needs;
 pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};
 pub use spare::SpareCpus;

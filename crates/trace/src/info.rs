@@ -20,6 +20,7 @@ pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Everything known about a trace before its events are read.
+#[derive(Clone)]
 pub struct TraceInfo {
     /// The file, `-` for standard input.
     pub path: PathBuf,

@@ -3,16 +3,18 @@
 //! A new event is a row of this list. The compiler then names the places where a reader must say
 //! how the event's fields become a [`crate::What`].
 
+use crate::calls::{Calls, Proof};
 use std::fmt;
 
 /// Makes [`EventKind`] and [`Capabilities`] out of one list.
 ///
 /// A capability's block starts with the events to record for it; after `also` come events that
 /// belong to it but need not be recorded. Events marked `proof` show that the trace has the
-/// capability, together with their other half if they are one of a pair.
+/// capability, together with their other half if they are one of a pair. A capability is there or
+/// not, unless a type stands behind its name that says more.
 macro_rules! vocabulary {
     (
-        $($(#[doc = $doc:literal])+ $field:ident {
+        $($(#[doc = $doc:literal])+ $field:ident $(: $type:ty)? {
             $first:ident($first_system:literal, $first_name:literal $(, $first_proof:ident)?)
             $(, $kind:ident($system:literal, $name:literal $(, $proof:ident)?))*
             $(; also $(
@@ -60,19 +62,20 @@ macro_rules! vocabulary {
         }
 
         /// What a file can prove: decided by [`Capabilities::of`], once for the file.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Capabilities {
-            $($(#[doc = $doc])+ pub $field: bool,)+
+            $($(#[doc = $doc])+ pub $field: vocabulary!(@type $($type)?),)+
             $($(#[doc = $other_doc])+ pub $other: bool,)+
         }
 
         impl Capabilities {
-            /// (name, present, events to record for it) of every capability, in a fixed order.
+            /// (name, present, events to record for it) of every capability, in a fixed order. A
+            /// choice of system calls counts as present: [`Calls`] says what it has.
             pub fn list(&self) -> Vec<(&'static str, bool, &'static str)> {
                 vec![
                     $((
                         stringify!($field),
-                        self.$field,
+                        self.$field.is_there(),
                         concat!($first_system, ":", $first_name $(, ",", $system, ":", $name)*),
                     ),)+
                     $((stringify!($other), self.$other, $option),)+
@@ -88,13 +91,15 @@ macro_rules! vocabulary {
                             $(vocabulary!(@proof $kind $($proof)?),)*
                             $($(vocabulary!(@proof $more $($more_proof)?),)+)?
                         ];
-                        proofs.iter().flatten().any(|&kind| recorded(kind))
+                        Proof::proven(proofs.iter().flatten().any(|&kind| recorded(kind)))
                     },)+
                     $($other: false,)+
                 }
             }
         }
     };
+    (@type) => { bool };
+    (@type $type:ty) => { $type };
     (@proof $kind:ident proof) => { Some(EventKind::$kind) };
     (@proof $kind:ident) => { None };
 }
@@ -116,8 +121,8 @@ vocabulary! {
     }
     /// Run time as the scheduler charges it.
     stat_runtime { StatRuntime("sched", "sched_stat_runtime", proof) }
-    /// System calls, all of them.
-    syscalls {
+    /// System calls: all, a choice, or none.
+    syscalls: Calls {
         SysEnter("raw_syscalls", "sys_enter", proof), SysExit("raw_syscalls", "sys_exit");
         also SysEnterNamed("syscalls", "sys_enter_*"), SysExitNamed("syscalls", "sys_exit_*")
     }
@@ -166,6 +171,30 @@ vocabulary! {
         VectorEntry("irq_vectors", "*_entry"),
         VectorExit("irq_vectors", "*_exit"),
         CpuIdle("power", "cpu_idle")
+    }
+}
+
+impl Capabilities {
+    /// What the capability of this name is good for; nothing if there is none of this name.
+    pub fn purpose(name: &str) -> &'static str {
+        match name {
+            "switches" => "CPU time of every thread, idle time of every CPU",
+            "wakeups" => "waiting for a CPU, told apart from sleeping",
+            "wakers" => "who waits for whom",
+            "migrations" => "threads that move between CPUs",
+            "lifecycle" => "threads and programs that start and end",
+            "stat_runtime" => "run time as the scheduler charges it",
+            "syscalls" => "time in the kernel, by system call; what threads sleep in",
+            "irqs" => "time in interrupt handlers",
+            "softirqs" => "time in softirqs",
+            "workqueues" => "what kernel workers do",
+            "page_faults" => "page fault rates",
+            "contention" => "waits for kernel locks (Linux 5.19 or later)",
+            "lockdep" => "hold times of kernel locks (kernels built with lockdep)",
+            "stacks" => "callers of contended locks",
+            "counters" => "work told apart from stalls",
+            _ => "",
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! Nothing in this crate knows a file format, and nothing in it prints.
 
 mod batch;
+mod calls;
 mod error;
 mod event;
 mod glance;
@@ -29,6 +30,7 @@ mod state;
 mod state_table;
 
 pub use batch::{ArgsRef, Batch, Reading, ReadingsRef, StackRef};
+pub use calls::Calls;
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;

@@ -237,6 +237,11 @@ codes! {
         "not-system-wide", Warning,
         "recording of some tasks only: CPU time of the others is unaccounted"
     ),
+    /// A choice of system calls: counts those recorded.
+    DarkCalls = (
+        "dark-calls", Info,
+        "system calls were chosen to be recorded, all others are dark: application code and dark          calls are one figure, and what is known of all calls only is n/a"
+    ),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = (
         "missing-wakeup", Info,

@@ -27,7 +27,7 @@ pub(crate) fn turns(
     objects.sort_by_key(|c| Reverse(c.ns));
     match objects.is_empty() {
         false => most_costly(facts, objects),
-        true if facts.caps.syscalls => calls(facts, by_call),
+        true if facts.caps.syscalls.are_any() => calls(facts, by_call),
         true => Vec::new(),
     }
 }

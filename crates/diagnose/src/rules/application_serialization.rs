@@ -44,7 +44,7 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Leaf, Spinning};
-use holdup_passes::Cause;
+use holdup_passes::{Cause, Outside};
 
 pub(super) const RULE: Rule = Rule {
     id: "application-serialization",
@@ -109,7 +109,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let cpu = if behind_a_server || idle == 0 { 0 } else { facts.leaf(of.awake) };
     let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call, &spinning);
     let at = match culprits.first() {
-        _ if !facts.caps.syscalls => {
+        _ if facts.analysis.outside() == Outside::Unknown => {
             format!("in {}, at what is not known without raw_syscalls events", of.at)
         }
         Some(c) if c.kind != "syscall" => format!("at {}", c.name),
@@ -147,7 +147,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
-            if facts.caps.syscalls {
+            if facts.analysis.outside() != Outside::Unknown {
                 format!("idle while threads slept in {}", of.at)
             } else {
                 "idle while threads slept for each other".to_owned()

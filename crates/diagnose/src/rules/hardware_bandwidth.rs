@@ -42,7 +42,7 @@ use crate::facts::Facts;
 use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{self, Slowdown, Source, counts};
-use holdup_attribution::{Check, Leaf, Total, thresholds};
+use holdup_attribution::{Check, Leaf, thresholds};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -82,16 +82,20 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
         f.evidence.extend(counted::evidence(facts));
         return f;
     };
-    let lost = facts.leaf(Leaf::UserStalled);
+    let stalled = match facts.caps.syscalls.chosen() {
+        Some(_) => Leaf::ApplicationStalled,
+        None => Leaf::UserStalled,
+    };
+    let lost = facts.leaf(stalled);
     let slower = slower(facts, best);
     let told = Told { story: "slowed-down", summary: summary(facts, best), advice: advice() };
-    let mut f = finding(facts, &RULE, &[(Leaf::UserStalled, lost)], told);
+    let mut f = finding(facts, &RULE, &[(stalled, lost)], told);
     let (metric, place) = (best.source.metric(), best.source.place());
     f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
     if best.proven_ns().is_some() {
         f.evidence.extend(cost(facts, &f));
     }
-    let user = facts.total(Total::User).max(1) as f64;
+    let user = facts.application().max(1) as f64;
     f.evidence.push(Evidence::of(
         "like work compared",
         (best.covered_ns * 100.0 / user).min(100.0),

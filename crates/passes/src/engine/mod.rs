@@ -36,7 +36,7 @@ use crate::cpus::{Cpus, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::hist::Histogram;
 use crate::irqs::{IrqKind, Irqs};
-use crate::judge::Judge;
+use crate::judge::{Judge, Outside};
 use crate::locks::Locks;
 use crate::options::Detail;
 use crate::programs::Programs;
@@ -61,6 +61,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) struct Engine {
     pub(crate) caps: Capabilities,
+    /// What it means to sleep in no recorded call.
+    outside: Outside,
     /// Single events, where a capability stands for several.
     pub(crate) recorded: Recorded,
     /// Not of some tasks only.
@@ -128,9 +130,11 @@ impl Engine {
             .zip(0..)
             .map(|(e, id)| recorded.is_half(EventId(id)) || twice && e.system == "syscalls");
         let unused_ids = if twice || recorded.any_half() { unused.collect() } else { Vec::new() };
+        let outside = Outside::of(&info.capabilities.syscalls);
         let grid = Grid::new(start, last);
         let mut engine = Engine {
-            caps: info.capabilities,
+            caps: info.capabilities.clone(),
+            outside,
             system_wide: info.system_wide != Some(false),
             names: info.names.clone(),
             arch,
@@ -155,7 +159,7 @@ impl Engine {
             throttles: Throttles::default(),
             timeline: Timeline::new(grid),
             programs: Programs::default(),
-            waits: Waits::new(detail, info.capabilities.syscalls),
+            waits: Waits::new(detail, outside),
             judge,
             locks: Locks::new(&recorded, symbols),
             crowding: Crowding::default(),

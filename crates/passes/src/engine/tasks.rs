@@ -5,6 +5,7 @@ use super::current::spend;
 use super::queues::kind;
 use crate::blame::Kind;
 use crate::cpus::MAX_CPUS;
+use crate::judge::Outside;
 use crate::threads::{Mode, Slot, State, Thread, Undecided};
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
 
@@ -184,7 +185,7 @@ impl Engine {
     pub(super) fn mode_without_calls(&self, slot: Slot) -> Mode {
         let t = &self.threads[slot];
         let slept = t.voluntary > 0 && t.faults == 0;
-        if !self.caps.syscalls || !slept {
+        if !self.caps.syscalls.are_any() || !slept {
             // It ran and was preempted: application code.
             return Mode::User;
         }
@@ -192,7 +193,12 @@ impl Engine {
         // the kernel itself, which is a process of one thread and a child of kthreadd.
         let may_be_kthread =
             t.parent.is_none_or(|p| p == KTHREADD) && (t.pid == Pid::UNKNOWN || t.pid.0 == t.tid.0);
-        if may_be_kthread { Mode::Kthread } else { Mode::Kernel }
+        match self.outside {
+            _ if may_be_kthread => Mode::Kthread,
+            Outside::NoCall => Mode::Kernel,
+            // In dark calls, and nobody knows how long between them.
+            Outside::DarkCall | Outside::Unknown => Mode::User,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::Engine;
 use super::reasons::EarlyWake;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
-use crate::judge::{Activity, Ended, Sleep, WaitEnd, Waker};
+use crate::judge::{Activity, Ended, Outside, Sleep, WaitEnd, Waker};
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
@@ -30,6 +30,7 @@ impl Engine {
         self.cpus.target(target);
         let waker = self.waker(now, e);
         let slot = self.find_or_add(tid);
+        let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
         self.name(slot, comm);
         if !early || !self.caps.wakeups {
             self.threads[slot].latency.wakeup(now);
@@ -170,10 +171,21 @@ impl Engine {
                 Some((slot, false))
             }
             Some(_) => None,
-            // Nobody wakes others from application code: an interrupt that was not recorded did.
-            None if t.mode == Mode::User => None,
+            // Nobody wakes others from application code: an interrupt that was not recorded did. But
+            // it may be in a dark call.
+            None if t.mode == Mode::User && self.outside != Outside::DarkCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
+    }
+
+    /// Whether `waker` may end the sleep: from no recorded call it may by a dark one, but none of
+    /// those ends a sleep in which threads take turns, for time to pass, or for a child.
+    fn may_wake(&self, waker: Slot, sleeper: Slot) -> bool {
+        if self.outside != Outside::DarkCall || self.threads[waker].mode != Mode::User {
+            return true;
+        }
+        let kind = self.threads[sleeper].call.map(|c| self.wait_kind(c.nr));
+        !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
     /// If the thread is asleep, settle what it was for.
@@ -253,7 +265,7 @@ impl Engine {
             uninterruptible: t.uninterruptible,
             contending: t.contending > 0,
             join: self.waits.is_join(object),
-            calls_recorded: self.caps.syscalls,
+            outside: self.outside,
             idle_before: self.waits.idle_before(slot, object),
             peer_before: self.waits.peer_before(object),
             blocked_for: self.blocked_for(slot),
@@ -280,7 +292,7 @@ impl Engine {
         let waker = end.waker.map(|w| Waker {
             kthread: self.threads[w].is_kthread(),
             // Names are compared only where nothing better is known.
-            same_program: !self.caps.syscalls && self.same_program(slot, w),
+            same_program: self.outside == Outside::Unknown && self.same_program(slot, w),
             // Who never lets others go on waits for work, not for its turn.
             sibling_hands_over: sleep.kind.is_some_and(WaitKind::is_event)
                 && self.threads[slot].hands_over

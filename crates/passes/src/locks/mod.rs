@@ -132,7 +132,7 @@ impl Engine {
         if self.current_if(e.cpu, e.tid) == Some(slot) {
             self.charge(now, e.cpu);
         }
-        let spins = open > 0 && self.caps.syscalls;
+        let spins = open > 0 && self.caps.syscalls.are_any();
         let t = &mut self.threads[slot];
         t.contending = open as u32;
         t.spins = spins;

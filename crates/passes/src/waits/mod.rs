@@ -50,7 +50,7 @@ pub(crate) use objects::callers;
 pub use objects::{ByThread, ObjectStats};
 
 use crate::blame::{Cause, WaitKey, WaitSum};
-use crate::judge::WaitEnd;
+use crate::judge::{Outside, WaitEnd};
 use crate::options::Detail;
 use crate::threads::Slot;
 use calls::{Cached, Called};
@@ -215,13 +215,13 @@ pub(crate) struct Waits {
     pub(crate) waiters: FxHashMap<(Object, Slot), PairSum>,
     pub(crate) edges: FxHashMap<EdgeKey, WaitSum>,
     detail: Detail,
-    /// System calls are recorded: who sleeps in none of them took a page fault.
-    calls_recorded: bool,
+    /// What it means to sleep in no recorded call.
+    outside: Outside,
     pieces: Vec<Segment>,
 }
 
 impl Waits {
-    pub(crate) fn new(detail: Detail, calls_recorded: bool) -> Waits {
+    pub(crate) fn new(detail: Detail, outside: Outside) -> Waits {
         Waits {
             things: vec![Thing::default()],
             keys: vec![Key::Other],
@@ -238,7 +238,7 @@ impl Waits {
             waiters: FxHashMap::default(),
             edges: FxHashMap::default(),
             detail,
-            calls_recorded,
+            outside,
             pieces: Vec::new(),
         }
     }

@@ -133,6 +133,9 @@ impl Analysis {
             Key::Descriptor { .. } => {
                 format!("fd {}{}", thing.fd.unwrap_or(0) as i32, of_process())
             }
+            Key::Call { nr: u32::MAX, .. } if self.capabilities.syscalls.chosen().is_some() => {
+                "a call that was not recorded".to_owned()
+            }
             Key::Call { nr: u32::MAX, .. } => "no recorded call".to_owned(),
             Key::Call { nr, .. } => self.call_name(nr),
             Key::Fault { .. } => format!("memory{}", of_process()),

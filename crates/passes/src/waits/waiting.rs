@@ -5,7 +5,7 @@ use super::{
     Caller, Class, EdgeKey, End, Finished, Interval, Key, Object, ObjectKind, Wait, Waits,
 };
 use crate::blame::{Blame, Cause, WaitKey, WaitSum};
-use crate::judge::BlockedFor;
+use crate::judge::{BlockedFor, Outside};
 use crate::options::Detail;
 use crate::threads::{Slot, Thread};
 use holdup_syscalls::WaitKind;
@@ -30,7 +30,7 @@ impl Waits {
                     group,
                     None,
                 ),
-                true if self.calls_recorded => {
+                true if self.outside == Outside::NoCall => {
                     self.intern(Key::Fault { group }, ObjectKind::PageFault, group, None)
                 }
                 true => {
@@ -230,6 +230,10 @@ impl Waits {
         }
         let (class, args) = (state.class, state.args);
         let kind = self.things[object.0 as usize].kind;
+        if self.is_dark(object) {
+            let writes = end.direct && class == Class::Write;
+            return self.written_to(now, writes.then_some((w, thread)), args).unwrap_or(object);
+        }
         let same = match kind {
             ObjectKind::Semop => class == Class::Semop,
             ObjectKind::MessageQueue => matches!(class, Class::MsgReceive | Class::MsgSend),
@@ -289,6 +293,36 @@ impl Waits {
         self.called(w).woke = true;
         self.release(now, w, object);
         object
+    }
+
+    /// A thread slept in no recorded call, and may have in one that was left dark.
+    fn is_dark(&self, object: Object) -> bool {
+        self.outside == Outside::DarkCall
+            && matches!(self.keys[object.0 as usize], Key::Call { nr: u32::MAX, .. })
+    }
+
+    /// The pipe or the like whose reader this thread's write woke from a dark call: that is what
+    /// the reader waited for. `None` if it writes to something else.
+    fn written_to(
+        &mut self,
+        now: Nanos,
+        writer: Option<(Slot, &Thread)>,
+        args: [u64; 5],
+    ) -> Option<Object> {
+        let (slot, thread) = writer?;
+        let object = self.called_on(slot, thread.pid, Class::Write, &args)?;
+        let thing = self.thing(object);
+        match thing.kind {
+            ObjectKind::Pipe | ObjectKind::Descriptor => {
+                thing.kind = ObjectKind::Pipe;
+                thing.piped += 1;
+                thing.last_release = thing.last_release.min(now);
+            }
+            ObjectKind::Eventfd => {}
+            // A file is no pipe, whoever sleeps meanwhile.
+            _ => return None,
+        }
+        Some(object)
     }
 
     /// What the last wait of a thread that is not yet running again was for.

@@ -92,8 +92,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event as perf calls it (`sched:sched_switch`, `cycles`), the `struct perf_event_attr` that
-    /// the kernel was given, and the kernel's ids of it, one for each CPU or thread
+    /// An event: what perf calls it (`sched:sched_switch`, `cycles`), the `struct perf_event_attr`
+    /// that the kernel was given, and the kernel's ids of it, one for each CPU or thread
     /// (`PERF_EVENT_IOC_ID`).
     ///
     /// perf refuses a file with attrs that are longer than it knows them. So of what newer kernels

@@ -1,5 +1,8 @@
 //! The beginning of a recording that goes through a pipe: all that a file has in its header and
 //! its sections, as records.
+//!
+//! perf ends the features with one of a number that no feature has. There is none here: which
+//! number that is each version of perf has an opinion of its own on, and refuses others.
 
 use super::bytes::Bytes;
 use super::host::Roots;
@@ -41,10 +44,6 @@ pub(crate) fn head(description: &Description, roots: &Roots) -> Bytes {
             }
         }
     }
-    // perf tells from a feature it does not know that there are no more to come.
-    b.record(record::HEADER_FEATURE, 0, |b| {
-        b.u64(format::LAST_FEATURE.into());
-    });
     b
 }
 

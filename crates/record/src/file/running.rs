@@ -117,11 +117,8 @@ impl Process {
             }
         }
         let text = if maps { fs::read(folder.join("maps")) } else { Ok(Vec::new()) };
-        let maps = text
-            .unwrap_or_default()
-            .split(|&b| b == b'\n')
-            .filter_map(|line| Mapping::parse(line))
-            .collect();
+        let maps =
+            text.unwrap_or_default().split(|&b| b == b'\n').filter_map(Mapping::parse).collect();
         Some(Process { pid, parent, threads, maps })
     }
 

@@ -1,8 +1,9 @@
 //! The tracing-data section: what tracefs says of the recorded events (kernel
 //! `tools/perf/util/trace-event-info.c`; the layout stands in [`holdup_perfdata`]'s reader of it).
 //!
-//! perf leaves out the kernel's symbols and looks them up on the machine where the file is read. Here
-//! they are stored, so that functions and locks have names wherever the file goes. perf skips them.
+//! perf leaves out the kernel's symbols and looks them up on the machine where the file is read.
+//! Here they are stored, so that functions and locks have names wherever the file goes. perf skips
+//! them.
 
 use super::bytes::Bytes;
 use super::symbols::Symbols;

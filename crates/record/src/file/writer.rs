@@ -136,6 +136,9 @@ impl Writer {
     /// The output cannot be written. A file keeps the rounds before; what is appended later is
     /// dropped.
     pub fn data(&mut self, records: &[u8], wrapped: &[u8]) -> Result<(), Error> {
+        if let Output::Stopped = self.output {
+            return Ok(());
+        }
         self.tally.add(Joined(records, wrapped), self.time);
         let Some(compressor) = &mut self.compressor else {
             self.append(records)?;

@@ -143,6 +143,13 @@ fn facts(info: &Info, trace: &TraceHead) -> Vec<(String, String)> {
             .to_owned(),
         ),
     );
+    if let Some(calls) = &info.chosen_calls {
+        let names: Vec<_> = calls.iter().map(|name| escape(name).into_owned()).collect();
+        fact(
+            "system calls",
+            Some(format!("{} chosen ({}); all others are dark", calls.len(), names.join(", "))),
+        );
+    }
     for extra in &info.extra {
         fact(&escape(&extra.label), Some(extra.value.clone()));
     }

@@ -1,0 +1,84 @@
+//! What a recording of chosen system calls shows, and what it does not.
+
+use holdup_attribution::{Leaf, Total, analyze};
+use holdup_passes::{Analysis, Group, ObjectKind, Options, Outside};
+use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
+
+const READ: u32 = 0;
+const WRITE: u32 = 1;
+const GETPPID: u32 = 110;
+
+/// Thread 42 makes calls on CPU 0; thread 43 on CPU 1 reads what 42 writes to the pipe 7.
+fn trace() -> MemTrace {
+    TraceBuilder::new(2)
+        .task(42, 42, Some(1), "writer")
+        .task(43, 43, Some(1), "reader")
+        .switch(0, 0, 0, 42, "R")
+        .switch(0, 1, 0, 43, "R")
+        .sys_enter(100, 0, 42, GETPPID)
+        .sys_exit(300, 0, 42, GETPPID, 1)
+        .sys_enter(300, 1, 43, READ)
+        .switch(400, 1, 43, 0, "S")
+        .sys_enter_with(500, 0, 42, WRITE, &[7, 0, 1, 0, 0, 0])
+        .records("irq", "softirq_entry")
+        .waking(600, 0, 42, 43)
+        .wakeup(600, 0, 42, 43)
+        .sys_exit(700, 0, 42, WRITE, 1)
+        .switch(800, 1, 0, 43, "R")
+        .sys_exit(900, 1, 43, READ, 1)
+        .switch(1000, 0, 42, 0, "S")
+        .switch(1000, 1, 43, 0, "S")
+        .build()
+}
+
+fn with(calls: &[&str]) -> Analysis {
+    let trace = trace();
+    let chosen = ChosenCalls::of(&trace, calls.iter().copied()).expect("it has all calls");
+    analyze(&chosen, &Options::default()).expect("readable")
+}
+
+#[test]
+fn chosen_calls_are_counted_and_dark_ones_have_no_row() {
+    let a = with(&["futex", "write"]);
+    let rows = a.syscalls(Group::System);
+    let calls: Vec<_> = rows.iter().map(|r| (r.name.as_str(), r.count, r.total_ns)).collect();
+    assert_eq!(calls, [("write", 1, 200)]);
+}
+
+#[test]
+fn time_in_dark_calls_is_not_told_from_application_code() {
+    let a = with(&["futex", "write"]);
+    let ledger = holdup_attribution::Attribution::from(&a).ledger;
+    // 42 runs for 1000 ns, 200 of them in write; 43 for 600.
+    assert_eq!(ledger.get(Leaf::ApplicationUndivided), Some(1400));
+    assert_eq!((ledger.total(Total::Kernel), ledger.get(Leaf::UserUndivided)), (200, None));
+    let cpus = a.cpu_rows();
+    assert!(cpus.iter().all(|c| c.user_ns.is_none() && c.kernel_ns.is_none()));
+    let procs = a.procs(Group::Thread);
+    assert!(procs.iter().all(|p| p.app_ns.is_none() && p.kernel_ns.is_none()));
+    assert_eq!(procs.iter().map(|p| p.combined_ns).sum::<u64>(), 1600);
+}
+
+#[test]
+fn rates_are_known_of_calls_that_are_all_chosen() {
+    let sar = with(&["futex", "semop", "semtimedop"]).sar(false).remove(0);
+    assert_eq!((sar.sema_per_s, sar.scall_per_s, sar.swrit_per_s), (Some(0.0), None, None));
+    assert_eq!((sar.pct_usr, sar.pct_sys), (None, None));
+}
+
+#[test]
+fn a_sleep_in_a_dark_call_is_no_page_fault_and_waits_for_what_its_waker_wrote_to() {
+    let a = with(&["futex", "write"]);
+    assert_eq!(a.outside(), Outside::DarkCall);
+    let kinds: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).map(|o| o.kind).collect();
+    assert_eq!(kinds, [ObjectKind::Pipe]);
+    let blind = with(&["write"]);
+    assert_eq!(blind.outside(), Outside::Unknown, "it may have slept for a futex");
+}
+
+#[test]
+fn threads_that_make_dark_calls_only_are_no_kernel_threads() {
+    let a = with(&["futex"]);
+    assert!(a.threads().all(|(_, t)| !t.is_kthread()));
+    assert_eq!(a.syscalls(Group::System), []);
+}

@@ -1,0 +1,114 @@
+//! A trace as if only some of its system calls had been recorded.
+
+use holdup_syscalls::{Arch, entry_number};
+use holdup_trace::{
+    Batch, Beside, Capabilities, Event, EventDesc, EventId, EventKind, Presence, Quality, Reader,
+    Result, Run, RunDecoder, TraceInfo, What,
+};
+use std::collections::BTreeMap;
+
+/// A recording of all system calls as it would be with tracepoints of some calls only.
+///
+/// What tracing costs is that of the recording of all calls: the dark ones are as slow as they were
+/// when each left two events.
+pub struct ChosenCalls<'a> {
+    reader: &'a dyn Reader,
+    info: TraceInfo,
+    /// By the number of a chosen call: its events.
+    ids: BTreeMap<u32, CallIds>,
+}
+
+/// The events of one call.
+#[derive(Clone, Copy)]
+struct CallIds {
+    enter: EventId,
+    exit: EventId,
+}
+
+impl<'a> ChosenCalls<'a> {
+    /// Of a trace with all calls; the chosen ones are named as the kernel's tracepoints are. `None`
+    /// if the trace does not have all.
+    pub fn of<'c>(
+        reader: &'a dyn Reader,
+        calls: impl IntoIterator<Item = &'c str>,
+    ) -> Option<ChosenCalls<'a>> {
+        let mut info = reader.info().clone();
+        if !info.capabilities.syscalls.are_all() {
+            return None;
+        }
+        let beside = Beside {
+            stacks: info.capabilities.stacks,
+            counters: info.capabilities.counters,
+            // Where records tell of switches, events need not.
+            switch_records: info.capabilities.switches,
+        };
+        for desc in &mut info.events {
+            use EventKind::*;
+            let kind = EventKind::of(&desc.system, desc.short_name());
+            if matches!(kind, Some(SysEnter | SysExit | SysEnterNamed | SysExitNamed)) {
+                desc.presence = Presence::Described;
+            }
+        }
+        let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
+        let mut ids = BTreeMap::new();
+        for call in calls {
+            let Some(nr) = entry_number(arch, call) else { continue };
+            let mut event = |half: &str| {
+                let (name, system) = (format!("syscalls:sys_{half}_{call}"), "syscalls".to_owned());
+                info.events.push(EventDesc { name, system, presence: Presence::Enabled });
+                EventId(info.events.len() as u16 - 1)
+            };
+            ids.insert(nr, CallIds { enter: event("enter"), exit: event("exit") });
+        }
+        info.capabilities = Capabilities::of(&info.events, beside);
+        Some(ChosenCalls { reader, info, ids })
+    }
+
+    /// Whether the event would have been recorded; a chosen call's gets that call's id.
+    fn keeps(&self, e: &mut Event) -> bool {
+        let (nr, id): (u32, fn(&CallIds) -> EventId) = match e.what {
+            What::SysEnter { nr, .. } => (nr, |ids| ids.enter),
+            What::SysExit { nr, .. } => (nr, |ids| ids.exit),
+            _ => return true,
+        };
+        let ids = self.ids.get(&nr);
+        e.id = ids.map_or(e.id, id);
+        ids.is_some()
+    }
+}
+
+impl Reader for ChosenCalls<'_> {
+    fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    fn quality(&self) -> &Quality {
+        self.reader.quality()
+    }
+
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        unreachable!("only who opens a file amends what it says")
+    }
+
+    fn runs(&self) -> &[Run] {
+        self.reader.runs()
+    }
+
+    fn is_slow_to_decode(&self) -> bool {
+        self.reader.is_slow_to_decode()
+    }
+
+    fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        Box::new(Sieve(self.reader.decoder(run), self))
+    }
+}
+
+struct Sieve<'a>(Box<dyn RunDecoder + 'a>, &'a ChosenCalls<'a>);
+
+impl RunDecoder for Sieve<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        let more = self.0.fill(batch)?;
+        batch.events.retain_mut(|e| self.1.keeps(e));
+        Ok(more)
+    }
+}
