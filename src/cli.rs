@@ -1,7 +1,7 @@
 //! The command line as typed.
 
 use crate::exit;
-use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs};
+use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
 use crate::record::args::{RecordArgs, RunArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -113,6 +113,10 @@ pub(crate) enum Command {
                       Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
     Events(EventsArgs),
+    /// The same work on 1, 2, 4 ... CPUs: speedup, what stays serial, where the CPUs went
+    #[command(after_help = "Examples: holdup scale 1=600 2=331 4=190\n\
+            \x20         holdup scale --work syscall:write 1=one.data 2=two.data 4=four.data")]
+    Scale(ScaleArgs),
     /// Make a baseline file of recordings, add to it, show what it holds
     #[command(after_help = "Example: holdup baseline --work syscall:write run-*.data -o \
             baseline.json\n\
