@@ -166,6 +166,13 @@ pub(crate) struct TraceArg {
     pub(crate) input: Option<PathBuf>,
 }
 
+impl TraceArg {
+    /// Whether none is named.
+    pub(crate) fn is_default(&self) -> bool {
+        self.trace.is_none() && self.input.is_none()
+    }
+}
+
 /// Which part of it.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
@@ -336,6 +343,10 @@ pub(crate) struct DiagnoseArgs {
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
+    /// What perf stat -x or -j counted of the same work; twice or more: with few CPUs busy and with
+    /// many. CPUS= says how many were, where perf stat does not. Without a TRACE it is judged alone
+    #[arg(long, value_name = "[CPUS=]FILE")]
+    pub(crate) counters: Vec<PathBuf>,
     /// Judge these figures (sar, utld, lockstat ... as TOML or JSON) instead of a trace
     #[arg(
         long, value_name = "FILE",

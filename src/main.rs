@@ -11,6 +11,7 @@ mod gate;
 mod guide;
 mod locks;
 mod man;
+mod measured;
 mod output;
 mod progress;
 mod record;

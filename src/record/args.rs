@@ -5,6 +5,7 @@ use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use holdup_record::choice::Wanted;
+use holdup_record::counters::{self, Counter};
 use holdup_record::recorder::{Plan, Whose};
 use holdup_record::session::Rings;
 use holdup_record::trigger::Trigger;
@@ -44,6 +45,13 @@ pub(crate) struct WhatArgs {
     /// These tracepoints too, named as perf list does; * and ? stand for any characters
     #[arg(short, long, value_name = "EVENT,..", value_delimiter = ',')]
     pub(crate) event: Vec<String>,
+    /// Read the processor's counters at every switch: those named, as perf list does, else cycles,
+    /// instructions, cache misses and stalled cycles, as far as there is room for them
+    #[arg(
+        long, value_name = "NAME,..", num_args = 0..=1, require_equals = true,
+        default_missing_value = counters::USUAL, conflicts_with = "pid"
+    )]
+    pub(crate) counters: Option<String>,
     /// The call chain of each event
     #[arg(short = 'g', long = "stacks")]
     pub(crate) stacks: bool,
@@ -173,8 +181,13 @@ impl WhatArgs {
             PresetName::Full => Preset::Full,
         };
         let extra = self.event.clone();
+        let counters = match &self.counters {
+            Some(names) => Counter::list(names).map_err(|e| usage(format!("--counters: {e}")))?,
+            None => Vec::new(),
+        };
         Ok(Plan {
             wanted: Wanted { preset, all_syscalls: self.all_syscalls, extra },
+            counters,
             whose,
             cpus,
             stacks: self.stacks,

@@ -5,6 +5,7 @@ pub mod child;
 pub mod choice;
 pub mod closing;
 pub mod collect;
+pub mod counters;
 pub mod course;
 pub mod file;
 pub mod flight;
