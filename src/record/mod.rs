@@ -24,6 +24,8 @@ use std::time::Duration;
 
 /// So long a recorder waits until the events of the one before it are closed.
 const CLOSING: Duration = Duration::from_secs(30);
+/// And so long without saying so.
+const UNSAID: Duration = Duration::from_millis(500);
 
 /// Run it.
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
@@ -47,16 +49,16 @@ fn hold_signals() -> Result<Signals> {
 
 /// Open what is to be recorded, and say what is different from what was asked for.
 fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
-    if let Some(closing) = closing::under_way() {
+    let recorder = Recorder::open(plan).map_err(error)?;
+    if !what.quiet {
+        told::opened(&recorder, what.ring);
+    }
+    let closing = closing::under_way().and_then(|closing| closing.wait(UNSAID));
+    if let Some(closing) = closing {
         if !what.quiet {
             told::line("waiting until the kernel has closed the events of the last recording");
         }
         closing.wait(CLOSING);
-    }
-    let asked = what.ring;
-    let recorder = Recorder::open(plan).map_err(error)?;
-    if !what.quiet {
-        told::opened(&recorder, asked);
     }
     Ok(recorder)
 }

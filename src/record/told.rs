@@ -72,12 +72,17 @@ fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Durat
         bytes(collected.written.bytes),
     ));
     let cost = collected.cost.as_secs_f64();
-    let share = 100.0 * cost / (collected.took.as_secs_f64() * cpus as f64).max(1e-9);
+    let capacity = collected.took.as_secs_f64() * cpus as f64;
+    // Of a moment, or of a handful of events, they would be figures of the start and the end.
+    let share = match collected.took.as_millis() {
+        ..100 => String::new(),
+        _ => format!(", {:.2} % of {cpus} CPUs", 100.0 * cost / capacity),
+    };
     let each = match tally.samples {
-        0 => String::new(),
+        ..1000 => String::new(),
         events => format!(", {:.0} ns an event", 1e9 * cost / events as f64),
     };
-    line(&format!("the recorder took {cost:.3} s of CPU time: {share:.2} % of {cpus} CPUs{each}"));
+    line(&format!("the recorder took {cost:.3} s of CPU time{share}{each}"));
 }
 
 /// What to type now.

@@ -5,7 +5,8 @@
 //! Nobody shall wait so long for his prompt. So a child inherits the events and ends; it is the
 //! last to have them, and it is the child whose end takes so long. It does nothing, but it would
 //! be seen in a recording that begins meanwhile, as a program that the kernel keeps waiting. So the
-//! next recorder waits for it.
+//! next recorder waits for it, with its own events open: tracepoints that somebody uses cost no
+//! waiting, so that the rest is closed at once if both record the same.
 #![allow(unsafe_code, reason = "fork")]
 
 use crate::session::Session;
@@ -20,9 +21,16 @@ const NAME: &std::ffi::CStr = c"holdup-closing";
 /// Close the events without waiting for it. Must be called while this process has one thread.
 pub fn close(session: Session) {
     // SAFETY: there is one thread, so the child may do what it likes; it makes system calls only.
+    // The name's buffer has the 16 bytes that the kernel writes.
     unsafe {
-        if libc::fork() == 0 {
-            libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+        // The child has its name from the start: who looks for it then finds it.
+        let mut own = [0u8; 16];
+        libc::prctl(libc::PR_GET_NAME, own.as_mut_ptr());
+        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+        let child = libc::fork();
+        if child != 0 {
+            libc::prctl(libc::PR_SET_NAME, own.as_ptr());
+        } else {
             // A Ctrl-C is not meant for it, nor does who reads our output wait for it.
             libc::setsid();
             for file in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
@@ -49,13 +57,14 @@ pub fn under_way() -> Option<UnderWay> {
 }
 
 impl UnderWay {
-    /// Wait until they are done, at most so long.
-    pub fn wait(mut self, most: Duration) {
+    /// Wait until they are done, at most so long. Returns those that are not.
+    pub fn wait(mut self, most: Duration) -> Option<UnderWay> {
         let deadline = Instant::now() + most;
         while !self.0.is_empty() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(20));
             self.0.retain(|path| is_closing(path));
         }
+        (!self.0.is_empty()).then_some(self)
     }
 }
 
