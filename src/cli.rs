@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
+use crate::record::args::{RecordArgs, RunArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -33,6 +34,15 @@ pub(crate) enum Command {
     /// What holds the system up: a verdict with its evidence, and what to do next
     #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
     Diagnose(DiagnoseArgs),
+    /// Record what diagnose needs, of a command or of the machine, without perf
+    #[command(after_help = "Examples: holdup record -- make -j8\n\
+            \x20         holdup record --duration 10s -o slow.data")]
+    Record(RecordArgs),
+    /// Record, and say at once what holds the system up
+    #[command(after_help = "Examples: holdup run -- make -j8\n\
+            \x20         holdup run --duration 10s\n\
+            \x20         holdup run --runs 5 -o before -- ./bench")]
+    Run(RunArgs),
     /// The same questions one after the other, with the figures at each fork and a way back
     #[command(after_help = "Example: holdup guide perf.data\n\
             \x20        holdup guide --yes perf.data > walk.txt")]
@@ -124,6 +134,14 @@ pub(crate) enum Command {
             \x20         holdup gate --work syscall:write --pair a1.data b1.data a2.data b2.data\n\
             \x20         holdup gate --baseline baseline.json --self-test")]
     Gate(GateArgs),
+    /// Whether this host lets holdup record, what is missing, what that costs, and the way out
+    #[command(
+        after_help = "Nothing is changed; the switches of all CPUs are recorded for a moment, \
+            and thrown away.\nThe exit code is 0 if holdup record works here, and 3 if it does \
+            not.\n\n\
+            Examples: holdup doctor\n          sudo holdup doctor -v"
+    )]
+    Doctor(DoctorArgs),
     /// A script that lets a shell complete verbs and options
     #[command(after_help = "Examples: holdup completions bash > \
             ~/.local/share/bash-completion/completions/holdup\n\
@@ -148,8 +166,15 @@ pub(crate) struct TraceArg {
     pub(crate) input: Option<PathBuf>,
 }
 
+impl TraceArg {
+    /// Whether none is named.
+    pub(crate) fn is_default(&self) -> bool {
+        self.trace.is_none() && self.input.is_none()
+    }
+}
+
 /// Which part of it.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub(crate) struct SelectArgs {
     /// Only rows of these processes
@@ -318,6 +343,10 @@ pub(crate) struct DiagnoseArgs {
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
+    /// What perf stat -x or -j counted of the same work; twice or more: with few CPUs busy and with
+    /// many. CPUS= says how many were, where perf stat does not. Without a TRACE it is judged alone
+    #[arg(long, value_name = "[CPUS=]FILE")]
+    pub(crate) counters: Vec<PathBuf>,
     /// Judge these figures (sar, utld, lockstat ... as TOML or JSON) instead of a trace
     #[arg(
         long, value_name = "FILE",
@@ -356,6 +385,12 @@ pub(crate) struct RulesArgs {
     /// The manual page of this rule [default: a list of all]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

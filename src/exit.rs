@@ -1,5 +1,6 @@
 //! Exit codes: part of the outward contract.
 
+use holdup_host::Obstacle;
 use std::path::Path;
 
 macro_rules! codes {
@@ -24,9 +25,10 @@ codes! {
          that cannot fail)";
     /// Wrong usage, or the output cannot be written.
     USAGE = 2: "usage", "the command line is wrong, or the output cannot be written";
-    /// The input cannot be read.
-    INPUT = 3: "the input cannot be read",
-        "the input cannot be read; the message says what is wrong and where";
+    /// The input cannot be read, or the host does not let itself be recorded.
+    INPUT = 3: "the input cannot be read, or the host does not allow the recording",
+        "the input cannot be read, or the host does not allow the recording; the message says \
+         what is wrong, and where or what to do";
     /// The trace cannot show what was asked.
     INCONCLUSIVE = 4: "not enough evidence to decide", "not enough evidence to decide";
 }
@@ -66,6 +68,18 @@ impl std::fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
+/// The host does not allow what was asked for.
+#[derive(Debug)]
+pub(crate) struct Denied(pub(crate) Obstacle);
+
+impl std::fmt::Display for Denied {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Denied {}
+
 /// An error about an input file.
 pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
     InputError(format!("{}: {why}", path.display())).into()
@@ -81,7 +95,10 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
     let broken_pipe = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
     if error.downcast_ref::<std::io::Error>().is_some_and(broken_pipe) {
         OK
-    } else if error.is::<holdup_trace::ReadError>() || error.is::<InputError>() {
+    } else if error.is::<holdup_trace::ReadError>()
+        || error.is::<InputError>()
+        || error.is::<Denied>()
+    {
         INPUT
     } else {
         USAGE

@@ -4,14 +4,17 @@ mod cli;
 mod commands;
 mod config;
 mod diagnose;
+mod doctor;
 mod events;
 mod exit;
 mod gate;
 mod guide;
 mod locks;
 mod man;
+mod measured;
 mod output;
 mod progress;
+mod record;
 mod rules;
 mod window;
 
@@ -32,7 +35,12 @@ fn main() -> ExitCode {
                 // anything.
                 let message =
                     if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
-                let _ = writeln!(std::io::stderr(), "holdup: {}", holdup_render::escape(&message));
+                // The way out of an obstacle stands on lines of its own.
+                let lines: Vec<_> = match error.is::<exit::Denied>() {
+                    true => message.lines().map(holdup_render::escape).collect(),
+                    false => vec![holdup_render::escape(&message)],
+                };
+                let _ = writeln!(std::io::stderr(), "holdup: {}", lines.join("\n"));
             }
             code
         }

@@ -211,6 +211,16 @@ fn comparisons_conform() {
     }
 }
 
+/// A host is no trace either, whatever it allows.
+#[test]
+fn what_doctor_says_conforms() {
+    let schema = Published::new();
+    conform(&schema, &[vec!["doctor", "-j"]]);
+    let good = output(&["doctor", "-j"]);
+    refused(&schema, &good, "a state there is not", |v| v["rows"][0]["state"] = "fine".into());
+    refused(&schema, &good, "no way out", |v| v["rows"][0]["ways_out"] = Value::Null);
+}
+
 /// Recordings on both rows, so that leaves and system calls are there.
 fn ladder(run: &Run) -> ScaleReport {
     let step = |cpus| {

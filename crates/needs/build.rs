@@ -54,6 +54,9 @@ fn main() {
         ("tracepoints", "the right to record tracepoints", tracepoints),
         ("trace_cmd", "trace-cmd", version("trace-cmd")),
         ("babeltrace2", "babeltrace2", version("babeltrace2")),
+        // What puts a program where it has less rights.
+        ("root", "root", is_root()),
+        ("unshare", "namespaces of one's own", makes_namespaces()),
         // What reads manual pages and completion scripts, and what makes a terminal.
         ("groff", "groff", version("groff")),
         ("bash", "bash", version("bash")),
@@ -95,6 +98,30 @@ fn records_tracepoints() -> Result<String, String> {
     // Whether it was there or not: what was recorded is of no use.
     let _ = fs::remove_file(file);
     recorded.then(String::new).ok_or_else(|| "perf record -a -e sched:sched_switch fails".into())
+}
+
+/// Whether this is root, or who it is.
+fn is_root() -> Result<String, String> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let user = status.lines().find_map(|l| l.strip_prefix("Uid:")).unwrap_or("").split_whitespace();
+    match user.clone().next() {
+        Some("0") => Ok(String::new()),
+        Some(user) => Err(format!("this is user {user}")),
+        None => Err("/proc/self/status does not say who this is".to_owned()),
+    }
+}
+
+/// Whether unshare may make namespaces of users, mounts and PIDs, or why not.
+fn makes_namespaces() -> Result<String, String> {
+    version("unshare")?;
+    for args in [&["-U"][..], &["-m"], &["-p", "-f", "--mount-proc"]] {
+        let mut unshare = Command::new("unshare");
+        let done = unshare.args(args).arg("true").stdin(Stdio::null()).output();
+        if !done.is_ok_and(|out| out.status.success()) {
+            return Err(format!("unshare {} fails", args.join(" ")));
+        }
+    }
+    Ok(String::new())
 }
 
 /// The first line a tool prints of itself, or why it prints none.

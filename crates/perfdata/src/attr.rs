@@ -1,54 +1,7 @@
 //! `struct perf_event_attr`: how one event was opened (`include/uapi/linux/perf_event.h`).
 
 use crate::cursor::Order;
-
-/// `perf_event_attr::sample_type` bits, in the kernel's numbering.
-pub(crate) mod sample {
-    pub(crate) const IP: u64 = 1 << 0;
-    pub(crate) const TID: u64 = 1 << 1;
-    pub(crate) const TIME: u64 = 1 << 2;
-    pub(crate) const ADDR: u64 = 1 << 3;
-    pub(crate) const READ: u64 = 1 << 4;
-    pub(crate) const CALLCHAIN: u64 = 1 << 5;
-    pub(crate) const ID: u64 = 1 << 6;
-    pub(crate) const CPU: u64 = 1 << 7;
-    pub(crate) const PERIOD: u64 = 1 << 8;
-    pub(crate) const STREAM_ID: u64 = 1 << 9;
-    pub(crate) const RAW: u64 = 1 << 10;
-    pub(crate) const IDENTIFIER: u64 = 1 << 16;
-}
-
-/// `perf_event_attr::read_format` bits.
-pub(crate) mod read {
-    pub(crate) const TOTAL_TIME_ENABLED: u64 = 1 << 0;
-    pub(crate) const TOTAL_TIME_RUNNING: u64 = 1 << 1;
-    pub(crate) const ID: u64 = 1 << 2;
-    pub(crate) const GROUP: u64 = 1 << 3;
-    pub(crate) const LOST: u64 = 1 << 4;
-}
-
-/// `perf_event_attr::type`.
-pub(crate) mod kind {
-    pub(crate) const HARDWARE: u32 = 0;
-    pub(crate) const SOFTWARE: u32 = 1;
-    pub(crate) const TRACEPOINT: u32 = 2;
-    pub(crate) const HW_CACHE: u32 = 3;
-    pub(crate) const RAW: u32 = 4;
-    pub(crate) const BREAKPOINT: u32 = 5;
-}
-
-/// Bits of the flag word, counted from its first declared bitfield.
-pub(crate) mod flag {
-    pub(crate) const EXCLUDE_USER: u64 = 1 << 4;
-    pub(crate) const EXCLUDE_KERNEL: u64 = 1 << 5;
-    pub(crate) const EXCLUDE_HV: u64 = 1 << 6;
-    pub(crate) const FREQ: u64 = 1 << 10;
-    pub(crate) const SAMPLE_ID_ALL: u64 = 1 << 18;
-    pub(crate) const EXCLUDE_HOST: u64 = 1 << 19;
-    pub(crate) const EXCLUDE_GUEST: u64 = 1 << 20;
-    pub(crate) const USE_CLOCKID: u64 = 1 << 25;
-    pub(crate) const CONTEXT_SWITCH: u64 = 1 << 26;
-}
+pub(crate) use crate::format::{flag, kind, read, sample};
 
 /// Bytes of the first published `perf_event_attr`; a recorded size of 0 means this.
 pub(crate) const SIZE_VER0: usize = 64;
@@ -119,6 +72,20 @@ impl Attr {
         } else {
             0
         }
+    }
+
+    /// Whether its samples say what all counters of its group stood at, each by its id. Values of
+    /// inherited events are of one thread each, although they carry the same id: they are left.
+    pub(crate) fn reads_group(&self) -> bool {
+        self.sample_type & sample::READ != 0
+            && self.read_format & read::GROUP != 0
+            && self.read_format & read::ID != 0
+            && !self.has(flag::INHERIT)
+    }
+
+    /// Whether it only counts, to be read with others.
+    pub(crate) fn only_counts(&self) -> bool {
+        self.sample_period == 0
     }
 
     pub(crate) fn has(&self, flag: u64) -> bool {

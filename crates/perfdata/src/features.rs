@@ -3,29 +3,8 @@
 
 use crate::attr::Attr;
 use crate::cursor::{Cursor, Order};
+use crate::format::{self, feature};
 use holdup_trace::TraceInfo;
-
-/// Numbers of the sections read; the others are skipped.
-mod number {
-    pub(super) const HOSTNAME: u32 = 3;
-    pub(super) const OSRELEASE: u32 = 4;
-    pub(super) const VERSION: u32 = 5;
-    pub(super) const ARCH: u32 = 6;
-    pub(super) const NRCPUS: u32 = 7;
-    pub(super) const CPUDESC: u32 = 8;
-    pub(super) const TOTAL_MEM: u32 = 10;
-    pub(super) const CMDLINE: u32 = 11;
-    pub(super) const EVENT_DESC: u32 = 12;
-    pub(super) const CPU_TOPOLOGY: u32 = 13;
-    pub(super) const NUMA_TOPOLOGY: u32 = 14;
-    pub(super) const SAMPLE_TIME: u32 = 21;
-    pub(super) const CLOCKID: u32 = 23;
-    pub(super) const COMPRESSED: u32 = 27;
-    pub(super) const CLOCK_DATA: u32 = 29;
-}
-
-/// The section that is parsed by [`crate::tracing_data`].
-pub(crate) const TRACING_DATA: u32 = 1;
 
 /// An event's name and ids, from EVENT_DESC.
 #[derive(Debug)]
@@ -64,40 +43,40 @@ impl Features {
     ) -> Option<()> {
         let mut c = Cursor::new(bytes, order);
         match number {
-            number::HOSTNAME => info.hostname = Some(c.string()?),
-            number::OSRELEASE => info.os_release = Some(c.string()?),
-            number::VERSION => info.recorder = Some(format!("perf {}", c.string()?)),
-            number::ARCH => info.arch = Some(c.string()?),
-            number::CPUDESC => info.cpu_desc = Some(c.string()?),
-            number::NRCPUS => {
+            feature::HOSTNAME => info.hostname = Some(c.string()?),
+            feature::OSRELEASE => info.os_release = Some(c.string()?),
+            feature::VERSION => info.recorder = Some(recorder(&c.string()?)),
+            feature::ARCH => info.arch = Some(c.string()?),
+            feature::CPUDESC => info.cpu_desc = Some(c.string()?),
+            feature::NRCPUS => {
                 let (available, online) = (c.u32()?, c.u32()?);
                 info.cpus_online = Some(online);
                 if available != online {
                     info.extra.push(("CPUs present".into(), available.to_string()));
                 }
             }
-            number::TOTAL_MEM => info.total_mem = Some(c.u64()?.saturating_mul(1024)),
-            number::CMDLINE => {
+            feature::TOTAL_MEM => info.total_mem = Some(c.u64()?.saturating_mul(1024)),
+            feature::CMDLINE => {
                 let n = c.u32()?;
                 let words: Vec<String> = (0..n).map_while(|_| c.string()).collect();
                 info.cmdline = Some(words.join(" "));
                 (words.len() == n as usize).then_some(())?;
             }
-            number::EVENT_DESC => self.event_desc(&mut c)?,
-            number::CPU_TOPOLOGY => {
+            feature::EVENT_DESC => self.event_desc(&mut c)?,
+            feature::CPU_TOPOLOGY => {
                 let cores = strings(&mut c)?;
                 info.extra.push(("sibling cores".into(), cores.join(" ")));
                 let threads = strings(&mut c)?;
                 info.extra.push(("sibling threads".into(), threads.join(" ")));
             }
-            number::NUMA_TOPOLOGY => {
+            feature::NUMA_TOPOLOGY => {
                 for _ in 0..c.u32()? {
                     let node = c.u32()?;
                     c.bytes(16)?; // total and free memory
                     info.numa.push((node, c.string()?));
                 }
             }
-            number::SAMPLE_TIME => {
+            feature::SAMPLE_TIME => {
                 let (first, last) = (c.u64()?, c.u64()?);
                 // In pipe mode perf writes it before it knows.
                 if last > 0 {
@@ -106,10 +85,10 @@ impl Features {
                         .push(("perf's sample span (ns)".into(), format!("{first} to {last}")));
                 }
             }
-            number::CLOCKID => {
+            feature::CLOCKID => {
                 info.extra.push(("clock resolution (ns)".into(), c.u64()?.to_string()))
             }
-            number::CLOCK_DATA => {
+            feature::CLOCK_DATA => {
                 c.u32()?; // version
                 let id = c.u32()?;
                 let (wall, clock) = (c.u64()?, c.u64()?);
@@ -119,9 +98,13 @@ impl Features {
                     format!("{wall} at {clock}"),
                 ));
             }
-            number::COMPRESSED => {
+            feature::COMPRESSED => {
                 let (_version, kind, level, ratio) = (c.u32()?, c.u32()?, c.u32()?, c.u32()?);
-                let kind = if kind == 1 { "zstd".to_owned() } else { format!("type {kind}") };
+                let kind = if kind == format::COMPRESSED_ZSTD {
+                    "zstd".to_owned()
+                } else {
+                    format!("type {kind}")
+                };
                 info.extra
                     .push(("compression".into(), format!("{kind} level {level}, ratio {ratio}")));
             }
@@ -153,6 +136,16 @@ impl Features {
             };
             attr.name = name.filter(|n| !n.is_empty()).map(str::to_owned);
         }
+    }
+}
+
+/// perf writes its bare version, others (holdup) their name before it.
+fn recorder(version: &str) -> String {
+    match version.split_once(' ') {
+        Some((name, _)) if name.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+            version.to_owned()
+        }
+        _ => format!("perf {version}"),
     }
 }
 

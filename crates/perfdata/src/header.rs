@@ -2,17 +2,17 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt`).
 
 use crate::cursor::Order;
+use crate::format::header::{self, FULL_SIZE, PIPE_SIZE, SIZE_WITHOUT_FEATURES};
+use crate::format::{MAGIC, feature};
 use holdup_trace::ErrorKind;
 
-/// First eight bytes of a file written by a little-endian and by a big-endian machine.
-const MAGIC2: [&[u8; 8]; 2] = [b"PERFILE2", b"2ELIFREP"];
 /// The same of the first version of the format, which perf stopped writing in 2012 and reads still.
 const MAGIC1: [&[u8; 8]; 2] = [b"PERFFILE", b"ELIFFREP"];
 
 /// Whether `head`, the first bytes of an input, are those of a perf.data file. True for the
 /// obsolete version 1 too, which opening then refuses by name.
 pub fn sniff(head: &[u8]) -> bool {
-    MAGIC2.iter().chain(&MAGIC1).any(|m| head.starts_with(&m[..]))
+    MAGIC.iter().chain(&MAGIC1).any(|m| head.starts_with(&m[..]))
 }
 
 /// A stretch of the file.
@@ -51,11 +51,6 @@ pub(crate) struct FileHeader {
     pub(crate) features: [u64; 4],
 }
 
-/// Bytes of a header without and with the feature bitmap.
-const PIPE_SIZE: u64 = 16;
-const SIZE_WITHOUT_FEATURES: u64 = 72;
-pub(crate) const FULL_SIZE: u64 = 104;
-
 impl Header {
     /// Parse the first [`FULL_SIZE`] bytes, or as many as there are.
     pub(crate) fn parse(head: &[u8]) -> Result<Header, ErrorKind> {
@@ -78,7 +73,7 @@ impl Header {
                         .into(),
             });
         }
-        let order = match MAGIC2.iter().position(|m| *m == magic) {
+        let order = match MAGIC.iter().position(|m| *m == magic) {
             Some(0) => Order::Little,
             Some(_) => Order::Big,
             None => {
@@ -92,7 +87,7 @@ impl Header {
         if head.len() < PIPE_SIZE as usize {
             return Err(malformed(8, "the size of the header", "the end of the file".into()));
         }
-        let size = order.u64(head, 8);
+        let size = order.u64(head, header::SIZE);
         if size == PIPE_SIZE {
             return Ok(Header { order, size, file: None });
         }
@@ -109,10 +104,10 @@ impl Header {
         let section = |at| Section { offset: order.u64(head, at), size: order.u64(head, at + 8) };
         let mut features = [0; 4];
         if size >= FULL_SIZE {
-            features = std::array::from_fn(|i| order.u64(head, 72 + 8 * i));
+            features = std::array::from_fn(|i| order.u64(head, header::FEATURES + 8 * i));
             // The bitmap is an array of longs. A 32-bit big-endian recorder therefore has its
             // words the other way round; HOSTNAME, always set, tells.
-            const HOSTNAME: u64 = 1 << 3;
+            const HOSTNAME: u64 = 1 << feature::HOSTNAME;
             if order == Order::Big
                 && features[0] & HOSTNAME == 0
                 && features[0].rotate_left(32) & HOSTNAME != 0
@@ -121,10 +116,10 @@ impl Header {
             }
         }
         let file = FileHeader {
-            attr_entry: order.u64(head, 16),
-            attrs: section(24),
-            data: section(40),
-            event_types: section(56),
+            attr_entry: order.u64(head, header::ATTR_ENTRY),
+            attrs: section(header::ATTRS),
+            data: section(header::DATA),
+            event_types: section(header::EVENT_TYPES),
             features,
         };
         Ok(Header { order, size, file: Some(file) })
@@ -132,6 +127,12 @@ impl Header {
 }
 
 impl FileHeader {
+    /// Whether the recorder did not get to its end: perf leaves the size 0, holdup the feature
+    /// that perf never sets.
+    pub(crate) fn unfinished(&self) -> bool {
+        self.data.size == 0 || self.features[0] >> feature::RESERVED & 1 != 0
+    }
+
     /// Numbers of the features present, in the order their sections are stored.
     pub(crate) fn feature_numbers(&self) -> Vec<u32> {
         (0..256).filter(|&bit| self.features[bit as usize / 64] >> (bit % 64) & 1 != 0).collect()
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_magic_is_recognised_and_version_1_refused() {
-        for m in MAGIC2.iter().chain(&MAGIC1) {
+        for m in MAGIC.iter().chain(&MAGIC1) {
             assert!(sniff(&m[..]));
         }
         assert!(!sniff(b"PERFILE") && !sniff(b"") && !sniff(b"tracing\0"));

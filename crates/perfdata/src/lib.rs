@@ -39,12 +39,15 @@
 //! in memory.
 //!
 //! Read are file mode and pipe mode, zstd-compressed data, directories of `perf record --threads`,
-//! both byte orders and every size of `perf_event_attr`. A recording that was killed is read too,
-//! but has no formats: perf writes those last.
+//! both byte orders and every size of `perf_event_attr`. A recording that was killed is read too;
+//! one of perf's has no formats then, as perf writes those last.
 //!
-//! Not done: perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter
-//! moved, from the difference to the sample before. Here it stays one sample of the leader.
-//! Hardware traces (AUX) are skipped and counted.
+//! perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter moved,
+//! from the difference to the sample before. Here it is one sample of the leader, and before it
+//! what the members stood at ([`holdup_trace::What::Readings`]): a run of the file is decoded
+//! without the one before it, so nobody knows the difference yet.
+//!
+//! Not done: hardware traces (AUX) are skipped and counted.
 //! The sources for the format are the kernel's
 //! `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`.
 
@@ -55,6 +58,7 @@ mod cursor;
 mod decode;
 mod describe;
 mod features;
+pub mod format;
 mod glance;
 mod header;
 mod index;
@@ -72,5 +76,6 @@ mod window;
 
 pub use glance::glance;
 pub use header::sniff;
+pub use layout::{sample_time, trailer_size};
 pub use open::{open, open_stream};
 pub use reader::PerfData;

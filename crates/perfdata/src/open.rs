@@ -5,7 +5,9 @@ use crate::attr::Attr;
 use crate::compressed;
 use crate::cursor::{Cursor, Order, text};
 use crate::features::{self, EventName, Features};
-use crate::header::{FULL_SIZE, FileHeader, Header, Section};
+use crate::format::header::FULL_SIZE;
+use crate::format::{EVENT_UPDATE_NAME, SECTION, feature};
+use crate::header::{FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in, shown_in};
 use crate::run::Content;
@@ -133,10 +135,10 @@ fn open_source(path: &Path, source: Source) -> Result<PerfData, ErrorKind> {
     facts.finish(source, schema, found)
 }
 
-/// Where the records of a file of `len` bytes are. A recorder that was killed leaves the size 0 or
-/// too large.
+/// Where the records of a file of `len` bytes are. Where the recorder was killed they go on to the
+/// end of the file: holdup's table of sections is itself a record.
 fn data_bounds(len: u64, file: &FileHeader, quality: &mut Quality) -> (u64, u64) {
-    let cut = file.data.size == 0 || file.data.end() > len;
+    let cut = file.unfinished() || file.data.end() > len;
     quality.add(QualityCode::Truncated, cut as u64);
     (file.data.offset, if cut { len } else { file.data.end() })
 }
@@ -179,6 +181,10 @@ impl Facts {
         let end = source.parts()[0].1;
         let records = match &header.file {
             Some(file) => {
+                if file.unfinished() {
+                    let what = "did not end: its recorder was killed, or could write no more";
+                    facts.info.extra.push(("recording".into(), what.into()));
+                }
                 facts.attrs(source, file)?;
                 facts.sections(source, file)?;
                 data_bounds(end, file, &mut facts.quality)
@@ -245,11 +251,11 @@ impl Facts {
         if file.data.size == 0 || numbers.is_empty() {
             return Ok(());
         }
-        let table = source.read_vec(file.data.end(), 16 * numbers.len() as u64)?;
+        let table = source.read_vec(file.data.end(), (SECTION * numbers.len()) as u64)?;
         for (i, number) in numbers.into_iter().enumerate() {
             let section = Section {
-                offset: self.order.u64(&table, 16 * i),
-                size: self.order.u64(&table, 16 * i + 8),
+                offset: self.order.u64(&table, SECTION * i),
+                size: self.order.u64(&table, SECTION * i + 8),
             };
             if section.size == 0 || section.size > MAX_SECTION {
                 continue;
@@ -261,7 +267,7 @@ impl Facts {
     }
 
     fn feature(&mut self, number: u32, bytes: &[u8]) {
-        if number == features::TRACING_DATA {
+        if number == feature::TRACING_DATA {
             self.tracing_data(bytes);
         } else if !self.features.take(number, bytes, self.order, &mut self.info) {
             self.quality.add(QualityCode::BadRecords, 1);
@@ -343,9 +349,8 @@ impl Facts {
     }
 
     fn event_update(&mut self, c: &mut Cursor<'_>) -> Option<()> {
-        const NAME: u64 = 2;
         let (what, id) = (c.u64()?, c.u64()?);
-        if what == NAME {
+        if what == EVENT_UPDATE_NAME {
             self.features.names.push(EventName { name: text(c.rest()), ids: vec![id] });
         }
         Some(())

@@ -1,47 +1,7 @@
-//! Record types (`include/uapi/linux/perf_event.h`, `enum perf_event_type`; from 64 on perf's
-//! own, kernel `tools/lib/perf/include/perf/event.h`).
+//! Records, one after the other, and what they are called.
 
-#![allow(missing_docs)]
-
+pub(crate) use crate::format::record::*;
 use holdup_tracepoint::Endian;
-
-pub(crate) const MMAP: u32 = 1;
-pub(crate) const LOST: u32 = 2;
-pub(crate) const COMM: u32 = 3;
-pub(crate) const EXIT: u32 = 4;
-pub(crate) const THROTTLE: u32 = 5;
-pub(crate) const FORK: u32 = 7;
-pub(crate) const SAMPLE: u32 = 9;
-pub(crate) const AUX: u32 = 11;
-pub(crate) const LOST_SAMPLES: u32 = 13;
-pub(crate) const SWITCH: u32 = 14;
-pub(crate) const SWITCH_CPU_WIDE: u32 = 15;
-/// Highest type the kernel writes as of Linux 6.18 (CALLCHAIN_DEFERRED).
-pub(crate) const LAST_KERNEL: u32 = 22;
-
-pub(crate) const HEADER_ATTR: u32 = 64;
-pub(crate) const HEADER_EVENT_TYPE: u32 = 65;
-pub(crate) const HEADER_TRACING_DATA: u32 = 66;
-pub(crate) const FINISHED_ROUND: u32 = 68;
-pub(crate) const ID_INDEX: u32 = 69;
-pub(crate) const AUXTRACE: u32 = 71;
-pub(crate) const AUXTRACE_ERROR: u32 = 72;
-pub(crate) const THREAD_MAP: u32 = 73;
-pub(crate) const EVENT_UPDATE: u32 = 78;
-pub(crate) const HEADER_FEATURE: u32 = 80;
-pub(crate) const COMPRESSED: u32 = 81;
-pub(crate) const FINISHED_INIT: u32 = 82;
-pub(crate) const COMPRESSED2: u32 = 83;
-/// Highest type perf writes as of Linux 6.18 (SCHEDSTAT_DOMAIN).
-pub(crate) const LAST_PERF: u32 = 86;
-
-/// `PERF_RECORD_MISC_COMM_EXEC`, `_SWITCH_OUT` (bit 13) and `_SWITCH_OUT_PREEMPT`.
-pub(crate) const MISC_COMM_EXEC: u16 = 1 << 13;
-pub(crate) const MISC_SWITCH_OUT: u16 = 1 << 13;
-pub(crate) const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
-
-/// Bytes of `struct perf_event_header`: type, misc, size.
-pub(crate) const HEADER: usize = 8;
 
 /// Name without `PERF_RECORD_`, for messages and the record census.
 pub(crate) fn name(kind: u32) -> &'static str {

@@ -10,6 +10,7 @@
 //! ```
 
 use crate::cursor::{Cursor, Order, text};
+use crate::format::TRACING_DATA_MAGIC as MAGIC;
 use holdup_tracepoint::Format;
 
 /// What the section tells.
@@ -28,8 +29,6 @@ pub(crate) struct TracingData {
     /// The section ends before its content does.
     pub(crate) truncated: bool,
 }
-
-const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 
 /// Parse as far as the bytes go; `None` if they are not tracing data at all.
 pub(crate) fn parse(bytes: &[u8]) -> Option<TracingData> {

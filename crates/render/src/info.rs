@@ -100,28 +100,6 @@ pub struct Fact {
     pub value: String,
 }
 
-/// What each capability is good for.
-fn purpose(name: &str) -> &'static str {
-    match name {
-        "switches" => "CPU time of every thread, idle time of every CPU",
-        "wakeups" => "waiting for a CPU, told apart from sleeping",
-        "wakers" => "who waits for whom",
-        "migrations" => "threads that move between CPUs",
-        "lifecycle" => "threads and programs that start and end",
-        "stat_runtime" => "run time as the scheduler charges it",
-        "syscalls" => "time in the kernel, by system call; what threads sleep in",
-        "irqs" => "time in interrupt handlers",
-        "softirqs" => "time in softirqs",
-        "workqueues" => "what kernel workers do",
-        "page_faults" => "page fault rates",
-        "contention" => "waits for kernel locks (Linux 5.19 or later)",
-        "lockdep" => "hold times of kernel locks (kernels built with lockdep)",
-        "stacks" => "callers of contended locks",
-        "counters" => "work told apart from stalls",
-        _ => "",
-    }
-}
-
 /// What `syscalls` is good for where a choice of them was recorded.
 const CHOSEN_CALLS: &str = "time in the chosen calls; whether threads sleep in one of them";
 
@@ -139,7 +117,7 @@ fn capabilities(
         let absent = complete || listed == Some(false);
         let present = if seen { Some(true) } else { absent.then_some(false) };
         let chosen = name == "syscalls" && choice(info, listed_calls).is_some();
-        let purpose = if chosen { CHOSEN_CALLS } else { purpose(name) };
+        let purpose = if chosen { CHOSEN_CALLS } else { Capabilities::purpose(name) };
         Capability { name, present, listed, events, purpose }
     };
     info.capabilities.list().into_iter().enumerate().map(capability).collect()

@@ -6,6 +6,7 @@
 
 use crate::compare;
 use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
+use crate::doctor::Doctor;
 use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows};
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
@@ -76,6 +77,7 @@ pub fn outputs() -> Value {
         ("diagnose", vec![enveloped::<&'static Diagnosis>(g)]),
         ("guide", vec![enveloped::<Guide<'static>>(g)]),
         ("rules", vec![Rules::json_schema(g)]),
+        ("doctor", vec![Doctor::json_schema(g)]),
         ("diff", vec![compared::<Diff<'static>>(g)]),
         ("gate", vec![compared::<Gate<'static>>(g), compared::<SelfTest<'static>>(g)]),
         ("history", vec![compared::<History<'static>>(g)]),

@@ -7,6 +7,7 @@
 
 pub mod compare;
 pub mod csv;
+pub mod doctor;
 mod info;
 pub mod json;
 #[cfg(feature = "schema")]

@@ -174,6 +174,30 @@ vocabulary! {
     }
 }
 
+impl Capabilities {
+    /// What the capability of this name is good for; nothing if there is none of this name.
+    pub fn purpose(name: &str) -> &'static str {
+        match name {
+            "switches" => "CPU time of every thread, idle time of every CPU",
+            "wakeups" => "waiting for a CPU, told apart from sleeping",
+            "wakers" => "who waits for whom",
+            "migrations" => "threads that move between CPUs",
+            "lifecycle" => "threads and programs that start and end",
+            "stat_runtime" => "run time as the scheduler charges it",
+            "syscalls" => "time in the kernel, by system call; what threads sleep in",
+            "irqs" => "time in interrupt handlers",
+            "softirqs" => "time in softirqs",
+            "workqueues" => "what kernel workers do",
+            "page_faults" => "page fault rates",
+            "contention" => "waits for kernel locks (Linux 5.19 or later)",
+            "lockdep" => "hold times of kernel locks (kernels built with lockdep)",
+            "stacks" => "callers of contended locks",
+            "counters" => "work told apart from stalls",
+            _ => "",
+        }
+    }
+}
+
 impl EventKind {
     /// The event `name` of `system` (`sched`, `sched_switch`); `None` if holdup draws no
     /// conclusion from it. Meant to be asked once per event of a file.

@@ -1,0 +1,99 @@
+//! One thing that a recording depends on, and how it stands with it.
+
+use crate::{Costs, Obstacle};
+use serde::Serialize;
+use std::fmt;
+
+/// A thing a recording depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// Its name, part of the JSON.
+    pub name: &'static str,
+    /// How it stands.
+    pub state: State,
+}
+
+/// How it stands with a thing, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HostState"))]
+#[serde(rename_all = "lowercase")]
+pub enum Word {
+    /// It is as a recording wants it.
+    Ok,
+    /// It is there, but not all of it.
+    Limited,
+    /// It is not there.
+    Missing,
+    /// It cannot be found out.
+    Unknown,
+}
+
+impl fmt::Display for Word {
+    /// As in the JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// How it stands with a thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is as a recording wants it.
+    Ok {
+        /// What was found.
+        found: String,
+    },
+    /// It is there, but not all of it.
+    Limited(Obstacle),
+    /// It is not there.
+    Missing(Obstacle),
+    /// It cannot be found out.
+    Unknown {
+        /// Why.
+        why: String,
+    },
+}
+
+impl State {
+    /// All is well.
+    pub(crate) fn ok(found: impl Into<String>) -> State {
+        State::Ok { found: found.into() }
+    }
+
+    /// Nobody knows.
+    pub(crate) fn unknown(why: impl Into<String>) -> State {
+        State::Unknown { why: why.into() }
+    }
+
+    /// It in a word.
+    pub fn in_a_word(&self) -> Word {
+        match self {
+            State::Ok { .. } => Word::Ok,
+            State::Limited(_) => Word::Limited,
+            State::Missing(_) => Word::Missing,
+            State::Unknown { .. } => Word::Unknown,
+        }
+    }
+
+    /// What was found, or why nothing was; a sentence without the full stop.
+    pub fn words(&self) -> &str {
+        match self {
+            State::Ok { found } => found,
+            State::Limited(obstacle) | State::Missing(obstacle) => &obstacle.what,
+            State::Unknown { why } => why,
+        }
+    }
+
+    /// What stands in the way, if anything does.
+    pub fn obstacle(&self) -> Option<&Obstacle> {
+        match self {
+            State::Limited(obstacle) | State::Missing(obstacle) => Some(obstacle),
+            State::Ok { .. } | State::Unknown { .. } => None,
+        }
+    }
+
+    /// What forbids the recording, if it does.
+    pub(crate) fn stop(&self) -> Option<&Obstacle> {
+        self.obstacle().filter(|o| o.costs == Costs::Recording)
+    }
+}

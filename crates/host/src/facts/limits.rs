@@ -1,0 +1,120 @@
+//! How much may be recorded: memory for buffers, and open files.
+
+use super::{Host, Tried};
+use crate::process::{Capability, Limit, Surroundings};
+use crate::{Obstacle, State, WayOut, page_size, ways};
+
+/// Bytes of a CPU's buffer from which on no events were lost in the busiest recordings.
+pub const BUFFER: u64 = 4 << 20;
+
+/// Open files that a recorder has beside its events: the output, and what it reads.
+const OTHER_FILES: u64 = 64;
+
+/// Bytes of records that the largest buffer of each CPU may have: a power of two of pages. `None`
+/// where nothing limits it or nobody knows.
+///
+/// Beside each buffer the kernel locks a page. What is locked may take `perf_event_mlock_kb` for
+/// each CPU, and the process' own limit of locked memory; all buffers of a user count
+/// (`perf_mmap` of `kernel/events/core.c`).
+pub fn largest_buffer(host: &Host) -> Option<u64> {
+    let (process, kernel) = (&host.process, &host.kernel);
+    if kernel.perf.lets_everybody() || process.has(Capability::IpcLock) {
+        return None;
+    }
+    let cpus = kernel.online.as_ref()?.len() as u64;
+    let own = process.locked_memory?.soft;
+    let all = kernel.buffer_bytes?.checked_mul(cpus)?.checked_add(own)?;
+    let page = page_size() as u64;
+    let pages = (all / cpus.max(1) / page).saturating_sub(1);
+    Some(pages.checked_ilog2().map_or(0, |log| page << log))
+}
+
+/// Whether buffers may be as large as a busy machine wants.
+pub(super) fn buffers(host: &Host, _: &Tried) -> State {
+    let wanted = BUFFER >> 20;
+    let Some(most) = largest_buffer(host) else {
+        return State::ok(format!("{wanted} MiB for each CPU, and more"));
+    };
+    if most >= BUFFER {
+        return State::ok(format!("{} MiB for each CPU", most >> 20));
+    }
+    let what = format!(
+        "the buffer of a CPU may have {} KiB at most, by kernel.perf_event_mlock_kb and the limit \
+         of locked memory; a busy machine wants {wanted} MiB",
+        most >> 10
+    );
+    let kib = (BUFFER >> 10) + (page_size() as u64 >> 10);
+    let mut ways = ways::container(&host.process);
+    if host.process.surroundings == Surroundings::Host {
+        ways.push(ways::as_root(&host.process));
+        ways.push(WayOut::commands(
+            "or allow everybody larger buffers until the next boot",
+            &[&format!("sudo sysctl kernel.perf_event_mlock_kb={kib}")],
+        ));
+    }
+    if most == 0 {
+        return State::Missing(Obstacle::stops(what, ways));
+    }
+    let costs = "events are lost when a CPU switches often, and figures are estimates then";
+    State::Limited(Obstacle::costs(what, costs, ways))
+}
+
+/// Whether the files can be opened that a recording keeps open: one for each event and CPU.
+pub(super) fn open_files(host: &Host, tried: &Tried) -> State {
+    let (Some(limit), Some(cpus)) = (host.process.open_files, &host.kernel.online) else {
+        return State::unknown("the limit, or the number of CPUs, is not to be seen");
+    };
+    let Some(events) = &tried.events else {
+        return State::unknown("tracefs cannot be read, so nobody knows how many are needed");
+    };
+    let needed = events.found as u64 * cpus.len() as u64 + OTHER_FILES;
+    if needed <= limit.hard {
+        return State::ok(format!("{needed} of {}", limit_words(limit)));
+    }
+    State::Missing(too_few_files(host, limit, Some(needed)))
+}
+
+fn limit_words(limit: Limit) -> String {
+    match limit.hard {
+        u64::MAX => "any number".to_owned(),
+        hard => hard.to_string(),
+    }
+}
+
+/// So many that most recordings have enough, where nobody knows how many are needed.
+const MANY_FILES: u64 = 65_536;
+
+/// More files are `needed` at once than the limit allows.
+fn too_few_files(host: &Host, limit: Limit, needed: Option<u64>) -> Obstacle {
+    let what = format!(
+        "this process may have {} files open, and a recording needs {}one for each event and CPU",
+        limit_words(limit),
+        needed.map_or(String::new(), |needed| format!("{needed}: ")),
+    );
+    let most = needed.map_or(MANY_FILES, u64::next_power_of_two);
+    let raise = match host.process.surroundings {
+        Surroundings::Docker | Surroundings::Podman => {
+            WayOut::words(format!("start the container with --ulimit nofile={most}"))
+        }
+        _ => WayOut::commands(
+            "raise the limit, which root may, in the shell that records",
+            &[&format!("ulimit -n {most}")],
+        ),
+    };
+    let fewer =
+        WayOut::commands("or record fewer events", &["holdup record --preset sched -- COMMAND"]);
+    Obstacle::stops(what, vec![raise, fewer])
+}
+
+/// A file could not be opened because so many are open.
+pub(crate) fn no_more_files(host: &Host, tried: &Tried) -> Obstacle {
+    match (open_files(host, tried), host.process.open_files) {
+        (State::Missing(obstacle), _) => obstacle,
+        // Nobody counted the events, or other files are open.
+        (_, Some(limit)) => too_few_files(host, limit, None),
+        (_, None) => Obstacle::stops(
+            "this process may not open more files (EMFILE)",
+            vec![WayOut::commands("raise the limit", &[&format!("ulimit -n {MANY_FILES}")])],
+        ),
+    }
+}

@@ -1,0 +1,187 @@
+//! What the machine and its kernel leave out of any recording.
+
+use super::{Host, Tried};
+use crate::process::{Namespace, Surroundings};
+use crate::{Obstacle, State, WayOut, errno, ways};
+use holdup_trace::Cpu;
+
+/// What came of the idle task of a CPU while a thread slept and woke there again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Switches to the idle task: events of the thread that leaves.
+    pub to: u64,
+    /// Switches away from it: events of the idle task.
+    pub from: u64,
+}
+
+impl Idle {
+    /// Whether the CPU was idle often enough to tell: a recording may begin or end between two
+    /// switches.
+    pub fn tells(self) -> bool {
+        self.to >= 5
+    }
+
+    /// Whether events of the idle task are lost.
+    fn is_mute(self) -> bool {
+        self.tells() && self.from < self.to / 2
+    }
+}
+
+/// Whether the events of idle tasks arrive from every CPU.
+pub(super) fn idle_events(_: &Host, tried: &Tried) -> State {
+    let Some(seen) = tried.idle.as_ref().filter(|seen| !seen.is_empty()) else {
+        return State::unknown("not tried, as nothing can be recorded");
+    };
+    let mute: Vec<String> = seen
+        .iter()
+        .filter(|idle| idle.is_mute())
+        .map(|idle| {
+            format!(
+                "CPU {}: {} switches to the idle task arrived, and {} away from it",
+                idle.cpu.0, idle.to, idle.from
+            )
+        })
+        .collect();
+    if !mute.is_empty() {
+        let costs = "when such a CPU woke up follows from later events only, so run times of \
+                     threads on it are less exact; interrupts that meet it idle are not seen";
+        let ways = vec![WayOut::words(
+            "none is known but another kernel: some, in virtual \
+                                       machines mostly, lose these events for every recorder",
+        )];
+        return State::Limited(Obstacle::costs(mute.join("; "), costs, ways));
+    }
+    match seen.iter().filter(|idle| !idle.tells()).count() {
+        0 => State::ok("events of idle tasks arrive from every CPU"),
+        busy => State::unknown(format!(
+            "{busy} of {} CPUs were hardly ever idle while it was tried; ask again when they are",
+            seen.len()
+        )),
+    }
+}
+
+/// Whether all CPUs run.
+pub(super) fn cpus(host: &Host, _: &Tried) -> State {
+    let Some(online) = &host.kernel.online else {
+        return State::unknown("/sys/devices/system/cpu/online cannot be read");
+    };
+    let present = host.kernel.present.as_ref().unwrap_or(online);
+    let off: Vec<u16> = present.iter().filter(|c| !online.contains(c)).map(|c| c.0).collect();
+    let Some(first) = off.first() else { return State::ok(format!("{} online", online.len())) };
+    let list = off.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+    State::Limited(Obstacle::costs(
+        format!("{} of {} CPUs are online; offline: {list}", online.len(), present.len()),
+        "no work runs on those, and a CPU that comes online during a recording is not in it",
+        vec![WayOut::commands(
+            "switch them on, if that is not on purpose",
+            &[&format!("echo 1 | sudo tee /sys/devices/system/cpu/cpu{first}/online")],
+        )],
+    ))
+}
+
+/// Whether the CPUs count what they do.
+pub(super) fn counters(_: &Host, tried: &Tried) -> State {
+    let costs = "work cannot be told from waiting for memory: hardware-bandwidth is judged only \
+                 with figures from elsewhere (--counters, --baseline)";
+    match tried.counters {
+        None => State::unknown("not tried"),
+        Some(Ok(())) => State::ok("the CPU counts cycles and instructions"),
+        Some(Err(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV)) => {
+            State::Missing(Obstacle::costs(
+                "this machine offers no hardware counters (PMU)",
+                costs,
+                vec![WayOut::words(
+                    "in a virtual machine: have it given a virtual PMU (libvirt: \
+                                    <pmu state='on'/>), or record on real hardware",
+                )],
+            ))
+        }
+        Some(Err(error)) => State::Missing(Obstacle::costs(
+            format!("hardware counters cannot be opened ({})", errno(error)),
+            costs,
+            vec![WayOut::words("what gives the right to record gives this one too")],
+        )),
+    }
+}
+
+/// Whether all threads have a number here.
+pub(super) fn threads(host: &Host, _: &Tried) -> State {
+    match host.process.pids {
+        Namespace::Initial => State::ok("all threads of the host have their number and name here"),
+        Namespace::Unknown => State::unknown("/proc/self/ns/pid is not to be seen"),
+        Namespace::Inner => {
+            let mut ways = ways::container(&host.process);
+            if ways.is_empty() || host.process.surroundings == Surroundings::Container {
+                ways.push(WayOut::words("run it in the PID namespace of the host"));
+            }
+            State::Limited(Obstacle::costs(
+                "this process lives in a PID namespace of its own, in which threads outside have \
+                 no number: the kernel records them as thread 0",
+                "threads outside of the container are known only where they switch, wake or end; \
+                 their other events look like those of the idle task, and -p takes only threads \
+                 inside",
+                ways,
+            ))
+        }
+    }
+}
+
+/// Whether functions and locks of the kernel can be named.
+pub(super) fn symbols(host: &Host, _: &Tried) -> State {
+    match host.kernel.symbols {
+        None => State::unknown("/proc/kallsyms cannot be read"),
+        Some(true) => State::ok("the kernel tells the addresses of its functions"),
+        Some(false) => State::Limited(Obstacle::costs(
+            "the kernel hides the addresses of its functions (/proc/kallsyms holds zeros)",
+            "locks of the kernel, and the functions that wait for them, stay addresses",
+            match ways::container(&host.process) {
+                ways if ways.is_empty() => vec![
+                    ways::as_root(&host.process),
+                    WayOut::commands(
+                        "or show them to everybody until the next boot",
+                        &[
+                            "sudo sysctl kernel.kptr_restrict=0",
+                            "sudo sysctl kernel.perf_event_paranoid=1",
+                        ],
+                    ),
+                ],
+                ways => ways,
+            },
+        )),
+    }
+}
+
+/// Whether threads can be chosen by control group.
+pub(super) fn cgroups(host: &Host, _: &Tried) -> State {
+    if host.kernel.cgroups {
+        return State::ok("--cgroup can choose threads by control group");
+    }
+    let mount = "sudo mount -t cgroup2 none /sys/fs/cgroup";
+    State::Limited(Obstacle::costs(
+        "no control groups are in sight: neither cgroup2 nor the perf_event controller is mounted",
+        "--cgroup cannot be used; all other recordings can",
+        match ways::container(&host.process) {
+            ways if ways.is_empty() => vec![WayOut::commands("mount them", &[mount])],
+            ways => ways,
+        },
+    ))
+}
+
+/// Whether the clock is one that all CPUs agree on.
+pub(super) fn clock(host: &Host, _: &Tried) -> State {
+    let Some(clock) = &host.kernel.clock else {
+        return State::unknown("the clock source cannot be read");
+    };
+    // What the kernel falls back to when it has caught the TSC at being wrong.
+    if !matches!(clock.as_str(), "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit") {
+        return State::ok(clock.clone());
+    }
+    State::Limited(Obstacle::costs(
+        format!("the clock source is {clock}: the kernel does not trust the CPUs' own clocks"),
+        "times of different CPUs may disagree by microseconds and more, and programs that ask for \
+         the time often are slow",
+        vec![WayOut::commands("see why", &["sudo dmesg | grep -i -e tsc -e clocksource"])],
+    ))
+}

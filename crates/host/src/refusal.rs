@@ -1,0 +1,74 @@
+//! From an error number to what is behind it: the same words for who records and for who asks
+//! beforehand.
+
+use crate::facts::{Host, Tried, facts, largest_buffer, no_more_files, stopped};
+use crate::{Obstacle, WayOut, errno, ways};
+use std::io;
+
+/// What a recorder tried when it was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt<'a> {
+    /// To open this event (`sched:sched_switch`).
+    Open(&'a str),
+    /// To get a buffer of so many bytes for each CPU.
+    Buffer(u64),
+}
+
+/// Why the kernel refused, and the way out. `error` is what the call said (`errno`); what the
+/// recorder would have recorded, and what else it tried, is in `tried`, as far as it knows.
+pub fn refused(host: &Host, tried: &Tried, attempt: &Attempt<'_>, error: i32) -> Obstacle {
+    let name = errno(error);
+    match (*attempt, error) {
+        (_, libc::EMFILE) => no_more_files(host, tried),
+        (_, libc::ENFILE) => Obstacle::stops(
+            "the whole system has no more files to open (ENFILE)",
+            vec![WayOut::commands("allow more", &["sudo sysctl fs.file-max=1000000"])],
+        ),
+        (Attempt::Buffer(bytes), libc::EPERM | libc::ENOMEM) => {
+            let kib = bytes >> 10;
+            let most = match largest_buffer(host) {
+                Some(most) => format!("; {} KiB are allowed", most >> 10),
+                None => String::new(),
+            };
+            let smaller =
+                WayOut::commands("ask for smaller buffers", &["holdup record -m 128K -- COMMAND"]);
+            let what = format!("no buffer of {kib} KiB for each CPU ({name}){most}");
+            Obstacle::stops(what, vec![smaller, ways::as_root(&host.process)])
+        }
+        (Attempt::Open(event), libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+            // Not asked again whether this attempt works: that is known.
+            let tried = Tried { record: None, ..tried.clone() };
+            match stopped(&facts(host, &tried)) {
+                Some(obstacle) => obstacle.clone(),
+                None => by_somebody_else(host, event, &name),
+            }
+        }
+        (Attempt::Open(event), libc::ENOENT | libc::EINVAL | libc::EOPNOTSUPP) => Obstacle::stops(
+            format!("this kernel does not offer {event} ({name})"),
+            vec![WayOut::words("see what the host allows: holdup doctor")],
+        ),
+        (Attempt::Open(event), libc::ENODEV) => Obstacle::stops(
+            format!("{event} cannot be opened on a CPU that is offline ({name})"),
+            vec![WayOut::commands("see which CPUs are", &["cat /sys/devices/system/cpu/online"])],
+        ),
+        (Attempt::Open(event), _) => Obstacle::stops(
+            format!("{event} cannot be opened: {}", io::Error::from_raw_os_error(error)),
+            vec![WayOut::words("see what the host allows: holdup doctor")],
+        ),
+        (Attempt::Buffer(_), _) => Obstacle::stops(
+            format!("no buffer for events: {}", io::Error::from_raw_os_error(error)),
+            vec![WayOut::words("see what the host allows: holdup doctor")],
+        ),
+    }
+}
+
+/// All settings allow it, and yet the kernel refuses.
+fn by_somebody_else(host: &Host, event: &str, name: &str) -> Obstacle {
+    let what = format!(
+        "{event} is refused ({name}) although no setting forbids it: a security module may \
+         (SELinux, AppArmor), or the process is one that belongs to somebody else"
+    );
+    let mut ways = ways::container(&host.process);
+    ways.push(WayOut::commands("look who did", &["sudo dmesg | tail"]));
+    Obstacle::stops(what, ways)
+}

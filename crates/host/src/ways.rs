@@ -1,0 +1,63 @@
+//! What helps, in the words of what the process runs in: a command for the host is of no use to
+//! somebody in a container.
+
+use crate::WayOut;
+use crate::process::{Namespace, Process, Surroundings};
+
+/// Where the document stands that says what a container needs.
+pub(crate) const DOCUMENT: &str = "docs/recording.md, \"Containers and Kubernetes\"";
+
+/// What every container needs to record the host: the rights and the folders together, since a
+/// person who lacks one of them mostly lacks the others.
+pub(crate) fn container(process: &Process) -> Vec<WayOut> {
+    let flags = "--cap-add PERFMON --cap-add IPC_LOCK --cap-add SYSLOG --pid host \
+                 -v /sys/kernel/tracing:/sys/kernel/tracing:ro";
+    let run = |tool: &str| format!("{tool} run {flags} IMAGE holdup record -o - > perf.data");
+    match process.surroundings {
+        Surroundings::Host => Vec::new(),
+        Surroundings::Docker => {
+            vec![WayOut::commands("start the container with what it needs", &[&run("docker")])]
+        }
+        Surroundings::Podman => {
+            let run = run("sudo podman");
+            vec![WayOut::commands("start the container as root with what it needs", &[&run])]
+        }
+        Surroundings::Kubernetes => {
+            vec![WayOut::words(format!("give the pod what it needs: {DOCUMENT}"))]
+        }
+        Surroundings::Container => {
+            vec![WayOut::words(format!("give the container what it needs: {DOCUMENT}"))]
+        }
+    }
+}
+
+/// What gives the right to record what everybody does.
+pub(crate) fn right(process: &Process) -> Vec<WayOut> {
+    let lets_all = "sudo sysctl kernel.perf_event_paranoid=-1";
+    if process.users == Namespace::Inner {
+        let mut ways = vec![
+            WayOut::words("record outside of the user namespace, as root of the host"),
+            WayOut::commands("or, on the host, let everybody record until it boots", &[lets_all]),
+        ];
+        ways.extend(container(process));
+        return ways;
+    }
+    let mut ways = container(process);
+    if process.surroundings == Surroundings::Host {
+        ways.push(as_root(process));
+        ways.push(WayOut::commands(
+            "or give this program the right for good (and see to tracefs, which is root's)",
+            &["sudo setcap cap_perfmon,cap_ipc_lock,cap_syslog=ep \"$(command -v holdup)\""],
+        ));
+        ways.push(WayOut::commands("or let everybody record until the next boot", &[lets_all]));
+    }
+    ways
+}
+
+/// To be somebody else; who is root already has lost rights that this brings back.
+pub(crate) fn as_root(process: &Process) -> WayOut {
+    match process.uid {
+        Some(0) => WayOut::words("run it as a root that has all capabilities"),
+        _ => WayOut::commands("run it as root", &["sudo holdup record -- COMMAND"]),
+    }
+}

@@ -1,0 +1,72 @@
+//! The attributes of the events that are opened.
+
+use crate::sys::{Attr, abi};
+use holdup_host::tracefs::Tracepoint;
+
+/// What every record carries. Nothing of it is needed twice by what reads the file, and each is
+/// eight bytes of every event: so no instruction pointer, which of a tracepoint is its own address.
+const FIELDS: u64 = (abi::PERF_SAMPLE_IDENTIFIER
+    | abi::PERF_SAMPLE_TID
+    | abi::PERF_SAMPLE_TIME
+    | abi::PERF_SAMPLE_CPU) as u64;
+
+/// How the events of a recording are read and written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// With the call chain of each event.
+    pub(crate) stacks: bool,
+    /// Into rings that keep the last records.
+    pub(crate) backward: bool,
+    /// Of threads and the children they make, not of CPUs.
+    pub(crate) inherit: bool,
+    /// Bytes in a ring after which its reader is woken.
+    pub(crate) wake_after: u32,
+}
+
+impl Manner {
+    /// Every time the tracepoint is passed.
+    pub(crate) fn tracepoint(&self, tracepoint: &Tracepoint) -> Attr {
+        let mut attr = self.plain(abi::PERF_TYPE_TRACEPOINT, tracepoint.id);
+        attr.sample_period = 1;
+        attr.sample_type |= u64::from(abi::PERF_SAMPLE_PERIOD | abi::PERF_SAMPLE_RAW);
+        if self.stacks {
+            attr.sample_type |= u64::from(abi::PERF_SAMPLE_CALLCHAIN);
+        }
+        attr
+    }
+
+    /// No event, but records of threads made, ended and renamed; with call chains also of what is
+    /// mapped, to name the functions. The rings are mapped from it, as it is there always.
+    pub(crate) fn sideband(&self) -> Attr {
+        let mut attr = self.plain(abi::PERF_TYPE_SOFTWARE, u64::from(abi::PERF_COUNT_SW_DUMMY));
+        attr.set_comm(1);
+        attr.set_comm_exec(1);
+        attr.set_task(1);
+        if self.stacks {
+            attr.set_mmap(1);
+            attr.set_mmap2(1);
+            attr.set_ksymbol(1);
+        }
+        attr.set_watermark(1);
+        attr.wakeup_watermark = self.wake_after;
+        attr
+    }
+
+    /// A counter that is read with the leader of its group.
+    pub(crate) fn counter(&self, kind: u32, config: u64) -> Attr {
+        let mut attr = self.plain(kind, config);
+        attr.set_disabled(0);
+        attr
+    }
+
+    fn plain(&self, kind: u32, config: u64) -> Attr {
+        let mut attr = Attr { size: crate::sys::ATTR_SIZE, type_: kind, config, ..Attr::default() };
+        attr.sample_type = FIELDS;
+        attr.read_format = u64::from(abi::PERF_FORMAT_ID);
+        attr.set_disabled(1);
+        attr.set_sample_id_all(1);
+        attr.set_inherit(self.inherit.into());
+        attr.set_write_backward(self.backward.into());
+        attr
+    }
+}

@@ -1,0 +1,74 @@
+//! Events are closed behind the recorder's back.
+//!
+//! For each tracepoint that nobody uses any more the kernel waits until no CPU can be inside of it,
+//! under one lock: 40 ms each, measured on Linux 6.18, eight seconds for all of a recording.
+//! Nobody shall wait so long for his prompt. So a child inherits the events and ends; it is the
+//! last to have them, and it is the child whose end takes so long. It does nothing, but it would
+//! be seen in a recording that begins meanwhile, as a program that the kernel keeps waiting. So the
+//! next recorder waits for it.
+#![allow(unsafe_code, reason = "fork")]
+
+use crate::session::Session;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The name of the process that closes events. The kernel keeps 15 bytes.
+const NAME: &std::ffi::CStr = c"holdup-closing";
+
+/// Close the events without waiting for it. Must be called while this process has one thread.
+pub fn close(session: Session) {
+    // SAFETY: there is one thread, so the child may do what it likes; it makes system calls only.
+    unsafe {
+        if libc::fork() == 0 {
+            libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+            // A Ctrl-C is not meant for it, nor does who reads our output wait for it.
+            libc::setsid();
+            for file in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
+                libc::close(file);
+            }
+            // The kernel closes the files of who ends. The rings were not inherited.
+            libc::_exit(0);
+        }
+    }
+    // In the parent it takes no time: somebody else has the events. Without a child it does.
+    drop(session);
+}
+
+/// The processes in which events of earlier recordings are still being closed.
+#[derive(Debug)]
+pub struct UnderWay(Vec<PathBuf>);
+
+/// Look for them; `None` if there are none.
+pub fn under_way() -> Option<UnderWay> {
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = all.filter(|e| e.file_name().as_encoded_bytes()[0].is_ascii_digit());
+    let found: Vec<PathBuf> = processes.map(|e| e.path()).filter(|path| is_closing(path)).collect();
+    (!found.is_empty()).then_some(UnderWay(found))
+}
+
+impl UnderWay {
+    /// Wait until they are done, at most so long.
+    pub fn wait(mut self, most: Duration) {
+        let deadline = Instant::now() + most;
+        while !self.0.is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(20));
+            self.0.retain(|path| is_closing(path));
+        }
+    }
+}
+
+/// Whether the process of this folder is one that closes events.
+fn is_closing(process: &Path) -> bool {
+    let comm = fs::read(process.join("comm")).unwrap_or_default();
+    comm.trim_ascii_end() == NAME.to_bytes() && !is_zombie(process)
+}
+
+/// Whether the process has ended, and only waits for its parent to notice. While the kernel closes
+/// its files it is none yet.
+fn is_zombie(process: &Path) -> bool {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    // The name may hold brackets: the last one ends it.
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}

@@ -1,0 +1,235 @@
+//! A recording that streams: rings are emptied into the file as they fill.
+//!
+//! Whoever waits for a ring is woken when a quarter of it is full. Besides, every 200 ms all rings
+//! are emptied, and the round ends: what lies before the end of a round is older than what comes
+//! after the next, by which readers put the events in order with bounded memory. It is also the
+//! most that is lost if the recorder is killed.
+
+use crate::course::{Course, Ended};
+use crate::file::{Error, Writer, Written};
+use crate::poll::Poll;
+use crate::session::{OnCpu, Session};
+use crate::signals::Signals;
+use crate::usage::cpu_time;
+use holdup_trace::Cpu;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long a round takes at most.
+const ROUND: Duration = Duration::from_millis(200);
+
+/// So many CPUs are emptied by one thread.
+const CPUS_A_THREAD: usize = 16;
+
+/// A recording that has ended.
+#[derive(Debug)]
+pub struct Collected {
+    /// What the file holds.
+    pub written: Written,
+    /// Why it ended; an error if because no more could be written.
+    pub ended: Result<Ended, Error>,
+    /// CPUs that went offline.
+    pub gone: Vec<u32>,
+    /// How long the events counted.
+    pub took: Duration,
+    /// CPU time of the recorder meanwhile, and until all was written.
+    pub cost: Duration,
+}
+
+/// Why a recording did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The events cannot be started, or threads cannot be made.
+    #[error("the recording cannot be started: {0}")]
+    Events(io::Error),
+    /// The kernel does not offer what a trigger looks at.
+    #[error("this kernel has no {0}, which the condition needs")]
+    NoGauge(&'static str),
+    /// What was kept cannot be written.
+    #[error(transparent)]
+    File(Error),
+    /// The command cannot be run.
+    #[error("cannot be started: {0}")]
+    Command(io::Error),
+}
+
+/// Start the events of `session`, then what `course` has to run, and write what happens until it
+/// ends.
+///
+/// # Errors
+///
+/// It could not begin. What goes wrong later is in [`Collected::written`].
+pub fn collect(
+    session: &Session,
+    writer: Writer,
+    signals: &Signals,
+    mut course: Course<'_>,
+) -> Result<Collected, StartError> {
+    let before = cpu_time();
+    let output = Mutex::new(writer);
+    let (own, others) = session.cpus.split_at(session.cpus.len().min(CPUS_A_THREAD));
+    let stop = AtomicBool::new(false);
+    let (tell, told) = mpsc::channel();
+    let (ended, took, gone) = thread::scope(|scope| {
+        // Whatever happens, the others end.
+        let _stop = Stop(&stop);
+        let mut helpers = Vec::new();
+        for part in others.chunks(CPUS_A_THREAD) {
+            let (tell, stop, output) = (tell.clone(), &stop, &output);
+            let work = move || {
+                let _ = tell.send(own_tid());
+                empty(part, output, stop)
+            };
+            let named = thread::Builder::new().name("holdup".to_owned());
+            helpers.push(named.spawn_scoped(scope, work).map_err(StartError::Events)?);
+        }
+        if in_first_pid_namespace() {
+            let tids = std::iter::once(own_tid()).chain(told.iter().take(helpers.len()));
+            // Not worth giving up for: the recorder is then in its own recording.
+            let _ = session.leave_out(&tids.collect::<Vec<u32>>());
+        }
+        session.start().map_err(StartError::Events)?;
+        let started = Instant::now();
+        if let Some(child) = &mut course.child {
+            child.go().map_err(StartError::Command)?;
+        }
+        let mut watch =
+            Watch { session, own, output: &output, helpers, gone: session.gone.clone() };
+        let ended = watch.until_ended(signals, &mut course);
+        let took = started.elapsed();
+        let _ = session.stop();
+        Ok((ended, took, watch.gone))
+    })?;
+    let ended = ended.and_then(|ended| round(session, &output).map(|()| ended));
+    let writer = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let so_far = Written { tally: writer.tally(), bytes: writer.bytes() };
+    let (written, ended) = match writer.finish() {
+        Ok(written) => (written, ended),
+        Err(error) => (so_far, Err(error)),
+    };
+    Ok(Collected { written, ended, gone, took, cost: cpu_time().saturating_sub(before) })
+}
+
+/// What the thread does that watches over the recording.
+struct Watch<'a, 'scope> {
+    session: &'a Session,
+    /// The rings that it empties itself.
+    own: &'a [OnCpu],
+    output: &'a Mutex<Writer>,
+    /// The threads for the other rings.
+    helpers: Vec<ScopedJoinHandle<'scope, Result<(), Error>>>,
+    /// Of the recorded CPUs those that went offline. Their events do not come back with them.
+    gone: Vec<u32>,
+}
+
+impl Watch<'_, '_> {
+    /// Empty the rings when they fill, end rounds, and find out why the recording ends.
+    fn until_ended(&mut self, signals: &Signals, course: &mut Course<'_>) -> Result<Ended, Error> {
+        let files = self.own.iter().map(|on| on.owner().as_fd());
+        let mut poll = Poll::of(std::iter::once(signals.as_fd()).chain(files));
+        let deadline = course.deadline();
+        let mut next_round = Instant::now() + ROUND;
+        loop {
+            poll.wait(Some(deadline.map_or(next_round, |deadline| deadline.min(next_round))));
+            if poll.readable(0) {
+                while let Some(signal) = signals.next() {
+                    if let Some(ended) = course.after(signal) {
+                        return Ok(ended);
+                    }
+                }
+            }
+            for (i, on) in self.own.iter().enumerate() {
+                if poll.readable(i + 1) {
+                    drain(on, self.output)?;
+                }
+            }
+            if Instant::now() >= next_round {
+                self.end_round()?;
+                next_round = Instant::now() + ROUND;
+            }
+            if let Some(ended) = course.by_now(deadline) {
+                return Ok(ended);
+            }
+        }
+    }
+
+    fn end_round(&mut self) -> Result<(), Error> {
+        round(self.session, self.output)?;
+        // They end before they are told to only if the output cannot be written.
+        if let Some(i) = self.helpers.iter().position(ScopedJoinHandle::is_finished)
+            && let Ok(done) = self.helpers.swap_remove(i).join()
+        {
+            done?;
+        }
+        let online = online().unwrap_or_default();
+        let recorded = self.session.cpus.iter().map(|on| on.cpu);
+        for cpu in recorded.filter(|cpu| !online.is_empty() && !online.contains(cpu)) {
+            if !self.gone.contains(&cpu) {
+                self.gone.push(cpu);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a thread does that has rings of its own: empty them when they fill. Rounds are another's.
+fn empty(part: &[OnCpu], output: &Mutex<Writer>, stop: &AtomicBool) -> Result<(), Error> {
+    let mut poll = Poll::of(part.iter().map(|on| on.owner().as_fd()));
+    while !stop.load(Ordering::Relaxed) {
+        poll.wait(Some(Instant::now() + ROUND));
+        for (i, on) in part.iter().enumerate() {
+            if poll.readable(i) {
+                drain(on, output)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Empty all rings and end the round.
+fn round(session: &Session, output: &Mutex<Writer>) -> Result<(), Error> {
+    for on in &session.cpus {
+        drain(on, output)?;
+    }
+    lock(output).round()
+}
+
+fn drain(on: &OnCpu, output: &Mutex<Writer>) -> Result<(), Error> {
+    lock(&on.ring).drain(|first, second| lock(output).data(first, second)).map(|_| ())
+}
+
+/// The CPUs that are online; `None` if the kernel does not say.
+pub fn online() -> Option<Vec<u32>> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    Some(Cpu::parse_list(&list)?.into_iter().map(|cpu| cpu.0.into()).collect())
+}
+
+/// Ends the other threads.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A thread that panicked leaves rings and file as they were between two records.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether this process has the numbers of threads that events have: those of the first namespace.
+pub(crate) fn in_first_pid_namespace() -> bool {
+    // PROC_PID_INIT_INO of include/linux/proc_ns.h.
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == "pid:[4026531836]")
+}
+
+#[allow(unsafe_code, reason = "a system call without arguments")]
+pub(crate) fn own_tid() -> u32 {
+    // SAFETY: it only returns a number.
+    unsafe { libc::gettid() as u32 }
+}

@@ -1,0 +1,185 @@
+//! Writing perf.data: what `perf record` writes, without perf.
+//!
+//! ```no_run
+//! use holdup_record::file::{Description, Running, Symbols, Target, TracingData, Writer};
+//! use std::path::Path;
+//!
+//! let (proc, tracefs) = (Path::new("/proc"), Path::new("/sys/kernel/tracing"));
+//! let description = Description {
+//!     events: vec![/* one for each event that was opened */],
+//!     command: std::env::args().collect(),
+//!     clock: None,
+//!     tracing: TracingData::read(tracefs, ["sched:sched_switch"])?,
+//!     symbols: Symbols::read(&proc.join("kallsyms")),
+//!     running: Running::read(proc, Target::Machine, false),
+//!     compression: None,
+//! };
+//! let mut out = Writer::create(Path::new("perf.data"), &description)?;
+//! out.data(b"whole records of one ring,", b"and how they go on at its start")?;
+//! out.round()?; // all rings were looked at
+//! let written = out.finish()?;
+//! println!("{} events, {} lost", written.tally.samples, written.tally.lost);
+//! # Ok::<(), holdup_record::file::Error>(())
+//! ```
+//!
+//! # A file that can be read at any time
+//!
+//! perf knows how long its data are, and where its feature sections are, only when it ends. If it
+//! is killed there is a file without names of events. Here everything that is known at the start
+//! stands in front of the data, and every round leaves a file that is whole:
+//!
+//! ```text
+//!  header attrs ids │ sections │ records … FINISHED_ROUND │ records … FINISHED_ROUND
+//!    │                                                         │ = table of sections
+//!    └ size of the data: up to here ───────────────────────────┘
+//! ```
+//!
+//! Readers look for the table of feature sections behind the data. A FINISHED_ROUND record is one:
+//! its body has the entries, and the record's own header is the entry of feature 0, which perf
+//! reserves and skips. The next round makes it an ordinary record in the midst of the data.
+//! So a file that ends wherever the recorder was killed is read by perf up to the last round, and
+//! by holdup to its last whole record.
+//!
+//! A pipe has no such problem: there everything comes as records.
+
+mod build_ids;
+mod bytes;
+mod compress;
+mod host;
+mod pipe;
+mod running;
+mod sections;
+mod symbols;
+mod tally;
+mod tracing_data;
+mod writer;
+
+pub use running::{Running, Target};
+pub use symbols::Symbols;
+pub use tally::Tally;
+pub use tracing_data::TracingData;
+pub use writer::{Writer, Written};
+
+use std::io;
+use std::path::PathBuf;
+
+/// Everything about a recording that is known before the first event.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The events as they were opened. perf takes the first for the one that records without an id
+    /// belong to.
+    pub events: Vec<Event>,
+    /// The command line of the recorder, word by word, its own name first.
+    pub command: Vec<String>,
+    /// The clock of the events' times, where it was chosen (`use_clockid`).
+    pub clock: Option<Clock>,
+    /// The formats of the tracepoints among the events.
+    pub tracing: TracingData,
+    /// The kernel's symbols.
+    pub symbols: Symbols,
+    /// What runs already.
+    pub running: Running,
+    /// Level of zstd to compress the data with.
+    pub compression: Option<i32>,
+}
+
+/// One event that was opened, on however many CPUs.
+#[derive(Clone, Debug)]
+pub struct Event {
+    name: String,
+    attr: Vec<u8>,
+    ids: Vec<u64>,
+}
+
+impl Event {
+    /// An event: what perf calls it (`sched:sched_switch`, `cycles`), the `struct perf_event_attr`
+    /// that the kernel was given, and the kernel's ids of it, one for each CPU or thread
+    /// (`PERF_EVENT_IOC_ID`).
+    ///
+    /// perf refuses a file with attrs that are longer than it knows them. So of what newer kernels
+    /// have at the end nothing is stored if it is 0.
+    pub fn new(name: impl Into<String>, attr: &[u8], ids: Vec<u64>) -> Event {
+        let mut attr = attr.to_vec();
+        if attr.get(PERF_6_1..).is_some_and(|tail| tail.iter().all(|&b| b == 0)) {
+            attr.truncate(PERF_6_1);
+            attr[4..8].copy_from_slice(&(PERF_6_1 as u32).to_ne_bytes());
+        }
+        Event { name: name.into(), attr, ids }
+    }
+
+    /// The attr's `sample_type`; `None` if it is too short to have one.
+    fn sample_type(&self) -> Option<u64> {
+        self.attr.get(24..)?.first_chunk().map(|word| u64::from_ne_bytes(*word))
+    }
+}
+
+/// Bytes of the attr that perf 6.1 knows: `PERF_ATTR_SIZE_VER7`.
+const PERF_6_1: usize = 128;
+
+/// A clock, and how it runs beside that of the calendar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// The kernel's number of it (`CLOCK_MONOTONIC` is 1).
+    pub id: u32,
+    /// Nanoseconds between its ticks.
+    pub resolution: u64,
+    /// Nanoseconds since 1970, and the clock's time at the same moment.
+    pub wall: u64,
+    /// See [`Clock::wall`].
+    pub time: u64,
+}
+
+/// Why a recording cannot be described or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Something that belongs into the file cannot be read.
+    #[error("{}: cannot be read: {why}", path.display())]
+    Unreadable {
+        /// What cannot be read.
+        path: PathBuf,
+        /// Why not.
+        why: io::Error,
+    },
+    /// The file cannot be made.
+    #[error("{}: cannot be written: {why}", path.display())]
+    Uncreated {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: io::Error,
+    },
+    /// What would be written to is no regular file, and could not be mended later.
+    #[error("{}: is not a regular file; to send a recording there: -o - > FILE", path.display())]
+    NoFile {
+        /// What it is.
+        path: PathBuf,
+    },
+    /// Writing failed in the middle of the recording.
+    #[error("{}: {why}; it holds what was written before", path.display())]
+    Stopped {
+        /// The file, which has whole rounds.
+        path: PathBuf,
+        /// Why no more can be written.
+        why: io::Error,
+    },
+    /// The reader of the pipe went away, or it cannot be written to for another reason.
+    #[error("the output cannot be written: {0}")]
+    Pipe(io::Error),
+    /// The events cannot be put into one file.
+    #[error("an event has {found} bytes of attributes, and the first has {expected}")]
+    Attributes {
+        /// Bytes of the first event's attr.
+        expected: usize,
+        /// Bytes of the one that differs.
+        found: usize,
+    },
+}
+
+/// What a recording is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A file, whose sections are found by a table.
+    File,
+    /// A stream, where all comes as records.
+    Pipe,
+}

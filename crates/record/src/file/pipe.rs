@@ -1,0 +1,57 @@
+//! The beginning of a recording that goes through a pipe: all that a file has in its header and
+//! its sections, as records.
+//!
+//! perf ends the features with one of a number that no feature has. There is none here: which
+//! number that is each version of perf has an opinion of its own on, and refuses others.
+
+use super::bytes::Bytes;
+use super::host::Roots;
+use super::{Description, Form, sections};
+use holdup_perfdata::format::{self, feature, header, record};
+
+/// The header and the records in front of the data.
+pub(crate) fn head(description: &Description, roots: &Roots) -> Bytes {
+    let mut b = Bytes::default();
+    b.put(format::MAGIC[cfg!(target_endian = "big") as usize]).u64(header::PIPE_SIZE);
+    for e in &description.events {
+        b.record(record::HEADER_ATTR, 0, |b| {
+            b.put(&e.attr);
+            e.ids.iter().for_each(|&id| {
+                b.u64(id);
+            });
+        });
+    }
+    for e in &description.events {
+        // The name is the event's, whichever of its ids tells which event.
+        b.record(record::EVENT_UPDATE, 0, |b| {
+            b.u64(format::EVENT_UPDATE_NAME).u64(e.ids.first().copied().unwrap_or(0));
+            b.name(e.name.as_bytes());
+        });
+    }
+    for (number, section) in sections::of(description, Form::Pipe, roots) {
+        match number {
+            feature::TRACING_DATA => tracing_data(&mut b, &section),
+            // They are records.
+            feature::BUILD_ID => {
+                b.put(&section.0);
+            }
+            // One that is too long for a record (a list of very many events) is left out, as perf
+            // does it.
+            _ => {
+                b.record(record::HEADER_FEATURE, 0, |b| {
+                    b.u64(number.into()).put(&section.0);
+                });
+            }
+        }
+    }
+    b
+}
+
+/// The record, then what it announces.
+fn tracing_data(b: &mut Bytes, section: &Bytes) {
+    let size = section.0.len().next_multiple_of(8);
+    b.record(record::HEADER_TRACING_DATA, 0, |b| {
+        b.count(size);
+    });
+    b.put(&section.0).zeros(size - section.0.len());
+}

@@ -1,0 +1,102 @@
+//! Counting what goes into the file, from the headers of the records alone.
+
+use super::Event;
+use holdup_perfdata::format::record;
+use holdup_perfdata::sample_time;
+
+/// What was written so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Samples: one for each event that happened.
+    pub samples: u64,
+    /// Events that the kernel had no room for, by its own count (LOST records).
+    pub lost: u64,
+    /// Earliest and latest time of a sample, in nanoseconds of the recording's clock. `None`
+    /// without samples, or if the events do not all keep their time at the same place.
+    pub span: Option<(u64, u64)>,
+}
+
+/// Two stretches of bytes that are one: a ring buffer's content goes on at its start.
+#[derive(Clone, Copy)]
+pub(crate) struct Joined<'a>(pub(crate) &'a [u8], pub(crate) &'a [u8]);
+
+impl Joined<'_> {
+    /// The word at `at`. A ring holds nothing but multiples of 8 bytes, so none is torn.
+    #[inline(always)]
+    fn word(self, at: usize) -> Option<u64> {
+        let part = match at.checked_sub(self.0.len()) {
+            None => &self.0[at..],
+            Some(at) => self.1.get(at..)?,
+        };
+        part.first_chunk().map(|word| u64::from_ne_bytes(*word))
+    }
+}
+
+/// Where samples have their time; `None` if not all events have it there.
+pub(crate) fn time_of(events: &[Event]) -> Option<usize> {
+    let mut places = events.iter().map(|e| e.sample_type().and_then(sample_time));
+    let first = places.next()??;
+    places.all(|place| place == Some(first)).then_some(first)
+}
+
+impl Tally {
+    /// Take in whole records. `time` is the offset of a sample's time.
+    pub(crate) fn add(&mut self, records: Joined<'_>, time: Option<usize>) {
+        let mut at = 0;
+        let (mut first, mut last) = self.span.unwrap_or((u64::MAX, 0));
+        while let Some(head) = records.word(at) {
+            let (kind, size) = split(head);
+            if size < record::HEADER {
+                break;
+            }
+            match kind {
+                record::SAMPLE => {
+                    self.samples += 1;
+                    if let Some(t) = time.and_then(|time| records.word(at + time)) {
+                        (first, last) = (first.min(t), last.max(t));
+                    }
+                }
+                // Behind the header the event's id, then the count.
+                record::LOST => self.lost += records.word(at + 16).unwrap_or(0),
+                _ => {}
+            }
+            at += size;
+        }
+        self.span = (first <= last).then_some((first, last));
+    }
+}
+
+/// A record's type and size.
+fn split(head: u64) -> (u32, usize) {
+    let b = head.to_ne_bytes();
+    let kind = u32::from_ne_bytes([b[0], b[1], b[2], b[3]]);
+    (kind, u16::from_ne_bytes([b[6], b[7]]).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bytes::Bytes;
+    use super::*;
+
+    #[test]
+    fn records_are_counted_wherever_the_ring_turns() {
+        let mut b = Bytes::default();
+        for t in [7u64, 5, 9] {
+            b.record(record::SAMPLE, 0, |b| {
+                b.u64(1).u64(t);
+            });
+            b.record(record::LOST, 0, |b| {
+                b.u64(1).u64(10 + t);
+            });
+        }
+        for turn in (0..=b.0.len()).step_by(8) {
+            let (front, back) = b.0.split_at(turn);
+            let mut tally = Tally::default();
+            tally.add(Joined(front, back), Some(16));
+            assert_eq!(tally, Tally { samples: 3, lost: 51, span: Some((5, 9)) });
+        }
+        let mut tally = Tally::default();
+        tally.add(Joined(&[0; 64], &[]), Some(16));
+        assert_eq!(tally, Tally::default());
+    }
+}

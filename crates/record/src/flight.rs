@@ -1,0 +1,214 @@
+//! A recording that is written only when something happens: until then the rings keep the last of
+//! what they see, and nothing is read.
+
+use crate::collect::{Collected, StartError, in_first_pid_namespace, own_tid};
+use crate::course::{Course, Ended};
+use crate::file::{self, Writer};
+use crate::lock_wait::LockWait;
+use crate::poll::Poll;
+use crate::session::Session;
+use crate::signals::{Signal, Signals};
+use crate::trigger::{Fired, RunQueue, Trigger, load};
+use crate::usage::cpu_time;
+use perf_event_open_sys::bindings::PERF_RECORD_SAMPLE;
+use std::os::fd::AsFd;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+/// How often conditions are looked at: also the time over which they are averages.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Where the time is in a sample, behind the header, the event's number and the thread.
+const TIME: usize = 24;
+
+/// So much is handed to the writer at once.
+const BLOCK: usize = 1 << 20;
+
+/// A flight recording that has ended.
+#[derive(Debug)]
+pub enum Flight {
+    /// The condition was not met, and nothing was written.
+    Quiet(Ended),
+    /// It was, or somebody ended the recorder.
+    Written(Fired, Collected),
+}
+
+/// What is looked at to find out whether the condition is met.
+enum Gauge {
+    None,
+    Load,
+    RunQueue(RunQueue),
+    LockWait(LockWait),
+}
+
+/// Start the events of `session`, then what `course` has to run, and keep the last of what happens
+/// until the trigger fires or the recording ends. Only then `writer` makes the file.
+///
+/// # Errors
+///
+/// It could not begin, the kernel lacks what the trigger looks at, or there can be no file.
+pub(crate) fn keep(
+    session: &Session,
+    writer: impl FnOnce() -> Result<Writer, file::Error>,
+    signals: &Signals,
+    mut course: Course<'_>,
+    (trigger, locks): (Trigger, Option<LockWait>),
+) -> Result<Flight, StartError> {
+    let before = cpu_time();
+    if in_first_pid_namespace() {
+        // Not worth giving up for: the recorder is then in its own recording.
+        let _ = session.leave_out(&[own_tid()]);
+    }
+    let mut gauge = match (trigger, locks) {
+        (Trigger::Load(_), _) => Gauge::Load,
+        (Trigger::RunQueue(_), _) => {
+            let missing = || StartError::NoGauge("/proc/schedstat");
+            Gauge::RunQueue(RunQueue::begin().ok_or_else(missing)?)
+        }
+        (Trigger::LockWait(_), Some(locks)) => {
+            locks.session().start().map_err(StartError::Events)?;
+            Gauge::LockWait(locks)
+        }
+        (Trigger::LockWait(_), None) => {
+            return Err(StartError::NoGauge("lock:contention_begin (Linux 5.19)"));
+        }
+        (Trigger::Signal | Trigger::Fails, _) => Gauge::None,
+    };
+    session.start().map_err(StartError::Events)?;
+    let started = Instant::now();
+    if let Some(child) = &mut course.child {
+        child.go().map_err(StartError::Command)?;
+    }
+    let fired = match watch(signals, &mut course, trigger, &mut gauge) {
+        Ok(fired) => fired,
+        Err(ended) => {
+            let _ = session.stop();
+            return Ok(Flight::Quiet(ended));
+        }
+    };
+    // First of all no more is written over.
+    for on in &session.cpus {
+        let _ = on.pause(true);
+    }
+    let took = started.elapsed();
+    let _ = session.stop();
+    let mut writer = writer().map_err(StartError::File)?;
+    let ended = write(session, &mut writer);
+    let so_far = file::Written { tally: writer.tally(), bytes: writer.bytes() };
+    let (written, failed) = match writer.finish() {
+        Ok(written) => (written, None),
+        Err(error) => (so_far, Some(error)),
+    };
+    let ended = match failed {
+        Some(error) => Err(error),
+        None => ended.map(|()| match fired {
+            Fired::Ended(signal) => Ended::Signal(signal),
+            _ => Ended::Work,
+        }),
+    };
+    let cost = cpu_time().saturating_sub(before);
+    Ok(Flight::Written(fired, Collected { written, ended, gone: session.gone.clone(), took, cost }))
+}
+
+/// Wait until the trigger fires, or the recording ends without.
+fn watch(
+    signals: &Signals,
+    course: &mut Course<'_>,
+    trigger: Trigger,
+    gauge: &mut Gauge,
+) -> Result<Fired, Ended> {
+    let locks = match &*gauge {
+        Gauge::LockWait(locks) => {
+            locks.session().cpus.iter().map(|on| on.owner().as_fd()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut poll = Poll::of(std::iter::once(signals.as_fd()).chain(locks));
+    let deadline = course.deadline();
+    let mut next_look = Instant::now() + LOOK;
+    loop {
+        poll.wait(Some(deadline.map_or(next_look, |deadline| deadline.min(next_look))));
+        while let Some(signal) = signals.next() {
+            if signal == Signal::Write {
+                return Ok(Fired::Signal);
+            }
+            match course.after(signal) {
+                Some(Ended::Signal(signal)) => return Ok(Fired::Ended(signal)),
+                Some(ended) => {
+                    let status = course.child.as_mut().and_then(|child| child.ended());
+                    let failed = status.map(|exit| exit.code()).filter(|&code| code != 0);
+                    return match (trigger, failed) {
+                        (Trigger::Fails, Some(code)) => Ok(Fired::Failed(code)),
+                        _ => Err(ended),
+                    };
+                }
+                None => {}
+            }
+        }
+        if let Gauge::LockWait(locks) = gauge {
+            locks.drain();
+        }
+        if Instant::now() >= next_look {
+            next_look = Instant::now() + LOOK;
+            let (value, limit) = match (&mut *gauge, trigger) {
+                (Gauge::Load, Trigger::Load(limit)) => (load(), limit),
+                (Gauge::RunQueue(queue), Trigger::RunQueue(limit)) => (queue.since(), limit),
+                (Gauge::LockWait(locks), Trigger::LockWait(limit)) => (Some(locks.since()), limit),
+                _ => (None, 0.0),
+            };
+            if let Some(value) = value.filter(|&value| value > limit) {
+                return Ok(Fired::Above(trigger, value));
+            }
+        }
+        if let Some(ended) = course.by_now(deadline) {
+            return Err(ended);
+        }
+    }
+}
+
+/// Write what the rings hold. A ring of a busy CPU reaches back less far than that of an idle one:
+/// before the time from which all have everything, samples would show one half of the machine.
+fn write(session: &Session, writer: &mut Writer) -> Result<(), file::Error> {
+    let mut from = 0;
+    for on in &session.cpus {
+        let mut ring = on.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        if ring.is_full() {
+            let mut oldest = None;
+            ring.oldest_first(|first, second| {
+                oldest = oldest.or_else(|| sample_time(first, second));
+                Ok::<(), file::Error>(())
+            })?;
+            from = from.max(oldest.unwrap_or(0));
+        }
+    }
+    let mut block: Vec<u8> = Vec::with_capacity(BLOCK + (1 << 16));
+    for on in &session.cpus {
+        let mut ring = on.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.oldest_first(|first, second| {
+            if sample_time(first, second).is_none_or(|time| time >= from) {
+                block.extend_from_slice(first);
+                block.extend_from_slice(second);
+            }
+            if block.len() >= BLOCK {
+                writer.data(&block, &[])?;
+                block.clear();
+            }
+            Ok(())
+        })?;
+        writer.data(&block, &[])?;
+        block.clear();
+    }
+    writer.round()
+}
+
+/// The time of a record in two parts, if it is a sample.
+fn sample_time(first: &[u8], second: &[u8]) -> Option<u64> {
+    // Both parts are multiples of eight bytes: no word is torn.
+    let word = |at: usize| match at.checked_sub(first.len()) {
+        None => first.get(at..at + 8)?.first_chunk().copied(),
+        Some(at) => second.get(at..at + 8)?.first_chunk().copied(),
+    };
+    let head = word(0)?;
+    let kind = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]);
+    (kind == PERF_RECORD_SAMPLE).then_some(u64::from_ne_bytes(word(TIME)?))
+}

@@ -1,0 +1,207 @@
+//! How many threads wait for locks of the kernel, as it happens: a second, small set of rings that
+//! holds nothing but the beginnings and ends of waits.
+
+use crate::session::{OpenError, Rings, Scope, Session, Setup};
+use holdup_host::tracefs::Tracefs;
+use holdup_trace::EventKind;
+use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
+use std::collections::HashSet;
+use std::sync::PoisonError;
+
+/// Bytes of a ring: some thousand events, of which each is a moment apart from the next.
+const RING: usize = 1 << 20;
+
+/// Counts them.
+#[derive(Debug)]
+pub(crate) struct LockWait {
+    session: Session,
+    tally: Tally,
+}
+
+impl LockWait {
+    /// Begin to count on these CPUs; `None` if this kernel has no such events (before 5.19).
+    pub(crate) fn begin(tracefs: &Tracefs, cpus: &[u32]) -> Result<Option<LockWait>, OpenError> {
+        let kinds = [EventKind::ContentionBegin, EventKind::ContentionEnd];
+        let tracepoints: Option<Vec<_>> =
+            kinds.iter().map(|k| tracefs.tracepoint(k.system(), k.kernel_name())).collect();
+        let Some(tracepoints) = tracepoints else { return Ok(None) };
+        let session = Session::open(&Setup {
+            tracepoints: &tracepoints,
+            scope: &Scope::Machine,
+            cpus,
+            stacks: false,
+            rings: Rings::Emptied { size: RING },
+        })?;
+        let ids = |i: usize| session.described[i].ids.clone();
+        let tally = Tally { begins: ids(1), ends: ids(2), ..Tally::default() };
+        Ok(Some(LockWait { session, tally }))
+    }
+
+    /// What is open.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Take in what has happened.
+    pub(crate) fn drain(&mut self) {
+        let mut happened = Vec::new();
+        for on in &self.session.cpus {
+            let mut ring = on.ring.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut joined = Vec::new();
+            let _ = ring.drain(|first, second| {
+                joined.extend_from_slice(first);
+                joined.extend_from_slice(second);
+                Ok::<(), ()>(())
+            });
+            self.tally.read(&joined, &mut happened);
+        }
+        self.tally.count(happened);
+    }
+
+    /// Threads that waited on average since the last time.
+    pub(crate) fn since(&mut self) -> f64 {
+        self.drain();
+        self.tally.since()
+    }
+}
+
+/// Who waits, and the sum of it.
+#[derive(Debug, Default)]
+struct Tally {
+    /// The numbers of the events that begin and end a wait.
+    begins: Vec<u64>,
+    ends: Vec<u64>,
+    waiting: HashSet<u32>,
+    /// Of the last event; of the last time that somebody asked.
+    last: u64,
+    asked: u64,
+    /// Threads times nanoseconds since somebody asked.
+    waited: u128,
+}
+
+/// A wait begins or ends, or events were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Happened {
+    time: u64,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Begin(u32),
+    End(u32),
+    Lost,
+}
+
+impl Tally {
+    /// Find the events in whole records.
+    fn read(&self, mut records: &[u8], happened: &mut Vec<Happened>) {
+        let mut last = self.last;
+        while let Some((head, rest)) = records.split_first_chunk::<8>() {
+            let kind = u32::from_ne_bytes([head[0], head[1], head[2], head[3]]);
+            let size = usize::from(u16::from_ne_bytes([head[6], head[7]]));
+            let Some(body) = size.checked_sub(8).and_then(|n| rest.get(..n)) else { break };
+            let word = |at| body.get(at..at + 8)?.first_chunk().map(|w| u64::from_ne_bytes(*w));
+            match (kind, word(0), word(8), word(16)) {
+                // The event's number, the process and the thread, the time.
+                (PERF_RECORD_SAMPLE, Some(id), Some(threads), Some(time)) => {
+                    last = time;
+                    let half = threads.to_ne_bytes();
+                    let tid = u32::from_ne_bytes([half[4], half[5], half[6], half[7]]);
+                    // Interrupts on idle CPUs are nobody's waits.
+                    if tid != 0 && self.begins.contains(&id) {
+                        happened.push(Happened { time, what: What::Begin(tid) });
+                    } else if tid != 0 && self.ends.contains(&id) {
+                        happened.push(Happened { time, what: What::End(tid) });
+                    }
+                }
+                // Who waits now is not known any more.
+                (PERF_RECORD_LOST, ..) => {
+                    happened.push(Happened { time: last, what: What::Lost });
+                }
+                _ => {}
+            }
+            records = &rest[size - 8..];
+        }
+    }
+
+    /// Take in what happened on several CPUs.
+    fn count(&mut self, mut happened: Vec<Happened>) {
+        happened.sort_unstable();
+        for Happened { time, what } in happened {
+            if self.last == 0 {
+                (self.last, self.asked) = (time, time);
+            }
+            let took = time.saturating_sub(self.last);
+            self.waited += self.waiting.len() as u128 * u128::from(took);
+            self.last = self.last.max(time);
+            match what {
+                What::Begin(tid) => _ = self.waiting.insert(tid),
+                What::End(tid) => _ = self.waiting.remove(&tid),
+                What::Lost => self.waiting.clear(),
+            }
+        }
+    }
+
+    fn since(&mut self) -> f64 {
+        let took = self.last.saturating_sub(self.asked);
+        let waited = std::mem::take(&mut self.waited);
+        self.asked = self.last;
+        // Where nothing happens, they all still wait.
+        if took == 0 { self.waiting.len() as f64 } else { waited as f64 / took as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(id: u64, tid: u32, time: u64) -> Vec<u8> {
+        let mut record = PERF_RECORD_SAMPLE.to_ne_bytes().to_vec();
+        record.extend([0, 0]);
+        record.extend(32u16.to_ne_bytes());
+        record.extend(id.to_ne_bytes());
+        record.extend(1u32.to_ne_bytes());
+        record.extend(tid.to_ne_bytes());
+        record.extend(time.to_ne_bytes());
+        record
+    }
+
+    fn tally(records: &[Vec<u8>]) -> Tally {
+        let mut tally = Tally { begins: vec![1], ends: vec![2], ..Tally::default() };
+        let mut happened = Vec::new();
+        tally.read(&records.concat(), &mut happened);
+        tally.count(happened);
+        tally
+    }
+
+    #[test]
+    fn the_average_is_that_of_threads_over_time() {
+        // Thread 7 waits from 0 to 100, thread 8 from 50 to 100; CPUs come one after the other.
+        let mut tally = tally(&[
+            sample(1, 7, 1000),
+            sample(2, 7, 1100),
+            sample(1, 8, 1050),
+            sample(2, 8, 1100),
+            sample(1, 0, 1060),
+            sample(9, 9, 1070),
+        ]);
+        assert_eq!(tally.since(), 1.5);
+        assert_eq!(tally.since(), 0.0);
+    }
+
+    #[test]
+    fn who_never_gets_the_lock_waits_on() {
+        let mut tally = tally(&[sample(1, 7, 1000), sample(1, 8, 1000)]);
+        assert_eq!(tally.since(), 2.0);
+        assert_eq!(tally.since(), 2.0);
+    }
+
+    #[test]
+    fn damaged_records_end_the_reading() {
+        let mut cut = sample(1, 7, 1000);
+        cut.truncate(20);
+        assert!(tally(&[sample(1, 8, 1000), cut]).waiting.contains(&8));
+        assert!(tally(&[vec![0; 64]]).waiting.is_empty());
+    }
+}

@@ -1,0 +1,249 @@
+//! One recorder from end to end: what to record, opened once, and recorded as often as wanted.
+
+use crate::choice::{Choice, Unknown, Wanted};
+use crate::closing;
+use crate::collect::{self, Collected, StartError};
+use crate::counters::{self, Counted, Counter};
+use crate::course::Course;
+use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writer};
+use crate::flight::{self, Flight};
+use crate::lock_wait::LockWait;
+use crate::open_files;
+use crate::session::{OpenError, Rings, Scope, Session, Setup};
+use crate::signals::Signals;
+use crate::sys::abi;
+use crate::trigger::Trigger;
+use holdup_host::tracefs::{NoTracefs, Tracefs};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Whose events are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Everybody's.
+    Machine,
+    /// Those of these processes and of the ones they make.
+    Processes(Vec<u32>),
+    /// Those of a control group: its folder, or its path below the mount of control groups.
+    Cgroup(PathBuf),
+}
+
+/// What a recorder is made of.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The events.
+    pub wanted: Wanted,
+    /// The counters to read at every switch; only of whole CPUs.
+    pub counters: Vec<Counter>,
+    /// Whose.
+    pub whose: Whose,
+    /// On which CPUs; `None` for all.
+    pub cpus: Option<Vec<u32>>,
+    /// With call chains.
+    pub stacks: bool,
+    /// The rings.
+    pub rings: Rings,
+    /// The command line of the recorder, to stand in the file.
+    pub command_line: Vec<String>,
+    /// Level of zstd to compress the data with.
+    pub compression: Option<i32>,
+}
+
+/// Why nothing can be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There are no tracepoints to be had.
+    #[error(transparent)]
+    NoTracefs(#[from] NoTracefs),
+    /// An event does not exist.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// The kernel refuses.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no such process.
+    #[error("process {0}: there is none")]
+    NoProcess(u32),
+    /// There is no such control group.
+    #[error("control group {}: {error}", path.display())]
+    NoCgroup {
+        /// As it was named.
+        path: PathBuf,
+        /// What opening it said.
+        error: io::Error,
+    },
+    /// A CPU is not online.
+    #[error("CPU {cpu} is not online; there are {online}")]
+    NoCpu {
+        /// The CPU.
+        cpu: u32,
+        /// Those that are.
+        online: String,
+    },
+    /// The file cannot be described or begun.
+    #[error(transparent)]
+    File(#[from] file::Error),
+    /// The events or the command cannot be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// Events that are open and can be recorded.
+#[derive(Debug)]
+pub struct Recorder {
+    /// Which they are.
+    pub choice: Choice,
+    /// Which counters are read at every switch.
+    pub counted: Counted,
+    session: Session,
+    tracing: TracingData,
+    symbols: Symbols,
+    plan: Plan,
+}
+
+impl Recorder {
+    /// Open everything. Nothing is recorded yet.
+    ///
+    /// # Errors
+    ///
+    /// Something that was asked for does not exist, or the host does not allow it.
+    pub fn open(plan: Plan) -> Result<Recorder, Error> {
+        let tracefs = Tracefs::find()?;
+        let choice = Choice::of(&plan.wanted, &tracefs)?;
+        let scope = scope(&plan.whose)?;
+        let cpus = cpus(plan.cpus.as_deref())?;
+        open_files::raise();
+        let mut session = Session::open(&Setup {
+            tracepoints: &choice.tracepoints,
+            scope: &scope,
+            cpus: &cpus,
+            stacks: plan.stacks,
+            rings: plan.rings,
+        })?;
+        let counted = counters::join(&mut session, &scope, plan.counters.clone())?;
+        let tracepoints =
+            session.described.iter().filter(|d| d.attr.type_ == abi::PERF_TYPE_TRACEPOINT);
+        let names = tracepoints.map(|what| what.name.as_str());
+        let tracing = TracingData::read(tracefs.root(), names)?;
+        let symbols = Symbols::read(Path::new("/proc/kallsyms"));
+        Ok(Recorder { choice, counted, session, tracing, symbols, plan })
+    }
+
+    /// Record into `output`, `-` for standard output, until `course` ends.
+    ///
+    /// # Errors
+    ///
+    /// The file or the command cannot be started. What goes wrong later is in the result.
+    pub fn record(
+        &self,
+        output: &Path,
+        signals: &Signals,
+        course: Course<'_>,
+    ) -> Result<Collected, Error> {
+        let writer = self.writer(output)?;
+        Ok(collect::collect(&self.session, writer, signals, course)?)
+    }
+
+    /// Keep the last of what happens, and write it to `output` when `trigger` fires.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recorder::record`]; and the kernel lacks what the trigger looks at.
+    pub fn keep(
+        &self,
+        output: &Path,
+        signals: &Signals,
+        course: Course<'_>,
+        trigger: Trigger,
+    ) -> Result<Flight, Error> {
+        let locks = match trigger {
+            Trigger::LockWait(_) => LockWait::begin(&Tracefs::find()?, &online_cpus())?,
+            _ => None,
+        };
+        let writer = || self.writer(output);
+        Ok(flight::keep(&self.session, writer, signals, course, (trigger, locks))?)
+    }
+
+    /// Bytes of the ring of each CPU.
+    pub fn ring_size(&self) -> usize {
+        self.session.ring_size
+    }
+
+    /// How many CPUs are recorded.
+    pub fn cpus(&self) -> usize {
+        self.session.cpus.len()
+    }
+
+    /// Close the events. Must be called while this process has one thread; see [`closing`].
+    pub fn close(self) {
+        closing::close(self.session);
+    }
+
+    fn writer(&self, output: &Path) -> Result<Writer, file::Error> {
+        let target = match &self.plan.whose {
+            Whose::Processes(pids) => Target::Processes(pids.clone()),
+            Whose::Machine | Whose::Cgroup(_) => Target::Machine,
+        };
+        let description = Description {
+            events: self.session.described.iter().map(|what| what.for_file()).collect(),
+            command: self.plan.command_line.clone(),
+            clock: None,
+            tracing: self.tracing.clone(),
+            symbols: self.symbols.clone(),
+            running: Running::read(Path::new("/proc"), target, self.plan.stacks),
+            compression: self.plan.compression,
+        };
+        Ok(match output.as_os_str() == "-" {
+            true => Writer::pipe(Box::new(io::stdout()), &description)?,
+            false => Writer::create(output, &description)?,
+        })
+    }
+}
+
+fn scope(whose: &Whose) -> Result<Scope, Error> {
+    Ok(match whose {
+        Whose::Machine => Scope::Machine,
+        Whose::Processes(pids) => {
+            let mut threads = Vec::new();
+            for &pid in pids {
+                threads.extend(threads_of(pid).ok_or(Error::NoProcess(pid))?);
+            }
+            Scope::Threads(threads)
+        }
+        Whose::Cgroup(path) => {
+            let below = |mount: &str| Path::new(mount).join(path.strip_prefix("/").unwrap_or(path));
+            // With the second version of control groups there is one tree; before, perf had its own.
+            let places =
+                [path.clone(), below("/sys/fs/cgroup"), below("/sys/fs/cgroup/perf_event")];
+            let is_group = |place: &&PathBuf| place.join("cgroup.procs").exists();
+            let place = places.iter().find(is_group).unwrap_or(path);
+            let folder =
+                File::open(place).map_err(|error| Error::NoCgroup { path: path.clone(), error })?;
+            Scope::Cgroup(folder.into())
+        }
+    })
+}
+
+/// The threads of a process, if it is there.
+fn threads_of(pid: u32) -> Option<Vec<u32>> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    Some(tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect())
+}
+
+fn cpus(wanted: Option<&[u32]>) -> Result<Vec<u32>, Error> {
+    let online = online_cpus();
+    let Some(wanted) = wanted else { return Ok(online) };
+    match wanted.iter().find(|cpu| !online.contains(cpu)) {
+        None => Ok(wanted.to_vec()),
+        Some(&cpu) => {
+            let online: Vec<String> = online.iter().map(u32::to_string).collect();
+            Err(Error::NoCpu { cpu, online: online.join(", ") })
+        }
+    }
+}
+
+/// A kernel that does not say which CPUs are online has one.
+fn online_cpus() -> Vec<u32> {
+    collect::online().unwrap_or_else(|| vec![0])
+}

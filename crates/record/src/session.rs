@@ -1,0 +1,392 @@
+//! All events of a recording, opened: on each CPU one ring, into which its events write.
+
+use crate::attr::Manner;
+use crate::file;
+use crate::ring::{Ring, ring_size};
+use crate::sys::{Attr, Event, Whom, abi, attr_bytes};
+use holdup_host::page_size;
+use holdup_host::tracefs::Tracepoint;
+use holdup_trace::EventKind;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
+
+/// The name under which the side band stands in the file, as perf spells it.
+const SIDEBAND: &str = "dummy:HG";
+
+/// Systems whose events a thread causes itself, and that its recorder may leave out of itself.
+/// A switch to the recorder ends what ran before it, and an interrupt that hits it is not its own:
+/// those must be recorded.
+const OWN_DOING: [&str; 3] = ["syscalls", "raw_syscalls", "lock"];
+
+/// Whose events are recorded.
+#[derive(Debug)]
+pub enum Scope {
+    /// Everybody's.
+    Machine,
+    /// Those of these threads, and of all that they make.
+    Threads(Vec<u32>),
+    /// Those of a control group: its folder, opened.
+    Cgroup(OwnedFd),
+}
+
+/// What is opened.
+#[derive(Debug)]
+pub struct Setup<'a> {
+    /// The events.
+    pub tracepoints: &'a [Tracepoint],
+    /// Whose.
+    pub scope: &'a Scope,
+    /// On which CPUs.
+    pub cpus: &'a [u32],
+    /// With the call chain of each event.
+    pub stacks: bool,
+    /// What the rings are like.
+    pub rings: Rings,
+}
+
+/// What the rings are like.
+#[derive(Clone, Copy, Debug)]
+pub enum Rings {
+    /// They are emptied as they fill.
+    Emptied {
+        /// Bytes of each at least. Where the user may not lock so much memory it is less.
+        size: usize,
+    },
+    /// They keep the last records.
+    Last {
+        /// Bytes of all together. Of what is no power of two of pages for each CPU the rest stays
+        /// unused.
+        size: usize,
+    },
+}
+
+/// An event as the file describes it.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Such as `sched:sched_switch`.
+    pub name: String,
+    /// How it was opened.
+    pub attr: Attr,
+    /// The numbers that its samples carry, one for each CPU (and thread).
+    pub ids: Vec<u64>,
+}
+
+impl Described {
+    /// As the writer of files wants it.
+    pub fn for_file(&self) -> file::Event {
+        file::Event::new(self.name.clone(), &attr_bytes(&self.attr), self.ids.clone())
+    }
+
+    fn refused(&self, error: io::Error) -> OpenError {
+        OpenError::Event { name: self.name.clone(), error }
+    }
+}
+
+/// The events of one CPU.
+#[derive(Debug)]
+pub struct OnCpu {
+    /// Its number.
+    pub cpu: u32,
+    /// Where the records are. Locked by whoever takes them out.
+    pub ring: Mutex<Ring>,
+    /// The first owns the ring: the side band.
+    events: Vec<Member>,
+}
+
+/// An event, and where it is described.
+#[derive(Debug)]
+struct Member {
+    event: Event,
+    /// In [`Session::described`].
+    what: usize,
+}
+
+impl OnCpu {
+    /// The event that becomes readable when the ring fills.
+    pub fn owner(&self) -> &Event {
+        &self.events[0].event
+    }
+
+    /// Stop and resume the writing into the ring.
+    pub fn pause(&self, pause: bool) -> io::Result<()> {
+        self.owner().pause_output(pause)
+    }
+}
+
+/// Events, open and not yet started.
+#[derive(Debug)]
+pub struct Session {
+    /// By CPU; no CPU is there twice.
+    pub cpus: Vec<OnCpu>,
+    /// The side band first.
+    pub described: Vec<Described>,
+    /// Bytes of each ring.
+    pub ring_size: usize,
+    /// CPUs that were to be recorded and went offline meanwhile.
+    pub gone: Vec<u32>,
+    manner: Manner,
+}
+
+/// Why events cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The kernel refuses an event.
+    #[error("{name}: {error}")]
+    Event {
+        /// Which.
+        name: String,
+        /// What it says.
+        error: io::Error,
+    },
+    /// The kernel refuses the memory for a ring, however small.
+    #[error("no memory for buffers of {size} bytes: {error}")]
+    Ring {
+        /// Bytes of each.
+        size: usize,
+        /// What it says.
+        error: io::Error,
+    },
+    /// No thread, or no CPU, of those that were to be recorded is there any more.
+    #[error("nothing of what is to be recorded is there any more")]
+    Nothing,
+}
+
+impl Session {
+    /// Open all events. They do not count before [`Session::start`].
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says to the first event that it refuses.
+    pub fn open(setup: &Setup<'_>) -> Result<Session, OpenError> {
+        let size = match setup.rings {
+            Rings::Emptied { size } => ring_size(size),
+            // The largest that is not larger.
+            Rings::Last { size } => ring_size(size / setup.cpus.len().max(1) / 2 + 1),
+        };
+        let mut manner = Manner {
+            stacks: setup.stacks,
+            backward: matches!(setup.rings, Rings::Last { .. }),
+            inherit: matches!(setup.scope, Scope::Threads(_)),
+            wake_after: wake_after(size),
+        };
+        let mut size = size;
+        loop {
+            match Session::with_rings(setup, manner, size) {
+                // Not allowed (`EPERM`) or not there (`ENOMEM`): so much memory.
+                Err(OpenError::Ring { .. }) if size > page_size() => size /= 2,
+                done => return done,
+            }
+            manner.wake_after = wake_after(size);
+        }
+    }
+
+    fn with_rings(
+        setup: &Setup<'_>,
+        manner: Manner,
+        ring_size: usize,
+    ) -> Result<Session, OpenError> {
+        let describe = |name: String, attr| Described { name, attr, ids: Vec::new() };
+        let mut described = vec![describe(SIDEBAND.to_owned(), manner.sideband())];
+        for tracepoint in setup.tracepoints {
+            let name = format!("{}:{}", tracepoint.system, tracepoint.name);
+            described.push(describe(name, manner.tracepoint(tracepoint)));
+        }
+        let mut session =
+            Session { cpus: Vec::new(), described, ring_size, gone: Vec::new(), manner };
+        // All rings first: a smaller size is then tried before thousands of events are opened.
+        for &cpu in setup.cpus {
+            session.open_ring(setup.scope, cpu)?;
+        }
+        if session.cpus.is_empty() {
+            return Err(OpenError::Nothing);
+        }
+        for i in 0..session.cpus.len() {
+            session.open_events(setup.scope, i)?;
+        }
+        Ok(session)
+    }
+
+    /// Open the side band of a CPU, and the ring on the first event of it.
+    fn open_ring(&mut self, scope: &Scope, cpu: u32) -> Result<(), OpenError> {
+        let sideband = &mut self.described[0];
+        let mut events = Vec::new();
+        for whom in whom(scope, cpu) {
+            match open(sideband, whom, None)? {
+                Opened::Event(event) => events.push(Member { event, what: 0 }),
+                Opened::ThreadGone => {}
+                Opened::CpuGone => {
+                    self.gone.push(cpu);
+                    return Ok(());
+                }
+            }
+        }
+        let Some(Member { event: owner, .. }) = events.first() else { return Ok(()) };
+        let ring = match self.manner.backward {
+            true => Ring::last(owner, self.ring_size),
+            false => Ring::queue(owner, self.ring_size),
+        };
+        let size = self.ring_size;
+        let ring = Mutex::new(ring.map_err(|error| OpenError::Ring { size, error })?);
+        for member in &events[1..] {
+            member.event.redirect_to(owner).map_err(|e| sideband.refused(e))?;
+        }
+        self.cpus.push(OnCpu { cpu, ring, events });
+        Ok(())
+    }
+
+    /// Open the other events of the `i`th CPU and have them write into its ring.
+    fn open_events(&mut self, scope: &Scope, i: usize) -> Result<(), OpenError> {
+        let on = &mut self.cpus[i];
+        for (what, described) in self.described.iter_mut().enumerate().skip(1) {
+            for whom in whom(scope, on.cpu) {
+                match open(described, whom, None)? {
+                    Opened::Event(event) => {
+                        event.redirect_to(on.owner()).map_err(|e| described.refused(e))?;
+                        on.events.push(Member { event, what });
+                    }
+                    Opened::ThreadGone => {}
+                    Opened::CpuGone => {
+                        self.gone.push(on.cpu);
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How its events are opened.
+    pub(crate) fn manner(&self) -> &Manner {
+        &self.manner
+    }
+
+    /// Open `counters` on every CPU as members of a group that `sched_switch` leads. Without that
+    /// event nothing happens.
+    pub(crate) fn lead_by_switches(
+        &mut self,
+        scope: &Scope,
+        counters: Vec<(String, Attr)>,
+    ) -> Result<(), OpenError> {
+        let switch = EventKind::Switch.to_string();
+        let Some(leader) = self.described.iter().position(|d| d.name == switch) else {
+            return Ok(());
+        };
+        let first = self.described.len();
+        let describe = |(name, attr)| Described { name, attr, ids: Vec::new() };
+        self.described.extend(counters.into_iter().map(describe));
+        reads_group(&mut self.described[leader].attr);
+        self.described[leader].ids.clear();
+        for on in &mut self.cpus {
+            // The switches that nobody leads go, and those that lead a group come.
+            on.events.retain(|member| member.what != leader);
+            for whom in whom(scope, on.cpu) {
+                let Opened::Event(event) = open(&mut self.described[leader], whom, None)? else {
+                    continue;
+                };
+                let led = self.described.iter_mut().enumerate().skip(first);
+                let mut members = Vec::new();
+                for (what, described) in led {
+                    if let Opened::Event(event) = open(described, whom, Some(&event))? {
+                        members.push(Member { event, what });
+                    }
+                }
+                let described = &self.described[leader];
+                event.redirect_to(on.owner()).map_err(|e| described.refused(e))?;
+                on.events.push(Member { event, what: leader });
+                on.events.extend(members);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keep out of the recording what these threads do: their system calls and waits for locks.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says. The recording is as good without, only busier.
+    pub fn leave_out(&self, tids: &[u32]) -> io::Result<()> {
+        let each: Vec<String> = tids.iter().map(|tid| format!("common_pid != {tid}")).collect();
+        let filter = each.join(" && ");
+        for on in &self.cpus {
+            for member in &on.events {
+                let system = self.described[member.what].name.split(':').next();
+                if system.is_some_and(|system| OWN_DOING.contains(&system)) {
+                    member.event.filter(&filter)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Start all events.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn start(&self) -> io::Result<()> {
+        self.each(Event::enable)
+    }
+
+    /// Stop all events. What is in the rings stays there.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn stop(&self) -> io::Result<()> {
+        self.each(Event::disable)
+    }
+
+    fn each(&self, act: impl Fn(&Event) -> io::Result<()>) -> io::Result<()> {
+        self.cpus.iter().flat_map(|on| &on.events).try_for_each(|member| act(&member.event))
+    }
+}
+
+/// Samples say what all counters of the group stand at, and for how long they counted.
+fn reads_group(attr: &mut Attr) {
+    attr.sample_type |= u64::from(abi::PERF_SAMPLE_READ);
+    attr.read_format |= u64::from(
+        abi::PERF_FORMAT_GROUP
+            | abi::PERF_FORMAT_TOTAL_TIME_ENABLED
+            | abi::PERF_FORMAT_TOTAL_TIME_RUNNING,
+    );
+}
+
+/// What came of opening an event.
+enum Opened {
+    Event(Event),
+    /// The thread has ended since it was found.
+    ThreadGone,
+    /// The CPU has gone offline since it was found.
+    CpuGone,
+}
+
+fn open(what: &mut Described, whom: Whom<'_>, leader: Option<&Event>) -> Result<Opened, OpenError> {
+    let opened = Event::open(&what.attr, whom, leader).and_then(|event| Ok((event.id()?, event)));
+    match opened {
+        Ok((id, event)) => {
+            what.ids.push(id);
+            Ok(Opened::Event(event))
+        }
+        Err(error) => match (error.raw_os_error(), whom) {
+            (Some(libc::ESRCH), Whom::Thread(..)) => Ok(Opened::ThreadGone),
+            (Some(libc::ENODEV), _) => Ok(Opened::CpuGone),
+            _ => Err(what.refused(error)),
+        },
+    }
+}
+
+/// On whom an event is opened on a CPU.
+fn whom(scope: &Scope, cpu: u32) -> Vec<Whom<'_>> {
+    match scope {
+        Scope::Machine => vec![Whom::Cpu(cpu)],
+        Scope::Threads(tids) => tids.iter().map(|&tid| Whom::Thread(tid, Some(cpu))).collect(),
+        Scope::Cgroup(folder) => vec![Whom::Cgroup(folder.as_fd(), cpu)],
+    }
+}
+
+/// The reader of a ring of `size` bytes is woken when a quarter is full: three quarters are left
+/// for what comes until it runs.
+fn wake_after(size: usize) -> u32 {
+    u32::try_from(size / 4).unwrap_or(u32::MAX)
+}

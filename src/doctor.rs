@@ -1,0 +1,26 @@
+//! `holdup doctor`: what this host allows.
+
+use crate::cli::DoctorArgs;
+use crate::config;
+use crate::exit::{self, usage};
+use crate::output::Output;
+use anyhow::Result;
+use holdup_host::{Host, Root, can_record, facts};
+use holdup_record::probe::try_out;
+use holdup_render::{Format, doctor};
+
+/// Run it.
+pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
+    let output = Output::open(args.output.output.as_deref(), &[])?;
+    let format = config::format(&args.output, &output)?;
+    if matches!(format, Format::Csv { .. } | Format::Markdown) {
+        return Err(usage("doctor has no CSV and no Markdown form; use text or json"));
+    }
+    let host = Host::look(&Root::host());
+    let facts = facts(&host, &try_out(&host));
+    output.write_with(|out| match &format {
+        Format::Text(options) => doctor::write_text(&facts, options, out),
+        _ => doctor::write_json(&facts, out),
+    })?;
+    Ok(if can_record(&facts) == Some(true) { exit::OK } else { exit::INPUT })
+}

@@ -1,0 +1,259 @@
+//! The command line of the verbs that record.
+
+use crate::cli::{ColorName, FormatName};
+use crate::exit::usage;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use holdup_record::choice::Wanted;
+use holdup_record::counters::{self, Counter};
+use holdup_record::recorder::{Plan, Whose};
+use holdup_record::session::Rings;
+use holdup_record::trigger::Trigger;
+use holdup_syscalls::Preset;
+use holdup_trace::Cpu;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The file when nobody says another.
+const OUTPUT: &str = "perf.data";
+
+/// Bytes of a CPU's ring when nobody says otherwise. With perf's 512 KiB a quarter of the events of
+/// a busy machine are lost, as the recorder waits for a CPU like everybody.
+const RING: usize = 4 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetName {
+    /// Who runs where and when, and who wakes whom
+    Sched,
+    /// And waits for locks, of the kernel and of programs
+    Locks,
+    /// And interrupts, kernel work, and the system calls from which verdicts follow
+    Full,
+}
+
+/// What is recorded.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What to record")]
+pub(crate) struct WhatArgs {
+    /// Which events
+    #[arg(long, value_enum, value_name = "PRESET", default_value_t = PresetName::Full)]
+    pub(crate) preset: PresetName,
+    /// All system calls, not the preset's: each call of the machine takes over 1 us longer
+    #[arg(long)]
+    pub(crate) all_syscalls: bool,
+    /// These tracepoints too, named as perf list does; * and ? stand for any characters
+    #[arg(short, long, value_name = "EVENT,..", value_delimiter = ',')]
+    pub(crate) event: Vec<String>,
+    /// Read the processor's counters at every switch: those named, as perf list does, else cycles,
+    /// instructions, cache misses and stalled cycles, as far as there is room for them
+    #[arg(
+        long, value_name = "NAME,..", num_args = 0..=1, require_equals = true,
+        default_missing_value = counters::USUAL, conflicts_with = "pid"
+    )]
+    pub(crate) counters: Option<String>,
+    /// The call chain of each event
+    #[arg(short = 'g', long = "stacks")]
+    pub(crate) stacks: bool,
+    /// Every process on every CPU; this is the default
+    #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
+    pub(crate) all_cpus: bool,
+    /// Only what happens on these CPUs: 0-3,5
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub(crate) cpu: Option<String>,
+    /// Only these processes and the ones they make. A diagnosis wants the whole machine
+    #[arg(short, long, value_name = "PID,..", value_delimiter = ',', conflicts_with = "cgroup")]
+    pub(crate) pid: Vec<u32>,
+    /// Only the members of this control group
+    #[arg(short = 'G', long, value_name = "GROUP")]
+    pub(crate) cgroup: Option<PathBuf>,
+    /// How long: 10s, 500ms, 2m. A command that still runs then is ended
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Memory for each CPU's events on their way to the file: 512K, 8M; a plain number is pages
+    /// [default: 4M, less where locked memory is limited]
+    #[arg(short = 'm', long = "mmap-pages", value_name = "SIZE", value_parser = size)]
+    pub(crate) ring: Option<usize>,
+    /// Say nothing of the recording when it ends
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Write to FILE, - for a pipe. What was in FILE becomes FILE.old [default: perf.data]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Compress with zstd, at this level
+    #[arg(
+        short = 'z', long, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
+        default_missing_value = "1", value_parser = clap::value_parser!(i32).range(1..=22)
+    )]
+    pub(crate) compression_level: Option<i32>,
+    /// Flight recorder: keep the last events in so much memory, all CPUs together, and write them
+    /// only when --until says so, at SIGUSR2, or at Ctrl-C
+    #[arg(long = "ring", value_name = "SIZE", value_parser = size)]
+    #[arg(conflicts_with = "ring", help_heading = "Flight recorder")]
+    pub(crate) keep: Option<usize>,
+    /// Write when this holds: fails (the command), load>X, runqueue>X (threads waiting for a CPU),
+    /// lock-wait>X (threads waiting for kernel locks; both on average over a second) [default:
+    /// sigusr2, nothing but the signal]
+    #[arg(long, value_name = "CONDITION", requires = "keep", value_parser = trigger)]
+    #[arg(help_heading = "Flight recorder")]
+    pub(crate) until: Option<Trigger>,
+    #[command(flatten)]
+    pub(crate) what: WhatArgs,
+    /// The command to record. Without one: until Ctrl-C, or as long as --duration says
+    #[arg(value_name = "COMMAND", last = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Keep the recording in FILE; with --runs all of them in the folder FILE
+    /// [default: not kept; with --runs: holdup-runs]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Record the command so often, for the gate, and keep all; the report is of the last
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(requires = "command")]
+    pub(crate) runs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) what: WhatArgs,
+    /// Form of the report
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Text)]
+    #[arg(help_heading = "Report")]
+    pub(crate) format: FormatName,
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = ColorName::Auto)]
+    #[arg(help_heading = "Report")]
+    pub(crate) color: ColorName,
+    /// Exit with 1 if the verdict is one of these classes
+    #[arg(long, value_name = "CLASS,..", value_delimiter = ',', help_heading = "Report")]
+    pub(crate) fail_on: Vec<String>,
+    /// Take thresholds of rules from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE", help_heading = "Report")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Every rule with all its evidence, those ruled out too
+    #[arg(long, help_heading = "Report")]
+    pub(crate) explain: bool,
+    /// The command to record. Without one: until Ctrl-C, or as long as --duration says
+    #[arg(value_name = "COMMAND", last = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl RecordArgs {
+    /// What the recorder needs to know.
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        let mut plan = self.what.plan(self.compression_level)?;
+        if let Some(size) = self.keep {
+            plan.rings = Rings::Last { size };
+        }
+        Ok(plan)
+    }
+
+    /// The file to write.
+    pub(crate) fn output(&self) -> PathBuf {
+        self.output.clone().unwrap_or_else(|| OUTPUT.into())
+    }
+}
+
+impl WhatArgs {
+    /// What the recorder needs to know.
+    pub(crate) fn plan(&self, compression: Option<i32>) -> Result<Plan> {
+        let cpus = match &self.cpu {
+            None => None,
+            Some(text) => {
+                let list = Cpu::parse_list(text).ok_or_else(|| {
+                    usage(format!("--cpu: '{text}' is no list of CPUs; write 0-3,5"))
+                })?;
+                Some(list.into_iter().map(|cpu| cpu.0.into()).collect())
+            }
+        };
+        let whose = match &self.cgroup {
+            Some(path) => Whose::Cgroup(path.clone()),
+            None if !self.pid.is_empty() => Whose::Processes(self.pid.clone()),
+            None => Whose::Machine,
+        };
+        let preset = match self.preset {
+            PresetName::Sched => Preset::Sched,
+            PresetName::Locks => Preset::Locks,
+            PresetName::Full => Preset::Full,
+        };
+        let extra = self.event.clone();
+        let counters = match &self.counters {
+            Some(names) => Counter::list(names).map_err(|e| usage(format!("--counters: {e}")))?,
+            None => Vec::new(),
+        };
+        Ok(Plan {
+            wanted: Wanted { preset, all_syscalls: self.all_syscalls, extra },
+            counters,
+            whose,
+            cpus,
+            stacks: self.stacks,
+            rings: Rings::Emptied { size: self.ring.unwrap_or(RING) },
+            command_line: std::env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            compression,
+        })
+    }
+}
+
+fn trigger(text: &str) -> Result<Trigger, String> {
+    text.parse()
+}
+
+/// A time as `sleep` takes it, and in milliseconds: a plain number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
+    let (number, unit) = units
+        .iter()
+        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))
+        .unwrap_or((text, &1.0));
+    let seconds = number.parse::<f64>().ok().map(|n| n * unit).filter(|&s| s > 0.0);
+    seconds
+        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+        .ok_or_else(|| "is no time; write 10s, 500ms or 2m".to_owned())
+}
+
+/// A size as perf's `-m` takes it: bytes with a unit, pages without.
+fn size(text: &str) -> Result<usize, String> {
+    let units = [('B', 0), ('K', 10), ('M', 20), ('G', 30)];
+    let found = units.iter().find_map(|&(name, shift)| {
+        let number = text.strip_suffix([name, name.to_ascii_lowercase()])?;
+        Some((number, 1usize << shift))
+    });
+    let (number, unit) = found.unwrap_or((text, holdup_host::page_size()));
+    let bytes = number.parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
+    bytes
+        .filter(|&bytes| bytes > 0)
+        .ok_or_else(|| "is no size; write 512K or 8M, or a number of pages".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        let ms = |text| duration(text).map(|d| d.as_millis()).ok();
+        assert_eq!(ms("10s"), Some(10_000));
+        assert_eq!(ms("10"), Some(10_000));
+        assert_eq!(ms("500ms"), Some(500));
+        assert_eq!(ms("1.5m"), Some(90_000));
+        for wrong in ["", "s", "0s", "-1s", "10y", "1e400s", "nans", "infs", "1e30h"] {
+            assert_eq!(ms(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_bytes_with_a_unit_and_pages_without() {
+        assert_eq!(size("8M"), Ok(8 << 20));
+        assert_eq!(size("512k"), Ok(512 << 10));
+        assert_eq!(size("2"), Ok(2 * holdup_host::page_size()));
+        for wrong in ["", "M", "-1M", "99999999999G", "0"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `holdup record`: a recording of what diagnose needs, without perf.
+
+pub(crate) mod args;
+pub(crate) mod run;
+mod told;
+
+use crate::exit::{self, Denied, usage};
+use anyhow::Result;
+use args::{RecordArgs, WhatArgs};
+use holdup_host::{Attempt, Host, Root, Tried, empty_call, no_tracefs, refused};
+use holdup_record::child::Child;
+use holdup_record::closing;
+use holdup_record::collect::{Collected, StartError};
+use holdup_record::course::{Course, Ended};
+use holdup_record::flight::Flight;
+use holdup_record::recorder::{Error, Plan, Recorder};
+use holdup_record::session::OpenError;
+use holdup_record::signals::{Signal, Signals};
+use holdup_record::trigger::Trigger;
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// So long a recorder waits until the events of the one before it are closed.
+const CLOSING: Duration = Duration::from_secs(30);
+
+/// Run it.
+pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
+    let output = args.output();
+    let signals = hold_signals()?;
+    let recorder = open(&args.what, args.plan()?)?;
+    let work =
+        Work { what: &args.what, command: &args.command, next_step: output.as_os_str() != "-" };
+    let trigger = args.keep.map(|_| args.until.unwrap_or(Trigger::Signal));
+    let status = match trigger {
+        None => record(&recorder, &signals, &work, &output),
+        Some(trigger) => keep(&recorder, &signals, &work, &output, trigger),
+    };
+    recorder.close();
+    status
+}
+
+fn hold_signals() -> Result<Signals> {
+    Signals::hold().map_err(|e| usage(format!("signals cannot be waited for: {e}")))
+}
+
+/// Open what is to be recorded, and say what is different from what was asked for.
+fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
+    if let Some(closing) = closing::under_way() {
+        if !what.quiet {
+            told::line("waiting until the kernel has closed the events of the last recording");
+        }
+        closing.wait(CLOSING);
+    }
+    let asked = what.ring;
+    let recorder = Recorder::open(plan).map_err(error)?;
+    if !what.quiet {
+        told::opened(&recorder, asked);
+    }
+    Ok(recorder)
+}
+
+/// What a recording is of.
+struct Work<'a> {
+    what: &'a WhatArgs,
+    command: &'a [OsString],
+    /// Whether to say what to type then.
+    next_step: bool,
+}
+
+impl Work<'_> {
+    /// The command, ready to go, if there is one.
+    fn prepare(&self, signals: &Signals, output: &Path) -> Result<Option<Child>> {
+        if self.command.is_empty() {
+            return Ok(None);
+        }
+        // What goes to a pipe must not be mixed with what the command prints.
+        let own_stdout = output.as_os_str() == "-";
+        let child = Child::prepare(self.command, signals, own_stdout);
+        child.map(Some).map_err(|e| self.not_started(&e))
+    }
+
+    fn course<'a>(&self, child: &'a mut Option<Child>) -> Course<'a> {
+        let (duration, processes) = (self.what.duration, self.what.pid.clone());
+        Course { child: child.as_mut(), duration, processes }
+    }
+
+    fn not_started(&self, error: &io::Error) -> anyhow::Error {
+        let name = self.command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
+        usage(format!("{name}: cannot be started: {error}"))
+    }
+
+    fn say_next_step(&self, collected: &Collected, output: &Path) {
+        if self.next_step && collected.written.tally.samples > 0 {
+            told::next_step(output);
+        }
+    }
+
+    fn say(&self, text: &str) {
+        if !self.what.quiet {
+            told::line(text);
+        }
+    }
+}
+
+/// Record the command, or until somebody ends it. Returns the command's exit status.
+fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path) -> Result<u8> {
+    let mut child = work.prepare(signals, output)?;
+    if child.is_none() && work.what.duration.is_none() {
+        work.say("recording; Ctrl-C ends it");
+    }
+    let collected = match recorder.record(output, signals, work.course(&mut child)) {
+        Err(Error::Start(StartError::Command(e))) => {
+            if output.as_os_str() != "-" {
+                // There is nothing in it.
+                let _ = std::fs::remove_file(output);
+            }
+            return Err(work.not_started(&e));
+        }
+        collected => collected.map_err(error)?,
+    };
+    if !work.what.quiet {
+        told::collected(&collected, recorder.cpus(), output);
+        work.say_next_step(&collected, output);
+    }
+    finish(child, collected.ended, signals)
+}
+
+/// Keep the last events until `trigger` fires, and write them then.
+fn keep(
+    recorder: &Recorder,
+    signals: &Signals,
+    work: &Work<'_>,
+    output: &Path,
+    trigger: Trigger,
+) -> Result<u8> {
+    let mut child = work.prepare(signals, output)?;
+    let pid = std::process::id();
+    let bytes = told::bytes(recorder.ring_size() as u64 * recorder.cpus() as u64);
+    work.say(&format!("keeping the last {bytes}; to have them written: kill -USR2 {pid}"));
+    let flight = match recorder.keep(output, signals, work.course(&mut child), trigger) {
+        Err(Error::Start(StartError::Command(e))) => return Err(work.not_started(&e)),
+        flight => flight.map_err(error)?,
+    };
+    match flight {
+        Flight::Quiet(ended) => {
+            work.say("nothing was written: what --until names did not happen");
+            finish(child, Ok(ended), signals)
+        }
+        Flight::Written(fired, collected) => {
+            work.say(&format!("written because {fired}"));
+            if !work.what.quiet {
+                told::kept(&collected, recorder.cpus(), output);
+                work.say_next_step(&collected, output);
+            }
+            finish(child, collected.ended, signals)
+        }
+    }
+}
+
+/// See that the command ends as the recording has. Returns its exit status.
+fn finish(
+    child: Option<Child>,
+    ended: Result<Ended, holdup_record::file::Error>,
+    signals: &Signals,
+) -> Result<u8> {
+    let mut status = exit::OK;
+    if let Some(mut child) = child {
+        match ended {
+            Ok(Ended::Work) => {}
+            Ok(Ended::Signal(signal)) => child.send(signal),
+            // As perf does.
+            Ok(Ended::Time) | Err(_) => child.send(libc::SIGTERM),
+        }
+        while child.ended().is_none() {
+            signals.wait();
+            while let Some(signal) = signals.next() {
+                if let Signal::End(_) = signal {
+                    // Who asks again means it.
+                    child.send(libc::SIGKILL);
+                }
+            }
+        }
+        status = child.ended().map_or(exit::OK, |exit| exit.code());
+    }
+    ended.map(|_| status).map_err(|e| usage(e.to_string()))
+}
+
+/// What does not work, by whose fault it is.
+fn error(error: Error) -> anyhow::Error {
+    let host = || Host::look(&Root::host());
+    match &error {
+        Error::NoTracefs(why) => Denied(no_tracefs(&host(), why)).into(),
+        Error::Open(OpenError::Event { name, error }) => denied(&Attempt::Open(name), error),
+        Error::Open(OpenError::Ring { size, error }) => {
+            denied(&Attempt::Buffer(*size as u64), error)
+        }
+        _ => usage(error.to_string()),
+    }
+}
+
+/// What the kernel refused to do, and the way out, in the words of doctor.
+fn denied(attempt: &Attempt<'_>, error: &io::Error) -> anyhow::Error {
+    let host = Host::look(&Root::host());
+    let tried = Tried { call: Some(empty_call()), ..Tried::default() };
+    Denied(refused(&host, &tried, attempt, error.raw_os_error().unwrap_or(0))).into()
+}

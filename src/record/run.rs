@@ -1,0 +1,87 @@
+//! `holdup run`: a recording, and at once what it shows.
+
+use crate::cli::{CommonArgs, DiagnoseArgs, OutputArgs, SelectArgs, TraceArg};
+use crate::diagnose;
+use crate::exit::{self, usage};
+use crate::record::args::RunArgs;
+use crate::record::{Work, hold_signals, open, record, told};
+use anyhow::Result;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder of several recordings when nobody says another.
+const FOLDER: &str = "holdup-runs";
+
+/// Run it. Its exit code is the command's if that failed, else that of the diagnosis.
+pub(crate) fn run(args: &RunArgs) -> Result<u8> {
+    // A report goes to standard output, and the command may write there too: its affair.
+    let (files, _temporary) = files(args)?;
+    let signals = hold_signals()?;
+    let recorder = open(&args.what, args.what.plan(None)?)?;
+    let work = Work { what: &args.what, command: &args.command, next_step: false };
+    let mut recorded = Ok(exit::OK);
+    let mut last = None;
+    for file in &files {
+        recorded = record(&recorder, &signals, &work, file);
+        last = Some(file);
+        if !matches!(recorded, Ok(exit::OK)) {
+            break;
+        }
+    }
+    recorder.close();
+    // From here on Ctrl-C ends the program, as with every other verb.
+    drop(signals);
+    let status = recorded?;
+    let Some(last) = last else { return Ok(status) };
+    let verdict = diagnose::run(&diagnosis(args, last))?;
+    if args.runs.is_some() && status == exit::OK && !args.what.quiet {
+        told::runs(&files);
+    }
+    Ok(if status == exit::OK { verdict } else { status })
+}
+
+/// The files to record into, and the folder that goes with the end of the program.
+fn files(args: &RunArgs) -> Result<(Vec<PathBuf>, Option<tempfile::TempDir>)> {
+    let failed = |path: &Path, e| exit::unwritable(path, &e);
+    if let Some(runs) = args.runs {
+        let folder = args.output.clone().unwrap_or_else(|| FOLDER.into());
+        fs::create_dir_all(&folder).map_err(|e| failed(&folder, e))?;
+        let width = runs.to_string().len();
+        let names = (1..=runs).map(|i| folder.join(format!("run-{i:0width$}.data")));
+        return Ok((names.collect(), None));
+    }
+    match &args.output {
+        Some(path) if path.as_os_str() == "-" => {
+            Err(usage("-o -: the report goes to standard output; to pipe a recording: record -o -"))
+        }
+        Some(path) => Ok((vec![path.clone()], None)),
+        None => {
+            let folder = tempfile::tempdir().map_err(|e| failed(&std::env::temp_dir(), e))?;
+            Ok((vec![folder.path().join("perf.data")], Some(folder)))
+        }
+    }
+}
+
+/// The same as `holdup diagnose FILE` with the options that were given.
+fn diagnosis(args: &RunArgs, file: &Path) -> DiagnoseArgs {
+    let output = OutputArgs {
+        format: args.format,
+        json: false,
+        separator: None,
+        output: None,
+        color: args.color,
+        verbose: false,
+        quiet: false,
+    };
+    let trace = TraceArg { trace: Some(file.to_owned()), input: None };
+    DiagnoseArgs {
+        common: CommonArgs { trace, select: SelectArgs::default(), output },
+        baseline: None,
+        fail_on: args.fail_on.clone(),
+        counters: Vec::new(),
+        metrics: None,
+        case: None,
+        thresholds: args.thresholds.clone(),
+        explain: args.explain,
+    }
+}

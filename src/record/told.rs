@@ -1,0 +1,107 @@
+//! What a recorder says on standard error.
+
+use holdup_record::choice::Calls;
+use holdup_record::collect::Collected;
+use holdup_record::recorder::Recorder;
+use holdup_render::text::escape;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A line. That nobody reads it is no reason to stop.
+pub(crate) fn line(text: &str) {
+    let _ = writeln!(std::io::stderr(), "holdup: {}", escape(text));
+}
+
+/// What is different from what was asked for.
+pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
+    let choice = &recorder.choice;
+    if !choice.missing.is_empty() {
+        line(&format!("this kernel does not have {}", choice.missing.join(", ")));
+    }
+    if choice.calls == Calls::AllForLack {
+        line(
+            "this kernel has no tracepoints of single system calls (CONFIG_FTRACE_SYSCALLS): all \
+             are recorded, which makes each slower by more than 1 us",
+        );
+    }
+    let counted = &recorder.counted;
+    if !counted.read.is_empty() {
+        line(&format!("counters read at every switch: {}", counted.read.join(", ")));
+    }
+    for (name, why) in &counted.lacking {
+        line(&format!("{name} is not counted: {why}"));
+    }
+    let size = recorder.ring_size();
+    if asked.is_some_and(|asked| size < asked) {
+        line(&format!(
+            "the buffer of each CPU has {}: this user may not lock more memory (ulimit -l, \
+             kernel.perf_event_mlock_kb)",
+            bytes(size as u64)
+        ));
+    }
+}
+
+/// What was recorded on so many CPUs, and what it cost.
+pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
+    for cpu in &collected.gone {
+        line(&format!("CPU {cpu} was taken offline; its events end there"));
+    }
+    what_and_cost(collected, cpus, output, collected.took);
+}
+
+/// What a flight recorder kept of so many CPUs, and what it cost.
+pub(crate) fn kept(collected: &Collected, cpus: usize, output: &Path) {
+    let span = collected.written.tally.span.unwrap_or_default();
+    what_and_cost(collected, cpus, output, Duration::from_nanos(span.1 - span.0));
+}
+
+/// Of a file that holds so much time.
+fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Duration) {
+    let tally = collected.written.tally;
+    let seconds = holds.as_secs_f64();
+    let lost = match tally.lost {
+        0 => "none lost".to_owned(),
+        lost => format!("{lost} lost (a larger -m loses fewer)"),
+    };
+    line(&format!(
+        "{}: {} events in {seconds:.3} s ({:.0} a second), {lost}, {}",
+        output.display(),
+        tally.samples,
+        tally.samples as f64 / seconds.max(1e-9),
+        bytes(collected.written.bytes),
+    ));
+    let cost = collected.cost.as_secs_f64();
+    let share = 100.0 * cost / (collected.took.as_secs_f64() * cpus as f64).max(1e-9);
+    let each = match tally.samples {
+        0 => String::new(),
+        events => format!(", {:.0} ns an event", 1e9 * cost / events as f64),
+    };
+    line(&format!("the recorder took {cost:.3} s of CPU time: {share:.2} % of {cpus} CPUs{each}"));
+}
+
+/// What to type now.
+pub(crate) fn next_step(output: &Path) {
+    line(&format!("to see what it shows: holdup diagnose {}", output.display()));
+}
+
+/// What to do with several recordings.
+pub(crate) fn runs(files: &[PathBuf]) {
+    let (Some(first), Some(last)) = (files.first(), files.last()) else { return };
+    let folder = first.parent().unwrap_or(Path::new("."));
+    line(&format!("the recordings are {} to {}", first.display(), last.display()));
+    line(&format!(
+        "to compare others with them: holdup baseline -o baseline.json {}/run-*.data",
+        folder.display()
+    ));
+}
+
+/// A number of bytes in words.
+pub(crate) fn bytes(n: u64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB"];
+    let unit = units.iter().enumerate().rev().find(|(i, _)| n >> (10 * i) > 0);
+    match unit {
+        None | Some((0, _)) => format!("{n} bytes"),
+        Some((i, unit)) => format!("{:.1} {unit}", n as f64 / (1u64 << (10 * i)) as f64),
+    }
+}
