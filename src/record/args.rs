@@ -4,6 +4,7 @@ use crate::cli::{ColorName, FormatName};
 use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use holdup_host::BUFFER;
 use holdup_record::choice::Wanted;
 use holdup_record::counters::{self, Counter};
 use holdup_record::recorder::{Plan, Whose};
@@ -17,10 +18,6 @@ use std::time::Duration;
 
 /// The file when nobody says another.
 const OUTPUT: &str = "perf.data";
-
-/// Bytes of a CPU's ring when nobody says otherwise. With perf's 512 KiB a quarter of the events of
-/// a busy machine are lost, as the recorder waits for a CPU like everybody.
-const RING: usize = 4 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PresetName {
@@ -191,7 +188,7 @@ impl WhatArgs {
             whose,
             cpus,
             stacks: self.stacks,
-            rings: Rings::Emptied { size: self.ring.unwrap_or(RING) },
+            rings: Rings::Emptied { size: self.ring.unwrap_or(BUFFER as usize) },
             command_line: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
