@@ -213,7 +213,8 @@ fn scope(whose: &Whose) -> Result<Scope, Error> {
         }
         Whose::Cgroup(path) => {
             let below = |mount: &str| Path::new(mount).join(path.strip_prefix("/").unwrap_or(path));
-            // With the second version of control groups there is one tree; before, perf had its own.
+            // With the second version of control groups there is one tree; before, perf had its
+            // own.
             let places =
                 [path.clone(), below("/sys/fs/cgroup"), below("/sys/fs/cgroup/perf_event")];
             let is_group = |place: &&PathBuf| place.join("cgroup.procs").exists();

@@ -240,8 +240,8 @@ codes! {
     /// A choice of system calls: counts those recorded.
     DarkCalls = (
         "dark-calls", Info,
-        "system calls were recorded and all others are dark: application code and dark calls are one \
-         figure, and what only a recording of all calls can show is n/a"
+        "system calls were recorded and all others are dark: application code and dark calls are \
+         one figure, and what only a recording of all calls can show is n/a"
     ),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = (
