@@ -1,7 +1,7 @@
 //! The command line as typed.
 
 use crate::exit;
-use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs};
+use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
 use crate::record::args::{RecordArgs, RunArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -113,6 +113,10 @@ pub(crate) enum Command {
                       Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
     Events(EventsArgs),
+    /// The same work on 1, 2, 4 ... CPUs: speedup, what stays serial, where the CPUs went
+    #[command(after_help = "Examples: holdup scale 1=600 2=331 4=190\n\
+            \x20         holdup scale --work syscall:write 1=one.data 2=two.data 4=four.data")]
+    Scale(ScaleArgs),
     /// Make a baseline file of recordings, add to it, show what it holds
     #[command(after_help = "Example: holdup baseline --work syscall:write run-*.data -o \
             baseline.json\n\
@@ -160,6 +164,13 @@ pub(crate) struct TraceArg {
     /// The trace, as perf spells it
     #[arg(short, long, value_name = "FILE", conflicts_with = "trace")]
     pub(crate) input: Option<PathBuf>,
+}
+
+impl TraceArg {
+    /// Whether none is named.
+    pub(crate) fn is_default(&self) -> bool {
+        self.trace.is_none() && self.input.is_none()
+    }
 }
 
 /// Which part of it.
@@ -332,6 +343,10 @@ pub(crate) struct DiagnoseArgs {
     /// Exit with 1 if the verdict is one of these classes
     #[arg(long, value_name = "CLASS,..", value_delimiter = ',')]
     pub(crate) fail_on: Vec<String>,
+    /// What perf stat -x or -j counted of the same work; twice or more: with few CPUs busy and with
+    /// many. CPUS= says how many were, where perf stat does not. Without a TRACE it is judged alone
+    #[arg(long, value_name = "[CPUS=]FILE")]
+    pub(crate) counters: Vec<PathBuf>,
     /// Judge these figures (sar, utld, lockstat ... as TOML or JSON) instead of a trace
     #[arg(
         long, value_name = "FILE",

@@ -31,6 +31,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Baseline(args) => return crate::gate::baseline::run(args),
         Command::Diff(args) => return crate::gate::diff::run(args),
         Command::History(args) => return crate::gate::history::run(args),
+        Command::Scale(args) => return crate::gate::scale::run(args),
         Command::Gate(args) => return crate::gate::judge::run(args),
         Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
@@ -288,10 +289,9 @@ fn dark(table: &str, capabilities: &Capabilities) -> Option<String> {
     let calls = capabilities.syscalls.in_words(NAMES)?;
     Some(match table {
         "syscalls" => format!("recorded system calls: {calls}; all others are dark"),
-        "sar" | "cpus" | "procs" => format!(
-            "time in application code and in system calls is n/a: of the calls {calls} were \
-             recorded, and others are not told from application code"
-        ),
+        "sar" | "cpus" | "procs" => "time in application code and in system calls is n/a, as not \
+            all calls were recorded: others are not told from application code"
+            .to_owned(),
         _ => return None,
     })
 }

@@ -90,7 +90,7 @@ pub(crate) fn entries(format: &Format, asked: Option<usize>, text: usize) -> Opt
 }
 
 /// perf's habit, and trace-cmd's.
-fn default_trace() -> Result<PathBuf> {
+pub(crate) fn default_trace() -> Result<PathBuf> {
     ["perf.data", "trace.dat"].into_iter().map(PathBuf::from).find(|p| p.exists()).ok_or_else(
         || usage("no TRACE given, and neither perf.data nor trace.dat is in the current directory"),
     )

@@ -2,14 +2,15 @@
 
 use crate::cli::DiagnoseArgs;
 use crate::commands::write;
-use crate::config::{self, Config};
+use crate::config::{self, Config, default_trace};
 use crate::exit::{self, usage};
+use crate::measured;
 use crate::output::Output;
 use crate::progress;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
-use holdup_diagnose::{Class, Thresholds, phases, registry};
+use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside, phases, registry};
 use holdup_passes::Options;
 use holdup_render::{Body, Report, TraceHead};
 use std::path::Path;
@@ -26,9 +27,12 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
         })
         .collect::<Result<Vec<Class>>>()?;
     let thresholds = thresholds(args.thresholds.as_deref())?;
+    let measured = measured::read(&args.counters, args.common.output.quiet)?;
+    let alone = !measured.is_empty() && args.common.trace.is_default() && default_trace().is_err();
     let class = match &args.metrics {
-        Some(path) => of_figures(args, path, thresholds)?,
-        None => of_trace(args, thresholds)?,
+        Some(path) => of_figures(args, Some(path), &measured, thresholds)?,
+        None if alone => of_figures(args, None, &measured, thresholds)?,
+        None => of_trace(args, &measured, thresholds)?,
     };
     Ok(match class {
         class if fail_on.contains(&class) => exit::FAILED,
@@ -37,7 +41,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
     })
 }
 
-fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
+fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) -> Result<Class> {
     let baseline = match &args.baseline {
         Some(path) => {
             progress::start(args.common.output.quiet);
@@ -52,21 +56,37 @@ fn of_trace(args: &DiagnoseArgs, thresholds: Thresholds) -> Result<Class> {
     let judged = phases::read(&*reader, &config.options(&*reader)?, &thresholds)?;
     let mut verdict = Class::NotEnoughEvidence;
     write("diagnose", config, &*reader, &judged.analysis, |reader, _, _| {
-        let diagnosis =
-            holdup_diagnose::diagnose_judged(reader.info(), &judged, baseline.as_ref(), thresholds);
+        let beside = Beside { baseline: baseline.as_ref(), measured };
+        let diagnosis = diagnose_beside(reader.info(), &judged, beside, thresholds);
         verdict = diagnosis.verdict.class;
         Ok(Body::Diagnosis(Box::new(diagnosis)))
     })?;
     Ok(verdict)
 }
 
-fn of_figures(args: &DiagnoseArgs, path: &Path, thresholds: Thresholds) -> Result<Class> {
-    let output = Output::open(args.common.output.output.as_deref(), &[path])?;
+/// Figures of a file, runs of perf stat, or both.
+fn of_figures(
+    args: &DiagnoseArgs,
+    path: Option<&Path>,
+    measured: &[Measured],
+    thresholds: Thresholds,
+) -> Result<Class> {
+    let inputs: Vec<&Path> =
+        path.into_iter().chain(measured.iter().map(|m| Path::new(&m.path))).collect();
+    let output = Output::open(args.common.output.output.as_deref(), &inputs)?;
     let format = config::explained(config::format(&args.common.output, &output)?, args.explain);
-    let name = path.display().to_string();
-    let figures = Figures::parse(&read(path)?, args.case.as_deref())
-        .map_err(|e| usage(format!("{name}: {e}")))?;
-    let diagnosis = metrics::judge(&name, &figures, thresholds);
+    let names: Vec<String> = inputs.iter().map(|p| p.display().to_string()).collect();
+    let name = names.join(", ");
+    let figures = match path {
+        Some(path) => Figures::parse(&read(path)?, args.case.as_deref())
+            .map_err(|e| usage(format!("{}: {e}", path.display())))?,
+        None => Figures::of_runs(measured),
+    };
+    let mut options: Vec<String> =
+        path.iter().map(|path| format!("--metrics {}", path.display())).collect();
+    options.extend(args.case.iter().map(|case| format!("--case {case}")));
+    options.extend(args.counters.iter().map(|c| format!("--counters {}", c.display())));
+    let diagnosis = metrics::judge_beside(&options.join(" "), &figures, measured, thresholds);
     let verdict = diagnosis.verdict.class;
     let wall_ns = (figures.seconds.unwrap_or(1.0) * 1e9) as u64;
     let report = Report {

@@ -1,5 +1,6 @@
 //! Exit codes: part of the outward contract.
 
+use holdup_host::Obstacle;
 use std::path::Path;
 
 macro_rules! codes {
@@ -69,11 +70,11 @@ impl std::error::Error for InputError {}
 
 /// The host does not allow what was asked for.
 #[derive(Debug)]
-pub(crate) struct Denied(pub(crate) String);
+pub(crate) struct Denied(pub(crate) Obstacle);
 
 impl std::fmt::Display for Denied {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 

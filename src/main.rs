@@ -11,6 +11,7 @@ mod gate;
 mod guide;
 mod locks;
 mod man;
+mod measured;
 mod output;
 mod progress;
 mod record;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
                 // anything.
                 let message =
                     if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
-                // What the host forbids takes several lines, which are our own.
+                // The way out of an obstacle stands on lines of its own.
                 let lines: Vec<_> = match error.is::<exit::Denied>() {
                     true => message.lines().map(holdup_render::escape).collect(),
                     false => vec![holdup_render::escape(&message)],

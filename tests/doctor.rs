@@ -81,6 +81,13 @@ fn an_ordinary_user_is_told_what_is_missing_and_how_to_get_it() {
     assert!(text.starts_with("holdup record does not work on this host.\n"), "{text}");
     assert!(text.contains("permission (missing)\n"), "{text}");
     assert!(text.contains("  costs    nothing can be recorded\n  way out  "), "{text}");
+    // Who records without asking before learns the same.
+    let mut record = Command::new(&program);
+    record.args(["record", "-o", "/dev/null", "--", "true"]).uid(NOBODY).gid(NOBODY);
+    let out = record.output().unwrap();
+    let words = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(3), "{words}");
+    assert!(words.contains("\n  way out: ") && !words.contains("panicked"), "{words}");
 }
 
 #[needs(unshare)]

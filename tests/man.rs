@@ -25,7 +25,8 @@ fn long_options(verb: &str) -> Vec<String> {
     let heads = help.lines().filter(|l| l.trim_start().starts_with('-'));
     heads
         .filter_map(|l| l.split_whitespace().find(|w| w.starts_with("--")))
-        .map(|w| w.trim_end_matches(',').to_owned())
+        // What may follow stands right behind it: --compression-level[=<LEVEL>].
+        .map(|w| w.split([',', '[', '=']).next().unwrap_or(w).to_owned())
         .collect()
 }
 

@@ -12,6 +12,7 @@ use holdup_trace::Capabilities;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use support::root;
@@ -93,8 +94,8 @@ fn shell() -> String {
     format!(
         "```sh\ncalls=$(echo \\\n{calls})\n\
          events=$(cd /sys/kernel/tracing/events && ls -d \\\n{events} \\\n    \
-         $(for call in $calls; do echo syscalls/sys_{{enter,exit}}_$call; done) 2> /dev/null |\n    \
-         tr / : | paste -sd ,)\n```\n"
+         $(for call in $calls; do echo syscalls/sys_{{enter,exit}}_$call; done) \
+         2> /dev/null |\n    tr / : | paste -sd ,)\n```\n"
     )
 }
 
@@ -130,4 +131,23 @@ fn everything_that_doctor_looks_at_is_in_the_table() {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
     let rows: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
     assert_eq!(rows, names);
+}
+
+/// As the document says of what a recording reveals.
+#[needs(tracepoints)]
+#[test]
+fn a_recording_is_its_owners_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("perf.data");
+    support::stdout(&[
+        "record",
+        "-q",
+        "--preset",
+        "sched",
+        "-o",
+        file.to_str().unwrap(),
+        "--",
+        "true",
+    ]);
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }

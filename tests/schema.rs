@@ -6,12 +6,14 @@ use holdup_gate::history::Course;
 use holdup_gate::judge::Sides;
 use holdup_gate::metric::Per;
 use holdup_gate::policy::Policy;
+use holdup_gate::run::Setting;
+use holdup_gate::scale::{Known, Step, scaling};
 use holdup_gate::self_test::self_test;
 use holdup_gate::verdict::decide;
 use holdup_gate::{Baseline, Run, Work};
 use holdup_render::compare::{
-    self, BaselineReport, Comparison, DiffReport, GateReport, HistoryReport, SelfTestReport,
-    SideHead,
+    self, BaselineReport, Comparison, DiffReport, GateReport, HistoryReport, ScaleReport,
+    SelfTestReport, SideHead,
 };
 use holdup_render::{Format, json_schema};
 use jsonschema::Validator;
@@ -190,6 +192,7 @@ fn comparisons_conform() {
         ("gate", Comparison::SelfTest(Box::new(self_test))),
         ("history", Comparison::History(HistoryReport { course })),
         ("baseline", Comparison::Baseline(BaselineReport::of("base.json", &baseline, &work))),
+        ("scale", Comparison::Scale(ladder(&before))),
     ] {
         let mut text = Vec::new();
         compare::write(&comparison, &Format::Json, &mut text).unwrap();
@@ -216,6 +219,17 @@ fn what_doctor_says_conforms() {
     let good = output(&["doctor", "-j"]);
     refused(&schema, &good, "a state there is not", |v| v["rows"][0]["state"] = "fine".into());
     refused(&schema, &good, "no way out", |v| v["rows"][0]["ways_out"] = Value::Null);
+}
+
+/// Recordings on both rows, so that leaves and system calls are there.
+fn ladder(run: &Run) -> ScaleReport {
+    let step = |cpus| {
+        let setting = Setting { cpus, ..run.setting.clone() };
+        let runs = vec![Run { setting, ..run.clone() }; 3];
+        Step { cpus, known: Known::Runs(runs) }
+    };
+    let scaling = scaling([1, 2, 4].map(step).to_vec(), &Work::Unknown).unwrap();
+    ScaleReport { scaling, work: Work::Unknown, entries: None }
 }
 
 /// A dump of counters is no trace: its head is shorter.

@@ -59,6 +59,20 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ScaleArgs {
+    /// The work on so many CPUs: how long it took (600, 600s, 2min, 35ms), how much of it was done
+    /// a second (120/s), or a recording of it, or a folder of recordings
+    #[arg(value_name = "CPUS=VALUE", required = true, num_args = 2..)]
+    pub(crate) steps: Vec<String>,
+    #[command(flatten)]
+    pub(crate) compare: CompareArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) entries: EntriesArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct BaselineArgs {
     /// The recordings: traces, or baseline files whose runs are taken over
     #[arg(value_name = "TRACE", required_unless_present_any = ["show"])]

@@ -6,4 +6,5 @@ pub(crate) mod diff;
 pub(crate) mod history;
 pub(crate) mod judge;
 mod load;
+pub(crate) mod scale;
 mod sinks;

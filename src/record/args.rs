@@ -4,7 +4,9 @@ use crate::cli::{ColorName, FormatName};
 use crate::exit::usage;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use holdup_host::BUFFER;
 use holdup_record::choice::Wanted;
+use holdup_record::counters::{self, Counter};
 use holdup_record::recorder::{Plan, Whose};
 use holdup_record::session::Rings;
 use holdup_record::trigger::Trigger;
@@ -16,10 +18,6 @@ use std::time::Duration;
 
 /// The file when nobody says another.
 const OUTPUT: &str = "perf.data";
-
-/// Bytes of a CPU's ring when nobody says otherwise. With perf's 512 KiB a quarter of the events of
-/// a busy machine are lost, as the recorder waits for a CPU like everybody.
-const RING: usize = 4 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PresetName {
@@ -44,6 +42,13 @@ pub(crate) struct WhatArgs {
     /// These tracepoints too, named as perf list does; * and ? stand for any characters
     #[arg(short, long, value_name = "EVENT,..", value_delimiter = ',')]
     pub(crate) event: Vec<String>,
+    /// Read the processor's counters at every switch: those named, as perf list does, else cycles,
+    /// instructions, cache misses and stalled cycles, as far as there is room for them
+    #[arg(
+        long, value_name = "NAME,..", num_args = 0..=1, require_equals = true,
+        default_missing_value = counters::USUAL, conflicts_with = "pid"
+    )]
+    pub(crate) counters: Option<String>,
     /// The call chain of each event
     #[arg(short = 'g', long = "stacks")]
     pub(crate) stacks: bool,
@@ -173,12 +178,17 @@ impl WhatArgs {
             PresetName::Full => Preset::Full,
         };
         let extra = self.event.clone();
+        let counters = match &self.counters {
+            Some(names) => Counter::list(names).map_err(|e| usage(format!("--counters: {e}")))?,
+            None => Vec::new(),
+        };
         Ok(Plan {
             wanted: Wanted { preset, all_syscalls: self.all_syscalls, extra },
+            counters,
             whose,
             cpus,
             stacks: self.stacks,
-            rings: Rings::Emptied { size: self.ring.unwrap_or(RING) },
+            rings: Rings::Emptied { size: self.ring.unwrap_or(BUFFER as usize) },
             command_line: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),

@@ -7,7 +7,7 @@ mod told;
 use crate::exit::{self, Denied, usage};
 use anyhow::Result;
 use args::{RecordArgs, WhatArgs};
-use holdup_host::{Attempt, Host, Root, Tried};
+use holdup_host::{Attempt, Host, Root, Tried, empty_call, no_tracefs, refused};
 use holdup_record::child::Child;
 use holdup_record::closing;
 use holdup_record::collect::{Collected, StartError};
@@ -191,19 +191,20 @@ fn finish(
 
 /// What does not work, by whose fault it is.
 fn error(error: Error) -> anyhow::Error {
-    let refused = |attempt, why: &io::Error| {
-        let host = Host::look(&Root::host());
-        let number = why.raw_os_error().unwrap_or(0);
-        Denied(holdup_host::refused(&host, &Tried::default(), &attempt, number).to_string()).into()
-    };
-    match error {
-        Error::NoTracefs(why) => {
-            Denied(holdup_host::no_tracefs(&Host::look(&Root::host()), why).to_string()).into()
-        }
-        Error::Open(OpenError::Event { name, error }) => refused(Attempt::Open(&name), &error),
+    let host = || Host::look(&Root::host());
+    match &error {
+        Error::NoTracefs(why) => Denied(no_tracefs(&host(), why)).into(),
+        Error::Open(OpenError::Event { name, error }) => denied(&Attempt::Open(name), error),
         Error::Open(OpenError::Ring { size, error }) => {
-            refused(Attempt::Buffer(size as u64), &error)
+            denied(&Attempt::Buffer(*size as u64), error)
         }
-        error => usage(error.to_string()),
+        _ => usage(error.to_string()),
     }
+}
+
+/// What the kernel refused to do, and the way out, in the words of doctor.
+fn denied(attempt: &Attempt<'_>, error: &io::Error) -> anyhow::Error {
+    let host = Host::look(&Root::host());
+    let tried = Tried { call: Some(empty_call()), ..Tried::default() };
+    Denied(refused(&host, &tried, attempt, error.raw_os_error().unwrap_or(0))).into()
 }

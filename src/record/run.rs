@@ -78,6 +78,7 @@ fn diagnosis(args: &RunArgs, file: &Path) -> DiagnoseArgs {
         common: CommonArgs { trace, select: SelectArgs::default(), output },
         baseline: None,
         fail_on: args.fail_on.clone(),
+        counters: Vec::new(),
         metrics: None,
         case: None,
         thresholds: args.thresholds.clone(),

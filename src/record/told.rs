@@ -25,6 +25,13 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
              are recorded, which makes each slower by more than 1 us",
         );
     }
+    let counted = &recorder.counted;
+    if !counted.read.is_empty() {
+        line(&format!("counters read at every switch: {}", counted.read.join(", ")));
+    }
+    for (name, why) in &counted.lacking {
+        line(&format!("{name} is not counted: {why}"));
+    }
     let size = recorder.ring_size();
     if asked.is_some_and(|asked| size < asked) {
         line(&format!(

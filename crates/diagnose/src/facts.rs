@@ -3,6 +3,7 @@
 use crate::report::{Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
+use crate::{Beside, Measured};
 use holdup_attribution::{
     Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder, thresholds,
 };
@@ -38,6 +39,8 @@ pub struct Facts<'a> {
     pub info: &'a TraceInfo,
     /// The same work elsewhere, to compare with.
     pub baseline: Option<&'a Analysis>,
+    /// What perf stat counted of the same work.
+    pub measured: &'a [Measured],
     /// What it can prove.
     pub caps: Capabilities,
     /// CPUs x wall.
@@ -86,6 +89,16 @@ impl<'a> Facts<'a> {
         baseline: Option<&'a Analysis>,
         thresholds: Thresholds,
     ) -> Facts<'a> {
+        Facts::beside(info, analysis, Beside { baseline, ..Beside::default() }, thresholds)
+    }
+
+    /// Draw them, with all that there is beside the trace.
+    pub fn beside(
+        info: &'a TraceInfo,
+        analysis: &'a Analysis,
+        beside: Beside<'a>,
+        thresholds: Thresholds,
+    ) -> Facts<'a> {
         let wall = analysis.wall_ns();
         let applications = || analysis.threads().filter(|(_, t)| !t.is_kthread());
         let mut workers: Vec<(Slot, Nanos)> = applications()
@@ -100,7 +113,8 @@ impl<'a> Facts<'a> {
             overhead: None,
             analysis,
             info,
-            baseline,
+            baseline: beside.baseline,
+            measured: beside.measured,
             caps: analysis.capabilities.clone(),
             capacity: analysis.capacity_ns(),
             wall,

@@ -9,9 +9,11 @@
 //! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
 //! that matters.
 
+mod counted;
 mod culprits;
 mod facts;
 pub mod guide;
+mod measured;
 pub mod metrics;
 pub mod phases;
 mod record;
@@ -23,6 +25,7 @@ mod verdict;
 
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
+pub use measured::{Company, Measured, companies};
 pub use phases::PhaseRow;
 pub use record::record_command;
 pub use report::{
@@ -49,6 +52,15 @@ pub fn diagnose_with(
     judge(&Facts::with(info, analysis, baseline, thresholds))
 }
 
+/// What a trace is judged beside.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Another trace of the same work.
+    pub baseline: Option<&'a Analysis>,
+    /// What perf stat counted of the same work.
+    pub measured: &'a [Measured],
+}
+
 /// Judge the part of a trace that the verdict is about, with what the phases tell.
 pub fn diagnose_judged(
     info: &TraceInfo,
@@ -56,7 +68,17 @@ pub fn diagnose_judged(
     baseline: Option<&Analysis>,
     thresholds: Thresholds,
 ) -> Diagnosis {
-    let mut facts = Facts::with(info, &judged.analysis, baseline, thresholds);
+    diagnose_beside(info, judged, Beside { baseline, ..Beside::default() }, thresholds)
+}
+
+/// The same, with all that there is beside the trace.
+pub fn diagnose_beside(
+    info: &TraceInfo,
+    judged: &phases::Judged,
+    beside: Beside<'_>,
+    thresholds: Thresholds,
+) -> Diagnosis {
+    let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
     Diagnosis { phases: judged.phases.clone(), ..judge(&facts) }
 }

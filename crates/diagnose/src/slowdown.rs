@@ -3,15 +3,19 @@
 //! In this order of trust:
 //! 1. **counters**: cycles per instruction of a thread when many CPUs are busy against those when
 //!    few are;
-//! 2. **a baseline** with fewer busy CPUs: cycles per instruction, or the typical time between two
+//! 2. **runs of `perf stat`** with few CPUs busy and with many: cycles per instruction of the one
+//!    against those of the other;
+//! 3. **a baseline** with fewer busy CPUs: cycles per instruction, or the typical time between two
 //!    system calls, against those of threads with the same name;
-//! 3. **stretches**: the typical time between two system calls of a thread when many CPUs are busy
+//! 4. **stretches**: the typical time between two system calls of a thread when many CPUs are busy
 //!    against when few are. It proves nothing: many things make stretches longer.
 //!
 //! Each compares a thread with itself, or with its namesake: different work is not a slow machine.
 
 use crate::facts::Facts;
+use crate::measured::companies;
 use holdup_attribution::{Total, ledger, thresholds};
+use holdup_counters::Counter;
 use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
@@ -34,11 +38,12 @@ thresholds! {
     MIN_STRETCHES = "hardware-bandwidth.min_stretches", 30.0, "stretches",
         meaning: "fewer have no median to compare",
         source: "of 30 its error is a quarter of their spread";
-    MIN_SAMPLES = "hardware-bandwidth.min_samples", 30.0, "samples",
+    pub(crate) MIN_SAMPLES = "hardware-bandwidth.min_samples", 30.0, "samples",
         meaning: "fewer samples of a counter make no count",
         source: "of 30 the error is a fifth";
     FEWER_BUSY = "hardware-bandwidth.fewer_busy_pct", 80.0, "% of the trace's busy CPUs",
-        meaning: "a baseline must have kept at most this part of them busy",
+        meaning: "a baseline must have kept at most this part of them busy; runs of perf stat \
+                  are of the traced work if they kept this part at least, and not more by the same",
         source: "with nearly as many busy there is no other company to compare with";
 }
 
@@ -49,13 +54,19 @@ pub(crate) enum Source {
     Stretches,
     BaselineCounters,
     BaselineStretches,
+    /// `perf stat`, of runs that kept as many CPUs busy as the trace, and of runs with fewer.
+    Measured,
+    /// The same, but none of the runs kept as many busy.
+    MeasuredElsewhere,
 }
 
 impl Source {
     /// What is measured: for evidence rows.
     pub(crate) fn metric(self) -> &'static str {
         match self {
-            Source::Counters => "cycles per instruction with many CPUs busy, against few",
+            Source::Counters | Source::Measured | Source::MeasuredElsewhere => {
+                "cycles per instruction with many CPUs busy, against few"
+            }
             Source::Stretches => {
                 "application code between system calls with many CPUs busy, against few"
             }
@@ -66,11 +77,23 @@ impl Source {
         }
     }
 
+    /// Whether cycles and instructions were counted, not times taken.
+    pub(crate) fn counts(self) -> bool {
+        match self {
+            Source::Stretches | Source::BaselineStretches => false,
+            Source::Counters
+            | Source::BaselineCounters
+            | Source::Measured
+            | Source::MeasuredElsewhere => true,
+        }
+    }
+
     /// Where that is found.
     pub(crate) fn place(self) -> &'static str {
         match self {
             Source::Counters | Source::BaselineCounters => "counters",
             Source::Stretches | Source::BaselineStretches => "stretches between calls",
+            Source::Measured | Source::MeasuredElsewhere => "perf stat",
         }
     }
 }
@@ -102,9 +125,10 @@ impl Slowdown {
     }
 
     /// The CPU time lost, where it is proven: stretches of one trace alone may be longer for other
-    /// reasons than the machine's.
+    /// reasons than the machine's, and what runs of other company lost is not this trace's.
     pub(crate) fn proven_ns(&self) -> Option<Nanos> {
-        (self.source != Source::Stretches).then_some(self.lost_ns.max(0.0) as Nanos)
+        let proven = !matches!(self.source, Source::Stretches | Source::MeasuredElsewhere);
+        proven.then_some(self.lost_ns.max(0.0) as Nanos)
     }
 
     /// How many times as long like work takes.
@@ -122,13 +146,12 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let fewer = |b: &&Analysis| {
         cpus(ledger::busy_ns(b), b.wall_ns()) * 100.0 <= busy * facts.limit(&FEWER_BUSY)
     };
-    if let Some(base) = facts.baseline.filter(fewer) {
-        found.push(against_counters(facts, base));
-        // Of other calls the time in between is another.
-        if base.capabilities.syscalls == facts.caps.syscalls {
-            found.push(against_stretches(facts, base));
-        }
-    }
+    let base = facts.baseline.filter(fewer);
+    found.extend(base.map(|base| against_counters(facts, base)));
+    found.extend(by_measured(facts, busy));
+    // Of other calls the time in between is another.
+    let alike = |base: &&Analysis| base.capabilities.syscalls == facts.caps.syscalls;
+    found.extend(base.filter(alike).map(|base| against_stretches(facts, base)));
     found.push(by_stretches(facts));
     let user = facts.application() as f64;
     found.retain(|s| s.taken_ns > 0.0 && s.covered_ns * 100.0 >= facts.limit(&COVERED) * user);
@@ -137,21 +160,18 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
 
 /// Cycles, instructions and the rest of all application code.
 pub(crate) fn counts(analysis: &Analysis) -> Counts {
-    analysis
-        .counters()
-        .flat_map(|(_, levels)| levels)
-        .fold(Counts::default(), |sum, c| sum.with(*c))
+    analysis.counters().flat_map(|(_, levels)| levels).fold(Counts::default(), Counts::with)
 }
 
 fn by_counters(facts: &Facts<'_>) -> Slowdown {
     let mut s = Slowdown::of(Source::Counters);
     let samples = facts.limit(&MIN_SAMPLES) as u64;
     for (slot, levels) in facts.analysis.counters() {
-        let cycles: u64 = levels.iter().map(|c| c.cycles).sum();
+        let cycles: u64 = levels.iter().map(|c| c.get(Counter::Cycles)).sum();
         let cost = facts.thread(slot).user_ns as f64 / cycles.max(1) as f64;
-        let mut known = levels
-            .iter()
-            .filter_map(|c| Some((c.per_instruction(samples)?, c.cycles as f64 * cost)));
+        let mut known = levels.iter().filter_map(|c| {
+            Some((c.per_instruction(samples)?, c.get(Counter::Cycles) as f64 * cost))
+        });
         let Some((alone, alone_ns)) = known.next() else { continue };
         let mut more = false;
         for (cpi, ns) in known {
@@ -161,6 +181,22 @@ fn by_counters(facts: &Facts<'_>) -> Slowdown {
         s.covered_ns += if more { alone_ns } else { 0.0 };
     }
     s
+}
+
+/// The runs of `perf stat` with the most CPUs busy against those with the fewest. They are of the
+/// traced work where they kept about as many busy; the time lost is the trace's then.
+fn by_measured(facts: &Facts<'_>, busy: f64) -> Option<Slowdown> {
+    let runs = companies(facts.measured);
+    let (few, many) = (runs.first()?, runs.last()?);
+    let part = facts.limit(&FEWER_BUSY) / 100.0;
+    if few.cpus > many.cpus * part {
+        return None;
+    }
+    let alike = (busy * part..=busy / part).contains(&many.cpus);
+    let source = if alike { Source::Measured } else { Source::MeasuredElsewhere };
+    let user = facts.application() as f64;
+    let lost_ns = user * (1.0 - few.per_instruction() / many.per_instruction());
+    Some(Slowdown { covered_ns: user, taken_ns: user, lost_ns, ..Slowdown::of(source) })
 }
 
 fn by_stretches(facts: &Facts<'_>) -> Slowdown {
@@ -185,13 +221,12 @@ fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
     let mut namesakes: BTreeMap<Vec<u8>, Counts> = BTreeMap::new();
     for (slot, levels) in base.counters() {
         let sum = namesakes.entry(role_of(base, slot)).or_default();
-        *sum = levels.iter().fold(*sum, |sum, c| sum.with(*c));
+        *sum = levels.iter().fold(*sum, Counts::with);
     }
     let mut s = Slowdown::of(Source::BaselineCounters);
     let samples = facts.limit(&MIN_SAMPLES) as u64;
     for (slot, levels) in facts.analysis.counters() {
-        let here =
-            levels.iter().fold(Counts::default(), |sum, c| sum.with(*c)).per_instruction(samples);
+        let here = levels.iter().fold(Counts::default(), Counts::with).per_instruction(samples);
         let there =
             namesakes.get(&role_of(facts.analysis, slot)).and_then(|c| c.per_instruction(samples));
         if let (Some(here), Some(there)) = (here, there) {

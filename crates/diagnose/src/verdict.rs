@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::record::record_command;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Price, Step, Verdict};
 use crate::rules::{MATTERS, NAMED};
+use crate::slowdown::Source;
 use crate::too_little::too_little;
 use holdup_attribution::{Leaf, Total, thresholds};
 use holdup_passes::{Outside, percent};
@@ -339,6 +340,10 @@ fn verdict(
         );
     } else if q.count(QualityCode::LostChunks) > 0 {
         doubt(0.8, "the recorder lost an unknown number of events".to_owned());
+    }
+    let by = facts.slowdowns.first().map(|s| s.source);
+    if class == Class::HardwareBandwidth && by == Some(Source::Measured) {
+        doubt(0.8, "the counters are those of other runs than this trace".to_owned());
     }
     if let Some((_, n)) = unusable(q) {
         let part = n as f64 / facts.analysis.events.max(n) as f64;

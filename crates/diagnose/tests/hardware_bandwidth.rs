@@ -2,7 +2,9 @@
 //! looks like it and is not.
 
 use holdup_attribution::analyze;
-use holdup_diagnose::{Class, Diagnosis, Finding, diagnose};
+use holdup_diagnose::{
+    Beside, Class, Diagnosis, Finding, Measured, Thresholds, diagnose, diagnose_beside, phases,
+};
 use holdup_passes::{Analysis, Options};
 use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
 use holdup_trace::{Reader, StackRef, What};
@@ -187,4 +189,113 @@ fn threads_are_compared_with_themselves() {
     let (d, f) = judge(&b.switch(end, 0, 72, 0, "S").switch(end2, 1, 73, 0, "S").build(), None);
     assert_ne!(d.verdict.class, Class::HardwareBandwidth);
     assert!(f.ruled_out.unwrap().contains("not judged"));
+}
+
+/// Two threads that run 1.9 of every 2 ms, alone at first and then together, read at every switch.
+/// `cpi`: cycles per instruction alone and in company.
+fn read_at_switches(cpi: (u64, u64)) -> MemTrace {
+    const MS: u64 = 1000 * US;
+    let mut b = TraceBuilder::new(2)
+        .task(71, 70, None, "worker-0")
+        .task(72, 70, None, "worker-1")
+        .records("", "cycles:u");
+    let (mut cycles, mut instructions) = ([0; 2], [0; 2]);
+    for turn in 0..200 {
+        for cpu in [0, 1_u16].into_iter().filter(|&cpu| cpu == 0 || turn >= 100) {
+            let (tid, i) = (71 + u32::from(cpu), usize::from(cpu));
+            let (from, to) = (turn * 2 * MS, turn * 2 * MS + 1900 * US);
+            let at = |cycles: &[u64; 2], instructions: &[u64; 2]| {
+                [("cycles:u", cycles[i]), ("instructions:u", instructions[i])]
+            };
+            b = b
+                .readings(from, cpu, 0, &at(&cycles, &instructions))
+                .switch(from, cpu, 0, tid, "R");
+            cycles[i] += 3_000_000;
+            instructions[i] += 3_000_000 / if turn < 100 { cpi.0 } else { cpi.1 };
+            b = b.readings(to, cpu, tid, &at(&cycles, &instructions)).switch(to, cpu, tid, 0, "S");
+        }
+        if turn < 100 {
+            b = b.switch(turn * 2 * MS, 1, 0, 0, "R");
+        }
+    }
+    b.build()
+}
+
+#[test]
+fn counters_read_at_every_switch_tell_it_too() {
+    let trace = read_at_switches((1, 3));
+    let (d, f) = judge(&trace, None);
+    let slower = evidence(&f, "cycles per instruction with many");
+    assert!((195.0..201.0).contains(&slower), "{slower}");
+    assert_eq!(f.ruled_out, None, "{f:?}");
+    assert_eq!(f.culprits[0].name, "worker-0");
+    let user = d.ledger.ns(holdup_attribution::Leaf::UserStalled);
+    assert!((125_000_000..=129_000_000).contains(&user), "two thirds of 190 ms: {user}");
+    assert_eq!(d.ledger.leaves().map(|l| l.1).sum::<u64>(), d.ledger.capacity_ns);
+    let (_, f) = judge(&read_at_switches((2, 2)), None);
+    assert!(f.ruled_out.is_some_and(|why| why.contains("0 % longer")));
+}
+
+/// A run of perf stat that kept so many CPUs busy. Built figures.
+fn run(cpus: f64, cycles_per_instruction: f64) -> Measured {
+    let text = format!(
+        "{{\"counter-value\" : \"1000.0\", \"unit\" : \"msec\", \"event\" : \"task-clock\", \
+         \"event-runtime\" : 1000000000, \"pcnt-running\" : 100.00, \
+         \"metric-value\" : {cpus:.6}, \"metric-unit\" : \"CPUs utilized\"}}\n\
+         {{\"counter-value\" : \"{:.6}\", \"unit\" : \"\", \"event\" : \"cycles:u\", \
+         \"event-runtime\" : 500000000, \"pcnt-running\" : 50.00}}\n\
+         {{\"counter-value\" : \"1000000000.000000\", \"unit\" : \"\", \
+         \"event\" : \"instructions:u\", \"event-runtime\" : 500000000, \
+         \"pcnt-running\" : 50.00}}\n\
+         {{\"counter-value\" : \"20000000.0\", \"unit\" : \"\", \"event\" : \"cache-misses:u\", \
+         \"event-runtime\" : 500000000, \"pcnt-running\" : 50.00}}\n\
+         {{\"counter-value\" : \"<not supported>\", \"unit\" : \"\", \
+         \"event\" : \"stalled-cycles-backend:u\", \"event-runtime\" : 0, \
+         \"pcnt-running\" : 100.00}}\n",
+        cycles_per_instruction * 1e9
+    );
+    let stat = holdup_counters::stat::parse(text.as_bytes()).unwrap();
+    Measured { path: format!("{cpus}.json"), cpus: None, stat }
+}
+
+fn judge_measured(trace: &MemTrace, measured: &[Measured]) -> (Diagnosis, Finding) {
+    let judged = phases::read(trace, &Options::default(), &Thresholds::default()).unwrap();
+    let beside = Beside { measured, ..Beside::default() };
+    let d = diagnose_beside(trace.info(), &judged, beside, Thresholds::default());
+    let f = d.findings.iter().find(|f| f.class == Class::HardwareBandwidth).unwrap().clone();
+    (d, f)
+}
+
+#[test]
+fn runs_of_perf_stat_tell_it_of_a_trace_that_keeps_as_many_cpus_busy() {
+    let trace = together(100, 2);
+    let (d, f) = judge_measured(&trace, &[run(1.0, 1.0), run(2.0, 2.5)]);
+    assert_eq!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
+    assert!((55.0..=61.0).contains(&f.share), "1.5 of 2.5 cycles: {}", f.share);
+    assert_eq!(d.ledger.leaves().map(|l| l.1).sum::<u64>(), d.ledger.capacity_ns);
+    assert!((evidence(&f, "instructions per cycle, 2.0 CPUs busy") - 0.4).abs() < 1e-9);
+    assert!((evidence(&f, "cache misses per 1000") - 20.0).abs() < 1e-9);
+    // 20 million lines of 64 bytes in the half second that 1 s of task-clock on 2 CPUs takes.
+    let traffic = evidence(&f, "memory traffic, estimated");
+    assert!((traffic - 2.56).abs() < 1e-9, "{traffic}");
+    assert!((evidence(&f, "time in which the counters counted") - 50.0).abs() < 1e-9);
+    let stalled = f.evidence.iter().find(|e| e.metric.starts_with("stalled-cycles-backend"));
+    let stalled = stalled.expect("what could not be counted is said");
+    assert_eq!(stalled.value, None);
+    assert!(stalled.metric.contains("not supported by this machine's PMU"), "{}", stalled.metric);
+    // The same cycles in company.
+    let (d, _) = judge_measured(&trace, &[run(1.0, 2.0), run(2.0, 2.1)]);
+    assert_ne!(d.verdict.class, Class::HardwareBandwidth);
+}
+
+#[test]
+fn runs_of_other_company_are_a_lead_and_divide_no_ledger() {
+    let (d, f) = judge_measured(&together(100, 2), &[run(1.0, 1.0), run(16.0, 2.5)]);
+    assert_ne!(d.verdict.class, Class::HardwareBandwidth, "{f:?}");
+    assert!(f.ruled_out.as_ref().is_some_and(|why| why.contains("a lead only")), "{f:?}");
+    assert_eq!(f.lost_cpu_ns, 0);
+    assert_eq!(d.leads.len(), 1);
+    // One run has nothing to be compared with.
+    let (_, f) = judge_measured(&together(100, 2), &[run(2.0, 2.5)]);
+    assert!(f.ruled_out.as_ref().is_some_and(|why| why.contains("FEWER=FILE")), "{f:?}");
 }

@@ -4,7 +4,9 @@ use crate::Tracker;
 use crate::names::{Spelled, Threads, Word};
 use crate::put::Out;
 use holdup_syscalls::{Arch, errno_name};
-use holdup_trace::{Batch, Cpu, Event, NameId, StatKind, Tid, TraceInfo, What, softirq_name};
+use holdup_trace::{
+    Batch, Cpu, Event, EventId, NameId, StatKind, Tid, TraceInfo, What, softirq_name,
+};
 
 /// Knows how the trace calls things.
 pub(crate) struct Describe<'a> {
@@ -49,6 +51,11 @@ impl<'a> Describe<'a> {
     /// The kernel function at or around `address`.
     pub(crate) fn symbol(&self, address: u64) -> Option<(&str, u64)> {
         self.info.symbols.lookup(address)
+    }
+
+    /// What the file calls an event.
+    pub(crate) fn event_name(&self, id: EventId) -> &'a str {
+        self.info.events.get(id.0 as usize).map_or("?", |e| &e.name)
     }
 
     fn name(&mut self, out: &mut Out, id: NameId) {
@@ -280,6 +287,14 @@ impl<'a> Describe<'a> {
                 if let Some(&ip) = batch.stack(stack).first() {
                     out.str(" ip ");
                     self.at(out, ip);
+                }
+            }
+            What::Readings { of } => {
+                for (i, r) in batch.readings(of).iter().enumerate() {
+                    out.str(if i == 0 { "" } else { ", " });
+                    out.str(&holdup_render::escape(self.event_name(r.event)));
+                    out.str(" at ");
+                    out.int(r.value);
                 }
             }
             What::Comm { tid, comm, exec, .. } => {

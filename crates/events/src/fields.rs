@@ -264,6 +264,17 @@ pub(crate) fn fields(
                 m.hex("ip", ip);
             }
         }
+        What::Readings { of } => {
+            m.key("readings");
+            for (i, r) in batch.readings(of).iter().enumerate() {
+                let name = serde_json::Value::from(describe.event_name(r.event));
+                m.out.str(if i == 0 { "{" } else { "," });
+                m.out.str(&name.to_string());
+                m.out.str(":");
+                m.out.int(r.value);
+            }
+            m.out.str("}");
+        }
         What::Comm { tid, pid, comm, exec } => {
             m.comm("comm", tid, comm);
             m.tid("tid", tid);

@@ -242,6 +242,7 @@ impl<'a> Writer<'a> {
 /// Side-band records have no name of their own in the list of events.
 fn record_name(e: &Event) -> &'static str {
     match e.what {
+        What::Readings { .. } => "READ",
         What::Comm { .. } => "COMM",
         What::TaskNew { .. } => "FORK",
         What::TaskEnd { .. } => "EXIT",

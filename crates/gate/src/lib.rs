@@ -12,6 +12,7 @@
 //! * [`policy`]: what a gate fails on;
 //! * [`judge`]: one metric of two sides; [`verdict`]: all of them, and the outcome;
 //! * [`diff`]: every figure of two sides; [`why`]: those that explain a regression;
+//! * [`scale`]: the same work on more and more CPUs;
 //! * [`stats`]: tests, intervals and power: pure functions of numbers.
 
 pub mod baseline;
@@ -25,6 +26,7 @@ pub mod policy;
 mod redact;
 pub mod run;
 pub mod sample;
+pub mod scale;
 pub mod self_test;
 pub mod setting;
 pub mod stats;

@@ -170,3 +170,48 @@ pub fn first_difference<'a>(
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(events: &[&str]) -> Setting {
+        Setting { events: events.iter().map(|e| (*e).to_owned()).collect(), ..Setting::default() }
+    }
+
+    #[test]
+    fn a_dark_call_is_not_0_and_a_chosen_one_that_nobody_made_is() {
+        let chosen = of(&["sched:sched_switch", "syscalls:sys_enter_futex"]);
+        assert!(chosen.shows(&Figure::first(Table::Syscalls, "futex")));
+        assert!(!chosen.shows(&Figure::first(Table::Syscalls, "read")));
+        assert!(!chosen.shows(&Figure::first(Table::Ledger, "busy.user")));
+        assert!(chosen.shows(&Figure::first(Table::Ledger, "idle.io")));
+        let all = of(&["raw_syscalls:sys_enter", "raw_syscalls:sys_exit"]);
+        assert!(all.shows(&Figure::first(Table::Syscalls, "read")));
+        assert!(all.shows(&Figure::first(Table::Ledger, "busy.user")));
+    }
+
+    #[test]
+    fn other_calls_make_other_figures() {
+        let futex = of(&["sched:sched_switch", "syscalls:sys_enter_futex"]);
+        assert_eq!(
+            futex.calls(),
+            of(&["irq:irq_handler_entry", "syscalls:sys_enter_futex"]).calls()
+        );
+        assert_ne!(futex.calls(), of(&["syscalls:sys_enter_write"]).calls());
+        let all = of(&["raw_syscalls:sys_enter"]);
+        assert_eq!(
+            all.calls(),
+            of(&["raw_syscalls:sys_enter", "syscalls:sys_enter_futex"]).calls()
+        );
+        assert_ne!(all.calls(), futex.calls());
+        for key in ["busy.kernel", "busy.kernel.lock-spin", "busy.application", "busy.user"] {
+            assert!(depends_on_calls(&Figure::first(Table::Ledger, key)), "{key}");
+        }
+        for key in ["idle.thread-sync", "busy.kthreads", "busy"] {
+            assert!(!depends_on_calls(&Figure::first(Table::Ledger, key)), "{key}");
+        }
+        assert!(depends_on_calls(&Figure::first(Table::Syscalls, "futex")));
+        assert!(!depends_on_calls(&Figure::first(Table::Waits, "mutex server")));
+    }
+}

@@ -19,12 +19,13 @@ mod ways;
 
 pub use fact::{Fact, State, Word};
 pub use facts::{
-    BUFFER, Calls, Events, Host, Idle, Tried, can_record, facts, largest_buffer, stopped,
+    BUFFER, Calls, Events, Host, Idle, Tried, can_record, facts, largest_buffer, no_tracefs,
+    stopped,
 };
 pub use kernel::{Kernel, Lockdown, Perf};
 pub use obstacle::{Costs, Obstacle, WayOut};
 pub use process::{Capability, Limit, Namespace, Process, Surroundings};
-pub use refusal::{Attempt, no_tracefs, refused};
+pub use refusal::{Attempt, refused};
 pub use root::Root;
 pub use sys::{empty_call, page_size};
 

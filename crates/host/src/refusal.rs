@@ -2,7 +2,6 @@
 //! beforehand.
 
 use crate::facts::{Host, Tried, facts, largest_buffer, no_more_files, stopped};
-use crate::tracefs::NoTracefs;
 use crate::{Obstacle, WayOut, errno, ways};
 use std::io;
 
@@ -72,13 +71,4 @@ fn by_somebody_else(host: &Host, event: &str, name: &str) -> Obstacle {
     let mut ways = ways::container(&host.process);
     ways.push(WayOut::commands("look who did", &["sudo dmesg | tail"]));
     Obstacle::stops(what, ways)
-}
-
-/// There is no tracefs to record from.
-pub fn no_tracefs(host: &Host, why: NoTracefs) -> Obstacle {
-    let closed = match why {
-        NoTracefs::NotMounted => None,
-        NoTracefs::Unreadable { path, error } => Some((path, error)),
-    };
-    crate::facts::unreachable_tracefs(host, closed)
 }

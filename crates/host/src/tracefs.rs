@@ -26,7 +26,7 @@ pub enum NoTracefs {
     /// It is there, but not for this user.
     #[error("{}: cannot be read: {error}", path.display())]
     Unreadable {
-        /// The folder of the events.
+        /// The folder it is mounted at, or that of the events.
         path: PathBuf,
         /// What reading it said.
         error: io::Error,
@@ -65,7 +65,12 @@ impl Tracefs {
         for root in candidates(&mounts).into_iter().map(|place| host.path(place)) {
             match fs::read_dir(root.join("events")).map(Iterator::count) {
                 // An empty folder of that name is where it would be mounted.
-                Ok(1..) => return Ok(Tracefs { root }),
+                Ok(1..) => match closed(&root) {
+                    None => return Ok(Tracefs { root }),
+                    Some(error) => {
+                        unreadable.get_or_insert(NoTracefs::Unreadable { path: root, error });
+                    }
+                },
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     let path = root.join("events");
                     unreadable.get_or_insert(NoTracefs::Unreadable { path, error });
@@ -114,6 +119,13 @@ impl Tracefs {
     fn folder(&self, system: &str, name: &str) -> PathBuf {
         self.root.join("events").join(system).join(name)
     }
+}
+
+/// The folders may be open to all, and the files in them, which have the numbers of the events, to
+/// root only: since Linux 5.16 their mode is 440, whatever the mode of the mount.
+fn closed(root: &Path) -> Option<io::Error> {
+    let error = fs::File::open(root.join("events/sched/sched_switch/id")).err()?;
+    (error.kind() == io::ErrorKind::PermissionDenied).then_some(error)
 }
 
 /// Where tracefs is, by the table of mounts; then where it usually is, as looking there makes the

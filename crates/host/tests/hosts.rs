@@ -214,10 +214,10 @@ fn tracefs_that_is_not_mounted_is_told_from_one_that_is_closed() {
     assert!(words.starts_with("tracefs is not mounted"), "{words}");
     assert!(words.contains("sudo mount -t tracefs nodev /sys/kernel/tracing"), "{words}");
     let host = fake.look();
-    assert_eq!(no_tracefs(&host, NoTracefs::NotMounted).to_string(), words);
+    assert_eq!(no_tracefs(&host, &NoTracefs::NotMounted).to_string(), words);
     let error = std::io::Error::from_raw_os_error(libc::EACCES);
     let path = Root::at(fake.0.path()).path("/sys/kernel/tracing");
-    let words = no_tracefs(&host, NoTracefs::Unreadable { path, error }).to_string();
+    let words = no_tracefs(&host, &NoTracefs::Unreadable { path, error }).to_string();
     assert!(words.contains("cannot be read (EACCES); it belongs to user "), "{words}");
     assert!(words.contains("sudo mount -o remount,mode=750,gid="), "{words}");
 }

@@ -2,7 +2,7 @@
 
 use crate::blame::{Cause, WaitKey, WaitSum};
 use crate::costs::{Costs, Ends};
-use crate::counters::Counts;
+use crate::counters::{Counts, Running};
 use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::irqs::{IrqKind, IrqStats};
@@ -20,6 +20,7 @@ use crate::throttle::Quota;
 use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
+use holdup_counters::Mode;
 use holdup_syscalls::{Direction, WaitKind, io_direction, is_message, is_semaphore};
 use holdup_trace::{Capabilities, Cpu, EventKind, Nanos, Pid, Quality, QualityCode, Reader};
 use std::collections::{BTreeMap, BTreeSet};
@@ -639,6 +640,16 @@ impl Analysis {
     /// that were busy.
     pub fn counters(&self) -> impl Iterator<Item = (Slot, &[Counts; QUARTERS])> {
         self.engine.counters.rows()
+    }
+
+    /// What the processor's counters counted of all threads in one mode.
+    pub fn counted(&self, mode: Mode) -> &Counts {
+        self.engine.counters.machine(mode)
+    }
+
+    /// How long counters that were read in groups counted; `None` where the trace does not say.
+    pub fn counters_ran(&self) -> Option<Running> {
+        self.engine.counters.running()
     }
 
     /// The blame's books, for tests: the parts shared out, with what divisions left over, and the

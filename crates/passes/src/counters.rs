@@ -1,145 +1,227 @@
 //! What the processor's counters say about the application's code, by how many CPUs are busy.
 //!
-//! Every sample of a counter carries how much was counted since the one before: their sums are
-//! counts, as precise as there are samples. Only user mode counts. Events opened for it say so
-//! (`cycles:u`); of others the address tells, as the upper half of the address space is the
-//! kernel's; where that is not recorded either, a thread is in user mode outside its system calls.
+//! They come in two forms:
+//! * **samples** (`-e cycles:u`): each carries how much was counted since the one before, so that
+//!   their sums are counts, as precise as there are samples;
+//! * **readings** of a group (`-e '{sched:sched_switch,cycles:u}:S'`): what the counters of a CPU
+//!   stood at. The difference to the reading before belongs to the thread that ran in between, if
+//!   it was one thread; that is so where they are read at every switch.
+//!
+//! Only user mode counts for a thread. Events opened for it say so (`cycles:u`); of samples of
+//! others the address tells, as the upper half of the address space is the kernel's; where that is
+//! not recorded either, a thread is in user mode outside its system calls. Differences of counters
+//! of both modes are kept as such: nobody knows which part is whose.
 
 use crate::stretches::QUARTERS;
 use crate::threads::Slot;
-use holdup_trace::{EventDesc, EventId};
-use std::collections::BTreeMap;
+use holdup_counters::{Counter, Meaning, Mode, Tally, meaning};
+use holdup_trace::{EventDesc, EventId, Nanos, Reading};
 
-/// Counts of one thread's application code.
+/// Counts of one thread's application code, or of the whole machine in one mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Cycles of the processor while it was not halted.
-    pub cycles: u64,
-    /// Instructions completed.
-    pub instructions: u64,
-    /// References that missed the last cache (`cache-misses`, else `LLC-load-misses`).
-    pub misses: u64,
-    /// Cycles in which execution waited (`stalled-cycles-backend`).
-    pub stalled: u64,
-    /// Samples of cycles, and of instructions: what the first two rest on.
-    pub samples: [u64; 2],
+    by: [u64; Counter::ALL.len()],
+    /// Samples or readings of cycles, and of instructions: what these two rest on.
+    samples: [u64; 2],
+}
+
+impl Tally for Counts {
+    /// 0 is taken for not counted: in a trace nothing tells them apart.
+    fn total(&self, counter: Counter) -> Option<f64> {
+        Some(self.get(counter)).filter(|&n| n > 0).map(|n| n as f64)
+    }
 }
 
 impl Counts {
+    /// How often.
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.by[counter as usize]
+    }
+
     /// Both together.
-    pub fn with(self, o: Counts) -> Counts {
-        Counts {
-            cycles: self.cycles + o.cycles,
-            instructions: self.instructions + o.instructions,
-            misses: self.misses + o.misses,
-            stalled: self.stalled + o.stalled,
-            samples: [self.samples[0] + o.samples[0], self.samples[1] + o.samples[1]],
-        }
+    pub fn with(mut self, o: &Counts) -> Counts {
+        let sums = self.by.iter_mut().zip(o.by).chain(self.samples.iter_mut().zip(o.samples));
+        sums.for_each(|(sum, n)| *sum = sum.saturating_add(n));
+        self
     }
 
     /// Cycles per instruction, from at least so many samples of each.
     pub fn per_instruction(&self, samples: u64) -> Option<f64> {
-        (self.instructions > 0 && self.samples.iter().all(|&n| n >= samples))
-            .then(|| self.cycles as f64 / self.instructions as f64)
+        let enough = self.samples.iter().all(|&n| n >= samples);
+        self.cycles_per_instruction().filter(|_| enough)
+    }
+
+    fn add(&mut self, counter: Counter, n: u64) {
+        match counter {
+            Counter::Cycles => self.samples[0] += 1,
+            Counter::Instructions => self.samples[1] += 1,
+            _ => {}
+        }
+        let sum = &mut self.by[counter as usize];
+        *sum = sum.saturating_add(n);
     }
 }
 
-/// A counter that means something here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counter {
-    Cycles,
-    Instructions,
-    CacheMisses,
-    LlcMisses,
-    Stalled,
+/// How long counters that were read were meant to count, and did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Meant to, summed over counters.
+    pub enabled_ns: u64,
+    /// Did: less where several took turns on the processor's counters.
+    pub running_ns: u64,
 }
 
-/// An event of the file.
+/// Who was on a CPU since its last switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kind {
-    counter: Counter,
-    /// Counts user mode only, or never; `None` if it counts both.
-    user: Option<bool>,
+pub(crate) enum Ran {
+    /// Nobody.
+    Idle,
+    /// This thread, since then; `after_idle`: the CPU idled first, unseen.
+    One { slot: Slot, since: Nanos, after_idle: bool },
+    /// More than one, or nobody knows.
+    Unknown,
 }
 
-/// `cycles`, `cycles:u`, `cpu_core/cycles/u`: the counter and its modifiers.
-fn kind(event: &EventDesc) -> Option<Kind> {
-    let mut parts = event.name.split(['/', ':']);
-    let first = parts.next()?;
-    let name = if event.name.contains('/') { parts.next()? } else { first };
-    let counter = match name {
-        "cycles" | "cpu-cycles" => Counter::Cycles,
-        "instructions" => Counter::Instructions,
-        "cache-misses" => Counter::CacheMisses,
-        "LLC-load-misses" => Counter::LlcMisses,
-        "stalled-cycles-backend" => Counter::Stalled,
-        _ => return None,
-    };
-    let modifiers = parts.next().unwrap_or("");
-    let user = match (modifiers.contains('u'), modifiers.contains('k')) {
-        (true, false) => Some(true),
-        (false, true) => Some(false),
-        _ => None,
-    };
-    Some(Kind { counter, user })
+/// A counter as it was read last.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    at: Nanos,
+    value: u64,
+    enabled_running: Option<(Nanos, Nanos)>,
 }
 
 /// The sums by thread, and by the quarter of the CPUs that were busy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
-    kinds: Vec<Option<Kind>>,
-    threads: BTreeMap<Slot, [Counts; QUARTERS]>,
+    kinds: Vec<Option<Meaning>>,
+    /// By slot; as long as needed.
+    threads: Vec<[Counts; QUARTERS]>,
+    /// Of all threads together, those nobody can tell apart included, by [`Mode`].
+    machine: [Counts; 3],
+    running: Running,
+    /// By [`Reading::instance`]; as long as needed.
+    lasts: Vec<Option<Last>>,
 }
 
 impl Counters {
     pub(crate) fn new(events: &[EventDesc]) -> Counters {
-        let mut kinds: Vec<Option<Kind>> = events.iter().map(kind).collect();
-        // One count of misses is enough.
-        if kinds.iter().flatten().any(|k| k.counter == Counter::CacheMisses) {
-            kinds
-                .iter_mut()
-                .filter(|k| k.is_some_and(|k| k.counter == Counter::LlcMisses))
-                .for_each(|k| *k = None);
-        }
-        Counters { kinds, threads: BTreeMap::new() }
+        Counters { kinds: events.iter().map(|e| meaning(&e.name)).collect(), ..Counters::default() }
     }
 
-    /// Whether this event is a counter of interest.
+    fn kind(&self, id: EventId) -> Option<Meaning> {
+        self.kinds.get(id.0 as usize).copied().flatten()
+    }
+
+    /// Whether samples of this event count what the hardware does.
     #[inline]
     pub(crate) fn counts(&self, id: EventId) -> bool {
-        self.kinds.get(id.0 as usize).is_some_and(Option::is_some)
+        let clocks = [Counter::TaskClock, Counter::CpuClock, Counter::Duration];
+        self.kind(id).is_some_and(|kind| !clocks.contains(&kind.counter))
     }
 
     /// A sample: `period` more while `slot` was on a CPU. `user`: the program's own code was
     /// running.
     pub(crate) fn sample(&mut self, id: EventId, slot: Slot, period: u64, user: bool, quarter: u8) {
-        let Some(kind) = self.kinds.get(id.0 as usize).copied().flatten() else { return };
-        if !kind.user.unwrap_or(user) {
-            return;
-        }
-        let c = &mut self.threads.entry(slot).or_default()[quarter as usize % QUARTERS];
-        let sum = match kind.counter {
-            Counter::Cycles => {
-                c.samples[0] += 1;
-                &mut c.cycles
-            }
-            Counter::Instructions => {
-                c.samples[1] += 1;
-                &mut c.instructions
-            }
-            Counter::CacheMisses | Counter::LlcMisses => &mut c.misses,
-            Counter::Stalled => &mut c.stalled,
+        let Some(kind) = self.kind(id) else { return };
+        let mode = match kind.mode {
+            Mode::Both if user => Mode::User,
+            Mode::Both => Mode::Kernel,
+            known => known,
         };
-        *sum = sum.saturating_add(period);
+        self.add(Some(slot), mode, kind.counter, period, quarter);
+    }
+
+    /// What the counters of a group stood at when `ran` was still on their CPU. Returns whether the
+    /// group had been off since the reading before.
+    pub(crate) fn readings(
+        &mut self,
+        now: Nanos,
+        readings: &[Reading],
+        ran: Ran,
+        quarter: u8,
+    ) -> bool {
+        let off_before = self.off_ns();
+        for r in readings {
+            let index = r.instance as usize;
+            if index >= self.lasts.len() {
+                self.lasts.resize(index + 1, None);
+            }
+            let last = Last { at: now, value: r.value, enabled_running: r.enabled_running };
+            let Some(before) = self.lasts[index].replace(last) else { continue };
+            let (Some(kind), Some(n)) = (self.kind(r.event), self.counted(before, last)) else {
+                continue;
+            };
+            let slot = match ran {
+                Ran::Idle => continue,
+                // The idle task never is in user mode.
+                Ran::One { slot, since, after_idle }
+                    if since <= before.at && (!after_idle || kind.mode == Mode::User) =>
+                {
+                    Some(slot)
+                }
+                Ran::One { .. } | Ran::Unknown => None,
+            };
+            self.add(slot, kind.mode, kind.counter, n, quarter);
+        }
+        self.off_ns() > off_before
+    }
+
+    fn off_ns(&self) -> Nanos {
+        self.running.enabled_ns - self.running.running_ns
+    }
+
+    /// How much was counted from one reading to the next: scaled up where others took turns.
+    /// `None` where it did not count at all, or began anew.
+    fn counted(&mut self, before: Last, now: Last) -> Option<u64> {
+        let n = now.value.checked_sub(before.value)?;
+        let times = now.enabled_running.zip(before.enabled_running);
+        let Some(((enabled, running), (enabled_before, running_before))) = times else {
+            return Some(n);
+        };
+        let enabled = enabled.saturating_sub(enabled_before);
+        let running = running.saturating_sub(running_before).min(enabled);
+        self.running.enabled_ns = self.running.enabled_ns.saturating_add(enabled);
+        self.running.running_ns = self.running.running_ns.saturating_add(running);
+        let scaled =
+            u128::from(n) * u128::from(enabled) / u128::from(Some(running).filter(|&r| r > 0)?);
+        u64::try_from(scaled).ok()
+    }
+
+    fn add(&mut self, slot: Option<Slot>, mode: Mode, counter: Counter, n: u64, quarter: u8) {
+        self.machine[mode as usize].add(counter, n);
+        let Some(slot) = slot.filter(|_| mode == Mode::User) else { return };
+        let index = slot.0 as usize;
+        if index >= self.threads.len() {
+            self.threads.resize(index + 1, Default::default());
+        }
+        self.threads[index][quarter as usize % QUARTERS].add(counter, n);
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Slot, &[Counts; QUARTERS])> {
-        self.threads.iter().map(|(&slot, counts)| (slot, counts))
+        let rows = (0..).map(Slot).zip(&self.threads);
+        rows.filter(|(_, levels)| levels.iter().any(|c| *c != Counts::default()))
+    }
+
+    /// All counted in one mode.
+    pub(crate) fn machine(&self, mode: Mode) -> &Counts {
+        &self.machine[mode as usize]
+    }
+
+    /// How long counters counted; `None` where readings do not say.
+    pub(crate) fn running(&self) -> Option<Running> {
+        Some(self.running).filter(|r| r.enabled_ns > 0)
+    }
+
+    /// What comes next cannot be compared with what came before.
+    pub(crate) fn forget_readings(&mut self) {
+        self.lasts.fill(None);
     }
 
     /// Forget the sums.
     pub(crate) fn restart(&mut self) {
         self.threads.clear();
+        self.machine = Default::default();
+        self.running = Running::default();
     }
 }
 
@@ -148,44 +230,95 @@ mod tests {
     use super::*;
     use holdup_trace::Presence;
 
-    fn event(name: &str) -> EventDesc {
-        EventDesc { name: name.into(), system: String::new(), presence: Presence::Seen }
-    }
-
-    #[test]
-    fn names_say_what_is_counted_and_where() {
-        let of = |name| kind(&event(name)).map(|k| (k.counter, k.user));
-        assert_eq!(of("cycles"), Some((Counter::Cycles, None)));
-        assert_eq!(of("cycles:u"), Some((Counter::Cycles, Some(true))));
-        assert_eq!(of("instructions:k"), Some((Counter::Instructions, Some(false))));
-        assert_eq!(of("cpu-cycles:ukhH"), Some((Counter::Cycles, None)));
-        assert_eq!(of("cpu_core/cycles/u"), Some((Counter::Cycles, Some(true))));
-        assert_eq!(of("cpu/instructions/"), Some((Counter::Instructions, None)));
-        assert_eq!(of("sched:sched_switch"), None);
-        assert_eq!(of("cpu-clock"), None);
+    fn events(names: &[&str]) -> Vec<EventDesc> {
+        let event = |name: &&str| EventDesc {
+            name: (*name).into(),
+            system: String::new(),
+            presence: Presence::Seen,
+        };
+        names.iter().map(event).collect()
     }
 
     #[test]
     fn sums_are_of_user_mode() {
-        let mut c = Counters::new(&[
-            event("cycles"),
-            event("instructions:u"),
-            event("LLC-load-misses"),
-            event("cache-misses"),
-        ]);
+        let mut c = Counters::new(&events(&[
+            "cycles",
+            "instructions:u",
+            "LLC-load-misses",
+            "cache-misses",
+            "cpu-clock",
+        ]));
         c.sample(EventId(0), Slot(1), 1000, true, 2);
         c.sample(EventId(0), Slot(1), 5000, false, 2);
         c.sample(EventId(1), Slot(1), 500, false, 2);
         c.sample(EventId(2), Slot(1), 7, true, 2);
         c.sample(EventId(3), Slot(1), 9, true, 2);
         c.sample(EventId(9), Slot(1), 9, true, 2);
+        assert!(!c.counts(EventId(4)), "a clock tells nothing of the hardware");
         let rows: Vec<_> = c.rows().collect();
         assert_eq!(rows.len(), 1);
-        assert_eq!(
-            rows[0].1[2],
-            Counts { cycles: 1000, instructions: 500, misses: 9, stalled: 0, samples: [1, 1] }
-        );
-        assert_eq!(rows[0].1[2].per_instruction(1), Some(2.0));
-        assert_eq!(rows[0].1[2].per_instruction(2), None);
+        let found = rows[0].1[2];
+        assert_eq!(found.get(Counter::Cycles), 1000);
+        assert_eq!(found.misses(), Some(9.0), "one count of misses is enough");
+        assert_eq!(found.per_instruction(1), Some(2.0));
+        assert_eq!(found.per_instruction(2), None);
+        assert_eq!(c.machine(Mode::Kernel).get(Counter::Cycles), 5000);
+    }
+
+    /// A reading of the first event's counter number 7.
+    fn reading(value: u64, enabled_running: Option<(u64, u64)>) -> [Reading; 1] {
+        [Reading { event: EventId(0), instance: 7, value, enabled_running }]
+    }
+
+    fn of(slot: u32, since: Nanos) -> Ran {
+        Ran::One { slot: Slot(slot), since, after_idle: false }
+    }
+
+    fn cycles(c: &Counters, slot: u32) -> u64 {
+        let of_slot = c.rows().find(|r| r.0 == Slot(slot));
+        of_slot.map_or(0, |r| r.1.iter().map(|c| c.get(Counter::Cycles)).sum())
+    }
+
+    #[test]
+    fn a_difference_belongs_to_the_one_thread_that_ran_in_between() {
+        let mut c = Counters::new(&events(&["cycles:u"]));
+        c.readings(100, &reading(5000, None), of(1, 50), 0);
+        assert_eq!(cycles(&c, 1), 0, "what was before the first reading is nobody's");
+        c.readings(200, &reading(5700, None), of(2, 100), 0);
+        assert_eq!(cycles(&c, 2), 700);
+        c.readings(300, &reading(5800, None), of(1, 250), 0);
+        assert_eq!(cycles(&c, 1), 0, "a switch in between: it may be another's");
+        c.readings(400, &reading(6000, None), Ran::Idle, 0);
+        c.readings(500, &reading(6030, None), Ran::Unknown, 0);
+        assert_eq!(c.machine(Mode::User).get(Counter::Cycles), 830);
+        c.forget_readings();
+        c.readings(600, &reading(9000, None), of(1, 500), 0);
+        assert_eq!(c.machine(Mode::User).get(Counter::Cycles), 830, "who ran is not known");
+        c.readings(700, &reading(10, None), of(1, 600), 0);
+        assert_eq!(cycles(&c, 1), 0, "a counter that began anew");
+    }
+
+    #[test]
+    fn the_idle_task_has_no_user_mode() {
+        let after_idle = Ran::One { slot: Slot(1), since: 100, after_idle: true };
+        let mut user = Counters::new(&events(&["cycles:u"]));
+        let mut both = Counters::new(&events(&["cycles"]));
+        for c in [&mut user, &mut both] {
+            c.readings(100, &reading(0, None), Ran::Unknown, 0);
+            c.readings(200, &reading(60, None), after_idle, 0);
+        }
+        assert_eq!((cycles(&user, 1), cycles(&both, 1)), (60, 0));
+        assert_eq!(both.machine(Mode::Both).get(Counter::Cycles), 60);
+    }
+
+    #[test]
+    fn counters_that_took_turns_are_scaled_up() {
+        let mut c = Counters::new(&events(&["cycles:u"]));
+        c.readings(0, &reading(0, Some((0, 0))), Ran::Unknown, 0);
+        assert!(c.readings(100, &reading(50, Some((100, 25))), of(1, 0), 0), "it was off");
+        assert_eq!(cycles(&c, 1), 200);
+        c.readings(200, &reading(50, Some((200, 25))), of(1, 0), 0);
+        assert_eq!(cycles(&c, 1), 200, "it did not count");
+        assert_eq!(c.running(), Some(Running { enabled_ns: 200, running_ns: 25 }));
     }
 }

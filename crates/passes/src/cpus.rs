@@ -63,6 +63,8 @@ pub(crate) struct CpuState {
     pub(crate) stack: Vec<Frame>,
     /// Time of the last switch here; 0 before the first.
     pub(crate) last_switch: Nanos,
+    /// When it went idle, if the current thread came out of that idleness unseen.
+    pub(crate) idle_before: Option<Nanos>,
     /// Threads in an uninterruptible wait, perhaps for I/O, that last ran here; those that began
     /// to wait first come first.
     pub(crate) iowaiters: Vec<IoWaiter>,
@@ -159,6 +161,7 @@ impl CpuState {
             heard: start,
             stack: Vec::new(),
             last_switch: 0,
+            idle_before: None,
             iowaiters: Vec::new(),
             counted_idle: false,
             busy_since: 0,
@@ -250,8 +253,18 @@ impl CpuState {
     /// recorded switch.
     pub(crate) fn switched_unseen(&mut self, since: Nanos) {
         if self.last_switch != 0 {
+            let idle = matches!(self.current, Some((Tid::IDLE, _)));
+            self.idle_before = idle.then_some(self.last_switch);
             self.last_switch = since;
         }
+    }
+
+    /// A switch was seen.
+    #[inline]
+    pub(crate) fn switched(&mut self, now: Nanos) {
+        self.switches += 1;
+        self.last_switch = now;
+        self.idle_before = None;
     }
 
     /// What its time was spent on.
@@ -277,6 +290,7 @@ impl CpuState {
             current: self.current,
             stack: std::mem::take(&mut self.stack),
             last_switch: self.last_switch,
+            idle_before: self.idle_before,
             iowaiters: {
                 let mut waiters = std::mem::take(&mut self.iowaiters);
                 waiters.iter_mut().for_each(|w| w.idle_ns = 0);

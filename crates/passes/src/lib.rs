@@ -64,7 +64,7 @@ mod yields;
 pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
 pub use costs::{Costing, Costs, Ends, Exclusion};
-pub use counters::Counts;
+pub use counters::{Counts, Running};
 pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use hist::Histogram;
 pub use judge::{Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker};

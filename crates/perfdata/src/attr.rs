@@ -74,6 +74,20 @@ impl Attr {
         }
     }
 
+    /// Whether its samples say what all counters of its group stood at, each by its id. Values of
+    /// inherited events are of one thread each, although they carry the same id: they are left.
+    pub(crate) fn reads_group(&self) -> bool {
+        self.sample_type & sample::READ != 0
+            && self.read_format & read::GROUP != 0
+            && self.read_format & read::ID != 0
+            && !self.has(flag::INHERIT)
+    }
+
+    /// Whether it only counts, to be read with others.
+    pub(crate) fn only_counts(&self) -> bool {
+        self.sample_period == 0
+    }
+
     pub(crate) fn has(&self, flag: u64) -> bool {
         self.flags & flag != 0
     }

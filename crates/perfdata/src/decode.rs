@@ -4,7 +4,7 @@ use crate::layout::{FIELD, NEAR, Variable};
 use crate::record;
 use crate::schema::{Class, Decodable, Schema, When};
 use holdup_trace::{
-    Batch, Cpu, Event, EventId, LocalNames, NameId, Pid, QualityCode, StackRef, Tid, What,
+    Batch, Cpu, Event, EventId, LocalNames, NameId, Pid, QualityCode, Reading, StackRef, Tid, What,
 };
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 
@@ -122,6 +122,9 @@ impl<'a> Decoder<'a> {
                 None => return batch.quality.add(QualityCode::BadRecords, 1),
             };
         }
+        if d.reads_group {
+            self.readings::<E>(d, rec, ts, variable.read, batch);
+        }
         let what = match &d.class {
             Class::Tracepoint(plan) => match plan.decode::<E>(variable.raw, &mut self.names, batch)
             {
@@ -150,15 +153,34 @@ impl<'a> Decoder<'a> {
             Class::Counter => counter::<E>(d, rec, variable, batch),
         };
         self.last = ts;
-        batch.events.push(Event {
-            ts,
-            tid: if l.tid == 0 { Tid::UNKNOWN } else { Tid(word(l.tid + 4)) },
-            pid: if l.tid == 0 { Pid::UNKNOWN } else { Pid(word(l.tid)) },
-            comm: NameId::NONE,
-            cpu: if l.cpu == 0 { Cpu::UNKNOWN } else { cpu(word(l.cpu)) },
-            id: d.event,
-            what,
-        });
+        batch.events.push(event::<E>(d, rec, ts, d.event, what));
+    }
+
+    /// What the other counters of the group stood at; the leader's own count is in its samples.
+    fn readings<E: Endian>(
+        &mut self,
+        d: &Decodable,
+        rec: &[u8],
+        ts: u64,
+        read: &[u8],
+        batch: &mut Batch,
+    ) {
+        let mut unknown = 0;
+        let group = d.layout.group::<E>(read);
+        let enabled_running = group.enabled_running;
+        let of = batch.push_readings(group.filter_map(|(id, value)| {
+            let Some((member, instance)) = self.schema.member(id) else {
+                unknown += 1;
+                return None;
+            };
+            let event = member.event;
+            (event != d.event).then_some(Reading { event, instance, value, enabled_running })
+        }));
+        batch.quality.add(QualityCode::BadRecords, unknown);
+        if !batch.readings(of).is_empty() {
+            let what = What::Readings { of };
+            batch.events.push(event::<E>(d, rec, ts, EventId::SIDEBAND, what));
+        }
     }
 
     fn untimed(&self, batch: &mut Batch) -> u64 {
@@ -234,6 +256,21 @@ impl<'a> Decoder<'a> {
             id: EventId::SIDEBAND,
             what,
         });
+    }
+}
+
+/// An event at the place and time of a sample, whose fixed fields must be there.
+fn event<E: Endian>(d: &Decodable, rec: &[u8], ts: u64, id: EventId, what: What) -> Event {
+    let l = &d.layout;
+    let word = |at: u16| E::u32(rec, at as usize);
+    Event {
+        ts,
+        tid: if l.tid == 0 { Tid::UNKNOWN } else { Tid(word(l.tid + 4)) },
+        pid: if l.tid == 0 { Pid::UNKNOWN } else { Pid(word(l.tid)) },
+        comm: NameId::NONE,
+        cpu: if l.cpu == 0 { Cpu::UNKNOWN } else { cpu(word(l.cpu)) },
+        id,
+        what,
     }
 }
 

@@ -24,12 +24,13 @@ pub(crate) fn classes(
 ) -> Vec<(Class, u8)> {
     let formats = formats(tracing);
     let abi = Abi { long_size: tracing.map_or(8, |t| t.long_size) };
+    let groups = attrs.iter().any(|a| is_counter(a) && a.only_counts());
     let class = |a: &Attr| match a.kind {
         kind::TRACEPOINT => formats.get(&a.config).map_or((Class::NoFormat, 0), |f| {
-            let shows = witness::of(a, EventKind::of(&f.system, &f.name));
+            let shows = witness::of(a, EventKind::of(&f.system, &f.name), groups);
             (Class::Tracepoint(Plan::compile_for(f, abi, release)), shows)
         }),
-        _ => (Class::Counter, witness::of(a, None)),
+        _ => (Class::Counter, witness::of(a, None, groups)),
     };
     attrs.iter().map(class).collect()
 }
@@ -91,7 +92,9 @@ pub(crate) fn settle(
     found: &Index,
     shown: u8,
 ) {
-    presences(&mut info.events, schema, |_, event| event.witness & shown != 0);
+    presences(&mut info.events, schema, |_, event| {
+        event.witness != 0 && event.witness & shown == event.witness
+    });
     let switches = [record::SWITCH, record::SWITCH_CPU_WIDE];
     let beside = Beside {
         counters: shown & witness::COUNTER != 0,

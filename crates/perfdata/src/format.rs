@@ -156,6 +156,7 @@ pub mod kind {
 
 /// Bits of the flag word, counted from its first declared bitfield.
 pub mod flag {
+    pub const INHERIT: u64 = 1 << 1;
     pub const EXCLUDE_USER: u64 = 1 << 4;
     pub const EXCLUDE_KERNEL: u64 = 1 << 5;
     pub const EXCLUDE_HV: u64 = 1 << 6;

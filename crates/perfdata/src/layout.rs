@@ -54,6 +54,8 @@ pub(crate) struct Trailer {
 /// The parts of variable length, as slices of the record.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Variable<'a> {
+    /// What counters stood at, 8 bytes a number.
+    pub(crate) read: &'a [u8],
     /// Call chain, 8 bytes each.
     pub(crate) chain: &'a [u8],
     /// Tracepoint payload.
@@ -115,6 +117,7 @@ impl Layout {
             rest = tail;
             Some(head)
         };
+        let mut found = Variable::default();
         if self.sample_type & sample::READ != 0 {
             let bit = |b: u64| (self.read_format & b != 0) as u64;
             let times = bit(read::TOTAL_TIME_ENABLED) + bit(read::TOTAL_TIME_RUNNING);
@@ -125,9 +128,8 @@ impl Layout {
             } else {
                 per_value + times
             };
-            take(words.checked_mul(8)?)?;
+            found.read = take(words.checked_mul(8)?)?;
         }
-        let mut found = Variable::default();
         if self.sample_type & sample::CALLCHAIN != 0 {
             let n = E::u64(take(8)?, 0);
             found.chain = take(n.checked_mul(8)?)?;
@@ -137,6 +139,40 @@ impl Layout {
             found.raw = take(n as u64)?;
         }
         Some(found)
+    }
+}
+
+/// What the counters of a group stood at.
+pub(crate) struct GroupRead<'a, E> {
+    /// How long they were meant to count, and did; absent unless the attr asked for both.
+    pub(crate) enabled_running: Option<(u64, u64)>,
+    values: std::slice::ChunksExact<'a, u8>,
+    endian: std::marker::PhantomData<E>,
+}
+
+impl Layout {
+    /// The parts of a group's `read`, which [`Layout::walk`] has found. Only for attrs that
+    /// [`Attr::reads_group`].
+    pub(crate) fn group<'a, E: Endian>(&self, read: &'a [u8]) -> GroupRead<'a, E> {
+        let has = |bit: u64| self.read_format & bit != 0;
+        let times = [read::TOTAL_TIME_ENABLED, read::TOTAL_TIME_RUNNING];
+        let all = times.iter().all(|&bit| has(bit)) && read.len() >= 16;
+        let (head, rest) =
+            read.split_at((8 * times.iter().filter(|&&bit| has(bit)).count()).min(read.len()));
+        GroupRead {
+            enabled_running: all.then(|| (E::u64(head, 0), E::u64(head, 8))),
+            values: rest.chunks_exact(if has(read::LOST) { 24 } else { 16 }),
+            endian: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<E: Endian> Iterator for GroupRead<'_, E> {
+    /// Id and value of a counter.
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        self.values.next().map(|v| (E::u64(v, 8), E::u64(v, 0)))
     }
 }
 

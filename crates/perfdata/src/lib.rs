@@ -42,9 +42,12 @@
 //! both byte orders and every size of `perf_event_attr`. A recording that was killed is read too;
 //! one of perf's has no formats then, as perf writes those last.
 //!
-//! Not done: perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter
-//! moved, from the difference to the sample before. Here it stays one sample of the leader.
-//! Hardware traces (AUX) are skipped and counted.
+//! perf turns a sample of a group (`-e '{a,b}:S'`) into one for each member whose counter moved,
+//! from the difference to the sample before. Here it is one sample of the leader, and before it
+//! what the members stood at ([`holdup_trace::What::Readings`]): a run of the file is decoded
+//! without the one before it, so nobody knows the difference yet.
+//!
+//! Not done: hardware traces (AUX) are skipped and counted.
 //! The sources for the format are the kernel's
 //! `tools/perf/Documentation/perf.data-file-format.txt` and `include/uapi/linux/perf_event.h`.
 

@@ -16,6 +16,8 @@ pub(crate) struct Decodable {
     /// Period of samples that do not carry theirs.
     pub(crate) period: u64,
     pub(crate) class: Class,
+    /// Its samples say what the counters of its group stood at.
+    pub(crate) reads_group: bool,
     /// What a sample of it shows, as bits of [`Schema::witnesses`].
     pub(crate) witness: u8,
 }
@@ -46,8 +48,12 @@ enum Lookup {
 /// array serves; a file that says otherwise gets a hash map.
 #[derive(Debug)]
 enum Ids {
-    Dense { base: u64, index: Vec<u16> },
-    Sparse(FxHashMap<u64, u16>),
+    Dense {
+        base: u64,
+        index: Vec<u16>,
+    },
+    /// The event, and how many ids came before.
+    Sparse(FxHashMap<u64, (u16, u32)>),
 }
 
 /// Largest array of ids worth having: 512 KiB.
@@ -67,7 +73,7 @@ impl Ids {
             }
             Ids::Dense { base, index }
         } else {
-            Ids::Sparse(all().collect())
+            Ids::Sparse(all().zip(0..).map(|((id, event), n)| (id, (event, n))).collect())
         }
     }
 
@@ -77,7 +83,15 @@ impl Ids {
             Ids::Dense { base, index } => {
                 index.get(usize::try_from(id.wrapping_sub(*base)).ok()?).map(|&i| i as usize)
             }
-            Ids::Sparse(map) => map.get(&id).map(|&i| i as usize),
+            Ids::Sparse(map) => map.get(&id).map(|&(i, _)| i as usize),
+        }
+    }
+
+    /// A number for the id: small, and no other id's.
+    fn instance(&self, id: u64) -> Option<u32> {
+        match self {
+            Ids::Dense { base, .. } => u32::try_from(id.wrapping_sub(*base)).ok(),
+            Ids::Sparse(map) => map.get(&id).map(|&(_, n)| n),
         }
     }
 }
@@ -120,11 +134,17 @@ pub(crate) mod witness {
     const _: () = assert!(EventKind::ALWAYS_HAPPEN.len() < u8::BITS as usize);
 
     /// What a sample of `attr` shows, which is a sample of the event `of`.
-    pub(crate) fn of(attr: &Attr, of: Option<EventKind>) -> u8 {
+    /// `groups`: those that read a group show counters.
+    pub(crate) fn of(attr: &Attr, of: Option<EventKind>, groups: bool) -> u8 {
         if crate::describe::is_counter(attr) {
             return COUNTER;
         }
-        EventKind::ALWAYS_HAPPEN.iter().position(|&kind| Some(kind) == of).map_or(0, |bit| 2 << bit)
+        let counters = if groups && attr.reads_group() { COUNTER } else { 0 };
+        counters
+            | EventKind::ALWAYS_HAPPEN
+                .iter()
+                .position(|&kind| Some(kind) == of)
+                .map_or(0, |bit| 2 << bit)
     }
 }
 
@@ -142,6 +162,7 @@ impl Schema {
                 layout: Layout::new(a),
                 trailer: Trailer::new(a),
                 period: a.default_period(),
+                reads_group: a.reads_group(),
                 class,
                 witness,
             })
@@ -203,6 +224,11 @@ impl Schema {
             Some(&i) => self.events.get(i as usize),
             None => Some(first),
         }
+    }
+
+    /// The event of a group's member, and a number for this counter of it.
+    pub(crate) fn member(&self, id: u64) -> Option<(&Decodable, u32)> {
+        Some((self.events.get(self.ids.get(id)?)?, self.ids.instance(id)?))
     }
 
     /// Whether a sample's id is one of the file's; true where ids do not tell events apart.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Builder, Container, drain, merged, open_bytes, printed};
+use common::{Builder, Container, ID_GROUP, drain, merged, open_bytes, printed};
 use holdup_trace::{Cpu, EventId, Pid, Presence, QualityCode, Reader, Tid, What};
 
 const CONTAINERS: [Container; 4] =
@@ -174,6 +174,41 @@ fn counters_beside_tracepoints_say_how_much_was_counted_and_where() {
                 [(20, Tid(7), 650_000, &[0x40_1000][..]), (30, Tid(7), 700_000, &[0x40_1004])],
                 "{big} {container:?}"
             );
+        }
+    }
+}
+
+#[test]
+fn what_the_counters_of_a_group_stood_at_comes_before_the_switch_it_was_read_at() {
+    let [_, cycles, instructions] = ID_GROUP;
+    for big in [false, true] {
+        for container in CONTAINERS {
+            let mut b = Builder::new(big);
+            b.group = true;
+            b.group_switch(10, 0, (1, 7), (100, 50), &[(cycles, 900), (instructions, 300)]);
+            b.group_switch(20, 0, (7, 1), (200, 150), &[(cycles, 1900), (99, 1)]);
+            let file = open_bytes(&b.build(container)).unwrap();
+            let names: Vec<&str> = file.info().events.iter().map(|e| e.name.as_str()).collect();
+            assert_eq!(names[2..], ["sched:sched_switch", "cycles:u", "instructions:u"]);
+            assert!(file.info().capabilities.counters, "the leader's samples show them");
+            let presence = |i: usize| file.info().events[i].presence;
+            assert_eq!((presence(2), presence(3)), (Presence::Seen, Presence::Seen));
+            let mut batch = holdup_trace::Batch::new();
+            while file.decoder(0).fill(&mut batch).unwrap() {}
+            let order: Vec<(u64, EventId)> = batch.events.iter().map(|e| (e.ts, e.id)).collect();
+            let (side, switch) = (EventId::SIDEBAND, EventId(2));
+            assert_eq!(order, [(10, side), (10, switch), (20, side), (20, switch)]);
+            let read = |i: usize| match batch.events[i].what {
+                What::Readings { of } => batch.readings(of),
+                other => panic!("{other:?}"),
+            };
+            let [c, i] = read(0) else { panic!("two members: {:?}", read(0)) };
+            assert_eq!((c.event, c.value, c.enabled_running), (EventId(3), 900, Some((100, 50))));
+            assert_eq!((i.event, i.value), (EventId(4), 300));
+            assert_ne!(c.instance, i.instance);
+            let [later] = read(2) else { panic!("an id of nobody: {:?}", read(2)) };
+            assert_eq!((later.instance, later.value), (c.instance, 1900));
+            assert_eq!(batch.quality.count(QualityCode::BadRecords), 1);
         }
     }
 }

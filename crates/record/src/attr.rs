@@ -52,6 +52,13 @@ impl Manner {
         attr
     }
 
+    /// A counter that is read with the leader of its group.
+    pub(crate) fn counter(&self, kind: u32, config: u64) -> Attr {
+        let mut attr = self.plain(kind, config);
+        attr.set_disabled(0);
+        attr
+    }
+
     fn plain(&self, kind: u32, config: u64) -> Attr {
         let mut attr = Attr { size: crate::sys::ATTR_SIZE, type_: kind, config, ..Attr::default() };
         attr.sample_type = FIELDS;

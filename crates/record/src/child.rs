@@ -1,7 +1,6 @@
 //! The command that is recorded: made before the events are opened, let go when they count.
 #![allow(unsafe_code, reason = "fork and exec around a pipe")]
 
-use crate::limits;
 use crate::signals::Signals;
 use crate::sys::done;
 use std::ffi::{CString, OsString};
@@ -71,12 +70,12 @@ impl Child {
                     libc::_exit(0);
                 }
                 libc::pthread_sigmask(libc::SIG_SETMASK, signals.before(), std::ptr::null_mut());
-                limits::restore_files();
                 // Rust ignores it from the start.
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
                 if own_stdout {
                     libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
                 }
+                crate::open_files::restore();
                 libc::execvp(argv[0], argv.as_ptr());
                 let error = io::Error::last_os_error().raw_os_error().unwrap_or(0).to_ne_bytes();
                 libc::write(fails.as_raw_fd(), error.as_ptr().cast(), error.len());

@@ -3,13 +3,15 @@
 use crate::choice::{Choice, Unknown, Wanted};
 use crate::closing;
 use crate::collect::{self, Collected, StartError};
+use crate::counters::{self, Counted, Counter};
 use crate::course::Course;
 use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writer};
 use crate::flight::{self, Flight};
-use crate::limits;
 use crate::lock_wait::LockWait;
+use crate::open_files;
 use crate::session::{OpenError, Rings, Scope, Session, Setup};
 use crate::signals::Signals;
+use crate::sys::abi;
 use crate::trigger::Trigger;
 use holdup_host::tracefs::{NoTracefs, Tracefs};
 use std::fs::File;
@@ -32,6 +34,8 @@ pub enum Whose {
 pub struct Plan {
     /// The events.
     pub wanted: Wanted,
+    /// The counters to read at every switch; only of whole CPUs.
+    pub counters: Vec<Counter>,
     /// Whose.
     pub whose: Whose,
     /// On which CPUs; `None` for all.
@@ -90,6 +94,8 @@ pub enum Error {
 pub struct Recorder {
     /// Which they are.
     pub choice: Choice,
+    /// Which counters are read at every switch.
+    pub counted: Counted,
     session: Session,
     tracing: TracingData,
     symbols: Symbols,
@@ -103,22 +109,25 @@ impl Recorder {
     ///
     /// Something that was asked for does not exist, or the host does not allow it.
     pub fn open(plan: Plan) -> Result<Recorder, Error> {
-        limits::raise_files();
         let tracefs = Tracefs::find()?;
         let choice = Choice::of(&plan.wanted, &tracefs)?;
         let scope = scope(&plan.whose)?;
         let cpus = cpus(plan.cpus.as_deref())?;
-        let session = Session::open(&Setup {
+        open_files::raise();
+        let mut session = Session::open(&Setup {
             tracepoints: &choice.tracepoints,
             scope: &scope,
             cpus: &cpus,
             stacks: plan.stacks,
             rings: plan.rings,
         })?;
-        let names = session.described.iter().skip(1).map(|what| what.name.as_str());
+        let counted = counters::join(&mut session, &scope, plan.counters.clone())?;
+        let tracepoints =
+            session.described.iter().filter(|d| d.attr.type_ == abi::PERF_TYPE_TRACEPOINT);
+        let names = tracepoints.map(|what| what.name.as_str());
         let tracing = TracingData::read(tracefs.root(), names)?;
         let symbols = Symbols::read(Path::new("/proc/kallsyms"));
-        Ok(Recorder { choice, session, tracing, symbols, plan })
+        Ok(Recorder { choice, counted, session, tracing, symbols, plan })
     }
 
     /// Record into `output`, `-` for standard output, until `course` ends.
@@ -204,7 +213,8 @@ fn scope(whose: &Whose) -> Result<Scope, Error> {
         }
         Whose::Cgroup(path) => {
             let below = |mount: &str| Path::new(mount).join(path.strip_prefix("/").unwrap_or(path));
-            // With the second version of control groups there is one tree; before, perf had its own.
+            // With the second version of control groups there is one tree; before, perf had its
+            // own.
             let places =
                 [path.clone(), below("/sys/fs/cgroup"), below("/sys/fs/cgroup/perf_event")];
             let is_group = |place: &&PathBuf| place.join("cgroup.procs").exists();

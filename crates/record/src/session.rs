@@ -3,9 +3,10 @@
 use crate::attr::Manner;
 use crate::file;
 use crate::ring::{Ring, ring_size};
-use crate::sys::{Attr, Event, Whom, attr_bytes};
+use crate::sys::{Attr, Event, Whom, abi, attr_bytes};
 use holdup_host::page_size;
 use holdup_host::tracefs::Tracepoint;
+use holdup_trace::EventKind;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
@@ -211,7 +212,7 @@ impl Session {
         let sideband = &mut self.described[0];
         let mut events = Vec::new();
         for whom in whom(scope, cpu) {
-            match open(sideband, whom)? {
+            match open(sideband, whom, None)? {
                 Opened::Event(event) => events.push(Member { event, what: 0 }),
                 Opened::ThreadGone => {}
                 Opened::CpuGone => {
@@ -239,7 +240,7 @@ impl Session {
         let on = &mut self.cpus[i];
         for (what, described) in self.described.iter_mut().enumerate().skip(1) {
             for whom in whom(scope, on.cpu) {
-                match open(described, whom)? {
+                match open(described, whom, None)? {
                     Opened::Event(event) => {
                         event.redirect_to(on.owner()).map_err(|e| described.refused(e))?;
                         on.events.push(Member { event, what });
@@ -250,6 +251,50 @@ impl Session {
                         return Ok(());
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// How its events are opened.
+    pub(crate) fn manner(&self) -> &Manner {
+        &self.manner
+    }
+
+    /// Open `counters` on every CPU as members of a group that `sched_switch` leads. Without that
+    /// event nothing happens.
+    pub(crate) fn lead_by_switches(
+        &mut self,
+        scope: &Scope,
+        counters: Vec<(String, Attr)>,
+    ) -> Result<(), OpenError> {
+        let switch = EventKind::Switch.to_string();
+        let Some(leader) = self.described.iter().position(|d| d.name == switch) else {
+            return Ok(());
+        };
+        let first = self.described.len();
+        let describe = |(name, attr)| Described { name, attr, ids: Vec::new() };
+        self.described.extend(counters.into_iter().map(describe));
+        reads_group(&mut self.described[leader].attr);
+        self.described[leader].ids.clear();
+        for on in &mut self.cpus {
+            // The switches that nobody leads go, and those that lead a group come.
+            on.events.retain(|member| member.what != leader);
+            for whom in whom(scope, on.cpu) {
+                let Opened::Event(event) = open(&mut self.described[leader], whom, None)? else {
+                    continue;
+                };
+                let led = self.described.iter_mut().enumerate().skip(first);
+                let mut members = Vec::new();
+                for (what, described) in led {
+                    if let Opened::Event(event) = open(described, whom, Some(&event))? {
+                        members.push(Member { event, what });
+                    }
+                }
+                let described = &self.described[leader];
+                event.redirect_to(on.owner()).map_err(|e| described.refused(e))?;
+                on.events.push(Member { event, what: leader });
+                on.events.extend(members);
             }
         }
         Ok(())
@@ -297,6 +342,16 @@ impl Session {
     }
 }
 
+/// Samples say what all counters of the group stand at, and for how long they counted.
+fn reads_group(attr: &mut Attr) {
+    attr.sample_type |= u64::from(abi::PERF_SAMPLE_READ);
+    attr.read_format |= u64::from(
+        abi::PERF_FORMAT_GROUP
+            | abi::PERF_FORMAT_TOTAL_TIME_ENABLED
+            | abi::PERF_FORMAT_TOTAL_TIME_RUNNING,
+    );
+}
+
 /// What came of opening an event.
 enum Opened {
     Event(Event),
@@ -306,8 +361,8 @@ enum Opened {
     CpuGone,
 }
 
-fn open(what: &mut Described, whom: Whom<'_>) -> Result<Opened, OpenError> {
-    let opened = Event::open(&what.attr, whom, None).and_then(|event| Ok((event.id()?, event)));
+fn open(what: &mut Described, whom: Whom<'_>, leader: Option<&Event>) -> Result<Opened, OpenError> {
+    let opened = Event::open(&what.attr, whom, leader).and_then(|event| Ok((event.id()?, event)));
     match opened {
         Ok((id, event)) => {
             what.ids.push(id);

@@ -105,6 +105,17 @@ impl Event {
         done(unsafe { ioctls::PAUSE_OUTPUT(self.raw(), u32::from(pause)) })
     }
 
+    /// What it stands at, in the form that its attribute asks for.
+    pub fn read(&self, words: &mut [u64]) -> io::Result<()> {
+        let mut bytes = vec![0; size_of_val(words)];
+        let mut file = std::fs::File::from(self.0.try_clone()?);
+        let read = io::Read::read(&mut file, &mut bytes)?;
+        for (word, chunk) in words.iter_mut().zip(bytes[..read].chunks_exact(8)) {
+            *word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+        }
+        Ok(())
+    }
+
     fn raw(&self) -> RawFd {
         self.0.as_raw_fd()
     }

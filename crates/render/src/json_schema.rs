@@ -5,7 +5,7 @@
 //! check each other.
 
 use crate::compare;
-use crate::compare::json::{Baseline, Diff, Gate, History, SelfTest};
+use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
 use crate::doctor::Doctor;
 use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows};
 use crate::report::SCHEMA;
@@ -82,6 +82,7 @@ pub fn outputs() -> Value {
         ("gate", vec![compared::<Gate<'static>>(g), compared::<SelfTest<'static>>(g)]),
         ("history", vec![compared::<History<'static>>(g)]),
         ("baseline", vec![compared::<Baseline<'static>>(g)]),
+        ("scale", vec![compared::<Scale<'static>>(g)]),
     ];
     let mut defs = Map::new();
     let mut names = Vec::new();

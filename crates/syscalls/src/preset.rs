@@ -172,8 +172,8 @@ pub const FAMILIES: &[Family] = &[
     },
     Family {
         preset: Full,
-        why: "descriptors copied, or made by other calls than open: what the number of another call's \
-              argument stands for",
+        why: "descriptors copied, or made by other calls than open: what the number of another \
+              call's argument stands for",
         calls: &["dup", "dup2", "dup3", "close_range", "socket", "eventfd2"],
     },
     Family {

@@ -2,8 +2,8 @@
 
 use holdup_trace::{
     ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Nanos,
-    Pid, Presence, Quality, Reader, Result, Run, RunDecoder, StackRef, Task, TaskState, Tid,
-    TraceInfo, What,
+    Pid, Presence, Quality, Reader, Reading, Result, Run, RunDecoder, StackRef, Task, TaskState,
+    Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -13,6 +13,8 @@ pub struct TraceBuilder {
     /// Gives out references to call chains.
     refs: Batch,
     frames: Vec<u64>,
+    /// Of each event with readings, in the order in which the references were given out.
+    readings: Vec<Vec<Reading>>,
     whole_pairs: bool,
 }
 
@@ -23,6 +25,7 @@ pub struct MemTrace {
     runs: Vec<Run>,
     events: Vec<(Event, Option<[u64; 6]>)>,
     frames: Vec<u64>,
+    readings: Vec<Vec<Reading>>,
 }
 
 impl TraceBuilder {
@@ -36,6 +39,7 @@ impl TraceBuilder {
             events: Vec::new(),
             refs: Batch::new(),
             frames: Vec::new(),
+            readings: Vec::new(),
             whole_pairs: true,
         }
     }
@@ -74,6 +78,10 @@ impl TraceBuilder {
 
     fn push(mut self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
         let id = self.id(event.0, event.1);
+        self.push_as(ts, cpu, tid, id, what)
+    }
+
+    fn push_as(mut self, ts: Nanos, cpu: u16, tid: u32, id: EventId, what: What) -> Self {
         let event = Event {
             ts,
             tid: Tid(tid),
@@ -307,6 +315,24 @@ impl TraceBuilder {
         self.push(ts, cpu, tid, event, what)
     }
 
+    /// What counters stood at when the next event happened: name and value. Those of one CPU are
+    /// others than those of another.
+    pub fn readings(mut self, ts: Nanos, cpu: u16, tid: u32, counters: &[(&str, u64)]) -> Self {
+        let readings: Vec<Reading> = counters
+            .iter()
+            .zip(0..)
+            .map(|(&(name, value), i)| Reading {
+                event: self.id("", name),
+                instance: u32::from(cpu) * 16 + i,
+                value,
+                enabled_running: None,
+            })
+            .collect();
+        let of = self.refs.push_readings(readings.iter().copied());
+        self.readings.push(readings);
+        self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Readings { of })
+    }
+
     /// Sort by time (stable) and finish.
     pub fn build(mut self) -> MemTrace {
         self.events.sort_by_key(|e| e.0.ts);
@@ -323,6 +349,7 @@ impl TraceBuilder {
             runs,
             events: self.events,
             frames: self.frames,
+            readings: self.readings,
         }
     }
 }
@@ -359,6 +386,9 @@ impl RunDecoder for All<'_> {
             // All at once, as when the references were given out.
             for frames in trace.frames.chunks(1 << 15) {
                 batch.push_stack(frames.iter().copied());
+            }
+            for readings in &trace.readings {
+                batch.push_readings(readings.iter().copied());
             }
         }
         Ok(false)

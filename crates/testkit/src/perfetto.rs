@@ -426,6 +426,7 @@ impl Writer<'_> {
             | What::VectorExit { .. }
             | What::Other
             | What::Sample { .. }
+            | What::Readings { .. }
             | What::Comm { .. }
             | What::TaskNew { .. }
             | What::TaskEnd { .. }

@@ -1,6 +1,6 @@
 //! A recycled block of decoded events.
 
-use crate::{Event, Quality};
+use crate::{Event, EventId, Nanos, Quality};
 
 /// Where a [`crate::What::SysEnter`]'s arguments are in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +23,28 @@ impl StackRef {
     pub const NONE: StackRef = StackRef { start: 0, len: 0 };
 }
 
+/// Where the [`Reading`]s of a [`crate::What::Readings`] are in its batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadingsRef {
+    start: u32,
+    len: u16,
+}
+
+/// What one counter stood at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// Which of the file's events it counts.
+    pub event: EventId,
+    /// Which of the event's counters it is, of those on every CPU: a number from 0 on, close
+    /// together, the same in every reading of one counter and in none of another.
+    pub instance: u32,
+    /// The count since the counter was opened.
+    pub value: u64,
+    /// How long it was meant to count until now, and how long it did: less if several counters
+    /// took turns. `None` where the file does not say.
+    pub enabled_running: Option<(Nanos, Nanos)>,
+}
+
 /// A block of events of one run, in time order, with the payloads too large for [`Event`].
 ///
 /// Batches are recycled: [`Batch::clear`] keeps their memory.
@@ -34,6 +56,7 @@ pub struct Batch {
     pub quality: Quality,
     args: Vec<[u64; 6]>,
     stacks: Vec<u64>,
+    readings: Vec<Reading>,
 }
 
 impl Batch {
@@ -51,6 +74,7 @@ impl Batch {
         self.events.clear();
         self.args.clear();
         self.stacks.clear();
+        self.readings.clear();
         self.quality.clear();
     }
 
@@ -84,5 +108,18 @@ impl Batch {
     pub fn stack(&self, r: StackRef) -> &[u64] {
         let start = r.start as usize;
         self.stacks.get(start..start + r.len as usize).unwrap_or(&[])
+    }
+
+    /// Keep what the counters of a group stood at; what exceeds 65,535 of them is dropped.
+    pub fn push_readings(&mut self, readings: impl IntoIterator<Item = Reading>) -> ReadingsRef {
+        let start = self.readings.len();
+        self.readings.extend(readings.into_iter().take(u16::MAX as usize));
+        ReadingsRef { start: start as u32, len: (self.readings.len() - start) as u16 }
+    }
+
+    /// What the counters of a group stood at.
+    pub fn readings(&self, r: ReadingsRef) -> &[Reading] {
+        let start = r.start as usize;
+        self.readings.get(start..start + r.len as usize).unwrap_or(&[])
     }
 }

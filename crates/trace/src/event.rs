@@ -1,6 +1,6 @@
 //! One event, in the fixed-size form that decoders write and passes read.
 
-use crate::{ArgsRef, NameId, StackRef, TaskState};
+use crate::{ArgsRef, NameId, ReadingsRef, StackRef, TaskState};
 use serde::Serialize;
 use std::fmt;
 
@@ -371,6 +371,12 @@ pub enum What {
         stack: StackRef,
     },
 
+    /// Side band: what the counters of a group stood at (`perf record -e '{leader,members}:S'`),
+    /// read with the leader's event, which follows at the same time.
+    Readings {
+        /// In the batch.
+        of: ReadingsRef,
+    },
     /// Side band: a thread's name (PERF_RECORD_COMM; trace.dat's saved comms).
     Comm {
         /// The thread.

@@ -29,7 +29,7 @@ mod recorded;
 mod state;
 mod state_table;
 
-pub use batch::{ArgsRef, Batch, StackRef};
+pub use batch::{ArgsRef, Batch, Reading, ReadingsRef, StackRef};
 pub use calls::Calls;
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};

@@ -163,6 +163,13 @@ codes! {
         "events of pairs of which only one half was recorded (sys_enter without sys_exit, a begin \
          without its end): not used, because what lies between cannot be known"
     ),
+    /// A group of counters was off its CPU between two readings.
+    GroupOff = (
+        "group-off", Warning,
+        "readings of counters that had not counted all the time, because others had their turn on \
+         the processor: counts are scaled up, and events of the group itself (its switches) are \
+         missing; record fewer counters in a group"
+    ),
     /// Current thread of a CPU changed without a switch event.
     SwitchGap = (
         "switch-gap", Info,
@@ -233,7 +240,8 @@ codes! {
     /// A choice of system calls: counts those recorded.
     DarkCalls = (
         "dark-calls", Info,
-        "system calls were chosen to be recorded, all others are dark: application code and dark          calls are one figure, and what is known of all calls only is n/a"
+        "system calls were recorded and all others are dark: application code and dark calls are \
+         one figure, and what only a recording of all calls can show is n/a"
     ),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = (

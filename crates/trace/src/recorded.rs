@@ -15,9 +15,9 @@
 //! System calls are recorded all at once (`raw_syscalls:*`) or one by one (`syscalls:sys_enter_*`).
 //! Of the latter a file may hold all or a choice ([`Calls`]), and does not say which. Its list of
 //! events does, where it has one: somebody who names single calls names few of a kernel's three to
-//! four hundred. Without a list only the calls that were made are known. Many different ones mean
-//! that all were recorded; few are called a choice, even if all were: to say of a call that it is
-//! not known is no lie, to say that it was not made would be one.
+//! four hundred. Without a list only the calls that were made are known. Many different ones, some
+//! of which nobody would choose, mean that all were recorded; others are called a choice, even if
+//! all were: to say of a call that it is not known is no lie, to say that it was not made would be.
 //!
 //! It is decided of the file, so it holds for every window of it.
 
@@ -51,9 +51,22 @@ pub struct Beside {
 /// choice is about a hundred.
 const ALL_LISTED: usize = 200;
 
-/// So many calls that were seen, where there is no list of those asked for, are all of them: a busy
-/// machine makes about so many different ones, and of a choice never all are made.
-const ALL_SEEN: usize = 60;
+/// Where there is no list of those asked for, so many calls that were seen are all of them, if
+/// [`UNCHOSEN`] ones are among them.
+const ALL_SEEN: usize = 20;
+
+/// Calls that programs make all the time, and that nobody asks for by name: they cost little, never
+/// wait and take no lock that others want. Two of them tell a recording of all calls.
+const UNCHOSEN: [&str; 8] = [
+    "rt_sigprocmask",
+    "rt_sigaction",
+    "rt_sigreturn",
+    "set_tid_address",
+    "set_robust_list",
+    "getpid",
+    "getuid",
+    "prlimit64",
+];
 
 const _: () = assert!(EventKind::ALL.len() <= u64::BITS as usize, "a bit for each kind");
 
@@ -107,13 +120,19 @@ impl Recorded {
                 }
             }
         }
-        let all = if named_call_listed { ALL_LISTED } else { ALL_SEEN };
+        let are_all = match named_call_listed {
+            true => named.len() >= ALL_LISTED,
+            false => {
+                let unchosen = UNCHOSEN.iter().filter(|call| named.contains(**call)).count();
+                named.len() >= ALL_SEEN && unchosen >= 2
+            }
+        };
         recorded.calls = match named.len() {
             _ if recorded.has(EventKind::SysEnter) => Calls::All,
             0 => Calls::None,
             // Any one call may stay away, and any few; of all calls somebody makes one.
-            n if n >= all && !named_call_seen => Calls::None,
-            n if n >= all => Calls::All,
+            _ if are_all && !named_call_seen => Calls::None,
+            _ if are_all => Calls::All,
             _ => Calls::Chosen(named.into_iter().map(Box::from).collect()),
         };
         let is_half = |(desc, kind): (&EventDesc, Option<EventKind>)| {
@@ -280,10 +299,18 @@ mod tests {
 
     #[test]
     fn a_few_chosen_calls_are_not_all_calls() {
-        assert_eq!(calls(&named(ALL_SEEN, Seen)), Calls::All);
-        let few = calls(&named(ALL_SEEN - 1, Seen));
-        assert_eq!(few.chosen().map(<[_]>::len), Some(ALL_SEEN - 1));
-        assert!(few.have("call003") && !few.have("call999"));
+        let unchosen = |n: usize| -> Vec<EventDesc> {
+            let halves = UNCHOSEN[..n].iter().flat_map(|c| [("enter", c), ("exit", c)]);
+            halves.map(|(way, call)| desc(Seen, &format!("syscalls:sys_{way}_{call}"))).collect()
+        };
+        let mut all = named(ALL_SEEN - 2, Seen);
+        all.extend(unchosen(2));
+        assert_eq!(calls(&all), Calls::All);
+        all.truncate(all.len() - 2);
+        assert!(calls(&all).chosen().is_some(), "fewer");
+        let many = calls(&named(2 * ALL_SEEN, Seen));
+        assert_eq!(many.chosen().map(<[_]>::len), Some(2 * ALL_SEEN), "somebody chose them");
+        assert!(many.have("call003") && !many.have("call999"));
         let mut with_raw = named(1, Seen);
         with_raw
             .extend([desc(Seen, "raw_syscalls:sys_enter"), desc(Seen, "raw_syscalls:sys_exit")]);
@@ -297,7 +324,6 @@ mod tests {
         assert!(calls(&named(2, Enabled)).have("call001"), "of two perhaps nobody");
         asked_for[8].presence = Seen;
         assert_eq!(calls(&asked_for), Calls::All);
-        // A choice of more than ALL_SEEN, most of which were made.
         let mut chosen = named(ALL_LISTED - 1, Seen);
         chosen[8].presence = Enabled;
         assert_eq!(calls(&chosen).chosen().map(<[_]>::len), Some(ALL_LISTED - 1));

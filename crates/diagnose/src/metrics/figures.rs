@@ -2,6 +2,7 @@
 //! the keys of the file; `docs/metrics.md` describes it for people, `docs/schema/metrics.json` for
 //! programs.
 
+use crate::measured::{Company, Measured, companies};
 use serde::{Deserialize, Serialize};
 
 /// A TOML or JSON file of what was measured of a system; see docs/metrics.md. Every key is
@@ -280,6 +281,14 @@ pub struct Counters {
     pub instructions: f64,
 }
 
+impl Counters {
+    /// Those of runs of perf stat.
+    pub(super) fn of_runs(runs: &Company) -> Counters {
+        let cpus = runs.cpus.round().clamp(1.0, 65536.0) as u32;
+        Counters { cpus, cycles: runs.cycles, instructions: runs.instructions }
+    }
+}
+
 /// Why a file of figures cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FiguresError {
@@ -317,6 +326,12 @@ impl std::fmt::Display for FiguresError {
 impl std::error::Error for FiguresError {}
 
 impl Figures {
+    /// Figures of nothing but runs of perf stat: the CPUs of the run that kept the most busy.
+    pub fn of_runs(measured: &[Measured]) -> Figures {
+        let cpus = companies(measured).last().map(|most| Counters::of_runs(most).cpus);
+        Figures { cpus, source: Some("perf stat".to_owned()), ..Figures::default() }
+    }
+
     /// From the text of a TOML or JSON file. `case` chooses one of several.
     pub fn parse(text: &str, case: Option<&str>) -> Result<Figures, FiguresError> {
         let mut all = Figures::parse_all(text)?;

@@ -2,6 +2,7 @@
 //! multiprocessor kernel.
 
 use super::{Kernel, View, given};
+use crate::counted;
 use crate::report::{Class, Evidence, Finding};
 use crate::rules::{BUSY, CPI, KERNEL, MATTERS, OVERHEAD, QUEUE, SLOWER, hardware_advice};
 
@@ -95,6 +96,12 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
 
 /// Cycles per instruction on the most CPUs against those on the fewest.
 pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
+    let mut f = compared(view);
+    f.evidence.extend(counted::of_measured(view.measured));
+    f
+}
+
+fn compared(view: &View<'_>) -> Finding {
     let class = Class::HardwareBandwidth;
     let runs = &view.figures.counters;
     let (Some(few), Some(many)) = (
@@ -104,7 +111,7 @@ pub(super) fn hardware_bandwidth(view: &View<'_>) -> Finding {
         return view.silent(
             class,
             "needs cycles and instructions on few CPUs and on all (counters; perf stat -e \
-            cycles:u,instructions:u)",
+            task-clock,cycles:u,instructions:u)",
         );
     };
     if few.cpus == many.cpus {

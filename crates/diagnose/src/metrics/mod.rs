@@ -23,6 +23,7 @@ pub use figures::{
     Semaphore, SystemCall, is_percent,
 };
 
+use crate::measured::{Measured, companies};
 use crate::report::{Class, Diagnosis, Evidence, Finding, Price, Step, Verdict};
 use crate::rules::MATTERS;
 use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds, thresholds};
@@ -37,6 +38,8 @@ thresholds! {
 /// The figures with what follows from them at once.
 pub(crate) struct View<'a> {
     pub(crate) figures: &'a Figures,
+    /// Runs of perf stat given beside them.
+    pub(crate) measured: &'a [Measured],
     pub(crate) thresholds: &'a Thresholds,
     /// Processors, 1 if nobody says.
     pub(crate) cpus: f64,
@@ -51,7 +54,7 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(figures: &'a Figures, thresholds: &'a Thresholds) -> View<'a> {
+    fn new(figures: &'a Figures, measured: &'a [Measured], thresholds: &'a Thresholds) -> View<'a> {
         let sar = figures.sar.clone().unwrap_or_default();
         let rest = |a: f64, b: Option<f64>, c: Option<f64>| {
             (100.0 - a - b.unwrap_or(0.0) - c.unwrap_or(0.0)).max(0.0)
@@ -61,6 +64,7 @@ impl<'a> View<'a> {
         let cpus = f64::from(figures.processors().unwrap_or(1));
         View {
             figures,
+            measured,
             thresholds,
             cpus,
             usr: sar.pct_usr,
@@ -137,7 +141,21 @@ impl<'a> View<'a> {
 
 /// Judge figures. `path` is the file they came from, for the commands.
 pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis {
-    let view = View::new(figures, &thresholds);
+    let case = figures.name.as_deref().map_or(String::new(), |c| format!(" --case {c}"));
+    judge_beside(&format!("--metrics {path}{case}"), figures, &[], thresholds)
+}
+
+/// Judge figures beside runs of perf stat. `options` are those that name both, for the commands.
+pub fn judge_beside(
+    options: &str,
+    figures: &Figures,
+    measured: &[Measured],
+    thresholds: Thresholds,
+) -> Diagnosis {
+    let mut figures = figures.clone();
+    figures.counters.extend(companies(measured).iter().map(Counters::of_runs));
+    let figures = &figures;
+    let view = View::new(figures, measured, &thresholds);
     let mut findings = vec![
         imbalance::check(&view),
         serialization::application(&view),
@@ -152,7 +170,7 @@ pub fn judge(path: &str, figures: &Figures, thresholds: Thresholds) -> Diagnosis
     let weight = |f: &Finding| if f.share.is_nan() { 0 } else { f.lost_cpu_ns + 1 };
     findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(weight(f))));
     let verdict = decide(&view, &findings);
-    let next = next(path, figures.name.as_deref(), verdict.class);
+    let next = next(options, verdict.class);
     let source = figures.source.clone().or_else(|| figures.title.clone());
     Diagnosis {
         ledger: view.ledger(),
@@ -261,14 +279,13 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
     }
 }
 
-fn next(path: &str, case: Option<&str>, class: Class) -> Vec<String> {
+fn next(options: &str, class: Class) -> Vec<String> {
     let mut next = vec![format!("holdup rules {}", class.id())];
     if crate::rules::ALL.iter().all(|r| r.class != class) {
         next.clear();
     }
     if class != Class::Healthy {
-        let case = case.map_or(String::new(), |c| format!(" --case {c}"));
-        next.push(format!("holdup diagnose --metrics {path}{case} --explain"));
+        next.push(format!("holdup diagnose {options} --explain"));
         next.push(
             "perf record -a -e sched:sched_switch,sched:sched_waking,raw_syscalls:sys_enter,\
              raw_syscalls:sys_exit -- sleep 10"

@@ -2,10 +2,12 @@
 //!
 //! # What it does
 //! Asks whether the application's own code gets slower the more CPUs are busy, and adds up the CPU
-//! time lost to that. Three ways to know, the most trusted that has enough to go by decides:
+//! time lost to that. Four ways to know, the most trusted that has enough to go by decides:
 //! * **counters** (`cycles` and `instructions` recorded beside the scheduler's events): cycles per
 //!   instruction of each thread in user mode when many CPUs are busy, against those when few are.
 //!   They are the same at any clock rate, and no hypervisor that takes the CPU away changes them;
+//! * **runs of perf stat** (`--counters`) with few CPUs busy and with about as many as here: cycles
+//!   per instruction of the one against those of the other;
 //! * **like stretches**: the typical time (median) that a thread's own code takes on a CPU on its
 //!   way to the same system call, when many CPUs are busy against when few are;
 //! * **a baseline** (`--baseline`, the same work on fewer CPUs): either of these against that of
@@ -35,7 +37,9 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
 use super::{COST, Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use crate::counted;
 use crate::facts::Facts;
+use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{self, Slowdown, Source, counts};
 use holdup_attribution::{Check, Leaf, thresholds};
@@ -69,13 +73,13 @@ thresholds! {
 
 pub(crate) fn check(facts: &Facts<'_>) -> Finding {
     let found = &facts.slowdowns;
-    let total = counts(facts.analysis);
-    let cpi = total.per_instruction(1);
+    let cpi = per_instruction(facts);
     let Some(best) = found.first() else {
         let why = format!("not judged: {}", missing(facts, cpi));
         let mut f = finding(facts, &RULE, &[], Told::plain("not-judged", why.clone()));
         f.ruled_out = Some(why);
-        f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
+        f.evidence.extend(cpi.map(|cpi| cpi.evidence(facts)));
+        f.evidence.extend(counted::evidence(facts));
         return f;
     };
     let stalled = match facts.caps.syscalls.chosen() {
@@ -98,25 +102,8 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
         "% of application code",
         best.source.place(),
     ));
-    f.evidence.extend(cpi.map(|cpi| cycles(facts, cpi)));
-    let thousands = total.instructions as f64 / 1000.0;
-    if total.misses > 0 && thousands > 0.0 {
-        f.evidence.push(Evidence::of(
-            "cache misses per 1000 instructions",
-            total.misses as f64 / thousands,
-            "misses",
-            "counters",
-        ));
-    }
-    if total.stalled > 0 && total.cycles > 0 {
-        let stalled = total.stalled as f64 * 100.0 / total.cycles as f64;
-        f.evidence.push(Evidence::of(
-            "cycles in which execution waited",
-            stalled,
-            "% of cycles",
-            "counters",
-        ));
-    }
+    f.evidence.extend(cpi.map(|cpi| cpi.evidence(facts)));
+    f.evidence.extend(counted::evidence(facts));
     for other in &found[1..] {
         f.evidence.push(Evidence::of(
             other.source.metric(),
@@ -125,9 +112,8 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
             other.source.place(),
         ));
     }
-    let by_counters = matches!(best.source, Source::Counters | Source::BaselineCounters);
     if !slower.holds() {
-        let memory = if cpi.is_some_and(|c| facts.at_least(c, &CPI).holds()) {
+        let memory = if cpi.is_some_and(|c| c.check(facts).holds()) {
             ": bound by memory perhaps, but not by company"
         } else {
             ""
@@ -136,15 +122,22 @@ pub(crate) fn check(facts: &Facts<'_>) -> Finding {
             "like work takes {:.0} % longer with more CPUs busy{memory}",
             slower.value.max(0.0)
         ));
-    } else if by_counters && let Some(cpi) = cpi.filter(|&c| !facts.at_least(c, &CPI).holds()) {
+    } else if best.source.counts()
+        && let Some(PerInstruction { cycles, .. }) = cpi.filter(|c| !c.check(facts).holds())
+    {
         f.ruled_out =
-            Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
+            Some(format!("{cycles:.2} cycles per instruction: the code hardly waits for memory"));
     } else if best.proven_ns().is_none() {
-        f.ruled_out = Some(
-            "a lead only: without counters or a baseline nobody can tell a slow machine from \
-                longer pieces of work"
-                .to_owned(),
-        );
+        let why = match best.source {
+            Source::MeasuredElsewhere => {
+                "perf stat measured no run that kept as many CPUs busy as this trace"
+            }
+            _ => {
+                "without counters or a baseline nobody can tell a slow machine from longer pieces \
+                 of work"
+            }
+        };
+        f.ruled_out = Some(format!("a lead only: {why}"));
     }
     f.culprits = culprits(facts, best);
     f
@@ -167,25 +160,52 @@ pub(crate) fn lead(facts: &Facts<'_>) -> Option<Lead> {
     })
 }
 
-fn cycles(facts: &Facts<'_>, cpi: f64) -> Evidence {
-    let check = facts.at_least(cpi, &CPI);
-    Evidence::checked("cycles per instruction in user mode", &check, "cycles", "counters")
+/// Cycles per instruction, and of what.
+#[derive(Clone, Copy)]
+struct PerInstruction {
+    cycles: f64,
+    metric: &'static str,
+    place: &'static str,
+}
+
+impl PerInstruction {
+    fn check(&self, facts: &Facts<'_>) -> Check {
+        facts.at_least(self.cycles, &CPI)
+    }
+
+    fn evidence(&self, facts: &Facts<'_>) -> Evidence {
+        Evidence::checked(self.metric, &self.check(facts), "cycles", self.place)
+    }
+}
+
+/// Of the trace's own counters, else of the runs of perf stat with the most CPUs busy.
+fn per_instruction(facts: &Facts<'_>) -> Option<PerInstruction> {
+    const USER: &str = "cycles per instruction in user mode";
+    if let Some(cycles) = counts(facts.analysis).per_instruction(1) {
+        return Some(PerInstruction { cycles, metric: USER, place: Source::Counters.place() });
+    }
+    let runs = companies(facts.measured);
+    let most = runs.last()?;
+    let metric = if most.user { USER } else { "cycles per instruction, the kernel's included" };
+    let place = Source::Measured.place();
+    Some(PerInstruction { cycles: most.per_instruction(), metric, place })
 }
 
 fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     let against = match s.source {
-        Source::Counters | Source::Stretches => "when few CPUs are busy",
+        Source::Counters | Source::Stretches | Source::Measured | Source::MeasuredElsewhere => {
+            "when few CPUs are busy"
+        }
         Source::BaselineCounters | Source::BaselineStretches => "in the baseline",
     };
     let times = s.times();
-    let what = match s.source {
-        Source::Counters | Source::BaselineCounters => format!(
+    let what = if s.source.counts() {
+        format!(
             "application code takes {times:.1} times the cycles per instruction that it takes \
              {against}"
-        ),
-        Source::Stretches | Source::BaselineStretches => format!(
-            "application code takes {times:.1} times as long between system calls as {against}"
-        ),
+        )
+    } else {
+        format!("application code takes {times:.1} times as long between system calls as {against}")
     };
     let lost = in_cpus(facts, s.lost_ns.max(0.0) as u64);
     let cpus = facts.analysis.cpus;
@@ -205,18 +225,28 @@ const RECORD: &str =
     "perf record -a -e cycles:u,instructions:u -e 'sched:sched_*' -e 'raw_syscalls:*' -- sleep 10";
 
 /// Why nothing can be said, and what would help.
-fn missing(facts: &Facts<'_>, cpi: Option<f64>) -> String {
+fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
     match cpi {
+        Some(cpi) if cpi.place == Source::Measured.place() => format!(
+            "{:.1} cycles per instruction on {:.1} CPUs, and no run of perf stat with fewer busy \
+             to compare with: give one (--counters FEWER=FILE)",
+            cpi.cycles,
+            companies(facts.measured).last().map_or(0.0, |c| c.cpus),
+        ),
+        None if !facts.measured.is_empty() => {
+            "the files of --counters do not hold cycles and instructions of runs with few CPUs \
+             busy and with many; say how many were where perf stat does not: --counters \
+             CPUS=FILE"
+                .to_owned()
+        }
         Some(cpi) => {
-            let memory = if facts.at_least(cpi, &CPI).holds() {
-                "bound by memory perhaps, but"
-            } else {
-                "and"
-            };
+            let memory =
+                if cpi.check(facts).holds() { "bound by memory perhaps, but" } else { "and" };
             format!(
-                "{cpi:.1} cycles per instruction, {memory} no thread was seen both with few CPUs \
+                "{:.1} cycles per instruction, {memory} no thread was seen both with few CPUs \
                     busy and with many: give a baseline of the same work on fewer CPUs (--baseline \
-                    TRACE)"
+                    TRACE)",
+                cpi.cycles
             )
         }
         None => format!(

@@ -71,7 +71,7 @@ pub(super) fn open_files(host: &Host, tried: &Tried) -> State {
     if needed <= limit.hard {
         return State::ok(format!("{needed} of {}", limit_words(limit)));
     }
-    State::Missing(too_few_files(host, limit, needed))
+    State::Missing(too_few_files(host, limit, Some(needed)))
 }
 
 fn limit_words(limit: Limit) -> String {
@@ -81,14 +81,17 @@ fn limit_words(limit: Limit) -> String {
     }
 }
 
-/// `needed` files are to be open at once, and the limit is lower.
-fn too_few_files(host: &Host, limit: Limit, needed: u64) -> Obstacle {
+/// So many that most recordings have enough, where nobody knows how many are needed.
+const MANY_FILES: u64 = 65_536;
+
+/// More files are `needed` at once than the limit allows.
+fn too_few_files(host: &Host, limit: Limit, needed: Option<u64>) -> Obstacle {
     let what = format!(
-        "this process may have {} files open, and a recording needs {needed}: one for each event \
-         and CPU",
-        limit_words(limit)
+        "this process may have {} files open, and a recording needs {}one for each event and CPU",
+        limit_words(limit),
+        needed.map_or(String::new(), |needed| format!("{needed}: ")),
     );
-    let most = needed.next_power_of_two();
+    let most = needed.map_or(MANY_FILES, u64::next_power_of_two);
     let raise = match host.process.surroundings {
         Surroundings::Docker | Surroundings::Podman => {
             WayOut::words(format!("start the container with --ulimit nofile={most}"))
@@ -107,11 +110,11 @@ fn too_few_files(host: &Host, limit: Limit, needed: u64) -> Obstacle {
 pub(crate) fn no_more_files(host: &Host, tried: &Tried) -> Obstacle {
     match (open_files(host, tried), host.process.open_files) {
         (State::Missing(obstacle), _) => obstacle,
-        // More is open than a recorder opens.
-        (_, Some(limit)) => too_few_files(host, limit, limit.hard.saturating_mul(2)),
+        // Nobody counted the events, or other files are open.
+        (_, Some(limit)) => too_few_files(host, limit, None),
         (_, None) => Obstacle::stops(
-            "no more files may be opened",
-            vec![WayOut::commands("raise the limit", &["ulimit -n 65536"])],
+            "this process may not open more files (EMFILE)",
+            vec![WayOut::commands("raise the limit", &[&format!("ulimit -n {MANY_FILES}")])],
         ),
     }
 }

@@ -11,7 +11,7 @@ mod tracing;
 pub(crate) use limits::no_more_files;
 pub use limits::{BUFFER, largest_buffer};
 pub use machine::Idle;
-pub(crate) use tracing::unreachable_tracefs;
+pub use tracing::no_tracefs;
 
 use crate::kernel::Kernel;
 use crate::process::Process;

@@ -1,6 +1,6 @@
 //! Who may record.
 
-use super::{Host, Tried, facts, stopped, tracing};
+use super::{Host, Tried, facts, stopped};
 use crate::kernel::{Lockdown, Perf};
 use crate::process::Namespace;
 use crate::{Obstacle, State, WayOut, errno, ways};
@@ -97,7 +97,7 @@ pub(super) fn lockdown(host: &Host, _: &Tried) -> State {
             )],
         )),
         // A kernel that is locked down does not let tracefs be read.
-        Lockdown::Unknown if tracing::readable(host).is_ok() => {
+        Lockdown::Unknown if host.tracefs.is_ok() => {
             State::ok("tracefs can be read, so no kernel lockdown forbids it")
         }
         Lockdown::Unknown => State::unknown("/sys/kernel/security/lockdown is not to be seen"),

@@ -2,55 +2,39 @@
 
 use super::{Calls, Host, Tried};
 use crate::process::Surroundings;
-use crate::tracefs::{NoTracefs, Tracefs};
+use crate::tracefs::NoTracefs;
 use crate::{Obstacle, State, WayOut, errno, ways};
 use holdup_trace::Capabilities;
-use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 /// Without it there is nothing to diagnose.
 const NEEDED: &str = "sched:sched_switch";
 
-/// tracefs, if events can be looked up in it. Its folders may be open to all, and the files in
-/// them, which have the numbers of the events, to root only.
-pub(super) fn readable(host: &Host) -> Result<&Tracefs, Option<(PathBuf, io::Error)>> {
-    let closed = |path: &Path, error: &io::Error| {
-        // An io::Error cannot be cloned; one of the system's can be made again.
-        let error = error.raw_os_error().map_or(error.kind().into(), io::Error::from_raw_os_error);
-        Err(Some((path.to_owned(), error)))
-    };
-    match &host.tracefs {
-        Err(NoTracefs::NotMounted) => Err(None),
-        Err(NoTracefs::Unreadable { path, error }) => closed(path, error),
-        Ok(tracefs) => match tracefs.format("sched", "sched_switch") {
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => closed(tracefs.root(), &e),
-            _ => Ok(tracefs),
-        },
-    }
-}
-
 /// Whether tracefs can be read.
 pub(super) fn tracefs(host: &Host, _: &Tried) -> State {
-    match readable(host) {
+    match &host.tracefs {
         Ok(tracefs) => State::ok(format!("readable at {}", tracefs.root().display())),
-        Err(closed) => State::Missing(unreachable_tracefs(host, closed)),
+        Err(why) => State::Missing(no_tracefs(host, why)),
     }
 }
 
-/// tracefs is mounted nowhere, or reading this folder of it fails.
-pub(crate) fn unreachable_tracefs(host: &Host, closed: Option<(PathBuf, io::Error)>) -> Obstacle {
+/// There is no tracefs to record from.
+pub fn no_tracefs(host: &Host, why: &NoTracefs) -> Obstacle {
     let process = &host.process;
     let outside = process.surroundings == Surroundings::Host;
     let mut ways = ways::container(process);
-    let Some((path, error)) = closed else {
-        if outside {
-            let mount = "sudo mount -t tracefs nodev /sys/kernel/tracing";
-            ways.push(WayOut::commands("mount it", &[mount]));
+    let (path, error) = match why {
+        NoTracefs::Unreadable { path, error } => (path.as_path(), error),
+        NoTracefs::NotMounted => {
+            if outside {
+                let mount = "sudo mount -t tracefs nodev /sys/kernel/tracing";
+                ways.push(WayOut::commands("mount it", &[mount]));
+            }
+            let what = "tracefs is not mounted, or not in sight of this process";
+            return Obstacle::stops(what, ways);
         }
-        return Obstacle::stops("tracefs is not mounted, or not in sight of this process", ways);
     };
-    let root = if path.ends_with("events") { path.parent().unwrap_or(&path) } else { &path };
+    let root = if path.ends_with("events") { path.parent().unwrap_or(path) } else { path };
     let shown = root.display();
     let owner = root.metadata().map_or(String::new(), |m| {
         format!("; it belongs to user {}, group {}, mode {:o}", m.uid(), m.gid(), m.mode() & 0o777)

@@ -31,7 +31,7 @@ mod wakeups;
 
 use crate::blame::Blame;
 use crate::costs::CostTable;
-use crate::counters::Counters;
+use crate::counters::{Counters, Ran};
 use crate::cpus::{Cpus, Level, MAX_CPUS};
 use crate::crowding::Crowding;
 use crate::hist::Histogram;
@@ -51,7 +51,7 @@ use calls::CallTraits;
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Names, Nanos, Presence,
-    Quality, QualityCode, Recorded, SymbolTable, Tid, TraceInfo, What,
+    Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What,
 };
 pub use laws::Law;
 pub(crate) use reasons::{EarlyWake, Reason};
@@ -296,6 +296,7 @@ impl Engine {
                     self.counted(e, period, batch.stack(stack));
                 }
             }
+            What::Readings { of } => self.readings(e, batch.readings(of)),
             What::Migrate { tid, from, to } => {
                 self.cpus.target(from);
                 self.cpus.target(to);
@@ -340,7 +341,11 @@ impl Engine {
                     self.context_switch(now, cpu, e, out, preempt, other);
                 }
             }
-            What::Lost { .. } => self.lost = true,
+            What::Lost { .. } => {
+                self.lost = true;
+                // Who ran meanwhile is not known.
+                self.counters.forget_readings();
+            }
             What::Other => {
                 if let Some(count) = self.others.get_mut(e.id.0 as usize) {
                     *count += 1;
@@ -390,12 +395,36 @@ impl Engine {
         let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
         self.counters.sample(e.id, slot, period, user, busy);
     }
+
+    /// What the counters of a group stood at while `e.tid` was still on its CPU.
+    #[inline(never)]
+    fn readings(&mut self, e: &Event, readings: &[Reading]) {
+        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
+        let cpu = self.cpus.get(e.cpu);
+        let ran = match cpu.and_then(|c| Some((c, c.current?.1, self.threads.get(e.tid)))) {
+            Some((_, Slot::IDLE, _)) if e.tid == Tid::IDLE => Ran::Idle,
+            // Without a switch nobody knows since when.
+            Some((c, on_cpu, Some(slot))) if c.last_switch > 0 && e.tid != Tid::IDLE => {
+                match c.idle_before {
+                    Some(since) if on_cpu == slot => Ran::One { slot, since, after_idle: true },
+                    None if on_cpu == slot || on_cpu == Slot::IDLE => {
+                        Ran::One { slot, since: c.last_switch, after_idle: on_cpu != slot }
+                    }
+                    _ => Ran::Unknown,
+                }
+            }
+            _ => Ran::Unknown,
+        };
+        let off = self.counters.readings(self.now, readings, ran, busy);
+        self.quality.add(QualityCode::GroupOff, off.into());
+    }
 }
 
 /// Whether an event means nothing to the state machines without the CPU it happened on.
 fn happens_on_a_cpu(what: &What) -> bool {
     match what {
-        What::Comm { .. }
+        What::Readings { .. }
+        | What::Comm { .. }
         | What::TaskNew { .. }
         | What::TaskEnd { .. }
         | What::Lost { .. }

@@ -25,10 +25,9 @@ impl Engine {
             self.quality.add(QualityCode::UnmatchedIrq, c.stack.len() as u64);
             c.stack.clear();
         }
-        c.switches += 1;
         // perf knows a stay's length from the CPU's switch before it, and takes the first for 0.
         let stay = if c.last_switch == 0 { 0 } else { now - c.last_switch };
-        c.last_switch = now;
+        c.switched(now);
         if p != Slot::IDLE {
             self.name(p, prev.1);
             let t = &mut self.threads[p];
@@ -69,8 +68,7 @@ impl Engine {
         let c = self.cpus.get_mut(cpu);
         c.seen = true;
         c.stack.clear();
-        c.switches += 1;
-        c.last_switch = now;
+        c.switched(now);
         let slot = self.find_or_add(next);
         if slot != Slot::IDLE {
             self.name(slot, comm);

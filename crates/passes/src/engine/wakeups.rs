@@ -171,8 +171,8 @@ impl Engine {
                 Some((slot, false))
             }
             Some(_) => None,
-            // Nobody wakes others from application code: an interrupt that was not recorded did. But
-            // it may be in a dark call.
+            // Nobody wakes others from application code: an interrupt that was not recorded did.
+            // But it may be in a dark call.
             None if t.mode == Mode::User && self.outside != Outside::DarkCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }

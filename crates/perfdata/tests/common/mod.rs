@@ -20,6 +20,9 @@ pub const CONTENTION_ID: u16 = 6;
 /// Ids of the two attrs every built file has: a sched_switch and a lock:contention_begin.
 pub const ID_SWITCH: u64 = 100;
 pub const ID_CONTENTION: u64 = 200;
+/// Ids of a group on CPU 0: `sched_switch` read with `cycles:u` and `instructions:u`, in files with
+/// [`Builder::group`].
+pub const ID_GROUP: [u64; 3] = [400, 401, 402];
 /// Id of `cycles:u`, in files with [`Builder::counters`].
 pub const ID_CYCLES: u64 = 300;
 
@@ -37,11 +40,13 @@ pub struct Builder {
     pub tracing: bool,
     /// `cycles:u` was recorded too.
     pub counters: bool,
+    /// A group was recorded too.
+    pub group: bool,
 }
 
 impl Builder {
     pub fn new(big: bool) -> Builder {
-        Builder { big, records: Vec::new(), tracing: true, counters: false }
+        Builder { big, records: Vec::new(), tracing: true, counters: false, group: false }
     }
 
     pub fn u16(&self, v: u16) -> [u8; 2] {
@@ -91,6 +96,12 @@ impl Builder {
 
     /// A sched_switch of `tid` to `next`; `extra` bytes follow the payload proper.
     pub fn switch_with(&mut self, ts: u64, cpu: u32, tid: u32, next: u32, extra: &[u8]) {
+        let mut raw = self.switch_payload(tid, next);
+        raw.extend(extra);
+        self.sample(ID_SWITCH, ts, cpu, tid, None, &raw);
+    }
+
+    fn switch_payload(&self, tid: u32, next: u32) -> Vec<u8> {
         let mut raw = Vec::from(self.u16(SWITCH_ID));
         raw.resize(8, 0);
         raw.extend(*b"prev\0\0\0\0\0\0\0\0\0\0\0\0");
@@ -100,8 +111,7 @@ impl Builder {
         raw.extend(*b"next\0\0\0\0\0\0\0\0\0\0\0\0");
         raw.extend(self.u32(next));
         raw.extend(self.u32(120));
-        raw.extend(extra);
-        self.sample(ID_SWITCH, ts, cpu, tid, None, &raw);
+        raw
     }
 
     pub fn switch(&mut self, ts: u64, cpu: u32, tid: u32, next: u32) {
@@ -175,7 +185,54 @@ impl Builder {
         if self.counters {
             attrs.push((self.cycles_attr(), ID_CYCLES));
         }
+        if self.group {
+            attrs.push((self.group_attr(2, SWITCH_ID, 1), ID_GROUP[0]));
+            attrs.push((self.group_attr(0, 0, 0), ID_GROUP[1]));
+            attrs.push((self.group_attr(0, 1, 0), ID_GROUP[2]));
+        }
         attrs
+    }
+
+    /// A member of a group that says the times too; a period of 0 only counts.
+    fn group_attr(&self, kind: u32, config: u16, period: u64) -> Vec<u8> {
+        const READ: u64 = 1 << 4;
+        /// Both times, ids, the whole group, samples lost.
+        const FORMAT: u64 = 0b1_1111;
+        let flags = SAMPLE_ID_ALL | if kind == 0 { 1 << 5 | 1 << 6 } else { 0 };
+        let mut a = self.attr(config, TRACEPOINT | READ);
+        a[..4].copy_from_slice(&self.u32(kind));
+        a[16..24].copy_from_slice(&self.u64(period));
+        a[32..40].copy_from_slice(&self.u64(FORMAT));
+        a[40..48].copy_from_slice(&self.u64(if self.big { flags.reverse_bits() } else { flags }));
+        a
+    }
+
+    /// A switch of the group's leader, with the values of its members after `times` (enabled,
+    /// running).
+    pub fn group_switch(
+        &mut self,
+        ts: u64,
+        cpu: u32,
+        (tid, next): (u32, u32),
+        times: (u64, u64),
+        members: &[(u64, u64)],
+    ) {
+        let mut b = [self.u64(ID_GROUP[0]), self.u64(0xffff_ffff_8100_0000)].concat();
+        b.extend(self.words(&[tid, tid]));
+        b.extend(self.u64(ts));
+        b.extend(self.words(&[cpu, 0]));
+        b.extend(self.u64(1));
+        for v in [1 + members.len() as u64, times.0, times.1, 1, ID_GROUP[0], 0] {
+            b.extend(self.u64(v));
+        }
+        for &(id, value) in members {
+            [value, id, 0].iter().for_each(|&v| b.extend(self.u64(v)));
+        }
+        let raw = self.switch_payload(tid, next);
+        b.extend(self.u32(raw.len() as u32 + 4));
+        b.extend(raw);
+        b.extend([0; 4]);
+        self.push(9, 1, &b);
     }
 
     /// PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 4000 samples a second, without kernel and

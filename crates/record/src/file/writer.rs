@@ -10,6 +10,7 @@ use holdup_perfdata::trailer_size;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Writes a recording, record by record.
@@ -80,7 +81,9 @@ impl Writer {
             _ => {}
         }
         let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(true).open(path).map_err(uncreated)?;
+        // A recording shows what everybody did: it is its owner's alone, as perf's are.
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(path).map_err(uncreated)?;
         let roots = Roots::default();
         let (tables, head) = Tables::plan(file, path, description, &roots);
         let mut writer = Writer::new(Output::File(Box::new(tables)), description)?;

@@ -1,6 +1,8 @@
 //! Comparisons as CSV: one table each, with the keys of the JSON output.
 
-use super::report::{BaselineReport, Comparison, DiffReport, GateReport, SelfTestReport};
+use super::report::{
+    BaselineReport, Comparison, DiffReport, GateReport, ScaleReport, SelfTestReport,
+};
 use super::words;
 use crate::csv::write_line;
 use holdup_gate::history::Course;
@@ -19,6 +21,7 @@ pub(super) fn write(
         Comparison::History(report) => history(&report.course),
         Comparison::SelfTest(report) => curve(report),
         Comparison::Baseline(report) => baseline(report),
+        Comparison::Scale(report) => scale(report),
     };
     write_line(heads.iter(), separator, out)?;
     rows.iter().try_for_each(|row| write_line(row.iter(), separator, out))
@@ -49,6 +52,32 @@ fn diff(report: &DiffReport) -> Table {
         ]
     });
     (&["table", "key", "metric", "a", "b", "change", "change_pct", "unit"], rows.collect())
+}
+
+fn scale(report: &ScaleReport) -> Table {
+    let rows = report.scaling.rows.iter().map(|row| {
+        vec![
+            row.cpus.to_string(),
+            number(Some(row.seconds * 1e9)),
+            number(Some(row.speedup)),
+            number(Some(row.efficiency)),
+            number(Some(row.lost_cpus)),
+            number(row.serial_fraction),
+            number(row.usl_speedup),
+            number(row.switches),
+        ]
+    });
+    let heads = &[
+        "cpus",
+        "time_ns",
+        "speedup",
+        "efficiency",
+        "lost_cpus",
+        "serial_fraction",
+        "usl_speedup",
+        "switches",
+    ];
+    (heads, rows.collect())
 }
 
 fn gate(report: &GateReport) -> Table {

@@ -34,6 +34,16 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
             grid(&tables::curve(&report.test), out)?;
             writeln!(out, "\n{}", plain(&words::sees(report)))
         }
+        Comparison::Scale(report) => {
+            writeln!(out, "### holdup scale\n")?;
+            for (title, table) in tables::scaling(report) {
+                writeln!(out, "**{}**\n", plain(title))?;
+                grid(&table, out)?;
+                writeln!(out)?;
+            }
+            let sentences = text::scaling_sentences(report);
+            sentences.iter().try_for_each(|s| writeln!(out, "* {}", plain(s)))
+        }
         Comparison::Baseline(report) => {
             writeln!(out, "### {}\n", plain(&report.file))?;
             grid(&tables::runs(report), out)?;

@@ -17,7 +17,7 @@ mod words;
 
 pub use report::{
     BaselineMetric, BaselineReport, BaselineRun, Comparison, DiffReport, GateReport, HistoryReport,
-    SelfTestReport, SideHead,
+    ScaleReport, SelfTestReport, SideHead,
 };
 
 use crate::Format;

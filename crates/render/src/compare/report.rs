@@ -7,6 +7,7 @@ use holdup_gate::judge::Sides;
 use holdup_gate::metric::{Metric, Per};
 use holdup_gate::policy::Policy;
 use holdup_gate::run::{Setting, common_class};
+use holdup_gate::scale::{Call, Leaf, Scaling};
 use holdup_gate::self_test::SelfTest;
 use holdup_gate::stats::spread::{median, spread};
 use holdup_gate::verdict::Verdict;
@@ -15,7 +16,6 @@ use serde::Serialize;
 
 /// What a verb that compares recordings found.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a program has one of them, and moves it once")]
 pub enum Comparison {
     /// `holdup diff`.
     Diff(DiffReport),
@@ -27,6 +27,8 @@ pub enum Comparison {
     SelfTest(Box<SelfTestReport>),
     /// `holdup baseline --show`.
     Baseline(BaselineReport),
+    /// `holdup scale`.
+    Scale(ScaleReport),
 }
 
 /// One side of a comparison: what its runs have in common.
@@ -97,6 +99,31 @@ pub struct SelfTestReport {
     pub baseline: String,
     /// What came out.
     pub test: SelfTest,
+}
+
+/// The same work on more and more CPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScaleReport {
+    /// What the ladder shows.
+    pub scaling: Scaling,
+    /// What a unit of work is.
+    pub work: Work,
+    /// Leaves and system calls shown for each number of CPUs; all if `None`.
+    pub entries: Option<usize>,
+}
+
+impl ScaleReport {
+    /// The leaves shown.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = &Leaf> {
+        let most = self.entries.unwrap_or(usize::MAX);
+        self.scaling.leaves.chunk_by(|a, b| a.cpus == b.cpus).flat_map(move |l| l.iter().take(most))
+    }
+
+    /// The system calls shown, and for each number of CPUs all together.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
+        let most = self.entries.map_or(usize::MAX, |n| n + 1);
+        self.scaling.calls.chunk_by(|a, b| a.cpus == b.cpus).flat_map(move |c| c.iter().take(most))
+    }
 }
 
 /// What a baseline file holds.

@@ -54,6 +54,10 @@ fn all() -> Vec<Comparison> {
                 report.runs.iter_mut().for_each(|r| r.name = evil());
                 report.settings.iter_mut().for_each(|s| s.host = Some(evil()));
             }
+            Comparison::Scale(report) => {
+                report.scaling.leaves.iter_mut().for_each(|l| l.path = evil());
+                report.scaling.calls.iter_mut().for_each(|c| c.name = Some(evil()));
+            }
             Comparison::Gate(_) => {}
         }
     }

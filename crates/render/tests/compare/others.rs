@@ -8,10 +8,12 @@ use holdup_gate::change_points::ChangePoint;
 use holdup_gate::history::{Course, Point};
 use holdup_gate::metric::Per;
 use holdup_gate::run::Setting;
+use holdup_gate::scale::{Call, Leaf, Row, Scaling};
 use holdup_gate::self_test::SelfTest;
+use holdup_model::{Interval, Usl};
 use holdup_render::compare::{
     BaselineMetric, BaselineReport, BaselineRun, Comparison, DiffReport, HistoryReport,
-    SelfTestReport,
+    ScaleReport, SelfTestReport,
 };
 use holdup_render::{Format, TextOptions};
 
@@ -184,6 +186,63 @@ fn a_baseline_in_every_form() {
     insta::assert_snapshot!("baseline_csv", write(&report, &csv()));
 }
 
+/// A ladder of recordings: one row super-linear, one that lost CPUs.
+fn ladder() -> ScaleReport {
+    let row = |cpus: u32, seconds: f64, serial, switches| Row {
+        cpus,
+        seconds,
+        speedup: 4.0 / seconds,
+        efficiency: 4.0 / seconds / f64::from(cpus),
+        lost_cpus: f64::from(cpus) - 4.0 / seconds,
+        serial_fraction: serial,
+        usl_speedup: Some(f64::from(cpus).sqrt()),
+        switches: Some(switches),
+    };
+    let leaf = |path: &str, lost_cpus| Leaf { cpus: 4, path: path.to_owned(), lost_cpus };
+    let call = |name: Option<&str>, here_ns, interval| Call {
+        cpus: 4,
+        name: name.map(str::to_owned),
+        first_ns: 25_000.0,
+        here_ns,
+        interval,
+    };
+    let law = Usl {
+        one_cpu: 0.25,
+        sigma: 0.02,
+        kappa: 0.011,
+        sigma_interval: Some(Interval { low: 0.0, high: 0.05 }),
+        kappa_interval: None,
+    };
+    ScaleReport {
+        scaling: Scaling {
+            rows: vec![
+                row(1, 4.0, None, 900.0),
+                row(2, 1.9, Some(-0.05), 600.0),
+                row(4, 1.4, Some(0.13), 950.0),
+            ],
+            amdahl: Some(0.07),
+            usl: Some(law),
+            leaves: vec![leaf("idle/thread-sync", 1.3), leaf("busy/user", -0.16)],
+            calls: vec![
+                call(None, 50_000.0, None),
+                call(Some("futex"), 75_000.0, Some((2.5, Some(3.25)))),
+                call(Some("munmap"), 20_000.0, Some((0.7, None))),
+            ],
+        },
+        work: Work::Syscall("write".to_owned()),
+        entries: None,
+    }
+}
+
+#[test]
+fn a_ladder_in_every_form() {
+    let report = Comparison::Scale(ladder());
+    insta::assert_snapshot!("scale_text", text(&report));
+    insta::assert_snapshot!("scale_md", write(&report, &Format::Markdown));
+    insta::assert_snapshot!("scale_json", write(&report, &Format::Json));
+    insta::assert_snapshot!("scale_csv", write(&report, &csv()));
+}
+
 /// Everything that is no gate, for the tests of hostile names and of the schema.
 pub(crate) fn everything() -> Vec<Comparison> {
     vec![
@@ -191,5 +250,6 @@ pub(crate) fn everything() -> Vec<Comparison> {
         Comparison::History(history()),
         Comparison::SelfTest(Box::new(self_test())),
         Comparison::Baseline(baseline()),
+        Comparison::Scale(ladder()),
     ]
 }

@@ -102,7 +102,8 @@ fn json_names_its_verb() {
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["schema"], "holdup/1");
         assert!(
-            ["diff", "gate", "history", "baseline"].contains(&value["command"].as_str().unwrap())
+            ["diff", "gate", "history", "baseline", "scale"]
+                .contains(&value["command"].as_str().unwrap())
         );
     }
 }

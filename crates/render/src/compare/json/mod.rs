@@ -5,9 +5,11 @@
 
 mod baselines;
 mod gate;
+mod scale;
 
 pub(crate) use baselines::{Baseline, History};
 pub(crate) use gate::{Gate, SelfTest};
+pub(crate) use scale::Scale;
 
 use super::report::{Comparison, DiffReport, SideHead};
 use crate::report::SCHEMA;
@@ -25,6 +27,7 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
         Comparison::History(report) => around("history", History::of(report), out),
         Comparison::SelfTest(report) => around("gate", SelfTest::of(report), out),
         Comparison::Baseline(report) => around("baseline", Baseline::of(report), out),
+        Comparison::Scale(report) => around("scale", Scale::of(report), out),
     }
 }
 

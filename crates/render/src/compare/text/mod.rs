@@ -4,11 +4,13 @@ mod baseline;
 mod diff;
 mod gate;
 mod history;
+mod scale;
 mod self_test;
 pub(super) mod tables;
 
 pub(super) use diff::verdicts;
 pub(super) use history::sentences;
+pub(super) use scale::sentences as scaling_sentences;
 
 use super::report::{Comparison, SideHead};
 use super::words;
@@ -53,6 +55,7 @@ fn compose(comparison: &Comparison, options: &TextOptions, out: &mut dyn Write) 
         Comparison::History(report) => history::write(&report.course, options, out),
         Comparison::SelfTest(report) => self_test::write(report, options, out),
         Comparison::Baseline(report) => baseline::write(report, options, out),
+        Comparison::Scale(report) => scale::write(report, options, out),
     }
 }
 

@@ -3,15 +3,17 @@
 //! Cells have their control characters spelled out.
 
 use super::name;
-use crate::compare::report::{BaselineReport, BaselineRun, DiffReport};
+use crate::compare::report::{BaselineReport, BaselineRun, DiffReport, ScaleReport};
 use crate::compare::{spark, words};
 use crate::text::TextOptions;
 use crate::text::grid::{Grid, Head};
 use crate::text::units::duration;
+use holdup_gate::Work;
 use holdup_gate::change_points::ChangePoint;
 use holdup_gate::diff::Row;
 use holdup_gate::history::{Course, Point};
 use holdup_gate::judge::{Compared, Judged};
+use holdup_gate::scale::Call;
 use holdup_gate::self_test::SelfTest;
 
 /// Columns of the bars of a course.
@@ -166,6 +168,81 @@ pub(in crate::compare) fn curve(test: &SelfTest) -> Grid {
         heads: vec![right("change", 0), right("seen", 0), left("", 0)],
         rows: test.curve.iter().map(row).collect(),
     }
+}
+
+/// A ladder: its rows, where the CPUs went, and the kernel's way; each with its title.
+pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Grid)> {
+    let scaling = &report.scaling;
+    let most = scaling.rows.iter().map(|r| r.speedup).fold(0.0, f64::max);
+    let ladder = scaling.rows.iter().map(|row| {
+        vec![
+            row.cpus.to_string(),
+            duration((row.seconds * 1e9) as u64),
+            format!("{:.2}", row.speedup),
+            spark::bar(row.speedup / most, COURSE_BAR),
+            words::pct(row.efficiency * 100.0),
+            row.serial_fraction.map_or(String::new(), serial),
+            row.usl_speedup.map_or(String::new(), |s| format!("{s:.2}")),
+            format!("{:.2}", row.lost_cpus),
+            row.switches.map_or(words::NOT_KNOWN.to_owned(), |n| format!("{n:.1}")),
+        ]
+    });
+    let heads = vec![
+        right("CPUs", 0),
+        right("time", 0),
+        right("speedup", 0),
+        left("", 4),
+        right("efficiency", 1),
+        right("serial", 1),
+        right("law", 2),
+        right("CPUs lost", 0),
+        right("switches", 3),
+    ];
+    let title = match report.work {
+        Work::Unknown => "The same work on more CPUs",
+        _ => "A unit of work on more CPUs",
+    };
+    let mut tables = vec![(title, Grid { heads, rows: ladder.collect() })];
+    let leaves = report
+        .leaves()
+        .map(|l| vec![l.cpus.to_string(), format!("{:+.2}", l.lost_cpus), name(&l.path)]);
+    let heads = vec![right("CPUs", 0), right("CPUs lost", 0), left("to", 0)];
+    tables.push(("Where the CPUs went that did not help", Grid { heads, rows: leaves.collect() }));
+    let heads = vec![
+        right("CPUs", 0),
+        left("call", 0),
+        right("CPU then", 1),
+        right("CPU here", 1),
+        right("ratio", 0),
+        left("95 % interval", 2),
+    ];
+    let calls = report.calls().map(call_row).collect();
+    tables.push((
+        "The kernel's way through a call, beside the first row",
+        Grid { heads, rows: calls },
+    ));
+    tables.retain(|(_, grid)| !grid.rows.is_empty());
+    tables
+}
+
+/// A serial fraction, which may be below 0.
+pub(super) fn serial(fraction: f64) -> String {
+    format!("{:.1} %", fraction * 100.0)
+}
+
+fn call_row(call: &Call) -> Vec<String> {
+    let interval = call.interval.map(|(low, high)| match high {
+        Some(high) => format!("{low:.2} to {high:.2}"),
+        None => format!("{low:.2} or more"),
+    });
+    vec![
+        call.cpus.to_string(),
+        call.name.as_deref().map_or("all together".to_owned(), name),
+        duration(call.first_ns as u64),
+        duration(call.here_ns as u64),
+        format!("{:.2}", call.ratio()),
+        interval.unwrap_or_else(|| words::NOT_KNOWN.to_owned()),
+    ]
 }
 
 /// The runs of a baseline.

@@ -1,0 +1,137 @@
+//! Evidence from the processor's counters: what was counted, how well, and what could not be.
+
+use crate::facts::Facts;
+use crate::measured::{Measured, companies, measurements};
+use crate::report::Evidence;
+use crate::slowdown::{MIN_SAMPLES, counts};
+use holdup_counters::{Bandwidth, Counter, Mode, Tally};
+use holdup_passes::{Counts, QUARTERS};
+
+/// Where figures of a trace's own counters come from.
+const TRACE: &str = "counters";
+/// Where those of `--counters` come from.
+const STAT: &str = "perf stat";
+
+/// What the trace's own counters say, then what was measured beside it.
+pub(crate) fn evidence(facts: &Facts<'_>) -> Vec<Evidence> {
+    let mut found = of_trace(facts);
+    found.extend(of_measured(facts.measured));
+    found
+}
+
+fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
+    let user = counts(facts.analysis);
+    let both = facts.analysis.counted(Mode::Both);
+    let kernel = facts.analysis.counted(Mode::Kernel);
+    let mut found = Vec::new();
+    match (user.cycles_per_instruction(), both.cycles_per_instruction()) {
+        (Some(cpi), _) => found.push(per_cycle(whose(true), cpi, TRACE)),
+        (None, Some(cpi)) => found.push(per_cycle(whose(false), cpi, TRACE)),
+        (None, None) => {}
+    }
+    found.extend(in_company(facts));
+    let own = if user.cycles_per_instruction().is_some() { &user } else { both };
+    found.extend(own.misses_per_1000().map(|n| misses(n, TRACE)));
+    found.extend(own.stalled_pct().map(|pct| stalled(pct, TRACE)));
+    // What the memory carries, it carries for the kernel too.
+    let all = user.with(kernel);
+    let carried = both.bandwidth(facts.wall).or_else(|| all.bandwidth(facts.wall));
+    found.extend(carried.map(|b| traffic(b, TRACE)));
+    if let Some(ran) = facts.analysis.counters_ran() {
+        let pct = ran.running_ns as f64 * 100.0 / ran.enabled_ns as f64;
+        found.extend(turns(pct, TRACE));
+    }
+    found
+}
+
+/// Instructions per cycle and the share of cycles that were lost to waiting, by how many CPUs were
+/// busy; only where that differs.
+fn in_company(facts: &Facts<'_>) -> Vec<Evidence> {
+    let mut levels = [Counts::default(); QUARTERS];
+    for (_, of_thread) in facts.analysis.counters() {
+        levels.iter_mut().zip(of_thread).for_each(|(sum, c)| *sum = sum.with(c));
+    }
+    let samples = facts.limit(&MIN_SAMPLES) as u64;
+    let mut found = Vec::new();
+    let mut known = 0;
+    for (level, upto) in levels.iter().zip(["a quarter", "half", "three quarters", "all"]) {
+        let Some(cpi) = level.per_instruction(samples) else { continue };
+        known += 1;
+        let company = format!("with up to {upto} of the other CPUs busy");
+        found.push(per_cycle(&company, cpi, TRACE));
+        found.extend(level.stalled_pct().map(|pct| {
+            Evidence::of(format!("cycles in which execution waited, {company}"), pct, "%", TRACE)
+        }));
+    }
+    if known > 1 { found } else { Vec::new() }
+}
+
+/// What `perf stat` counted with the most CPUs busy, its figures by company, and what it could not
+/// count.
+pub(crate) fn of_measured(measured: &[Measured]) -> Vec<Evidence> {
+    let mut found: Vec<Evidence> = companies(measured)
+        .iter()
+        .map(|c| {
+            let whose = whose(c.user);
+            per_cycle(&format!("{:.1} CPUs busy, {whose}", c.cpus), c.per_instruction(), STAT)
+        })
+        .collect();
+    let busiest = |a: &(Option<f64>, _), b: &(Option<f64>, _)| {
+        a.0.unwrap_or(0.0).total_cmp(&b.0.unwrap_or(0.0))
+    };
+    let runs = measured
+        .iter()
+        .flat_map(|f| f.stat.measurements.iter().map(|m| (f.cpus.or(m.cpus_busy), m)));
+    if let Some((_, m)) = runs.max_by(busiest) {
+        if found.is_empty() {
+            let whose = whose(m.is_of_application());
+            found.extend(m.cycles_per_instruction().map(|cpi| per_cycle(whose, cpi, STAT)));
+        }
+        found.extend(m.misses_per_1000().map(|n| misses(n, STAT)));
+        found.extend(m.stalled_pct().map(|pct| stalled(pct, STAT)));
+        found.extend(m.bandwidth().map(|b| traffic(b, STAT)));
+    }
+    let least = measurements(measured).filter_map(|m| m.running_pct()).reduce(f64::min);
+    found.extend(least.and_then(|pct| turns(pct, STAT)));
+    for &counter in Counter::ALL {
+        let why = measurements(measured).find_map(|m| m.missing(counter));
+        let never = !measurements(measured).any(|m| m.count(counter).is_some());
+        if let Some(why) = why.filter(|_| never) {
+            let row = Evidence::of(format!("{counter}: {why}"), 0.0, "", STAT);
+            found.push(Evidence { value: None, ..row });
+        }
+    }
+    found
+}
+
+fn whose(user: bool) -> &'static str {
+    if user { "in user mode" } else { "the kernel's included" }
+}
+
+fn per_cycle(which: &str, cycles_per_instruction: f64, source: &'static str) -> Evidence {
+    let metric = format!("instructions per cycle, {which}");
+    Evidence::of(metric, 1.0 / cycles_per_instruction, "instructions", source)
+}
+
+fn misses(per_1000: f64, source: &'static str) -> Evidence {
+    Evidence::of("cache misses per 1000 instructions", per_1000, "misses", source)
+}
+
+fn stalled(pct: f64, source: &'static str) -> Evidence {
+    Evidence::of("cycles in which execution waited", pct, "% of cycles", source)
+}
+
+fn traffic(b: Bandwidth, source: &'static str) -> Evidence {
+    let metric = if b.estimated {
+        "memory traffic, estimated from cache misses of 64 bytes"
+    } else {
+        "memory traffic, as its controllers counted it"
+    };
+    Evidence::of(metric, b.bytes_per_s / 1e9, "GB/s", source)
+}
+
+/// Worth saying only where counters took turns.
+fn turns(running_pct: f64, source: &'static str) -> Option<Evidence> {
+    let metric = "time in which the counters counted; the rest is estimated, as they took turns";
+    (running_pct < 100.0).then(|| Evidence::of(metric, running_pct, "% of time", source))
+}

@@ -1,0 +1,291 @@
+//! The same work on 1, 2, 4 … CPUs: what became of each added one.
+//!
+//! The ladder itself needs times alone ([`holdup_model::Ladder`]). Where recordings are given,
+//! their ledgers say which leaves took the CPUs that did not help, and their system calls whether
+//! the kernel takes a longer way on more CPUs.
+
+use crate::metric::{Figure, Table};
+use crate::run::Run;
+use crate::stats::bootstrap::ratio_of_medians;
+use crate::stats::spread::median;
+use crate::work::Work;
+use holdup_model::{Ladder, Rung, Usl};
+use std::collections::BTreeMap;
+
+/// What is known of the work on one number of CPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Known {
+    /// How long it took, in seconds.
+    Time(f64),
+    /// How much was done per second.
+    Throughput(f64),
+    /// Recordings of it.
+    Runs(Vec<Run>),
+}
+
+/// One number of CPUs and what is known of the work on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// CPUs.
+    pub cpus: u32,
+    /// What is known.
+    pub known: Known,
+}
+
+/// What a ladder shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaling {
+    /// A row for each number of CPUs, fewest first.
+    pub rows: Vec<Row>,
+    /// Amdahl's serial fraction over all rows; `None` with one row, or without one CPU.
+    pub amdahl: Option<f64>,
+    /// The universal scalability law; `None` with fewer than three rows.
+    pub usl: Option<Usl>,
+    /// Where the CPUs went that did not help: for every row of recordings but the first, the leaves
+    /// of the ledger, those that took most first. Empty where the first row has no recordings.
+    pub leaves: Vec<Leaf>,
+    /// The kernel's CPU time per system call beside that of the first row; those that cost most
+    /// first. Empty where the recordings have no system calls.
+    pub calls: Vec<Call>,
+}
+
+/// The work on one number of CPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// CPUs.
+    pub cpus: u32,
+    /// Seconds for the work, or for a unit of it; the median of several runs.
+    pub seconds: f64,
+    /// How much faster than the first row.
+    pub speedup: f64,
+    /// Part of the CPUs that came to use, if all of the first row's did.
+    pub efficiency: f64,
+    /// CPUs that did not help: CPUs x (1 - efficiency). Below 0 where the work became less.
+    pub lost_cpus: f64,
+    /// Karp and Flatt's serial fraction.
+    pub serial_fraction: Option<f64>,
+    /// The speedup that the universal scalability law gives here.
+    pub usl_speedup: Option<f64>,
+    /// Context switches for the work, or for a unit of it.
+    pub switches: Option<f64>,
+}
+
+/// A leaf of the ledger on one number of CPUs, beside the first row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// CPUs.
+    pub cpus: u32,
+    /// Its path: `idle/thread-sync`.
+    pub path: String,
+    /// CPUs that it takes more than it would if it took as many CPU-seconds as in the first row.
+    /// The leaves of one row add up to its `lost_cpus`.
+    pub lost_cpus: f64,
+}
+
+/// The kernel's way through a system call on one number of CPUs, beside the first row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// CPUs.
+    pub cpus: u32,
+    /// The call; `None` for all together, each as often as in the first row.
+    pub name: Option<String>,
+    /// CPU time of one in the first row, in nanoseconds; of all together for `None`.
+    pub first_ns: f64,
+    /// The same here.
+    pub here_ns: f64,
+    /// 95 % interval of the ratio of the two; `None` with fewer than three runs on either side.
+    pub interval: Option<(f64, Option<f64>)>,
+}
+
+impl Call {
+    /// How many times as long the way is as in the first row.
+    pub fn ratio(&self) -> f64 {
+        self.here_ns / self.first_ns
+    }
+}
+
+/// Judge a ladder.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn scaling(mut steps: Vec<Step>, work: &Work) -> Result<Scaling, String> {
+    steps.sort_by_key(|s| s.cpus);
+    let seconds: Vec<f64> = steps.iter().map(|s| s.seconds(work)).collect::<Result<_, _>>()?;
+    let rungs = steps.iter().zip(&seconds).map(|(s, &time)| Rung { cpus: s.cpus, time }).collect();
+    let ladder = Ladder::new(rungs).ok_or("a ladder has each number of CPUs once")?;
+    let usl = Usl::fit(&ladder);
+    let one = usl.map(|law| law.throughput(f64::from(ladder.rungs()[0].cpus)));
+    let rows = ladder.rungs().iter().zip(&steps).map(|(&rung, step)| {
+        let cpus = f64::from(rung.cpus);
+        let efficiency = ladder.efficiency(rung);
+        Row {
+            cpus: rung.cpus,
+            seconds: rung.time,
+            speedup: ladder.speedup(rung),
+            efficiency,
+            lost_cpus: cpus * (1.0 - efficiency),
+            serial_fraction: ladder.serial_fraction(rung),
+            usl_speedup: usl.zip(one).map(|(law, one)| law.throughput(cpus) / one),
+            switches: step.median(&SWITCHES, work),
+        }
+    });
+    Ok(Scaling {
+        rows: rows.collect(),
+        amdahl: ladder.amdahl(),
+        usl,
+        leaves: leaves(&steps, &seconds, work),
+        calls: calls(&steps),
+    })
+}
+
+/// Context switches of the work.
+static SWITCHES: (Table, &str, &str) = (Table::Switches, "", "all");
+
+fn figure((table, key, measure): &(Table, &str, &str)) -> Option<Figure> {
+    let measure = *table.measures().iter().find(|m| m.name == *measure)?;
+    Some(Figure { table: *table, key: (*key).to_owned(), measure })
+}
+
+impl Step {
+    fn runs(&self) -> &[Run] {
+        if let Known::Runs(runs) = &self.known { runs } else { &[] }
+    }
+
+    /// Seconds for the work, or for a unit of it.
+    fn seconds(&self, work: &Work) -> Result<f64, String> {
+        let seconds = match &self.known {
+            Known::Time(seconds) => *seconds,
+            Known::Throughput(rate) => 1.0 / rate,
+            Known::Runs(runs) => {
+                if let Some(other) = runs.iter().find(|r| r.setting.cpus != self.cpus) {
+                    let (name, cpus) = (&other.name, other.setting.cpus);
+                    return Err(format!("{}={name}: that recording is of {cpus} CPUs", self.cpus));
+                }
+                let each = runs.iter().map(|r| Ok(r.wall_ns as f64 * 1e-9 / units(r, work)?));
+                median(&each.collect::<Result<Vec<_>, String>>()?).unwrap_or(f64::NAN)
+            }
+        };
+        match seconds > 0.0 && seconds.is_finite() {
+            true => Ok(seconds),
+            false => Err(format!("on {} CPUs the work took no time", self.cpus)),
+        }
+    }
+
+    /// Median over the runs of a figure for the work, or for a unit of it.
+    fn median(&self, what: &(Table, &str, &str), work: &Work) -> Option<f64> {
+        let figure = figure(what)?;
+        let each = self.runs().iter().map(|run| {
+            let value = run.figures.get(&figure)??;
+            Some(value as f64 / units(run, work).ok()?)
+        });
+        median(&each.collect::<Option<Vec<_>>>()?)
+    }
+}
+
+/// Units of work of a run: 1 where nobody counts them and a recording is the work.
+fn units(run: &Run, work: &Work) -> Result<f64, String> {
+    match work {
+        Work::Unknown => Ok(1.0),
+        work => work.units(run).ok_or(format!("--work: {} shows no unit of {work}", run.name)),
+    }
+}
+
+/// CPU-seconds of each leaf for the work, or for a unit of it: means over the runs, as only they
+/// add up.
+fn ledger(step: &Step, work: &Work) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    let runs = step.runs();
+    for run in runs {
+        let nodes: Vec<(&Figure, u64)> = (run.figures.iter())
+            .filter(|(f, _)| f.table == Table::Ledger)
+            .filter_map(|(f, v)| Some((f, v?)))
+            .collect();
+        for (figure, ns) in &nodes {
+            let inside = format!("{}.", figure.key);
+            if nodes.iter().any(|(f, _)| f.key.starts_with(&inside)) {
+                continue;
+            }
+            let per_run = *ns as f64 * 1e-9 / units(run, work).unwrap_or(1.0);
+            *sums.entry(figure.key.replace('.', "/")).or_default() += per_run / runs.len() as f64;
+        }
+    }
+    sums
+}
+
+fn leaves(steps: &[Step], seconds: &[f64], work: &Work) -> Vec<Leaf> {
+    let first = ledger(&steps[0], work);
+    if first.is_empty() {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for (step, seconds) in steps.iter().zip(seconds).skip(1) {
+        let here = ledger(step, work);
+        let mut of_step: Vec<Leaf> = first
+            .keys()
+            .chain(here.keys().filter(|k| !first.contains_key(*k)))
+            .filter(|_| !here.is_empty())
+            .map(|path| {
+                let spent = |l: &BTreeMap<String, f64>| l.get(path).copied().unwrap_or(0.0);
+                let lost_cpus = (spent(&here) - spent(&first)) / seconds;
+                Leaf { cpus: step.cpus, path: path.clone(), lost_cpus }
+            })
+            .collect();
+        of_step.sort_by(|a, b| b.lost_cpus.total_cmp(&a.lost_cpus));
+        all.append(&mut of_step);
+    }
+    all
+}
+
+/// CPU nanoseconds of one call in each run that made it.
+fn each_call(step: &Step, name: &str) -> Vec<f64> {
+    let value = |run: &Run, measure: &str| {
+        let figure = figure(&(Table::Syscalls, name, measure))?;
+        run.figures.get(&figure).flatten().map(|n| n as f64)
+    };
+    let each = step.runs().iter().filter_map(|run| {
+        let count = value(run, "count").filter(|n| *n > 0.0)?;
+        Some(value(run, "cpu")? / count)
+    });
+    each.filter(|ns| *ns > 0.0).collect()
+}
+
+fn calls(steps: &[Step]) -> Vec<Call> {
+    let Some(count) = figure(&(Table::Syscalls, "", "count")).map(|f| f.measure) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for step in &steps[1..] {
+        let mut of_step = Vec::new();
+        let (mut first_sum, mut here_sum) = (0.0, 0.0);
+        let names = steps[0]
+            .runs()
+            .iter()
+            .flat_map(|run| run.figures.iter())
+            .filter(|(f, _)| f.table == Table::Syscalls && f.measure == count);
+        let mut often: BTreeMap<&str, f64> = BTreeMap::new();
+        for (figure, n) in names {
+            *often.entry(&figure.key).or_default() += n.unwrap_or(0) as f64;
+        }
+        for (name, times) in often {
+            let (first, here) = (each_call(&steps[0], name), each_call(step, name));
+            let (Some(first_ns), Some(here_ns)) = (median(&first), median(&here)) else {
+                continue;
+            };
+            first_sum += first_ns * times;
+            here_sum += here_ns * times;
+            let interval = ratio_of_medians(&first, &here, 0.95).map(|i| (i.low, i.high));
+            let call =
+                Call { cpus: step.cpus, name: Some(name.into()), first_ns, here_ns, interval };
+            of_step.push(((here_ns - first_ns) * times, call));
+        }
+        if of_step.is_empty() {
+            continue;
+        }
+        of_step.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let runs = steps[0].runs().len() as f64;
+        let (first_ns, here_ns) = (first_sum / runs, here_sum / runs);
+        all.push(Call { cpus: step.cpus, name: None, first_ns, here_ns, interval: None });
+        all.extend(of_step.into_iter().map(|(_, call)| call));
+    }
+    all
+}

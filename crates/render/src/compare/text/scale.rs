@@ -1,0 +1,149 @@
+//! A ladder as text: its table, what the laws make of it, and where the CPUs went.
+
+use super::{name, tables};
+use crate::compare::report::ScaleReport;
+use crate::compare::words;
+use crate::text::{TextOptions, prose};
+use holdup_gate::scale::{Row, Scaling};
+use holdup_model::{Interval, Usl};
+use std::io::{self, Write};
+
+/// Efficiency above this is more than the clock and chance make.
+const SUPER_LINEAR: f64 = 1.02;
+/// A serial fraction that grows by more than this part from the first step to the last is no
+/// property of the program alone.
+const GROWN: f64 = 1.25;
+
+/// Write the ladder.
+pub(super) fn write(
+    report: &ScaleReport,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let paint = options.paint();
+    for (i, (title, mut grid)) in tables::scaling(report).into_iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}", paint.title(title))?;
+        options.width.map(|w| grid.fit(w));
+        grid.write(paint, out)?;
+        if i == 0 && !options.quiet {
+            writeln!(out)?;
+            for sentence in sentences(report) {
+                prose(&name(&sentence), "", "  ", options, out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the ladder means, a sentence each.
+pub(in crate::compare) fn sentences(report: &ScaleReport) -> Vec<String> {
+    let scaling = &report.scaling;
+    let mut said = Vec::new();
+    said.extend(scaling.amdahl.map(amdahl));
+    said.extend(growth(scaling));
+    said.extend(scaling.usl.map(|law| universal(&law, scaling)));
+    said.extend(
+        scaling
+            .rows
+            .iter()
+            .filter(|r| r.efficiency > SUPER_LINEAR)
+            .map(|row| super_linear(row, &scaling.rows[0])),
+    );
+    if scaling.rows.len() < 3 {
+        said.push(
+            "Two numbers of CPUs cannot tell a serial part from CPUs in each other's way; three \
+             can."
+                .to_owned(),
+        );
+    }
+    if scaling.leaves.is_empty() {
+        said.push(
+            "Figures alone do not say where the CPUs went; recordings of each row do \
+             (holdup scale 1=ONE.data 2=TWO.data ...)."
+                .to_owned(),
+        );
+    }
+    said
+}
+
+fn amdahl(serial: f64) -> String {
+    match serial {
+        ..=0.0 => "By Amdahl's law none of the work is serial.".to_owned(),
+        1.0.. => "More CPUs do less than one: by Amdahl's law more than all of the work is serial."
+            .to_owned(),
+        _ => format!(
+            "By Amdahl's law {} of the work is serial: no number of CPUs makes it more than {} \
+             times as fast.",
+            words::pct(serial * 100.0),
+            most(1.0 / serial)
+        ),
+    }
+}
+
+/// A factor that is not exact enough for more digits than this.
+fn most(factor: f64) -> String {
+    if factor < 100.0 { format!("{factor:.1}") } else { format!("{factor:.0}") }
+}
+
+fn growth(scaling: &Scaling) -> Option<String> {
+    let fractions: Vec<f64> = scaling.rows.iter().filter_map(|r| r.serial_fraction).collect();
+    let (first, last) = (*fractions.first()?, *fractions.last()?);
+    if fractions.len() < 2 || last <= 0.0 {
+        return None;
+    }
+    let (from, to) = (tables::serial(first), tables::serial(last));
+    Some(match last > first.max(0.0) * GROWN {
+        true => format!(
+            "The serial fraction grows from {from} to {to}: CPUs get in each other's way, a serial \
+             part alone would leave it as it is (Karp and Flatt)."
+        ),
+        false => format!(
+            "The serial fraction does not grow ({from}, {to}): a serial part, not CPUs in each \
+             other's way, keeps the others idle (Karp and Flatt)."
+        ),
+    })
+}
+
+fn universal(law: &Usl, scaling: &Scaling) -> String {
+    let within = |i: Option<Interval>| {
+        i.map_or(String::new(), |i| format!(" (95 %: {:.4} to {:.4})", i.low, i.high))
+    };
+    let coefficients = format!(
+        "contention {:.4}{}, coherency {:.5}{}",
+        law.sigma,
+        within(law.sigma_interval),
+        law.kappa,
+        within(law.kappa_interval)
+    );
+    let last = scaling.rows.last().map_or(1, |r| r.cpus);
+    let peak = match law.peak() {
+        Some(peak) if peak < 10.0 * f64::from(last) => {
+            let (at, speedup) = (peak.round().max(1.0), law.speedup(peak) / law.speedup(1.0));
+            let cpus = if at == 1.0 { "CPU" } else { "CPUs" };
+            format!("most is done with {at:.0} {cpus}, {} times one's work", most(speedup))
+        }
+        _ => format!("no peak within ten times the {last} CPUs measured"),
+    };
+    format!("Universal scalability law: {coefficients}; {peak}.")
+}
+
+fn super_linear(row: &Row, first: &Row) -> String {
+    let fewer = match (first.switches, row.switches) {
+        (Some(then), Some(now)) if now < then => format!(
+            "there are {} fewer context switches ({then:.1} before, {now:.1} here)",
+            words::pct((1.0 - now / then) * 100.0)
+        ),
+        (Some(_), Some(_)) => {
+            "it is not context switches, which did not become fewer: caches that \
+            hold more together are the usual cause"
+                .to_owned()
+        }
+        _ => "usual causes are context switches that go away and caches that hold more together; \
+            recordings can tell"
+            .to_owned(),
+    };
+    format!("On {} CPUs the work itself became less: {fewer}.", row.cpus)
+}

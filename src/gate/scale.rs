@@ -1,0 +1,98 @@
+//! `holdup scale`: the same work on more and more CPUs.
+
+use super::args::ScaleArgs;
+use super::load;
+use super::sinks::Answer;
+use crate::exit::{self, usage};
+use crate::progress;
+use anyhow::Result;
+use holdup_gate::judge::Sides;
+use holdup_gate::scale::{Known, Step, scaling};
+use holdup_gate::setting::Aspect;
+use holdup_render::compare::{Comparison, ScaleReport};
+use std::path::{Path, PathBuf};
+
+/// Leaves and system calls of text for each number of CPUs, where nobody says how many.
+const ENTRIES: usize = 5;
+
+/// Run the verb.
+pub(crate) fn run(args: &ScaleArgs) -> Result<u8> {
+    let asked = args.steps.iter().map(|s| parse(s)).collect::<Result<Vec<_>>>()?;
+    let inputs: Vec<&Path> = asked.iter().filter_map(|(_, v)| v.path()).collect();
+    let answer = Answer::open(&args.output, &inputs)?;
+    progress::start(args.output.quiet);
+    let mut work = None;
+    let mut steps = Vec::new();
+    for (cpus, value) in asked {
+        let known = match value {
+            Value::Known(known) => known,
+            Value::Path(path) => {
+                let read = load::all(std::slice::from_ref(&path))?;
+                work = work.or(read.work);
+                Known::Runs(read.runs)
+            }
+        };
+        steps.push(Step { cpus, known });
+    }
+    progress::end();
+    let work = load::work(&args.compare, work.as_deref())?;
+    alike(&steps, &args.compare)?;
+    let scaling = scaling(steps, &work).map_err(usage)?;
+    let entries = answer.entries(args.entries.entries, ENTRIES);
+    answer.write(&Comparison::Scale(ScaleReport { scaling, work, entries }))?;
+    Ok(exit::OK)
+}
+
+/// A ladder is of one machine: but for its CPUs, all recordings have the same setting.
+fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
+    let mut allowed = load::allowed(args);
+    allowed.push(Aspect::Cpus);
+    let runs = |step: &Step| match &step.known {
+        Known::Runs(runs) => runs.clone(),
+        _ => Vec::new(),
+    };
+    let all: Vec<_> = steps.iter().flat_map(runs).collect();
+    let sides = Sides { a: &all, b: &[], paired: false };
+    match load::differences(sides, &allowed) {
+        None => Ok(()),
+        Some(words) => Err(usage(format!(
+            "{words}: a ladder is of one machine; --allow says what may differ all the same"
+        ))),
+    }
+}
+
+/// What stands behind `CPUS=`.
+enum Value {
+    Known(Known),
+    Path(PathBuf),
+}
+
+impl Value {
+    fn path(&self) -> Option<&Path> {
+        if let Value::Path(path) = self { Some(path) } else { None }
+    }
+}
+
+fn parse(text: &str) -> Result<(u32, Value)> {
+    let wrong =
+        || usage(format!("'{text}': write CPUS=TIME, CPUS=RATE/s or CPUS=TRACE, such as 4=190s"));
+    let (cpus, value) = text.split_once('=').ok_or_else(wrong)?;
+    let cpus = cpus.parse().ok().filter(|&n| n > 0).ok_or_else(wrong)?;
+    // A file of that name is meant, even if it is called 12.
+    let path = PathBuf::from(value);
+    if path.exists() {
+        return Ok((cpus, Value::Path(path)));
+    }
+    if let Some(rate) = value.strip_suffix("/s").and_then(number) {
+        return Ok((cpus, Value::Known(Known::Throughput(rate))));
+    }
+    const UNITS: [(&str, f64); 6] =
+        [("min", 60.0), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1.0)];
+    let time =
+        UNITS.iter().find_map(|(unit, scale)| number(value.strip_suffix(unit)?).map(|n| n * scale));
+    Ok((cpus, time.map_or(Value::Path(path), |t| Value::Known(Known::Time(t)))))
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0)
+}
