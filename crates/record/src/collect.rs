@@ -10,6 +10,7 @@ use crate::file::{Error, Writer, Written};
 use crate::poll::Poll;
 use crate::session::{OnCpu, Session};
 use crate::signals::Signals;
+use crate::urgent::Urgent;
 use crate::usage::cpu_time;
 use holdup_trace::Cpu;
 use std::io;
@@ -81,6 +82,7 @@ pub fn collect(
         for part in others.chunks(CPUS_A_THREAD) {
             let (tell, stop, output) = (tell.clone(), &stop, &output);
             let work = move || {
+                let _urgent = Urgent::begin();
                 let _ = tell.send(own_tid());
                 empty(part, output, stop)
             };
@@ -99,7 +101,9 @@ pub fn collect(
         }
         let mut watch =
             Watch { session, own, output: &output, helpers, gone: session.gone.clone() };
+        let urgent = Urgent::begin();
         let ended = watch.until_ended(signals, &mut course);
+        drop(urgent);
         let took = started.elapsed();
         let _ = session.stop();
         Ok((ended, took, watch.gone))

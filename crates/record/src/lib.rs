@@ -42,4 +42,5 @@ pub mod session;
 pub mod signals;
 pub mod sys;
 pub mod trigger;
+mod urgent;
 pub mod usage;

@@ -1,0 +1,42 @@
+//! Who empties rings must run when a ring fills, not when it is its turn.
+//!
+//! On a machine with many more ready threads than CPUs an ordinary thread waits until the ring is
+//! full, and events are lost, just when they matter. It takes a few percent of a CPU, so that it is
+//! first takes nothing from the others that they would not have given anyway.
+#![allow(unsafe_code, reason = "sched_setscheduler")]
+
+/// As long as it lives, this thread comes before ordinary ones, where the user may have that.
+#[derive(Debug)]
+pub(crate) struct Urgent {
+    before: i32,
+}
+
+impl Urgent {
+    /// Begin; `None` where it is not allowed (`CAP_SYS_NICE`), or is already so.
+    pub(crate) fn begin() -> Option<Urgent> {
+        // SAFETY: it only returns a number.
+        let before = unsafe { libc::sched_getscheduler(0) };
+        // Who was given another policy was given it on purpose.
+        if before != libc::SCHED_OTHER {
+            return None;
+        }
+        // Processes made meanwhile are ordinary.
+        set(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1).then_some(Urgent { before })
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        set(self.before, 0);
+    }
+}
+
+/// Set the policy of this thread. Returns whether that is allowed.
+fn set(policy: i32, priority: i32) -> bool {
+    // SAFETY: zeros are a valid structure; the kernel only reads it.
+    unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = priority;
+        libc::sched_setscheduler(0, policy, &parameters) == 0
+    }
+}
