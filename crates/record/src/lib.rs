@@ -7,14 +7,14 @@
 //!                └──────► flight ─────►  the same, when something has happened
 //! ```
 //!
-//! [`recorder::Recorder`] puts the stages together, [`course`] says when a recording ends, [`child`]
-//! is the command that it is of.
+//! [`recorder::Recorder`] puts the stages together, [`course`] says when a recording ends,
+//! [`child`] is the command that it is of.
 //!
 //! # Why no crate for perf events
 //!
 //! The system call and its numbers come from `perf-event-open-sys`; rings and events are our own.
-//! What there is above it does not fit a recorder, which has 160 events of a CPU write into one ring
-//! and copies the ring to a file unread:
+//! What there is above it does not fit a recorder, which has 160 events of a CPU write into one
+//! ring, and copies the ring to a file unread:
 //!
 //! * `perf-event` 0.4.9 counts, but has no rings.
 //! * `perf-event2` 0.7.4 has a ring for each event, hands records out one by one, and looks for
