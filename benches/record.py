@@ -44,7 +44,8 @@ class Recorder:
         return self
 
     def __exit__(self, *_):
-        self.process.send_signal(signal.SIGINT)
+        # Not send_signal: that would reap a recorder that has ended, and its times with it.
+        os.kill(self.process.pid, signal.SIGINT)
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = status
         self.cpu = usage.ru_utime + usage.ru_stime
@@ -90,7 +91,9 @@ def messaging(args, folder):
     holdup = [args.holdup, "record", "-a", "-m", args.ring, "-o", ours]
     recorded(holdup, ours, lambda: None)
     listed = subprocess.run(["perf", "evlist", "-i", ours], capture_output=True, text=True).stdout
-    events = [e for e in listed.split() if ":" in e and not e.startswith("dummy")]
+    # perf ends its list with a tip.
+    lines = [line.strip() for line in listed.splitlines() if not line.startswith("#")]
+    events = [e for e in lines if ":" in e and not e.startswith("dummy")]
     perf = ["perf", "record", "-q", "-a", "-m", args.ring, "-o", theirs]
     perf += [a for e in events for a in ("-e", e)]
     results = {"alone": [], "perf": [], "holdup": []}
