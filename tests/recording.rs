@@ -93,7 +93,8 @@ fn shell() -> String {
     let calls = lines(Preset::Full.calls().map(str::to_owned));
     format!(
         "```sh\ncalls=$(echo \\\n{calls})\n\
-         events=$(cd /sys/kernel/tracing/events && ls -d \\\n{events} \\\n    \
+         events=$(cd /sys/kernel/tracing/events 2> /dev/null ||\n    \
+         cd /sys/kernel/debug/tracing/events; ls -d \\\n{events} \\\n    \
          $(for call in $calls; do echo syscalls/sys_{{enter,exit}}_$call; done) \
          2> /dev/null |\n    tr / : | paste -sd ,)\n```\n"
     )

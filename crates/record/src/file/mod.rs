@@ -4,12 +4,12 @@
 //! use holdup_record::file::{Description, Running, Symbols, Target, TracingData, Writer};
 //! use std::path::Path;
 //!
-//! let (proc, tracefs) = (Path::new("/proc"), Path::new("/sys/kernel/tracing"));
+//! let (proc, tracefs) = (Path::new("/proc"), holdup_host::tracefs::Tracefs::find()?);
 //! let description = Description {
 //!     events: vec![/* one for each event that was opened */],
 //!     command: std::env::args().collect(),
 //!     clock: None,
-//!     tracing: TracingData::read(tracefs, ["sched:sched_switch"])?,
+//!     tracing: TracingData::read(tracefs.root(), ["sched:sched_switch"])?,
 //!     symbols: Symbols::read(&proc.join("kallsyms")),
 //!     running: Running::read(proc, Target::Machine, false),
 //!     compression: None,
@@ -19,7 +19,7 @@
 //! out.round()?; // all rings were looked at
 //! let written = out.finish()?;
 //! println!("{} events, {} lost", written.tally.samples, written.tally.lost);
-//! # Ok::<(), holdup_record::file::Error>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # A file that can be read at any time

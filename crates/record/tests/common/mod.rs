@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
+use holdup_host::tracefs::Tracefs;
 use holdup_perfdata::format::record::{FINISHED_ROUND, HEADER_ATTR};
 use holdup_perfdata::format::{SECTION, header};
 use holdup_record::file::{Description, Event, Running, Symbols, Target, TracingData, Writer};
@@ -50,11 +51,12 @@ impl Recorded {
     /// What is to be said of it.
     pub fn description(&self) -> Description {
         let proc = Path::new("/proc");
+        let tracefs = Tracefs::find().unwrap();
         Description {
             events: self.events.clone(),
             command: vec!["holdup".into(), "record".into(), "--".into(), "sleep 1".into()],
             clock: None,
-            tracing: TracingData::read(Path::new("/sys/kernel/tracing"), EVENTS).unwrap(),
+            tracing: TracingData::read(tracefs.root(), EVENTS).unwrap(),
             symbols: Symbols::read(&proc.join("kallsyms")),
             running: Running::read(proc, Target::Machine, false),
             compression: None,
