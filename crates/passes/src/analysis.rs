@@ -155,6 +155,26 @@ impl Analysis {
         self.end - self.start
     }
 
+    /// When the part analysed begins, by the trace's clock.
+    pub fn start_ns(&self) -> Nanos {
+        self.start
+    }
+
+    /// When it ends.
+    pub fn end_ns(&self) -> Nanos {
+        self.end
+    }
+
+    /// The CPUs of the machine, as far as they show.
+    pub fn cpu_list(&self) -> &[Cpu] {
+        &self.cpu_list
+    }
+
+    /// Time of interrupts and softirqs on all CPUs.
+    pub fn irq_ns(&self) -> Nanos {
+        self.cpu_rows().iter().filter_map(|c| Some(c.irq_ns? + c.softirq_ns.unwrap_or(0))).sum()
+    }
+
     /// CPUs x wall time.
     pub fn capacity_ns(&self) -> Nanos {
         self.cpus as u64 * self.wall_ns()

@@ -14,6 +14,8 @@ pub enum Detail {
     Edges,
     /// Every time asleep, 24 bytes each, for the critical path.
     Intervals,
+    /// Every step of every thread, 32 bytes each, for a replay.
+    Steps,
 }
 
 /// The events that an analysis is about.

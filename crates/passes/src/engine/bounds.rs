@@ -91,6 +91,9 @@ impl Engine {
             }
             let t = &mut self.threads[slot];
             t.settle(end);
+            if let Some(steps) = &mut self.waits.steps {
+                steps.ran(end, slot, t.running_ns);
+            }
             if let Some(call) = t.call.take() {
                 let stats = t.calls.entry(call.nr);
                 stats.pending += 1;

@@ -93,6 +93,11 @@ impl Engine {
         let t = &mut self.threads[slot];
         t.settle(now);
         t.last_cpu = cpu;
+        let ran = t.running_ns;
+        if let Some(steps) = &mut self.waits.steps {
+            steps.ran(now, slot, ran);
+        }
+        let t = &mut self.threads[slot];
         if let Some(throttle) = &mut t.throttle {
             self.throttles.ran(t.running_ns - throttle.ran_to);
             throttle.ran_to = t.running_ns;
@@ -190,11 +195,15 @@ impl Engine {
         let from_idle = from == Some(Slot::IDLE);
         let trust_wakeups = self.caps.wakeups && !self.lost;
         let woken = self.threads[slot].since;
+        let before = self.threads[slot].state;
         match self.threads[slot].state {
             State::Woken(_) | State::Preempted(_) => {
                 let share = self.ready_until(now, slot, now);
                 let t = &mut self.threads[slot];
                 let delay = now - woken;
+                if let (Some(steps), false) = (&mut self.waits.steps, from_idle) {
+                    steps.passed_over(slot, (share >> crate::blame::FRACTION) as Nanos);
+                }
                 if !from_idle {
                     t.queued_ns += delay;
                     // Who wakes another and goes to sleep hands its CPU over.
@@ -253,6 +262,10 @@ impl Engine {
             }
             State::Running(_) => self.threads[slot].settle(now),
             State::New | State::Lost | State::Dead => {}
+        }
+        let t = &self.threads[slot];
+        if let Some(steps) = &mut self.waits.steps {
+            steps.enters(now, slot, before, t, cpu, from_idle);
         }
         self.transition(now, slot, State::Running(cpu));
         let t = &mut self.threads[slot];

@@ -74,6 +74,10 @@ impl Engine {
     /// `clone` its parent is in do.
     fn made(&mut self, parent: Tid, child: Slot) {
         let Some(p) = self.threads.get(parent).filter(|&p| p != Slot::IDLE) else { return };
+        let ran = self.threads[p].running_at(self.now);
+        if let Some(steps) = &mut self.waits.steps {
+            steps.spawns(self.now, p, ran, child);
+        }
         let flags = self.threads[p].call.and_then(|c| self.waits.cloning(p, c.start));
         let t = &self.threads[child];
         let thread = match (t.pid != Pid::UNKNOWN, flags) {

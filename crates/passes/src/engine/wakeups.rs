@@ -97,6 +97,7 @@ impl Engine {
                 if self.threads[slot].state == State::Unseen {
                     let since = self.threads[slot].since;
                     self.waits.slept_before(slot, since, now, waker.map(|w| w.0));
+                    self.note_sleep(now, slot, waker.map(|w| w.0));
                 }
                 let t = &mut self.threads[slot];
                 match t.state {
@@ -188,6 +189,13 @@ impl Engine {
         !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
+    /// Write down a sleep of which no more is known than who ended it.
+    fn note_sleep(&mut self, now: Nanos, slot: Slot, waker: Option<Slot>) {
+        let Some(steps) = &mut self.waits.steps else { return };
+        let waker = waker.map(|w| (w, self.threads[w].running_at(now)));
+        steps.slept((self.threads[slot].since, now), slot, Object::OTHER, waker);
+    }
+
     /// If the thread is asleep, settle what it was for.
     pub(super) fn stop_waiting(
         &mut self,
@@ -218,7 +226,13 @@ impl Engine {
         }
         let t = &mut self.threads[slot];
         let mark = t.blame_mark.take();
-        let Some(wait) = self.waits.take(slot) else { return };
+        let Some(wait) = self.waits.take(slot) else {
+            // A thread of the kernel: what it waits for is nobody's wait.
+            if self.threads[slot].state == State::Blocked && ended != Ended::Trace {
+                self.note_sleep(now, slot, waker.map(|w| w.0));
+            }
+            return;
+        };
         let wait = self.blocked_in(now, slot, wait);
         let since = self.threads[slot].since;
         let g = match mark {

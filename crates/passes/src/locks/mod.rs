@@ -134,6 +134,9 @@ impl Engine {
         }
         let spins = open > 0 && self.caps.syscalls.are_any();
         let t = &mut self.threads[slot];
+        if let Some(steps) = &mut self.waits.steps {
+            steps.contends(now, slot, t.contended, open > 0);
+        }
         t.contending = open as u32;
         t.spins = spins;
     }

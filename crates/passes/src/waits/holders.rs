@@ -67,6 +67,9 @@ impl Waits {
             }
             None => return,
         };
+        if let Some(steps) = &mut self.steps {
+            steps.held((now.saturating_sub(hold_ns), now), slot, object);
+        }
         let sum = self.holds.entry((object, slot)).or_default();
         sum.holds += 1;
         sum.hold_ns += hold_ns;

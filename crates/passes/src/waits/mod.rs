@@ -52,6 +52,7 @@ pub use objects::{ByThread, ObjectStats};
 use crate::blame::{Cause, WaitKey, WaitSum};
 use crate::judge::{Outside, WaitEnd};
 use crate::options::Detail;
+use crate::steps::Steps;
 use crate::threads::Slot;
 use calls::{Cached, Called};
 use chains::Segment;
@@ -218,6 +219,8 @@ pub(crate) struct Waits {
     /// What it means to sleep in no recorded call.
     outside: Outside,
     pieces: Vec<Segment>,
+    /// What threads did, where that is asked for.
+    pub(crate) steps: Option<Steps>,
 }
 
 impl Waits {
@@ -240,6 +243,7 @@ impl Waits {
             detail,
             outside,
             pieces: Vec::new(),
+            steps: (detail >= Detail::Steps).then(Steps::default),
         }
     }
 
@@ -282,6 +286,9 @@ impl Waits {
             w.trail.clear();
             w.intervals.clear();
             (w.idle_ns, w.lock_wait_ns) = (0, 0);
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.restart(now);
         }
         self.holds.clear();
         self.wakes.clear();

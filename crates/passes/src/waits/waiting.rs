@@ -5,7 +5,7 @@ use super::{
     Caller, Class, EdgeKey, End, Finished, Interval, Key, Object, ObjectKind, Wait, Waits,
 };
 use crate::blame::{Blame, Cause, WaitKey, WaitSum};
-use crate::judge::{BlockedFor, Outside};
+use crate::judge::{BlockedFor, Ended, Outside};
 use crate::options::Detail;
 use crate::threads::{Slot, Thread};
 use holdup_syscalls::WaitKind;
@@ -144,6 +144,10 @@ impl Waits {
         let mut object = wait.object;
         self.thing(object).wait_ends(now);
         let span = now - wait.start;
+        if let (Some(steps), true) = (&mut self.steps, f.facts.ended != Ended::Trace) {
+            let waker = end.waker.zip(waker).map(|(slot, t)| (slot, t.running_at(now)));
+            steps.slept((wait.start, now), slot, object, waker);
+        }
         if let (Some(w), Some(thread), true) = (end.waker, waker, f.by_application()) {
             object = self.woken_by(now, object, end, w, thread);
         }

@@ -1,0 +1,252 @@
+//! What every thread did, step by step: what a replay of the trace starts from.
+//!
+//! Kept for [`crate::Detail::Steps`] only. A thread's steps are in the order of time, and times
+//! between two steps in which it neither ran nor slept it was ready to run, or out of sight.
+
+use crate::analysis::Analysis;
+use crate::threads::{Slot, State, Thread};
+use crate::waits::{Key, Object};
+use holdup_trace::{Cpu, Nanos};
+
+/// One step of one thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// When it began.
+    pub at: Nanos,
+    /// What it was.
+    pub what: Did,
+}
+
+/// What a thread did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Did {
+    /// It was on a CPU for so long, interrupts on top of it included. A stay during which it woke
+    /// another thread is several of these.
+    Run(Nanos),
+    /// It slept for so long, until `sched_waking`.
+    Sleep(Nanos, Object),
+    /// An idle CPU took so long to take it, from its wake-up on.
+    Delay(Nanos),
+    /// It could have run and did not for so long, though the CPU that took it had been idle: a
+    /// quota or a sibling kept it off.
+    HeldOff(Nanos),
+    /// Nobody knows what it did for so long: it had not been seen yet, or events are missing.
+    Unknown(Nanos),
+    /// It ended the sleep of another thread that is the step with this number there.
+    Wake {
+        /// Who slept.
+        thread: Slot,
+        /// Number of the sleep among its steps.
+        step: u32,
+    },
+    /// It made another thread.
+    Spawn(Slot),
+}
+
+/// A thread had an object, from one moment to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// Which object, by the number it had then: see [`Analysis::final_object`].
+    pub object: Object,
+    /// When it got it, as far as known.
+    pub from: Nanos,
+    /// When it gave it back.
+    pub to: Nanos,
+}
+
+/// A thread waited for a lock of the kernel, spinning or asleep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Contended {
+    /// The address of the lock that it waited for first.
+    pub lock: u64,
+    /// When it began to.
+    pub from: Nanos,
+    /// When it had it.
+    pub to: Nanos,
+}
+
+/// The steps of one thread, and where they are written up to.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    steps: Vec<Step>,
+    held: Vec<Held>,
+    contended: Vec<Contended>,
+    contends: Option<(Nanos, u64)>,
+    /// The CPUs that it ran on, by their lowest six bits.
+    cpus: u64,
+    /// Time ready while CPUs idled.
+    passed_over: Nanos,
+    /// Up to this time, and this running time of the thread, its steps are written.
+    at: Nanos,
+    ran: Nanos,
+    begun: bool,
+}
+
+/// Writes down steps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Steps {
+    courses: Vec<Course>,
+}
+
+impl Steps {
+    fn course(&mut self, slot: Slot) -> &mut Course {
+        let i = slot.0 as usize;
+        if i >= self.courses.len() {
+            self.courses.resize_with((i + 1).next_power_of_two(), Course::default);
+        }
+        &mut self.courses[i]
+    }
+
+    /// `slot` has run for `ran` in all up to `now`.
+    pub(crate) fn ran(&mut self, now: Nanos, slot: Slot, ran: Nanos) {
+        let c = self.course(slot);
+        let ns = ran.saturating_sub(c.ran);
+        if ns > 0 {
+            c.steps.push(Step { at: now.saturating_sub(ns), what: Did::Run(ns) });
+        }
+        (c.at, c.ran, c.begun) = (now, ran, true);
+    }
+
+    /// The thread in `slot`, which was in `state` before, gets `cpu`.
+    pub(crate) fn enters(
+        &mut self,
+        now: Nanos,
+        slot: Slot,
+        state: State,
+        thread: &Thread,
+        cpu: Cpu,
+        from_idle: bool,
+    ) {
+        let c = self.course(slot);
+        c.cpus |= 1 << (cpu.0 % 64);
+        if !c.begun {
+            c.at = thread.born;
+        }
+        // It left its last CPU unseen.
+        let ran = thread.running_ns.saturating_sub(c.ran);
+        if ran > 0 {
+            c.steps.push(Step { at: c.at, what: Did::Run(ran) });
+            (c.at, c.ran) = ((c.at + ran).min(now), thread.running_ns);
+        }
+        let ns = now.saturating_sub(c.at);
+        let what = match state {
+            State::Woken(_) | State::Waking if from_idle => Some(Did::Delay(ns)),
+            State::Preempted(_) if from_idle => Some(Did::HeldOff(ns)),
+            State::Lost | State::Unseen | State::Dead | State::Running(_) => Some(Did::Unknown(ns)),
+            _ => None,
+        };
+        if let Some(what) = what.filter(|_| ns > 0) {
+            c.steps.push(Step { at: c.at, what });
+        }
+        (c.at, c.begun) = (now, true);
+    }
+
+    /// So much of the time that `slot` was ready, CPUs idled that it could have had.
+    pub(crate) fn passed_over(&mut self, slot: Slot, ns: Nanos) {
+        self.course(slot).passed_over += ns;
+    }
+
+    /// The sleep of `slot`, since `from`, ended; by `waker`, if a thread did, which has run for
+    /// `ran` up to now.
+    pub(crate) fn slept(
+        &mut self,
+        (from, now): (Nanos, Nanos),
+        slot: Slot,
+        object: Object,
+        waker: Option<(Slot, Nanos)>,
+    ) {
+        let c = self.course(slot);
+        let step = c.steps.len() as u32;
+        c.steps.push(Step { at: from, what: Did::Sleep(now.saturating_sub(from), object) });
+        (c.at, c.begun) = (now, true);
+        if let Some((waker, ran)) = waker {
+            self.ran(now, waker, ran);
+            let what = Did::Wake { thread: slot, step };
+            self.course(waker).steps.push(Step { at: now, what });
+        }
+    }
+
+    /// `parent`, which has run for `ran` in all, makes `child`.
+    pub(crate) fn spawns(&mut self, now: Nanos, parent: Slot, ran: Nanos, child: Slot) {
+        self.ran(now, parent, ran);
+        self.course(parent).steps.push(Step { at: now, what: Did::Spawn(child) });
+        let c = self.course(child);
+        (c.at, c.begun) = (now, true);
+    }
+
+    /// `slot` gives back what it has had since `from`.
+    pub(crate) fn held(&mut self, (from, now): (Nanos, Nanos), slot: Slot, object: Object) {
+        self.course(slot).held.push(Held { object, from, to: now });
+    }
+
+    /// `slot` begins to wait for the lock of the kernel at this address, or is no longer waiting
+    /// for any.
+    pub(crate) fn contends(&mut self, now: Nanos, slot: Slot, lock: u64, waits: bool) {
+        let c = self.course(slot);
+        match (c.contends, waits) {
+            (None, true) => c.contends = Some((now, lock)),
+            (Some((from, lock)), false) => {
+                c.contended.push(Contended { lock, from, to: now });
+                c.contends = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Forget what was written, keep what is going on.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        for c in &mut self.courses {
+            *c = Course { at: c.at.max(now), begun: c.begun, ..Course::default() };
+        }
+    }
+}
+
+/// What a thread did, from beginning to end.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadSteps<'a> {
+    /// Its steps, in order of time.
+    pub steps: &'a [Step],
+    /// What it held, in the order in which it gave it back. Objects that the waiting of others
+    /// proves only, and locks of the kernel, whose acquisition is seldom traced, may be missing.
+    pub held: &'a [Held],
+    /// When it waited for locks of the kernel.
+    pub contended: &'a [Contended],
+    /// The CPUs that it ran on: bit n for CPU n modulo 64.
+    pub cpus: u64,
+    /// Of the time it was ready: its share of the idle time of CPUs that did not take it.
+    pub passed_over_ns: Nanos,
+}
+
+impl Analysis {
+    /// The address of a lock of the kernel; `None` of other objects, and where it is not known.
+    pub fn kernel_lock(&self, object: Object) -> Option<u64> {
+        match self.engine.waits.keys[object.0 as usize] {
+            Key::KernelLock { addr, .. } if addr != 0 => Some(addr),
+            _ => None,
+        }
+    }
+
+    /// What a thread did; nothing without [`crate::Detail::Steps`].
+    pub fn steps(&self, slot: Slot) -> ThreadSteps<'_> {
+        static NONE: Course = Course {
+            steps: Vec::new(),
+            held: Vec::new(),
+            contended: Vec::new(),
+            contends: None,
+            cpus: 0,
+            passed_over: 0,
+            at: 0,
+            ran: 0,
+            begun: false,
+        };
+        let steps = self.engine.waits.steps.as_ref();
+        let c = steps.and_then(|s| s.courses.get(slot.0 as usize)).unwrap_or(&NONE);
+        ThreadSteps {
+            steps: &c.steps,
+            held: &c.held,
+            contended: &c.contended,
+            cpus: c.cpus,
+            passed_over_ns: c.passed_over,
+        }
+    }
+}

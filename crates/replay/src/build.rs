@@ -1,0 +1,529 @@
+//! From the steps of an analysis to programs.
+//!
+//! Two things turn what happened into what must happen again. A sleep that another thread ended
+//! becomes a wait for that thread to get there again; one that nobody of the trace ended keeps its
+//! length. And where the object is a lock, or a barrier, it is not that thread's arrival that
+//! counts but the lock's being free, or everybody's arrival: under a change another thread may
+//! well come first.
+
+use crate::bits::BitSet;
+use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
+use holdup_attribution::is_recorder;
+use holdup_passes::{
+    Analysis, Did, FutexUse, Held, Object, ObjectKind, ObjectStats, Slot, Thread, ThreadSteps,
+};
+use holdup_trace::Nanos;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Threads with so much of all CPU time, in per cent, the busiest first, do the work: when the last
+/// of them ends, the work does. What is left are daemons that wake up now and then, and a
+/// recorder's `sleep 10`.
+const WORK_PCT: u64 = 98;
+
+/// Wake-ups of one barrier by one thread within so long are one round.
+const ROUND_NS: Nanos = 2_000_000;
+
+/// A thread that was ready for so much of the time, in per cent, while CPUs idled that never took
+/// it was not allowed there.
+const PASSED_OVER_PCT: u64 = 30;
+/// If that was so long at least.
+const PASSED_OVER_NS: Nanos = 5_000_000;
+
+/// Why a trace cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotReplay {
+    /// Nobody knows who ran.
+    #[error("the trace has no sched_switch events: nobody knows who ran when")]
+    NoSwitches,
+    /// Nothing ran.
+    #[error("no thread is seen to run in this trace")]
+    NothingRan,
+}
+
+/// What a sleep of the trace is to the replay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Lock,
+    Barrier,
+    Other,
+}
+
+struct Builder<'a> {
+    analysis: &'a Analysis,
+    slots: Vec<(Slot, &'a Thread)>,
+    /// Thread number by slot.
+    numbers: FxHashMap<Slot, u32>,
+    /// Where the numbers of each thread's waits begin.
+    bases: Vec<u32>,
+    stats: BTreeMap<Object, ObjectStats>,
+    objects: Vec<ReplayObject>,
+    ids: FxHashMap<Object, ObjectId>,
+    /// Locks of the kernel by address.
+    kernel: FxHashMap<u64, ObjectId>,
+    /// Holds of locks whose acquisition is not traced.
+    inferred: FxHashMap<Slot, Vec<Held>>,
+    /// Rounds of barriers, by who slept in them.
+    in_round: FxHashMap<(Slot, u32), u32>,
+    /// Sleeps that a thread of the trace ended, by number.
+    woken: BitSet,
+    /// Threads that others made.
+    spawned: FxHashSet<Slot>,
+    rounds: Vec<u32>,
+    ops: Vec<Op>,
+    times: Vec<Nanos>,
+    usual_delay: Nanos,
+}
+
+impl Program {
+    /// Of an analysis with [`holdup_passes::Detail::Steps`].
+    ///
+    /// # Errors
+    /// The trace does not say who ran.
+    pub fn new(analysis: &Analysis) -> Result<Program, CannotReplay> {
+        if !analysis.capabilities.switches {
+            return Err(CannotReplay::NoSwitches);
+        }
+        let slots: Vec<(Slot, &Thread)> =
+            analysis.all_threads().filter(|&(slot, _)| slot != Slot::IDLE).collect();
+        let numbers = slots.iter().zip(0..).map(|(&(slot, _), i)| (slot, i)).collect();
+        let mut bases = Vec::with_capacity(slots.len());
+        let mut total = 0_u32;
+        for &(slot, _) in &slots {
+            bases.push(total);
+            total = total.saturating_add(analysis.steps(slot).steps.len() as u32);
+        }
+        let mut builder = Builder {
+            analysis,
+            slots,
+            numbers,
+            bases,
+            stats: analysis.objects().map(|o| (o.object, o)).collect(),
+            objects: Vec::new(),
+            ids: FxHashMap::default(),
+            kernel: FxHashMap::default(),
+            inferred: FxHashMap::default(),
+            in_round: FxHashMap::default(),
+            woken: BitSet::new(total),
+            spawned: FxHashSet::default(),
+            rounds: Vec::new(),
+            ops: Vec::new(),
+            times: Vec::new(),
+            usual_delay: 0,
+        };
+        builder.name_objects();
+        builder.find_ends();
+        builder.infer_holds();
+        builder.find_rounds();
+        builder.usual_delay = builder.mean_delay(builder.slots.iter().map(|s| s.0)).unwrap_or(0);
+        let mut threads: Vec<ThreadProgram> =
+            (0..builder.slots.len()).map(|i| builder.thread(i)).collect();
+        mark_workers(analysis, &mut threads);
+        let traced_wall_ns = builder.traced_span(&threads).ok_or(CannotReplay::NothingRan)?;
+        let irq_ns = analysis.irq_ns();
+        Ok(Program {
+            threads,
+            objects: builder.objects,
+            cpus: analysis.cpu_list().len().max(1) as u32,
+            traced_wall_ns,
+            irq_ns,
+            wall_ns: analysis.wall_ns(),
+            ops: builder.ops,
+            times: builder.times,
+            numbers: total,
+            rounds: builder.rounds,
+        })
+    }
+}
+
+/// Of the threads that are neither the kernel's nor a recorder's, the busiest.
+fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
+    let is_worker = |t: &ThreadProgram| !is_recorder(&t.comm);
+    let of_program = |t: &ThreadProgram| is_worker(t) && !analysis.thread(t.slot).is_kthread();
+    let any = threads.iter().any(|t| of_program(t) && t.run_ns > 0);
+    let mut order: Vec<usize> = (0..threads.len())
+        .filter(|&i| if any { of_program(&threads[i]) } else { is_worker(&threads[i]) })
+        .collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(threads[i].run_ns));
+    let all: Nanos = order.iter().map(|&i| threads[i].run_ns).sum();
+    let mut sum = 0;
+    for i in order {
+        if sum * 100 >= all * WORK_PCT {
+            break;
+        }
+        sum += threads[i].run_ns;
+        threads[i].works = true;
+    }
+}
+
+impl<'a> Builder<'a> {
+    fn class(&self, object: Object) -> Class {
+        if std::env::var_os("EDGES").is_some() {
+            return Class::Other;
+        }
+        match self.stats.get(&self.analysis.final_object(object)) {
+            Some(o) if o.is_lock => Class::Lock,
+            Some(o) if o.usage == Some(FutexUse::Barrier) => Class::Barrier,
+            _ => Class::Other,
+        }
+    }
+
+    fn id(&self, object: Object) -> ObjectId {
+        self.ids.get(&self.analysis.final_object(object)).copied().unwrap_or(ObjectId::NONE)
+    }
+
+    fn name_objects(&mut self) {
+        for (&object, o) in &self.stats {
+            if o.waits == 0 && !o.is_lock || object == Object::OTHER {
+                continue;
+            }
+            let id = ObjectId(self.objects.len() as u32);
+            let kind = o.usage.map_or(o.kind.name(), FutexUse::name);
+            let of = o.first.map(|slot| self.analysis.comm(self.analysis.thread(slot)));
+            let name = match of {
+                Some(comm) if o.kind != ObjectKind::KernelLock => {
+                    format!("{kind} {} of {comm}", self.analysis.object_name(object))
+                }
+                _ => format!("{kind} {}", self.analysis.object_name(object)),
+            };
+            let is_device = matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault)
+                || o.device_ns * 2 > o.wait_ns;
+            let object_of = ReplayObject {
+                name,
+                is_lock: o.is_lock,
+                waits: o.waits,
+                wait_ns: o.wait_ns,
+                hold_ns: 0,
+                is_device,
+            };
+            self.objects.push(object_of);
+            self.ids.insert(object, id);
+            if let Some(address) = self.analysis.kernel_lock(object) {
+                self.kernel.insert(address, id);
+            }
+        }
+    }
+
+    /// Nobody sees a lock of the kernel being taken. Who wakes the next had it: since it was woken
+    /// for it itself, or the one before gave it back, or the waiting began, whatever came last.
+    fn infer_holds(&mut self) {
+        let mut ends: Vec<(Object, Nanos, Nanos, Slot, Slot)> = Vec::new();
+        for &(slot, _) in &self.slots {
+            for step in self.analysis.steps(slot).steps {
+                let Did::Wake { thread, step: number } = step.what else { continue };
+                let slept = self.analysis.steps(thread).steps[number as usize];
+                let Did::Sleep(ns, object) = slept.what else { continue };
+                let object = self.analysis.final_object(object);
+                let of_kernel = self.stats.get(&object);
+                if of_kernel.is_some_and(|o| o.is_lock && o.kind == ObjectKind::KernelLock) {
+                    ends.push((object, slept.at + ns, slept.at, slot, thread));
+                }
+            }
+        }
+        ends.sort_unstable();
+        let mut released: FxHashMap<Object, Nanos> = FxHashMap::default();
+        let mut got: FxHashMap<(Object, Slot), Nanos> = FxHashMap::default();
+        for (object, to, began, waker, sleeper) in ends {
+            let last = released.insert(object, to).unwrap_or(0);
+            let own = got.get(&(object, waker)).copied().unwrap_or(0);
+            let from = last.max(own).max(if own == 0 { began } else { 0 }).min(to);
+            self.inferred.entry(waker).or_default().push(Held { object, from, to });
+            got.insert((object, sleeper), to);
+        }
+    }
+
+    /// Who wakes the others at a barrier came last; all of them take part in one round.
+    fn find_rounds(&mut self) {
+        for &(slot, _) in &self.slots {
+            let mut open: Option<(Object, Nanos, u32)> = None;
+            for step in self.analysis.steps(slot).steps {
+                let (thread, number) = match step.what {
+                    Did::Wake { thread, step } => (thread, step),
+                    Did::Sleep(..) => {
+                        open = None;
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let slept = self.analysis.steps(thread).steps[number as usize];
+                let Did::Sleep(_, object) = slept.what else { continue };
+                if self.class(object) != Class::Barrier {
+                    continue;
+                }
+                let object = self.analysis.final_object(object);
+                let round = match open {
+                    Some((o, at, round)) if o == object && step.at - at < ROUND_NS => round,
+                    _ => {
+                        self.rounds.push(1);
+                        self.rounds.len() as u32 - 1
+                    }
+                };
+                open = Some((object, step.at, round));
+                self.rounds[round as usize] += 1;
+                self.in_round.insert((thread, number), round);
+            }
+        }
+    }
+
+    /// Which sleeps were ended by threads, and which threads were made by others.
+    fn find_ends(&mut self) {
+        for &(slot, _) in &self.slots {
+            for step in self.analysis.steps(slot).steps {
+                match step.what {
+                    Did::Wake { thread, step } => {
+                        let base = self.bases[self.numbers[&thread] as usize];
+                        self.woken.insert(base + step);
+                    }
+                    Did::Spawn(child) => {
+                        self.spawned.insert(child);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn mean_delay(&self, slots: impl Iterator<Item = Slot>) -> Option<Nanos> {
+        let (mut sum, mut count) = (0, 0);
+        for slot in slots {
+            for step in self.analysis.steps(slot).steps {
+                if let Did::Delay(ns) = step.what {
+                    (sum, count) = (sum + ns, count + 1);
+                }
+            }
+        }
+        (count > 0).then(|| sum / count)
+    }
+
+    /// The program of one thread.
+    fn thread(&mut self, number: usize) -> ThreadProgram {
+        let (slot, t) = self.slots[number];
+        let analysis = self.analysis;
+        let of = analysis.steps(slot);
+        let from = self.ops.len() as u32;
+        let spawned = self.spawned.contains(&slot);
+        let usual = self.mean_delay([slot].into_iter()).unwrap_or(self.usual_delay);
+        let holds = self.holds(slot);
+        let spins = of
+            .contended
+            .iter()
+            .filter_map(|c| Some((c.from, c.to, *self.kernel.get(&c.lock)?)))
+            .collect();
+        let mut ops = std::mem::take(&mut self.ops);
+        let mut times = std::mem::take(&mut self.times);
+        let mut writer = Writer::new(&mut ops, &mut times, &holds, spins);
+
+        let start = analysis.start_ns();
+        let first = of.steps.first().map_or(start, |s| s.at);
+        if !spawned && first > start {
+            writer.push(start, Op::Sleep(first - start, ObjectId::NONE));
+        }
+        let mut first_delay = usual;
+        let mut run_ns = 0;
+        let mut in_round = None;
+        for (i, step) in of.steps.iter().enumerate() {
+            writer.marks_until(step.at);
+            let took = match of.steps.get(i + 1).map(|s| s.what) {
+                Some(Did::Delay(ns)) => Some(ns),
+                _ => None,
+            };
+            let delay = narrow(took.unwrap_or(usual));
+            match step.what {
+                Did::Run(ns) => {
+                    run_ns += ns;
+                    writer.run(step.at, ns);
+                }
+                Did::Sleep(ns, object) => {
+                    let id = self.id(object);
+                    let wait = self.bases[number] + i as u32;
+                    match self.class(object) {
+                        _ if !self.woken.contains(wait) => {
+                            writer.push(step.at, Op::Sleep(ns + took.unwrap_or(0), id));
+                        }
+                        Class::Barrier if self.in_round.contains_key(&(slot, i as u32)) => {
+                            let round = self.in_round[&(slot, i as u32)];
+                            writer.push(step.at, Op::Arrive { round, object: id, delay });
+                        }
+                        _ => writer.push(step.at, Op::Wait { number: wait, object: id, delay }),
+                    }
+                }
+                Did::Delay(ns) if i == 0 => first_delay = ns,
+                Did::Delay(_) => {}
+                Did::HeldOff(ns) | Did::Unknown(ns) => {
+                    writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
+                }
+                Did::Wake { thread, step: sleep } => {
+                    let slept = analysis.steps(thread).steps[sleep as usize];
+                    let Did::Sleep(_, object) = slept.what else { continue };
+                    match self.class(object) {
+                        Class::Barrier => {
+                            let round = self.in_round[&(thread, sleep)];
+                            if in_round.replace(round) != Some(round) {
+                                let object = self.id(object);
+                                writer.push(step.at, Op::Arrive { round, object, delay });
+                            }
+                        }
+                        Class::Lock | Class::Other => {
+                            let thread = self.numbers[&thread];
+                            let number = self.bases[thread as usize] + sleep;
+                            writer.push(step.at, Op::Wake { thread, number });
+                        }
+                    }
+                }
+                Did::Spawn(child) => {
+                    if let Some(&child) = self.numbers.get(&child) {
+                        writer.push(step.at, Op::Spawn(child));
+                    }
+                }
+            }
+        }
+        writer.finish();
+        (self.ops, self.times) = (ops, times);
+        for &(from, to, id) in &holds {
+            self.objects[id.0 as usize].hold_ns += to - from;
+        }
+        let comm = analysis.comm(t);
+        ThreadProgram {
+            slot,
+            tid: t.tid.0,
+            works: false,
+            run_ns,
+            irq_ns: t.irq_ns,
+            is_softirq: comm.starts_with("ksoftirqd"),
+            comm,
+            from,
+            to: self.ops.len() as u32,
+            spawned,
+            delay: narrow(first_delay),
+            allowed: self.allowed(t, &of),
+        }
+    }
+
+    /// What the thread held of locks: from, to, which.
+    fn holds(&self, slot: Slot) -> Vec<Hold> {
+        let inferred = self.inferred.get(&slot).map_or(&[][..], Vec::as_slice);
+        let held = self.analysis.steps(slot).held.iter().chain(inferred);
+        let lock = |h: &Held| {
+            (self.class(h.object) == Class::Lock).then(|| (h.from, h.to, self.id(h.object)))
+        };
+        held.filter_map(lock).filter(|h| h.2 != ObjectId::NONE).collect()
+    }
+
+    /// The CPUs that a thread may run on, as far as what it did tells.
+    fn allowed(&self, t: &Thread, of: &ThreadSteps<'_>) -> u64 {
+        let cpus = self.analysis.cpu_list();
+        let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
+        let ready = t.woken_ns + t.preempted_ns;
+        let passed_over =
+            of.passed_over_ns > PASSED_OVER_NS && of.passed_over_ns * 100 > ready * PASSED_OVER_PCT;
+        let at_home = t.is_kthread() && of.cpus.count_ones() == 1;
+        if cpus.len() > 64 || of.cpus == 0 || of.cpus & all == all || !(passed_over || at_home) {
+            return u64::MAX;
+        }
+        // As places in the list of CPUs.
+        let places = cpus.iter().enumerate().filter(|(_, cpu)| of.cpus >> (cpu.0 % 64) & 1 == 1);
+        places.fold(0, |allowed, (place, _)| allowed | 1 << place)
+    }
+
+    /// The moments between which those threads ran that do the work.
+    fn traced_span(&self, threads: &[ThreadProgram]) -> Option<Nanos> {
+        let mut span: Option<(Nanos, Nanos)> = None;
+        for t in threads.iter().filter(|t| t.works) {
+            for step in self.analysis.steps(t.slot).steps {
+                if let Did::Run(ns) = step.what {
+                    let (from, to) = span.unwrap_or((step.at, 0));
+                    span = Some((from.min(step.at), to.max(step.at + ns)));
+                }
+            }
+        }
+        span.map(|(from, to)| to - from)
+    }
+}
+
+fn narrow(ns: Nanos) -> u32 {
+    ns.min(u64::from(u32::MAX)) as u32
+}
+
+/// From, to, which.
+type Hold = (Nanos, Nanos, ObjectId);
+
+/// Writes one thread's program: cuts its runs where holds begin and end, and where it spins.
+struct Writer<'b> {
+    ops: &'b mut Vec<Op>,
+    times: &'b mut Vec<Nanos>,
+    /// Ends (`false`) and beginnings (`true`) of holds, in order of time.
+    marks: Vec<(Nanos, bool, ObjectId)>,
+    next_mark: usize,
+    spins: Vec<Hold>,
+    next_spin: usize,
+    holding: Vec<ObjectId>,
+}
+
+impl<'b> Writer<'b> {
+    fn new(
+        ops: &'b mut Vec<Op>,
+        times: &'b mut Vec<Nanos>,
+        holds: &[Hold],
+        spins: Vec<Hold>,
+    ) -> Writer<'b> {
+        let ends = holds.iter().flat_map(|&(from, to, id)| [(from, true, id), (to, false, id)]);
+        // Who gives a lock back and takes another in the same moment gives back first.
+        let mut marks: Vec<_> = ends.collect();
+        marks.sort_unstable_by_key(|&(at, begins, id)| (at, begins, id));
+        Writer { ops, times, marks, next_mark: 0, spins, next_spin: 0, holding: Vec::new() }
+    }
+
+    fn push(&mut self, at: Nanos, op: Op) {
+        self.times.push(at);
+        self.ops.push(op);
+    }
+
+    /// Begin and end holds up to `at`.
+    fn marks_until(&mut self, at: Nanos) {
+        while let Some(&(time, begins, lock)) = self.marks.get(self.next_mark)
+            && time <= at
+        {
+            self.next_mark += 1;
+            let held = self.holding.iter().position(|&h| h == lock);
+            match (begins, held) {
+                (true, None) => {
+                    self.push(time, Op::Hold(lock));
+                    self.holding.push(lock);
+                }
+                (false, Some(held)) => {
+                    self.holding.swap_remove(held);
+                    self.push(time, Op::Drop(lock));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A stay on a CPU, from `at` on.
+    fn run(&mut self, at: Nanos, ns: Nanos) {
+        let (mut at, end) = (at, at + ns);
+        while at < end {
+            self.marks_until(at);
+            let to = self.marks.get(self.next_mark).map_or(end, |m| m.0.clamp(at + 1, end));
+            while self.spins.get(self.next_spin).is_some_and(|s| s.1 <= at) {
+                self.next_spin += 1;
+            }
+            let (to, op) = match self.spins.get(self.next_spin) {
+                Some(&(from, until, lock)) if from <= at => {
+                    let to = to.min(until);
+                    (to, Op::Spin(to - at, lock))
+                }
+                spin => {
+                    let to = spin.map_or(to, |s| s.0.min(to));
+                    (to, Op::Run(to - at))
+                }
+            };
+            self.push(at, op);
+            at = to;
+        }
+    }
+
+    fn finish(&mut self) {
+        self.marks_until(Nanos::MAX);
+    }
+}

@@ -1,0 +1,220 @@
+//! What shall be different in a replay.
+
+use crate::program::{ObjectId, Op, Program};
+use holdup_trace::Nanos;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::fmt;
+
+/// Something that is changed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The machine has so many CPUs.
+    Cpus(u32),
+    /// A lock, or whatever threads wait for.
+    Lock(ObjectId, LockChange),
+    /// The work of this thread is shared by so many.
+    Split(usize, u32),
+    /// Interrupts and softirqs take the same part of all CPUs.
+    SpreadIrqs,
+    /// This thread runs so many times as fast.
+    Speed(usize, f64),
+    /// Every thread runs so many times its time: of each thread, by its number.
+    Calls {
+        /// As it was asked for.
+        name: String,
+        /// By thread.
+        factors: Vec<f64>,
+    },
+    /// Devices answer at once.
+    NoDevices,
+}
+
+/// What is changed of a lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LockChange {
+    /// Threads have it for so many times as long.
+    Hold(f64),
+    /// It becomes so many locks, each taken equally often.
+    Split(u32),
+    /// Nobody waits for it any more.
+    None,
+}
+
+/// Why a change cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ChangeError {
+    /// Nobody holds it.
+    #[error(
+        "nobody holds {0}: threads wait for what others do, not for a lock; only `none` can be asked"
+    )]
+    NotALock(String),
+    /// No number of CPUs, or too many.
+    #[error("a machine has from 1 to {MAX_CPUS} CPUs, not {0}")]
+    Cpus(u32),
+    /// Neither a thing nor its opposite.
+    #[error("a factor is more than 0 and finite, not {0}")]
+    Factor(f64),
+    /// Not split.
+    #[error("split into 2 to 1024 parts, not {0}")]
+    Parts(u32),
+}
+
+/// A simulated machine has so many CPUs at most.
+pub const MAX_CPUS: u32 = 1024;
+
+/// How one lock behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rule {
+    /// As it did.
+    Same,
+    /// Nobody waits for it.
+    Gone,
+    /// Held for so many times as long.
+    Scaled(f64),
+    /// One of so many, each taken equally often.
+    Parts(u32),
+}
+
+/// A program seen through changes.
+#[derive(Clone, Debug)]
+pub(crate) struct View<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) cpus: u32,
+    /// Whether `cpus` is that of the trace.
+    pub(crate) same_cpus: bool,
+    /// By object.
+    pub(crate) rules: Vec<Rule>,
+    /// What each thread's runs are multiplied by.
+    pub(crate) factors: Vec<f64>,
+    /// Into how many a thread is split.
+    pub(crate) parts: Vec<u32>,
+    pub(crate) free_devices: bool,
+    /// Who ever ends a wait of each thread that is split.
+    asking: FxHashMap<u32, FxHashSet<u32>>,
+}
+
+impl<'a> View<'a> {
+    /// `program` with `changes`.
+    pub(crate) fn new(program: &'a Program, changes: &[Change]) -> Result<View<'a>, ChangeError> {
+        let objects = program.objects.len();
+        let mut view = View {
+            program,
+            cpus: program.cpus,
+            same_cpus: true,
+            rules: vec![Rule::Same; objects],
+            factors: vec![1.0; program.threads.len()],
+            parts: vec![1; program.threads.len()],
+            free_devices: false,
+            asking: FxHashMap::default(),
+        };
+        for change in changes {
+            view.apply(change)?;
+        }
+        view.find_asking();
+        Ok(view)
+    }
+
+    fn find_asking(&mut self) {
+        for (t, number) in self.program.threads.iter().zip(0..) {
+            for op in &self.program.ops[t.from as usize..t.to as usize] {
+                if let &Op::Wake { thread, .. } = op
+                    && self.parts[thread as usize] > 1
+                {
+                    self.asking.entry(thread).or_default().insert(number);
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, change: &Change) -> Result<(), ChangeError> {
+        match change {
+            &Change::Cpus(cpus) => {
+                if !(1..=MAX_CPUS).contains(&cpus) {
+                    return Err(ChangeError::Cpus(cpus));
+                }
+                self.same_cpus = cpus == self.program.cpus;
+                self.cpus = cpus;
+            }
+            &Change::Lock(object, how) => {
+                let known = &self.program.objects[object.0 as usize];
+                let rule = match how {
+                    LockChange::None => Rule::Gone,
+                    _ if !known.is_lock => {
+                        return Err(ChangeError::NotALock(known.name.clone()));
+                    }
+                    LockChange::Hold(f) => Rule::Scaled(factor(f)?),
+                    LockChange::Split(count) => Rule::Parts(parts(count)?),
+                };
+                self.rules[object.0 as usize] = rule;
+            }
+            &Change::Split(thread, count) => self.parts[thread] = parts(count)?,
+            &Change::Speed(thread, times) => self.factors[thread] /= factor(times)?,
+            Change::SpreadIrqs => self.spread_irqs(),
+            Change::Calls { factors, .. } => {
+                for (f, by) in self.factors.iter_mut().zip(factors) {
+                    *f *= by;
+                }
+            }
+            Change::NoDevices => self.free_devices = true,
+        }
+        Ok(())
+    }
+
+    /// What interrupts took from each thread becomes the mean of all CPUs, and the threads that do
+    /// their work are as many as there are CPUs.
+    fn spread_irqs(&mut self) {
+        let capacity = self.program.wall_ns as f64 * f64::from(self.program.cpus);
+        let mean = self.program.irq_ns as f64 / capacity.max(1.0);
+        for (i, t) in self.program.threads.iter().enumerate() {
+            if t.is_softirq {
+                self.parts[i] = self.cpus.max(1);
+            } else if t.run_ns > 0 {
+                let own = t.run_ns.saturating_sub(t.irq_ns) as f64;
+                self.factors[i] *= (own / (1.0 - mean.min(0.9)) / t.run_ns as f64).min(1.0);
+            }
+        }
+    }
+
+    /// Whether one thread ever ends a wait of the other: a client asks its server.
+    pub(crate) fn asks(&self, client: u32, server: u32) -> bool {
+        self.asking.get(&server).is_some_and(|clients| clients.contains(&client))
+    }
+
+    /// `ns` of running, of this thread, `holding` times as long because of what it holds.
+    pub(crate) fn scaled(&self, thread: usize, holding: f64, ns: Nanos) -> Nanos {
+        let by = self.factors[thread] * holding;
+        if by == 1.0 { ns } else { (ns as f64 * by) as Nanos }
+    }
+}
+
+fn factor(f: f64) -> Result<f64, ChangeError> {
+    if f > 0.0 && f.is_finite() { Ok(f) } else { Err(ChangeError::Factor(f)) }
+}
+
+fn parts(n: u32) -> Result<u32, ChangeError> {
+    if (2..=1024).contains(&n) { Ok(n) } else { Err(ChangeError::Parts(n)) }
+}
+
+/// A change in the words of the command line.
+pub struct Shown<'a>(pub &'a Program, pub &'a Change);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(program, change) = self;
+        let name = |o: &ObjectId| &program.objects[o.0 as usize].name;
+        let thread = |i: &usize| &program.threads[*i];
+        match change {
+            Change::Cpus(n) => write!(f, "cpus {n}"),
+            Change::Lock(o, LockChange::Hold(by)) => write!(f, "lock {}=hold*{by}", name(o)),
+            Change::Lock(o, LockChange::Split(n)) => write!(f, "lock {}=split:{n}", name(o)),
+            Change::Lock(o, LockChange::None) => write!(f, "lock {}=none", name(o)),
+            Change::Split(t, n) => {
+                write!(f, "server {} ({})=split:{n}", thread(t).tid, thread(t).comm)
+            }
+            Change::SpreadIrqs => f.write_str("irq spread"),
+            Change::Speed(t, by) => write!(f, "speed {} ({})*{by}", thread(t).tid, thread(t).comm),
+            Change::Calls { name, .. } => write!(f, "syscall {name}"),
+            Change::NoDevices => f.write_str("devices none"),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Replays what the threads of a trace did on a simulated machine: as it was, or changed.
+//!
+//! ```text
+//!  analysis ──► build ──► program ──► change ──► simulate ──► predict, rank
+//!  each step    which     runs,       a view     CPUs and     time of the work,
+//!  of each      waits     sleeps,     of it      a scheduler  with a band
+//!  thread       depend    waits,
+//!               on whom   locks
+//! ```
+//!
+//! A diagnosis is worth what its fix gains. Coz (Curtsinger, Berger, "Coz: Finding Code that Counts
+//! with Causal Profiling", SOSP 2015) finds that out by slowing a live program down; a trace has
+//! all it takes already: who ran how long, who waited for whom, who had the lock.
+//!
+//! What the replay keeps: each thread's steps in their order, the CPU time of each, who made whom
+//! go on. What it does not know: what a thread would have done had it been earlier.
+
+mod bits;
+mod build;
+mod change;
+mod predict;
+mod program;
+mod simulate;
+
+pub use build::CannotReplay;
+pub use change::{Change, ChangeError, LockChange, MAX_CPUS, Shown};
+pub use predict::{Prediction, Seeds, predict};
+pub use program::{ObjectId, Program, ReplayObject, ThreadProgram};

@@ -1,0 +1,112 @@
+//! What the threads of a trace did, as programs that a simulated machine can run.
+
+use holdup_passes::Slot;
+use holdup_trace::Nanos;
+
+/// Index of an object of a [`Program`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ObjectId(pub u32);
+
+impl ObjectId {
+    /// Nothing that has a name.
+    pub(crate) const NONE: ObjectId = ObjectId(u32::MAX);
+}
+
+/// One step of a thread's program, 16 bytes: there are millions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    /// Needs a CPU for so long.
+    Run(Nanos),
+    /// Needs a CPU for so long, spinning for a lock of the kernel.
+    Spin(Nanos, ObjectId),
+    /// Sleeps for so long, whatever others do: for a device, a timer, a client outside.
+    Sleep(Nanos, ObjectId),
+    /// Sleeps until another thread's [`Op::Wake`] of this number, which may have come already.
+    /// An idle CPU then takes so long to take it.
+    Wait { number: u32, object: ObjectId, delay: u32 },
+    /// Ends the wait of this number of that thread, or lets it pass when it comes to it.
+    Wake { thread: u32, number: u32 },
+    /// Has a lock from now on.
+    Hold(ObjectId),
+    /// Gives it back.
+    Drop(ObjectId),
+    /// Waits until all who take part in this round of a barrier have arrived.
+    Arrive { round: u32, object: ObjectId, delay: u32 },
+    /// Makes that thread begin.
+    Spawn(u32),
+}
+
+/// A thread of the trace.
+#[derive(Clone, Debug)]
+pub struct ThreadProgram {
+    /// Which, in the analysis.
+    pub slot: Slot,
+    /// Its id.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// It is one of those whose end is the end of the work.
+    pub works: bool,
+    /// CPU time of all its steps.
+    pub run_ns: Nanos,
+    /// Of it: interrupts on top of it.
+    pub(crate) irq_ns: Nanos,
+    /// `ksoftirqd`: it does the work of interrupts.
+    pub(crate) is_softirq: bool,
+    /// Its steps are `ops[from..to]`.
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// It begins when another thread makes it.
+    pub(crate) spawned: bool,
+    /// So long an idle CPU takes to take it first.
+    pub(crate) delay: u32,
+    /// The CPUs it may run on, bit n for CPU n; all ones where nothing keeps it from any.
+    pub(crate) allowed: u64,
+}
+
+/// What threads waited for.
+#[derive(Clone, Debug)]
+pub struct ReplayObject {
+    /// Such as `mutex 0x7f71238a0108 of orders`.
+    pub name: String,
+    /// One thread at a time has it: holds of it can be changed.
+    pub is_lock: bool,
+    /// Sleeps for it that the replay has.
+    pub waits: u64,
+    /// Their time in the trace.
+    pub wait_ns: Nanos,
+    /// Time that threads had it in the trace, as far as known.
+    pub hold_ns: Nanos,
+    /// The waits are for a device.
+    pub is_device: bool,
+}
+
+/// A trace, ready to be replayed.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its threads.
+    pub threads: Vec<ThreadProgram>,
+    /// What they waited for.
+    pub objects: Vec<ReplayObject>,
+    /// CPUs of the traced machine.
+    pub cpus: u32,
+    /// From the moment the work began to its end, in the trace.
+    pub traced_wall_ns: Nanos,
+    /// Interrupts and softirqs on all CPUs.
+    pub irq_ns: Nanos,
+    pub(crate) wall_ns: Nanos,
+    pub(crate) ops: Vec<Op>,
+    /// When each step was taken in the trace.
+    pub(crate) times: Vec<Nanos>,
+    /// Waits that have a number.
+    pub(crate) numbers: u32,
+    /// Who takes part in each round of a barrier.
+    pub(crate) rounds: Vec<u32>,
+}
+
+impl Program {
+    /// Steps of all threads.
+    pub fn steps(&self) -> usize {
+        self.ops.len()
+    }
+}
