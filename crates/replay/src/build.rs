@@ -194,6 +194,7 @@ impl<'a> Builder<'a> {
                 waits: o.waits,
                 wait_ns: o.wait_ns,
                 hold_ns: 0,
+                is_turn: is_turn(o) && !is_device,
                 is_device,
             };
             self.objects.push(object_of);
@@ -449,6 +450,35 @@ impl<'a> Builder<'a> {
             }
         }
         span.map(|(from, to)| to - from)
+    }
+}
+
+/// Whether threads wait there for what others do.
+fn is_turn(o: &ObjectStats) -> bool {
+    match o.kind {
+        ObjectKind::Futex => o.usage != Some(FutexUse::Join),
+        ObjectKind::Semop
+        | ObjectKind::MessageQueue
+        | ObjectKind::Mqueue
+        | ObjectKind::Flock
+        | ObjectKind::PosixLock
+        | ObjectKind::Pipe
+        | ObjectKind::Socket
+        | ObjectKind::Eventfd
+        | ObjectKind::KernelLock
+        | ObjectKind::Uninterruptible => true,
+        ObjectKind::Other
+        | ObjectKind::Accept
+        | ObjectKind::Timerfd
+        | ObjectKind::File
+        | ObjectKind::Descriptor
+        | ObjectKind::Epoll
+        | ObjectKind::Poll
+        | ObjectKind::Child
+        | ObjectKind::Timer
+        | ObjectKind::Signal
+        | ObjectKind::Disk
+        | ObjectKind::PageFault => false,
     }
 }
 

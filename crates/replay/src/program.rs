@@ -77,6 +77,9 @@ pub struct ReplayObject {
     pub wait_ns: Nanos,
     /// Time that threads had it in the trace, as far as known.
     pub hold_ns: Nanos,
+    /// The waits end when another thread does something: they are not for time to pass, for a
+    /// child or a thread to end, or for whatever comes first of many things.
+    pub is_turn: bool,
     /// The waits are for a device.
     pub is_device: bool,
 }
