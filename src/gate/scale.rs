@@ -6,9 +6,8 @@ use super::sinks::Answer;
 use crate::exit::{self, usage};
 use crate::progress;
 use anyhow::Result;
-use holdup_gate::judge::Sides;
 use holdup_gate::scale::{Known, Step, scaling};
-use holdup_gate::setting::Aspect;
+use holdup_gate::setting::{Aspect, first_difference};
 use holdup_render::compare::{Comparison, ScaleReport};
 use std::path::{Path, PathBuf};
 
@@ -47,13 +46,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<u8> {
 fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
     let mut allowed = load::allowed(args);
     allowed.push(Aspect::Cpus);
-    let runs = |step: &Step| match &step.known {
-        Known::Runs(runs) => runs.clone(),
-        _ => Vec::new(),
-    };
-    let all: Vec<_> = steps.iter().flat_map(runs).collect();
-    let sides = Sides { a: &all, b: &[], paired: false };
-    match load::differences(sides, &allowed) {
+    match first_difference(steps.iter().flat_map(Step::runs), &allowed).map(|d| d.words) {
         None => Ok(()),
         Some(words) => Err(usage(format!(
             "{words}: a ladder is of one machine; --allow says what may differ all the same"
