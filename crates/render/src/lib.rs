@@ -15,6 +15,7 @@ pub mod json_schema;
 pub mod markdown;
 mod report;
 pub mod schema;
+mod spark;
 mod table;
 pub mod text;
 
