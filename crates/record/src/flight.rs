@@ -1,7 +1,7 @@
 //! A recording that is written only when something happens: until then the rings keep the last of
 //! what they see, and nothing is read.
 
-use crate::collect::{Collected, StartError, in_first_pid_namespace, own_tid};
+use crate::collect::{Collected, StartError, in_first_pid_namespace, online, own_tid};
 use crate::course::{Course, Ended};
 use crate::file::{self, Writer};
 use crate::lock_wait::LockWait;
@@ -64,7 +64,10 @@ pub(crate) fn keep(
     }
     let mut gauge = match (trigger, locks) {
         (Trigger::Load(_), _) => Gauge::Load,
-        (Trigger::RunQueue(_), _) => Gauge::RunQueue(RunQueue::begin(session.cpus.len())),
+        (Trigger::RunQueue(_), _) => {
+            let cpus = online().map_or(session.cpus.len(), |online| online.len());
+            Gauge::RunQueue(RunQueue::begin(cpus))
+        }
         (Trigger::LockWait(_), Some(locks)) => {
             locks.session().start().map_err(StartError::Events)?;
             Gauge::LockWait(locks)
