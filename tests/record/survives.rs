@@ -13,8 +13,9 @@ fn a_recorder_that_is_killed_leaves_a_file_that_opens() {
         let work =
             ["--preset", "sched", "-q", "--", "perf", "bench", "sched", "pipe", "-l", "200000"];
         let mut child = recorder(&file).args(work).stdout(Stdio::null()).spawn().unwrap();
-        // The first round stands in the file before the first event.
-        until("the file", || file.metadata().is_ok_and(|meta| meta.len() > 4096));
+        // The first round stands in the file before the first event. Its header is written last:
+        // before that there is no recording.
+        until("the file", || std::fs::read(&file).is_ok_and(|b| b.starts_with(b"PERFILE2")));
         std::thread::sleep(Duration::from_millis(60 * moment));
         child.kill().unwrap();
         child.wait().unwrap();
