@@ -55,6 +55,7 @@ mod spread;
 mod stolen;
 mod stretches;
 mod syscalls;
+mod tables;
 mod threads;
 mod throttle;
 mod timeline;
