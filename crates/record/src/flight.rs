@@ -41,7 +41,7 @@ enum Gauge {
     None,
     Load,
     RunQueue(RunQueue),
-    LockWait(LockWait),
+    LockWait(Box<LockWait>),
 }
 
 /// Start the events of `session`, then what `course` has to run, and keep the last of what happens
@@ -70,7 +70,7 @@ pub(crate) fn keep(
         }
         (Trigger::LockWait(_), Some(locks)) => {
             locks.session().start().map_err(StartError::Events)?;
-            Gauge::LockWait(locks)
+            Gauge::LockWait(Box::new(locks))
         }
         (Trigger::LockWait(_), None) => {
             return Err(StartError::NoGauge("lock:contention_begin (Linux 5.19)"));
