@@ -313,6 +313,11 @@ impl Analysis {
         (!name.is_empty()).then_some(name)
     }
 
+    /// The address that lockdep's events have for the lock that contention events have at `lock`.
+    pub fn lockdep_map(&self, lock: u64) -> Option<u64> {
+        self.engine.locks.lockdep.map_of(lock)
+    }
+
     /// Name of a lock in the contention events: its class if lockdep told, or its variable.
     pub(super) fn lock_name(&self, lock: u64) -> Option<String> {
         if lock == OTHER {
