@@ -198,6 +198,15 @@ mod tests {
         );
     }
 
+    /// Figures of docs/models.md.
+    #[test]
+    fn threads_to_spare_hide_a_lock() {
+        let lock = Lock::of_demand(0.25);
+        let spins = 1.0 - lock.predict(2).effective_cpus / 2.0;
+        let sleeps = lock.network().on(2, 8).lost_cpus() / 2.0;
+        assert!((spins - 0.059).abs() < 5e-4 && (sleeps - 0.0001).abs() < 5e-5, "{spins} {sleeps}");
+    }
+
     #[test]
     fn edges_have_answers() {
         assert_eq!(Lock::of_demand(0.0).predict(8).effective_cpus, 8.0);

@@ -61,6 +61,11 @@ impl Load {
     }
 }
 
+/// Of the CPUs: with threads to spare, a loss below this tells no demand. The model loses so
+/// little with any demand up to nearly that of saturation, and one burst of waiting, such as that
+/// of threads that start together, loses more than all the rest.
+const TOLD_APART: f64 = 0.01;
+
 /// Weights are kept below this, so that none overflows.
 const LARGE: f64 = 1e100;
 
@@ -111,13 +116,16 @@ impl Network {
 
     /// The demand of one lock that loses this many CPUs to `threads` threads on `cpus` CPUs, found
     /// by bisection: who demands more loses more. `None` where it loses nothing, which any small
-    /// demand explains; 1 where even that does not explain the loss.
+    /// demand explains, and where there are more threads than CPUs and the loss is below
+    /// `TOLD_APART`; 1 where even that does not explain the loss.
     pub fn demand_that_loses(lost: f64, cpus: u32, threads: u32) -> Option<f64> {
         let of = |demand: f64| {
             let stations = vec![crate::Station::lock(demand)];
             Network { think: 1.0 - demand, stations }.on(cpus, threads).lost_cpus()
         };
-        if lost.is_nan() || lost <= 0.0 || cpus.min(threads) < 2 {
+        let usable = f64::from(cpus.min(threads));
+        let least = if threads > cpus { TOLD_APART * usable } else { 0.0 };
+        if lost.is_nan() || lost <= least || usable < 2.0 {
             return None;
         }
         let (mut low, mut high) = (0.0, 1.0);

@@ -56,7 +56,7 @@ impl Basis {
 }
 
 /// One lock, or all together, on one number of CPUs. `None` is what was not measured or given.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PredictRow {
     /// The lock or wait object; `all` for all of them together.

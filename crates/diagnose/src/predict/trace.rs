@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 struct KernelLock {
     name: String,
     spin_ns: u64,
+    waiters: BTreeSet<Slot>,
     /// (acquisitions, time held) where the trace has acquisitions.
     holds: Option<(u64, u64)>,
 }
@@ -38,20 +39,19 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
             let map = a.lockdep_map(at).unwrap_or(at);
             kernel.remove(&map)
         });
-        let slots: BTreeSet<Slot> = b.users().collect();
+        let mut slots: BTreeSet<Slot> = b.users().collect();
+        slots.extend(lock.iter().flat_map(|l| &l.waiters));
         let spin_ns = lock.as_ref().map_or(0, |l| l.spin_ns);
         let (held, rate, basis) = match lock.as_ref().and_then(|l| l.holds) {
             Some((n, ns)) => (Some(part(ns)), Some(n as f64 / wall * 1e9), Basis::Measured),
             None => holds(&b, wall),
         };
-        let seen =
-            Seen { cpus: seen_cpus, lost: part(b.row.idle_blamed_ns + spin_ns), held, rate };
+        let seen = Seen { cpus: seen_cpus, lost: part(b.row.idle_blamed_ns + spin_ns), held, rate };
         let named = lock.map(|l| l.name);
         subjects.push(subject(
             named.unwrap_or_else(|| name(&b)),
             seen,
-            // Whoever waits, waits for somebody.
-            threads.unwrap_or((slots.len() as u32).max(2)),
+            threads.unwrap_or_else(|| number_of(&slots)),
             spin_ns > b.row.idle_blamed_ns,
             basis,
         ));
@@ -65,8 +65,11 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
         let held = lock.holds.map(|(_, ns)| part(ns));
         let rate = lock.holds.map(|(n, _)| n as f64 / wall * 1e9);
         let seen = Seen { cpus: seen_cpus, lost: part(lock.spin_ns), held, rate };
-        let threads = threads.unwrap_or(seen_cpus);
-        subjects.push(subject(lock.name, seen, threads, true, Basis::Measured));
+        // Interrupts and idle tasks take a lock on any CPU.
+        let on_any = lock.waiters.is_empty();
+        let own = if on_any { seen_cpus } else { number_of(&lock.waiters) };
+        subjects.push(subject(lock.name, seen, threads.unwrap_or(own), true, Basis::Measured));
+        users.extend(lock.waiters);
     }
     subjects.sort_by(|a, b| lost(b).total_cmp(&lost(a)).then_with(|| a.object.cmp(&b.object)));
     let together = subjects.iter().filter_map(|s| s.threads).max().unwrap_or(1);
@@ -93,6 +96,11 @@ fn subject(object: String, seen: Seen, threads: u32, spins: bool, held: Basis) -
         stations: found.map(|f| Station::lock(f.0)).into_iter().collect(),
         basis: found.map(|f| f.1),
     }
+}
+
+/// How many they are; who waits alone waits for somebody.
+fn number_of(users: &BTreeSet<Slot>) -> u32 {
+    (users.len() as u32).max(2)
 }
 
 /// One at a time has it: a mutex, a semaphore, a file's lock, the kernel's, or a busy thread.
@@ -133,6 +141,7 @@ fn kernel_address(b: &Blamed) -> Option<u64> {
 /// The kernel's locks that anybody waited for, by address.
 fn kernel_locks(judged: &Attribution<'_>) -> BTreeMap<u64, KernelLock> {
     let rows = judged.analysis.locks(LockBy::Lock);
+    let mut waiters = judged.analysis.lock_waiters();
     let waited = |r: &LockRow| r.contended.is_some_and(|n| n > 0);
     rows.into_iter()
         .filter(waited)
@@ -144,7 +153,8 @@ fn kernel_locks(judged: &Attribution<'_>) -> BTreeMap<u64, KernelLock> {
                 None => format!("{kind} {address:#x}"),
             };
             let holds = r.acquired.zip(r.hold_total_ns).filter(|h| h.1 > 0);
-            Some((address, KernelLock { name, spin_ns: r.spin_ns.unwrap_or(0), holds }))
+            let waiters = waiters.remove(&address).unwrap_or_default();
+            Some((address, KernelLock { name, spin_ns: r.spin_ns.unwrap_or(0), waiters, holds }))
         })
         .collect()
 }
