@@ -4,8 +4,8 @@
 //! | file | question | source |
 //! |---|---|---|
 //! | `lock` | what does one lock cost on N processors? | Bier and Vernon 1988 |
-//! | `network` | what do several locks, or a server of several threads, cost? | Reiser, Lavenberg 1980 |
-//! | `machine` | what if there are more threads than CPUs, and waiting threads sleep? | Chandy, Herzog, Woo 1975 |
+//! | `network` | what do several locks cost, or a busy server? | Reiser, Lavenberg 1980 |
+//! | `machine` | what if more threads than CPUs sleep for it? | Chandy et al. 1975 |
 //! | `classes` | what if the threads are of unlike habits? | Reiser, Lavenberg 1980 |
 //! | `ladder` | the same work on 1, 2, 4 … processors: what grew? | Amdahl 1967, Karp, Flatt 1990 |
 //! | `usl` | where does it stop growing? | Gunther 1993, 2007 |

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  trace    ──► the locks that threads wait for ─┐
-//!  figures  ──► locks with measured times        ├─► subjects ──► rows, one for each number of CPUs
+//!  figures  ──► locks with measured times        ├─► subjects ──► a row for each number of CPUs
 //!  a demand ──► one lock                         ┘
 //! ```
 //!
@@ -85,7 +85,8 @@ pub struct PredictRow {
     pub effective_cpus: Option<f64>,
     /// CPUs that wait: by the model, or where it has no demand, measured.
     pub lost_cpus: Option<f64>,
-    /// Part of the time that it is held: measured where it was, else by the model.
+    /// Part of the time that it is held: measured where it was, else by the model. Of several locks
+    /// the busiest, by the model.
     pub utilization: Option<f64>,
     /// CPUs that wait, of those that the threads could keep busy.
     pub degradation_pct: Option<f64>,
@@ -193,8 +194,9 @@ impl Subject {
             None => load.zip(self.rate_of_work()).map(|(l, rate)| l.throughput * rate),
         };
         let lost_here = here.map_or(lost, |s| Some(s.lost));
-        let servers: u32 = self.stations.iter().map(|s| s.servers.max(1)).sum();
-        let held = |l: Load| l.holding / f64::from(servers.max(1));
+        let most = self.stations.iter().map(|s| s.demand / f64::from(s.servers.max(1)));
+        let most = most.fold(0.0, f64::max);
+        let held = here.and_then(|s| s.held).filter(|_| self.stations.len() < 2);
         let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
         let whole = |sum: Option<f64>, n: Option<f64>| Some(sum? / n.filter(|&n| n > 0.0)?);
         let hold = self.seen.and_then(|s| whole(s.held, s.rate));
@@ -213,7 +215,7 @@ impl Subject {
             measured_effective_cpus: here.map(|s| round6(s.effective(threads))),
             effective_cpus: load.map(|l| round6(l.effective_cpus())),
             lost_cpus: lost.map(round6),
-            utilization: here.and_then(|s| s.held).or(load.map(held)).map(round6),
+            utilization: held.or(load.map(|l| l.throughput * most)).map(round6),
             degradation_pct: lost.map(|lost| round3(lost / usable * 100.0)),
             saturation_cpus: self.network().and_then(|n| n.saturation()).map(round6),
         }

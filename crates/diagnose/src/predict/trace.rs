@@ -184,19 +184,18 @@ fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<
         );
     }
     let wall = judged.analysis.wall_ns().max(1) as f64;
-    if others_ns > 0 {
+    let cpus = |ns: u64| Some(format!("{:.2}", ns as f64 / wall)).filter(|cpus| cpus != "0.00");
+    if let Some(others) = cpus(others_ns) {
         notes.push(format!(
-            "waits that are no lock (devices, barriers, hand-overs) cost {:.2} CPUs more; the \
-             model says nothing of them",
-            others_ns as f64 / wall
+            "waits that are no lock (devices, barriers, hand-overs) cost {others} CPUs more; the \
+             model says nothing of them"
         ));
     }
     let spare = judged.ledger.ns(Leaf::NoWork) + judged.ledger.ns(Leaf::Serial);
-    if spare > 0 {
+    if let Some(spare) = cpus(spare) {
         notes.push(format!(
-            "{:.2} CPUs were idle for lack of work: the prediction has more CPUs find as much work \
-             each",
-            spare as f64 / wall
+            "{spare} CPUs were idle for lack of work: the prediction has more CPUs find as much \
+             work each"
         ));
     }
     notes
