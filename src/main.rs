@@ -13,6 +13,7 @@ mod locks;
 mod man;
 mod measured;
 mod output;
+mod predict;
 mod progress;
 mod record;
 mod rules;
