@@ -110,6 +110,15 @@ pub(crate) struct PathRows<'a, R> {
     rows: R,
 }
 
+/// Locks on several numbers of CPUs.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct PredictRows<'a, R> {
+    /// What to know beside: the model's own error first.
+    notes: &'a [String],
+    rows: R,
+}
+
 /// One value under a name of its own.
 macro_rules! single {
     ($($name:ident { $key:ident: $type:ty })+) => {
@@ -168,6 +177,10 @@ impl Serialize for Report {
             Body::Guide(walk) => self.around(Guide::of(walk), s),
             Body::Path(path) => {
                 self.around(PathRows { path: &path.head, rows: path.table.json_rows() }, s)
+            }
+            Body::Predict(predict) => {
+                let notes = &predict.table.notes;
+                self.around(PredictRows { notes, rows: predict.table.json_rows() }, s)
             }
             Body::Graph(graph) => self.around(OnlyGraph { graph: &graph.graph }, s),
             Body::Info(info) => self.around(OnlyInfo { info }, s),
