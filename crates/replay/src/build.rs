@@ -164,9 +164,6 @@ fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
 
 impl<'a> Builder<'a> {
     fn class(&self, object: Object) -> Class {
-        if std::env::var_os("EDGES").is_some() {
-            return Class::Other;
-        }
         match self.stats.get(&self.analysis.final_object(object)) {
             Some(o) if o.is_lock => Class::Lock,
             Some(o) if o.usage == Some(FutexUse::Barrier) => Class::Barrier,
@@ -370,7 +367,7 @@ impl<'a> Builder<'a> {
                     // Having lost its CPU it did not get the one that idled.
                     writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
                 }
-                Did::Delay(_) | Did::PassedOver(_) => {}
+                Did::Delay(_) | Did::PassedOver(_) | Did::Ready(_) => {}
                 Did::HeldOff(ns) | Did::Unknown(ns) => {
                     writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
                 }
