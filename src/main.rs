@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod record;
 mod rules;
+mod whatif;
 mod window;
 
 use clap::Parser;

@@ -4,10 +4,11 @@
 //! print cells, not rows, so that the schema (from the row types) and the output (from the columns)
 //! check each other.
 
+use crate::WhatifRow;
 use crate::compare;
 use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
 use crate::doctor::Doctor;
-use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows};
+use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows, WhatifRows};
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
 use holdup_attribution::{Ledger, PathRow};
@@ -71,6 +72,7 @@ pub fn outputs() -> Value {
         ("waits", vec![table(g, &schema::waits::VERB), enveloped::<OnlyGraph<'static>>(g)]),
         ("phases", vec![table(g, &schema::phases::VERB)]),
         ("path", vec![enveloped::<PathRows<'static, Vec<PathRow>>>(g)]),
+        ("whatif", vec![enveloped::<WhatifRows<'static, Vec<WhatifRow>>>(g)]),
         ("ledger", vec![enveloped::<OnlyLedger<'static>>(g)]),
         ("info", vec![enveloped::<OnlyInfo<'static>>(g)]),
         ("summary", vec![enveloped::<Summary>(g)]),

@@ -17,6 +17,7 @@ mod report;
 pub mod schema;
 mod table;
 pub mod text;
+mod whatif;
 
 pub use info::{Capability, Fact, Info, Node};
 pub use report::{
@@ -24,6 +25,7 @@ pub use report::{
 };
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};
+pub use whatif::{UNCHANGED, WhatifBody, WhatifHead, WhatifRow};
 
 use std::io::{self, Write};
 

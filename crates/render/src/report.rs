@@ -1,6 +1,6 @@
 //! One report: what every renderer gets.
 
-use crate::{Info, Table};
+use crate::{Info, Table, WhatifBody};
 use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::{Diagnosis, PhaseRow};
@@ -138,6 +138,8 @@ pub enum Body {
     Guide(Box<Walk>),
     /// The critical path of a thread.
     Path(Box<PathBody>),
+    /// What changes would make of the work.
+    Whatif(Box<WhatifBody>),
     /// Who waits for whom.
     Graph(Box<GraphBody>),
     /// What the file is.

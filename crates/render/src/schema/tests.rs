@@ -33,6 +33,7 @@ fn columns_are_the_fields_of_the_rows() {
     let waits = WaitsRow { objects: Some(1), tid: Some(1), ..Default::default() };
     same_keys(waits, &waits::VERB);
     same_keys(PathRow::default(), &waits::PATH_VERB);
+    same_keys(crate::WhatifRow::default(), &whatif::VERB);
     same_keys(
         ProcRow {
             pid: Some(None),

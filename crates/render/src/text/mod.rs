@@ -15,6 +15,7 @@ mod phases;
 mod rules;
 mod sar;
 pub(crate) mod units;
+mod whatif;
 
 pub(crate) use culprit::culprit;
 pub use escape::escape;
@@ -115,6 +116,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
             writeln!(out, "{of} its own doings, and while it slept those of whom it waited for")?;
             write_table(&path.table, &page, options, out)
         }
+        Body::Whatif(body) => whatif::write(body, &page, options, out),
         Body::Graph(body) => graph::write(body, &page, options, out),
         Body::Info(info) => info::write(info, trace, &page, options, out),
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {

@@ -1,0 +1,179 @@
+//! `holdup whatif`: the trace replayed on a simulated machine, as it was and with changes.
+
+pub(crate) mod args;
+mod choose;
+mod words;
+
+use crate::cli::SelectArgs;
+use crate::commands;
+use crate::config::Config;
+use crate::exit::{self, Unanswerable, usage};
+use anyhow::Result;
+use args::WhatifArgs;
+use choose::Chooser;
+use holdup_attribution::analyze;
+use holdup_passes::Detail;
+use holdup_render::{Body, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, schema};
+use holdup_replay::{Change, LockChange, Prediction, Program, Seeds, Shown, predict};
+
+/// Run the verb.
+pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
+    whole(&args.common.select)?;
+    let (cpus, asked) = (args.numbers_of_cpus()?, args.changes()?);
+    let config = Config::new(&args.common)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let mut options = config.options(&*reader)?;
+    options.detail = Detail::Steps;
+    let analysis = analyze(&*reader, &options)?;
+    let program = Program::new(&analysis)
+        .map_err(|e| Unanswerable(format!("{}: {e}", config.trace.display())))?;
+
+    let ranks = cpus.is_empty() && asked.is_empty();
+    let chooser = Chooser::new(&analysis, &program);
+    let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;
+    let unchanged =
+        predict(&program, &[], Seeds::of(&program)).map_err(|e| usage(e.to_string()))?;
+    let mut rows = vec![row(&program, &[], &unchanged, &unchanged)];
+    let alternatives = holds_alternatives(&changes);
+    for changes in sets(&cpus, changes, alternatives) {
+        let prediction = predict(&program, &changes, Seeds::of(&program))
+            .map_err(|e| usage(format!("{}: {e}", shown(&program, &changes))))?;
+        rows.push(row(&program, &changes, &prediction, &unchanged));
+    }
+
+    let head = WhatifHead {
+        traced_wall_ns: program.traced_wall_ns,
+        replay_off_pct: off_pct(unchanged.wall_ns, program.traced_wall_ns),
+        work_threads: program.threads.iter().filter(|t| t.works).count() as u64,
+        doubts: Vec::new(),
+        conclusions: Vec::new(),
+    };
+    let head = WhatifHead { doubts: words::doubts(&head, &rows, &analysis), ..head };
+    commands::write("whatif", config, &*reader, &analysis, |_, _, config| {
+        let mut table = schema::whatif(&rows, ranks);
+        // Who asks for changes wants to see all of them; the unchanged replay is no row of theirs.
+        let default = if ranks { commands::ENTRIES } else { rows.len() };
+        table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
+        table.notes = words::notes(alternatives);
+        Ok(Body::Whatif(Box::new(WhatifBody { head, table })))
+    })?;
+    Ok(exit::OK)
+}
+
+/// A replay needs all that happened: whoever is left out may be the one that others waited for.
+fn whole(select: &SelectArgs) -> Result<()> {
+    let given = [
+        ("--pid", !select.pid.is_empty()),
+        ("--tid", !select.tid.is_empty()),
+        ("--comm", !select.comm.is_empty()),
+    ];
+    let hint = "a replay is of all threads, as each may be the one that others wait for";
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(usage(format!(
+            "{option}: {hint}; --time and --phase select a part of the trace"
+        )));
+    }
+    match select.cpu {
+        Some(_) => Err(usage(
+            "--cpu: a replay is of all CPUs; --cpus asks for a machine with another number of them",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What to replay: each number of CPUs, each change, and at last all of them together, for each
+/// number of CPUs if there are several.
+fn sets(cpus: &[u32], changes: Vec<Change>, alternatives: bool) -> Vec<Vec<Change>> {
+    let machines: Vec<Change> = cpus.iter().map(|&n| Change::Cpus(n)).collect();
+    let mut sets: Vec<Vec<Change>> = Vec::new();
+    sets.extend(machines.iter().cloned().map(|machine| vec![machine]));
+    sets.extend(changes.iter().cloned().map(|change| vec![change]));
+    if alternatives || changes.is_empty() {
+        return sets;
+    }
+    if machines.is_empty() && changes.len() > 1 {
+        sets.push(changes.clone());
+    }
+    for machine in machines {
+        sets.push([vec![machine], changes.clone()].concat());
+    }
+    sets
+}
+
+/// Whether two of the changes are of one thing, so that there is no doing both.
+fn holds_alternatives(changes: &[Change]) -> bool {
+    let same = |a: &Change, b: &Change| match (a, b) {
+        (Change::Lock(a, _), Change::Lock(b, _)) => a == b,
+        (Change::Split(a, _), Change::Split(b, _)) | (Change::Speed(a, _), Change::Speed(b, _)) => {
+            a == b
+        }
+        (Change::Calls { name: a, .. }, Change::Calls { name: b, .. }) => {
+            a.rsplit_once('*').map(|a| a.0) == b.rsplit_once('*').map(|b| b.0)
+        }
+        _ => false,
+    };
+    (1..changes.len()).any(|i| changes[..i].iter().any(|a| same(a, &changes[i])))
+}
+
+fn row(
+    program: &Program,
+    changes: &[Change],
+    found: &Prediction,
+    unchanged: &Prediction,
+) -> WhatifRow {
+    let gain = |wall_ns: u64| (wall_ns > 0).then(|| unchanged.wall_ns as f64 / wall_ns as f64);
+    let more = |wall_ns: u64| gain(wall_ns).map(|gain| (gain - 1.0) * 100.0);
+    let waited = match changes {
+        [Change::Lock(id, _)] => program.objects.get(id.0 as usize),
+        _ => None,
+    };
+    WhatifRow {
+        change: shown(program, changes),
+        kind: kind(program, changes),
+        wall_ns: found.wall_ns,
+        wall_low_ns: found.wall_low_ns,
+        wall_high_ns: found.wall_high_ns,
+        gain: gain(found.wall_ns),
+        beyond_chance: found.wall_high_ns < unchanged.wall_low_ns
+            || found.wall_low_ns > unchanged.wall_high_ns,
+        throughput_pct: more(found.wall_ns),
+        throughput_low_pct: more(found.wall_high_ns),
+        throughput_high_pct: more(found.wall_low_ns),
+        forced: found.forced,
+        waits: waited.map(|o| o.waits),
+        wait_ns: waited.map(|o| o.wait_ns),
+    }
+}
+
+fn shown(program: &Program, changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return UNCHANGED.to_owned();
+    }
+    let words: Vec<String> = changes.iter().map(|c| Shown(program, c).to_string()).collect();
+    words.join(" + ")
+}
+
+fn kind(program: &Program, changes: &[Change]) -> &'static str {
+    match changes {
+        [] => UNCHANGED,
+        [one] => match one {
+            Change::Cpus(_) => "cpus",
+            Change::Lock(id, how) => match program.objects.get(id.0 as usize) {
+                Some(o) if o.is_lock || *how != LockChange::None => "lock",
+                Some(o) if o.is_device => "device",
+                _ => "object",
+            },
+            Change::Split(..) => "server",
+            Change::SpreadIrqs => "irq",
+            Change::Speed(..) => "speed",
+            Change::Calls { .. } => "syscall",
+            Change::NoDevices => "device",
+        },
+        _ => "several",
+    }
+}
+
+/// So much longer than `traced`, in per cent.
+fn off_pct(replayed: u64, traced: u64) -> f64 {
+    (replayed as f64 / traced.max(1) as f64 - 1.0) * 100.0
+}
