@@ -27,6 +27,8 @@ pub enum Did {
     Sleep(Nanos, Object),
     /// An idle CPU took so long to take it, from its wake-up on.
     Delay(Nanos),
+    /// It queued for so long though a CPU idled: its share of that CPU's time.
+    PassedOver(Nanos),
     /// It could have run and did not for so long, though the CPU that took it had been idle: a
     /// quota or a sibling kept it off.
     HeldOff(Nanos),
@@ -74,7 +76,8 @@ struct Course {
     contends: Option<(Nanos, u64)>,
     /// The CPUs that it ran on, by their lowest six bits.
     cpus: u64,
-    /// Time ready while CPUs idled.
+    /// Time ready while CPUs idled: since it is ready, and in all.
+    passes_over: Nanos,
     passed_over: Nanos,
     /// Up to this time, and this running time of the thread, its steps are written.
     at: Nanos,
@@ -129,10 +132,12 @@ impl Steps {
             (c.at, c.ran) = ((c.at + ran).min(now), thread.running_ns);
         }
         let ns = now.saturating_sub(c.at);
+        let passed = std::mem::take(&mut c.passes_over).min(ns);
         let what = match state {
             State::Woken(_) | State::Waking if from_idle => Some(Did::Delay(ns)),
             State::Preempted(_) if from_idle => Some(Did::HeldOff(ns)),
             State::Lost | State::Unseen | State::Dead | State::Running(_) => Some(Did::Unknown(ns)),
+            _ if passed > 0 => Some(Did::PassedOver(passed)),
             _ => None,
         };
         if let Some(what) = what.filter(|_| ns > 0) {
@@ -143,7 +148,9 @@ impl Steps {
 
     /// So much of the time that `slot` was ready, CPUs idled that it could have had.
     pub(crate) fn passed_over(&mut self, slot: Slot, ns: Nanos) {
-        self.course(slot).passed_over += ns;
+        let c = self.course(slot);
+        c.passes_over = ns;
+        c.passed_over += ns;
     }
 
     /// The sleep of `slot`, since `from`, ended; by `waker`, if a thread did, which has run for
@@ -234,6 +241,7 @@ impl Analysis {
             contended: Vec::new(),
             contends: None,
             cpus: 0,
+            passes_over: 0,
             passed_over: 0,
             at: 0,
             ran: 0,

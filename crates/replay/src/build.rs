@@ -27,8 +27,8 @@ const ROUND_NS: Nanos = 2_000_000;
 /// A thread that was ready for so much of the time, in per cent, while CPUs idled that never took
 /// it was not allowed there.
 const PASSED_OVER_PCT: u64 = 30;
-/// If that was so long at least.
-const PASSED_OVER_NS: Nanos = 5_000_000;
+/// If that was so much of the recording, in per cent, too.
+const PASSED_OVER_WALL_PCT: u64 = 5;
 
 /// Why a trace cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -194,6 +194,7 @@ impl<'a> Builder<'a> {
                 waits: o.waits,
                 wait_ns: o.wait_ns,
                 hold_ns: 0,
+                is_turn: is_turn(o) && !is_device,
                 is_device,
             };
             self.objects.push(object_of);
@@ -232,10 +233,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Who wakes the others at a barrier came last; all of them take part in one round.
+    /// Who wakes the others at a barrier came last; all of them take part in one round. Some go to
+    /// sleep once more before they leave it: that is an ordinary wait for the one that wakes them.
     fn find_rounds(&mut self) {
         for &(slot, _) in &self.slots {
             let mut open: Option<(Object, Nanos, u32)> = None;
+            let mut members = Vec::new();
             for step in self.analysis.steps(slot).steps {
                 let (thread, number) = match step.what {
                     Did::Wake { thread, step } => (thread, step),
@@ -254,13 +257,17 @@ impl<'a> Builder<'a> {
                 let round = match open {
                     Some((o, at, round)) if o == object && step.at - at < ROUND_NS => round,
                     _ => {
+                        members.clear();
                         self.rounds.push(1);
                         self.rounds.len() as u32 - 1
                     }
                 };
                 open = Some((object, step.at, round));
-                self.rounds[round as usize] += 1;
-                self.in_round.insert((thread, number), round);
+                if !members.contains(&thread) {
+                    members.push(thread);
+                    self.rounds[round as usize] += 1;
+                    self.in_round.insert((thread, number), round);
+                }
             }
         }
     }
@@ -313,6 +320,7 @@ impl<'a> Builder<'a> {
         let mut times = std::mem::take(&mut self.times);
         let mut writer = Writer::new(&mut ops, &mut times, &holds, spins);
 
+        let allowed = self.allowed(t, &of);
         let start = analysis.start_ns();
         let first = of.steps.first().map_or(start, |s| s.at);
         if !spawned && first > start {
@@ -325,9 +333,11 @@ impl<'a> Builder<'a> {
             writer.marks_until(step.at);
             let took = match of.steps.get(i + 1).map(|s| s.what) {
                 Some(Did::Delay(ns)) => Some(ns),
+                Some(Did::PassedOver(ns)) if allowed == u64::MAX => Some(ns),
                 _ => None,
             };
             let delay = narrow(took.unwrap_or(usual));
+            let after_run = i > 0 && matches!(of.steps[i - 1].what, Did::Run(_));
             match step.what {
                 Did::Run(ns) => {
                     run_ns += ns;
@@ -348,22 +358,25 @@ impl<'a> Builder<'a> {
                     }
                 }
                 Did::Delay(ns) if i == 0 => first_delay = ns,
-                Did::Delay(_) => {}
+                Did::PassedOver(ns) if after_run && allowed == u64::MAX => {
+                    // Having lost its CPU it did not get the one that idled.
+                    writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
+                }
+                Did::Delay(_) | Did::PassedOver(_) => {}
                 Did::HeldOff(ns) | Did::Unknown(ns) => {
                     writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
                 }
                 Did::Wake { thread, step: sleep } => {
                     let slept = analysis.steps(thread).steps[sleep as usize];
                     let Did::Sleep(_, object) = slept.what else { continue };
-                    match self.class(object) {
-                        Class::Barrier => {
-                            let round = self.in_round[&(thread, sleep)];
+                    match self.in_round.get(&(thread, sleep)) {
+                        Some(&round) => {
                             if in_round.replace(round) != Some(round) {
                                 let object = self.id(object);
                                 writer.push(step.at, Op::Arrive { round, object, delay });
                             }
                         }
-                        Class::Lock | Class::Other => {
+                        None => {
                             let thread = self.numbers[&thread];
                             let number = self.bases[thread as usize] + sleep;
                             writer.push(step.at, Op::Wake { thread, number });
@@ -395,7 +408,7 @@ impl<'a> Builder<'a> {
             to: self.ops.len() as u32,
             spawned,
             delay: narrow(first_delay),
-            allowed: self.allowed(t, &of),
+            allowed,
         }
     }
 
@@ -414,8 +427,8 @@ impl<'a> Builder<'a> {
         let cpus = self.analysis.cpu_list();
         let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
         let ready = t.woken_ns + t.preempted_ns;
-        let passed_over =
-            of.passed_over_ns > PASSED_OVER_NS && of.passed_over_ns * 100 > ready * PASSED_OVER_PCT;
+        let passed_over = of.passed_over_ns * 100 > self.analysis.wall_ns() * PASSED_OVER_WALL_PCT
+            && of.passed_over_ns * 100 > ready * PASSED_OVER_PCT;
         let at_home = t.is_kthread() && of.cpus.count_ones() == 1;
         if cpus.len() > 64 || of.cpus == 0 || of.cpus & all == all || !(passed_over || at_home) {
             return u64::MAX;
@@ -437,6 +450,35 @@ impl<'a> Builder<'a> {
             }
         }
         span.map(|(from, to)| to - from)
+    }
+}
+
+/// Whether threads wait there for what others do.
+fn is_turn(o: &ObjectStats) -> bool {
+    match o.kind {
+        ObjectKind::Futex => o.usage != Some(FutexUse::Join),
+        ObjectKind::Semop
+        | ObjectKind::MessageQueue
+        | ObjectKind::Mqueue
+        | ObjectKind::Flock
+        | ObjectKind::PosixLock
+        | ObjectKind::Pipe
+        | ObjectKind::Socket
+        | ObjectKind::Eventfd
+        | ObjectKind::KernelLock
+        | ObjectKind::Uninterruptible => true,
+        ObjectKind::Other
+        | ObjectKind::Accept
+        | ObjectKind::Timerfd
+        | ObjectKind::File
+        | ObjectKind::Descriptor
+        | ObjectKind::Epoll
+        | ObjectKind::Poll
+        | ObjectKind::Child
+        | ObjectKind::Timer
+        | ObjectKind::Signal
+        | ObjectKind::Disk
+        | ObjectKind::PageFault => false,
     }
 }
 

@@ -20,9 +20,11 @@ mod build;
 mod change;
 mod predict;
 mod program;
+mod rank;
 mod simulate;
 
 pub use build::CannotReplay;
 pub use change::{Change, ChangeError, LockChange, MAX_CPUS, Shown};
 pub use predict::{Prediction, Seeds, predict};
 pub use program::{ObjectId, Program, ReplayObject, ThreadProgram};
+pub use rank::{Holdup, Next, Ranked, Ranking, rank};

@@ -77,6 +77,9 @@ pub struct ReplayObject {
     pub wait_ns: Nanos,
     /// Time that threads had it in the trace, as far as known.
     pub hold_ns: Nanos,
+    /// The waits end when another thread does something: they are not for time to pass, for a
+    /// child or a thread to end, or for whatever comes first of many things.
+    pub is_turn: bool,
     /// The waits are for a device.
     pub is_device: bool,
 }
@@ -108,5 +111,21 @@ impl Program {
     /// Steps of all threads.
     pub fn steps(&self) -> usize {
         self.ops.len()
+    }
+
+    /// The first steps of the threads that work.
+    pub fn dump(&self, n: usize) -> String {
+        use std::fmt::Write;
+        let mut text = String::new();
+        for (o, i) in self.objects.iter().zip(0..) {
+            let _ = writeln!(text, "{i} {o:?}");
+        }
+        for t in self.threads.iter().filter(|t| t.works) {
+            let _ = writeln!(text, "{t:?}");
+            for i in (t.from..t.to).take(n) {
+                let _ = writeln!(text, "  {} {:?}", self.times[i as usize], self.ops[i as usize]);
+            }
+        }
+        text
     }
 }

@@ -1,0 +1,177 @@
+//! What each hold-up costs: the gain of removing it, one after the other.
+
+use crate::change::{Change, LockChange};
+use crate::predict::{Prediction, Seeds, predict};
+use crate::program::{ObjectId, Op, Program};
+use holdup_trace::Nanos;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many objects are tried, those waited for longest.
+const OBJECTS: usize = 16;
+/// And so many threads that others wait for, those that run longest.
+const SERVERS: usize = 6;
+/// A thread is one that others wait for if it ran for so much of the time, in per cent.
+const BUSY_PCT: u64 = 20;
+/// Interrupts are tried if they took so much of the machine, in per cent.
+const IRQ_PCT: u64 = 1;
+/// So many of the best are tried once more beside the best.
+const SECONDS: usize = 5;
+
+/// What kind of hold-up a change removes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Holdup {
+    /// A lock that one thread at a time has.
+    Lock,
+    /// Something else that other threads have to do first: a barrier, a message, a turn.
+    Wait,
+    /// One thread that others wait for.
+    Server,
+    /// Too few CPUs.
+    Cpus,
+    /// Devices.
+    Devices,
+    /// Interrupts that are not taken by all CPUs.
+    Interrupts,
+}
+
+impl Holdup {
+    /// In one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Holdup::Lock => "lock",
+            Holdup::Wait => "wait",
+            Holdup::Server => "server",
+            Holdup::Cpus => "cpus",
+            Holdup::Devices => "devices",
+            Holdup::Interrupts => "irqs",
+        }
+    }
+}
+
+/// A hold-up, and what its removal would make of the work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// What it is.
+    pub holdup: Holdup,
+    /// Its removal.
+    pub change: Change,
+    /// What comes of it.
+    pub prediction: Prediction,
+}
+
+/// What remains once the best change is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Next {
+    /// The row of the hold-up that is then the largest.
+    pub row: usize,
+    /// How many times as fast removing that too would be, compared with the best change alone.
+    pub gain: f64,
+}
+
+/// All hold-ups of a program, largest gain first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// The replay without a change.
+    pub unchanged: Prediction,
+    /// What removing each would make.
+    pub rows: Vec<Ranked>,
+    /// What comes after the first; `None` where nothing is left to gain.
+    pub next: Option<Next>,
+}
+
+/// Remove one hold-up after the other.
+pub fn rank(program: &Program, seeds: Seeds) -> Ranking {
+    let mut tries: Vec<Vec<Change>> = vec![Vec::new()];
+    let candidates = candidates(program);
+    tries.extend(candidates.iter().map(|(_, change)| vec![change.clone()]));
+    let mut predictions = all(program, &tries, seeds).into_iter();
+    // None of these changes is one that cannot be made.
+    let none = || Prediction {
+        wall_ns: 0,
+        wall_low_ns: 0,
+        wall_high_ns: 0,
+        forced: 0,
+        run_ns: Vec::new(),
+    };
+    let unchanged = predictions.next().flatten().unwrap_or_else(none);
+    let mut rows: Vec<Ranked> = candidates
+        .into_iter()
+        .zip(predictions)
+        .filter_map(|((holdup, change), prediction)| {
+            Some(Ranked { holdup, change, prediction: prediction? })
+        })
+        .collect();
+    rows.sort_by_key(|row| (row.prediction.wall_ns, row.holdup));
+    let next = rows.first().and_then(|best| {
+        let pairs: Vec<Vec<Change>> = (rows.iter().skip(1).take(SECONDS))
+            .map(|row| vec![best.change.clone(), row.change.clone()])
+            .collect();
+        let after = all(program, &pairs, Seeds::ONE);
+        let walls = after.into_iter().zip(1..);
+        let (wall, row) = walls.filter_map(|(p, row)| Some((p?.wall_ns, row))).min()?;
+        let gain = best.prediction.wall_ns as f64 / wall.max(1) as f64;
+        (gain > 1.005).then_some(Next { row, gain })
+    });
+    Ranking { unchanged, rows, next }
+}
+
+/// What may hold the work up.
+fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
+    let mut found = Vec::new();
+    let mut objects: Vec<(Nanos, ObjectId)> = (program.objects.iter().zip(0..))
+        .filter(|(o, _)| o.is_turn && o.wait_ns > 0)
+        .map(|(o, i)| (o.wait_ns, ObjectId(i)))
+        .collect();
+    objects.sort_unstable_by(|a, b| b.cmp(a));
+    for (_, object) in objects.into_iter().take(OBJECTS) {
+        let is_lock = program.objects[object.0 as usize].is_lock;
+        let holdup = if is_lock { Holdup::Lock } else { Holdup::Wait };
+        found.push((holdup, Change::Lock(object, LockChange::None)));
+    }
+    let wakes = |t: &crate::ThreadProgram| {
+        let ops = &program.ops[t.from as usize..t.to as usize];
+        ops.iter().any(|op| matches!(op, Op::Wake { .. }))
+    };
+    let mut servers: Vec<usize> = (0..program.threads.len())
+        .filter(|&i| program.threads[i].run_ns * 100 > program.wall_ns * BUSY_PCT)
+        .filter(|&i| wakes(&program.threads[i]))
+        .collect();
+    servers.sort_by_key(|&i| std::cmp::Reverse(program.threads[i].run_ns));
+    let parts = program.cpus.clamp(2, 1024);
+    found.extend(
+        servers.into_iter().take(SERVERS).map(|i| (Holdup::Server, Change::Split(i, parts))),
+    );
+    found.push((Holdup::Cpus, Change::Cpus((program.cpus * 2).min(crate::MAX_CPUS))));
+    if program.objects.iter().any(|o| o.is_device && o.waits > 0) {
+        found.push((Holdup::Devices, Change::NoDevices));
+    }
+    let capacity = program.wall_ns * Nanos::from(program.cpus);
+    if program.irq_ns * 100 > capacity * IRQ_PCT {
+        found.push((Holdup::Interrupts, Change::SpreadIrqs));
+    }
+    found
+}
+
+/// Predict all of `tries`, on as many threads as there are CPUs here.
+fn all(program: &Program, tries: &[Vec<Change>], seeds: Seeds) -> Vec<Option<Prediction>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(changes) = tries.get(i) else { return done };
+            done.push((i, predict(program, changes, seeds).ok()));
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(tries.len());
+    let mut results = vec![None; tries.len()];
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mine = work();
+        let theirs = helpers.into_iter().flat_map(|h| h.join().unwrap_or_default());
+        for (i, prediction) in mine.into_iter().chain(theirs) {
+            results[i] = prediction;
+        }
+    });
+    results
+}
