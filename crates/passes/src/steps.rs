@@ -74,8 +74,10 @@ struct Course {
     held: Vec<Held>,
     contended: Vec<Contended>,
     contends: Option<(Nanos, u64)>,
-    /// The CPUs that it ran on, by their lowest six bits.
+    /// The CPUs that it ran on, by their lowest six bits; and those that it waited for though
+    /// others idled.
     cpus: u64,
+    waited_for: u64,
     /// Time ready while CPUs idled: since it is ready, and in all.
     passes_over: Nanos,
     passed_over: Nanos,
@@ -84,6 +86,9 @@ struct Course {
     ran: Nanos,
     begun: bool,
 }
+
+/// It takes a CPU that idles up to so long to look what others have in their queues.
+const WAITS: Nanos = 1_000_000;
 
 /// Writes down steps.
 #[derive(Clone, Debug, Default)]
@@ -133,6 +138,9 @@ impl Steps {
         }
         let ns = now.saturating_sub(c.at);
         let passed = std::mem::take(&mut c.passes_over).min(ns);
+        if passed > WAITS {
+            c.waited_for |= 1 << (cpu.0 % 64);
+        }
         let what = match state {
             State::Woken(_) | State::Waking if from_idle => Some(Did::Delay(ns)),
             State::Preempted(_) if from_idle => Some(Did::HeldOff(ns)),
@@ -220,6 +228,8 @@ pub struct ThreadSteps<'a> {
     pub contended: &'a [Contended],
     /// The CPUs that it ran on: bit n for CPU n modulo 64.
     pub cpus: u64,
+    /// Of them, those that it waited for though others idled.
+    pub waited_for: u64,
     /// Of the time it was ready: its share of the idle time of CPUs that did not take it.
     pub passed_over_ns: Nanos,
 }
@@ -241,6 +251,7 @@ impl Analysis {
             contended: Vec::new(),
             contends: None,
             cpus: 0,
+            waited_for: 0,
             passes_over: 0,
             passed_over: 0,
             at: 0,
@@ -254,6 +265,7 @@ impl Analysis {
             held: &c.held,
             contended: &c.contended,
             cpus: c.cpus,
+            waited_for: c.waited_for,
             passed_over_ns: c.passed_over,
         }
     }

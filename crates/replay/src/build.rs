@@ -21,6 +21,10 @@ use std::collections::BTreeMap;
 /// recorder's `sleep 10`.
 const WORK_PCT: u64 = 98;
 
+/// Part of a thread's CPU time that is work, in per cent. What comes last is being told to stop,
+/// which may be hours later, and cleaning up.
+const DONE_PCT: u64 = 99;
+
 /// Wake-ups of one barrier by one thread within so long are one round.
 const ROUND_NS: Nanos = 2_000_000;
 
@@ -138,7 +142,9 @@ impl Program {
 
 /// Of the threads that are neither the kernel's nor a recorder's, the busiest.
 fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
-    let is_worker = |t: &ThreadProgram| !is_recorder(&t.comm);
+    // Who sleeps for half of the recording only says when it is over.
+    let is_worker =
+        |t: &ThreadProgram| !is_recorder(&t.comm) && t.longest_ns * 2 < analysis.wall_ns();
     let of_program = |t: &ThreadProgram| is_worker(t) && !analysis.thread(t.slot).is_kthread();
     let any = threads.iter().any(|t| of_program(t) && t.run_ns > 0);
     let mut order: Vec<usize> = (0..threads.len())
@@ -329,6 +335,7 @@ impl<'a> Builder<'a> {
         let mut first_delay = usual;
         let mut run_ns = 0;
         let mut in_round = None;
+        let (mut ends_ns, mut longest_ns) = (0, 0);
         for (i, step) in of.steps.iter().enumerate() {
             writer.marks_until(step.at);
             let took = match of.steps.get(i + 1).map(|s| s.what) {
@@ -348,6 +355,7 @@ impl<'a> Builder<'a> {
                     let wait = self.bases[number] + i as u32;
                     match self.class(object) {
                         _ if !self.woken.contains(wait) => {
+                            longest_ns = longest_ns.max(ns);
                             writer.push(step.at, Op::Sleep(ns + took.unwrap_or(0), id));
                         }
                         Class::Barrier if self.in_round.contains_key(&(slot, i as u32)) => {
@@ -368,7 +376,10 @@ impl<'a> Builder<'a> {
                 }
                 Did::Wake { thread, step: sleep } => {
                     let slept = analysis.steps(thread).steps[sleep as usize];
-                    let Did::Sleep(_, object) = slept.what else { continue };
+                    let Did::Sleep(slept_ns, object) = slept.what else { continue };
+                    if self.class(object) == Class::Other {
+                        ends_ns += slept_ns;
+                    }
                     match self.in_round.get(&(thread, sleep)) {
                         Some(&round) => {
                             if in_round.replace(round) != Some(round) {
@@ -396,7 +407,14 @@ impl<'a> Builder<'a> {
             self.objects[id.0 as usize].hold_ns += to - from;
         }
         let comm = analysis.comm(t);
+        let done = work_to(&self.ops[from as usize..], run_ns) as u32;
+        let at_barriers =
+            self.ops[from as usize..].iter().any(|op| matches!(op, Op::Arrive { .. }));
         ThreadProgram {
+            work_to: from + done,
+            ends_ns,
+            longest_ns,
+            at_barriers,
             slot,
             tid: t.tid.0,
             works: false,
@@ -430,27 +448,47 @@ impl<'a> Builder<'a> {
         let passed_over = of.passed_over_ns * 100 > self.analysis.wall_ns() * PASSED_OVER_WALL_PCT
             && of.passed_over_ns * 100 > ready * PASSED_OVER_PCT;
         let at_home = t.is_kthread() && of.cpus.count_ones() == 1;
-        if cpus.len() > 64 || of.cpus == 0 || of.cpus & all == all || !(passed_over || at_home) {
+        let bound_to = match (passed_over, at_home) {
+            (true, _) => of.waited_for,
+            (false, true) => of.cpus,
+            (false, false) => 0,
+        };
+        if cpus.len() > 64 || bound_to == 0 || bound_to & all == all {
             return u64::MAX;
         }
         // As places in the list of CPUs.
-        let places = cpus.iter().enumerate().filter(|(_, cpu)| of.cpus >> (cpu.0 % 64) & 1 == 1);
+        let places = cpus.iter().enumerate().filter(|(_, cpu)| bound_to >> (cpu.0 % 64) & 1 == 1);
         places.fold(0, |allowed, (place, _)| allowed | 1 << place)
     }
 
-    /// The moments between which those threads ran that do the work.
+    /// From the moment those threads began that do the work to the one when they had done it.
     fn traced_span(&self, threads: &[ThreadProgram]) -> Option<Nanos> {
         let mut span: Option<(Nanos, Nanos)> = None;
         for t in threads.iter().filter(|t| t.works) {
-            for step in self.analysis.steps(t.slot).steps {
-                if let Did::Run(ns) = step.what {
-                    let (from, to) = span.unwrap_or((step.at, 0));
-                    span = Some((from.min(step.at), to.max(step.at + ns)));
+            for at in t.from as usize..t.work_to as usize {
+                if let Op::Run(ns) | Op::Spin(ns, _) = self.ops[at] {
+                    let begins = self.times[at];
+                    let (from, to) = span.unwrap_or((begins, 0));
+                    span = Some((from.min(begins), to.max(begins + ns)));
                 }
             }
         }
         span.map(|(from, to)| to - from)
     }
+}
+
+/// The step after which a thread has done its work.
+fn work_to(ops: &[Op], run_ns: Nanos) -> usize {
+    let mut sum = 0;
+    for (op, next) in ops.iter().zip(1..) {
+        if let Op::Run(ns) | Op::Spin(ns, _) = op {
+            sum += ns;
+            if sum * 100 >= run_ns * DONE_PCT {
+                return next;
+            }
+        }
+    }
+    ops.len()
 }
 
 /// Whether threads wait there for what others do.

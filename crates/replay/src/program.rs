@@ -56,6 +56,14 @@ pub struct ThreadProgram {
     /// Its steps are `ops[from..to]`.
     pub(crate) from: u32,
     pub(crate) to: u32,
+    /// Where the work is done: all but the last hundredth of its CPU time.
+    pub(crate) work_to: u32,
+    /// Time that other threads slept until it ended that, but for locks and barriers.
+    pub(crate) ends_ns: Nanos,
+    /// Its longest sleep that nobody ended.
+    pub(crate) longest_ns: Nanos,
+    /// It takes part in rounds of a barrier.
+    pub(crate) at_barriers: bool,
     /// It begins when another thread makes it.
     pub(crate) spawned: bool,
     /// So long an idle CPU takes to take it first.

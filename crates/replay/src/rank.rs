@@ -2,15 +2,16 @@
 
 use crate::change::{Change, LockChange};
 use crate::predict::{Prediction, Seeds, predict};
-use crate::program::{ObjectId, Op, Program};
+use crate::program::{ObjectId, Program};
 use holdup_trace::Nanos;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// So many objects are tried, those waited for longest.
 const OBJECTS: usize = 16;
-/// And so many threads that others wait for, those that run longest.
-const SERVERS: usize = 6;
-/// A thread is one that others wait for if it ran for so much of the time, in per cent.
+/// And so many threads, those that run longest.
+const THREADS: usize = 6;
+/// If they ran for so much of the time, in per cent; and others wait for one if it ended so much of
+/// their waiting.
 const BUSY_PCT: u64 = 20;
 /// Interrupts are tried if they took so much of the machine, in per cent.
 const IRQ_PCT: u64 = 1;
@@ -24,8 +25,8 @@ pub enum Holdup {
     Lock,
     /// Something else that other threads have to do first: a barrier, a message, a turn.
     Wait,
-    /// One thread that others wait for.
-    Server,
+    /// One thread that does too much.
+    Thread,
     /// Too few CPUs.
     Cpus,
     /// Devices.
@@ -40,7 +41,7 @@ impl Holdup {
         match self {
             Holdup::Lock => "lock",
             Holdup::Wait => "wait",
-            Holdup::Server => "server",
+            Holdup::Thread => "thread",
             Holdup::Cpus => "cpus",
             Holdup::Devices => "devices",
             Holdup::Interrupts => "irqs",
@@ -128,19 +129,20 @@ fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
         let holdup = if is_lock { Holdup::Lock } else { Holdup::Wait };
         found.push((holdup, Change::Lock(object, LockChange::None)));
     }
-    let wakes = |t: &crate::ThreadProgram| {
-        let ops = &program.ops[t.from as usize..t.to as usize];
-        ops.iter().any(|op| matches!(op, Op::Wake { .. }))
-    };
-    let mut servers: Vec<usize> = (0..program.threads.len())
+    let mut busy: Vec<usize> = (0..program.threads.len())
+        .filter(|&i| program.threads[i].works)
         .filter(|&i| program.threads[i].run_ns * 100 > program.wall_ns * BUSY_PCT)
-        .filter(|&i| wakes(&program.threads[i]))
         .collect();
-    servers.sort_by_key(|&i| std::cmp::Reverse(program.threads[i].run_ns));
+    busy.sort_by_key(|&i| std::cmp::Reverse(program.threads[i].run_ns));
     let parts = program.cpus.clamp(2, 1024);
-    found.extend(
-        servers.into_iter().take(SERVERS).map(|i| (Holdup::Server, Change::Split(i, parts))),
-    );
+    for i in busy.into_iter().take(THREADS) {
+        let t = &program.threads[i];
+        // Who works for others one request at a time can be two; who has the longest part of what
+        // all do together can only be relieved of some of it.
+        let serves = !t.at_barriers && t.ends_ns * 100 > program.wall_ns * BUSY_PCT;
+        let change = if serves { Change::Split(i, parts) } else { Change::Speed(i, 2.0) };
+        found.push((Holdup::Thread, change));
+    }
     found.push((Holdup::Cpus, Change::Cpus((program.cpus * 2).min(crate::MAX_CPUS))));
     if program.objects.iter().any(|o| o.is_device && o.waits > 0) {
         found.push((Holdup::Devices, Change::NoDevices));

@@ -51,6 +51,8 @@ enum State {
 struct Thread {
     /// Which thread of the program it is, or is a part of.
     of: u32,
+    /// It works, and has not done its work yet.
+    works: bool,
     /// The next step, and the end of this piece of its program.
     at: u32,
     end: u32,
@@ -147,6 +149,7 @@ impl<'a> Machine<'a> {
         for (t, of) in program.threads.iter().zip(0..) {
             threads.push(Thread {
                 of,
+                works: t.works,
                 at: t.from,
                 end: t.to,
                 left: 0,
@@ -182,8 +185,7 @@ impl<'a> Machine<'a> {
         for i in 0..program.threads.len() {
             machine.split(i as u32);
         }
-        machine.left =
-            machine.threads.iter().filter(|t| program.threads[t.of as usize].works).count() as u32;
+        machine.left = machine.threads.iter().filter(|t| t.works).count() as u32;
         machine
     }
 
@@ -221,9 +223,9 @@ impl<'a> Machine<'a> {
                 self.wake(i, t.delay);
             }
         }
-        while self.left > 0 {
+        loop {
             let Some(Reverse((at, _, what))) = self.events.pop() else {
-                if self.force() {
+                if self.left > 0 && self.force() {
                     continue;
                 }
                 break;
@@ -467,6 +469,10 @@ impl<'a> Machine<'a> {
     /// Take the next step. False if the thread leaves its CPU.
     fn step(&mut self, thread: u32) -> bool {
         let t = &self.threads[thread as usize];
+        if t.works && t.at >= self.view.program.threads[t.of as usize].work_to {
+            self.has_worked(thread);
+        }
+        let t = &self.threads[thread as usize];
         if t.at == t.end {
             return self.next_piece(thread);
         }
@@ -541,6 +547,20 @@ impl<'a> Machine<'a> {
         t.left = ns;
         if self.view.program.threads[t.of as usize].works && self.work.is_none() {
             self.work = Some((self.now, self.now));
+        }
+    }
+
+    /// A thread has done its work.
+    fn has_worked(&mut self, thread: u32) {
+        let t = &mut self.threads[thread as usize];
+        // The other parts of one that is split still do theirs.
+        if t.at < t.end && self.view.parts[t.of as usize] > 1 {
+            return;
+        }
+        t.works = false;
+        self.left -= 1;
+        if let Some((_, to)) = &mut self.work {
+            *to = self.now;
         }
     }
 
@@ -625,6 +645,7 @@ impl<'a> Machine<'a> {
     /// The thread has come to the end of a piece of its program. False if there is no other.
     fn next_piece(&mut self, thread: u32) -> bool {
         let of = self.threads[thread as usize].of;
+        let work_to = self.view.program.threads[of as usize].work_to;
         let piece = self.pieces.get_mut(&of).and_then(|p| {
             let from = *p.starts.get(p.next)?;
             p.next += 1;
@@ -633,14 +654,15 @@ impl<'a> Machine<'a> {
         let Some((from, to)) = piece else {
             let t = &mut self.threads[thread as usize];
             t.state = State::Ended;
-            if self.view.program.threads[of as usize].works {
-                self.left -= 1;
-                if let Some((_, to)) = &mut self.work {
-                    *to = self.now;
-                }
+            if t.works {
+                self.has_worked(thread);
             }
             return false;
         };
+        let t = &mut self.threads[thread as usize];
+        if t.works && from >= work_to {
+            self.has_worked(thread);
+        }
         let t = &mut self.threads[thread as usize];
         (t.at, t.end) = (from, to);
         // Its work is for the one whose wait it ends: nobody works for who has not asked yet.
