@@ -13,8 +13,8 @@ use args::WhatifArgs;
 use choose::Chooser;
 use holdup_attribution::analyze;
 use holdup_passes::Detail;
-use holdup_render::{Body, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, schema};
-use holdup_replay::{Change, LockChange, Prediction, Program, Seeds, Shown, predict};
+use holdup_render::{Body, Format, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, escape, schema};
+use holdup_replay::{Change, Holdup, Prediction, Program, Seeds, Shown, predict, rank};
 
 /// Run the verb.
 pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
@@ -29,35 +29,72 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
         .map_err(|e| Unanswerable(format!("{}: {e}", config.trace.display())))?;
 
     let ranks = cpus.is_empty() && asked.is_empty();
-    let chooser = Chooser::new(&analysis, &program);
-    let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;
-    let unchanged =
-        predict(&program, &[], Seeds::of(&program)).map_err(|e| usage(e.to_string()))?;
-    let mut rows = vec![row(&program, &[], &unchanged, &unchanged)];
-    let alternatives = holds_alternatives(&changes);
-    for changes in sets(&cpus, changes, alternatives) {
-        let prediction = predict(&program, &changes, Seeds::of(&program))
-            .map_err(|e| usage(format!("{}: {e}", shown(&program, &changes))))?;
-        rows.push(row(&program, &changes, &prediction, &unchanged));
-    }
-
-    let head = WhatifHead {
+    let answer = if ranks {
+        ranked(&program)
+    } else {
+        let chooser = Chooser::new(&analysis, &program);
+        let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;
+        one_by_one(&program, &cpus, changes)?
+    };
+    let Answer { rows, conclusions, notes } = answer;
+    let replayed = rows.first().map_or(0, |row| row.wall_ns);
+    let mut head = WhatifHead {
         traced_wall_ns: program.traced_wall_ns,
-        replay_off_pct: off_pct(unchanged.wall_ns, program.traced_wall_ns),
+        replay_off_pct: (replayed as f64 / program.traced_wall_ns.max(1) as f64 - 1.0) * 100.0,
         work_threads: program.threads.iter().filter(|t| t.works).count() as u64,
         doubts: Vec::new(),
-        conclusions: Vec::new(),
+        conclusions,
     };
-    let head = WhatifHead { doubts: words::doubts(&head, &rows, &analysis), ..head };
+    head.doubts = words::doubts(&head, &rows, &analysis);
+    if matches!(config.format, Format::Csv { .. }) && !config.quiet {
+        // CSV has no place for them.
+        head.doubts.iter().for_each(|doubt| eprintln!("holdup: {}", escape(doubt)));
+    }
     commands::write("whatif", config, &*reader, &analysis, |_, _, config| {
         let mut table = schema::whatif(&rows, ranks);
         // Who asks for changes wants to see all of them; the unchanged replay is no row of theirs.
         let default = if ranks { commands::ENTRIES } else { rows.len() };
         table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
-        table.notes = words::notes(alternatives);
+        table.notes = notes;
         Ok(Body::Whatif(Box::new(WhatifBody { head, table })))
     })?;
     Ok(exit::OK)
+}
+
+/// The rows, the unchanged replay first, and what to say of them.
+struct Answer {
+    rows: Vec<WhatifRow>,
+    conclusions: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// What each fix is worth.
+fn ranked(program: &Program) -> Answer {
+    let ranking = rank(program, Seeds::of(program));
+    let unchanged = &ranking.unchanged;
+    let mut rows = vec![row(program, &[], unchanged, unchanged)];
+    rows.extend(ranking.rows.iter().map(|ranked| {
+        let changes = std::slice::from_ref(&ranked.change);
+        row(program, changes, &ranked.prediction, unchanged)
+    }));
+    let conclusions = words::conclusions(program, &ranking, &rows[1..]);
+    Answer { rows, conclusions, notes: words::notes(false) }
+}
+
+/// What was asked for.
+fn one_by_one(program: &Program, cpus: &[u32], changes: Vec<Change>) -> Result<Answer> {
+    let seeds = Seeds::of(program);
+    let replay = |changes: &[Change]| {
+        predict(program, changes, seeds)
+            .map_err(|e| usage(format!("{}: {e}", shown(program, changes))))
+    };
+    let unchanged = replay(&[])?;
+    let mut rows = vec![row(program, &[], &unchanged, &unchanged)];
+    let alternatives = holds_alternatives(&changes);
+    for changes in sets(cpus, changes, alternatives) {
+        rows.push(row(program, &changes, &replay(&changes)?, &unchanged));
+    }
+    Ok(Answer { rows, conclusions: Vec::new(), notes: words::notes(alternatives) })
 }
 
 /// A replay needs all that happened: whoever is left out may be the one that others waited for.
@@ -153,27 +190,20 @@ fn shown(program: &Program, changes: &[Change]) -> String {
     words.join(" + ")
 }
 
+/// What kind of hold-up the changes are about, or what else they change.
 fn kind(program: &Program, changes: &[Change]) -> &'static str {
-    match changes {
-        [] => UNCHANGED,
-        [one] => match one {
-            Change::Cpus(_) => "cpus",
-            Change::Lock(id, how) => match program.objects.get(id.0 as usize) {
-                Some(o) if o.is_lock || *how != LockChange::None => "lock",
-                Some(o) if o.is_device => "device",
-                _ => "object",
-            },
-            Change::Split(..) => "server",
-            Change::SpreadIrqs => "irq",
-            Change::Speed(..) => "speed",
-            Change::Calls { .. } => "syscall",
-            Change::NoDevices => "device",
+    let holdup = match changes {
+        [] => return UNCHANGED,
+        [Change::Calls { .. }] => return "syscall",
+        [_, _, ..] => return "several",
+        [Change::Lock(id, _)] => match program.objects.get(id.0 as usize) {
+            Some(object) if !object.is_lock => Holdup::Wait,
+            _ => Holdup::Lock,
         },
-        _ => "several",
-    }
-}
-
-/// So much longer than `traced`, in per cent.
-fn off_pct(replayed: u64, traced: u64) -> f64 {
-    (replayed as f64 / traced.max(1) as f64 - 1.0) * 100.0
+        [Change::Cpus(_)] => Holdup::Cpus,
+        [Change::Split(..) | Change::Speed(..)] => Holdup::Thread,
+        [Change::SpreadIrqs] => Holdup::Interrupts,
+        [Change::NoDevices] => Holdup::Devices,
+    };
+    holdup.word()
 }

@@ -2,6 +2,7 @@
 
 use holdup_passes::Analysis;
 use holdup_render::{WhatifHead, WhatifRow};
+use holdup_replay::{Change, Holdup, Program, Ranked, Ranking};
 use holdup_trace::{QualityCode, Severity};
 
 /// A replay that misses the trace by more, in per cent, misses its changes by more too.
@@ -68,4 +69,66 @@ pub(super) fn notes(alternatives: bool) -> Vec<String> {
             .to_owned(),
     );
     notes
+}
+
+/// What a ranking says: what is worth most, and what holds the work up once that is done. `rows`
+/// are those of the ranking.
+pub(super) fn conclusions(program: &Program, ranking: &Ranking, rows: &[WhatifRow]) -> Vec<String> {
+    let gaining = || ranking.rows.iter().zip(rows).filter(|(_, row)| row.gains());
+    let Some((best, row)) = gaining().next() else {
+        return vec![
+            "Nothing that was tried makes the work faster: what is left is to make it less work, \
+             or to divide it anew among threads."
+                .to_owned(),
+        ];
+    };
+    let alone = |ranked: &Ranked| fix(program, ranked, &subject(program, ranked));
+    let mut said = vec![format!("Worth most: {}, at most {}.", alone(best), row.gain_in_words())];
+    let next = ranking.next.as_ref().and_then(|n| Some((ranking.rows.get(n.row)?, n.gain)));
+    match next.filter(|_| ranking.rows.first() == Some(best)) {
+        Some((then, gain)) => said.push(format!(
+            "After that the next hold-up is {}; {} too gives another {gain:.2}x.",
+            subject(program, then),
+            fix(program, then, "it"),
+        )),
+        None => said.push("After that nothing that was tried gains more.".to_owned()),
+    }
+    if best.holdup == Holdup::Cpus
+        && let Some((other, row)) = gaining().find(|(other, _)| other.holdup != Holdup::Cpus)
+    {
+        let gain = row.gain_in_words();
+        said.push(format!("With the CPUs there are: {}, at most {gain}.", alone(other)));
+    }
+    // One paragraph.
+    vec![said.join(" ")]
+}
+
+/// What is done about a hold-up that is called `name`.
+fn fix(program: &Program, ranked: &Ranked, name: &str) -> String {
+    match &ranked.change {
+        Change::Split(_, parts) => format!("sharing the work of {name} among {parts} threads"),
+        Change::Cpus(n) => format!("{n} CPUs in place of {}", program.cpus),
+        Change::SpreadIrqs => "spreading interrupts over all CPUs".to_owned(),
+        Change::NoDevices => "devices that answer at once".to_owned(),
+        Change::Speed(_, times) => format!("making {name} {times} times as fast"),
+        Change::Lock(..) | Change::Calls { .. } => format!("removing the waiting for {name}"),
+    }
+}
+
+/// The hold-up itself.
+fn subject(program: &Program, ranked: &Ranked) -> String {
+    match &ranked.change {
+        Change::Lock(id, _) => match program.objects.get(id.0 as usize) {
+            Some(object) => object.name.clone(),
+            None => "an object".to_owned(),
+        },
+        Change::Split(i, _) | Change::Speed(i, _) => match program.threads.get(*i) {
+            Some(t) => format!("thread {} ({})", t.tid, t.comm),
+            None => "a thread".to_owned(),
+        },
+        Change::Cpus(_) => "too few CPUs".to_owned(),
+        Change::SpreadIrqs => "interrupts that few CPUs take".to_owned(),
+        Change::NoDevices => "devices".to_owned(),
+        Change::Calls { name, .. } => name.clone(),
+    }
 }

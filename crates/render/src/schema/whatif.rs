@@ -3,6 +3,7 @@
 use super::layout::{Field, Show::*, block, field};
 use super::{DataOnly, Shape, Verb, columns};
 use crate::table::{Cell, Line, Table};
+use crate::text::units::{count, duration};
 use crate::whatif::{UNCHANGED, WhatifRow, gain_in_words};
 
 pub(crate) const VERB: Verb<WhatifRow> = Verb {
@@ -23,15 +24,16 @@ const ASKED: Shape = Shape { without: &[], text: &[block("What if", FIELDS)] };
 const RANKED: Shape =
     Shape { without: &[], text: &[block("What each fix is worth, the most first", FIELDS)] };
 
+const BAND: &[&str] = &["kind", "throughput_low_pct", "throughput_high_pct"];
+
 const FIELDS: &[Field] = &[
     field("", "gain", Words(&["gain", "beyond_chance", "kind"], gain), 0),
     field("time of the work ({})", "median", Key("wall_ns"), 0),
     field("time of the work ({})", "shortest", Key("wall_low_ns"), 4),
     field("time of the work ({})", "longest", Key("wall_high_ns"), 4),
-    field("", "throughput", Words(&["throughput_low_pct", "throughput_high_pct"], throughput), 3),
+    field("", "throughput", Words(BAND, throughput), 3),
     field("", "forced", Words(&["forced"], forced), 0),
-    field("in the trace ({})", "waits", Key("waits"), 5),
-    field("in the trace ({})", "waiting", Key("wait_ns"), 2),
+    field("", "waiting in the trace", Words(&["waits", "wait_ns"], waiting), 2),
     field("", "change", Key("change"), 0),
 ];
 
@@ -46,8 +48,19 @@ fn gain(l: Line<'_>) -> String {
     gain_in_words(of("gain"), l.get("beyond_chance") == Some(&Cell::Bool(true)))
 }
 
+/// `6.368 s, 899 waits`; nothing where nobody waits for what is changed.
+fn waiting(l: Line<'_>) -> String {
+    match (l.int("waits"), l.int("wait_ns")) {
+        (Some(waits), Some(ns)) => format!("{}, {}", duration(ns), count(waits, "wait", "waits")),
+        _ => String::new(),
+    }
+}
+
 /// `+17.1 to +18.9 %`.
 fn throughput(l: Line<'_>) -> String {
+    if l.text("kind") == UNCHANGED {
+        return String::new();
+    }
     let of = |key| match l.get(key) {
         // No -0.0.
         Some(&Cell::Float(x)) => Some(format!("{:+.1}", if x.abs() < 0.05 { 0.0 } else { x })),
