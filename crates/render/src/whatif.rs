@@ -70,7 +70,8 @@ pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool) -> String {
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatifHead {
-    /// Time of the work in the trace: from the first moment its threads ran to the last.
+    /// Time of the work in the trace: from the first moment that one of its threads ran until all
+    /// were done.
     pub traced_wall_ns: u64,
     /// So much longer the unchanged replay takes, in per cent; negative if it is shorter.
     pub replay_off_pct: f64,
@@ -102,10 +103,10 @@ impl WhatifBody {
             pct => format!("{pct:.1} % more than traced"),
         };
         format!(
-            "The work took {} of the trace, from the first moment to the last that {} with 98 % of \
-             the CPU time ran; its unchanged replay takes {}, {off}.",
-            duration(head.traced_wall_ns),
+            "The work of the {} with 98 % of the CPU time took {}, from the first moment that one \
+             ran until all were done; replayed unchanged it takes {}, {off}.",
             count(head.work_threads, "thread", "threads"),
+            duration(head.traced_wall_ns),
             unchanged.map_or("n/a".to_owned(), duration),
         )
     }
