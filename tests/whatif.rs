@@ -11,6 +11,9 @@ const MUTEX: &str = "fixtures/thr_mutex_perfz_c8/perf.data";
 /// One server, four clients.
 const SERVER: &str = "fixtures/imb_server_c4/perf.data";
 
+/// Writers to a disk.
+const DISK: &str = "fixtures/io_disk_perf_c4/perf.data";
+
 #[track_caller]
 fn json(trace: &str, args: &[&str]) -> Value {
     let out = stdout(&[&["whatif", "-j", trace], args].concat());
@@ -102,7 +105,7 @@ fn the_mutex_and_the_server_are_ranked_first() {
 #[test]
 fn changes_have_a_row_each_and_one_together() {
     let lock = "--lock=0x7f71238a0108=hold*0.5";
-    let answer = json(MUTEX, &[lock, "--irq", "spread"]);
+    let answer = json(MUTEX, &[lock, "--devices", "none"]);
     let found = changes(&answer);
     assert_eq!(found.len(), 4, "{found:?}");
     assert_eq!(found[3], format!("{} + {}", found[1], found[2]));
@@ -141,12 +144,23 @@ fn objects_are_chosen_by_name_part_or_address() {
     assert_eq!(by_name["rows"], by_number["rows"]);
 }
 
+#[test]
+fn interrupts_can_be_spread_and_devices_taken_away() {
+    let answer = json(DISK, &["--irq", "spread", "--devices", "none"]);
+    assert_eq!(changes(&answer)[1..3], ["irq spread", "devices none"]);
+    assert_eq!(rows(&answer)[1]["kind"], "irqs");
+    assert!(row(&answer, "devices none")["gain"].as_f64().unwrap() > 2.0);
+}
+
 /// Half the CPU time of a call is less than all of the thread's.
 #[test]
 fn a_call_is_a_part_of_what_threads_do() {
-    let answer = json(SERVER, &["--syscall", "semop*0.5", "--syscall", "semop*1"]);
+    let answer = json(SERVER, &["--syscall", "semtimedop*0.5", "--syscall", "semtimedop*1"]);
     let half = &rows(&answer)[1];
-    assert_eq!((&half["change"], &half["kind"]), (&"syscall semop*0.5".into(), &"syscall".into()));
+    assert_eq!(
+        (&half["change"], &half["kind"]),
+        (&"syscall semtimedop*0.5".into(), &"syscall".into())
+    );
     assert!((0.99..1.5).contains(&half["gain"].as_f64().unwrap()), "{half}");
     assert_eq!(rows(&answer)[2]["wall_ns"], rows(&answer)[0]["wall_ns"]);
 }
@@ -175,7 +189,7 @@ fn an_answer_in_every_form() {
 #[test]
 fn what_a_replay_lacks_is_said() {
     let lost = "fixtures/lost_sysloop_n2/perf.data";
-    let answer = json(lost, &["--irq", "spread"]);
+    let answer = json(lost, &["--devices", "none"]);
     let doubts = answer["doubts"].to_string();
     for words in ["no wake-ups were recorded", "lost-events", "only some tasks were recorded"] {
         assert!(doubts.contains(words), "{words}: {doubts}");
