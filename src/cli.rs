@@ -129,6 +129,15 @@ pub(crate) enum Command {
     #[command(after_help = "Examples: holdup scale 1=600 2=331 4=190\n\
             \x20         holdup scale --work syscall:write 1=one.data 2=two.data 4=four.data")]
     Scale(ScaleArgs),
+    /// What a lock costs on other numbers of CPUs: the closed model of a trace, figures or a demand
+    #[command(
+        after_help = "Without --cpus a trace is predicted for its CPUs times 1, 2, 4 and 8, \
+            a demand for 1 to 64 CPUs.\n\n\
+            Examples: holdup predict --cpus 8,16,32 perf.data\n\
+            \x20         holdup predict --demand 6% --cpus 16 --plot curve.svg\n\
+            \x20         holdup predict --metrics figures.toml"
+    )]
+    Predict(PredictArgs),
     /// Make a baseline file of recordings, add to it, show what it holds
     #[command(after_help = "Example: holdup baseline --work syscall:write run-*.data -o \
             baseline.json\n\
@@ -565,6 +574,52 @@ pub(crate) struct PhasesArgs {
     /// Take thresholds from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// Instead of a trace: the part of its time that one CPU would hold the lock if it were alone,
+    /// such as 6% or 0.06
+    #[arg(
+        long, value_name = "PART",
+        conflicts_with_all =
+            ["trace", "input", "metrics", "pid", "tid", "comm", "cpu", "time", "phase"]
+    )]
+    pub(crate) demand: Option<String>,
+    /// Instead of a trace: locks with rate, hold and wait times (semaphores of a file that
+    /// diagnose --metrics reads)
+    #[arg(
+        long, value_name = "FILE",
+        conflicts_with_all = ["trace", "input", "pid", "tid", "comm", "cpu", "time", "phase"]
+    )]
+    pub(crate) metrics: Option<PathBuf>,
+    /// The case to predict, where FILE of --metrics holds several
+    #[arg(long, value_name = "NAME", requires = "metrics")]
+    pub(crate) case: Option<String>,
+    /// The numbers of CPUs: 2,4,8 or 1-16
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<String>,
+    /// Threads that use the lock, on any number of CPUs; they sleep while they wait [default: of a
+    /// trace those seen, more where there are CPUs for more; else as many as CPUs, which spin]
+    #[arg(
+        long, value_name = "N", conflicts_with = "metrics",
+        value_parser = clap::value_parser!(u32).range(1..=16384)
+    )]
+    pub(crate) threads: Option<u32>,
+    /// With --demand: the lock lets N in at once, as a server of N threads does, or N locks of
+    /// which any will do [default: 1]
+    #[arg(
+        long, value_name = "N",
+        conflicts_with_all =
+            ["trace", "input", "metrics", "pid", "tid", "comm", "cpu", "time", "phase"],
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
+    pub(crate) servers: Option<u32>,
+    /// Draw the curve as SVG too
+    #[arg(long, value_name = "FILE.svg", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

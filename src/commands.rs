@@ -32,6 +32,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Diff(args) => return crate::gate::diff::run(args),
         Command::History(args) => return crate::gate::history::run(args),
         Command::Scale(args) => return crate::gate::scale::run(args),
+        Command::Predict(args) => return crate::predict::run(args),
         Command::Whatif(args) => return crate::whatif::run(args),
         Command::Gate(args) => return crate::gate::judge::run(args),
         Command::Rules(args) => return crate::rules::run(args),
@@ -261,7 +262,7 @@ fn summary(
 pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
     let needs: &[&str] = match table {
         "syscalls" => &["syscalls"],
-        "procs" | "switches" | "cpus" | "waits" | "path" | "phases" => &["switches"],
+        "procs" | "switches" | "cpus" | "waits" | "path" | "phases" | "predict" => &["switches"],
         "irqs" => &["irqs", "softirqs", "workqueues"],
         "locks" => &["contention", "lockdep"],
         _ => &[],
@@ -380,7 +381,7 @@ pub(crate) fn write(
 }
 
 /// Write `report` where and how it was asked for.
-fn write_report(config: Config, report: &Report) -> Result<()> {
+pub(crate) fn write_report(config: Config, report: &Report) -> Result<()> {
     crate::progress::end();
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
         // CSV has no place for them, and losses must not pass in silence.

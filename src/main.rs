@@ -13,9 +13,11 @@ mod locks;
 mod man;
 mod measured;
 mod output;
+mod predict;
 mod progress;
 mod record;
 mod rules;
+mod units;
 mod whatif;
 mod window;
 

@@ -32,6 +32,9 @@ const NO_LIMITS: &[(&str, &str)] = &[
     ("path.rs", "const DEPTH"),
     ("graph.rs", "const KNOT_PCT"),
     ("graph.rs", "const NEW"),
+    // The largest machine of a prediction: bounds of the work.
+    ("mod.rs", "const MOST_CPUS"),
+    ("mod.rs", "const MOST_THREADS"),
     // Programs told apart.
     ("phases.rs", "const FOLLOWED"),
 ];

@@ -6,6 +6,7 @@ mod support;
 
 use holdup_host::tracefs::Tracefs;
 use holdup_record::choice::{Choice, EVENTS, Wanted};
+use holdup_record::trigger::{SPELLINGS, Trigger};
 use holdup_syscalls::{FAMILIES, Preset};
 use holdup_testkit::needs;
 use holdup_trace::Capabilities;
@@ -132,6 +133,20 @@ fn everything_that_doctor_looks_at_is_in_the_table() {
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
     let rows: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
     assert_eq!(rows, names);
+}
+
+#[test]
+fn every_trigger_is_in_the_table_and_spelled_as_it_is_read() {
+    let text = document();
+    let table =
+        text.split("| trigger | holds when |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let rows: Vec<&str> =
+        table.lines().filter_map(|l| l.strip_prefix("| `")?.split('`').next()).collect();
+    let words = SPELLINGS.replace(" or ", ", ");
+    assert_eq!(rows, words.split(", ").collect::<Vec<_>>());
+    for row in rows {
+        assert!(row.replace('X', "1").parse::<Trigger>().is_ok(), "{row}");
+    }
 }
 
 /// As the document says of what a recording reveals.

@@ -114,7 +114,7 @@ fn outputs_of_every_verb_conform() {
     for trace in TRACES {
         let verbs = [
             "syscalls", "procs", "cpus", "switches", "irqs", "locks", "waits", "path", "ledger",
-            "info", "summary", "diagnose", "guide", "phases",
+            "info", "summary", "diagnose", "guide", "phases", "predict",
         ];
         let mut runs: Vec<Vec<&str>> = verbs.iter().map(|verb| vec![*verb]).collect();
         for by in ["process", "thread"] {
@@ -163,6 +163,9 @@ fn diagnoses_of_every_fixture_conform() {
     let cases = (1..=4).map(|n| format!("fixtures/published/aix-case-{n}.toml"));
     let cases: Vec<String> = cases.collect();
     runs.extend(cases.iter().map(|case| vec!["diagnose", "-j", "--metrics", case]));
+    runs.push(vec!["predict", "-j", "--demand", "6%"]);
+    let published = "fixtures/published/bier-vernon-table-1.toml";
+    runs.push(vec!["predict", "-j", "--metrics", published, "--case", "idle-c2"]);
     conform(&Published::new(), &runs);
 }
 

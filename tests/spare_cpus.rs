@@ -8,6 +8,8 @@
 //! * on one CPU nobody can tell a program with one thread from one with work for more;
 //! * recordings of some tasks only, where nobody knows what the CPUs did.
 
+#[path = "oracle/changes.rs"]
+mod changes;
 #[path = "oracle/corpus.rs"]
 #[allow(dead_code)]
 mod corpus;
@@ -15,7 +17,7 @@ mod corpus;
 use holdup_attribution::analyze;
 use holdup_diagnose::{Class, Diagnosis, diagnose};
 use holdup_passes::Options;
-use holdup_testkit::{SpareCpus, in_parallel, needs};
+use holdup_testkit::{SpareCpus, needs};
 
 /// Of 100 recordings so many keep their class.
 const SAME_PCT: usize = 95;
@@ -49,27 +51,13 @@ fn changes(file: &corpus::Recording) -> Option<Option<String>> {
     Some((!kept).then(|| format!("{}: {a}, then {b}: {}", file.name, more.verdict.summary)))
 }
 
-fn over(files: Vec<corpus::Recording>) -> (usize, Vec<String>) {
-    let judged: Vec<Option<String>> =
-        in_parallel(files, |file| changes(&file)).into_iter().flatten().collect();
-    (judged.len(), judged.into_iter().flatten().collect())
-}
-
 #[test]
 fn idle_cpus_more_change_no_verdict() {
-    let fixtures = corpus::all_files().into_iter().filter(|f| f.name.starts_with("fixtures"));
-    let (judged, changed) = over(fixtures.collect());
-    assert!(judged >= 10, "{judged} fixtures: where are the recordings?");
-    let known = |c: &String| CHANGE.iter().any(|name| c.starts_with(name));
-    assert!(changed.iter().all(known), "{changed:#?}");
-    assert_eq!(changed.len(), CHANGE.len(), "take them off the list: {changed:#?}");
+    changes::assert_that_only_these_change(CHANGE, changes);
 }
 
 #[needs(corpus)]
 #[test]
 fn nor_do_they_in_the_labelled_corpus() {
-    let labelled = corpus::all_files().into_iter().filter(corpus::Recording::is_labelled);
-    let (judged, changed) = over(labelled.collect());
-    println!("{} of {judged} keep their class; not {changed:#?}", judged - changed.len());
-    assert!((judged - changed.len()) * 100 >= judged * SAME_PCT, "of {judged}: {changed:#?}");
+    changes::assert_that_most_stay(SAME_PCT, changes);
 }

@@ -5,10 +5,10 @@ use super::load;
 use super::sinks::Answer;
 use crate::exit::{self, usage};
 use crate::progress;
+use crate::units::scaled;
 use anyhow::Result;
-use holdup_gate::judge::Sides;
 use holdup_gate::scale::{Known, Step, scaling};
-use holdup_gate::setting::Aspect;
+use holdup_gate::setting::{Aspect, first_difference};
 use holdup_render::compare::{Comparison, ScaleReport};
 use std::path::{Path, PathBuf};
 
@@ -47,13 +47,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<u8> {
 fn alike(steps: &[Step], args: &super::args::CompareArgs) -> Result<()> {
     let mut allowed = load::allowed(args);
     allowed.push(Aspect::Cpus);
-    let runs = |step: &Step| match &step.known {
-        Known::Runs(runs) => runs.clone(),
-        _ => Vec::new(),
-    };
-    let all: Vec<_> = steps.iter().flat_map(runs).collect();
-    let sides = Sides { a: &all, b: &[], paired: false };
-    match load::differences(sides, &allowed) {
+    match first_difference(steps.iter().flat_map(Step::runs), &allowed).map(|d| d.words) {
         None => Ok(()),
         Some(words) => Err(usage(format!(
             "{words}: a ladder is of one machine; --allow says what may differ all the same"
@@ -73,6 +67,25 @@ impl Value {
     }
 }
 
+/// What a number of a step is.
+#[derive(Clone, Copy)]
+enum Unit {
+    /// How much is done in a second.
+    Rate,
+    /// A time: of so many seconds.
+    Seconds(f64),
+}
+
+const UNITS: [(&str, Unit); 7] = [
+    ("/s", Unit::Rate),
+    ("min", Unit::Seconds(60.0)),
+    ("ns", Unit::Seconds(1e-9)),
+    ("us", Unit::Seconds(1e-6)),
+    ("ms", Unit::Seconds(1e-3)),
+    ("s", Unit::Seconds(1.0)),
+    ("", Unit::Seconds(1.0)),
+];
+
 fn parse(text: &str) -> Result<(u32, Value)> {
     let wrong =
         || usage(format!("'{text}': write CPUS=TIME, CPUS=RATE/s or CPUS=TRACE, such as 4=190s"));
@@ -83,16 +96,10 @@ fn parse(text: &str) -> Result<(u32, Value)> {
     if path.exists() {
         return Ok((cpus, Value::Path(path)));
     }
-    if let Some(rate) = value.strip_suffix("/s").and_then(number) {
-        return Ok((cpus, Value::Known(Known::Throughput(rate))));
-    }
-    const UNITS: [(&str, f64); 6] =
-        [("min", 60.0), ("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1.0)];
-    let time =
-        UNITS.iter().find_map(|(unit, scale)| number(value.strip_suffix(unit)?).map(|n| n * scale));
-    Ok((cpus, time.map_or(Value::Path(path), |t| Value::Known(Known::Time(t)))))
-}
-
-fn number(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0)
+    let known = match scaled(value, &UNITS).filter(|(n, _): &(f64, _)| n.is_finite() && *n > 0.0) {
+        Some((rate, Unit::Rate)) => Known::Throughput(rate),
+        Some((n, Unit::Seconds(scale))) => Known::Time(n * scale),
+        None => return Ok((cpus, Value::Path(path))),
+    };
+    Ok((cpus, Value::Known(known)))
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::{ColorName, FormatName};
 use crate::exit::usage;
+use crate::units::scaled;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use holdup_host::BUFFER;
@@ -204,26 +205,19 @@ fn trigger(text: &str) -> Result<Trigger, String> {
 /// A time as `sleep` takes it, and in milliseconds: a plain number is seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("", 1.0)];
-    let (number, unit) = units
-        .iter()
-        .find_map(|(name, unit)| Some((text.strip_suffix(name)?, unit)))
-        .unwrap_or((text, &1.0));
-    let seconds = number.parse::<f64>().ok().map(|n| n * unit).filter(|&s| s > 0.0);
-    seconds
-        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+    scaled(text, &units)
+        .map(|(n, unit): (f64, f64)| n * unit)
+        .filter(|&seconds| seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or_else(|| "is no time; write 10s, 500ms or 2m".to_owned())
 }
 
 /// A size as perf's `-m` takes it: bytes with a unit, pages without.
 fn size(text: &str) -> Result<usize, String> {
-    let units = [('B', 0), ('K', 10), ('M', 20), ('G', 30)];
-    let found = units.iter().find_map(|&(name, shift)| {
-        let number = text.strip_suffix([name, name.to_ascii_lowercase()])?;
-        Some((number, 1usize << shift))
-    });
-    let (number, unit) = found.unwrap_or((text, holdup_host::page_size()));
-    let bytes = number.parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
-    bytes
+    let pages = holdup_host::page_size();
+    let units = [("b", 1), ("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30), ("", pages)];
+    scaled(&text.to_ascii_lowercase(), &units)
+        .and_then(|(n, unit): (usize, usize)| n.checked_mul(unit))
         .filter(|&bytes| bytes > 0)
         .ok_or_else(|| "is no size; write 512K or 8M, or a number of pages".to_owned())
 }

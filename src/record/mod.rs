@@ -169,6 +169,8 @@ fn finish(
 ) -> Result<u8> {
     let mut status = exit::OK;
     if let Some(mut child) = child {
+        // A flight recorder may be done before the command is, and nobody has asked it to end.
+        let mut asked = !matches!(ended, Ok(Ended::Work));
         match ended {
             Ok(Ended::Work) => {}
             Ok(Ended::Signal(signal)) => child.send(signal),
@@ -178,9 +180,10 @@ fn finish(
         while child.ended().is_none() {
             signals.wait();
             while let Some(signal) = signals.next() {
-                if let Signal::End(_) = signal {
+                if let Signal::End(signal) = signal {
                     // Who asks again means it.
-                    child.send(libc::SIGKILL);
+                    child.send(if asked { libc::SIGKILL } else { signal });
+                    asked = true;
                 }
             }
         }

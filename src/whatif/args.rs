@@ -2,6 +2,7 @@
 
 use crate::cli::{CommonArgs, EntriesArgs};
 use crate::exit::usage;
+use crate::units;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use holdup_replay::{LockChange, MAX_CPUS};
@@ -90,40 +91,10 @@ impl WhatifArgs {
         Ok(changes)
     }
 
-    /// The numbers of CPUs, in the order asked for.
+    /// The numbers of CPUs, the smallest first.
     pub(super) fn numbers_of_cpus(&self) -> Result<Vec<u32>> {
-        self.cpus.as_deref().map_or(Ok(Vec::new()), cpus)
+        self.cpus.as_deref().map_or(Ok(Vec::new()), |text| units::cpus(text, MAX_CPUS))
     }
-}
-
-/// `2,4,8` or `1-4`.
-fn cpus(text: &str) -> Result<Vec<u32>> {
-    let wrong = || {
-        usage(format!(
-            "--cpus: '{text}' is no list of numbers of CPUs: write 16, 2,4,8 or 1-4, from 1 to \
-             {MAX_CPUS}"
-        ))
-    };
-    let number = |text: &str| {
-        text.trim().parse().ok().filter(|n| (1..=MAX_CPUS).contains(n)).ok_or_else(wrong)
-    };
-    let mut list: Vec<u32> = Vec::new();
-    for piece in text.split(',') {
-        let (from, to) = piece.split_once('-').unwrap_or((piece, piece));
-        let (from, to) = (number(from)?, number(to)?);
-        if from > to {
-            return Err(wrong());
-        }
-        list.extend(from..=to);
-    }
-    let mut seen = Vec::new();
-    list.retain(|n| {
-        !seen.contains(n) && {
-            seen.push(*n);
-            true
-        }
-    });
-    Ok(list)
 }
 
 /// Factors beyond these are slips of the finger.
@@ -212,13 +183,5 @@ mod tests {
             assert!(times("--speed", wrong, "").is_err(), "{wrong}");
         }
         assert!(server("7=2").is_err() && server("7=split:x").is_err());
-    }
-
-    #[test]
-    fn numbers_of_cpus_are_lists() {
-        assert_eq!(cpus("8, 2,1-3").unwrap(), [8, 2, 1, 3]);
-        for wrong in ["", "0", "4-2", "1025", "x", "2,", "-1"] {
-            assert!(cpus(wrong).is_err(), "{wrong}");
-        }
     }
 }

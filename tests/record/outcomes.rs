@@ -17,6 +17,18 @@ fn the_exit_status_is_that_of_the_command() {
     }
 }
 
+/// A parent that wants to hear nothing of its children hands that on to the programs it becomes.
+#[needs(tracepoints, bash)]
+#[test]
+fn the_end_of_the_command_is_seen_where_ends_of_children_are_ignored() {
+    let (_folder, file) = place();
+    let script = "trap '' CHLD; exec timeout -k 1 60 \"$0\" record -q -o \"$1\" -- sh -c 'exit 7'";
+    let mut bash = Command::new("bash");
+    bash.args(["-c", script, env!("CARGO_BIN_EXE_holdup")]).arg(&file);
+    let out = bash.output().unwrap();
+    assert_eq!(out.status.code(), Some(7), "{}", said(&out));
+}
+
 #[needs(tracepoints)]
 #[test]
 fn what_was_measured_of_the_recorder_is_printed() {

@@ -13,8 +13,9 @@ fn a_recorder_that_is_killed_leaves_a_file_that_opens() {
         let work =
             ["--preset", "sched", "-q", "--", "perf", "bench", "sched", "pipe", "-l", "200000"];
         let mut child = recorder(&file).args(work).stdout(Stdio::null()).spawn().unwrap();
-        // The first round stands in the file before the first event.
-        until("the file", || file.metadata().is_ok_and(|meta| meta.len() > 4096));
+        // The first round stands in the file before the first event. Its header is written last:
+        // before that there is no recording.
+        until("the file", || std::fs::read(&file).is_ok_and(|b| b.starts_with(b"PERFILE2")));
         std::thread::sleep(Duration::from_millis(60 * moment));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -37,8 +38,9 @@ fn a_full_disk_is_said_and_what_was_written_stays() {
         return;
     }
     let file = folder.path().join("perf.data");
-    let work = ["--", "perf", "bench", "sched", "messaging", "-g", "4", "-l", "2000"];
-    let out = recorder(&file).args(work).output().unwrap();
+    // Who ends it leaves nobody behind that would keep the pipe of its messages open.
+    let script = "i=0; while [ $i -lt 1000000 ]; do (:); i=$((i+1)); done";
+    let out = recorder(&file).args(["--", "sh", "-c", script]).output().unwrap();
     let perf = Command::new("perf").args(["script", "-i"]).arg(&file).output().unwrap();
     let about = holdup().args(["info"]).arg(&file).output().unwrap();
     Command::new("umount").arg(folder.path()).output().unwrap();
@@ -77,6 +79,25 @@ fn signals_end_a_recording_that_is_complete() {
         let events = of(&["perf", "script"], &file);
         assert!(events.contains("sched:sched_switch"), "{signal}");
     }
+}
+
+/// As a command in the background of a script does, which ignores the keyboard's signal.
+#[needs(tracepoints)]
+#[test]
+fn an_interrupt_that_was_ignored_before_ends_the_command_too() {
+    let (_folder, file) = place();
+    let script = format!(
+        "trap '' INT; exec '{}' record -o '{}' --preset sched -- sleep 600",
+        env!("CARGO_BIN_EXE_holdup"),
+        file.display()
+    );
+    let mut recorder = Command::new("sh");
+    let child = recorder.args(["-c", &script]).stderr(Stdio::piped()).spawn().unwrap();
+    until("the file", || file.metadata().is_ok_and(|meta| meta.len() > 4096));
+    std::thread::sleep(Duration::from_millis(300));
+    send("INT", child.id());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{}", said(&out));
 }
 
 #[needs(tracepoints)]

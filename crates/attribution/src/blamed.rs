@@ -4,12 +4,12 @@
 //! what a verdict needs beside: the part of their idle time at each leaf of the ledger, and the
 //! threads that slept for them. Objects that are one lock are one here (`crate::rings`).
 
-use crate::Attribution;
 use crate::leaf::Leaf;
 use crate::object::WaitRule;
 use crate::rings;
 use crate::table::WaitsRow;
-use holdup_passes::{Object, ObjectKind, Slot, WaitSum};
+use crate::{Attribution, People};
+use holdup_passes::{HoldSum, Object, ObjectKind, Slot, WaitSum};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -40,6 +40,8 @@ pub struct Blamed {
     pub calls: Vec<(String, Nanos)>,
     /// Every thread that slept for it, longest first.
     pub sleepers: Vec<Sleeper>,
+    /// What each thread held of it.
+    pub held: BTreeMap<Slot, HoldSum>,
     /// Objects beside that of the row that are the same lock.
     pub others: usize,
 }
@@ -48,6 +50,12 @@ impl Blamed {
     /// Idle CPU time at a leaf that is laid to it.
     pub fn idle_ns(&self, leaf: Leaf) -> Nanos {
         self.leaves.get(&leaf).map_or(0, WaitSum::share_ns)
+    }
+
+    /// Every thread that slept for it or had it.
+    pub fn users(&self) -> impl Iterator<Item = Slot> {
+        let sleepers = self.sleepers.iter().map(|s| s.slot);
+        sleepers.chain(self.held.keys().copied())
     }
 }
 
@@ -65,7 +73,7 @@ impl Attribution<'_> {
                 *in_calls.entry(object).or_default().entry(call).or_default() += w.row.sum.wait_ns;
             }
         }
-        let waited_by = &self.people.waited_by;
+        let People { waited_by, held_by, .. } = &self.people;
         let objects = self
             .object_rows()
             .into_iter()
@@ -74,6 +82,7 @@ impl Attribution<'_> {
                 let mut sums: BTreeMap<Leaf, WaitSum> = BTreeMap::new();
                 let mut slept: BTreeMap<Slot, Nanos> = BTreeMap::new();
                 let mut calls: BTreeMap<&str, Nanos> = BTreeMap::new();
+                let mut held: BTreeMap<Slot, HoldSum> = BTreeMap::new();
                 for object in &o.objects {
                     for (&leaf, sum) in leaves.get(object).into_iter().flatten() {
                         sums.entry(leaf).or_default().add(sum);
@@ -83,6 +92,9 @@ impl Attribution<'_> {
                     }
                     for (&slot, pair) in waited_by.get(object).into_iter().flatten() {
                         *slept.entry(slot).or_default() += pair.wait_ns;
+                    }
+                    for (&slot, &sum) in held_by.get(object).into_iter().flatten() {
+                        held.entry(slot).or_default().add(sum);
                     }
                 }
                 let mut sleepers: Vec<Sleeper> =
@@ -100,6 +112,7 @@ impl Attribution<'_> {
                     leaves: sums,
                     calls,
                     sleepers,
+                    held,
                     others: 0,
                 };
                 Some((o.objects, blamed))

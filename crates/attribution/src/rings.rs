@@ -137,6 +137,9 @@ fn add(sum: &mut Blamed, b: Blamed) {
     }
     sum.sleepers = slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
     sum.sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
+    for (slot, held) in b.held {
+        sum.held.entry(slot).or_default().add(held);
+    }
     sum.others += b.others + 1;
     let pid = sum.row.pid.filter(|_| sum.row.pid == b.row.pid);
     absorb(&mut sum.row, b.row);
@@ -151,15 +154,16 @@ fn name_holders(
     program: &dyn Fn(Slot) -> Vec<u8>,
 ) {
     let Some(whose) = b.sleepers.first().map(|s| program(s.slot)) else { return };
-    let mut held: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    b.held.clear();
     for stats in analysis.objects().filter(|o| o.kind == b.kind) {
         for (&slot, hold) in held_by.get(&stats.object).into_iter().flatten() {
             if program(slot) == whose {
-                *held.entry(slot).or_default() += hold.hold_ns;
+                b.held.entry(slot).or_default().add(*hold);
             }
         }
     }
-    let mut held: Vec<(Slot, Nanos)> = held.into_iter().filter(|h| h.1 > 0).collect();
+    let held = b.held.iter().map(|(&slot, sum)| (slot, sum.hold_ns)).filter(|h| h.1 > 0);
+    let mut held: Vec<(Slot, Nanos)> = held.collect();
     held.sort_by_key(|&(slot, ns)| (Reverse(ns), slot));
     b.holders_in_all = held.len() as u64;
     b.row.pct_explained = None;

@@ -16,6 +16,7 @@ pub mod guide;
 mod measured;
 pub mod metrics;
 pub mod phases;
+pub mod predict;
 mod record;
 mod report;
 pub mod rules;

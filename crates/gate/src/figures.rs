@@ -27,6 +27,13 @@ impl Figures {
         self.values.get(figure).copied()
     }
 
+    /// The figure of a row by the name of its measure; `None` without such a row, or if the
+    /// recording cannot give it.
+    pub fn number(&self, table: Table, key: &str, measure: &str) -> Option<u64> {
+        let figure = Figure { table, key: key.to_owned(), measure: table.measure(measure)? };
+        self.get(&figure).flatten()
+    }
+
     /// All, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&Figure, Option<u64>)> {
         self.values.iter().map(|(figure, value)| (figure, *value))

@@ -121,6 +121,11 @@ impl Table {
     pub fn named(name: &str) -> Option<Table> {
         Table::ALL.iter().copied().find(|t| t.name() == name)
     }
+
+    /// Its measure of this name.
+    pub fn measure(self, name: &str) -> Option<Measure> {
+        self.measures().iter().copied().find(|m| m.name == name)
+    }
 }
 
 /// What a figure is divided by.
@@ -259,8 +264,7 @@ fn cut(text: &str) -> Result<(&str, String, &str), String> {
 
 /// Which measure of the table, divided by what.
 fn column(table: Table, text: &str) -> Option<(Measure, Per)> {
-    let measure = |name: &str| table.measures().iter().find(|m| m.name == name).copied();
-    if let Some(m) = measure(text) {
+    if let Some(m) = table.measure(text) {
         return Some((m, Per::Recording));
     }
     for per in [Per::Second, Per::Work, Per::Capacity] {
@@ -268,7 +272,7 @@ fn column(table: Table, text: &str) -> Option<(Measure, Per)> {
             return Some((table.measures()[0], per));
         }
         let name = text.strip_suffix(per.suffix()).and_then(|t| t.strip_suffix('_'));
-        if let Some(m) = name.and_then(measure) {
+        if let Some(m) = name.and_then(|name| table.measure(name)) {
             return Some((m, per));
         }
     }

@@ -78,7 +78,8 @@ pub struct Leaf {
     /// Its path: `idle/thread-sync`.
     pub path: String,
     /// CPUs that it takes more than it would if it took as many CPU-seconds as in the first row.
-    /// The leaves of one row add up to its `lost_cpus`.
+    /// With one recording a row, the leaves of a row add up to its `lost_cpus`. With several they
+    /// do so roughly: leaves are means, as only means add up, and the time of a row is a median.
     pub lost_cpus: f64,
 }
 
@@ -126,7 +127,7 @@ pub fn scaling(mut steps: Vec<Step>, work: &Work) -> Result<Scaling, String> {
             lost_cpus: cpus * (1.0 - efficiency),
             serial_fraction: ladder.serial_fraction(rung),
             usl_speedup: usl.zip(one).map(|(law, one)| law.throughput(cpus) / one),
-            switches: step.median(&SWITCHES, work),
+            switches: step.switches(work),
         }
     });
     Ok(Scaling {
@@ -138,16 +139,9 @@ pub fn scaling(mut steps: Vec<Step>, work: &Work) -> Result<Scaling, String> {
     })
 }
 
-/// Context switches of the work.
-static SWITCHES: (Table, &str, &str) = (Table::Switches, "", "all");
-
-fn figure((table, key, measure): &(Table, &str, &str)) -> Option<Figure> {
-    let measure = *table.measures().iter().find(|m| m.name == *measure)?;
-    Some(Figure { table: *table, key: (*key).to_owned(), measure })
-}
-
 impl Step {
-    fn runs(&self) -> &[Run] {
+    /// The recordings; empty where only a time or a rate is known.
+    pub fn runs(&self) -> &[Run] {
         if let Known::Runs(runs) = &self.known { runs } else { &[] }
     }
 
@@ -171,12 +165,11 @@ impl Step {
         }
     }
 
-    /// Median over the runs of a figure for the work, or for a unit of it.
-    fn median(&self, what: &(Table, &str, &str), work: &Work) -> Option<f64> {
-        let figure = figure(what)?;
+    /// Context switches for the work, or for a unit of it: the median over the runs.
+    fn switches(&self, work: &Work) -> Option<f64> {
         let each = self.runs().iter().map(|run| {
-            let value = run.figures.get(&figure)??;
-            Some(value as f64 / units(run, work).ok()?)
+            let all = run.figures.number(Table::Switches, "", "all")?;
+            Some(all as f64 / units(run, work).ok()?)
         });
         median(&each.collect::<Option<Vec<_>>>()?)
     }
@@ -238,52 +231,52 @@ fn leaves(steps: &[Step], seconds: &[f64], work: &Work) -> Vec<Leaf> {
 
 /// CPU nanoseconds of one call in each run that made it.
 fn each_call(step: &Step, name: &str) -> Vec<f64> {
-    let value = |run: &Run, measure: &str| {
-        let figure = figure(&(Table::Syscalls, name, measure))?;
-        run.figures.get(&figure).flatten().map(|n| n as f64)
-    };
     let each = step.runs().iter().filter_map(|run| {
-        let count = value(run, "count").filter(|n| *n > 0.0)?;
-        Some(value(run, "cpu")? / count)
+        let number = |measure| run.figures.number(Table::Syscalls, name, measure);
+        let count = number("count").filter(|n| *n > 0)?;
+        Some(number("cpu")? as f64 / count as f64)
     });
     each.filter(|ns| *ns > 0.0).collect()
 }
 
+/// How often each call was made in all runs.
+fn often(runs: &[Run]) -> BTreeMap<&str, f64> {
+    let count = Table::Syscalls.measure("count");
+    let mut often: BTreeMap<&str, f64> = BTreeMap::new();
+    for (figure, n) in runs.iter().flat_map(|run| run.figures.iter()) {
+        if figure.table == Table::Syscalls && Some(figure.measure) == count {
+            *often.entry(&figure.key).or_default() += n.unwrap_or(0) as f64;
+        }
+    }
+    often
+}
+
 fn calls(steps: &[Step]) -> Vec<Call> {
-    let Some(count) = figure(&(Table::Syscalls, "", "count")).map(|f| f.measure) else {
-        return Vec::new();
-    };
+    let runs = steps[0].runs();
+    let of_first: Vec<(&str, f64, Vec<f64>)> = (often(runs).into_iter())
+        .map(|(name, times)| (name, times, each_call(&steps[0], name)))
+        .collect();
     let mut all = Vec::new();
     for step in &steps[1..] {
         let mut of_step = Vec::new();
         let (mut first_sum, mut here_sum) = (0.0, 0.0);
-        let names = steps[0]
-            .runs()
-            .iter()
-            .flat_map(|run| run.figures.iter())
-            .filter(|(f, _)| f.table == Table::Syscalls && f.measure == count);
-        let mut often: BTreeMap<&str, f64> = BTreeMap::new();
-        for (figure, n) in names {
-            *often.entry(&figure.key).or_default() += n.unwrap_or(0) as f64;
-        }
-        for (name, times) in often {
-            let (first, here) = (each_call(&steps[0], name), each_call(step, name));
-            let (Some(first_ns), Some(here_ns)) = (median(&first), median(&here)) else {
+        for (name, times, first) in &of_first {
+            let here = each_call(step, name);
+            let (Some(first_ns), Some(here_ns)) = (median(first), median(&here)) else {
                 continue;
             };
             first_sum += first_ns * times;
             here_sum += here_ns * times;
-            let interval = ratio_of_medians(&first, &here, 0.95).map(|i| (i.low, i.high));
-            let call =
-                Call { cpus: step.cpus, name: Some(name.into()), first_ns, here_ns, interval };
+            let interval = ratio_of_medians(first, &here, 0.95).map(|i| (i.low, i.high));
+            let name = Some((*name).to_owned());
+            let call = Call { cpus: step.cpus, name, first_ns, here_ns, interval };
             of_step.push(((here_ns - first_ns) * times, call));
         }
         if of_step.is_empty() {
             continue;
         }
         of_step.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let runs = steps[0].runs().len() as f64;
-        let (first_ns, here_ns) = (first_sum / runs, here_sum / runs);
+        let (first_ns, here_ns) = (first_sum / runs.len() as f64, here_sum / runs.len() as f64);
         all.push(Call { cpus: step.cpus, name: None, first_ns, here_ns, interval: None });
         all.extend(of_step.into_iter().map(|(_, call)| call));
     }

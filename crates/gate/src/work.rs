@@ -1,6 +1,6 @@
 //! Units of work: what a recording got done, so that runs of different lengths compare.
 
-use crate::metric::{Figure, Per, Table};
+use crate::metric::{Per, Table};
 use crate::run::Run;
 use std::fmt;
 
@@ -49,9 +49,8 @@ impl Work {
     /// How many units a recording did; `None` if it does not show any.
     pub fn units(&self, run: &Run) -> Option<f64> {
         let count = |table: Table, key: &str| {
-            let measure = *table.measures().iter().find(|m| m.name == "count")?;
-            let figure = Figure { table, key: key.to_owned(), measure };
-            run.figures.get(&figure).flatten().filter(|n| *n > 0).map(|n| n as f64)
+            let n = run.figures.number(table, key, "count");
+            n.filter(|n| *n > 0).map(|n| n as f64)
         };
         match self {
             Work::Unknown => None,

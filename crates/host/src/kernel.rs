@@ -20,8 +20,6 @@ pub struct Kernel {
     pub clock: Option<String>,
     /// Whether it hands out the addresses of its functions to this process.
     pub symbols: Option<bool>,
-    /// Whether it has BTF, the description of its types.
-    pub btf: bool,
     /// Whether threads can be chosen by control group.
     pub cgroups: bool,
 }
@@ -74,7 +72,6 @@ impl Kernel {
             lockdown: lockdown(root),
             clock: root.text(clock).ok().filter(|name| !name.is_empty()),
             symbols: symbols(root),
-            btf: root.exists("/sys/kernel/btf/vmlinux"),
             cgroups: cgroups(root),
         }
     }

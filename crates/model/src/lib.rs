@@ -4,15 +4,24 @@
 //! | file | question | source |
 //! |---|---|---|
 //! | `lock` | what does one lock cost on N processors? | Bier and Vernon 1988 |
+//! | `network` | what do several locks cost, or a busy server? | Reiser, Lavenberg 1980 |
+//! | `machine` | what if more threads than CPUs sleep for it? | Chandy et al. 1975 |
+//! | `classes` | what if the threads are of unlike habits? | Reiser, Lavenberg 1980 |
 //! | `ladder` | the same work on 1, 2, 4 … processors: what grew? | Amdahl 1967, Karp, Flatt 1990 |
 //! | `usl` | where does it stop growing? | Gunther 1993, 2007 |
 //!
 //! docs/models.md has the formulas, what they suppose, and when not to believe them.
 
+mod classes;
 mod ladder;
 mod lock;
+mod machine;
+mod network;
 mod usl;
 
+pub use classes::{Class, Mix};
 pub use ladder::{Ladder, Rung};
 pub use lock::{Lock, Measured, OPTIMISM, Prediction};
+pub use machine::Load;
+pub use network::{Network, Solution, Station};
 pub use usl::{Interval, Usl};

@@ -2,12 +2,10 @@
 //! Prediction of Contention in Multiprocessor Operating Systems", 1988, section 2).
 //!
 //! N processors execute for a while (mean Z), queue for one lock, hold it (mean x), and begin
-//! again. That is a closed queueing network with one delay station and one queueing station; mean
-//! value analysis solves it exactly:
-//!
-//! ```text
-//! Q(0) = 0;   R(n) = x (1 + Q(n-1));   X(n) = n / (R(n) + Z);   Q(n) = X(n) R(n)
-//! ```
+//! again. That is a closed network with one ordinary station, which mean value analysis solves
+//! exactly (`network`).
+
+use crate::network::{Network, Station};
 
 /// What to say beside a prediction.
 pub const OPTIMISM: &str =
@@ -59,21 +57,21 @@ impl Lock {
         (self.demand() > 0.0).then(|| 1.0 / self.demand())
     }
 
-    /// Solve the network for `cpus` processors.
+    /// It alone as a network.
+    pub fn network(self) -> Network {
+        Network { think: self.think, stations: vec![Station::lock(self.hold)] }
+    }
+
+    /// Solve the network for `cpus` processors that spin for the lock.
     pub fn predict(self, cpus: u32) -> Prediction {
-        let (mut queue, mut wait, mut throughput) = (0.0, 0.0, 0.0);
-        for n in 1..=cpus {
-            let response = self.hold * (1.0 + queue);
-            throughput = f64::from(n) / (response + self.think).max(f64::MIN_POSITIVE);
-            queue = throughput * response;
-            wait = response - self.hold;
-        }
+        let network = self.network();
+        let solution = network.solve(cpus);
         Prediction {
             cpus,
-            throughput,
-            wait,
-            utilization: (throughput * self.hold).min(1.0),
-            effective_cpus: f64::from(cpus) - throughput * wait,
+            throughput: solution.throughput,
+            wait: solution.response[0] - self.hold,
+            utilization: (solution.throughput * self.hold).min(1.0),
+            effective_cpus: solution.effective(&network),
         }
     }
 }
@@ -170,6 +168,24 @@ mod tests {
         }
     }
 
+    /// One per cent of demand is not saturated with 64 processors, as in figure 2.2; saturation is
+    /// where the straight lines of few and of many processors meet.
+    #[test]
+    fn saturation_as_in_figure_2_2() {
+        let one = Lock::of_demand(0.01);
+        assert!((one.saturation().unwrap() - 100.0).abs() < 1e-9);
+        let here = one.predict(64);
+        assert!(here.effective_cpus > 0.97 * 64.0 && here.utilization < 0.65, "{here:?}");
+        for demand in [0.02, 0.05, 0.15] {
+            let lock = Lock::of_demand(demand);
+            let most = lock.predict(10_000).effective_cpus;
+            assert!((most - lock.saturation().unwrap()).abs() < 1e-6, "{demand}: {most}");
+        }
+        // "A 5 % demand ... the degradation is about 10 % with 16 processors".
+        let loss = 1.0 - Lock::of_demand(0.05).predict(16).effective_cpus / 16.0;
+        assert!((0.07..0.11).contains(&loss), "{loss}");
+    }
+
     #[test]
     fn beyond_saturation_nothing_is_gained() {
         let lock = Lock::of_demand(0.05);
@@ -180,6 +196,15 @@ mod tests {
                 && (b.effective_cpus - 20.0).abs() < 1e-6
                 && b.utilization > 0.999_999
         );
+    }
+
+    /// Figures of docs/models.md.
+    #[test]
+    fn threads_to_spare_hide_a_lock() {
+        let lock = Lock::of_demand(0.25);
+        let spins = 1.0 - lock.predict(2).effective_cpus / 2.0;
+        let sleeps = lock.network().on(2, 8).lost_cpus() / 2.0;
+        assert!((spins - 0.059).abs() < 5e-4 && (sleeps - 0.0001).abs() < 5e-5, "{spins} {sleeps}");
     }
 
     #[test]

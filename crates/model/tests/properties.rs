@@ -1,13 +1,84 @@
 //! What must hold of the models whatever the figures: limits, order, conservation.
 
-use holdup_model::{Ladder, Lock, Rung, Usl};
+use holdup_model::{Class, Ladder, Lock, Mix, Network, Rung, Station, Usl};
 use proptest::prelude::*;
 
 fn close(a: f64, b: f64, relative: f64) -> bool {
     (a - b).abs() <= relative * a.abs().max(b.abs()).max(1e-12)
 }
 
+prop_compose! {
+    fn network()(
+        think in 0.0..50.0f64,
+        stations in prop::collection::vec((0.01..5.0f64, 1..5u32), 1..5),
+    ) -> Network {
+        let stations =
+            stations.into_iter().map(|(demand, servers)| Station { demand, servers }).collect();
+        Network { think, stations }
+    }
+}
+
 proptest! {
+    /// Little's law for the whole: those who think and those who queue are all.
+    #[test]
+    fn nobody_is_lost(network in network(), customers in 1..40u32) {
+        let s = network.solve(customers);
+        let there = s.queue.iter().sum::<f64>() + s.throughput * network.think;
+        prop_assert!(close(there, f64::from(customers), 1e-6), "{there} {customers}");
+    }
+
+    /// No station is busier than always, none answers sooner than alone, and one customer more
+    /// never does less.
+    #[test]
+    fn throughput_rises_to_its_bound(network in network(), customers in 1..40u32) {
+        let (s, more) = (network.solve(customers), network.solve(customers + 1));
+        prop_assert!(s.throughput <= network.most().unwrap() * (1.0 + 1e-9));
+        prop_assert!(more.throughput >= s.throughput * (1.0 - 1e-6));
+        let alone = network.solve(1);
+        let round = network.think + network.stations.iter().map(|s| s.demand).sum::<f64>();
+        prop_assert!(close(alone.throughput, 1.0 / round, 1e-9));
+        for (response, station) in s.response.iter().zip(&network.stations) {
+            prop_assert!(*response >= station.demand * (1.0 - 1e-6));
+        }
+    }
+
+    /// One ordinary lock is Bier and Vernon's model.
+    #[test]
+    fn one_station_is_one_lock(hold in 0.01..5.0f64, think in 0.0..50.0f64, cpus in 1..64u32) {
+        let network = Network { think, stations: vec![Station::lock(hold)] };
+        let (ours, lock) = (network.solve(cpus), Lock { hold, think }.predict(cpus));
+        prop_assert!(close(ours.throughput, lock.throughput, 1e-9));
+        prop_assert!(close(ours.effective(&network), lock.effective_cpus, 1e-9));
+        prop_assert!(lock.effective_cpus <= f64::from(cpus) && lock.effective_cpus >= 0.99);
+    }
+
+    /// As many servers as customers: nobody waits.
+    #[test]
+    fn servers_for_all_leave_no_wait(demand in 0.01..5.0f64, customers in 1..20u32) {
+        let station = Station { demand, servers: customers };
+        let network = Network { think: 1.0, stations: vec![station] };
+        let s = network.solve(customers);
+        prop_assert!(close(s.response[0], demand, 1e-6));
+        prop_assert!(close(s.effective(&network), f64::from(customers), 1e-6));
+    }
+
+    /// Classes of the same habits are one class.
+    #[test]
+    fn like_classes_are_one(
+        think in 0.0..20.0f64,
+        demands in prop::collection::vec(0.01..3.0f64, 1..4),
+        (a, b) in (0..8u32, 1..8u32),
+    ) {
+        let class = |customers| Class { customers, think, demands: demands.clone() };
+        let both = Mix { classes: vec![class(a), class(b)] }.solve().unwrap();
+        let stations = demands.iter().map(|&d| Station::lock(d)).collect();
+        let network = Network { think, stations };
+        let one = network.solve(a + b);
+        let effective = both.iter().map(|c| c.1).sum::<f64>();
+        prop_assert!(close(both.iter().map(|c| c.0).sum(), one.throughput, 1e-9));
+        prop_assert!(close(effective, one.effective(&network), 1e-9));
+    }
+
     /// Effective power rises with the processors, to no more than the lock lets through, and nobody
     /// is lost: those who execute, wait and hold are all.
     #[test]
@@ -22,6 +93,68 @@ proptest! {
         prop_assert!(close(all, f64::from(cpus), 1e-9), "{all} {cpus}");
     }
 
+    /// Threads no more than CPUs: the closed network itself, whatever the locks.
+    #[test]
+    fn a_cpu_for_each_thread_is_the_closed_network(
+        network in network(), threads in 1..32u32, spare in 0..32u32,
+    ) {
+        let (load, closed) = (network.on(threads + spare, threads), network.solve(threads));
+        prop_assert!(close(load.throughput, closed.throughput, 1e-6), "{load:?} {closed:?}");
+        let effective = closed.effective(&network);
+        prop_assert!(close(load.effective_cpus(), effective, 1e-6), "{load:?} {effective}");
+    }
+
+    /// Threads are executing, ready, waiting or holding; what executes is what Little's law says;
+    /// no more CPUs work than there are; no more rounds are made than CPUs and locks let pass.
+    #[test]
+    fn every_thread_is_somewhere(network in network(), cpus in 1..32u32, threads in 1..64u32) {
+        let load = network.on(cpus, threads);
+        let all = load.executing + load.ready + load.waiting + load.holding;
+        prop_assert!(close(all, f64::from(threads), 1e-6), "{load:?}");
+        prop_assert!(close(load.executing, load.throughput * network.think, 1e-6), "{load:?}");
+        let held = load.throughput * network.stations.iter().map(|s| s.demand).sum::<f64>();
+        prop_assert!(close(load.holding, held, 1e-6), "{load:?} {held}");
+        prop_assert!(load.executing + load.holding <= f64::from(cpus) * (1.0 + 1e-9), "{load:?}");
+        prop_assert!(load.throughput <= network.most().unwrap() * (1.0 + 1e-6), "{load:?}");
+        let power = f64::from(cpus) / network.alone();
+        prop_assert!(load.throughput <= power * (1.0 + 1e-6), "{load:?} {power}");
+    }
+
+    /// One CPU or one thread more never does less, and a longer hold never more.
+    #[test]
+    fn more_of_either_does_no_harm(
+        hold in 0.01..5.0f64, think in 0.0..50.0f64, cpus in 1..16u32, threads in 1..48u32,
+    ) {
+        let of = |hold, cpus, threads| {
+            Lock { hold, think }.network().on(cpus, threads).throughput
+        };
+        let here = of(hold, cpus, threads) * (1.0 - 1e-9);
+        prop_assert!(of(hold, cpus + 1, threads) >= here);
+        prop_assert!(of(hold, cpus, threads + 1) >= here);
+        prop_assert!(of(hold * 0.9, cpus, threads) >= here);
+    }
+
+    /// One CPU loses nothing to a lock whose waiters sleep, and sleeping never costs more than
+    /// spinning.
+    #[test]
+    fn who_sleeps_leaves_its_cpu_to_others(
+        demand in 0.0..1.0f64, cpus in 1..16u32, more in 0..32u32,
+    ) {
+        let lock = Lock::of_demand(demand);
+        prop_assert!(lock.network().on(1, cpus + more).lost_cpus() < 1e-9);
+        let (sleeps, spins) = (lock.network().on(cpus, cpus + more), lock.predict(cpus));
+        prop_assert!(sleeps.effective_cpus() >= spins.effective_cpus * (1.0 - 1e-9));
+    }
+
+    /// What a demand loses gives the demand back.
+    #[test]
+    fn a_loss_tells_the_demand(demand in 0.02..0.98f64, cpus in 2..16u32, more in 0..8u32) {
+        let threads = cpus + more;
+        let lost = Lock::of_demand(demand).network().on(cpus, threads).lost_cpus();
+        prop_assume!(lost > 1e-6 && (threads == cpus || lost > 0.01 * f64::from(cpus)));
+        let found = Network::demand_that_loses(lost, cpus, threads).unwrap();
+        prop_assert!(close(found, demand, 1e-4), "{found} {demand}");
+    }
 
     /// The law that made a ladder is the one the fit finds.
     #[test]
@@ -51,4 +184,27 @@ proptest! {
             prop_assert!(law.peak().is_none_or(|p| p >= 1.0));
         }
     }
+}
+
+/// Who takes the lock seldom is held up by who takes it often, and less than that one.
+#[test]
+fn unlike_threads_wait_unlike() {
+    let mix = Mix {
+        classes: vec![
+            Class { customers: 4, think: 1.0, demands: vec![1.0] },
+            Class { customers: 1, think: 50.0, demands: vec![1.0] },
+        ],
+    };
+    let answer = mix.solve().unwrap();
+    let (often, seldom) = (answer[0], answer[1]);
+    assert!(often.1 < 2.0, "four threads at a lock of demand 0.5: {often:?}");
+    assert!((0.9..0.97).contains(&seldom.1), "one that waits 4 at a time in 54: {seldom:?}");
+}
+
+/// A mix that would take gigabytes is refused, not begun.
+#[test]
+fn a_mix_too_large_is_refused() {
+    let class = Class { customers: 1000, think: 1.0, demands: vec![1.0] };
+    assert_eq!(Mix { classes: vec![class.clone(), class.clone(), class] }.solve(), None);
+    assert_eq!(Mix { classes: vec![] }.solve(), None);
 }

@@ -1,6 +1,6 @@
 //! The models against the ladders that papers print.
 
-use holdup_model::{Ladder, Rung, Usl};
+use holdup_model::{Class, Ladder, Lock, Mix, Rung, Usl};
 
 fn ladder(rungs: &[(u32, f64)]) -> Ladder {
     Ladder::new(rungs.iter().map(|&(cpus, time)| Rung { cpus, time }).collect()).unwrap()
@@ -87,5 +87,37 @@ fn the_universal_law_fits_the_published_ladders() {
         }
         let last = ladder.rungs().last().unwrap().cpus;
         assert!(usl.peak().is_none_or(|p| p > f64::from(last)), "{usl:?}");
+    }
+}
+
+/// Bier and Vernon suppose that all processors want the semaphore alike. Where half of them want it
+/// often and half seldom, the demand that the held time tells on eight is too large for sixteen:
+/// those who want it seldom are not held up as much. Figures of docs/models.md.
+#[test]
+fn unlike_threads_scale_better_than_their_mean() {
+    for (often, seldom, eight, of_mean, sixteen, of_the_same_mean) in [
+        (0.10, 0.02, 7.76, 7.73, 14.30, 13.98),
+        (0.30, 0.05, 6.05, 5.88, 8.01, 6.50),
+        (0.50, 0.01, 5.77, 5.48, 9.28, 5.85),
+    ] {
+        let solve = |customers| {
+            let class =
+                |demand: f64| Class { customers, think: 1.0 / demand - 1.0, demands: vec![1.0] };
+            let mix = Mix { classes: vec![class(often), class(seldom)] };
+            let found = mix.solve().unwrap();
+            let sum = |part: fn(&(f64, f64)) -> f64| found.iter().map(part).sum::<f64>();
+            (sum(|class| class.0), sum(|class| class.1))
+        };
+        let (held, effective) = solve(4);
+        let mean = Lock::of_demand(held / effective);
+        let ours = [
+            effective,
+            mean.predict(8).effective_cpus,
+            solve(8).1,
+            mean.predict(16).effective_cpus,
+        ];
+        for (ours, printed) in ours.into_iter().zip([eight, of_mean, sixteen, of_the_same_mean]) {
+            assert!((ours - printed).abs() < 0.006, "{often} {seldom}: {ours} is not {printed}");
+        }
     }
 }

@@ -1,11 +1,10 @@
-//! The result of the pass, and the tables drawn from it.
+//! The result of the pass. The tables drawn from it have files of their own ([`crate::tables`]).
 
 use crate::blame::{Cause, WaitKey, WaitSum};
 use crate::costs::{Costs, Ends};
 use crate::counters::{Counts, Running};
 use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
-use crate::irqs::{IrqKind, IrqStats};
 use crate::judge::Outside;
 use crate::options::Options;
 use crate::programs::Together;
@@ -14,15 +13,15 @@ use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
-use crate::syscalls::CallStats;
+use crate::tables::pid_of;
 use crate::threads::{Slot, Thread};
 use crate::throttle::Quota;
 use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
-use holdup_syscalls::{Direction, WaitKind, io_direction, is_message, is_semaphore};
-use holdup_trace::{Capabilities, Cpu, EventKind, Nanos, Pid, Quality, QualityCode, Reader};
+use holdup_syscalls::WaitKind;
+use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything one pass found out about a trace.
@@ -231,17 +230,6 @@ impl Analysis {
         Outside::of(&self.capabilities.syscalls)
     }
 
-    /// Every call of the recorded machine of this sort is recorded, if it is ever made.
-    fn calls_are_known(&self, sort: impl Fn(&str) -> bool) -> bool {
-        let (calls, arch) = (&self.capabilities.syscalls, self.engine.arch);
-        let known = |nr: u32| match holdup_syscalls::name(arch, nr) {
-            Some(name) if sort(name) => calls.have(name),
-            _ => true,
-        };
-        calls.are_all()
-            || calls.are_any() && (0..holdup_syscalls::table_len(arch) as u32).all(known)
-    }
-
     /// CPU time of applications, by where it was: outside of recorded system calls, and in them;
     /// waiting for locks of the kernel counts as the latter. The second is `None` where no system
     /// calls are recorded, and the first then is both.
@@ -249,10 +237,6 @@ impl Analysis {
         let cpus = || self.cpu_list.iter().filter_map(|&cpu| self.engine.cpus.get(cpu));
         let calls = self.capabilities.syscalls.are_any();
         (cpus().map(|c| c.user).sum(), calls.then(|| cpus().map(|c| c.kernel).sum()))
-    }
-
-    fn sees_switches(&self) -> bool {
-        self.capabilities.switches
     }
 
     /// For each system call the sum of the squares of the threads' numbers of it: over the square
@@ -278,312 +262,10 @@ impl Analysis {
         self.threads().filter_map(of).collect()
     }
 
-    /// System calls.
-    pub fn syscalls(&self, by: Group) -> Vec<SyscallRow> {
-        let mut groups: BTreeMap<(GroupKey, u32), (CallStats, Option<Slot>)> = BTreeMap::new();
-        for (slot, t) in self.threads() {
-            let key = self.group_key(by, slot, t);
-            for (nr, stats) in t.calls.iter() {
-                let entry = groups.entry((key.clone(), nr)).or_default();
-                entry.0.merge(stats);
-                // A process is named after its leader, or the first thread seen.
-                if entry.1.is_none() || t.tid.0 == t.pid.0 {
-                    entry.1 = Some(slot);
-                }
-            }
-        }
-        let sched = self.sees_switches();
-        let capacity = self.capacity_ns();
-        groups
-            .into_iter()
-            .map(|((_, nr), (s, slot))| {
-                let t = slot.map(|s| self.thread(s));
-                SyscallRow {
-                    comm: t.filter(|_| by != Group::System).map(|t| self.comm(t)),
-                    pid: t.filter(|_| matches!(by, Group::Process | Group::Thread)).map(pid_of),
-                    tid: t.filter(|_| by == Group::Thread).map(|t| t.tid.0),
-                    name: self.call_name(nr),
-                    nr,
-                    count: s.count,
-                    errors: s.errors,
-                    total_ns: s.total,
-                    cpu_ns: sched.then_some(s.running),
-                    interrupted_ns: sched.then_some(s.interrupted),
-                    runnable_ns: sched.then_some(s.runnable),
-                    blocked_ns: sched.then_some(s.blocked),
-                    min_ns: s.min,
-                    avg_ns: s.total.checked_div(s.count).unwrap_or(0),
-                    max_ns: s.max,
-                    // The middle of a bucket may lie beyond the longest call.
-                    p50_ns: s.hist.percentile(50).map(|p| p.clamp(s.min, s.max)),
-                    p99_ns: s.hist.percentile(99).map(|p| p.clamp(s.min, s.max)),
-                    pending: s.pending,
-                    pending_ns: s.pending_ns,
-                    returned_only: s.returned_only,
-                    pct_capacity: sched.then(|| percent(s.running, capacity)),
-                    errnos: s
-                        .errnos
-                        .iter()
-                        .map(|&(e, n)| {
-                            (
-                                holdup_syscalls::errno_name(e as u32)
-                                    .map_or_else(|| format!("errno_{e}"), str::to_owned),
-                                n,
-                            )
-                        })
-                        .collect(),
-                }
-            })
-            .collect()
-    }
-
-    /// CPU use.
-    pub fn procs(&self, by: Group) -> Vec<ProcRow> {
-        #[derive(Default)]
-        struct Sum {
-            row: ProcRow,
-            slot: Option<Slot>,
-            pids: BTreeSet<u32>,
-            threads: u64,
-            locks: Option<(Nanos, Nanos, Nanos)>,
-        }
-        let caps = &self.capabilities;
-        let lock_times = self.lock_times();
-        let mut groups: BTreeMap<GroupKey, Sum> = BTreeMap::new();
-        for (slot, t) in self.threads() {
-            if t.running_ns == 0
-                && t.voluntary + t.involuntary == 0
-                && t.woken_ns + t.preempted_ns == 0
-                && t.calls.iter().next().is_none()
-            {
-                continue; // known by name only
-            }
-            let sum = groups.entry(self.group_key(by, slot, t)).or_insert_with(|| Sum {
-                row: ProcRow { app_ns: Some(0), ..ProcRow::default() },
-                ..Sum::default()
-            });
-            if sum.slot.is_none() || t.tid.0 == t.pid.0 {
-                sum.slot = Some(slot);
-            }
-            sum.threads += 1;
-            sum.pids.insert(pid_of(t).unwrap_or(t.tid.0));
-            if let Some(&(held, waited, execution)) = lock_times.get(&slot) {
-                let l = sum.locks.get_or_insert((0, 0, 0));
-                *l = (l.0 + held, l.1 + waited, l.2 + execution);
-            }
-            let r = &mut sum.row;
-            r.combined_ns += t.user_ns + t.kernel_ns;
-            let split = caps.syscalls.are_all() || t.is_kthread();
-            let blurred = caps.syscalls.chosen().is_some() && !t.is_kthread();
-            r.app_ns = r.app_ns.filter(|_| !blurred).map(|ns| ns + t.user_ns);
-            r.kernel_ns = (r.app_ns.is_some() && (split || r.kernel_ns.is_some()))
-                .then(|| r.kernel_ns.unwrap_or(0) + t.kernel_ns);
-            r.interrupted_ns += t.irq_ns;
-            r.runnable_ns =
-                caps.wakeups.then(|| r.runnable_ns.unwrap_or(0) + t.woken_ns + t.preempted_ns);
-            r.blocked_ns += t.blocked_ns;
-            r.switches += t.voluntary + t.involuntary;
-            r.voluntary += t.voluntary;
-            r.involuntary += t.involuntary;
-            r.migrations = self.sees_switches().then(|| r.migrations.unwrap_or(0) + t.migrations);
-            r.kthread = t.is_kthread();
-        }
-        let capacity = self.capacity_ns();
-        groups
-            .into_values()
-            .filter_map(|sum| {
-                let t = self.thread(sum.slot?);
-                let by_command = by == Group::Command;
-                let ratio = |part: fn((Nanos, Nanos, Nanos)) -> Nanos| {
-                    sum.locks
-                        .filter(|l| l.2 > 0)
-                        .map(|l| (part(l) as f64 * 10_000.0 / l.2 as f64).round() / 10_000.0)
-                };
-                Some(ProcRow {
-                    lock_ratio: ratio(|l| l.0),
-                    waiting_ratio: ratio(|l| l.1),
-                    pid_inferred: (!by_command).then_some(t.pid_inferred),
-                    comm: self.comm(t),
-                    pid: (!by_command).then(|| pid_of(t)),
-                    tid: (by == Group::Thread).then_some(t.tid.0),
-                    processes: by_command.then_some(sum.pids.len() as u64),
-                    threads: (by != Group::Thread).then_some(sum.threads),
-                    pct_capacity: percent(sum.row.combined_ns, capacity),
-                    switches_per_s: per_second(sum.row.switches, self.wall_ns()),
-                    ..sum.row
-                })
-            })
-            .collect()
-    }
-
-    /// Where each CPU's time went.
-    pub fn cpu_rows(&self) -> Vec<CpuRow> {
-        let caps = &self.capabilities;
-        self.cpu_list
-            .iter()
-            .filter_map(|&cpu| Some((cpu, self.engine.cpus.get(cpu)?)))
-            .map(|(cpu, c)| CpuRow {
-                cpu: cpu.0,
-                user_ns: caps.syscalls.chosen().is_none().then_some(c.user),
-                kernel_ns: caps.syscalls.are_all().then_some(c.kernel),
-                kthread_ns: c.kthread,
-                irq_ns: (caps.irqs || c.irq > 0).then_some(c.irq),
-                softirq_ns: (caps.softirqs || c.softirq > 0).then_some(c.softirq),
-                idle_ns: c.idle,
-                iowait_ns: c.iowait,
-                unaccounted_ns: c.unaccounted,
-                wall_ns: self.wall_ns(),
-                switches: c.switches,
-                switches_per_s: per_second(c.switches, self.wall_ns()),
-                irqs: (caps.irqs || c.irqs > 0).then_some(c.irqs),
-            })
-            .collect()
-    }
-
-    /// Scheduling of every thread that left a CPU or waited for one.
-    pub fn switches(&self) -> Vec<SwitchRow> {
-        let caps = &self.capabilities;
-        self.threads()
-            .filter(|(_, t)| t.stays > 0 || t.latency.count > 0)
-            .map(|(_, t)| {
-                let l = &t.latency;
-                let woken = caps.wakeups || caps.wakers;
-                SwitchRow {
-                    comm: self.comm(t),
-                    pid: pid_of(t),
-                    tid: t.tid.0,
-                    runtime_ns: t.stays_ns,
-                    switches: t.stays,
-                    delay_count: woken.then_some(l.count),
-                    avg_delay_ns: woken.then(|| l.total_ns.checked_div(l.count).unwrap_or(0)),
-                    max_delay_ns: woken.then_some(l.max_ns),
-                    max_delay_start_ns: woken.then_some(l.max_start),
-                    max_delay_end_ns: woken.then_some(l.max_end),
-                    voluntary: t.voluntary,
-                    involuntary: t.involuntary,
-                    preempted_ns: t.preempted_ns,
-                    migrations: Some(t.migrations),
-                    stat_runtime_ns: caps.stat_runtime.then_some(l.stat_runtime_ns),
-                }
-            })
-            .collect()
-    }
-
-    /// Interrupts, softirqs, work functions; per CPU or over all of them.
-    pub fn irqs(&self, per_cpu: bool) -> Vec<IrqRow> {
-        let mut groups: BTreeMap<(IrqKind, u64, Option<Cpu>), IrqStats> = BTreeMap::new();
-        for (&(kind, id, cpu), stats) in &self.engine.irqs.rows {
-            if self.options.selection.cpus.as_ref().is_none_or(|list| list.contains(&cpu)) {
-                groups.entry((kind, id, per_cpu.then_some(cpu))).or_default().merge(stats);
-            }
-        }
-        let mut rows: Vec<IrqRow> = groups
-            .into_iter()
-            .filter(|(_, s)| s.count > 0)
-            .map(|((kind, id, cpu), s)| {
-                let given = self.engine.names.get(s.name);
-                // Text gives works a name and no address; what was counted by is a number of ours.
-                let id = if kind == IrqKind::Work && !given.is_empty() { 0 } else { id };
-                let (kind, name) = match kind {
-                    IrqKind::Irq => ("irq", given),
-                    IrqKind::Vector => ("irq", given),
-                    IrqKind::Softirq => ("softirq", softirq(id)),
-                    IrqKind::Work if given.is_empty() => (
-                        "workqueue",
-                        self.functions.get(&id).cloned().unwrap_or_else(|| format!("{id:#x}")),
-                    ),
-                    IrqKind::Work => ("workqueue", given),
-                };
-                IrqRow {
-                    kind,
-                    id,
-                    name,
-                    cpu: cpu.map(|c| c.0),
-                    count: s.count,
-                    total_ns: s.total,
-                    avg_ns: s.total / s.count,
-                    max_ns: s.max,
-                    max_start_ns: s.max_start,
-                }
-            })
-            .collect();
-        // Interned ids must not decide the order.
-        rows.sort_by(|a, b| {
-            (a.kind, &a.name, a.cpu, a.count, a.total_ns)
-                .cmp(&(b.kind, &b.name, b.cpu, b.count, b.total_ns))
-        });
-        rows
-    }
-
     /// Time during which at least one work item with this function (the id of its row) was in
     /// progress.
     pub fn work_busy_ns(&self, id: u64) -> Nanos {
         self.engine.irqs.busy.get(&id).map_or(0, |b| b.total)
-    }
-
-    /// sar's rates: the system first, then each CPU if asked for.
-    pub fn sar(&self, per_cpu: bool) -> Vec<SarRow> {
-        let wall = self.wall_ns();
-        let caps = &self.capabilities;
-        let recorded = |kind| self.engine.recorded.has(kind);
-        let rows = self.cpu_rows();
-        let row = |cpu: Option<u16>| {
-            let mine: Vec<&CpuRow> =
-                rows.iter().filter(|r| cpu.is_none_or(|c| r.cpu == c)).collect();
-            let sum = |f: &dyn Fn(&CpuRow) -> u64| mine.iter().map(|r| f(r)).sum::<u64>();
-            let capacity = sum(&|r| r.wall_ns);
-            let sys = sum(&|r| {
-                r.kernel_ns.unwrap_or(0)
-                    + r.kthread_ns
-                    + r.irq_ns.unwrap_or(0)
-                    + r.softirq_ns.unwrap_or(0)
-            });
-            let wio = sum(&|r| r.iowait_ns);
-            let mut n = crate::cpus::Counts::default();
-            for r in &mine {
-                if let Some(c) = self.engine.cpus.get(Cpu(r.cpu)) {
-                    n.add(&c.counts);
-                }
-            }
-            let rate = |known: bool, count: u64| known.then(|| per_second(count, wall));
-            let all = caps.syscalls.are_all();
-            let reads = self.calls_are_known(|c| io_direction(c) == Some(Direction::Read));
-            let writes = self.calls_are_known(|c| io_direction(c) == Some(Direction::Write));
-            let blame = &self.engine.blame;
-            let system = cpu.is_none() && self.sees_switches();
-            SarRow {
-                cpu,
-                pct_usr: caps
-                    .syscalls
-                    .chosen()
-                    .is_none()
-                    .then(|| percent(sum(&|r| r.user_ns.unwrap_or(0)), capacity)),
-                pct_sys: all.then(|| percent(sys, capacity)),
-                pct_wio: percent(wio, capacity),
-                pct_idle: percent(sum(&|r| r.idle_ns) - wio, capacity),
-                pct_unaccounted: percent(sum(&|r| r.unaccounted_ns), capacity),
-                scall_per_s: rate(all, n.scalls),
-                sread_per_s: rate(reads, n.sreads),
-                swrit_per_s: rate(writes, n.swrites),
-                rchar_per_s: rate(reads, n.rchars),
-                wchar_per_s: rate(writes, n.wchars),
-                fork_per_s: recorded(EventKind::Fork).then(|| per_second(n.forks, wall)),
-                exec_per_s: recorded(EventKind::Exec).then(|| per_second(n.execs, wall)),
-                cswch_per_s: self.sees_switches().then(|| per_second(sum(&|r| r.switches), wall)),
-                runq_sz: (system && blame.occupied_ns > 0).then(|| {
-                    (blame.queue_ns as f64 * 1000.0 / blame.occupied_ns as f64).round() / 1000.0
-                }),
-                pct_runocc: system.then(|| percent(blame.occupied_ns, wall)),
-                sema_per_s: rate(self.calls_are_known(is_semaphore), n.semas),
-                msg_per_s: rate(self.calls_are_known(is_message), n.msgs),
-                fault_per_s: (caps.page_faults || n.faults > 0).then(|| per_second(n.faults, wall)),
-            }
-        };
-        let mut out = vec![row(None)];
-        if per_cpu {
-            out.extend(rows.iter().map(|r| row(Some(r.cpu))));
-        }
-        out
     }
 
     /// The part analysed in equal parts, with what the CPUs did in each.
@@ -762,32 +444,4 @@ impl Analysis {
             (blame.full_queue_ns * 1000).checked_div(blame.full_ns as u128).unwrap_or(0) as u64,
         )
     }
-
-    fn group_key(&self, by: Group, slot: Slot, t: &Thread) -> GroupKey {
-        match by {
-            Group::System => GroupKey::All,
-            Group::Command => GroupKey::Comm(self.comm(t), t.is_kthread()),
-            // Without a process id the thread stands for its process.
-            Group::Process => GroupKey::Pid(pid_of(t).unwrap_or(t.tid.0)),
-            Group::Thread => GroupKey::Slot(slot),
-        }
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum GroupKey {
-    All,
-    Comm(String, bool),
-    Pid(u32),
-    Slot(Slot),
-}
-
-fn pid_of(t: &Thread) -> Option<u32> {
-    (t.pid != Pid::UNKNOWN).then_some(t.pid.0)
-}
-
-/// A softirq by the kernel's name, or by its number.
-fn softirq(vec: u64) -> String {
-    let name = u32::try_from(vec).ok().and_then(holdup_trace::softirq_name);
-    name.map_or_else(|| format!("softirq_{vec}"), str::to_owned)
 }

@@ -56,6 +56,7 @@ mod steps;
 mod stolen;
 mod stretches;
 mod syscalls;
+mod tables;
 mod threads;
 mod throttle;
 mod timeline;

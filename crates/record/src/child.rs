@@ -72,6 +72,9 @@ impl Child {
                 libc::pthread_sigmask(libc::SIG_SETMASK, signals.before(), std::ptr::null_mut());
                 // Rust ignores it from the start.
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                // Shells have commands in the background ignore it. The recorder does not, and
+                // what ends the recording ends the command.
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
                 if own_stdout {
                     libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
                 }

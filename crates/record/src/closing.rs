@@ -76,7 +76,7 @@ fn is_closing(process: &Path) -> bool {
 
 /// Whether the process has ended, and only waits for its parent to notice. While the kernel closes
 /// its files it is none yet.
-fn is_zombie(process: &Path) -> bool {
+pub(crate) fn is_zombie(process: &Path) -> bool {
     let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
     // The name may hold brackets: the last one ends it.
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))

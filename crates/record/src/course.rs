@@ -1,8 +1,10 @@
 //! When a recording ends.
 
 use crate::child::Child;
+use crate::closing::is_zombie;
+use crate::recorder::threads_of;
 use crate::signals::Signal;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What a recording runs along with.
@@ -47,8 +49,36 @@ impl Course<'_> {
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Some(Ended::Time);
         }
-        let runs = |pid: &u32| Path::new("/proc").join(pid.to_string()).exists();
-        let gone = !self.processes.is_empty() && !self.processes.iter().any(runs);
+        let gone = !self.processes.is_empty() && !self.processes.iter().any(|&pid| runs(pid));
         gone.then_some(Ended::Work)
+    }
+}
+
+/// Whether a process has not ended. One that has stays in `/proc` until its parent asks for it, and
+/// so does the first thread of one in which others go on.
+fn runs(pid: u32) -> bool {
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let goes_on = |tid: u32| !is_zombie(&process.join("task").join(tid.to_string()));
+    !is_zombie(&process) || threads_of(pid).is_some_and(|tids| tids.into_iter().any(goes_on))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_nobody_waits_for_has_ended_all_the_same() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let mut course = Course { child: None, duration: None, processes: vec![child.id()] };
+        assert_eq!(course.by_now(None), None);
+        child.kill().unwrap();
+        let start = Instant::now();
+        while course.by_now(None) != Some(Ended::Work) {
+            assert!(start.elapsed() < Duration::from_secs(60), "it is dead");
+        }
+        assert!(PathBuf::from(format!("/proc/{}", child.id())).exists());
+        child.wait().unwrap();
+        assert_eq!(course.by_now(None), Some(Ended::Work));
+        assert!(runs(std::process::id()));
     }
 }

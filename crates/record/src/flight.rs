@@ -1,7 +1,7 @@
 //! A recording that is written only when something happens: until then the rings keep the last of
 //! what they see, and nothing is read.
 
-use crate::collect::{Collected, StartError, in_first_pid_namespace, own_tid};
+use crate::collect::{Collected, StartError, in_first_pid_namespace, online, own_tid};
 use crate::course::{Course, Ended};
 use crate::file::{self, Writer};
 use crate::lock_wait::LockWait;
@@ -41,7 +41,7 @@ enum Gauge {
     None,
     Load,
     RunQueue(RunQueue),
-    LockWait(LockWait),
+    LockWait(Box<LockWait>),
 }
 
 /// Start the events of `session`, then what `course` has to run, and keep the last of what happens
@@ -64,10 +64,13 @@ pub(crate) fn keep(
     }
     let mut gauge = match (trigger, locks) {
         (Trigger::Load(_), _) => Gauge::Load,
-        (Trigger::RunQueue(_), _) => Gauge::RunQueue(RunQueue::begin(session.cpus.len())),
+        (Trigger::RunQueue(_), _) => {
+            let cpus = online().map_or(session.cpus.len(), |online| online.len());
+            Gauge::RunQueue(RunQueue::begin(cpus))
+        }
         (Trigger::LockWait(_), Some(locks)) => {
             locks.session().start().map_err(StartError::Events)?;
-            Gauge::LockWait(locks)
+            Gauge::LockWait(Box::new(locks))
         }
         (Trigger::LockWait(_), None) => {
             return Err(StartError::NoGauge("lock:contention_begin (Linux 5.19)"));

@@ -7,6 +7,7 @@ use holdup_trace::EventKind;
 use perf_event_open_sys::bindings::{PERF_RECORD_LOST, PERF_RECORD_SAMPLE};
 use std::collections::HashSet;
 use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 /// Bytes of a ring: some thousand events, of which each is a moment apart from the next.
 const RING: usize = 1 << 20;
@@ -16,6 +17,8 @@ const RING: usize = 1 << 20;
 pub(crate) struct LockWait {
     session: Session,
     tally: Tally,
+    /// When somebody asked last.
+    asked: Instant,
 }
 
 impl LockWait {
@@ -34,7 +37,7 @@ impl LockWait {
         })?;
         let ids = |i: usize| session.described[i].ids.clone();
         let tally = Tally { begins: ids(1), ends: ids(2), ..Tally::default() };
-        Ok(Some(LockWait { session, tally }))
+        Ok(Some(LockWait { session, tally, asked: Instant::now() }))
     }
 
     /// What is open.
@@ -60,8 +63,11 @@ impl LockWait {
 
     /// Threads that waited on average since the last time.
     pub(crate) fn since(&mut self) -> f64 {
+        // What is drained below may be later than this, never what comes next.
+        let now = Instant::now();
+        let passed = now.duration_since(std::mem::replace(&mut self.asked, now));
         self.drain();
-        self.tally.since()
+        self.tally.since(passed)
     }
 }
 
@@ -72,9 +78,13 @@ struct Tally {
     begins: Vec<u64>,
     ends: Vec<u64>,
     waiting: HashSet<u32>,
-    /// Of the last event; of the last time that somebody asked.
+    /// Up to when `waited` counts: the last event, or the last time that somebody asked. 0 before
+    /// the first event, as only events tell what their clock says.
     last: u64,
-    asked: u64,
+    /// Since when `waited` counts: the first event, or the last time that somebody asked.
+    from: u64,
+    /// Whether somebody has asked since the first event.
+    asked: bool,
     /// Threads times nanoseconds since somebody asked.
     waited: u128,
 }
@@ -130,7 +140,7 @@ impl Tally {
         happened.sort_unstable();
         for Happened { time, what } in happened {
             if self.last == 0 {
-                (self.last, self.asked) = (time, time);
+                (self.last, self.from) = (time, time);
             }
             let took = time.saturating_sub(self.last);
             self.waited += self.waiting.len() as u128 * u128::from(took);
@@ -143,11 +153,23 @@ impl Tally {
         }
     }
 
-    fn since(&mut self) -> f64 {
-        let took = self.last.saturating_sub(self.asked);
-        let waited = std::mem::take(&mut self.waited);
-        self.asked = self.last;
+    /// Threads that waited on average since somebody asked, which was so long ago.
+    fn since(&mut self, passed: Duration) -> f64 {
+        if self.last == 0 {
+            return 0.0;
+        }
+        // No event tells what the clock says now. This is not later, as `from` was not when it was
+        // set: first from an event, then from here.
+        let passed = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
+        let now = match self.asked {
+            true => self.last.max(self.from.saturating_add(passed)),
+            false => self.last,
+        };
         // Where nothing happens, they all still wait.
+        self.waited += self.waiting.len() as u128 * u128::from(now - self.last);
+        let took = now - self.from;
+        (self.last, self.from, self.asked) = (now, now, true);
+        let waited = std::mem::take(&mut self.waited);
         if took == 0 { self.waiting.len() as f64 } else { waited as f64 / took as f64 }
     }
 }
@@ -155,6 +177,8 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn sample(id: u64, tid: u32, time: u64) -> Vec<u8> {
         let mut record = PERF_RECORD_SAMPLE.to_ne_bytes().to_vec();
@@ -186,15 +210,32 @@ mod tests {
             sample(1, 0, 1060),
             sample(9, 9, 1070),
         ]);
-        assert_eq!(tally.since(), 1.5);
-        assert_eq!(tally.since(), 0.0);
+        assert_eq!(tally.since(Duration::from_nanos(100)), 1.5);
+        assert_eq!(tally.since(Duration::from_nanos(100)), 0.0);
     }
 
     #[test]
     fn who_never_gets_the_lock_waits_on() {
         let mut tally = tally(&[sample(1, 7, 1000), sample(1, 8, 1000)]);
-        assert_eq!(tally.since(), 2.0);
-        assert_eq!(tally.since(), 2.0);
+        assert_eq!(tally.since(Duration::ZERO), 2.0);
+        assert_eq!(tally.since(SECOND), 2.0);
+    }
+
+    #[test]
+    fn a_moment_before_long_silence_is_not_the_average_of_a_second() {
+        let mut tally = tally(&[sample(1, 7, 1000), sample(2, 7, 1100), sample(1, 8, 1100)]);
+        assert_eq!(tally.since(Duration::from_nanos(100)), 1.0);
+        // Thread 8 gets its lock at once, and nothing happens for the rest of the second.
+        let mut happened = Vec::new();
+        tally.read(&sample(2, 8, 1200), &mut happened);
+        tally.count(happened);
+        assert_eq!(tally.since(SECOND), 1e-7);
+        assert_eq!(tally.since(SECOND), 0.0);
+    }
+
+    #[test]
+    fn without_events_nobody_waits() {
+        assert_eq!(tally(&[]).since(SECOND), 0.0);
     }
 
     #[test]

@@ -227,7 +227,7 @@ fn scope(whose: &Whose) -> Result<Scope, Error> {
 }
 
 /// The threads of a process, if it is there.
-fn threads_of(pid: u32) -> Option<Vec<u32>> {
+pub(crate) fn threads_of(pid: u32) -> Option<Vec<u32>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     Some(tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect())
 }

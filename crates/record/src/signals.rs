@@ -48,6 +48,9 @@ impl Signals {
                     done(libc::sigaddset(&mut set, signal))?;
                 }
             }
+            // Whoever starts a program may ignore it, and the program then does. The kernel would
+            // keep no exit status of a command for us, nor send the signal.
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let mut before = MaybeUninit::<libc::sigset_t>::uninit();
             match libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr()) {
                 0 => {}

@@ -97,7 +97,7 @@ pub(crate) enum RunQueue {
     },
     /// By how many are ready to run at some moments (`CONFIG_SCHED_INFO` is missing).
     Moments {
-        /// Of each moment, the threads that have no CPU.
+        /// Of each moment, the threads that have no CPU, and would have none without us.
         sum: u64,
         /// Moments.
         count: u64,
@@ -107,7 +107,7 @@ pub(crate) enum RunQueue {
 }
 
 impl RunQueue {
-    /// Begin.
+    /// Begin, on a machine with so many CPUs, recorded or not.
     pub(crate) fn begin(cpus: usize) -> RunQueue {
         match delay() {
             Some(ns) => RunQueue::Delay { at: Instant::now(), ns },
@@ -118,7 +118,7 @@ impl RunQueue {
     /// Look at a moment.
     pub(crate) fn look(&mut self) {
         if let (RunQueue::Moments { sum, count, cpus }, Some(ready)) = (self, ready()) {
-            *sum += ready.saturating_sub(*cpus);
+            *sum += without_cpu(ready, *cpus);
             *count += 1;
         }
     }
@@ -136,6 +136,12 @@ impl RunQueue {
         };
         (of > 0).then_some(waited as f64 / of as f64)
     }
+}
+
+/// Of so many threads that run or want to, those that find no CPU. One of them is the thread that
+/// asks: without it, who waits for its CPU would run.
+fn without_cpu(ready: u64, cpus: u64) -> u64 {
+    ready.saturating_sub(1).saturating_sub(cpus)
 }
 
 fn delay() -> Option<u64> {
@@ -182,6 +188,8 @@ mod tests {
         assert_eq!(run_delay(text), Some(100));
         assert_eq!(ready_of("0.91 0.33 0.11 3/123 4711\n"), Some(3));
         assert_eq!(ready_of("0.91 0.33"), None);
+        // Two threads on two CPUs, and the one that looks: nobody waits. A third thread does.
+        assert_eq!((without_cpu(3, 2), without_cpu(4, 2), without_cpu(0, 2)), (0, 1, 0));
         assert_eq!(run_delay("version 17\n"), None);
         assert_eq!(run_delay("cpu0 1 2 3\n"), None);
     }

@@ -1,8 +1,8 @@
 //! Who empties rings must run when a ring fills, not when it is its turn.
 //!
 //! On a machine with many more ready threads than CPUs an ordinary thread waits until the ring is
-//! full, and events are lost, just when they matter. It takes a few percent of a CPU, so that it is
-//! first takes nothing from the others that they would not have given anyway.
+//! full, and events are lost, just when they matter. Its work is a few percent of a CPU, which it
+//! would take anyway: that it comes first costs the others next to nothing.
 #![allow(unsafe_code, reason = "sched_setscheduler")]
 
 /// As long as it lives, this thread comes before ordinary ones, where the user may have that.

@@ -19,6 +19,7 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
         Body::Diagnosis(d) => write_diagnosis(d, separator, out),
         Body::Guide(walk) => write_diagnosis(&walk.diagnosis, separator, out),
         Body::Path(path) => write_table(&path.table, separator, out),
+        Body::Predict(predict) => write_table(&predict.table, separator, out),
         Body::Whatif(whatif) => write_table(&whatif.table, separator, out),
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), separator, out),
         Body::Info(info) => {

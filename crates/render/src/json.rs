@@ -111,6 +111,15 @@ pub(crate) struct PathRows<'a, R> {
     rows: R,
 }
 
+/// Locks on several numbers of CPUs.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct PredictRows<'a, R> {
+    /// What to know beside: the model's own error first.
+    notes: &'a [String],
+    rows: R,
+}
+
 /// What changes would make of the work.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -178,6 +187,10 @@ impl Serialize for Report {
             Body::Guide(walk) => self.around(Guide::of(walk), s),
             Body::Path(path) => {
                 self.around(PathRows { path: &path.head, rows: path.table.json_rows() }, s)
+            }
+            Body::Predict(predict) => {
+                let notes = &predict.table.notes;
+                self.around(PredictRows { notes, rows: predict.table.json_rows() }, s)
             }
             Body::Whatif(whatif) => {
                 self.around(WhatifRows { head: &whatif.head, rows: whatif.table.json_rows() }, s)

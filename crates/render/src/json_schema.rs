@@ -8,10 +8,13 @@ use crate::WhatifRow;
 use crate::compare;
 use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
 use crate::doctor::Doctor;
-use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows, WhatifRows};
+use crate::json::{
+    Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, PredictRows, Rows, WhatifRows,
+};
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
 use holdup_attribution::{Ledger, PathRow};
+use holdup_diagnose::predict::PredictRow;
 use holdup_diagnose::rules::Page;
 use holdup_diagnose::{Diagnosis, PhaseRow};
 use holdup_passes::{CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
@@ -72,6 +75,7 @@ pub fn outputs() -> Value {
         ("waits", vec![table(g, &schema::waits::VERB), enveloped::<OnlyGraph<'static>>(g)]),
         ("phases", vec![table(g, &schema::phases::VERB)]),
         ("path", vec![enveloped::<PathRows<'static, Vec<PathRow>>>(g)]),
+        ("predict", vec![enveloped::<PredictRows<'static, Vec<PredictRow>>>(g)]),
         ("whatif", vec![enveloped::<WhatifRows<'static, Vec<WhatifRow>>>(g)]),
         ("ledger", vec![enveloped::<OnlyLedger<'static>>(g)]),
         ("info", vec![enveloped::<OnlyInfo<'static>>(g)]),

@@ -15,13 +15,16 @@ pub mod json_schema;
 pub mod markdown;
 mod report;
 pub mod schema;
+mod spark;
+pub mod svg;
 mod table;
 pub mod text;
 mod whatif;
 
 pub use info::{Capability, Fact, Info, Node};
 pub use report::{
-    Body, FIGURES, GraphBody, Known, PathBody, PathHead, Report, SCHEMA, Section, TraceHead,
+    Body, FIGURES, GraphBody, Known, PathBody, PathHead, PredictBody, Report, SCHEMA, Section,
+    TraceHead,
 };
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};

@@ -50,6 +50,11 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             )?;
             write_table(&path.table, out)
         }
+        Body::Predict(predict) => {
+            write_table(&predict.table, out)?;
+            writeln!(out)?;
+            predict.table.notes.iter().try_for_each(|note| writeln!(out, "* {}", plain(note)))
+        }
         Body::Whatif(whatif) => write_whatif(whatif, out),
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), out),
         Body::Guide(walk) => write_walk(walk, t, out),

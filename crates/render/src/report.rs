@@ -3,6 +3,7 @@
 use crate::{Info, Table, WhatifBody};
 use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::Walk;
+use holdup_diagnose::predict::Curve;
 use holdup_diagnose::{Diagnosis, PhaseRow};
 use holdup_passes::Analysis;
 use holdup_trace::{Glance, Nanos, QualityEntry, TraceInfo};
@@ -138,6 +139,8 @@ pub enum Body {
     Guide(Box<Walk>),
     /// The critical path of a thread.
     Path(Box<PathBody>),
+    /// What locks cost on other numbers of CPUs.
+    Predict(Box<PredictBody>),
     /// What changes would make of the work.
     Whatif(Box<WhatifBody>),
     /// Who waits for whom.
@@ -167,6 +170,15 @@ pub struct PathHead {
     pub comm: String,
     /// Length: its life within the trace.
     pub total_ns: u64,
+}
+
+/// A prediction: its rows, its picture, and in the notes of the table what to know beside.
+#[derive(Clone, Debug)]
+pub struct PredictBody {
+    /// The rows.
+    pub table: Table,
+    /// The picture.
+    pub curve: Option<Curve>,
 }
 
 /// The blocking graph and how to write it as text.

@@ -220,9 +220,8 @@ fn summary(facts: &Facts<'_>, s: &Slowdown) -> String {
     }
 }
 
-/// Records what this rule wants; the counters need a machine that lets perf have them.
-const RECORD: &str =
-    "perf record -a -e cycles:u,instructions:u -e 'sched:sched_*' -e 'raw_syscalls:*' -- sleep 10";
+/// Records what this rule wants; the counters need a machine that has a PMU.
+const RECORD: &str = "holdup record --counters --duration 10s";
 
 /// Why nothing can be said, and what would help.
 fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
@@ -275,8 +274,6 @@ pub(crate) fn advice() -> Vec<String> {
         "keep threads near their memory (numactl --cpunodebind --membind), and apart from each \
             other on the halves of a core"
             .to_owned(),
-        "to measure it: perf stat -a -e cycles:u,instructions:u,cache-misses:u,\
-         stalled-cycles-backend:u -- sleep 5, with few threads and with all"
-            .to_owned(),
+        "to measure it: holdup run --counters -- COMMAND, with few threads and with all".to_owned(),
     ]
 }

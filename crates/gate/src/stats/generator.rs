@@ -52,11 +52,6 @@ impl Generator {
             }
         }
     }
-
-    /// One of the values, each as likely; `None` if there are none.
-    pub fn pick(&mut self, values: &[f64]) -> Option<f64> {
-        values.get(self.below(values.len())).copied()
-    }
 }
 
 #[cfg(test)]
@@ -83,8 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_picked_of_nothing() {
-        assert_eq!(Generator::new(1).pick(&[]), None);
+    fn of_no_numbers_it_is_0() {
         assert_eq!(Generator::new(1).below(0), 0);
     }
 }

@@ -31,8 +31,8 @@ pub enum Noise<'a> {
     /// Values of runs of one version: two independent sides are drawn like them, and compared by
     /// [`ranks::greater`].
     Runs(&'a [f64]),
-    /// Ratios b/a of interleaved pairs, such as [`pairs::ratios`] or [`pairs::successive_ratios`]:
-    /// pairs are drawn like them, centred on no change, and compared by [`pairs::greater`].
+    /// Ratios b/a of interleaved pairs, such as [`pairs::ratios`]: pairs are drawn like them,
+    /// centred on no change, and compared by [`pairs::greater`].
     Ratios(&'a [f64]),
     /// Two independent sides of normal values with this spread relative to their mean.
     Normal(f64),

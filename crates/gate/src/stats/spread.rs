@@ -38,14 +38,8 @@ pub fn deviation(values: &[f64]) -> Option<f64> {
 }
 
 /// The value below which the part `q` (0 to 1) of the values lies, between two values by linear
-/// interpolation (type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996).
-/// `None` of no values, or if `q` is not from 0 to 1.
-pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
-    let sorted = sorted(values);
-    ((0.0..=1.0).contains(&q) && !sorted.is_empty()).then(|| quantile_of_sorted(&sorted, q))
-}
-
-/// [`quantile`] of values that are not empty and in ascending order already.
+/// interpolation (type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996). The
+/// values are not empty and in ascending order.
 pub(super) fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     let at = q * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
@@ -134,15 +128,13 @@ mod tests {
         // Distances 1 2 1 0 7: the median is 1.
         assert!((s.robust.unwrap() - 1.4826 / 3.0).abs() < 1e-15);
         assert_eq!(median(&[1.0, 2.0]), Some(1.5));
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), Some(3.0));
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 1.0), Some(4.0));
+        assert_eq!(quantile_of_sorted(&[1.0, 2.0, 4.0], 0.75), 3.0);
+        assert_eq!(quantile_of_sorted(&[1.0, 2.0, 4.0], 1.0), 4.0);
     }
 
     #[test]
     fn what_has_no_value_is_none() {
-        assert_eq!((median(&[]), mean(&[]), quantile(&[], 0.5)), (None, None, None));
-        assert_eq!(quantile(&[1.0], 1.5), None);
-        assert_eq!(quantile(&[1.0], f64::NAN), None);
+        assert_eq!((median(&[]), mean(&[])), (None, None));
         assert!(spread(&[]).is_none());
         let single = spread(&[3.0]).unwrap();
         assert_eq!((single.plain, single.robust), (None, None));

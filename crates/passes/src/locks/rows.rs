@@ -7,9 +7,10 @@ use super::stats::Waits;
 use super::{OTHER, Waiter};
 use crate::analysis::Analysis;
 use crate::rows::{per_second, percent, round3};
+use crate::threads::Slot;
 use holdup_trace::Nanos;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What locks are grouped by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -311,6 +312,31 @@ impl Analysis {
         let class = self.engine.locks.lockdep.locks.get(&map)?.class;
         let name = self.engine.names.get(class);
         (!name.is_empty()).then_some(name)
+    }
+
+    /// Who waited for each kernel lock, spinning or asleep, by the addresses of
+    /// [`Analysis::locks`]. Idle tasks are not among them.
+    pub fn lock_waiters(&self) -> BTreeMap<u64, BTreeSet<Slot>> {
+        let locks = &self.engine.locks;
+        let keys: Vec<(u64, Waiter)> = match self.lock_source(LockBy::Lock) {
+            LockSource::Contention => {
+                locks.contention.sums.keys().map(|k| (k.lock, k.waiter)).collect()
+            }
+            LockSource::Lockdep => {
+                let waited = locks.lockdep.sums.iter().filter(|(_, sums)| sums.waits.begun > 0);
+                waited.map(|(k, _)| (k.lock, k.waiter)).collect()
+            }
+        };
+        let mut waiters: BTreeMap<u64, BTreeSet<Slot>> = BTreeMap::new();
+        for (lock, waiter) in keys {
+            waiters.entry(lock).or_default().extend(waiter.slot());
+        }
+        waiters
+    }
+
+    /// The address that lockdep's events have for the lock that contention events have at `lock`.
+    pub fn lockdep_map(&self, lock: u64) -> Option<u64> {
+        self.engine.locks.lockdep.map_of(lock)
     }
 
     /// Name of a lock in the contention events: its class if lockdep told, or its variable.

@@ -138,6 +138,16 @@ pub struct HoldSum {
     pub explained_ns: Nanos,
 }
 
+impl HoldSum {
+    /// Add all of `o`.
+    pub fn add(&mut self, o: HoldSum) {
+        self.holds += o.holds;
+        self.hold_ns += o.hold_ns;
+        self.inferred_ns += o.inferred_ns;
+        self.explained_ns += o.explained_ns;
+    }
+}
+
 /// Waits for one object by or because of one thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PairSum {

@@ -164,7 +164,7 @@ impl Analysis {
 
     /// What each thread held of each object.
     pub fn held_by(&self) -> ByThread<HoldSum> {
-        self.by_object(&self.engine.waits.holds, add_hold)
+        self.by_object(&self.engine.waits.holds, HoldSum::add)
     }
 
     /// Pairs of a map of the machine, by the final numbers of the objects.
@@ -209,11 +209,4 @@ fn add_pair(a: &mut PairSum, b: PairSum) {
     a.waits += b.waits;
     a.wait_ns += b.wait_ns;
     a.span_ns += b.span_ns;
-}
-
-fn add_hold(a: &mut HoldSum, b: HoldSum) {
-    a.holds += b.holds;
-    a.hold_ns += b.hold_ns;
-    a.inferred_ns += b.inferred_ns;
-    a.explained_ns += b.explained_ns;
 }

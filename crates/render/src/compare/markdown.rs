@@ -10,6 +10,7 @@ use super::words;
 use crate::escape;
 use crate::text::TextOptions;
 use crate::text::grid::Grid;
+use crate::text::units::count;
 use std::io::{self, Write};
 
 /// Rows of a comparison that are not folded.
@@ -81,8 +82,8 @@ pub fn gate(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
     }
     if !verdict.inform.is_empty() {
-        let n = verdict.inform.len();
-        let title = format!("{n} other {} (they decide nothing)", plural(n, "metric", "metrics"));
+        let others = count(verdict.inform.len() as u64, "other metric", "other metrics");
+        let title = format!("{others} (they decide nothing)");
         folded(&title, out, |out| grid(&tables::judged(&verdict.inform), out))?;
         writeln!(out)?;
     }
@@ -107,18 +108,13 @@ fn diff(report: &DiffReport, out: &mut dyn Write) -> io::Result<()> {
     grid(&table, out)?;
     if !rest.is_empty() {
         writeln!(out)?;
-        let n = rest.len();
-        let title = format!("{n} {}", plural(n, "more row", "more rows"));
+        let title = count(rest.len() as u64, "more row", "more rows");
         folded(&title, out, |out| grid(&Grid { heads: table.heads, rows: rest }, out))?;
     }
     match left_out {
         0 => Ok(()),
-        n => writeln!(out, "\n{n} {} not shown", plural(n, "row", "rows")),
+        n => writeln!(out, "\n{} not shown", count(n as u64, "row", "rows")),
     }
-}
-
-fn plural(n: usize, one: &'static str, many: &'static str) -> &'static str {
-    if n == 1 { one } else { many }
 }
 
 fn heads(sides: [(&str, &SideHead); 2], out: &mut dyn Write) -> io::Result<()> {

@@ -11,7 +11,6 @@ pub mod junit;
 pub mod markdown;
 mod report;
 pub mod sarif;
-mod spark;
 mod text;
 mod words;
 

@@ -3,6 +3,7 @@
 //! Nothing is escaped here: names come from traces, and each form escapes what it writes.
 
 use super::report::{GateReport, SelfTestReport};
+use crate::text::units::count;
 use holdup_diagnose::Class;
 use holdup_gate::diff::Row;
 use holdup_gate::judge::{Compared, Doubt, Finding, Judged, Number, Test};
@@ -116,10 +117,8 @@ pub(super) fn test(test: Test) -> &'static str {
 /// `10 runs before, 10 after`, `10 interleaved pairs`.
 pub(super) fn runs(verdict: &Verdict) -> String {
     match (verdict.paired, verdict.runs) {
-        (true, (n, _)) => format!("{n} interleaved {}", if n == 1 { "pair" } else { "pairs" }),
-        (false, (a, b)) => {
-            format!("{a} {} before, {b} after", if a == 1 { "run" } else { "runs" })
-        }
+        (true, (n, _)) => count(n as u64, "interleaved pair", "interleaved pairs"),
+        (false, (a, b)) => format!("{} before, {b} after", count(a as u64, "run", "runs")),
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod layout;
 mod ledger;
 pub(crate) mod locks;
 pub(crate) mod phases;
+pub(crate) mod predict;
 pub(crate) mod procs;
 pub(crate) mod sar;
 pub(crate) mod switches;
@@ -26,6 +27,7 @@ pub use irqs::irqs;
 pub(crate) use ledger::nodes;
 pub use locks::locks;
 pub use phases::phases;
+pub use predict::predict;
 pub use procs::procs;
 pub use sar::sar;
 pub use switches::switches;
@@ -235,6 +237,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         irqs::VERB.has(key),
         ledger::VERB.has(key),
         locks::VERB.has(key),
+        predict::VERB.has(key),
         procs::VERB.has(key),
         sar::VERB.has(key),
         switches::VERB.has(key),

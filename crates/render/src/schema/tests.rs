@@ -2,6 +2,7 @@
 
 use super::*;
 use holdup_attribution::{LedgerNode, PathRow, WaitsRow};
+use holdup_diagnose::predict::PredictRow;
 use holdup_passes::{CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
 use serde::Serialize;
 
@@ -33,6 +34,7 @@ fn columns_are_the_fields_of_the_rows() {
     let waits = WaitsRow { objects: Some(1), tid: Some(1), ..Default::default() };
     same_keys(waits, &waits::VERB);
     same_keys(PathRow::default(), &waits::PATH_VERB);
+    same_keys(PredictRow::default(), &predict::VERB);
     same_keys(crate::WhatifRow::default(), &whatif::VERB);
     same_keys(
         ProcRow {

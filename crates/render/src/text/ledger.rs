@@ -4,6 +4,7 @@ use super::escape::{escape, width};
 use super::units::{Scale, duration};
 use super::{Page, TextOptions};
 use crate::report::TraceHead;
+use crate::spark;
 use holdup_attribution::LedgerNode;
 use std::io::{self, Write};
 
@@ -38,7 +39,7 @@ pub(crate) fn write(
     for (name, ns, pct) in lines {
         let pad = names - width(&name);
         let line = format!("{name}{:pad$}  {:>times$}  {pct:7.3}", "", scale.show(ns));
-        let bar = bar(pct);
+        let bar = spark::bar(pct / 100.0, BAR);
         match (ns, bar.is_empty()) {
             (0, _) => writeln!(out, "{}", paint.dim(line))?,
             (_, true) => writeln!(out, "{line}")?,
@@ -68,12 +69,4 @@ fn branches(nodes: &[LedgerNode], i: usize) -> String {
         });
     }
     out
-}
-
-/// A bar of eighths.
-fn bar(pct: f64) -> String {
-    let eighths = ((pct / 100.0 * (BAR * 8) as f64).round().max(0.0) as usize).min(BAR * 8);
-    let mut bar = "█".repeat(eighths / 8);
-    bar.push_str(["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]);
-    bar
 }

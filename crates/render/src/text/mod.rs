@@ -2,6 +2,7 @@
 
 mod block;
 mod culprit;
+mod curve;
 mod diagnosis;
 mod escape;
 mod graph;
@@ -115,6 +116,13 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
             );
             writeln!(out, "{of} its own doings, and while it slept those of whom it waited for")?;
             write_table(&path.table, &page, options, out)
+        }
+        Body::Predict(predict) => {
+            write_table(&predict.table, &page, options, out)?;
+            match &predict.curve {
+                Some(curve) if !options.quiet => curve::write(curve, &page, options, out),
+                _ => Ok(()),
+            }
         }
         Body::Whatif(body) => whatif::write(body, &page, options, out),
         Body::Graph(body) => graph::write(body, &page, options, out),

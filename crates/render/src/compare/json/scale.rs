@@ -77,8 +77,9 @@ struct LeafRow<'a> {
     cpus: u32,
     /// Its path.
     path: &'a str,
-    /// CPUs it takes more than with as many CPU-seconds as in the first row. Those of one number
-    /// of CPUs add up to `lost_cpus` of its row.
+    /// CPUs it takes more than with as many CPU-seconds as in the first row. With one recording a
+    /// row, those of one number of CPUs add up to `lost_cpus` of its row; with several recordings
+    /// roughly so, as these are means and times are medians.
     lost_cpus: f64,
 }
 

@@ -1,7 +1,8 @@
 //! The course of a metric as text.
 
 use super::{name, tables};
-use crate::compare::{spark, words};
+use crate::compare::words;
+use crate::spark;
 use crate::text::TextOptions;
 use holdup_gate::change_points::ChangePoint;
 use holdup_gate::history::Course;

@@ -4,7 +4,8 @@
 
 use super::name;
 use crate::compare::report::{BaselineReport, BaselineRun, DiffReport, ScaleReport};
-use crate::compare::{spark, words};
+use crate::compare::words;
+use crate::spark;
 use crate::text::TextOptions;
 use crate::text::grid::{Grid, Head};
 use crate::text::units::duration;

@@ -5,7 +5,7 @@ const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// A course in one line, a block per value, from the least to the greatest; a blank where there is
 /// none.
-pub(super) fn line(values: &[Option<f64>]) -> String {
+pub(crate) fn line(values: &[Option<f64>]) -> String {
     let known = || values.iter().flatten().copied().filter(|v| v.is_finite());
     let (low, high) =
         known().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
@@ -17,7 +17,7 @@ pub(super) fn line(values: &[Option<f64>]) -> String {
 }
 
 /// A bar of at most `columns`, for a part of 0 to 1.
-pub(super) fn bar(part: f64, columns: usize) -> String {
+pub(crate) fn bar(part: f64, columns: usize) -> String {
     let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
     let eighths = (part * columns as f64 * 8.0).round() as usize;
     let mut bar: String = std::iter::repeat_n('█', eighths / 8).collect();

@@ -1,0 +1,79 @@
+//! Subjects without a trace: locks with published or measured times, and a bare demand.
+
+use super::{Basis, Forecast, Seen, Subject, all_of, forecast};
+use crate::metrics::Figures;
+use holdup_model::{OPTIMISM, Station};
+
+/// One lock that each CPU would hold for `demand` of its time, 0 to 1, if it were alone. Its
+/// `servers` let as many in at once. Threads that are more than CPUs sleep while they wait.
+pub fn of_demand(demand: f64, servers: u32, threads: Option<u32>, cpus: &[u32]) -> Forecast {
+    let subject = Subject {
+        object: "lock".to_owned(),
+        pid: None,
+        comm: None,
+        threads,
+        spins: threads.is_none(),
+        seen: None,
+        stations: vec![Station { demand, servers }],
+        basis: Some(Basis::Given),
+    };
+    forecast(&[subject], cpus, vec![optimism()])
+}
+
+/// The locks of a file of figures: those with rate, hold and wait times. `Err` says what is
+/// missing.
+pub fn of_figures(figures: &Figures, cpus: &[u32]) -> Result<Forecast, &'static str> {
+    let seen_cpus = figures.processors().ok_or("the number of CPUs is missing (key `cpus`)")?;
+    if figures.semaphores.is_empty() {
+        return Err("there is no lock with rate, hold and wait times (key `semaphores`)");
+    }
+    let mut notes = vec![optimism()];
+    let mut subjects = Vec::new();
+    for s in &figures.semaphores {
+        let of_rate = |us: f64| s.requests_per_s * us * 1e-6;
+        let seen = Seen {
+            cpus: seen_cpus,
+            lost: of_rate(s.wait_us),
+            held: Some(of_rate(s.hold_us)),
+            rate: Some(s.requests_per_s),
+        };
+        let demand = seen.demand(seen_cpus);
+        if demand.is_none() {
+            notes.push(format!(
+                "{}: holding and waiting take more than {seen_cpus} CPUs have: the figures \
+                 contradict each other, and nothing is predicted",
+                s.name
+            ));
+        }
+        subjects.push(Subject {
+            object: s.name.clone(),
+            pid: None,
+            comm: None,
+            threads: None,
+            spins: true,
+            seen: Some(seen),
+            stations: demand.map(Station::lock).into_iter().collect(),
+            basis: Some(Basis::Measured),
+        });
+    }
+    subjects.sort_by(|a, b| lost(b).total_cmp(&lost(a)));
+    let all = all_of(&subjects, None);
+    subjects.splice(0..0, all);
+    Ok(forecast(&subjects, &with_default(cpus, seen_cpus), notes))
+}
+
+pub(super) fn lost(subject: &Subject) -> f64 {
+    subject.seen.map_or(0.0, |s| s.lost)
+}
+
+/// `cpus`, or where nobody asked for any, those seen and two, four and eight times as many.
+pub(super) fn with_default(cpus: &[u32], seen: u32) -> Vec<u32> {
+    if !cpus.is_empty() {
+        return cpus.to_vec();
+    }
+    [1, 2, 4, 8].map(|times: u32| seen.saturating_mul(times).min(super::MOST_CPUS)).to_vec()
+}
+
+pub(super) fn optimism() -> String {
+    format!("{OPTIMISM} (Bier and Vernon 1988)")
+}

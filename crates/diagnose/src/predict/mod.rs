@@ -1,0 +1,294 @@
+//! What a lock would cost on other numbers of CPUs: `holdup predict`.
+//!
+//! ```text
+//!  trace    ──► the locks that threads wait for ─┐
+//!  figures  ──► locks with measured times        ├─► subjects ──► a row for each number of CPUs
+//!  a demand ──► one lock                         ┘
+//! ```
+//!
+//! A [`Subject`] is a lock with what is known of it, in the figures of Bier and Vernon: L, x, W, N.
+//! Its demand is D = x / (x + Z) with Z = N/L - W - x, which is L x / (N - L W): the part of the
+//! time that the lock is held, divided by the CPUs that did not wait. So the demand is known where
+//! the time held is, even if nobody counted how often. All else is the closed model
+//! ([`holdup_model::Network`]). docs/models.md says when not to believe it.
+
+mod curve;
+mod figures;
+mod trace;
+
+pub use curve::Curve;
+pub use figures::{of_demand, of_figures};
+pub use trace::of_trace;
+
+use holdup_model::{Load, Network, Station};
+use serde::Serialize;
+
+/// The most CPUs of a prediction: those of the largest Linux kernel (`NR_CPUS`).
+pub const MOST_CPUS: u32 = 8192;
+/// The most threads of a prediction: more add nothing but time.
+pub const MOST_THREADS: u32 = 16384;
+
+/// Where a demand comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// Said by the user.
+    Given,
+    /// Every hold was measured.
+    Measured,
+    /// Holds were inferred from wake-ups, or only those are known that others waited for.
+    Inferred,
+    /// No hold is known: it is the demand with which the model loses the CPUs that were lost.
+    LostCpus,
+}
+
+impl Basis {
+    /// Its stable id.
+    pub fn id(self) -> &'static str {
+        match self {
+            Basis::Given => "given",
+            Basis::Measured => "measured",
+            Basis::Inferred => "inferred",
+            Basis::LostCpus => "lost-cpus",
+        }
+    }
+}
+
+/// One lock, or all together, on one number of CPUs. `None` is what was not measured or given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PredictRow {
+    /// The lock or wait object; `all` for all of them together.
+    pub object: String,
+    /// Process of its threads, if it is one.
+    pub pid: Option<u32>,
+    /// Name of that process or of the thread that waited longest.
+    pub comm: Option<String>,
+    /// CPUs, N.
+    pub cpus: u32,
+    /// Threads that use it.
+    pub threads: u32,
+    /// Part of its time, 0 to 1, that one CPU would hold it if it were alone, D.
+    pub demand: Option<f64>,
+    /// Where the demand comes from.
+    pub basis: Option<Basis>,
+    /// Mean hold, x.
+    pub hold_ns: Option<u64>,
+    /// CPU time that an acquisition loses on average, W: waiting that keeps a CPU from work.
+    pub wait_ns: Option<u64>,
+    /// Acquisitions per second, L.
+    pub throughput_per_s: Option<f64>,
+    /// CPUs that did not wait, N - L W, where that was measured.
+    pub measured_effective_cpus: Option<f64>,
+    /// CPUs that do not wait, by the model.
+    pub effective_cpus: Option<f64>,
+    /// CPUs that wait: by the model, or where it has no demand, measured.
+    pub lost_cpus: Option<f64>,
+    /// Part of the time that it is held: measured where it was, else by the model. Of several locks
+    /// the busiest, by the model.
+    pub utilization: Option<f64>,
+    /// CPUs that wait, of those that the threads could keep busy.
+    pub degradation_pct: Option<f64>,
+    /// So many CPUs keep it held all the time; more add nothing: 1 / D.
+    pub saturation_cpus: Option<f64>,
+}
+
+/// What was measured on some number of CPUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seen {
+    /// CPUs, N.
+    pub cpus: u32,
+    /// CPUs lost to waiting, L W.
+    pub lost: f64,
+    /// Part of the time that it was held, L x, if holds are known.
+    pub held: Option<f64>,
+    /// Acquisitions per second, L, if they are known.
+    pub rate: Option<f64>,
+}
+
+/// A lock with what is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    /// Its name.
+    pub object: String,
+    /// Process of its threads.
+    pub pid: Option<u32>,
+    /// Name of that process.
+    pub comm: Option<String>,
+    /// Threads that use it; `None` for as many as there are CPUs.
+    pub threads: Option<u32>,
+    /// Who waits keeps a CPU.
+    pub spins: bool,
+    /// What was measured.
+    pub seen: Option<Seen>,
+    /// The demand of each station, part of a round that takes 1 without waiting; empty if unknown.
+    pub stations: Vec<Station>,
+    /// Where the demand comes from.
+    pub basis: Option<Basis>,
+}
+
+impl Seen {
+    /// CPUs that did not wait, of those that `threads` threads could keep busy.
+    fn effective(&self, threads: u32) -> f64 {
+        (f64::from(self.cpus.min(threads)) - self.lost).max(0.0)
+    }
+
+    /// The demand that the time held tells: D = L x / (N - L W). `None` where the figures
+    /// contradict each other, which is where Z would be below 0.
+    pub(crate) fn demand(&self, threads: u32) -> Option<f64> {
+        let demand = self.held? / self.effective(threads);
+        (demand.is_finite() && demand <= 1.0).then_some(demand)
+    }
+}
+
+impl Subject {
+    /// Threads that use it on `cpus` CPUs. Whoever adds CPUs adds threads for them: the threads on
+    /// each CPU stay as many as were seen, or one if there were more.
+    fn threads_on(&self, cpus: u32) -> u32 {
+        let grown = match (self.threads, self.seen) {
+            (None, _) => cpus,
+            (Some(threads), None) => threads,
+            (Some(threads), Some(seen)) => {
+                let each = u64::from(seen.cpus.min(threads)) * u64::from(cpus);
+                let each = each / u64::from(seen.cpus.max(1));
+                threads.max(u32::try_from(each).unwrap_or(u32::MAX))
+            }
+        };
+        grown.min(MOST_THREADS)
+    }
+
+    fn network(&self) -> Option<Network> {
+        let demand: f64 = self.stations.iter().map(|s| s.demand).sum();
+        let think = (1.0 - demand).max(0.0);
+        (!self.stations.is_empty()).then(|| Network { think, stations: self.stations.clone() })
+    }
+
+    /// What the model says of `cpus` CPUs, if there is a demand.
+    fn load(&self, cpus: u32) -> Option<Load> {
+        let threads = self.threads_on(cpus);
+        // Who spins is a CPU, not a thread.
+        let customers = if self.spins { threads.min(cpus) } else { threads };
+        Some(self.network()?.on(cpus, customers))
+    }
+
+    /// Acquisitions for each second of work.
+    fn rate_of_work(&self) -> Option<f64> {
+        let seen = self.seen?;
+        let effective = seen.effective(self.threads_on(seen.cpus));
+        (effective > 0.0).then_some(seen.rate? / effective)
+    }
+
+    fn demand(&self) -> Option<f64> {
+        (!self.stations.is_empty()).then(|| self.stations.iter().map(|s| s.demand).sum())
+    }
+
+    /// Its row for `cpus` CPUs.
+    pub fn row(&self, cpus: u32) -> PredictRow {
+        let threads = self.threads_on(cpus);
+        let here = self.seen.filter(|s| s.cpus == cpus);
+        let load = self.load(cpus);
+        let lost = load.map(|l| l.lost_cpus()).or(here.map(|s| s.lost));
+        let rate = match here {
+            Some(seen) => seen.rate,
+            None => load.zip(self.rate_of_work()).map(|(l, rate)| l.throughput * rate),
+        };
+        let lost_here = here.map_or(lost, |s| Some(s.lost));
+        let most = self.stations.iter().map(|s| s.demand / f64::from(s.servers.max(1)));
+        let most = most.fold(0.0, f64::max);
+        let held = here.and_then(|s| s.held).filter(|_| self.stations.len() < 2);
+        let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
+        let whole = |sum: Option<f64>, n: Option<f64>| Some(sum? / n.filter(|&n| n > 0.0)?);
+        let hold = self.seen.and_then(|s| whole(s.held, s.rate));
+        let usable = f64::from(cpus.min(threads).max(1));
+        PredictRow {
+            object: self.object.clone(),
+            pid: self.pid,
+            comm: self.comm.clone(),
+            cpus,
+            threads,
+            demand: self.demand().map(round6),
+            basis: self.basis.filter(|_| !self.stations.is_empty()),
+            hold_ns: hold.map(nanos),
+            wait_ns: whole(lost_here, rate).map(nanos),
+            throughput_per_s: rate.map(round3),
+            measured_effective_cpus: here.map(|s| round6(s.effective(threads))),
+            effective_cpus: load.map(|l| round6(l.effective_cpus())),
+            lost_cpus: lost.map(round6),
+            utilization: held.or(load.map(|l| l.throughput * most)).map(round6),
+            degradation_pct: lost.map(|lost| round3(lost / usable * 100.0)),
+            saturation_cpus: self.network().and_then(|n| n.saturation()).map(round6),
+        }
+    }
+}
+
+/// What `holdup predict` answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forecast {
+    /// All together first, then the objects that cost most first; of each, few CPUs first.
+    pub rows: Vec<PredictRow>,
+    /// The curve of the first object that has a demand.
+    pub curve: Option<Curve>,
+    /// What to know beside.
+    pub notes: Vec<String>,
+}
+
+/// Rows and curve of `subjects` on these numbers of CPUs, and on that which was seen.
+pub(crate) fn forecast(subjects: &[Subject], cpus: &[u32], notes: Vec<String>) -> Forecast {
+    let mut rows = Vec::new();
+    for subject in subjects {
+        let mut cpus: Vec<u32> = cpus.iter().copied().chain(subject.seen.map(|s| s.cpus)).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        rows.extend(cpus.into_iter().map(|n| subject.row(n)));
+    }
+    let drawn = subjects.iter().find(|s| !s.stations.is_empty());
+    let curve = drawn.and_then(|s| Curve::of(s, cpus.iter().copied().max()?));
+    Forecast { rows, curve, notes }
+}
+
+/// All of `subjects` as one, where there are several.
+pub(crate) fn all_of(subjects: &[Subject], threads: Option<u32>) -> Option<Subject> {
+    let first = subjects.first()?.seen?;
+    if subjects.len() < 2 {
+        return None;
+    }
+    let seen = || subjects.iter().filter_map(|s| s.seen);
+    let sum = |of: fn(&Seen) -> Option<f64>| seen().map(|s| of(&s)).sum::<Option<f64>>();
+    let lost = seen().map(|s| s.lost).sum();
+    let spun: f64 = subjects.iter().filter(|s| s.spins).filter_map(|s| Some(s.seen?.lost)).sum();
+    let mut all = Subject {
+        object: "all".to_owned(),
+        pid: None,
+        comm: None,
+        threads,
+        spins: spun * 2.0 > lost,
+        seen: Some(Seen { cpus: first.cpus, lost, held: sum(|s| s.held), rate: sum(|s| s.rate) }),
+        stations: Vec::new(),
+        basis: None,
+    };
+    let effective = all.seen?.effective(all.threads_on(first.cpus));
+    // What each is held for, from the CPUs that did not wait for it alone to those that did not
+    // wait at all.
+    let station = |s: &Subject| {
+        let alone = s.seen?.effective(s.threads_on(first.cpus));
+        let demand = s.demand()? * alone / effective;
+        demand.is_finite().then(|| Station::lock(demand))
+    };
+    all.stations = subjects.iter().filter_map(station).collect();
+    let demand: f64 = all.stations.iter().map(|s| s.demand).sum();
+    if demand > 1.0 {
+        all.stations.iter_mut().for_each(|s| s.demand /= demand);
+    }
+    // As sure as the least sure of them.
+    all.basis = subjects.iter().filter_map(|s| s.basis).max_by_key(|&basis| basis as u8);
+    Some(all)
+}
+
+fn round3(x: f64) -> f64 {
+    (x * 1e3).round() / 1e3
+}
+
+fn round6(x: f64) -> f64 {
+    (x * 1e6).round() / 1e6
+}

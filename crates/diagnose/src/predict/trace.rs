@@ -1,0 +1,202 @@
+//! Subjects of a trace: the locks of programs and of the kernel that threads wait for.
+//!
+//! Only waiting that keeps a CPU from work counts as L W: of a thread that sleeps, the idle CPU
+//! time that the ledger lays to the object; of one that spins, its CPU time. A thread that sleeps
+//! while its CPU does other work loses nothing.
+
+use super::figures::{lost, optimism, with_default};
+use super::{Basis, Forecast, Seen, Subject, all_of, forecast};
+use holdup_attribution::{Attribution, Blamed, Leaf, WaitRule};
+use holdup_model::{Network, Station};
+use holdup_passes::{LockBy, LockRow, ObjectKind, Slot};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A lock of the kernel as its own events show it.
+struct KernelLock {
+    name: String,
+    spin_ns: u64,
+    waiters: BTreeSet<Slot>,
+    /// (acquisitions, time held) where the trace has acquisitions.
+    holds: Option<(u64, u64)>,
+}
+
+/// Predict for every lock that threads wait for. `threads` is how many use each, where the user
+/// knows better than the trace.
+pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) -> Forecast {
+    let a = judged.analysis;
+    let (wall, seen_cpus) = (a.wall_ns().max(1) as f64, a.cpus.max(1));
+    let part = |ns: u64| ns as f64 / wall;
+    let mut kernel = kernel_locks(judged);
+    let mut subjects = Vec::new();
+    let mut users: BTreeSet<Slot> = BTreeSet::new();
+    let mut others_ns = 0;
+    for b in judged.blamed() {
+        if !is_lock(b.rule) {
+            others_ns += if b.rule.is_harmful() { b.row.idle_blamed_ns } else { 0 };
+            continue;
+        }
+        let lock = kernel_address(&b).and_then(|at| {
+            let map = a.lockdep_map(at).unwrap_or(at);
+            kernel.remove(&map)
+        });
+        let mut slots: BTreeSet<Slot> = b.users().collect();
+        slots.extend(lock.iter().flat_map(|l| &l.waiters));
+        let spin_ns = lock.as_ref().map_or(0, |l| l.spin_ns);
+        let (held, rate, basis) = match lock.as_ref().and_then(|l| l.holds) {
+            Some((n, ns)) => (Some(part(ns)), Some(n as f64 / wall * 1e9), Basis::Measured),
+            None => holds(&b, wall),
+        };
+        let seen = Seen { cpus: seen_cpus, lost: part(b.row.idle_blamed_ns + spin_ns), held, rate };
+        let named = lock.map(|l| l.name);
+        subjects.push(subject(
+            named.unwrap_or_else(|| name(&b)),
+            seen,
+            threads.unwrap_or_else(|| number_of(&slots)),
+            spin_ns > b.row.idle_blamed_ns,
+            basis,
+        ));
+        if let Some(last) = subjects.last_mut() {
+            (last.pid, last.comm) = (b.row.pid, Some(b.row.comm).filter(|c| !c.is_empty()));
+        }
+        users.extend(slots);
+    }
+    // What nobody slept for.
+    for lock in kernel.into_values() {
+        let held = lock.holds.map(|(_, ns)| part(ns));
+        let rate = lock.holds.map(|(n, _)| n as f64 / wall * 1e9);
+        let seen = Seen { cpus: seen_cpus, lost: part(lock.spin_ns), held, rate };
+        // Interrupts and idle tasks take a lock on any CPU.
+        let on_any = lock.waiters.is_empty();
+        let own = if on_any { seen_cpus } else { number_of(&lock.waiters) };
+        subjects.push(subject(lock.name, seen, threads.unwrap_or(own), true, Basis::Measured));
+        users.extend(lock.waiters);
+    }
+    subjects.sort_by(|a, b| lost(b).total_cmp(&lost(a)).then_with(|| a.object.cmp(&b.object)));
+    let together = subjects.iter().filter_map(|s| s.threads).max().unwrap_or(1);
+    let all = all_of(&subjects, Some(threads.unwrap_or(together.max(users.len() as u32))));
+    let notes = notes(judged, &subjects, others_ns);
+    subjects.splice(0..0, all);
+    forecast(&subjects, &with_default(cpus, seen_cpus), notes)
+}
+
+fn subject(object: String, seen: Seen, threads: u32, spins: bool, held: Basis) -> Subject {
+    let inverted = || {
+        let customers = if spins { threads.min(seen.cpus) } else { threads };
+        Network::demand_that_loses(seen.lost, seen.cpus, customers.min(super::MOST_THREADS))
+    };
+    let known = seen.demand(threads).filter(|&demand| demand > 0.0).map(|demand| (demand, held));
+    let found = known.or_else(|| Some((inverted()?, Basis::LostCpus)));
+    Subject {
+        object,
+        pid: None,
+        comm: None,
+        threads: Some(threads),
+        spins,
+        seen: Some(seen),
+        stations: found.map(|f| Station::lock(f.0)).into_iter().collect(),
+        basis: found.map(|f| f.1),
+    }
+}
+
+/// How many they are; who waits alone waits for somebody.
+fn number_of(users: &BTreeSet<Slot>) -> u32 {
+    (users.len() as u32).max(2)
+}
+
+/// One at a time has it: a mutex, a semaphore, a file's lock, the kernel's, or a busy thread.
+fn is_lock(rule: WaitRule) -> bool {
+    matches!(rule, WaitRule::LockTurns | WaitRule::KernelLock | WaitRule::OneServer)
+}
+
+/// Part of the time held and acquisitions per second, where holds are known. A futex enters the
+/// kernel only when contended, so that the other holds are not seen; and of a kernel's lock or a
+/// busy thread only wake-ups tell.
+fn holds(b: &Blamed, wall: f64) -> (Option<f64>, Option<f64>, Basis) {
+    let (mut times, mut held, mut inferred) = (0, 0, 0);
+    for sum in b.held.values() {
+        times += sum.holds;
+        held += sum.hold_ns;
+        inferred += sum.inferred_ns;
+    }
+    if b.rule != WaitRule::LockTurns || held == 0 {
+        return (None, None, Basis::Inferred);
+    }
+    let all_seen = b.kind != ObjectKind::Futex && inferred * 2 <= held;
+    let basis = if all_seen { Basis::Measured } else { Basis::Inferred };
+    (Some(held as f64 / wall), Some(times as f64 / wall * 1e9), basis)
+}
+
+fn name(b: &Blamed) -> String {
+    let what = b.row.usage.unwrap_or(b.row.kind);
+    let more = if b.others > 0 { format!(" and {} more", b.others) } else { String::new() };
+    format!("{what} {}{more}", b.row.object)
+}
+
+/// Where the contended lock of the kernel lies, if the events say.
+fn kernel_address(b: &Blamed) -> Option<u64> {
+    let hex = b.row.object.strip_prefix("0x").filter(|_| b.kind == ObjectKind::KernelLock)?;
+    u64::from_str_radix(hex, 16).ok()
+}
+
+/// The kernel's locks that anybody waited for, by address.
+fn kernel_locks(judged: &Attribution<'_>) -> BTreeMap<u64, KernelLock> {
+    let rows = judged.analysis.locks(LockBy::Lock);
+    let mut waiters = judged.analysis.lock_waiters();
+    let waited = |r: &LockRow| r.contended.is_some_and(|n| n > 0);
+    rows.into_iter()
+        .filter(waited)
+        .filter_map(|r| {
+            let address = r.address.flatten()?;
+            let kind = r.lock_type.flatten().unwrap_or_else(|| "lock".to_owned());
+            let name = match r.name.flatten() {
+                Some(name) => format!("{kind} {name} {address:#x}"),
+                None => format!("{kind} {address:#x}"),
+            };
+            let holds = r.acquired.zip(r.hold_total_ns).filter(|h| h.1 > 0);
+            let waiters = waiters.remove(&address).unwrap_or_default();
+            Some((address, KernelLock { name, spin_ns: r.spin_ns.unwrap_or(0), waiters, holds }))
+        })
+        .collect()
+}
+
+fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<String> {
+    let mut notes = vec![optimism()];
+    let uses = |basis| subjects.iter().any(|s| s.basis == Some(basis) && !s.stations.is_empty());
+    if uses(Basis::Inferred) {
+        notes.push(
+            "inferred: holds follow from who woke whom, and those for which nobody waited are not \
+             seen: the demand may be larger"
+                .to_owned(),
+        );
+    }
+    if uses(Basis::LostCpus) {
+        notes.push(
+            "lost-cpus: no hold was recorded; the demand is that with which the model loses the \
+             CPUs that were lost, so the traced row agrees by itself"
+                .to_owned(),
+        );
+    }
+    if subjects.iter().any(|s| s.stations.is_empty()) {
+        notes.push(
+            "n/a: neither holds nor lost CPUs tell the demand; on one CPU, or with more ready \
+             threads than CPUs, a lock may cost nothing yet"
+                .to_owned(),
+        );
+    }
+    let wall = judged.analysis.wall_ns().max(1) as f64;
+    let cpus = |ns: u64| Some(format!("{:.2}", ns as f64 / wall)).filter(|cpus| cpus != "0.00");
+    if let Some(others) = cpus(others_ns) {
+        notes.push(format!(
+            "waits that are no lock (devices, barriers, hand-overs) cost {others} CPUs more; the \
+             model says nothing of them"
+        ));
+    }
+    let spare = judged.ledger.ns(Leaf::NoWork) + judged.ledger.ns(Leaf::Serial);
+    if let Some(spare) = cpus(spare) {
+        notes.push(format!(
+            "{spare} CPUs were idle for lack of work: the prediction has more CPUs find as much \
+             work each"
+        ));
+    }
+    notes
+}

@@ -1,0 +1,40 @@
+//! The tables drawn from an [`Analysis`], a file each; here is how threads become rows.
+
+mod calls;
+mod cpus;
+mod irqs;
+mod procs;
+mod switches;
+
+use crate::analysis::Analysis;
+use crate::rows::Group;
+use crate::threads::{Slot, Thread};
+use holdup_trace::Pid;
+
+impl Analysis {
+    pub(crate) fn sees_switches(&self) -> bool {
+        self.capabilities.switches
+    }
+
+    fn group_key(&self, by: Group, slot: Slot, t: &Thread) -> GroupKey {
+        match by {
+            Group::System => GroupKey::All,
+            Group::Command => GroupKey::Comm(self.comm(t), t.is_kthread()),
+            // Without a process id the thread stands for its process.
+            Group::Process => GroupKey::Pid(pid_of(t).unwrap_or(t.tid.0)),
+            Group::Thread => GroupKey::Slot(slot),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum GroupKey {
+    All,
+    Comm(String, bool),
+    Pid(u32),
+    Slot(Slot),
+}
+
+pub(crate) fn pid_of(t: &Thread) -> Option<u32> {
+    (t.pid != Pid::UNKNOWN).then_some(t.pid.0)
+}
