@@ -3,6 +3,7 @@
 use crate::exit;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
 use crate::record::args::{RecordArgs, RunArgs};
+use crate::whatif::args::WhatifArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -99,6 +100,17 @@ pub(crate) enum Command {
     /// The critical path of a thread: its work, and whom it waited for
     #[command(after_help = "Example: holdup path --tid 4711 perf.data")]
     Path(PathArgs),
+    /// What a change would make of the work: the trace replayed on a simulated machine
+    #[command(
+        after_help = "Without any change, all that could be fixed is ranked by what that is \
+            worth. Several changes are\n\
+            replayed one by one, and at last all together.\n\n\
+            Examples: holdup whatif perf.data\n\
+            \x20         holdup whatif --cpus 2,4,8,16 perf.data\n\
+            \x20         holdup whatif --lock 0x7f71238a0108=hold*0.5 --cpus 16 perf.data\n\
+            \x20         holdup whatif --server dbserver=split:2 --syscall write*0.5 perf.data"
+    )]
+    Whatif(WhatifArgs),
     /// Every event in order, in the column of the context it happens in
     #[command(
         after_help = "Each event's description stands in the column of what was running: the \

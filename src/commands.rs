@@ -33,6 +33,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::History(args) => return crate::gate::history::run(args),
         Command::Scale(args) => return crate::gate::scale::run(args),
         Command::Predict(args) => return crate::predict::run(args),
+        Command::Whatif(args) => return crate::whatif::run(args),
         Command::Gate(args) => return crate::gate::judge::run(args),
         Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),

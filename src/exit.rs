@@ -80,6 +80,18 @@ impl std::fmt::Display for Denied {
 
 impl std::error::Error for Denied {}
 
+/// The trace does not hold what it takes to answer.
+#[derive(Debug)]
+pub(crate) struct Unanswerable(pub(crate) String);
+
+impl std::fmt::Display for Unanswerable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unanswerable {}
+
 /// An error about an input file.
 pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
     InputError(format!("{}: {why}", path.display())).into()
@@ -100,6 +112,8 @@ pub(crate) fn code(error: &anyhow::Error) -> u8 {
         || error.is::<Denied>()
     {
         INPUT
+    } else if error.is::<Unanswerable>() {
+        INCONCLUSIVE
     } else {
         USAGE
     }

@@ -18,6 +18,7 @@ mod progress;
 mod record;
 mod rules;
 mod units;
+mod whatif;
 mod window;
 
 use clap::Parser;

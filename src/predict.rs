@@ -6,6 +6,7 @@ use crate::config::{self, Config};
 use crate::diagnose::read;
 use crate::exit::{self, usage};
 use crate::output::Output;
+use crate::units::cpus;
 use anyhow::Result;
 use holdup_attribution::{Attribution, analyze};
 use holdup_diagnose::metrics::Figures;
@@ -22,7 +23,8 @@ pub(crate) fn run(args: &PredictArgs) -> Result<u8> {
     if let Some(keys) = sort {
         schema::predict(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    let cpus = args.cpus.as_deref().map(numbers).transpose()?.unwrap_or_default();
+    let cpus =
+        args.cpus.as_deref().map(|text| cpus(text, MOST_CPUS)).transpose()?.unwrap_or_default();
     match (&args.demand, &args.metrics) {
         (Some(demand), _) => of_demand(args, demand, &cpus),
         (None, Some(path)) => of_figures(args, path, &cpus),
@@ -130,30 +132,4 @@ fn part(text: &str) -> Result<f64> {
     };
     let part = number.parse::<f64>().map_err(|_| wrong())? / whole;
     if (0.0..=1.0).contains(&part) { Ok(part) } else { Err(wrong()) }
-}
-
-/// `2,4,8` or `1-16`, in any order.
-fn numbers(text: &str) -> Result<Vec<u32>> {
-    let wrong = || {
-        usage(format!(
-            "--cpus: '{text}' is no list of numbers of CPUs: write 2,4,8 or 1-16, at most \
-             {MOST_CPUS}"
-        ))
-    };
-    let number = |text: &str| {
-        text.trim().parse().ok().filter(|n| (1..=MOST_CPUS).contains(n)).ok_or_else(wrong)
-    };
-    let mut list = Vec::new();
-    for piece in text.split(',') {
-        match piece.split_once('-') {
-            Some((from, to)) => list.extend(number(from)?..=number(to)?),
-            None => list.push(number(piece)?),
-        }
-    }
-    if list.is_empty() {
-        return Err(wrong());
-    }
-    list.sort_unstable();
-    list.dedup();
-    Ok(list)
 }

@@ -35,16 +35,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// What is wrong with the replay of one file.
 fn wrong(path: &Path) -> Result<Option<f64>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let place = path.display();
     let Ok(reader) = holdup_open::open(path) else { return Ok(None) };
     let options = Options { detail: Detail::Steps, ..Options::default() };
-    let analysis = analyze(&*reader, &options).map_err(|e| format!("{name}: {e}"))?;
+    let analysis = analyze(&*reader, &options).map_err(|e| format!("{place}: {e}"))?;
     let Ok(program) = Program::new(&analysis) else { return Ok(None) };
-    let replay = predict(&program, &[], Seeds::of(&program)).map_err(|e| format!("{name}: {e}"))?;
+    let replay =
+        predict(&program, &[], Seeds::of(&program)).map_err(|e| format!("{place}: {e}"))?;
     for (thread, ran) in program.threads.iter().zip(&replay.run_ns) {
         let traced = analysis.thread(thread.slot).running_ns;
         if (thread.run_ns, *ran) != (traced, traced) {
             let (tid, wrote) = (thread.tid, thread.run_ns);
-            return Err(format!("{name}: {tid} ran {traced}, written {wrote}, replayed {ran}"));
+            return Err(format!("{place}: {tid} ran {traced}, written {wrote}, replayed {ran}"));
         }
     }
     if analysis.lost_events > 0 {
@@ -54,7 +56,7 @@ fn wrong(path: &Path) -> Result<Option<f64>, String> {
     let known = OFF.iter().find(|(file, ..)| name.starts_with(file));
     let limit = known.map_or(WITHIN_PCT, |&(_, limit, _)| limit);
     if off.abs() > limit {
-        return Err(format!("{name}: {off:+.2} %, {} let go", replay.forced));
+        return Err(format!("{place}: {off:+.2} %, {} let go", replay.forced));
     }
     Ok(Some(off.abs()))
 }

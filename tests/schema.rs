@@ -131,6 +131,8 @@ fn outputs_of_every_verb_conform() {
         runs.push(vec!["irqs", "--by", "total"]);
         runs.push(vec!["waits", "--graph", "json"]);
         runs.push(vec!["summary", "--per-cpu"]);
+        runs.push(vec!["whatif"]);
+        runs.push(vec!["whatif", "--cpus", "1,4", "--devices", "none"]);
         runs.iter_mut().for_each(|run| run.extend(["-j", trace]));
         conform(&schema, &runs);
     }
@@ -280,7 +282,9 @@ fn the_schema_refuses_what_is_not_so() {
 fn the_schema_refuses_rows_that_are_not_so() {
     let schema = Published::new();
     let trace = "fixtures/thr_mutex_perfz_c8/perf.data";
-    for verb in ["syscalls", "procs", "cpus", "switches", "irqs", "waits", "path", "phases"] {
+    for verb in
+        ["syscalls", "procs", "cpus", "switches", "irqs", "waits", "path", "phases", "whatif"]
+    {
         let good = output(&[verb, "-j", trace]);
         let row = good["rows"][0].as_object().unwrap_or_else(|| panic!("{verb} has no rows"));
         let refused = |why: &str, change: &dyn Fn(&mut Value)| {

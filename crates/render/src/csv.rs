@@ -20,6 +20,7 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
         Body::Guide(walk) => write_diagnosis(&walk.diagnosis, separator, out),
         Body::Path(path) => write_table(&path.table, separator, out),
         Body::Predict(predict) => write_table(&predict.table, separator, out),
+        Body::Whatif(whatif) => write_table(&whatif.table, separator, out),
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), separator, out),
         Body::Info(info) => {
             write_line(["key", "value"].into_iter(), separator, out)?;

@@ -3,6 +3,7 @@
 //! The types here are the shape of the output: their `Serialize` writes it and, with the feature
 //! `schema`, `json_schema` derives `docs/schema/holdup-1.json` from them.
 
+use crate::WhatifHead;
 use crate::report::{Body, Known, PathHead, Report, SCHEMA, Section, TraceHead};
 use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::{Question, Walk};
@@ -119,6 +120,15 @@ pub(crate) struct PredictRows<'a, R> {
     rows: R,
 }
 
+/// What changes would make of the work.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct WhatifRows<'a, R> {
+    #[serde(flatten)]
+    head: &'a WhatifHead,
+    rows: R,
+}
+
 /// One value under a name of its own.
 macro_rules! single {
     ($($name:ident { $key:ident: $type:ty })+) => {
@@ -181,6 +191,9 @@ impl Serialize for Report {
             Body::Predict(predict) => {
                 let notes = &predict.table.notes;
                 self.around(PredictRows { notes, rows: predict.table.json_rows() }, s)
+            }
+            Body::Whatif(whatif) => {
+                self.around(WhatifRows { head: &whatif.head, rows: whatif.table.json_rows() }, s)
             }
             Body::Graph(graph) => self.around(OnlyGraph { graph: &graph.graph }, s),
             Body::Info(info) => self.around(OnlyInfo { info }, s),

@@ -4,10 +4,13 @@
 //! print cells, not rows, so that the schema (from the row types) and the output (from the columns)
 //! check each other.
 
+use crate::WhatifRow;
 use crate::compare;
 use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
 use crate::doctor::Doctor;
-use crate::json::{Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, PredictRows, Rows};
+use crate::json::{
+    Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, PredictRows, Rows, WhatifRows,
+};
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
 use holdup_attribution::{Ledger, PathRow};
@@ -73,6 +76,7 @@ pub fn outputs() -> Value {
         ("phases", vec![table(g, &schema::phases::VERB)]),
         ("path", vec![enveloped::<PathRows<'static, Vec<PathRow>>>(g)]),
         ("predict", vec![enveloped::<PredictRows<'static, Vec<PredictRow>>>(g)]),
+        ("whatif", vec![enveloped::<WhatifRows<'static, Vec<WhatifRow>>>(g)]),
         ("ledger", vec![enveloped::<OnlyLedger<'static>>(g)]),
         ("info", vec![enveloped::<OnlyInfo<'static>>(g)]),
         ("summary", vec![enveloped::<Summary>(g)]),

@@ -19,6 +19,7 @@ mod spark;
 pub mod svg;
 mod table;
 pub mod text;
+mod whatif;
 
 pub use info::{Capability, Fact, Info, Node};
 pub use report::{
@@ -27,6 +28,7 @@ pub use report::{
 };
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};
+pub use whatif::{UNCHANGED, WhatifBody, WhatifHead, WhatifRow};
 
 use std::io::{self, Write};
 

@@ -1,5 +1,6 @@
 //! Markdown, for issues, wikis and the documentation of the rules.
 
+use crate::WhatifBody;
 use crate::csv::field;
 use crate::report::{Body, Known, Report, Section, TraceHead};
 use crate::schema;
@@ -54,6 +55,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out)?;
             predict.table.notes.iter().try_for_each(|note| writeln!(out, "* {}", plain(note)))
         }
+        Body::Whatif(whatif) => write_whatif(whatif, out),
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), out),
         Body::Guide(walk) => write_walk(walk, t, out),
         Body::Info(info) => {
@@ -108,6 +110,16 @@ fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<String>> =
         table.shown().iter().map(|r| r.iter().map(cell).collect()).collect();
     grid(&heads, &rows, out)
+}
+
+fn write_whatif(body: &WhatifBody, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}\n", plain(&body.account()))?;
+    write_table(&body.table, out)?;
+    let said = [&body.head.doubts, &body.head.conclusions, &body.table.notes];
+    if said.iter().any(|list| !list.is_empty()) {
+        writeln!(out)?;
+    }
+    said.into_iter().flatten().try_for_each(|words| writeln!(out, "* {}", plain(words)))
 }
 
 fn write_ledger(ledger: &Ledger, out: &mut dyn Write) -> io::Result<()> {

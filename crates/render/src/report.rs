@@ -1,6 +1,6 @@
 //! One report: what every renderer gets.
 
-use crate::{Info, Table};
+use crate::{Info, Table, WhatifBody};
 use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::predict::Curve;
@@ -141,6 +141,8 @@ pub enum Body {
     Path(Box<PathBody>),
     /// What locks cost on other numbers of CPUs.
     Predict(Box<PredictBody>),
+    /// What changes would make of the work.
+    Whatif(Box<WhatifBody>),
     /// Who waits for whom.
     Graph(Box<GraphBody>),
     /// What the file is.

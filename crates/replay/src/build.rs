@@ -444,7 +444,7 @@ impl<'a> Builder<'a> {
         let ready = t.woken_ns + t.preempted_ns;
         let passed_over = of.passed_over_ns * 100 > self.analysis.wall_ns() * PASSED_OVER_WALL_PCT
             && of.passed_over_ns * 100 > ready * PASSED_OVER_PCT;
-        let at_home = t.is_kthread() && of.cpus.count_ones() == 1;
+        let at_home = is_per_cpu(&self.analysis.comm(t)) && of.cpus.count_ones() == 1;
         let bound_to = match (passed_over, at_home) {
             (true, _) => of.waited_for,
             (false, true) => of.cpus,
@@ -486,6 +486,12 @@ fn work_to(ops: &[Op], run_ns: Nanos) -> usize {
         }
     }
     ops.len()
+}
+
+/// Whether a thread of this name is one that the kernel has for each CPU, such as `ksoftirqd/3`
+/// and `kworker/3:1H`.
+fn is_per_cpu(comm: &str) -> bool {
+    comm.split_once('/').is_some_and(|(_, of)| of.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether threads wait there for what others do.

@@ -19,6 +19,7 @@ pub(crate) mod sar;
 pub(crate) mod switches;
 pub(crate) mod syscalls;
 pub(crate) mod waits;
+pub(crate) mod whatif;
 pub(crate) mod words;
 
 pub use cpus::cpus;
@@ -33,6 +34,7 @@ pub use switches::switches;
 pub use syscalls::syscalls;
 pub(crate) use waits::edges;
 pub use waits::{path, waits};
+pub use whatif::whatif;
 
 use crate::table::{Cell, Column, Table};
 use layout::{Layout, Show};
@@ -243,6 +245,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         waits::VERB.has(key),
         waits::PATH_VERB.has(key),
         waits::EDGES.has(key),
+        whatif::VERB.has(key),
     ]
     .contains(&true)
 }

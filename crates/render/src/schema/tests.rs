@@ -35,6 +35,7 @@ fn columns_are_the_fields_of_the_rows() {
     same_keys(waits, &waits::VERB);
     same_keys(PathRow::default(), &waits::PATH_VERB);
     same_keys(PredictRow::default(), &predict::VERB);
+    same_keys(crate::WhatifRow::default(), &whatif::VERB);
     same_keys(
         ProcRow {
             pid: Some(None),

@@ -16,6 +16,7 @@ mod phases;
 mod rules;
 mod sar;
 pub(crate) mod units;
+mod whatif;
 
 pub(crate) use culprit::culprit;
 pub use escape::escape;
@@ -123,6 +124,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
                 _ => Ok(()),
             }
         }
+        Body::Whatif(body) => whatif::write(body, &page, options, out),
         Body::Graph(body) => graph::write(body, &page, options, out),
         Body::Info(info) => info::write(info, trace, &page, options, out),
         Body::Summary(sections) => sections.iter().try_for_each(|section| match section {

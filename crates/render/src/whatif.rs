@@ -1,0 +1,129 @@
+//! What replays with changes make of the work.
+
+use crate::Table;
+use crate::text::units::{count, duration};
+use serde::Serialize;
+
+/// The kind of the row without a change.
+pub const UNCHANGED: &str = "none";
+
+/// A gain that is printed as 1.00x is none.
+const LEAST_GAIN: f64 = 0.005;
+
+/// One change, and the replays with it.
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhatifRow {
+    /// What is changed, in the words of the command line: `cpus 16`, `lock NAME=none`. `none` is
+    /// the replay of what was traced.
+    pub change: String,
+    /// What it changes: `cpus`, `lock`, `wait` (for what others do, not for a lock), `thread`,
+    /// `irqs`, `devices`, `syscall`, `several` of them, or `none`.
+    pub kind: &'static str,
+    /// Time of the work: the median of the replays, which differ in ties and time slices.
+    pub wall_ns: u64,
+    /// The shortest of the replays.
+    pub wall_low_ns: u64,
+    /// The longest of the replays.
+    pub wall_high_ns: u64,
+    /// How many times as fast: `wall_ns` of the unchanged replay divided by that of this one.
+    pub gain: Option<f64>,
+    /// Whether all replays take less time than any unchanged one, or all more: it is not chance.
+    pub beyond_chance: bool,
+    /// How much more work is done a second than without the change, in per cent; negative is less.
+    pub throughput_pct: Option<f64>,
+    /// The same in the longest of the replays.
+    pub throughput_low_pct: Option<f64>,
+    /// The same in the shortest of the replays.
+    pub throughput_high_pct: Option<f64>,
+    /// Times that threads waited for each other in a ring, which the trace did not have, and one
+    /// of them was let go. Many of them, and the row means little.
+    pub forced: u64,
+    /// Sleeps for what is changed, in the trace; `null` where it is nothing that threads wait for.
+    pub waits: Option<u64>,
+    /// Their time.
+    pub wait_ns: Option<u64>,
+}
+
+impl WhatifRow {
+    /// How much faster or slower, to be read: `1.18x`, `none`, `1.02x (or chance)`.
+    pub fn gain_in_words(&self) -> String {
+        gain_in_words(self.gain, self.kind == UNCHANGED || self.beyond_chance)
+    }
+
+    /// Whether the change makes the work faster, and not by chance.
+    pub fn gains(&self) -> bool {
+        self.beyond_chance && self.gain.is_some_and(|gain| gain - 1.0 >= LEAST_GAIN)
+    }
+}
+
+pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool) -> String {
+    match gain {
+        None => "n/a".to_owned(),
+        Some(gain) if (gain - 1.0).abs() < LEAST_GAIN => "none".to_owned(),
+        Some(gain) if certain => format!("{gain:.2}x"),
+        Some(gain) => format!("{gain:.2}x (or chance)"),
+    }
+}
+
+/// What the rows are about, and how far to trust them.
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhatifHead {
+    /// Time of the work in the trace: from the first moment that one of its threads ran until all
+    /// were done.
+    pub traced_wall_ns: u64,
+    /// So much longer the unchanged replay takes, in per cent; negative if it is shorter.
+    pub replay_off_pct: f64,
+    /// Threads that do the work: the busiest, with 98 % of the CPU time.
+    pub work_threads: u64,
+    /// Reasons not to trust the figures, in words.
+    pub doubts: Vec<String>,
+    /// What the figures say, in words.
+    pub conclusions: Vec<String>,
+}
+
+/// An answer to "what if": its rows, the first without a change, and what to know beside.
+#[derive(Clone, Debug)]
+pub struct WhatifBody {
+    /// What they are about.
+    pub head: WhatifHead,
+    /// The rows.
+    pub table: Table,
+}
+
+impl WhatifBody {
+    /// How long the work took, and how well the unchanged replay meets that.
+    pub(crate) fn account(&self) -> String {
+        let head = &self.head;
+        let unchanged = self.table.rows.first().and_then(|row| self.table.line(row).int("wall_ns"));
+        let off = match head.replay_off_pct {
+            pct if pct.abs() < 0.05 => "as traced".to_owned(),
+            pct if pct < 0.0 => format!("{:.1} % less than traced", -pct),
+            pct => format!("{pct:.1} % more than traced"),
+        };
+        format!(
+            "The work of the {} with 98 % of the CPU time took {}, from the first moment that one \
+             ran until all were done; replayed unchanged it takes {}, {off}.",
+            count(head.work_threads, "thread", "threads"),
+            duration(head.traced_wall_ns),
+            unchanged.map_or("n/a".to_owned(), duration),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gains_in_words() {
+        let words = |gain, certain| gain_in_words(gain, certain);
+        assert_eq!(words(Some(1.182), true), "1.18x");
+        assert_eq!(words(Some(0.852), true), "0.85x");
+        assert_eq!(words(Some(1.02), false), "1.02x (or chance)");
+        assert_eq!(words(Some(1.004), true), "none");
+        assert_eq!(words(Some(0.996), true), "none");
+        assert_eq!(words(None, true), "n/a");
+    }
+}

@@ -1,0 +1,187 @@
+//! The command line of `holdup whatif`, and what it asks for before a trace is read.
+
+use crate::cli::{CommonArgs, EntriesArgs};
+use crate::exit::usage;
+use crate::units;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use holdup_replay::{LockChange, MAX_CPUS};
+
+/// Interrupts can only be spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IrqChange {
+    /// Over all CPUs, each taking the same part
+    Spread,
+}
+
+/// Devices can only be taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceChange {
+    /// They answer at once
+    None,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhatifArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(flatten)]
+    pub(crate) entries: EntriesArgs,
+    /// The machine has so many CPUs: 16, or several to compare, as 2,4,8 or 1-4
+    #[arg(long, value_name = "LIST", help_heading = "Changes")]
+    pub(crate) cpus: Option<String>,
+    /// A lock is held for half as long (hold*0.5), made four locks (split:4), or waited for by
+    /// nobody (none). OBJ is a name as this verb shows it, a part of one, or an address
+    #[arg(long, value_name = "OBJ=CHANGE", help_heading = "Changes")]
+    pub(crate) lock: Vec<String>,
+    /// So many threads share the work of this one. TID is a number, or a name that one thread has
+    #[arg(long, value_name = "TID=split:N", help_heading = "Changes")]
+    pub(crate) server: Vec<String>,
+    /// Interrupts take the same part of all CPUs
+    #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
+    pub(crate) irq: Option<IrqChange>,
+    /// A thread runs so many times as fast: 4711*1.5
+    #[arg(long, value_name = "TID*FACTOR", help_heading = "Changes")]
+    pub(crate) speed: Vec<String>,
+    /// A system call takes so many times its CPU time, in all threads: write*0.5
+    #[arg(long, value_name = "NAME*FACTOR", help_heading = "Changes")]
+    pub(crate) syscall: Vec<String>,
+    /// Disks and other devices answer at once
+    #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
+    pub(crate) devices: Option<DeviceChange>,
+    /// What each fix alone is worth, the most first; without any change, this is what is done
+    #[arg(
+        long, help_heading = "Changes",
+        conflicts_with_all = ["cpus", "lock", "server", "irq", "speed", "syscall", "devices"]
+    )]
+    pub(crate) rank: bool,
+}
+
+/// A change as typed; names wait for the trace.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asked {
+    Lock { object: String, how: LockChange },
+    Split { thread: String, parts: u32 },
+    SpreadIrqs,
+    Speed { thread: String, times: f64 },
+    Calls { name: String, factor: f64 },
+    NoDevices,
+}
+
+impl WhatifArgs {
+    /// The changes, but for those of the number of CPUs.
+    pub(super) fn changes(&self) -> Result<Vec<Asked>> {
+        let mut changes = Vec::new();
+        for text in &self.lock {
+            changes.push(lock(text)?);
+        }
+        for text in &self.server {
+            changes.push(server(text)?);
+        }
+        changes.extend(self.irq.map(|IrqChange::Spread| Asked::SpreadIrqs));
+        for text in &self.speed {
+            let (thread, times) = times("--speed", text, "TID*FACTOR, such as 4711*1.5")?;
+            changes.push(Asked::Speed { thread, times });
+        }
+        for text in &self.syscall {
+            let (name, factor) = times("--syscall", text, "NAME*FACTOR, such as write*0.5")?;
+            changes.push(Asked::Calls { name, factor });
+        }
+        changes.extend(self.devices.map(|DeviceChange::None| Asked::NoDevices));
+        Ok(changes)
+    }
+
+    /// The numbers of CPUs, the smallest first.
+    pub(super) fn numbers_of_cpus(&self) -> Result<Vec<u32>> {
+        self.cpus.as_deref().map_or(Ok(Vec::new()), |text| units::cpus(text, MAX_CPUS))
+    }
+}
+
+/// Factors beyond these are slips of the finger.
+const FACTORS: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
+
+fn factor(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|f| FACTORS.contains(f))
+}
+
+fn parts(text: &str) -> Option<u32> {
+    text.trim().parse().ok().filter(|n| (2..=1024).contains(n))
+}
+
+/// `OBJ=hold*0.5`, `OBJ=split:4`, `OBJ=none`. A name may have `=` in it, a change has none.
+fn lock(text: &str) -> Result<Asked> {
+    let change = |how: &str| match how.trim() {
+        "none" => Some(LockChange::None),
+        how => match (how.strip_prefix("hold*"), how.strip_prefix("split:")) {
+            (Some(by), _) => factor(by).map(LockChange::Hold),
+            (_, Some(count)) => parts(count).map(LockChange::Split),
+            _ => None,
+        },
+    };
+    let parsed = text.rsplit_once('=').and_then(|(name, how)| Some((name.trim(), change(how)?)));
+    match parsed {
+        Some((name, how)) if !name.is_empty() => Ok(Asked::Lock { object: name.to_owned(), how }),
+        _ => Err(usage(format!(
+            "--lock: '{text}': write OBJ=hold*0.5 (a factor from {} to {}), OBJ=split:4 (2 to 1024 \
+             locks) or OBJ=none",
+            FACTORS.start(),
+            FACTORS.end()
+        ))),
+    }
+}
+
+fn server(text: &str) -> Result<Asked> {
+    let parsed = text.rsplit_once('=').and_then(|(thread, how)| {
+        Some((thread.trim(), parts(how.trim().strip_prefix("split:")?)?))
+    });
+    match parsed {
+        Some((thread, parts)) if !thread.is_empty() => {
+            Ok(Asked::Split { thread: thread.to_owned(), parts })
+        }
+        _ => Err(usage(format!(
+            "--server: '{text}': write TID=split:N, such as 4711=split:2, with 2 to 1024 threads"
+        ))),
+    }
+}
+
+/// `NAME*FACTOR`.
+fn times(option: &str, text: &str, form: &str) -> Result<(String, f64)> {
+    let parsed = text.rsplit_once('*').and_then(|(name, by)| Some((name.trim(), factor(by)?)));
+    match parsed {
+        Some((name, by)) if !name.is_empty() => Ok((name.to_owned(), by)),
+        _ => Err(usage(format!(
+            "{option}: '{text}': write {form}, with a factor from {} to {}",
+            FACTORS.start(),
+            FACTORS.end()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_change_in_three_ways() {
+        let object = "mutex 0x7f of a=b".to_owned();
+        let asked = |how| Asked::Lock { object: object.clone(), how };
+        let parsed = |how: &str| lock(&format!("{object}={how}")).unwrap();
+        assert_eq!(parsed("hold*0.5"), asked(LockChange::Hold(0.5)));
+        assert_eq!(parsed("split:4"), asked(LockChange::Split(4)));
+        assert_eq!(parsed("none"), asked(LockChange::None));
+        for wrong in ["x", "=none", "x=hold", "x=hold*0", "x=hold*nan", "x=split:1", "x=hold*1e9"] {
+            assert!(lock(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn threads_and_calls_have_factors() {
+        let asked = server("a=b=split:2").unwrap();
+        assert_eq!(asked, Asked::Split { thread: "a=b".to_owned(), parts: 2 });
+        assert_eq!(times("--speed", "a*b*1.5", "").unwrap(), ("a*b".to_owned(), 1.5));
+        for wrong in ["7", "*2", "7*", "7*-1", "7*inf"] {
+            assert!(times("--speed", wrong, "").is_err(), "{wrong}");
+        }
+        assert!(server("7=2").is_err() && server("7=split:x").is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! Which object, thread or system call of the trace a word of the command line means.
+
+use super::args::Asked;
+use crate::exit::{Unanswerable, usage};
+use anyhow::{Error, Result};
+use holdup_passes::{Analysis, Group, LockBy};
+use holdup_replay::{Change, ObjectId, Program};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Names that an error lists.
+const LISTED: usize = 8;
+/// A word of so many hexadecimal digits is an address even without `0x`.
+const ADDRESS_DIGITS: usize = 8;
+
+/// What the words may mean.
+pub(super) struct Chooser<'a> {
+    analysis: &'a Analysis,
+    program: &'a Program,
+}
+
+impl<'a> Chooser<'a> {
+    pub(super) fn new(analysis: &'a Analysis, program: &'a Program) -> Chooser<'a> {
+        Chooser { analysis, program }
+    }
+
+    /// The change of this program that was asked for.
+    pub(super) fn change(&self, asked: &Asked) -> Result<Change> {
+        Ok(match asked {
+            Asked::Lock { object, how } => Change::Lock(self.object(object)?, *how),
+            Asked::Split { thread, parts } => {
+                Change::Split(self.thread("--server", thread)?, *parts)
+            }
+            Asked::SpreadIrqs => Change::SpreadIrqs,
+            Asked::Speed { thread, times } => {
+                Change::Speed(self.thread("--speed", thread)?, *times)
+            }
+            Asked::Calls { name, factor } => self.calls(name, *factor)?,
+            Asked::NoDevices => Change::NoDevices,
+        })
+    }
+
+    fn object(&self, word: &str) -> Result<ObjectId> {
+        let objects = &self.program.objects;
+        let all = || (0..objects.len()).map(|i| (i, objects[i].name.as_str()));
+        let lower = word.to_lowercase();
+        let address = address(&lower).or_else(|| self.lock_named(word));
+        let exact: Vec<usize> = all().filter(|(_, name)| *name == word).map(|o| o.0).collect();
+        let at: Vec<usize> = all()
+            .filter(|(_, name)| address.is_some_and(|a| has_address(name, a)))
+            .map(|o| o.0)
+            .collect();
+        let parts = || all().filter(|(_, name)| name.to_lowercase().contains(&lower)).map(|o| o.0);
+        let mut fitting = if !exact.is_empty() {
+            exact
+        } else if !at.is_empty() {
+            at
+        } else {
+            parts().collect()
+        };
+        fitting.sort_by_key(|&i| Reverse(objects[i].wait_ns));
+        match fitting[..] {
+            [one] => Ok(ObjectId(one as u32)),
+            [] => {
+                let mut known: Vec<usize> = (0..objects.len()).collect();
+                known.sort_by_key(|&i| Reverse(objects[i].wait_ns));
+                let names: Vec<&str> = known.iter().map(|&i| objects[i].name.as_str()).collect();
+                Err(unknown("--lock", "no thread of the trace waits for", word, &names))
+            }
+            _ => Err(ambiguous("--lock", word, fitting.iter().map(|&i| objects[i].name.clone()))),
+        }
+    }
+
+    /// The address of the kernel lock that `holdup locks` shows under this name, if it is one.
+    fn lock_named(&self, word: &str) -> Option<u64> {
+        let rows = self.analysis.locks(LockBy::Lock);
+        let mut addresses: Vec<u64> = rows
+            .iter()
+            .filter(|row| row.name.as_ref().is_some_and(|name| name.as_deref() == Some(word)))
+            .filter_map(|row| row.address.flatten())
+            .collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        if let [one] = addresses[..] { Some(one) } else { None }
+    }
+
+    fn thread(&self, option: &str, word: &str) -> Result<usize> {
+        let threads = &self.program.threads;
+        let all = || threads.iter().enumerate();
+        if let Ok(tid) = word.parse::<u32>() {
+            // An id may have been used again: the one who ran most is meant.
+            let found = all().filter(|(_, t)| t.tid == tid).max_by_key(|(_, t)| t.run_ns);
+            return match found {
+                Some((i, _)) => Ok(i),
+                None => Err(usage(format!("{option}: no thread {tid} in the trace"))),
+            };
+        }
+        let mut named: Vec<usize> = all().filter(|(_, t)| t.comm == word).map(|t| t.0).collect();
+        named.sort_by_key(|&i| Reverse(threads[i].run_ns));
+        match named[..] {
+            [one] => Ok(one),
+            [] => {
+                let mut known: Vec<usize> = (0..threads.len()).collect();
+                known.sort_by_key(|&i| Reverse(threads[i].run_ns));
+                let names: Vec<&str> = known.iter().map(|&i| threads[i].comm.as_str()).collect();
+                Err(unknown(option, "no thread of the trace is called", word, &names))
+            }
+            _ => {
+                let ids = named.iter().map(|&i| threads[i].tid.to_string());
+                Err(ambiguous(option, word, ids))
+            }
+        }
+    }
+
+    /// Each thread spends a part of its CPU time in the call; that part is scaled.
+    fn calls(&self, name: &str, factor: f64) -> Result<Change> {
+        let rows = self.analysis.syscalls(Group::Thread);
+        if rows.is_empty() {
+            let why =
+                "--syscall: no system calls were recorded in this trace (raw_syscalls:sys_enter)";
+            return Err(Unanswerable(why.to_owned()).into());
+        }
+        if !rows.iter().any(|row| row.name == name) {
+            let mut time: HashMap<&str, u64> = HashMap::new();
+            for row in &rows {
+                *time.entry(row.name.as_str()).or_default() += row.cpu_ns.unwrap_or(0);
+            }
+            let mut names: Vec<&str> = time.keys().copied().collect();
+            names.sort_by_key(|name| (Reverse(time[name]), *name));
+            return Err(unknown("--syscall", "no thread of the trace calls", name, &names));
+        }
+        let mut spent: HashMap<u32, u64> = HashMap::new();
+        for row in rows.iter().filter(|row| row.name == name) {
+            if let (Some(tid), Some(ns)) = (row.tid, row.cpu_ns) {
+                *spent.entry(tid).or_default() += ns;
+            }
+        }
+        // Rows are of thread ids, of which several threads may have had one, one after the other.
+        let mut ran: HashMap<u32, u64> = HashMap::new();
+        for t in &self.program.threads {
+            *ran.entry(t.tid).or_default() += t.run_ns;
+        }
+        let of = |tid: u32| match (spent.get(&tid), ran.get(&tid)) {
+            (Some(&ns), Some(&all)) if all > 0 => {
+                1.0 - (1.0 - factor) * (ns as f64 / all as f64).min(1.0)
+            }
+            _ => 1.0,
+        };
+        Ok(Change::Calls {
+            name: format!("{name}*{factor}"),
+            factors: self.program.threads.iter().map(|t| of(t.tid)).collect(),
+        })
+    }
+}
+
+fn address(word: &str) -> Option<u64> {
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    let plain = digits.len() >= ADDRESS_DIGITS || word.starts_with("0x");
+    if plain { u64::from_str_radix(digits, 16).ok() } else { None }
+}
+
+/// Whether one of the words of a name is this address.
+fn has_address(name: &str, address: u64) -> bool {
+    name.split(' ')
+        .filter_map(|word| word.strip_prefix("0x"))
+        .any(|digits| u64::from_str_radix(digits, 16) == Ok(address))
+}
+
+/// Nothing is called so: the names that come nearest, or where none does, the first of `known`,
+/// which are those that matter most.
+fn unknown(option: &str, what: &str, word: &str, known: &[&str]) -> Error {
+    if known.is_empty() {
+        return usage(format!("{option}: {what} '{word}', nor for anything else"));
+    }
+    let near = |name: &str| {
+        let whole = strsim::sorensen_dice(&name.to_lowercase(), &word.to_lowercase());
+        (whole * 100.0) as u32
+    };
+    let mut names = known.to_vec();
+    names.sort_by_key(|name| Reverse(near(name)));
+    names.dedup();
+    names.truncate(LISTED);
+    usage(format!("{option}: {what} '{word}'; there are {}", listed(&names, known.len())))
+}
+
+/// Several are called so.
+fn ambiguous(option: &str, word: &str, fitting: impl ExactSizeIterator<Item = String>) -> Error {
+    let count = fitting.len();
+    let names: Vec<String> = fitting.take(LISTED).collect();
+    usage(format!("{option}: '{word}' may be any of {count}: {}; name one", listed(&names, count)))
+}
+
+fn listed<T: AsRef<str>>(names: &[T], of: usize) -> String {
+    let list = names.iter().map(|name| format!("'{}'", name.as_ref())).collect::<Vec<_>>();
+    let more = if of > list.len() { " ..." } else { "" };
+    format!("{}{more}", list.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_long_or_begin_with_0x() {
+        assert_eq!(address("0xdead"), Some(0xdead));
+        assert_eq!(address("dead"), None);
+        assert_eq!(address("ff1100007fd99270"), Some(0xff11_0000_7fd9_9270));
+        assert!(has_address("mutex 0x7f of orders", 0x7f));
+        assert!(!has_address("mutex 0x7f12 of orders", 0x7f));
+    }
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        let error = unknown("--lock", "nobody waits for", "mutx 0x1", &["pipe 3", "mutex 0x1"]);
+        assert!(error.to_string().ends_with("there are 'mutex 0x1', 'pipe 3'"), "{error}");
+    }
+}

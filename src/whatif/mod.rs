@@ -1,0 +1,209 @@
+//! `holdup whatif`: the trace replayed on a simulated machine, as it was and with changes.
+
+pub(crate) mod args;
+mod choose;
+mod words;
+
+use crate::cli::SelectArgs;
+use crate::commands;
+use crate::config::Config;
+use crate::exit::{self, Unanswerable, usage};
+use anyhow::Result;
+use args::WhatifArgs;
+use choose::Chooser;
+use holdup_attribution::analyze;
+use holdup_passes::Detail;
+use holdup_render::{Body, Format, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, escape, schema};
+use holdup_replay::{Change, Holdup, Prediction, Program, Seeds, Shown, predict, rank};
+
+/// Run the verb.
+pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
+    whole(&args.common.select)?;
+    let (cpus, asked) = (args.numbers_of_cpus()?, args.changes()?);
+    let config = Config::new(&args.common)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let mut options = config.options(&*reader)?;
+    options.detail = Detail::Steps;
+    let analysis = analyze(&*reader, &options)?;
+    let program = Program::new(&analysis)
+        .map_err(|e| Unanswerable(format!("{}: {e}", config.trace.display())))?;
+
+    let ranks = cpus.is_empty() && asked.is_empty();
+    let answer = if ranks {
+        ranked(&program)
+    } else {
+        let chooser = Chooser::new(&analysis, &program);
+        let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;
+        one_by_one(&program, &cpus, changes)?
+    };
+    let Answer { rows, conclusions, notes } = answer;
+    let replayed = rows.first().map_or(0, |row| row.wall_ns);
+    let mut head = WhatifHead {
+        traced_wall_ns: program.traced_wall_ns,
+        replay_off_pct: (replayed as f64 / program.traced_wall_ns.max(1) as f64 - 1.0) * 100.0,
+        work_threads: program.threads.iter().filter(|t| t.works).count() as u64,
+        doubts: Vec::new(),
+        conclusions,
+    };
+    head.doubts = words::doubts(&head, &rows, &analysis);
+    if matches!(config.format, Format::Csv { .. }) && !config.quiet {
+        // CSV has no place for them.
+        head.doubts.iter().for_each(|doubt| eprintln!("holdup: {}", escape(doubt)));
+    }
+    commands::write("whatif", config, &*reader, &analysis, |_, _, config| {
+        let mut table = schema::whatif(&rows, ranks);
+        // Who asks for changes wants to see all of them; the unchanged replay is no row of theirs.
+        let default = if ranks { commands::ENTRIES } else { rows.len() };
+        table.entries = config.entries(args.entries.entries, default).map(|n| n.saturating_add(1));
+        table.notes = notes;
+        Ok(Body::Whatif(Box::new(WhatifBody { head, table })))
+    })?;
+    Ok(exit::OK)
+}
+
+/// The rows, the unchanged replay first, and what to say of them.
+struct Answer {
+    rows: Vec<WhatifRow>,
+    conclusions: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// What each fix is worth.
+fn ranked(program: &Program) -> Answer {
+    let ranking = rank(program, Seeds::of(program));
+    let unchanged = &ranking.unchanged;
+    let mut rows = vec![row(program, &[], unchanged, unchanged)];
+    rows.extend(ranking.rows.iter().map(|ranked| {
+        let changes = std::slice::from_ref(&ranked.change);
+        row(program, changes, &ranked.prediction, unchanged)
+    }));
+    let conclusions = words::conclusions(program, &ranking, &rows[1..]);
+    Answer { rows, conclusions, notes: words::notes(false) }
+}
+
+/// What was asked for.
+fn one_by_one(program: &Program, cpus: &[u32], changes: Vec<Change>) -> Result<Answer> {
+    let seeds = Seeds::of(program);
+    let replay = |changes: &[Change]| {
+        predict(program, changes, seeds)
+            .map_err(|e| usage(format!("{}: {e}", shown(program, changes))))
+    };
+    let unchanged = replay(&[])?;
+    let mut rows = vec![row(program, &[], &unchanged, &unchanged)];
+    let alternatives = holds_alternatives(&changes);
+    for changes in sets(cpus, changes, alternatives) {
+        rows.push(row(program, &changes, &replay(&changes)?, &unchanged));
+    }
+    Ok(Answer { rows, conclusions: Vec::new(), notes: words::notes(alternatives) })
+}
+
+/// A replay needs all that happened: whoever is left out may be the one that others waited for.
+fn whole(select: &SelectArgs) -> Result<()> {
+    let given = [
+        ("--pid", !select.pid.is_empty()),
+        ("--tid", !select.tid.is_empty()),
+        ("--comm", !select.comm.is_empty()),
+    ];
+    let hint = "a replay is of all threads, as each may be the one that others wait for";
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(usage(format!(
+            "{option}: {hint}; --time and --phase select a part of the trace"
+        )));
+    }
+    match select.cpu {
+        Some(_) => Err(usage(
+            "--cpu: a replay is of all CPUs; --cpus asks for a machine with another number of them",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What to replay: each number of CPUs, each change, and at last all of them together, for each
+/// number of CPUs if there are several.
+fn sets(cpus: &[u32], changes: Vec<Change>, alternatives: bool) -> Vec<Vec<Change>> {
+    let machines: Vec<Change> = cpus.iter().map(|&n| Change::Cpus(n)).collect();
+    let mut sets: Vec<Vec<Change>> = Vec::new();
+    sets.extend(machines.iter().cloned().map(|machine| vec![machine]));
+    sets.extend(changes.iter().cloned().map(|change| vec![change]));
+    if alternatives || changes.is_empty() {
+        return sets;
+    }
+    if machines.is_empty() && changes.len() > 1 {
+        sets.push(changes.clone());
+    }
+    for machine in machines {
+        sets.push([vec![machine], changes.clone()].concat());
+    }
+    sets
+}
+
+/// Whether two of the changes are of one thing, so that there is no doing both.
+fn holds_alternatives(changes: &[Change]) -> bool {
+    let same = |a: &Change, b: &Change| match (a, b) {
+        (Change::Lock(a, _), Change::Lock(b, _)) => a == b,
+        (Change::Split(a, _), Change::Split(b, _)) | (Change::Speed(a, _), Change::Speed(b, _)) => {
+            a == b
+        }
+        (Change::Calls { name: a, .. }, Change::Calls { name: b, .. }) => {
+            a.rsplit_once('*').map(|a| a.0) == b.rsplit_once('*').map(|b| b.0)
+        }
+        _ => false,
+    };
+    (1..changes.len()).any(|i| changes[..i].iter().any(|a| same(a, &changes[i])))
+}
+
+fn row(
+    program: &Program,
+    changes: &[Change],
+    found: &Prediction,
+    unchanged: &Prediction,
+) -> WhatifRow {
+    let gain = |wall_ns: u64| (wall_ns > 0).then(|| unchanged.wall_ns as f64 / wall_ns as f64);
+    let more = |wall_ns: u64| gain(wall_ns).map(|gain| (gain - 1.0) * 100.0);
+    let waited = match changes {
+        [Change::Lock(id, _)] => program.objects.get(id.0 as usize),
+        _ => None,
+    };
+    WhatifRow {
+        change: shown(program, changes),
+        kind: kind(program, changes),
+        wall_ns: found.wall_ns,
+        wall_low_ns: found.wall_low_ns,
+        wall_high_ns: found.wall_high_ns,
+        gain: gain(found.wall_ns),
+        beyond_chance: found.wall_high_ns < unchanged.wall_low_ns
+            || found.wall_low_ns > unchanged.wall_high_ns,
+        throughput_pct: more(found.wall_ns),
+        throughput_low_pct: more(found.wall_high_ns),
+        throughput_high_pct: more(found.wall_low_ns),
+        forced: found.forced,
+        waits: waited.map(|o| o.waits),
+        wait_ns: waited.map(|o| o.wait_ns),
+    }
+}
+
+fn shown(program: &Program, changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return UNCHANGED.to_owned();
+    }
+    let words: Vec<String> = changes.iter().map(|c| Shown(program, c).to_string()).collect();
+    words.join(" + ")
+}
+
+/// What kind of hold-up the changes are about, or what else they change.
+fn kind(program: &Program, changes: &[Change]) -> &'static str {
+    let holdup = match changes {
+        [] => return UNCHANGED,
+        [Change::Calls { .. }] => return "syscall",
+        [_, _, ..] => return "several",
+        [Change::Lock(id, _)] => match program.objects.get(id.0 as usize) {
+            Some(object) if !object.is_lock => Holdup::Wait,
+            _ => Holdup::Lock,
+        },
+        [Change::Cpus(_)] => Holdup::Cpus,
+        [Change::Split(..) | Change::Speed(..)] => Holdup::Thread,
+        [Change::SpreadIrqs] => Holdup::Interrupts,
+        [Change::NoDevices] => Holdup::Devices,
+    };
+    holdup.word()
+}
