@@ -32,6 +32,8 @@ pub enum Did {
     /// It could have run and did not for so long, though the CPU that took it had been idle: a
     /// quota or a sibling kept it off.
     HeldOff(Nanos),
+    /// It queued for so long since the recording began.
+    Ready(Nanos),
     /// Nobody knows what it did for so long: it had not been seen yet, or events are missing.
     Unknown(Nanos),
     /// It ended the sleep of another thread that is the step with this number there.
@@ -90,6 +92,15 @@ struct Course {
 /// It takes a CPU that idles up to so long to look what others have in their queues.
 const WAITS: Nanos = 1_000_000;
 
+/// What a thread gets a CPU from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct From {
+    /// From the idle task.
+    pub(crate) idle: bool,
+    /// Whoever was asleep before has been woken: no wake-up is missing.
+    pub(crate) wakeups: bool,
+}
+
 /// Writes down steps.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
@@ -123,7 +134,7 @@ impl Steps {
         state: State,
         thread: &Thread,
         cpu: Cpu,
-        from_idle: bool,
+        from: From,
     ) {
         let c = self.course(slot);
         c.cpus |= 1 << (cpu.0 % 64);
@@ -142,8 +153,9 @@ impl Steps {
             c.waited_for |= 1 << (cpu.0 % 64);
         }
         let what = match state {
-            State::Woken(_) | State::Waking if from_idle => Some(Did::Delay(ns)),
-            State::Preempted(_) if from_idle => Some(Did::HeldOff(ns)),
+            State::Woken(_) | State::Waking if from.idle => Some(Did::Delay(ns)),
+            State::Preempted(_) if from.idle => Some(Did::HeldOff(ns)),
+            State::Unseen if from.wakeups => Some(Did::Ready(ns)),
             State::Lost | State::Unseen | State::Dead | State::Running(_) => Some(Did::Unknown(ns)),
             _ if passed > 0 => Some(Did::PassedOver(passed)),
             _ => None,

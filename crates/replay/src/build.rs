@@ -164,9 +164,6 @@ fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
 
 impl<'a> Builder<'a> {
     fn class(&self, object: Object) -> Class {
-        if std::env::var_os("EDGES").is_some() {
-            return Class::Other;
-        }
         match self.stats.get(&self.analysis.final_object(object)) {
             Some(o) if o.is_lock => Class::Lock,
             Some(o) if o.usage == Some(FutexUse::Barrier) => Class::Barrier,
@@ -370,7 +367,7 @@ impl<'a> Builder<'a> {
                     // Having lost its CPU it did not get the one that idled.
                     writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
                 }
-                Did::Delay(_) | Did::PassedOver(_) => {}
+                Did::Delay(_) | Did::PassedOver(_) | Did::Ready(_) => {}
                 Did::HeldOff(ns) | Did::Unknown(ns) => {
                     writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
                 }
@@ -447,7 +444,7 @@ impl<'a> Builder<'a> {
         let ready = t.woken_ns + t.preempted_ns;
         let passed_over = of.passed_over_ns * 100 > self.analysis.wall_ns() * PASSED_OVER_WALL_PCT
             && of.passed_over_ns * 100 > ready * PASSED_OVER_PCT;
-        let at_home = t.is_kthread() && of.cpus.count_ones() == 1;
+        let at_home = is_per_cpu(&self.analysis.comm(t)) && of.cpus.count_ones() == 1;
         let bound_to = match (passed_over, at_home) {
             (true, _) => of.waited_for,
             (false, true) => of.cpus,
@@ -489,6 +486,12 @@ fn work_to(ops: &[Op], run_ns: Nanos) -> usize {
         }
     }
     ops.len()
+}
+
+/// Whether a thread of this name is one that the kernel has for each CPU, such as `ksoftirqd/3`
+/// and `kworker/3:1H`.
+fn is_per_cpu(comm: &str) -> bool {
+    comm.split_once('/').is_some_and(|(_, of)| of.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether threads wait there for what others do.

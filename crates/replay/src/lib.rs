@@ -28,3 +28,6 @@ pub use change::{Change, ChangeError, LockChange, MAX_CPUS, Shown};
 pub use predict::{Prediction, Seeds, predict};
 pub use program::{ObjectId, Program, ReplayObject, ThreadProgram};
 pub use rank::{Holdup, Next, Ranked, Ranking, rank};
+
+#[cfg(test)]
+mod tests;

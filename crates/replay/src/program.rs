@@ -120,20 +120,4 @@ impl Program {
     pub fn steps(&self) -> usize {
         self.ops.len()
     }
-
-    /// The first steps of the threads that work.
-    pub fn dump(&self, n: usize) -> String {
-        use std::fmt::Write;
-        let mut text = String::new();
-        for (o, i) in self.objects.iter().zip(0..) {
-            let _ = writeln!(text, "{i} {o:?}");
-        }
-        for t in self.threads.iter().filter(|t| t.works) {
-            let _ = writeln!(text, "{t:?}");
-            for i in (t.from..t.to).take(n) {
-                let _ = writeln!(text, "  {} {:?}", self.times[i as usize], self.ops[i as usize]);
-            }
-        }
-        text
-    }
 }

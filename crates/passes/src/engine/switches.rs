@@ -3,6 +3,7 @@
 use super::Engine;
 use super::laws::Law;
 use crate::judge::Ended;
+use crate::steps::From;
 use crate::threads::{Mode, Slot, State};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
@@ -265,7 +266,8 @@ impl Engine {
         }
         let t = &self.threads[slot];
         if let Some(steps) = &mut self.waits.steps {
-            steps.enters(now, slot, before, t, cpu, from_idle);
+            let from = From { idle: from_idle, wakeups: trust_wakeups };
+            steps.enters(now, slot, before, t, cpu, from);
         }
         self.transition(now, slot, State::Running(cpu));
         let t = &mut self.threads[slot];

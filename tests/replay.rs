@@ -1,0 +1,89 @@
+//! The replay without a change against the trace it is of.
+
+use holdup_attribution::analyze;
+use holdup_passes::{Detail, Options};
+use holdup_replay::{Program, Seeds, predict};
+use holdup_testkit::{corpus, in_parallel, needs};
+use std::path::{Path, PathBuf};
+
+/// Recordings that the replay does not meet within [`WITHIN_PCT`], why, and how far it is off.
+const OFF: &[(&str, f64, &str)] = &[
+    ("ladder_mmap_n8_c2", 8.0, "waits that interrupts seem to end"),
+    ("ladder_mmap_n8_c4", 4.0, "waits that interrupts seem to end"),
+    ("drv_loop_wq_cpu0_c4", 18.0, "one kernel worker at a time, and the order of its work"),
+    ("host_healthy_n1_proc", 8.0, "other programs whose events were not recorded"),
+    ("host_kern_mmap", 12.0, "idle tasks whose events were not recorded"),
+    ("host_ser_semop_n4", 5.0, "idle tasks whose events were not recorded"),
+];
+const WITHIN_PCT: f64 = 2.0;
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if [".data.zst", ".dat.zst", ".txt.zst"].iter().any(|end| name.ends_with(end)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What is wrong with the replay of one file.
+fn wrong(path: &Path) -> Result<Option<f64>, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let Ok(reader) = holdup_open::open(path) else { return Ok(None) };
+    let options = Options { detail: Detail::Steps, ..Options::default() };
+    let analysis = analyze(&*reader, &options).map_err(|e| format!("{name}: {e}"))?;
+    let Ok(program) = Program::new(&analysis) else { return Ok(None) };
+    let replay = predict(&program, &[], Seeds::of(&program)).map_err(|e| format!("{name}: {e}"))?;
+    for (thread, ran) in program.threads.iter().zip(&replay.run_ns) {
+        let traced = analysis.thread(thread.slot).running_ns;
+        if (thread.run_ns, *ran) != (traced, traced) {
+            let (tid, wrote) = (thread.tid, thread.run_ns);
+            return Err(format!("{name}: {tid} ran {traced}, written {wrote}, replayed {ran}"));
+        }
+    }
+    if analysis.lost_events > 0 {
+        return Ok(None);
+    }
+    let off = (replay.wall_ns as f64 / program.traced_wall_ns as f64 - 1.0) * 100.0;
+    let known = OFF.iter().find(|(file, ..)| name.starts_with(file));
+    let limit = known.map_or(WITHIN_PCT, |&(_, limit, _)| limit);
+    if off.abs() > limit {
+        return Err(format!("{name}: {off:+.2} %, {} let go", replay.forced));
+    }
+    Ok(Some(off.abs()))
+}
+
+#[needs(corpus)]
+#[test]
+fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
+    let files = files(&corpus().join("vm"));
+    let results = in_parallel(files, |path| wrong(&path));
+    let errors: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    let mut off: Vec<f64> = results.iter().filter_map(|r| *r.as_ref().ok()?).collect();
+    off.sort_by(f64::total_cmp);
+    println!(
+        "{} recordings without losses, median error {:.2} %, {} within {WITHIN_PCT} %",
+        off.len(),
+        off[off.len() / 2],
+        off.iter().filter(|&&e| e <= WITHIN_PCT).count()
+    );
+    assert!(errors.is_empty(), "{errors:#?}");
+    assert!(off.len() > 100, "{}", off.len());
+}
+
+/// And so do those that are kept here.
+#[test]
+fn fixtures_are_replayed_within_two_per_cent() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let results = in_parallel(files(&folder), |path| wrong(&path));
+    let errors: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let met = results.iter().filter(|r| matches!(r, Ok(Some(_)))).count();
+    assert!(met > 20, "{met}");
+}
