@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// Threads with so much of all CPU time, in per cent, the busiest first, do the work: when the last
 /// of them ends, the work does. What is left are daemons that wake up now and then, and a
 /// recorder's `sleep 10`.
-const WORK_PCT: u64 = 98;
+pub const WORK_PCT: u64 = 98;
 
 /// Part of a thread's CPU time that is work, in per cent. What comes last is being told to stop,
 /// which may be hours later, and cleaning up.
@@ -116,6 +116,7 @@ impl Program {
             usual_delay: 0,
         };
         builder.name_objects();
+        builder.tell_apart();
         builder.find_ends();
         builder.infer_holds();
         builder.find_rounds();
@@ -144,7 +145,7 @@ impl Program {
 fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     // Who sleeps for half of the recording only says when it is over.
     let is_worker =
-        |t: &ThreadProgram| !is_recorder(&t.comm) && t.longest_ns * 2 < analysis.wall_ns();
+        |t: &ThreadProgram| !is_recorder(&t.comm) && t.longest_ns < analysis.wall_ns() / 2;
     let of_program = |t: &ThreadProgram| is_worker(t) && !analysis.thread(t.slot).is_kthread();
     let any = threads.iter().any(|t| of_program(t) && t.run_ns > 0);
     let mut order: Vec<usize> = (0..threads.len())
@@ -154,7 +155,7 @@ fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let all: Nanos = order.iter().map(|&i| threads[i].run_ns).sum();
     let mut sum = 0;
     for i in order {
-        if sum * 100 >= all * WORK_PCT {
+        if is_part(sum, all, WORK_PCT) {
             break;
         }
         sum += threads[i].run_ns;
@@ -204,6 +205,24 @@ impl<'a> Builder<'a> {
             self.ids.insert(object, id);
             if let Some(address) = self.analysis.kernel_lock(object) {
                 self.kernel.insert(address, id);
+            }
+        }
+    }
+
+    /// The same address in two processes of one name is two objects: their processes tell them
+    /// apart.
+    fn tell_apart(&mut self) {
+        let mut often: FxHashMap<String, u32> = FxHashMap::default();
+        for o in &self.objects {
+            *often.entry(o.name.clone()).or_default() += 1;
+        }
+        for (object, id) in &self.ids {
+            let known = &mut self.objects[id.0 as usize];
+            let first = self.stats.get(object).and_then(|o| o.first);
+            if often[&known.name] > 1
+                && let Some(pid) = first.and_then(|s| self.analysis.pid(self.analysis.thread(s)))
+            {
+                known.name += &format!(", pid {pid}");
             }
         }
     }
@@ -353,7 +372,8 @@ impl<'a> Builder<'a> {
                     match self.class(object) {
                         _ if !self.woken.contains(wait) => {
                             longest_ns = longest_ns.max(ns);
-                            writer.push(step.at, Op::Sleep(ns + took.unwrap_or(0), id));
+                            writer
+                                .push(step.at, Op::Sleep(ns.saturating_add(took.unwrap_or(0)), id));
                         }
                         Class::Barrier if self.in_round.contains_key(&(slot, i as u32)) => {
                             let round = self.in_round[&(slot, i as u32)];
@@ -442,8 +462,9 @@ impl<'a> Builder<'a> {
         let cpus = self.analysis.cpu_list();
         let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
         let ready = t.woken_ns + t.preempted_ns;
-        let passed_over = of.passed_over_ns * 100 > self.analysis.wall_ns() * PASSED_OVER_WALL_PCT
-            && of.passed_over_ns * 100 > ready * PASSED_OVER_PCT;
+        let passed_over = of.passed_over_ns > 0
+            && is_part(of.passed_over_ns, self.analysis.wall_ns(), PASSED_OVER_WALL_PCT)
+            && is_part(of.passed_over_ns, ready, PASSED_OVER_PCT);
         let at_home = is_per_cpu(&self.analysis.comm(t)) && of.cpus.count_ones() == 1;
         let bound_to = match (passed_over, at_home) {
             (true, _) => of.waited_for,
@@ -480,7 +501,7 @@ fn work_to(ops: &[Op], run_ns: Nanos) -> usize {
     for (op, next) in ops.iter().zip(1..) {
         if let Op::Run(ns) | Op::Spin(ns, _) = op {
             sum += ns;
-            if sum * 100 >= run_ns * DONE_PCT {
+            if is_part(sum, run_ns, DONE_PCT) {
                 return next;
             }
         }
@@ -521,6 +542,11 @@ fn is_turn(o: &ObjectStats) -> bool {
         | ObjectKind::Disk
         | ObjectKind::PageFault => false,
     }
+}
+
+/// Whether `part` is at least so many per cent of `whole`.
+pub(crate) fn is_part(part: Nanos, whole: Nanos, pct: u64) -> bool {
+    u128::from(part) * 100 >= u128::from(whole) * u128::from(pct)
 }
 
 fn narrow(ns: Nanos) -> u32 {

@@ -51,8 +51,8 @@ pub enum ChangeError {
     /// No number of CPUs, or too many.
     #[error("a machine has from 1 to {MAX_CPUS} CPUs, not {0}")]
     Cpus(u32),
-    /// Neither a thing nor its opposite.
-    #[error("a factor is more than 0 and finite, not {0}")]
+    /// Beyond what a change of a program can be.
+    #[error("a factor is from 0.001 to 1000, not {0}")]
     Factor(f64),
     /// Not split.
     #[error("split into 2 to 1024 parts, not {0}")]
@@ -188,7 +188,7 @@ impl<'a> View<'a> {
 }
 
 fn factor(f: f64) -> Result<f64, ChangeError> {
-    if f > 0.0 && f.is_finite() { Ok(f) } else { Err(ChangeError::Factor(f)) }
+    if (0.001..=1000.0).contains(&f) { Ok(f) } else { Err(ChangeError::Factor(f)) }
 }
 
 fn parts(n: u32) -> Result<u32, ChangeError> {

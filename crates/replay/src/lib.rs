@@ -23,11 +23,11 @@ mod program;
 mod rank;
 mod simulate;
 
-pub use build::CannotReplay;
+pub use build::{CannotReplay, WORK_PCT};
 pub use change::{Change, ChangeError, LockChange, MAX_CPUS, Shown};
 pub use predict::{Prediction, Seeds, predict};
 pub use program::{ObjectId, Program, ReplayObject, ThreadProgram};
-pub use rank::{Holdup, Next, Ranked, Ranking, rank};
+pub use rank::{Holdup, Next, Ranked, Ranking, predict_all, rank};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! What each hold-up costs: the gain of removing it, one after the other.
 
+use crate::build::is_part;
 use crate::change::{Change, LockChange};
 use crate::predict::{Prediction, Seeds, predict};
 use crate::program::{ObjectId, Program};
@@ -85,7 +86,7 @@ pub fn rank(program: &Program, seeds: Seeds) -> Ranking {
     let mut tries: Vec<Vec<Change>> = vec![Vec::new()];
     let candidates = candidates(program);
     tries.extend(candidates.iter().map(|(_, change)| vec![change.clone()]));
-    let mut predictions = all(program, &tries, seeds).into_iter();
+    let mut predictions = predict_all(program, &tries, seeds).into_iter();
     // None of these changes is one that cannot be made.
     let none = || Prediction {
         wall_ns: 0,
@@ -107,7 +108,7 @@ pub fn rank(program: &Program, seeds: Seeds) -> Ranking {
         let pairs: Vec<Vec<Change>> = (rows.iter().skip(1).take(SECONDS))
             .map(|row| vec![best.change.clone(), row.change.clone()])
             .collect();
-        let after = all(program, &pairs, Seeds::ONE);
+        let after = predict_all(program, &pairs, Seeds::ONE);
         let walls = after.into_iter().zip(1..);
         let (wall, row) = walls.filter_map(|(p, row)| Some((p?.wall_ns, row))).min()?;
         let gain = best.prediction.wall_ns as f64 / wall.max(1) as f64;
@@ -131,7 +132,7 @@ fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
     }
     let mut busy: Vec<usize> = (0..program.threads.len())
         .filter(|&i| program.threads[i].works)
-        .filter(|&i| program.threads[i].run_ns * 100 > program.wall_ns * BUSY_PCT)
+        .filter(|&i| is_part(program.threads[i].run_ns, program.wall_ns, BUSY_PCT))
         .collect();
     busy.sort_by_key(|&i| std::cmp::Reverse(program.threads[i].run_ns));
     let parts = program.cpus.clamp(2, 1024);
@@ -139,7 +140,7 @@ fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
         let t = &program.threads[i];
         // Who works for others one request at a time can be two; who has the longest part of what
         // all do together can only be relieved of some of it.
-        let serves = !t.at_barriers && t.ends_ns * 100 > program.wall_ns * BUSY_PCT;
+        let serves = !t.at_barriers && is_part(t.ends_ns, program.wall_ns, BUSY_PCT);
         let change = if serves { Change::Split(i, parts) } else { Change::Speed(i, 2.0) };
         found.push((Holdup::Thread, change));
     }
@@ -147,15 +148,20 @@ fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
     if program.objects.iter().any(|o| o.is_device && o.waits > 0) {
         found.push((Holdup::Devices, Change::NoDevices));
     }
-    let capacity = program.wall_ns * Nanos::from(program.cpus);
-    if program.irq_ns * 100 > capacity * IRQ_PCT {
+    let capacity = program.wall_ns.saturating_mul(Nanos::from(program.cpus));
+    if program.irq_ns > 0 && is_part(program.irq_ns, capacity, IRQ_PCT) {
         found.push((Holdup::Interrupts, Change::SpreadIrqs));
     }
     found
 }
 
-/// Predict all of `tries`, on as many threads as there are CPUs here.
-fn all(program: &Program, tries: &[Vec<Change>], seeds: Seeds) -> Vec<Option<Prediction>> {
+/// Predict all of `tries`, on as many threads as there are CPUs here. `None` where a change cannot
+/// be made.
+pub fn predict_all(
+    program: &Program,
+    tries: &[Vec<Change>],
+    seeds: Seeds,
+) -> Vec<Option<Prediction>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();

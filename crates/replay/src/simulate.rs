@@ -199,7 +199,7 @@ impl<'a> Machine<'a> {
         let t = &program.threads[thread as usize];
         let ops = &program.ops[t.from as usize..t.to as usize];
         // A piece of its work ends when it has woken somebody: the one who asked for it.
-        let mut starts = vec![t.from];
+        let mut starts = if ops.is_empty() { Vec::new() } else { vec![t.from] };
         let ends = ops.iter().zip(t.from + 1..).filter(|(op, _)| matches!(op, Op::Wake { .. }));
         starts.extend(ends.map(|(_, next)| next).filter(|&next| next < t.to));
         let mut members = vec![thread];
@@ -272,10 +272,10 @@ impl<'a> Machine<'a> {
         let allowed = self.allowed(thread);
         if let Some(cpu) = self.idle_cpu(allowed, last) {
             self.idle -= 1;
-            let at = self.now + Nanos::from(delay);
+            let at = self.now.saturating_add(Nanos::from(delay));
             let slice = self.slice();
             let c = &mut self.cpus[cpu as usize];
-            (c.thread, c.since, c.slice_ends) = (thread, at, at + slice);
+            (c.thread, c.since, c.slice_ends) = (thread, at, at.saturating_add(slice));
             c.turn = c.turn.wrapping_add(1);
             let turn = c.turn;
             let t = &mut self.threads[thread as usize];
@@ -288,14 +288,18 @@ impl<'a> Machine<'a> {
         let run = |c: u32| {
             let c = &self.cpus[c as usize];
             let t = &self.threads[c.thread as usize];
-            t.course + self.now.saturating_sub(c.since)
+            t.course.saturating_add(self.now.saturating_sub(c.since))
         };
         let Some(cpu) = candidates.max_by_key(|&c| (run(c), c == last)) else { return };
-        let gives_way = run(cpu) > mine + WAKE_UP_NS;
+        let gives_way = run(cpu) > mine.saturating_add(WAKE_UP_NS);
         self.queue(thread, allowed, cpu);
         if gives_way {
             self.stop(cpu);
-            self.next(cpu);
+            self.take_next(cpu);
+            // Not at once: whoever wakes others has not taken its own step yet.
+            let turn = self.cpus[cpu as usize].turn.wrapping_add(1);
+            self.cpus[cpu as usize].turn = turn;
+            self.later(self.now, What::Cpu { cpu, turn });
         } else {
             self.cut_slices(allowed, cpu);
         }
@@ -369,7 +373,8 @@ impl<'a> Machine<'a> {
     /// Somebody who is ready is further behind than the thread on `cpu`.
     fn is_ahead(&self, cpu: u32) -> bool {
         let mine = self.threads[self.cpus[cpu as usize].thread as usize].course;
-        let first = |queue: &Queue| queue.peek().is_some_and(|r| r.0.0 + WAKE_UP_NS < mine);
+        let first =
+            |queue: &Queue| queue.peek().is_some_and(|r| r.0.0.saturating_add(WAKE_UP_NS) < mine);
         first(&self.ready) || first(&self.ready_on[cpu as usize])
     }
 
@@ -380,7 +385,7 @@ impl<'a> Machine<'a> {
         if c.thread == NOBODY {
             return;
         }
-        let done = c.since + self.threads[c.thread as usize].left;
+        let done = c.since.saturating_add(self.threads[c.thread as usize].left);
         let at = if contended { done.min(c.slice_ends) } else { done };
         c.turn = c.turn.wrapping_add(1);
         let turn = c.turn;
@@ -394,7 +399,7 @@ impl<'a> Machine<'a> {
         let ns = self.now.saturating_sub(c.since).min(t.left);
         t.left -= ns;
         t.ran += ns;
-        t.course += ns;
+        t.course = t.course.saturating_add(ns);
         c.since = c.since.max(self.now);
     }
 
@@ -406,8 +411,8 @@ impl<'a> Machine<'a> {
         self.queue(thread, self.allowed(thread), cpu);
     }
 
-    /// `cpu` takes whoever has run least, or idles.
-    fn next(&mut self, cpu: u32) {
+    /// `cpu` takes whoever is furthest behind, or idles: then it is false.
+    fn take_next(&mut self, cpu: u32) -> bool {
         let here = self.ready_on[cpu as usize].peek().map(|r| r.0);
         let any = self.ready.peek().map(|r| r.0);
         let taken = match (here, any) {
@@ -419,14 +424,14 @@ impl<'a> Machine<'a> {
             let c = &mut self.cpus[cpu as usize];
             (c.thread, c.turn) = (NOBODY, c.turn.wrapping_add(1));
             self.idle += 1;
-            return;
+            return false;
         };
         let slice = self.slice();
         let c = &mut self.cpus[cpu as usize];
-        (c.thread, c.since, c.slice_ends) = (thread, self.now, self.now + slice);
+        (c.thread, c.since, c.slice_ends) = (thread, self.now, self.now.saturating_add(slice));
         let t = &mut self.threads[thread as usize];
         (t.state, t.last_cpu) = (State::Running, cpu);
-        self.go_on(cpu);
+        true
     }
 
     /// Something is due on `cpu`: a run or a slice is over, or its thread has arrived.
@@ -435,35 +440,38 @@ impl<'a> Machine<'a> {
         let c = &self.cpus[cpu as usize];
         if self.threads[c.thread as usize].left > 0 {
             let contended = !self.ready.is_empty() || !self.ready_on[cpu as usize].is_empty();
-            if contended && self.now >= c.slice_ends {
-                self.stop(cpu);
-                return self.next(cpu);
+            if !contended || self.now < c.slice_ends {
+                return self.schedule(cpu);
             }
-            return self.schedule(cpu);
+            self.stop(cpu);
+            if !self.take_next(cpu) {
+                return;
+            }
         }
-        self.go_on(cpu);
+        while self.goes_on(cpu) {}
     }
 
-    /// The thread on `cpu` takes its steps until one takes time.
-    fn go_on(&mut self, cpu: u32) {
+    /// The thread on `cpu` takes its steps until one takes time, or somebody else is due. True if
+    /// another thread has the CPU then, whose steps are to be taken.
+    fn goes_on(&mut self, cpu: u32) -> bool {
         let thread = self.cpus[cpu as usize].thread;
         loop {
             if self.threads[thread as usize].left > 0 {
                 if self.is_ahead(cpu) {
                     self.stop(cpu);
-                    return self.next(cpu);
+                    return self.take_next(cpu);
                 }
-                return self.schedule(cpu);
+                self.schedule(cpu);
+                return false;
             }
             if !self.step(thread) {
-                break;
+                return self.take_next(cpu);
             }
-            // Waking others may have cost it its CPU.
+            // Waking others may have cost it its CPU: that has its own turn.
             if self.cpus[cpu as usize].thread != thread {
-                return;
+                return false;
             }
         }
-        self.next(cpu);
     }
 
     /// Take the next step. False if the thread leaves its CPU.
@@ -495,7 +503,7 @@ impl<'a> Machine<'a> {
             Op::Sleep(ns, object) => {
                 if !self.is_gone(object) {
                     self.threads[thread as usize].state = State::Asleep;
-                    self.later(self.now + ns, What::Wakes(thread));
+                    self.later(self.now.saturating_add(ns), What::Wakes(thread));
                     stays = false;
                 }
             }

@@ -203,3 +203,20 @@ proptest! {
         prop_assert!((took - ns as f64 / times).abs() <= 1.0);
     }
 }
+
+/// A thread that was never seen to run has no pieces to share.
+#[test]
+fn a_thread_without_steps_can_be_split() {
+    let mut p = program(2, &[vec![Op::Run(1_000)], vec![], vec![Op::Run(1)]]);
+    p.threads[1].is_softirq = true;
+    assert_eq!(wall(&p, &[Change::SpreadIrqs]), 1_000);
+    assert_eq!(wall(&p, &[Change::Split(1, 4)]), 1_000);
+}
+
+/// One after the other ends on the same CPU: that takes no stack.
+#[test]
+fn many_threads_can_end_at_once() {
+    let threads: Vec<Vec<Op>> = (0..100_000).map(|_| vec![Op::Drop(LOCK)]).collect();
+    let p = program(1, &threads);
+    assert_eq!(wall(&p, &[]), 0);
+}
