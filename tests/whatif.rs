@@ -145,6 +145,13 @@ fn objects_are_chosen_by_name_part_or_address() {
     assert_eq!(by_name["rows"], by_number["rows"]);
 }
 
+/// Most of the threads that do the work of interrupts never run: there is nothing to spread.
+#[test]
+fn interrupts_can_be_spread_where_they_hardly_came() {
+    let answer = json(MUTEX, &["--irq", "spread"]);
+    assert_eq!(changes(&answer), ["none", "irq spread"]);
+}
+
 #[test]
 fn interrupts_can_be_spread_and_devices_taken_away() {
     let answer = json(DISK, &["--irq", "spread", "--devices", "none"]);
