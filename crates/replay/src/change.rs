@@ -45,7 +45,8 @@ pub enum LockChange {
 pub enum ChangeError {
     /// Nobody holds it.
     #[error(
-        "nobody holds {0}: threads wait for what others do, not for a lock; only `none` can be asked"
+        "nobody holds {0}: threads wait for what others do, not for a lock; \
+         only `none` can be asked"
     )]
     NotALock(String),
     /// No number of CPUs, or too many.

@@ -182,8 +182,8 @@ proptest! {
         prop_assert_eq!(predict(&p, &[], seeds).unwrap(), ran);
     }
 
-    /// Between the two bounds of Graham ("Bounds on Multiprocessing Timing Anomalies", SIAM J. Appl.
-    /// Math. 17, 1969) for threads that do not wait.
+    /// Between the two bounds of Graham ("Bounds on Multiprocessing Timing Anomalies", SIAM Journal
+    /// on Applied Mathematics 17, 1969) for threads that do not wait.
     #[test]
     fn no_cpu_idles_while_a_thread_is_ready(
         runs in prop::collection::vec(1..50_000_000_u64, 1..12), cpus in 1_u32..8,
