@@ -80,8 +80,8 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
     assert!(off.len() > 100, "{}", off.len());
     let within = off.iter().filter(|&&e| e <= WITHIN_PCT).count();
     let mut made = format!(
-        "{within} of {} recordings are met within {WITHIN_PCT} %, half of them within {:.2} %. Those \
-         that are not:\n\n| recording | less than | likely because of |\n|---|---|---|\n",
+        "{within} of {} recordings are met within {WITHIN_PCT} %, half of them within {:.2} %. \
+         Those that are not:\n\n| recording | less than | likely because of |\n|---|---|---|\n",
         off.len(),
         off[off.len() / 2],
     );
