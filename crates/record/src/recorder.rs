@@ -214,9 +214,10 @@ fn scope(whose: &Whose) -> Result<Scope, Error> {
         Whose::Cgroup(path) => {
             let below = |mount: &str| Path::new(mount).join(path.strip_prefix("/").unwrap_or(path));
             // With the second version of control groups there is one tree; before, perf had its
-            // own.
-            let places =
-                [path.clone(), below("/sys/fs/cgroup"), below("/sys/fs/cgroup/perf_event")];
+            // own. Where both are mounted, `perf_event` belongs to the second.
+            let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified"];
+            let places: Vec<PathBuf> =
+                std::iter::once(path.clone()).chain(mounts.map(below)).collect();
             let is_group = |place: &&PathBuf| place.join("cgroup.procs").exists();
             let place = places.iter().find(is_group).unwrap_or(path);
             let folder =
