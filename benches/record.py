@@ -6,8 +6,8 @@
     benches/record.py programs  HOLDUP FILE [--rounds N]
 
 messaging  `perf bench sched messaging -g 4` alone, under `perf record` and under `holdup record`, both with the same
-           events and the same size of ring, both recording the whole machine: the benchmark's time, the recorder's
-           CPU time, events kept and lost.
+           events and the same size of ring, both recording the whole machine, and under `perf record` with a ring of
+           64 MiB, which loses nothing: the benchmark's time, the recorder's CPU time, events kept and lost.
 calls      What one getppid costs: alone, under the default choice (which leaves it dark), under all calls.
 programs   FILE has a line `NAME<TAB>SHELL COMMAND` for each program: its time alone, under the default recording and
            under one of all calls, and the verdict of each recording.
@@ -94,12 +94,20 @@ def messaging(args, folder):
     # perf ends its list with a tip.
     lines = [line.strip() for line in listed.splitlines() if not line.startswith("#")]
     events = [e for e in lines if ":" in e and not e.startswith("dummy")]
-    perf = ["perf", "record", "-q", "-a", "-m", args.ring, "-o", theirs]
-    perf += [a for e in events for a in ("-e", e)]
-    results = {"alone": [], "perf": [], "holdup": []}
+
+    def perf(ring):
+        wanted = [a for e in events for a in ("-e", e)]
+        return ["perf", "record", "-q", "-a", "-m", ring, "-o", theirs, *wanted]
+
+    recorders = {
+        "perf": (perf(args.ring), theirs),
+        "perf 64M": (perf("64M"), theirs),
+        "holdup": (holdup, ours),
+    }
+    results = {"alone": [], **{name: [] for name in recorders}}
     for _ in range(args.rounds):
         results["alone"].append((timed(bench),))
-        for name, argv, path in (("perf", perf, theirs), ("holdup", holdup, ours)):
+        for name, (argv, path) in recorders.items():
             seconds, cpu = recorded(argv, path, lambda: timed(bench))
             kept, lost = held(args.holdup, path)
             per_event = cpu / max(kept, 1) * 1e9

@@ -13,8 +13,8 @@ use holdup_render::{Format, doctor};
 pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
-    if matches!(format, Format::Csv { .. } | Format::Markdown) {
-        return Err(usage("doctor has no CSV and no Markdown form; use text or json"));
+    if matches!(format, Format::Csv { .. } | Format::Markdown | Format::Html) {
+        return Err(usage("doctor has no CSV, Markdown or HTML form; use text or json"));
     }
     let host = Host::look(&Root::host());
     let facts = facts(&host, &try_out(&host));

@@ -14,30 +14,20 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Command;
 use support::root;
 
-fn path() -> PathBuf {
-    root().join("docs/recording.md")
-}
+const DOCUMENT: &str = "docs/recording.md";
 
 fn document() -> String {
-    std::fs::read_to_string(path()).unwrap()
+    std::fs::read_to_string(root().join(DOCUMENT)).unwrap()
 }
 
-/// The part between the marks of this name must be `made`; `HOLDUP_BLESS=1` writes it.
+/// The part between the marks of this name must be `made`.
 #[track_caller]
 fn is_written(name: &str, made: &str) {
-    let text = document();
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
-    let (before, rest) = text.split_once(&begin).expect("its begin");
-    let (old, after) = rest.split_once(&end).expect("its end");
-    if std::env::var_os("HOLDUP_BLESS").is_some() {
-        std::fs::write(path(), format!("{before}{begin}{made}{end}{after}")).unwrap();
-    } else {
-        assert!(old == made, "docs/recording.md: HOLDUP_BLESS=1 cargo test --test recording");
-    }
+    support::is_written(DOCUMENT, (&begin, &end), made);
 }
 
 fn name(preset: Preset) -> &'static str {

@@ -36,12 +36,7 @@ fn main() {
     });
 
     // Perfetto's own reader of its traces.
-    let mut import = Command::new("python3");
-    import.args(["-c", "import perfetto.protos.perfetto.trace.perfetto_trace_pb2"]);
-    let perfetto = match import.stdin(Stdio::null()).output() {
-        Ok(out) if out.status.success() => Ok(String::new()),
-        _ => Err("python3 cannot import it (pip install perfetto)".to_owned()),
-    };
+    let perfetto = imports("perfetto.protos.perfetto.trace.perfetto_trace_pb2", "perfetto");
 
     // Some tests record: where perf is there, the kernel may still refuse, as it does in most
     // containers.
@@ -65,7 +60,17 @@ fn main() {
         ("script", "script", version("script")),
         // What holds XML against a schema.
         ("xmllint", "xmllint", version("xmllint")),
+        // What opens pages, drives them, and looks whether everybody can read them.
+        ("chromium", "chromium", version("chromium")),
+        ("node_browser", "the npm packages puppeteer-core and axe-core", npm_packages(&manifest)),
         ("perfetto_python", "the Python package perfetto", perfetto),
+        // What reads exported tables, and exported traces.
+        ("trace_processor", "trace_processor_shell", version("trace_processor_shell")),
+        (
+            "pyarrow",
+            "the Python packages pyarrow and duckdb",
+            imports("pyarrow.parquet, duckdb", "pyarrow duckdb"),
+        ),
         ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
         (
             "real",
@@ -88,6 +93,16 @@ fn main() {
     fs::write(out.join("probes.rs"), table).expect("the build folder can be written");
 }
 
+/// Whether Python can import these modules of these packages, or the way out.
+fn imports(modules: &str, packages: &str) -> Result<String, String> {
+    let mut import = Command::new("python3");
+    import.args(["-c", &format!("import {modules}")]);
+    match import.stdin(Stdio::null()).output() {
+        Ok(out) if out.status.success() => Ok(String::new()),
+        _ => Err(format!("python3 cannot import it (pip install {packages})")),
+    }
+}
+
 /// Whether perf may record tracepoints of the whole machine, or why not.
 fn records_tracepoints() -> Result<String, String> {
     let file = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("probe.data");
@@ -98,6 +113,18 @@ fn records_tracepoints() -> Result<String, String> {
     // Whether it was there or not: what was recorded is of no use.
     let _ = fs::remove_file(file);
     recorded.then(String::new).ok_or_else(|| "perf record -a -e sched:sched_switch fails".into())
+}
+
+/// Whether node finds the packages that drive a browser, in the folder that CI puts them in.
+fn npm_packages(manifest: &Path) -> Result<String, String> {
+    version("node")?;
+    let folder = manifest.join("../../target/ci-node");
+    println!("cargo::rerun-if-changed={}", folder.join("package-lock.json").display());
+    let missing = |name: &&&str| !folder.join("node_modules").join(name).is_dir();
+    match ["puppeteer-core", "axe-core"].iter().find(missing) {
+        None => Ok(String::new()),
+        Some(name) => Err(format!("npm install --prefix target/ci-node {name}")),
+    }
 }
 
 /// Whether this is root, or who it is.

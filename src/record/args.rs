@@ -7,7 +7,8 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use holdup_host::BUFFER;
 use holdup_record::choice::Wanted;
-use holdup_record::counters::{self, Counter};
+use holdup_record::counter::{self, Counter};
+use holdup_record::counters::When;
 use holdup_record::recorder::{Plan, Whose};
 use holdup_record::session::Rings;
 use holdup_record::trigger::Trigger;
@@ -47,9 +48,13 @@ pub(crate) struct WhatArgs {
     /// instructions, cache misses and stalled cycles, as far as there is room for them
     #[arg(
         long, value_name = "NAME,..", num_args = 0..=1, require_equals = true,
-        default_missing_value = counters::USUAL, conflicts_with = "pid"
+        default_missing_value = "", conflicts_with = "pid"
     )]
     pub(crate) counters: Option<String>,
+    /// Read them on every CPU at this interval instead, 1ms or more: cheaper where switches are
+    /// many. What has no room beside the others takes turns; memory controllers are read too
+    #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with = "pid")]
+    pub(crate) counters_interval: Option<Duration>,
     /// The call chain of each event
     #[arg(short = 'g', long = "stacks")]
     pub(crate) stacks: bool,
@@ -179,13 +184,11 @@ impl WhatArgs {
             PresetName::Full => Preset::Full,
         };
         let extra = self.event.clone();
-        let counters = match &self.counters {
-            Some(names) => Counter::list(names).map_err(|e| usage(format!("--counters: {e}")))?,
-            None => Vec::new(),
-        };
+        let when = self.counters_interval.map_or(When::Switches, When::Every);
         Ok(Plan {
             wanted: Wanted { preset, all_syscalls: self.all_syscalls, extra },
-            counters,
+            counters: self.counters()?,
+            when,
             whose,
             cpus,
             stacks: self.stacks,
@@ -195,6 +198,18 @@ impl WhatArgs {
                 .collect(),
             compression,
         })
+    }
+
+    /// The counters that are wanted.
+    fn counters(&self) -> Result<Vec<Counter>> {
+        let list =
+            |names: &str| Counter::list(names).map_err(|e| usage(format!("--counters: {e}")));
+        match (self.counters.as_deref(), self.counters_interval) {
+            (None, None) => Ok(Vec::new()),
+            (Some(""), None) => list(counter::USUAL),
+            (None | Some(""), Some(_)) => Ok([list(counter::USUAL)?, Counter::memory()].concat()),
+            (Some(names), _) => list(names),
+        }
     }
 }
 
@@ -210,6 +225,16 @@ fn duration(text: &str) -> Result<Duration, String> {
         .filter(|&seconds| seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .ok_or_else(|| "is no time; write 10s, 500ms or 2m".to_owned())
+}
+
+/// A time between two readings of counters.
+fn interval(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        short if short < Duration::from_millis(1) => {
+            Err("is too short: a reading takes microseconds; 1ms is the least".to_owned())
+        }
+        time => Ok(time),
+    }
 }
 
 /// A size as perf's `-m` takes it: bytes with a unit, pages without.

@@ -83,5 +83,6 @@ fn diagnosis(args: &RunArgs, file: &Path) -> DiagnoseArgs {
         case: None,
         thresholds: args.thresholds.clone(),
         explain: args.explain,
+        gain: false,
     }
 }

@@ -2,6 +2,7 @@
 
 use holdup_record::choice::Calls;
 use holdup_record::collect::Collected;
+use holdup_record::counters::When;
 use holdup_record::recorder::Recorder;
 use holdup_render::text::escape;
 use std::io::Write;
@@ -26,8 +27,12 @@ pub(crate) fn opened(recorder: &Recorder, asked: Option<usize>) {
         );
     }
     let counted = &recorder.counted;
-    if !counted.read.is_empty() {
-        line(&format!("counters read at every switch: {}", counted.read.join(", ")));
+    let when = match counted.when {
+        When::Switches => "at every switch".to_owned(),
+        When::Every(interval) => format!("every {interval:?} on each CPU"),
+    };
+    for group in &counted.groups {
+        line(&format!("counters read {when}: {}", group.join(", ")));
     }
     for (name, why) in &counted.lacking {
         line(&format!("{name} is not counted: {why}"));

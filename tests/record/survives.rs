@@ -2,7 +2,8 @@
 
 use crate::{done, holdup, info, of, place, recorder, said, until};
 use holdup_testkit::needs;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 #[needs(tracepoints)]
@@ -70,11 +71,7 @@ fn signals_end_a_recording_that_is_complete() {
         let (_folder, file) = place();
         let mut recorder = recorder(&file);
         recorder.args(["--preset", "sched", "--", "sleep", "600"]);
-        let child = recorder.stderr(Stdio::piped()).spawn().unwrap();
-        until("the file", || file.metadata().is_ok_and(|meta| meta.len() > 4096));
-        std::thread::sleep(Duration::from_millis(300));
-        send(signal, child.id());
-        let out = child.wait_with_output().unwrap();
+        let out = ended_by(signal, &mut recorder, &file);
         assert_eq!(out.status.code(), Some(status), "{signal}: {}", said(&out));
         let events = of(&["perf", "script"], &file);
         assert!(events.contains("sched:sched_switch"), "{signal}");
@@ -92,11 +89,7 @@ fn an_interrupt_that_was_ignored_before_ends_the_command_too() {
         file.display()
     );
     let mut recorder = Command::new("sh");
-    let child = recorder.args(["-c", &script]).stderr(Stdio::piped()).spawn().unwrap();
-    until("the file", || file.metadata().is_ok_and(|meta| meta.len() > 4096));
-    std::thread::sleep(Duration::from_millis(300));
-    send("INT", child.id());
-    let out = child.wait_with_output().unwrap();
+    let out = ended_by("INT", recorder.args(["-c", &script]), &file);
     assert_eq!(out.status.code(), Some(130), "{}", said(&out));
 }
 
@@ -111,6 +104,15 @@ fn nobody_listening_is_no_reason_to_fail() {
     );
     done(Command::new("sh").args(["-c", &script]));
     assert!(info(&file)["trace"]["events"].as_u64().unwrap() > 0);
+}
+
+/// Start a recorder, and send it a signal once it records: how it ended.
+fn ended_by(signal: &str, recorder: &mut Command, file: &Path) -> Output {
+    let child = recorder.stderr(Stdio::piped()).spawn().unwrap();
+    until("the file", || file.metadata().is_ok_and(|meta| meta.len() > 4096));
+    std::thread::sleep(Duration::from_millis(300));
+    send(signal, child.id());
+    child.wait_with_output().unwrap()
 }
 
 /// Send a signal by its name.

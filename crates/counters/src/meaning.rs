@@ -75,6 +75,13 @@ counters! {
     Duration: "duration_time";
 }
 
+impl Counter {
+    /// Whether memory controllers count it, whatever the CPUs do.
+    pub const fn is_of_memory(self) -> bool {
+        matches!(self, Counter::MemoryRead | Counter::MemoryWritten)
+    }
+}
+
 impl fmt::Display for Counter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

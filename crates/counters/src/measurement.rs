@@ -163,13 +163,12 @@ impl Count {
 
     /// What the count must be multiplied with to be in bytes or in numbers of things.
     fn scale(&self) -> f64 {
-        let memory = [Counter::MemoryRead, Counter::MemoryWritten];
         match self.unit.as_str() {
             "KiB" => 1024.0,
             "MiB" => 1024.0 * 1024.0,
             "GiB" => 1024.0 * 1024.0 * 1024.0,
             // Without a unit memory controllers count lines (CAS commands).
-            "" if self.meaning.is_some_and(|m| memory.contains(&m.counter)) => LINE,
+            "" if self.meaning.is_some_and(|m| m.counter.is_of_memory()) => LINE,
             _ => 1.0,
         }
     }

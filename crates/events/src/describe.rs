@@ -289,7 +289,7 @@ impl<'a> Describe<'a> {
                     self.at(out, ip);
                 }
             }
-            What::Readings { of } => {
+            What::Readings { of, .. } => {
                 for (i, r) in batch.readings(of).iter().enumerate() {
                     out.str(if i == 0 { "" } else { ", " });
                     out.str(&holdup_render::escape(self.event_name(r.event)));

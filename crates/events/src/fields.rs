@@ -264,7 +264,7 @@ pub(crate) fn fields(
                 m.hex("ip", ip);
             }
         }
-        What::Readings { of } => {
+        What::Readings { of, .. } => {
             m.key("readings");
             for (i, r) in batch.readings(of).iter().enumerate() {
                 let name = serde_json::Value::from(describe.event_name(r.event));

@@ -23,6 +23,12 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
             "the recording was not finished, or the disk filled up; record again",
         );
     }
+    if head.get(..HEADER).is_some_and(|header| header.iter().all(|&b| b == 0)) {
+        return unsupported(
+            "a recording that was cut off before its header was written",
+            "the recorder was killed before it recorded anything; record again",
+        );
+    }
     for (magic, what, way_out) in MAGIC {
         if starts(magic) {
             return unsupported(what, way_out);
@@ -91,6 +97,9 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
         "holdup reads what perf record, trace-cmd record or ftrace wrote",
     )
 }
+
+/// Bytes of the header of perf.data, which recorders write last of what stands before the data.
+const HEADER: usize = 104;
 
 /// First bytes that tell, what they tell, and the way out.
 const MAGIC: &[(&[u8], &str, &str)] = &[
@@ -195,6 +204,7 @@ mod tests {
         for (head, what) in [
             (&b""[..], "an empty file"),
             (&[0; 64], "zero bytes"),
+            (&[&[0; 104][..], &[7; 8]].concat(), "cut off before its header was written"),
             (b"\x7fELF\x02\x01", "ELF"),
             (&ring, "trace_pipe_raw"),
             (b"\x1e{\"type\":\"preamble\"}", "CTF"),

@@ -178,7 +178,7 @@ impl<'a> Decoder<'a> {
         }));
         batch.quality.add(QualityCode::BadRecords, unknown);
         if !batch.readings(of).is_empty() {
-            let what = What::Readings { of };
+            let what = What::Readings { leader: d.event, of };
             batch.events.push(event::<E>(d, rec, ts, EventId::SIDEBAND, what));
         }
     }

@@ -199,7 +199,7 @@ fn what_the_counters_of_a_group_stood_at_comes_before_the_switch_it_was_read_at(
             let (side, switch) = (EventId::SIDEBAND, EventId(2));
             assert_eq!(order, [(10, side), (10, switch), (20, side), (20, switch)]);
             let read = |i: usize| match batch.events[i].what {
-                What::Readings { of } => batch.readings(of),
+                What::Readings { of, leader: EventId(2) } => batch.readings(of),
                 other => panic!("{other:?}"),
             };
             let [c, i] = read(0) else { panic!("two members: {:?}", read(0)) };

@@ -2,6 +2,7 @@
 
 use crate::sys::{Attr, abi};
 use holdup_host::tracefs::Tracepoint;
+use std::time::Duration;
 
 /// What every record carries. Nothing of it is needed twice by what reads the file, and each is
 /// eight bytes of every event: so no instruction pointer, which of a tracepoint is its own address.
@@ -56,6 +57,14 @@ impl Manner {
     pub(crate) fn counter(&self, kind: u32, config: u64) -> Attr {
         let mut attr = self.plain(kind, config);
         attr.set_disabled(0);
+        attr
+    }
+
+    /// Every time so much time has passed, on a CPU that idles too.
+    pub(crate) fn timer(&self, interval: Duration) -> Attr {
+        let mut attr = self.plain(abi::PERF_TYPE_SOFTWARE, u64::from(abi::PERF_COUNT_SW_CPU_CLOCK));
+        attr.sample_period = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX >> 1);
+        attr.sample_type |= u64::from(abi::PERF_SAMPLE_PERIOD);
         attr
     }
 

@@ -3,7 +3,8 @@
 use crate::choice::{Choice, Unknown, Wanted};
 use crate::closing;
 use crate::collect::{self, Collected, StartError};
-use crate::counters::{self, Counted, Counter};
+use crate::counter::Counter;
+use crate::counters::{self, Counted, When};
 use crate::course::Course;
 use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writer};
 use crate::flight::{self, Flight};
@@ -34,8 +35,10 @@ pub enum Whose {
 pub struct Plan {
     /// The events.
     pub wanted: Wanted,
-    /// The counters to read at every switch; only of whole CPUs.
+    /// The counters to read; only of whole CPUs.
     pub counters: Vec<Counter>,
+    /// When to read them.
+    pub when: When,
     /// Whose.
     pub whose: Whose,
     /// On which CPUs; `None` for all.
@@ -94,7 +97,7 @@ pub enum Error {
 pub struct Recorder {
     /// Which they are.
     pub choice: Choice,
-    /// Which counters are read at every switch.
+    /// Which counters are read.
     pub counted: Counted,
     session: Session,
     tracing: TracingData,
@@ -121,7 +124,7 @@ impl Recorder {
             stacks: plan.stacks,
             rings: plan.rings,
         })?;
-        let counted = counters::join(&mut session, &scope, plan.counters.clone())?;
+        let counted = counters::join(&mut session, &scope, plan.counters.clone(), plan.when)?;
         let tracepoints =
             session.described.iter().filter(|d| d.attr.type_ == abi::PERF_TYPE_TRACEPOINT);
         let names = tracepoints.map(|what| what.name.as_str());

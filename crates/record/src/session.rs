@@ -10,9 +10,13 @@ use holdup_trace::EventKind;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// The name under which the side band stands in the file, as perf spells it.
 const SIDEBAND: &str = "dummy:HG";
+
+/// The name of a timer that has counters read, as perf spells it.
+const TIMER: &str = "cpu-clock";
 
 /// Systems whose events a thread causes itself, and that its recorder may leave out of itself.
 /// A switch to the recorder ends what ran before it, and an interrupt that hits it is not its own:
@@ -81,6 +85,17 @@ impl Described {
     fn refused(&self, error: io::Error) -> OpenError {
         OpenError::Event { name: self.name.clone(), error }
     }
+}
+
+/// A counter that is read with the leader of its group.
+#[derive(Debug)]
+pub(crate) struct Led {
+    /// As perf spells it.
+    pub(crate) name: String,
+    /// How it is opened.
+    pub(crate) attr: Attr,
+    /// The CPUs on which it can be; `None` for all.
+    pub(crate) cpus: Option<Vec<u32>>,
 }
 
 /// The events of one CPU.
@@ -261,33 +276,58 @@ impl Session {
         &self.manner
     }
 
-    /// Open `counters` on every CPU as members of a group that `sched_switch` leads. Without that
-    /// event nothing happens.
+    /// Open `led` on every CPU as members of a group that `sched_switch` leads. Without that event
+    /// nothing happens.
     pub(crate) fn lead_by_switches(
         &mut self,
         scope: &Scope,
-        counters: Vec<(String, Attr)>,
+        led: Vec<Led>,
     ) -> Result<(), OpenError> {
         let switch = EventKind::Switch.to_string();
         let Some(leader) = self.described.iter().position(|d| d.name == switch) else {
             return Ok(());
         };
-        let first = self.described.len();
-        let describe = |(name, attr)| Described { name, attr, ids: Vec::new() };
-        self.described.extend(counters.into_iter().map(describe));
-        reads_group(&mut self.described[leader].attr);
+        // The switches that nobody leads go, and those that lead a group come.
         self.described[leader].ids.clear();
         for on in &mut self.cpus {
-            // The switches that nobody leads go, and those that lead a group come.
             on.events.retain(|member| member.what != leader);
+        }
+        self.lead(scope, leader, led)
+    }
+
+    /// Open `led` on every CPU as members of a group that a timer leads.
+    pub(crate) fn lead_by_timer(
+        &mut self,
+        scope: &Scope,
+        interval: Duration,
+        led: Vec<Led>,
+    ) -> Result<(), OpenError> {
+        let attr = self.manner.timer(interval);
+        self.described.push(Described { name: TIMER.to_owned(), attr, ids: Vec::new() });
+        self.lead(scope, self.described.len() - 1, led)
+    }
+
+    /// Open the event described at `leader`, and `led` as members of its group, wherever one of
+    /// these can be opened.
+    fn lead(&mut self, scope: &Scope, leader: usize, led: Vec<Led>) -> Result<(), OpenError> {
+        reads_group(&mut self.described[leader].attr);
+        let first = self.described.len();
+        let describe = |l: &Led| Described { name: l.name.clone(), attr: l.attr, ids: Vec::new() };
+        self.described.extend(led.iter().map(describe));
+        for on in &mut self.cpus {
+            let is_here = |l: &Led| l.cpus.as_ref().is_none_or(|cpus| cpus.contains(&on.cpu));
+            let here = || (first..).zip(&led).filter(|(_, l)| is_here(l)).map(|(what, _)| what);
+            if here().next().is_none() {
+                continue;
+            }
             for whom in whom(scope, on.cpu) {
                 let Opened::Event(event) = open(&mut self.described[leader], whom, None)? else {
                     continue;
                 };
-                let led = self.described.iter_mut().enumerate().skip(first);
                 let mut members = Vec::new();
-                for (what, described) in led {
-                    if let Opened::Event(event) = open(described, whom, Some(&event))? {
+                for what in here() {
+                    let opened = open(&mut self.described[what], whom, Some(&event))?;
+                    if let Opened::Event(event) = opened {
                         members.push(Member { event, what });
                     }
                 }

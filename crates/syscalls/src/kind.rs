@@ -97,15 +97,23 @@ impl WaitKind {
     }
 }
 
+/// A call's name without the endings `_time32` and `_time64`, under which 32-bit machines have the
+/// editions for times of 32 and of 64 bits: they mean the same.
+///
+/// ```
+/// assert_eq!(holdup_syscalls::without_width("futex_time64"), "futex");
+/// assert_eq!(holdup_syscalls::without_width("clock_gettime64"), "clock_gettime64");
+/// ```
+pub fn without_width(name: &str) -> &str {
+    ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name)
+}
+
 /// What a thread asleep in the call named `name` most plausibly waits for. The spellings of the
 /// tables of all architectures are known, and those of the kernel's entry points where they have no
 /// table spelling of their own (`newfstat`, `futex_time32`).
 pub fn wait_kind(name: &str) -> WaitKind {
     use WaitKind::*;
-    // One call each, in a 32-bit time, a 64-bit time, a 16-bit id or a 32-bit id edition.
-    let plain =
-        ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
-    match plain {
+    match without_width(name) {
         "futex" | "futex_wait" | "futex_waitv" | "futex_wake" | "futex_requeue" => ThreadSync,
 
         "semop" | "semtimedop" | "ipc" => Semaphore,

@@ -34,6 +34,7 @@ pub struct Family {
     pub calls: &'static [&'static str],
 }
 
+use crate::without_width;
 use Preset::{Full, Locks};
 
 /// The calls of all presets, by the reason to record them.
@@ -192,8 +193,7 @@ impl Preset {
     /// assert!(!Preset::Locks.records("mmap") && !Preset::Full.records("getppid"));
     /// ```
     pub fn records(self, entry: &str) -> bool {
-        let plain =
-            ["_time64", "_time32"].iter().find_map(|s| entry.strip_suffix(s)).unwrap_or(entry);
+        let plain = without_width(entry);
         self.calls().any(|call| call == plain)
     }
 

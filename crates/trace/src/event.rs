@@ -374,6 +374,8 @@ pub enum What {
     /// Side band: what the counters of a group stood at (`perf record -e '{leader,members}:S'`),
     /// read with the leader's event, which follows at the same time.
     Readings {
+        /// The leader's event.
+        leader: EventId,
         /// In the batch.
         of: ReadingsRef,
     },
