@@ -1,10 +1,13 @@
 //! The replay without a change against the trace it is of.
 
+mod support;
+
 use holdup_attribution::analyze;
 use holdup_passes::{Detail, Options};
 use holdup_replay::{Program, Seeds, predict};
 use holdup_testkit::{corpus, in_parallel, needs};
 use std::path::{Path, PathBuf};
+use support::is_written;
 
 /// Recordings that the replay does not meet within [`WITHIN_PCT`], why, and how far it is off.
 const OFF: &[(&str, f64, &str)] = &[
@@ -88,24 +91,14 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
     for (file, limit, why) in OFF {
         made += &format!("| `{file}…` | {limit} % | {why} |\n");
     }
-    is_written(&made);
+    is_written("docs/models.md", MARKS, &made);
 }
 
-const BEGIN: &str = "<!-- replay against trace: HOLDUP_BLESS=1 cargo test --test replay -->\n";
-const END: &str = "<!-- end of replay against trace -->";
-
-/// The figures in docs/models.md are these.
-fn is_written(made: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/models.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).expect("docs/models.md has the mark");
-    let (published, after) = rest.split_once(END).expect("docs/models.md has the end");
-    if std::env::var_os("HOLDUP_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}{BEGIN}{made}{END}{after}")).unwrap();
-    } else {
-        assert_eq!(published, made, "HOLDUP_BLESS=1 cargo test --test replay");
-    }
-}
+/// Where docs/models.md has the figures.
+const MARKS: (&str, &str) = (
+    "<!-- replay against trace: HOLDUP_BLESS=1 cargo test --test replay -->\n",
+    "<!-- end of replay against trace -->",
+);
 
 /// And so do those that are kept here.
 #[test]

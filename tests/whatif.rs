@@ -103,6 +103,47 @@ fn the_mutex_and_the_server_are_ranked_first() {
     assert!(gains.is_sorted_by(|a, b| a >= b), "{gains:?}");
 }
 
+/// A verdict quotes the figure that this verb gives.
+#[test]
+fn the_verdict_says_what_mending_gains() {
+    for (trace, change) in [
+        (MUTEX, "--lock=0x7f71238a0108=none"),
+        (SERVER, "--server=server-0=split:4"),
+        (DISK, "--devices=none"),
+    ] {
+        let diagnosis: Value = serde_json::from_str(&stdout(&["diagnose", "-j", trace])).unwrap();
+        let gain = &diagnosis["verdict"]["gain"];
+        let asked = json(trace, &[change]);
+        let row = &rows(&asked)[1];
+        for key in ["change", "wall_ns", "gain", "beyond_chance", "forced"] {
+            assert_eq!(gain[key], row[key], "{trace}: {key}");
+        }
+        assert_eq!(gain["unchanged_ns"], rows(&asked)[0]["wall_ns"]);
+        let of = |key: &str| gain[key].as_f64().unwrap();
+        assert!(of("gain_low") <= of("gain") && of("gain") <= of("gain_high"), "{gain}");
+        for verb in [&["diagnose", trace][..], &["diagnose", "--format=md", trace]] {
+            assert!(stdout(verb).contains("Replayed with a change, "), "{verb:?}");
+        }
+    }
+    assert!(stdout(&["guide", "-y", MUTEX]).contains("Replayed with a change, removing the wait"));
+}
+
+/// Where a replay can say nothing the reason is there.
+#[test]
+fn what_mending_gains_is_not_guessed() {
+    #[track_caller]
+    fn reason(args: &[&str], says: &str) {
+        let out = run(&[&["diagnose", "-j"], args].concat());
+        let diagnosis: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let gain = &diagnosis["verdict"]["gain"];
+        assert!(gain["gain"].is_null() && gain.as_object().unwrap().contains_key("gain"), "{gain}");
+        assert!(gain["reason"].as_str().unwrap().contains(says), "{gain}");
+    }
+    reason(&[MUTEX, "-C", "0-3"], "some CPUs were selected");
+    reason(&[MUTEX, "--comm", "mutex-1"], "some threads were selected");
+    reason(&["fixtures/lost_sysloop_n2/perf.data"], "there is no verdict");
+}
+
 #[test]
 fn changes_have_a_row_each_and_one_together() {
     let lock = "--lock=0x7f71238a0108=hold*0.5";
@@ -148,8 +189,8 @@ fn objects_are_chosen_by_name_part_or_address() {
 /// Most of the threads that do the work of interrupts never run: there is nothing to spread.
 #[test]
 fn interrupts_can_be_spread_where_they_hardly_came() {
-    let answer = json(MUTEX, &["--irq", "spread"]);
-    assert_eq!(changes(&answer), ["none", "irq spread"]);
+    let answer = json(MUTEX, &["--irq", "spread", "--affinity", "none"]);
+    assert_eq!(changes(&answer)[..3], ["none", "irq spread", "affinity none"]);
 }
 
 #[test]
@@ -229,6 +270,7 @@ fn mistakes_have_a_message_each() {
         (&["--cpus=0"], "no list of numbers of CPUs"),
         (&["--cpus=2", "--rank"], "cannot be used with"),
         (&["--irq=none"], "invalid value"),
+        (&["--affinity=none", "--rank"], "cannot be used with"),
         (&["-p", "587"], "--pid: a replay is of all threads"),
         (&["-C", "0-3"], "--cpus asks for a machine"),
     ] {

@@ -5,7 +5,7 @@ use crate::exit::usage;
 use crate::units;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use holdup_replay::{LockChange, MAX_CPUS};
+use holdup_replay::{FACTORS, LockChange, MAX_CPUS, PARTS};
 
 /// Interrupts can only be spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -18,6 +18,13 @@ pub(crate) enum IrqChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeviceChange {
     /// They answer at once
+    None,
+}
+
+/// Threads can only be let loose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AffinityChange {
+    /// Every thread may run on every CPU
     None,
 }
 
@@ -49,10 +56,14 @@ pub(crate) struct WhatifArgs {
     /// Disks and other devices answer at once
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) devices: Option<DeviceChange>,
+    /// No thread is bound to some of the CPUs
+    #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
+    pub(crate) affinity: Option<AffinityChange>,
     /// What each fix alone is worth, the most first; without any change, this is what is done
     #[arg(
         long, help_heading = "Changes",
-        conflicts_with_all = ["cpus", "lock", "server", "irq", "speed", "syscall", "devices"]
+        conflicts_with_all =
+            ["cpus", "lock", "server", "irq", "speed", "syscall", "devices", "affinity"]
     )]
     pub(crate) rank: bool,
 }
@@ -66,6 +77,7 @@ pub(super) enum Asked {
     Speed { thread: String, times: f64 },
     Calls { name: String, factor: f64 },
     NoDevices,
+    AnyCpu,
 }
 
 impl WhatifArgs {
@@ -88,6 +100,7 @@ impl WhatifArgs {
             changes.push(Asked::Calls { name, factor });
         }
         changes.extend(self.devices.map(|DeviceChange::None| Asked::NoDevices));
+        changes.extend(self.affinity.map(|AffinityChange::None| Asked::AnyCpu));
         Ok(changes)
     }
 
@@ -97,15 +110,12 @@ impl WhatifArgs {
     }
 }
 
-/// Factors beyond these are slips of the finger.
-const FACTORS: std::ops::RangeInclusive<f64> = 0.001..=1000.0;
-
 fn factor(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|f| FACTORS.contains(f))
 }
 
 fn parts(text: &str) -> Option<u32> {
-    text.trim().parse().ok().filter(|n| (2..=1024).contains(n))
+    text.trim().parse().ok().filter(|n| PARTS.contains(n))
 }
 
 /// `OBJ=hold*0.5`, `OBJ=split:4`, `OBJ=none`. A name may have `=` in it, a change has none.
@@ -122,10 +132,12 @@ fn lock(text: &str) -> Result<Asked> {
     match parsed {
         Some((name, how)) if !name.is_empty() => Ok(Asked::Lock { object: name.to_owned(), how }),
         _ => Err(usage(format!(
-            "--lock: '{text}': write OBJ=hold*0.5 (a factor from {} to {}), OBJ=split:4 (2 to 1024 \
+            "--lock: '{text}': write OBJ=hold*0.5 (a factor from {} to {}), OBJ=split:4 ({} to {} \
              locks) or OBJ=none",
             FACTORS.start(),
-            FACTORS.end()
+            FACTORS.end(),
+            PARTS.start(),
+            PARTS.end()
         ))),
     }
 }
@@ -139,7 +151,9 @@ fn server(text: &str) -> Result<Asked> {
             Ok(Asked::Split { thread: thread.to_owned(), parts })
         }
         _ => Err(usage(format!(
-            "--server: '{text}': write TID=split:N, such as 4711=split:2, with 2 to 1024 threads"
+            "--server: '{text}': write TID=split:N, such as 4711=split:2, with {} to {} threads",
+            PARTS.start(),
+            PARTS.end()
         ))),
     }
 }

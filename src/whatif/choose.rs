@@ -37,6 +37,7 @@ impl<'a> Chooser<'a> {
             }
             Asked::Calls { name, factor } => self.calls(name, *factor)?,
             Asked::NoDevices => Change::NoDevices,
+            Asked::AnyCpu => Change::AnyCpu,
         })
     }
 
@@ -62,10 +63,8 @@ impl<'a> Chooser<'a> {
         match fitting[..] {
             [one] => Ok(ObjectId(one as u32)),
             [] => {
-                let mut known: Vec<usize> = (0..objects.len()).collect();
-                known.sort_by_key(|&i| Reverse(objects[i].wait_ns));
-                let names: Vec<&str> = known.iter().map(|&i| objects[i].name.as_str()).collect();
-                Err(unknown("--lock", "no thread of the trace waits for", word, &names))
+                let known = objects.iter().map(|o| (o.name.as_str(), o.wait_ns));
+                Err(unknown("--lock", "no thread of the trace waits for", word, known))
             }
             _ => Err(ambiguous("--lock", word, fitting.iter().map(|&i| objects[i].name.clone()))),
         }
@@ -100,10 +99,8 @@ impl<'a> Chooser<'a> {
         match named[..] {
             [one] => Ok(one),
             [] => {
-                let mut known: Vec<usize> = (0..threads.len()).collect();
-                known.sort_by_key(|&i| Reverse(threads[i].run_ns));
-                let names: Vec<&str> = known.iter().map(|&i| threads[i].comm.as_str()).collect();
-                Err(unknown(option, "no thread of the trace is called", word, &names))
+                let known = threads.iter().map(|t| (t.comm.as_str(), t.run_ns));
+                Err(unknown(option, "no thread of the trace is called", word, known))
             }
             _ => {
                 let ids = named.iter().map(|&i| threads[i].tid.to_string());
@@ -125,9 +122,8 @@ impl<'a> Chooser<'a> {
             for row in &rows {
                 *time.entry(row.name.as_str()).or_default() += row.cpu_ns.unwrap_or(0);
             }
-            let mut names: Vec<&str> = time.keys().copied().collect();
-            names.sort_by_key(|name| (Reverse(time[name]), *name));
-            return Err(unknown("--syscall", "no thread of the trace calls", name, &names));
+            let known = time.into_iter();
+            return Err(unknown("--syscall", "no thread of the trace calls", name, known));
         }
         let mut spent: HashMap<u32, u64> = HashMap::new();
         for row in rows.iter().filter(|row| row.name == name) {
@@ -166,9 +162,15 @@ fn has_address(name: &str, address: u64) -> bool {
         .any(|digits| u64::from_str_radix(digits, 16) == Ok(address))
 }
 
-/// Nothing is called so: the names that come nearest, or where none does, the first of `known`,
-/// which are those that matter most.
-fn unknown(option: &str, what: &str, word: &str, known: &[&str]) -> Error {
+/// Nothing is called so: the names of `known` that come nearest, or where none does, those that
+/// took most time.
+fn unknown<'n>(
+    option: &str,
+    what: &str,
+    word: &str,
+    known: impl Iterator<Item = (&'n str, u64)>,
+) -> Error {
+    let mut known: Vec<(&str, u64)> = known.collect();
     if known.is_empty() {
         return usage(format!("{option}: {what} '{word}', nor for anything else"));
     }
@@ -176,8 +178,8 @@ fn unknown(option: &str, what: &str, word: &str, known: &[&str]) -> Error {
         let whole = strsim::sorensen_dice(&name.to_lowercase(), &word.to_lowercase());
         (whole * 100.0) as u32
     };
-    let mut names = known.to_vec();
-    names.sort_by_key(|name| Reverse(near(name)));
+    known.sort_by_key(|&(name, time)| (Reverse(near(name)), Reverse(time), name));
+    let mut names: Vec<&str> = known.iter().map(|k| k.0).collect();
     names.dedup();
     names.truncate(LISTED);
     usage(format!("{option}: {what} '{word}'; there are {}", listed(&names, known.len())))
@@ -211,7 +213,8 @@ mod tests {
 
     #[test]
     fn the_nearest_names_come_first() {
-        let error = unknown("--lock", "nobody waits for", "mutx 0x1", &["pipe 3", "mutex 0x1"]);
+        let known = [("pipe 3", 2), ("mutex 0x1", 1)];
+        let error = unknown("--lock", "nobody waits for", "mutx 0x1", known.into_iter());
         assert!(error.to_string().ends_with("there are 'mutex 0x1', 'pipe 3'"), "{error}");
     }
 }

@@ -14,7 +14,8 @@ use choose::Chooser;
 use holdup_attribution::analyze;
 use holdup_passes::Detail;
 use holdup_render::{Body, Format, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, escape, schema};
-use holdup_replay::{Change, Holdup, Prediction, Program, Seeds, Shown, predict, rank};
+use holdup_replay as replay;
+use holdup_replay::{Change, Holdup, Prediction, Program, Seeds, off_pct, predict_all, rank};
 
 /// Run the verb.
 pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
@@ -36,11 +37,10 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
         let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;
         one_by_one(&program, &cpus, changes)?
     };
-    let Answer { rows, conclusions, notes } = answer;
-    let replayed = rows.first().map_or(0, |row| row.wall_ns);
+    let Answer { off_pct, rows, conclusions, notes } = answer;
     let mut head = WhatifHead {
         traced_wall_ns: program.traced_wall_ns,
-        replay_off_pct: (replayed as f64 / program.traced_wall_ns.max(1) as f64 - 1.0) * 100.0,
+        replay_off_pct: off_pct,
         work_threads: program.threads.iter().filter(|t| t.works).count() as u64,
         doubts: Vec::new(),
         conclusions,
@@ -63,6 +63,8 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
 
 /// The rows, the unchanged replay first, and what to say of them.
 struct Answer {
+    /// How far the unchanged replay is off.
+    off_pct: f64,
     rows: Vec<WhatifRow>,
     conclusions: Vec<String>,
     notes: Vec<String>,
@@ -78,23 +80,28 @@ fn ranked(program: &Program) -> Answer {
         row(program, changes, &ranked.prediction, unchanged)
     }));
     let conclusions = words::conclusions(program, &ranking, &rows[1..]);
-    Answer { rows, conclusions, notes: words::notes(false) }
+    let off_pct = off_pct(program, unchanged);
+    Answer { off_pct, rows, conclusions, notes: words::notes(false) }
 }
 
 /// What was asked for.
 fn one_by_one(program: &Program, cpus: &[u32], changes: Vec<Change>) -> Result<Answer> {
     let seeds = Seeds::of(program);
-    let replay = |changes: &[Change]| {
-        predict(program, changes, seeds)
-            .map_err(|e| usage(format!("{}: {e}", shown(program, changes))))
-    };
-    let unchanged = replay(&[])?;
-    let mut rows = vec![row(program, &[], &unchanged, &unchanged)];
     let alternatives = holds_alternatives(&changes);
-    for changes in sets(cpus, changes, alternatives) {
-        rows.push(row(program, &changes, &replay(&changes)?, &unchanged));
-    }
-    Ok(Answer { rows, conclusions: Vec::new(), notes: words::notes(alternatives) })
+    let sets = sets(cpus, changes, alternatives);
+    let found = sets.iter().zip(predict_all(program, &sets, seeds));
+    let found = found
+        .map(|(changes, prediction)| {
+            prediction.map_err(|e| usage(format!("{}: {e}", shown(program, changes))))
+        })
+        .collect::<Result<Vec<Prediction>>>()?;
+    let rows = sets.iter().zip(&found).map(|(set, of)| row(program, set, of, &found[0])).collect();
+    Ok(Answer {
+        off_pct: off_pct(program, &found[0]),
+        rows,
+        conclusions: Vec::new(),
+        notes: words::notes(alternatives),
+    })
 }
 
 /// A replay needs all that happened: whoever is left out may be the one that others waited for.
@@ -118,11 +125,11 @@ fn whole(select: &SelectArgs) -> Result<()> {
     }
 }
 
-/// What to replay: each number of CPUs, each change, and at last all of them together, for each
-/// number of CPUs if there are several.
+/// What to replay: first without a change, then each number of CPUs, each change, and at last all
+/// of them together, for each number of CPUs if there are several.
 fn sets(cpus: &[u32], changes: Vec<Change>, alternatives: bool) -> Vec<Vec<Change>> {
     let machines: Vec<Change> = cpus.iter().map(|&n| Change::Cpus(n)).collect();
-    let mut sets: Vec<Vec<Change>> = Vec::new();
+    let mut sets: Vec<Vec<Change>> = vec![Vec::new()];
     sets.extend(machines.iter().cloned().map(|machine| vec![machine]));
     sets.extend(changes.iter().cloned().map(|change| vec![change]));
     if alternatives || changes.is_empty() {
@@ -171,8 +178,7 @@ fn row(
         wall_low_ns: found.wall_low_ns,
         wall_high_ns: found.wall_high_ns,
         gain: gain(found.wall_ns),
-        beyond_chance: found.wall_high_ns < unchanged.wall_low_ns
-            || found.wall_low_ns > unchanged.wall_high_ns,
+        beyond_chance: found.is_beyond_chance(unchanged),
         throughput_pct: more(found.wall_ns),
         throughput_low_pct: more(found.wall_high_ns),
         throughput_high_pct: more(found.wall_low_ns),
@@ -186,8 +192,7 @@ fn shown(program: &Program, changes: &[Change]) -> String {
     if changes.is_empty() {
         return UNCHANGED.to_owned();
     }
-    let words: Vec<String> = changes.iter().map(|c| Shown(program, c).to_string()).collect();
-    words.join(" + ")
+    replay::words::shown(program, changes)
 }
 
 /// What kind of hold-up the changes are about, or what else they change.
@@ -200,7 +205,7 @@ fn kind(program: &Program, changes: &[Change]) -> &'static str {
             Some(object) if !object.is_lock => Holdup::Wait,
             _ => Holdup::Lock,
         },
-        [Change::Cpus(_)] => Holdup::Cpus,
+        [Change::Cpus(_) | Change::AnyCpu] => Holdup::Cpus,
         [Change::Split(..) | Change::Speed(..)] => Holdup::Thread,
         [Change::SpreadIrqs] => Holdup::Interrupts,
         [Change::NoDevices] => Holdup::Devices,

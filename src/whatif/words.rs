@@ -2,50 +2,12 @@
 
 use holdup_passes::Analysis;
 use holdup_render::{WhatifHead, WhatifRow};
-use holdup_replay::{Change, Holdup, Program, Ranked, Ranking};
-use holdup_trace::{QualityCode, Severity};
-
-/// A replay that misses the trace by more, in per cent, misses its changes by more too.
-const WELL_MET_PCT: f64 = 2.0;
+use holdup_replay::words::{fix, fix_of, subject};
+use holdup_replay::{self as replay, Holdup, Program, Ranked, Ranking};
 
 /// Reasons not to trust the figures.
 pub(super) fn doubts(head: &WhatifHead, rows: &[WhatifRow], analysis: &Analysis) -> Vec<String> {
-    let mut doubts = Vec::new();
-    if head.replay_off_pct.abs() > WELL_MET_PCT {
-        let (pct, way) =
-            (head.replay_off_pct.abs(), if head.replay_off_pct < 0.0 { "less" } else { "more" });
-        doubts.push(format!(
-            "the unchanged replay takes {pct:.1} % {way} than was traced: the figures mean little, \
-             as what it misses it misses under every change"
-        ));
-    }
-    let able = &analysis.capabilities;
-    if !able.wakeups && !able.wakers {
-        doubts.push(
-            "no wake-ups were recorded (sched:sched_waking): nobody knows who waited for whom, so \
-             every wait keeps its length, and little can be said"
-                .to_owned(),
-        );
-    }
-    let damage: Vec<&str> = analysis
-        .quality
-        .entries()
-        .iter()
-        .filter(|entry| entry.severity == Severity::Error)
-        .map(|entry| entry.code)
-        .collect();
-    if !damage.is_empty() {
-        doubts.push(format!(
-            "part of the trace is missing ({}): the replay does not have what happened there",
-            damage.join(", ")
-        ));
-    }
-    if analysis.quality.count(QualityCode::NotSystemWide) > 0 {
-        doubts.push(
-            "only some tasks were recorded: the replay lacks the others, and what they took"
-                .to_owned(),
-        );
-    }
+    let mut doubts = replay::doubts(analysis, head.replay_off_pct);
     let forced = rows.iter().filter(|row| row.forced > 0).count();
     if forced > 0 {
         doubts.push(format!(
@@ -82,14 +44,14 @@ pub(super) fn conclusions(program: &Program, ranking: &Ranking, rows: &[WhatifRo
                 .to_owned(),
         ];
     };
-    let alone = |ranked: &Ranked| fix(program, ranked, &subject(program, ranked));
+    let alone = |ranked: &Ranked| fix(program, &ranked.change);
     let mut said = vec![format!("Worth most: {}, at most {}.", alone(best), row.gain_in_words())];
     let next = ranking.next.as_ref().and_then(|n| Some((ranking.rows.get(n.row)?, n.gain)));
     match next.filter(|_| ranking.rows.first() == Some(best)) {
         Some((then, gain)) => said.push(format!(
             "After that the next hold-up is {}; {} too gives another {gain:.2}x.",
-            subject(program, then),
-            fix(program, then, "it"),
+            subject(program, &then.change),
+            fix_of(program, &then.change, "it"),
         )),
         None => said.push("After that nothing that was tried gains more.".to_owned()),
     }
@@ -101,34 +63,4 @@ pub(super) fn conclusions(program: &Program, ranking: &Ranking, rows: &[WhatifRo
     }
     // One paragraph.
     vec![said.join(" ")]
-}
-
-/// What is done about a hold-up that is called `name`.
-fn fix(program: &Program, ranked: &Ranked, name: &str) -> String {
-    match &ranked.change {
-        Change::Split(_, parts) => format!("sharing the work of {name} among {parts} threads"),
-        Change::Cpus(n) => format!("{n} CPUs in place of {}", program.cpus),
-        Change::SpreadIrqs => "spreading interrupts over all CPUs".to_owned(),
-        Change::NoDevices => "devices that answer at once".to_owned(),
-        Change::Speed(_, times) => format!("making {name} {times} times as fast"),
-        Change::Lock(..) | Change::Calls { .. } => format!("removing the waiting for {name}"),
-    }
-}
-
-/// The hold-up itself.
-fn subject(program: &Program, ranked: &Ranked) -> String {
-    match &ranked.change {
-        Change::Lock(id, _) => match program.objects.get(id.0 as usize) {
-            Some(object) => object.name.clone(),
-            None => "an object".to_owned(),
-        },
-        Change::Split(i, _) | Change::Speed(i, _) => match program.threads.get(*i) {
-            Some(t) => format!("thread {} ({})", t.tid, t.comm),
-            None => "a thread".to_owned(),
-        },
-        Change::Cpus(_) => "too few CPUs".to_owned(),
-        Change::SpreadIrqs => "interrupts that few CPUs take".to_owned(),
-        Change::NoDevices => "devices".to_owned(),
-        Change::Calls { name, .. } => name.clone(),
-    }
 }

@@ -3,7 +3,7 @@
 use crate::program::{ObjectId, Op, Program};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::fmt;
+use std::ops::RangeInclusive;
 
 /// Something that is changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +27,8 @@ pub enum Change {
     },
     /// Devices answer at once.
     NoDevices,
+    /// No thread is bound to some CPUs.
+    AnyCpu,
 }
 
 /// What is changed of a lock.
@@ -53,15 +55,25 @@ pub enum ChangeError {
     #[error("a machine has from 1 to {MAX_CPUS} CPUs, not {0}")]
     Cpus(u32),
     /// Beyond what a change of a program can be.
-    #[error("a factor is from 0.001 to 1000, not {0}")]
+    #[error(
+        "a factor is from {low} to {high}, not {0}",
+        low = FACTORS.start(),
+        high = FACTORS.end()
+    )]
     Factor(f64),
     /// Not split.
-    #[error("split into 2 to 1024 parts, not {0}")]
+    #[error("split into {low} to {high} parts, not {0}", low = PARTS.start(), high = PARTS.end())]
     Parts(u32),
 }
 
 /// A simulated machine has so many CPUs at most.
 pub const MAX_CPUS: u32 = 1024;
+
+/// What times can be multiplied by: beyond these are slips of the finger.
+pub const FACTORS: RangeInclusive<f64> = 0.001..=1000.0;
+
+/// Into how many a lock or a thread can be split.
+pub const PARTS: RangeInclusive<u32> = 2..=1024;
 
 /// How one lock behaves.
 #[derive(Clone, Copy, Debug)]
@@ -76,20 +88,31 @@ pub(crate) enum Rule {
     Parts(u32),
 }
 
+impl Rule {
+    /// What holding it takes, compared with the trace.
+    pub(crate) fn factor(self) -> f64 {
+        match self {
+            Rule::Scaled(by) => by,
+            Rule::Same | Rule::Gone | Rule::Parts(_) => 1.0,
+        }
+    }
+}
+
 /// A program seen through changes.
 #[derive(Clone, Debug)]
 pub(crate) struct View<'a> {
     pub(crate) program: &'a Program,
     pub(crate) cpus: u32,
-    /// Whether `cpus` is that of the trace.
-    pub(crate) same_cpus: bool,
     /// By object.
     pub(crate) rules: Vec<Rule>,
     /// What each thread's runs are multiplied by.
     pub(crate) factors: Vec<f64>,
     /// Into how many a thread is split.
     pub(crate) parts: Vec<u32>,
+    /// The CPUs of this machine that each thread may run on; all ones for any.
+    pub(crate) allowed: Vec<u64>,
     pub(crate) free_devices: bool,
+    any_cpu: bool,
     /// Who ever ends a wait of each thread that is split.
     asking: FxHashMap<u32, FxHashSet<u32>>,
 }
@@ -101,21 +124,40 @@ impl<'a> View<'a> {
         let mut view = View {
             program,
             cpus: program.cpus,
-            same_cpus: true,
             rules: vec![Rule::Same; objects],
             factors: vec![1.0; program.threads.len()],
             parts: vec![1; program.threads.len()],
+            allowed: Vec::new(),
             free_devices: false,
+            any_cpu: false,
             asking: FxHashMap::default(),
         };
         for change in changes {
             view.apply(change)?;
         }
+        view.allowed = (0..program.threads.len()).map(|i| view.allowed(i)).collect();
         view.find_asking();
         Ok(view)
     }
 
+    /// The CPUs that a thread may run on, of this machine.
+    fn allowed(&self, thread: usize) -> u64 {
+        let allowed = self.program.threads[thread].allowed;
+        // One of several is bound nowhere.
+        if self.any_cpu || allowed == u64::MAX || self.parts[thread] > 1 {
+            return u64::MAX;
+        }
+        if self.cpus == self.program.cpus {
+            return allowed;
+        }
+        let cpus = self.cpus.min(64);
+        (0..64).filter(|bit| allowed >> bit & 1 == 1).fold(0, |all, bit| all | 1 << (bit % cpus))
+    }
+
     fn find_asking(&mut self) {
+        if self.parts.iter().all(|&parts| parts == 1) {
+            return;
+        }
         for (t, number) in self.program.threads.iter().zip(0..) {
             for op in &self.program.ops[t.from as usize..t.to as usize] {
                 if let &Op::Wake { thread, .. } = op
@@ -133,7 +175,6 @@ impl<'a> View<'a> {
                 if !(1..=MAX_CPUS).contains(&cpus) {
                     return Err(ChangeError::Cpus(cpus));
                 }
-                self.same_cpus = cpus == self.program.cpus;
                 self.cpus = cpus;
             }
             &Change::Lock(object, how) => {
@@ -157,6 +198,7 @@ impl<'a> View<'a> {
                 }
             }
             Change::NoDevices => self.free_devices = true,
+            Change::AnyCpu => self.any_cpu = true,
         }
         Ok(())
     }
@@ -189,33 +231,9 @@ impl<'a> View<'a> {
 }
 
 fn factor(f: f64) -> Result<f64, ChangeError> {
-    if (0.001..=1000.0).contains(&f) { Ok(f) } else { Err(ChangeError::Factor(f)) }
+    if FACTORS.contains(&f) { Ok(f) } else { Err(ChangeError::Factor(f)) }
 }
 
 fn parts(n: u32) -> Result<u32, ChangeError> {
-    if (2..=1024).contains(&n) { Ok(n) } else { Err(ChangeError::Parts(n)) }
-}
-
-/// A change in the words of the command line.
-pub struct Shown<'a>(pub &'a Program, pub &'a Change);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shown(program, change) = self;
-        let name = |o: &ObjectId| &program.objects[o.0 as usize].name;
-        let thread = |i: &usize| &program.threads[*i];
-        match change {
-            Change::Cpus(n) => write!(f, "cpus {n}"),
-            Change::Lock(o, LockChange::Hold(by)) => write!(f, "lock {}=hold*{by}", name(o)),
-            Change::Lock(o, LockChange::Split(n)) => write!(f, "lock {}=split:{n}", name(o)),
-            Change::Lock(o, LockChange::None) => write!(f, "lock {}=none", name(o)),
-            Change::Split(t, n) => {
-                write!(f, "server {} ({})=split:{n}", thread(t).tid, thread(t).comm)
-            }
-            Change::SpreadIrqs => f.write_str("irq spread"),
-            Change::Speed(t, by) => write!(f, "speed {} ({})*{by}", thread(t).tid, thread(t).comm),
-            Change::Calls { name, .. } => write!(f, "syscall {name}"),
-            Change::NoDevices => f.write_str("devices none"),
-        }
-    }
+    if PARTS.contains(&n) { Ok(n) } else { Err(ChangeError::Parts(n)) }
 }

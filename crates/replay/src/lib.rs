@@ -18,16 +18,19 @@
 mod bits;
 mod build;
 mod change;
+mod doubts;
 mod predict;
 mod program;
 mod rank;
 mod simulate;
+pub mod words;
 
 pub use build::{CannotReplay, WORK_PCT};
-pub use change::{Change, ChangeError, LockChange, MAX_CPUS, Shown};
-pub use predict::{Prediction, Seeds, predict};
+pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
+pub use doubts::{WELL_MET_PCT, doubts, off_pct};
+pub use predict::{Prediction, Seeds, predict, predict_all};
 pub use program::{ObjectId, Program, ReplayObject, ThreadProgram};
-pub use rank::{Holdup, Next, Ranked, Ranking, predict_all, rank};
+pub use rank::{Holdup, Next, Ranked, Ranking, next_holdup, rank, relief};
 
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,9 @@ use crate::change::{Change, ChangeError, View};
 use crate::program::Program;
 use crate::simulate::simulate;
 use holdup_trace::Nanos;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// How often a replay is repeated, each time with other ties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +27,7 @@ impl Seeds {
 }
 
 /// What a change would make of the work.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prediction {
     /// Time of the work: the median of all seeds.
     pub wall_ns: Nanos,
@@ -37,6 +40,13 @@ pub struct Prediction {
     pub forced: u64,
     /// CPU time of each thread, by its number in [`Program::threads`].
     pub run_ns: Vec<Nanos>,
+}
+
+impl Prediction {
+    /// Whether its band and that of the other do not touch.
+    pub fn is_beyond_chance(&self, other: &Prediction) -> bool {
+        self.wall_high_ns < other.wall_low_ns || self.wall_low_ns > other.wall_high_ns
+    }
 }
 
 /// Replay `program` with `changes`.
@@ -60,4 +70,33 @@ pub fn predict(
         forced: median.forced,
         run_ns: median.run_ns,
     })
+}
+
+/// Replay `program` with each set of changes, on as many threads as there are CPUs here: what
+/// [`predict`] says of each, in their order.
+pub fn predict_all(
+    program: &Program,
+    sets: &[Vec<Change>],
+    seeds: Seeds,
+) -> Vec<Result<Prediction, ChangeError>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(changes) = sets.get(i) else { return done };
+            done.push((i, predict(program, changes, seeds)));
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(sets.len());
+    let mut results = thread::scope(|scope| {
+        let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+        let mut results = work();
+        for helper in helpers {
+            results.extend(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        results
+    });
+    results.sort_by_key(|&(i, _)| i);
+    results.into_iter().map(|(_, prediction)| prediction).collect()
 }

@@ -1,11 +1,10 @@
 //! What each hold-up costs: the gain of removing it, one after the other.
 
 use crate::build::is_part;
-use crate::change::{Change, LockChange};
-use crate::predict::{Prediction, Seeds, predict};
+use crate::change::{Change, ChangeError, LockChange, PARTS};
+use crate::predict::{Prediction, Seeds, predict_all};
 use crate::program::{ObjectId, Program};
 use holdup_trace::Nanos;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// So many objects are tried, those waited for longest.
 const OBJECTS: usize = 16;
@@ -18,6 +17,8 @@ const BUSY_PCT: u64 = 20;
 const IRQ_PCT: u64 = 1;
 /// So many of the best are tried once more beside the best.
 const SECONDS: usize = 5;
+/// Less than so many times as fast is no gain.
+const GAINS: f64 = 1.005;
 
 /// What kind of hold-up a change removes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -87,20 +88,13 @@ pub fn rank(program: &Program, seeds: Seeds) -> Ranking {
     let candidates = candidates(program);
     tries.extend(candidates.iter().map(|(_, change)| vec![change.clone()]));
     let mut predictions = predict_all(program, &tries, seeds).into_iter();
-    // None of these changes is one that cannot be made.
-    let none = || Prediction {
-        wall_ns: 0,
-        wall_low_ns: 0,
-        wall_high_ns: 0,
-        forced: 0,
-        run_ns: Vec::new(),
-    };
-    let unchanged = predictions.next().flatten().unwrap_or_else(none);
+    // No change is one that can always be made.
+    let unchanged = predictions.next().and_then(Result::ok).unwrap_or_default();
     let mut rows: Vec<Ranked> = candidates
         .into_iter()
         .zip(predictions)
         .filter_map(|((holdup, change), prediction)| {
-            Some(Ranked { holdup, change, prediction: prediction? })
+            Some(Ranked { holdup, change, prediction: prediction.ok()? })
         })
         .collect();
     rows.sort_by_key(|row| (row.prediction.wall_ns, row.holdup));
@@ -109,12 +103,42 @@ pub fn rank(program: &Program, seeds: Seeds) -> Ranking {
             .map(|row| vec![best.change.clone(), row.change.clone()])
             .collect();
         let after = predict_all(program, &pairs, Seeds::ONE);
-        let walls = after.into_iter().zip(1..);
-        let (wall, row) = walls.filter_map(|(p, row)| Some((p?.wall_ns, row))).min()?;
-        let gain = best.prediction.wall_ns as f64 / wall.max(1) as f64;
-        (gain > 1.005).then_some(Next { row, gain })
+        let (wall_ns, at) = quickest(after.into_iter())?;
+        let gain = best.prediction.wall_ns as f64 / wall_ns.max(1) as f64;
+        (gain > GAINS).then_some(Next { row: at + 1, gain })
     });
     Ranking { unchanged, rows, next }
+}
+
+/// What holds the work up most once `done` is made: its removal, and how many times as fast that
+/// makes the work then. `None` where nothing gains more.
+pub fn next_holdup(program: &Program, done: &[Change]) -> Option<(Change, f64)> {
+    let mut left = candidates(program);
+    left.retain(|(_, change)| !done.contains(change));
+    let with = |more: &[Change]| [done, more].concat();
+    let mut sets = vec![with(&[])];
+    sets.extend(left.iter().map(|(_, change)| with(std::slice::from_ref(change))));
+    let mut found = predict_all(program, &sets, Seeds::ONE).into_iter();
+    let before = found.next()?.ok()?;
+    let (wall_ns, at) = quickest(found)?;
+    let gain = before.wall_ns as f64 / wall_ns.max(1) as f64;
+    (gain > GAINS).then(|| (left.swap_remove(at).1, gain))
+}
+
+/// Time and place of the replay that takes least.
+fn quickest(of: impl Iterator<Item = Result<Prediction, ChangeError>>) -> Option<(Nanos, usize)> {
+    of.zip(0..).filter_map(|(p, at)| Some((p.ok()?.wall_ns, at))).min()
+}
+
+/// What relieves a thread that does too much. Who works for others one request at a time can be
+/// several; who has the longest part of what all do together can only be relieved of some of it.
+pub fn relief(program: &Program, thread: usize) -> Change {
+    let t = &program.threads[thread];
+    let serves = !t.at_barriers && is_part(t.ends_ns, program.wall_ns, BUSY_PCT);
+    match serves {
+        true => Change::Split(thread, program.cpus.clamp(*PARTS.start(), *PARTS.end())),
+        false => Change::Speed(thread, 2.0),
+    }
 }
 
 /// What may hold the work up.
@@ -135,15 +159,8 @@ fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
         .filter(|&i| is_part(program.threads[i].run_ns, program.wall_ns, BUSY_PCT))
         .collect();
     busy.sort_by_key(|&i| std::cmp::Reverse(program.threads[i].run_ns));
-    let parts = program.cpus.clamp(2, 1024);
-    for i in busy.into_iter().take(THREADS) {
-        let t = &program.threads[i];
-        // Who works for others one request at a time can be two; who has the longest part of what
-        // all do together can only be relieved of some of it.
-        let serves = !t.at_barriers && is_part(t.ends_ns, program.wall_ns, BUSY_PCT);
-        let change = if serves { Change::Split(i, parts) } else { Change::Speed(i, 2.0) };
-        found.push((Holdup::Thread, change));
-    }
+    let busy = busy.into_iter().take(THREADS);
+    found.extend(busy.map(|i| (Holdup::Thread, relief(program, i))));
     found.push((Holdup::Cpus, Change::Cpus((program.cpus * 2).min(crate::MAX_CPUS))));
     if program.objects.iter().any(|o| o.is_device && o.waits > 0) {
         found.push((Holdup::Devices, Change::NoDevices));
@@ -153,33 +170,4 @@ fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
         found.push((Holdup::Interrupts, Change::SpreadIrqs));
     }
     found
-}
-
-/// Predict all of `tries`, on as many threads as there are CPUs here. `None` where a change cannot
-/// be made.
-pub fn predict_all(
-    program: &Program,
-    tries: &[Vec<Change>],
-    seeds: Seeds,
-) -> Vec<Option<Prediction>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut done = Vec::new();
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            let Some(changes) = tries.get(i) else { return done };
-            done.push((i, predict(program, changes, seeds).ok()));
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(tries.len());
-    let mut results = vec![None; tries.len()];
-    std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-        let mine = work();
-        let theirs = helpers.into_iter().flat_map(|h| h.join().unwrap_or_default());
-        for (i, prediction) in mine.into_iter().chain(theirs) {
-            results[i] = prediction;
-        }
-    });
-    results
 }

@@ -3,6 +3,7 @@
 use crate::change::{Change, LockChange};
 use crate::predict::{Seeds, predict};
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
+use crate::rank::next_holdup;
 use holdup_passes::Slot;
 use holdup_trace::Nanos;
 use proptest::prelude::*;
@@ -135,6 +136,23 @@ fn a_server_that_is_two_serves_two_at_once() {
     let p = program(4, &[[serve(1), serve(2)].concat(), client(1), client(2)]);
     assert_eq!(wall(&p, &[]), 2_010_001);
     assert_eq!(wall(&p, &[Change::Split(0, 2)]), 1_010_001);
+}
+
+/// Both are bound to the first of two CPUs.
+#[test]
+fn threads_that_are_let_loose_use_all_cpus() {
+    let mut p = program(2, &[vec![Op::Run(40_000)], vec![Op::Run(40_000)]]);
+    p.threads.iter_mut().for_each(|t| t.allowed = 1);
+    assert_eq!(wall(&p, &[]), 80_000);
+    assert_eq!(wall(&p, &[Change::AnyCpu]), 40_000);
+}
+
+#[test]
+fn the_next_holdup_is_what_is_left() {
+    let p = program(1, &[vec![Op::Run(9_000)], vec![Op::Run(9_000)]]);
+    let (change, gain) = next_holdup(&p, &[]).unwrap();
+    assert_eq!((change, gain), (Change::Cpus(2), 2.0));
+    assert_ne!(next_holdup(&p, &[Change::Cpus(2)]).map(|n| n.0), Some(Change::Cpus(2)));
 }
 
 #[test]

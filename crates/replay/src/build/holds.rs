@@ -1,0 +1,46 @@
+//! From when to when threads had locks.
+
+use super::Builder;
+use super::objects::Class;
+use super::writer::Hold;
+use crate::program::ObjectId;
+use holdup_passes::{Held, Object, ObjectKind, Slot};
+use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
+
+impl Builder<'_> {
+    /// Nobody sees a lock of the kernel being taken. Who wakes the next had it: since it was woken
+    /// for it itself, or the one before gave it back, or the waiting began, whatever came last.
+    pub(super) fn infer_holds(&mut self) {
+        let mut ends: Vec<(Object, Nanos, Nanos, Slot, Slot)> = Vec::new();
+        for &(slot, _) in &self.slots {
+            for step in self.analysis.steps(slot).steps {
+                let Some(ended) = self.ended(step) else { continue };
+                let known = self.stats.get(&ended.object);
+                if known.is_some_and(|o| o.is_lock && o.kind == ObjectKind::KernelLock) {
+                    ends.push((ended.object, ended.at + ended.ns, ended.at, slot, ended.sleeper));
+                }
+            }
+        }
+        ends.sort_unstable();
+        let mut released: FxHashMap<Object, Nanos> = FxHashMap::default();
+        let mut got: FxHashMap<(Object, Slot), Nanos> = FxHashMap::default();
+        for (object, to, began, waker, sleeper) in ends {
+            let last = released.insert(object, to).unwrap_or(0);
+            let own = got.get(&(object, waker)).copied().unwrap_or(0);
+            let from = last.max(own).max(if own == 0 { began } else { 0 }).min(to);
+            self.inferred.entry(waker).or_default().push(Held { object, from, to });
+            got.insert((object, sleeper), to);
+        }
+    }
+
+    /// What the thread held of locks: from, to, which.
+    pub(super) fn holds(&self, slot: Slot) -> Vec<Hold> {
+        let inferred = self.inferred.get(&slot).map_or(&[][..], Vec::as_slice);
+        let held = self.analysis.steps(slot).held.iter().chain(inferred);
+        let lock = |h: &Held| {
+            (self.class(h.object) == Class::Lock).then(|| (h.from, h.to, self.id(h.object)))
+        };
+        held.filter_map(lock).filter(|h| h.2 != ObjectId::NONE).collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! From the steps of an analysis to programs.
+//!
+//! What happened becomes what must happen again. A sleep that another thread ended becomes a wait
+//! for that thread to get there again: so a lock goes round in the order of the trace. A sleep that
+//! nobody of the trace ended keeps its length. Only at a barrier it is not one thread's arrival
+//! that counts but everybody's: under a change another may well come last.
+
+mod barriers;
+mod bound;
+mod ends;
+mod holds;
+mod objects;
+mod thread;
+mod work;
+mod writer;
+
+pub use work::WORK_PCT;
+
+use crate::bits::BitSet;
+use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
+use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
+use holdup_trace::Nanos;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Why a trace cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotReplay {
+    /// Nobody knows who ran.
+    #[error("the trace has no sched_switch events: nobody knows who ran when")]
+    NoSwitches,
+    /// Nothing ran.
+    #[error("no thread is seen to run in this trace")]
+    NothingRan,
+}
+
+struct Builder<'a> {
+    analysis: &'a Analysis,
+    slots: Vec<(Slot, &'a Thread)>,
+    /// Thread number by slot.
+    numbers: FxHashMap<Slot, u32>,
+    /// Where the numbers of each thread's waits begin.
+    bases: Vec<u32>,
+    stats: BTreeMap<Object, ObjectStats>,
+    objects: Vec<ReplayObject>,
+    ids: FxHashMap<Object, ObjectId>,
+    /// Locks of the kernel by address.
+    kernel: FxHashMap<u64, ObjectId>,
+    /// Holds of locks whose acquisition is not traced.
+    inferred: FxHashMap<Slot, Vec<Held>>,
+    /// Rounds of barriers, by who slept in them.
+    in_round: FxHashMap<(Slot, u32), u32>,
+    /// Sleeps that a thread of the trace ended, by number.
+    woken: BitSet,
+    /// Threads that others made.
+    spawned: FxHashSet<Slot>,
+    rounds: Vec<u32>,
+    ops: Vec<Op>,
+    times: Vec<Nanos>,
+    usual_delay: Nanos,
+}
+
+impl Program {
+    /// Of an analysis with [`holdup_passes::Detail::Steps`].
+    ///
+    /// # Errors
+    /// The trace does not say who ran.
+    pub fn new(analysis: &Analysis) -> Result<Program, CannotReplay> {
+        if !analysis.capabilities.switches {
+            return Err(CannotReplay::NoSwitches);
+        }
+        let slots: Vec<(Slot, &Thread)> =
+            analysis.all_threads().filter(|&(slot, _)| slot != Slot::IDLE).collect();
+        let numbers = slots.iter().zip(0..).map(|(&(slot, _), i)| (slot, i)).collect();
+        let mut bases = Vec::with_capacity(slots.len());
+        let mut total = 0_u32;
+        for &(slot, _) in &slots {
+            bases.push(total);
+            total = total.saturating_add(analysis.steps(slot).steps.len() as u32);
+        }
+        let mut builder = Builder {
+            analysis,
+            slots,
+            numbers,
+            bases,
+            stats: analysis.objects().map(|o| (o.object, o)).collect(),
+            objects: Vec::new(),
+            ids: FxHashMap::default(),
+            kernel: FxHashMap::default(),
+            inferred: FxHashMap::default(),
+            in_round: FxHashMap::default(),
+            woken: BitSet::new(total),
+            spawned: FxHashSet::default(),
+            rounds: Vec::new(),
+            ops: Vec::new(),
+            times: Vec::new(),
+            usual_delay: 0,
+        };
+        builder.name_objects();
+        builder.tell_apart();
+        builder.find_ends();
+        builder.infer_holds();
+        builder.find_rounds();
+        builder.usual_delay = builder.mean_delay(builder.slots.iter().map(|s| s.0)).unwrap_or(0);
+        let mut threads: Vec<ThreadProgram> =
+            (0..builder.slots.len()).map(|i| builder.thread(i)).collect();
+        work::mark_workers(analysis, &mut threads);
+        let traced_wall_ns = builder.traced_span(&threads).ok_or(CannotReplay::NothingRan)?;
+        let irq_ns = analysis.irq_ns();
+        Ok(Program {
+            threads,
+            objects: builder.objects,
+            cpus: analysis.cpu_list().len().max(1) as u32,
+            traced_wall_ns,
+            irq_ns,
+            wall_ns: analysis.wall_ns(),
+            ops: builder.ops,
+            times: builder.times,
+            numbers: total,
+            rounds: builder.rounds,
+        })
+    }
+}
+
+/// Whether `part` is at least so many per cent of `whole`.
+pub(crate) fn is_part(part: Nanos, whole: Nanos, pct: u64) -> bool {
+    u128::from(part) * 100 >= u128::from(whole) * u128::from(pct)
+}

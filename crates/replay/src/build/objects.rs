@@ -1,0 +1,130 @@
+//! What threads waited for: its name, its kind, and what a wait for it means to the replay.
+
+use super::Builder;
+use crate::program::{ObjectId, ReplayObject};
+use holdup_passes::{Analysis, FutexUse, Object, ObjectKind, ObjectStats};
+use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
+
+/// What a sleep of the trace is to the replay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Lock,
+    Barrier,
+    Other,
+}
+
+impl Builder<'_> {
+    pub(super) fn class(&self, object: Object) -> Class {
+        match self.stats.get(&self.analysis.final_object(object)) {
+            Some(o) if o.is_lock => Class::Lock,
+            Some(o) if o.usage == Some(FutexUse::Barrier) => Class::Barrier,
+            _ => Class::Other,
+        }
+    }
+
+    pub(super) fn id(&self, object: Object) -> ObjectId {
+        self.ids.get(&self.analysis.final_object(object)).copied().unwrap_or(ObjectId::NONE)
+    }
+
+    pub(super) fn name_objects(&mut self) {
+        // A condition variable of glibc sleeps on two words in turn: they are one object, named
+        // after the word that was waited for longer, as in the table of waits.
+        let mut words: FxHashMap<(u32, u64), (ObjectId, Nanos)> = FxHashMap::default();
+        for (&object, o) in &self.stats {
+            if o.waits == 0 && !o.is_lock || object == Object::OTHER {
+                continue;
+            }
+            if let Some((id, longest)) = o.condvar.and_then(|c| words.get_mut(&c)) {
+                let known = &mut self.objects[id.0 as usize];
+                known.waits += o.waits;
+                known.wait_ns += o.wait_ns;
+                if o.wait_ns > *longest {
+                    *longest = o.wait_ns;
+                    known.name = name_of(self.analysis, object, o);
+                }
+                self.ids.insert(object, *id);
+                continue;
+            }
+            let id = ObjectId(self.objects.len() as u32);
+            let is_device = matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault)
+                || o.device_ns * 2 > o.wait_ns;
+            let object_of = ReplayObject {
+                name: name_of(self.analysis, object, o),
+                is_lock: o.is_lock,
+                waits: o.waits,
+                wait_ns: o.wait_ns,
+                hold_ns: 0,
+                is_turn: is_turn(o) && !is_device,
+                is_device,
+            };
+            self.objects.push(object_of);
+            self.ids.insert(object, id);
+            words.extend(o.condvar.map(|c| (c, (id, o.wait_ns))));
+            if let Some(address) = self.analysis.kernel_lock(object) {
+                self.kernel.insert(address, id);
+            }
+        }
+    }
+
+    /// The same address in two processes of one name is two objects: their processes tell them
+    /// apart.
+    pub(super) fn tell_apart(&mut self) {
+        let mut often: FxHashMap<String, u32> = FxHashMap::default();
+        for o in &self.objects {
+            *often.entry(o.name.clone()).or_default() += 1;
+        }
+        // Two words of one object have one owner.
+        let owners: FxHashMap<ObjectId, u32> = self
+            .ids
+            .iter()
+            .filter_map(|(object, &id)| {
+                let slot = self.stats.get(object)?.first?;
+                Some((id, self.analysis.pid(self.analysis.thread(slot))?))
+            })
+            .collect();
+        for (id, pid) in owners {
+            let known = &mut self.objects[id.0 as usize];
+            if often[&known.name] > 1 {
+                known.name += &format!(", pid {pid}");
+            }
+        }
+    }
+}
+
+/// What it is, which, and whose: a lock of the kernel is nobody's.
+fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
+    let kind = o.usage.map_or(o.kind.name(), FutexUse::name);
+    let of = o.first.filter(|_| o.kind != ObjectKind::KernelLock);
+    let of = of.map(|slot| format!(" of {}", analysis.comm(analysis.thread(slot))));
+    format!("{kind} {}{}", analysis.object_name(object), of.unwrap_or_default())
+}
+
+/// Whether threads wait there for what others do.
+fn is_turn(o: &ObjectStats) -> bool {
+    match o.kind {
+        ObjectKind::Futex => o.usage != Some(FutexUse::Join),
+        ObjectKind::Semop
+        | ObjectKind::MessageQueue
+        | ObjectKind::Mqueue
+        | ObjectKind::Flock
+        | ObjectKind::PosixLock
+        | ObjectKind::Pipe
+        | ObjectKind::Socket
+        | ObjectKind::Eventfd
+        | ObjectKind::KernelLock
+        | ObjectKind::Uninterruptible => true,
+        ObjectKind::Other
+        | ObjectKind::Accept
+        | ObjectKind::Timerfd
+        | ObjectKind::File
+        | ObjectKind::Descriptor
+        | ObjectKind::Epoll
+        | ObjectKind::Poll
+        | ObjectKind::Child
+        | ObjectKind::Timer
+        | ObjectKind::Signal
+        | ObjectKind::Disk
+        | ObjectKind::PageFault => false,
+    }
+}

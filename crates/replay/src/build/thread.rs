@@ -1,0 +1,142 @@
+//! The program of one thread.
+
+use super::objects::Class;
+use super::writer::Writer;
+use super::{Builder, work};
+use crate::program::{ObjectId, Op, ThreadProgram};
+use holdup_passes::{Did, Slot};
+use holdup_trace::Nanos;
+
+impl Builder<'_> {
+    pub(super) fn mean_delay(&self, slots: impl Iterator<Item = Slot>) -> Option<Nanos> {
+        let (mut sum, mut count) = (0, 0);
+        for slot in slots {
+            for step in self.analysis.steps(slot).steps {
+                if let Did::Delay(ns) = step.what {
+                    (sum, count) = (sum + ns, count + 1);
+                }
+            }
+        }
+        (count > 0).then(|| sum / count)
+    }
+
+    /// The program of one thread.
+    pub(super) fn thread(&mut self, number: usize) -> ThreadProgram {
+        let (slot, t) = self.slots[number];
+        let analysis = self.analysis;
+        let of = analysis.steps(slot);
+        let from = self.ops.len() as u32;
+        let spawned = self.spawned.contains(&slot);
+        let usual = self.mean_delay([slot].into_iter()).unwrap_or(self.usual_delay);
+        let holds = self.holds(slot);
+        let spins = of
+            .contended
+            .iter()
+            .filter_map(|c| Some((c.from, c.to, *self.kernel.get(&c.lock)?)))
+            .collect();
+        let mut ops = std::mem::take(&mut self.ops);
+        let mut times = std::mem::take(&mut self.times);
+        let mut writer = Writer::new(&mut ops, &mut times, &holds, spins);
+
+        let allowed = self.allowed(t, &of);
+        let start = analysis.start_ns();
+        let first = of.steps.first().map_or(start, |s| s.at);
+        if !spawned && first > start {
+            writer.push(start, Op::Sleep(first - start, ObjectId::NONE));
+        }
+        let mut first_delay = usual;
+        let mut run_ns = 0;
+        let mut in_round = None;
+        let (mut ends_ns, mut longest_ns) = (0, 0);
+        for (i, step) in of.steps.iter().enumerate() {
+            writer.marks_until(step.at);
+            let took = match of.steps.get(i + 1).map(|s| s.what) {
+                Some(Did::Delay(ns)) => Some(ns),
+                Some(Did::PassedOver(ns)) if allowed == u64::MAX => Some(ns),
+                _ => None,
+            };
+            let delay = narrow(took.unwrap_or(usual));
+            let after_run = i > 0 && matches!(of.steps[i - 1].what, Did::Run(_));
+            match step.what {
+                Did::Run(ns) => {
+                    run_ns += ns;
+                    writer.run(step.at, ns);
+                }
+                Did::Sleep(ns, object) => {
+                    let object = self.id(object);
+                    let wait = self.bases[number] + i as u32;
+                    let op = if !self.woken.contains(wait) {
+                        longest_ns = longest_ns.max(ns);
+                        Op::Sleep(ns.saturating_add(took.unwrap_or(0)), object)
+                    } else if let Some(&round) = self.in_round.get(&(slot, i as u32)) {
+                        Op::Arrive { round, object, delay }
+                    } else {
+                        Op::Wait { number: wait, object, delay }
+                    };
+                    writer.push(step.at, op);
+                }
+                Did::Delay(ns) if i == 0 => first_delay = ns,
+                Did::PassedOver(ns) if after_run && allowed == u64::MAX => {
+                    // Having lost its CPU it did not get the one that idled.
+                    writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
+                }
+                Did::Delay(_) | Did::PassedOver(_) | Did::Ready(_) => {}
+                Did::HeldOff(ns) | Did::Unknown(ns) => {
+                    writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
+                }
+                Did::Wake { .. } => {
+                    let Some(ended) = self.ended(step) else { continue };
+                    if self.class(ended.object) == Class::Other {
+                        ends_ns += ended.ns;
+                    }
+                    if let Some(&round) = self.in_round.get(&(ended.sleeper, ended.number)) {
+                        if in_round.replace(round) != Some(round) {
+                            let object = self.id(ended.object);
+                            writer.push(step.at, Op::Arrive { round, object, delay });
+                        }
+                    } else {
+                        let thread = self.numbers[&ended.sleeper];
+                        let number = self.bases[thread as usize] + ended.number;
+                        writer.push(step.at, Op::Wake { thread, number });
+                    }
+                }
+                Did::Spawn(child) => {
+                    if let Some(&child) = self.numbers.get(&child) {
+                        writer.push(step.at, Op::Spawn(child));
+                    }
+                }
+            }
+        }
+        writer.finish();
+        (self.ops, self.times) = (ops, times);
+        for &(from, to, id) in &holds {
+            self.objects[id.0 as usize].hold_ns += to - from;
+        }
+        let comm = analysis.comm(t);
+        let done = work::work_to(&self.ops[from as usize..], run_ns) as u32;
+        let at_barriers =
+            self.ops[from as usize..].iter().any(|op| matches!(op, Op::Arrive { .. }));
+        ThreadProgram {
+            work_to: from + done,
+            ends_ns,
+            longest_ns,
+            at_barriers,
+            slot,
+            tid: t.tid.0,
+            works: false,
+            run_ns,
+            irq_ns: t.irq_ns,
+            is_softirq: comm.starts_with("ksoftirqd"),
+            comm,
+            from,
+            to: self.ops.len() as u32,
+            spawned,
+            delay: narrow(first_delay),
+            allowed,
+        }
+    }
+}
+
+fn narrow(ns: Nanos) -> u32 {
+    ns.min(u64::from(u32::MAX)) as u32
+}

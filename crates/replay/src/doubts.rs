@@ -1,0 +1,55 @@
+//! Reasons not to trust a replay.
+
+use crate::predict::Prediction;
+use crate::program::Program;
+use holdup_passes::Analysis;
+use holdup_trace::{QualityCode, Severity};
+
+/// A replay that misses the trace by more, in per cent, misses its changes by more too.
+pub const WELL_MET_PCT: f64 = 2.0;
+
+/// By how much the replay without a change misses the trace, in per cent.
+pub fn off_pct(program: &Program, unchanged: &Prediction) -> f64 {
+    (unchanged.wall_ns as f64 / program.traced_wall_ns.max(1) as f64 - 1.0) * 100.0
+}
+
+/// Reasons not to trust replays of a trace whose unchanged replay is off by so much, in per cent;
+/// empty if there are none.
+pub fn doubts(analysis: &Analysis, off_pct: f64) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if off_pct.abs() > WELL_MET_PCT {
+        let (pct, way) = (off_pct.abs(), if off_pct < 0.0 { "less" } else { "more" });
+        doubts.push(format!(
+            "the unchanged replay takes {pct:.1} % {way} than was traced: the figures mean little, \
+             as what it misses it misses under every change"
+        ));
+    }
+    let able = &analysis.capabilities;
+    if !able.wakeups && !able.wakers {
+        doubts.push(
+            "no wake-ups were recorded (sched:sched_waking): nobody knows who waited for whom, so \
+             every wait keeps its length, and little can be said"
+                .to_owned(),
+        );
+    }
+    let damage: Vec<&str> = analysis
+        .quality
+        .entries()
+        .iter()
+        .filter(|entry| entry.severity == Severity::Error)
+        .map(|entry| entry.code)
+        .collect();
+    if !damage.is_empty() {
+        doubts.push(format!(
+            "part of the trace is missing ({}): the replay does not have what happened there",
+            damage.join(", ")
+        ));
+    }
+    if analysis.quality.count(QualityCode::NotSystemWide) > 0 {
+        doubts.push(
+            "only some tasks were recorded: the replay lacks the others, and what they took"
+                .to_owned(),
+        );
+    }
+    doubts
+}

@@ -1,0 +1,234 @@
+//! The simulated machine: CPUs, a scheduler, and threads that follow their programs.
+
+mod pieces;
+mod scheduler;
+mod steps;
+
+use crate::bits::BitSet;
+use crate::change::View;
+use crate::program::{ObjectId, Op};
+use holdup_trace::Nanos;
+use pieces::Pieces;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const NOBODY: u32 = u32::MAX;
+
+/// What came out of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// From the moment the work began to its end.
+    pub(crate) wall_ns: Nanos,
+    /// Threads that all waited for each other, and of which one was let go.
+    pub(crate) forced: u64,
+    /// CPU time of each thread.
+    pub(crate) run_ns: Vec<Nanos>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Has not been made yet.
+    Unborn,
+    Ready,
+    Running,
+    /// Until a moment.
+    Asleep,
+    /// Until its wait of this number is ended.
+    Waiting(u32),
+    /// At a barrier.
+    Arrived,
+    Ended,
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    /// Which thread of the program it is, or is a part of.
+    of: u32,
+    /// It works, and has not done its work yet.
+    works: bool,
+    /// The next step, and the end of this piece of its program.
+    at: u32,
+    end: u32,
+    /// What is left of the run it is in.
+    left: Nanos,
+    /// How far it has come, as the moment of the trace at which it was there.
+    course: Nanos,
+    ran: Nanos,
+    last_cpu: u32,
+    state: State,
+    /// The locks it has that are changed.
+    held: Vec<ObjectId>,
+    /// Product of the factors of the locks it has.
+    holding: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cpu {
+    thread: u32,
+    /// Since when it runs what it runs, and how long its slice is.
+    since: Nanos,
+    slice_ends: Nanos,
+    /// Only the latest event of a CPU counts.
+    turn: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum What {
+    Cpu { cpu: u32, turn: u32 },
+    Wakes(u32),
+}
+
+/// Threads that are ready: who is furthest behind comes first.
+type Queue = BinaryHeap<Reverse<(Nanos, u32, u32)>>;
+
+pub(crate) struct Machine<'a> {
+    view: &'a View<'a>,
+    now: Nanos,
+    count: u32,
+    events: BinaryHeap<Reverse<(Nanos, u32, What)>>,
+    cpus: Vec<Cpu>,
+    idle: u32,
+    ready: Queue,
+    /// Of threads that may not run everywhere, by the CPU they were put on.
+    ready_on: Vec<Queue>,
+    threads: Vec<Thread>,
+    /// Of threads that are split.
+    pieces: FxHashMap<u32, Pieces>,
+    /// Who waits for a client to ask, by the number of the client's wait.
+    awaiting: FxHashMap<u32, u32>,
+    /// Waits that were ended.
+    ended: BitSet,
+    /// Waits that were begun, where somebody is split.
+    begun: Option<BitSet>,
+    /// Who has arrived, by round.
+    arrived: Vec<Vec<u32>>,
+    chance: u64,
+    jitter: bool,
+    /// Threads of the work that have not ended.
+    left: u32,
+    work: Option<(Nanos, Nanos)>,
+    forced: u64,
+}
+
+/// Replay `view` once. Seed 0 is the scheduler without chance.
+pub(crate) fn simulate(view: &View<'_>, seed: u64) -> Ran {
+    let mut machine = Machine::new(view, seed);
+    machine.go();
+    let mut run_ns = vec![0; view.program.threads.len()];
+    for t in &machine.threads {
+        run_ns[t.of as usize] += t.ran;
+    }
+    let wall_ns = machine.work.map_or(0, |(from, to)| to - from);
+    Ran { wall_ns, forced: machine.forced, run_ns }
+}
+
+impl<'a> Machine<'a> {
+    fn new(view: &'a View<'a>, seed: u64) -> Machine<'a> {
+        let program = view.program;
+        let cpu = Cpu { thread: NOBODY, since: 0, slice_ends: 0, turn: 0 };
+        let count = view.cpus as usize;
+        let mut threads: Vec<Thread> = Vec::with_capacity(program.threads.len());
+        for (t, of) in program.threads.iter().zip(0..) {
+            threads.push(Thread {
+                of,
+                works: t.works,
+                at: t.from,
+                end: t.to,
+                left: 0,
+                course: 0,
+                ran: 0,
+                last_cpu: NOBODY,
+                state: State::Unborn,
+                held: Vec::new(),
+                holding: 1.0,
+            });
+        }
+        let mut machine = Machine {
+            view,
+            now: 0,
+            count: 0,
+            events: BinaryHeap::new(),
+            cpus: vec![cpu; count],
+            idle: view.cpus,
+            ready: BinaryHeap::new(),
+            ready_on: vec![BinaryHeap::new(); count],
+            threads,
+            pieces: FxHashMap::default(),
+            awaiting: FxHashMap::default(),
+            ended: BitSet::new(program.numbers),
+            begun: None,
+            arrived: vec![Vec::new(); program.rounds.len()],
+            chance: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            jitter: seed != 0,
+            left: 0,
+            work: None,
+            forced: 0,
+        };
+        for i in 0..program.threads.len() {
+            machine.split(i as u32);
+        }
+        machine.left = machine.threads.iter().filter(|t| t.works).count() as u32;
+        machine
+    }
+
+    fn go(&mut self) {
+        for i in 0..self.threads.len() as u32 {
+            let t = &self.view.program.threads[self.threads[i as usize].of as usize];
+            if !t.spawned {
+                self.wake(i, t.delay);
+            }
+        }
+        loop {
+            let Some(Reverse((at, _, what))) = self.events.pop() else {
+                if self.left > 0 && self.force() {
+                    continue;
+                }
+                break;
+            };
+            self.now = at;
+            match what {
+                What::Wakes(thread) => self.wake(thread, 0),
+                What::Cpu { cpu, turn } if self.cpus[cpu as usize].turn == turn => self.turn(cpu),
+                What::Cpu { .. } => {}
+            }
+        }
+    }
+
+    /// Nothing will happen any more, and there is work left: all wait for each other, in an order
+    /// that the trace did not have. Let the first go.
+    fn force(&mut self) -> bool {
+        let stuck = |t: &Thread| matches!(t.state, State::Waiting(_) | State::Arrived);
+        let Some(thread) = self.threads.iter().position(stuck) else { return false };
+        self.forced += 1;
+        let thread = thread as u32;
+        self.awaiting.retain(|_, &mut t| t != thread);
+        for arrived in &mut self.arrived {
+            arrived.retain(|&t| t != thread);
+        }
+        let t = &mut self.threads[thread as usize];
+        let waits = |op: &Op| matches!(op, Op::Wait { .. } | Op::Arrive { .. });
+        let past = t.at < t.end && self.view.program.ops.get(t.at as usize).is_some_and(waits);
+        t.at += u32::from(past);
+        self.wake(thread, 0);
+        true
+    }
+
+    fn later(&mut self, at: Nanos, what: What) {
+        self.count = self.count.wrapping_add(1);
+        self.events.push(Reverse((at, self.count, what)));
+    }
+
+    /// A number below `n`; always the first without chance.
+    fn draw(&mut self, n: u32) -> u32 {
+        if self.jitter && n > 1 { self.random(n) } else { 0 }
+    }
+
+    fn random(&mut self, n: u32) -> u32 {
+        // Marsaglia, "Xorshift RNGs", Journal of Statistical Software 8(14), 2003.
+        self.chance ^= self.chance << 13;
+        self.chance ^= self.chance >> 7;
+        self.chance ^= self.chance << 17;
+        (self.chance >> 33) as u32 % n
+    }
+}

@@ -1,0 +1,231 @@
+//! The scheduler: who runs where, from when to when.
+//!
+//! It keeps all threads as far as they were in the trace: whoever is furthest behind
+//! goes first, for a time slice if others wait. So what the traced scheduler did about priorities,
+//! groups and fairness is kept, and the rest is as in Linux: who wakes up goes to an idle CPU, its
+//! last one if it can be, else it takes the place of whoever is further ahead. No CPU idles while a
+//! thread is ready that may run there. Ties and lengths of slices are drawn from a seed.
+
+use super::{Cpu, Machine, NOBODY, Queue, State, What};
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+
+/// How long a thread runs while others wait (`sysctl_sched_base_slice` of machines with some CPUs).
+const SLICE_NS: Nanos = 3_000_000;
+/// Who wakes up takes the CPU of a thread that has run for so much longer
+/// (`sysctl_sched_wakeup_granularity`).
+const WAKE_UP_NS: Nanos = 1_000_000;
+impl Machine<'_> {
+    fn slice(&mut self) -> Nanos {
+        // From 4/5 to 6/5.
+        let odd = self.draw(401);
+        if self.jitter { SLICE_NS * (800 + Nanos::from(odd)) / 1000 } else { SLICE_NS }
+    }
+
+    /// A thread is ready; a CPU that idles takes it after `delay`.
+    pub(super) fn wake(&mut self, thread: u32, delay: u32) {
+        self.find_course(thread);
+        let t = &mut self.threads[thread as usize];
+        t.state = State::Ready;
+        let (mine, last) = (t.course, t.last_cpu);
+        let allowed = self.allowed(thread);
+        if let Some(cpu) = self.idle_cpu(allowed, last) {
+            self.idle -= 1;
+            let at = self.now.saturating_add(Nanos::from(delay));
+            self.put_on(cpu, thread, at);
+            self.look_at(cpu, at);
+            return;
+        }
+        // The one that has run most gives way.
+        let candidates = (0..self.cpus.len() as u32).filter(|&c| allowed >> (c % 64) & 1 == 1);
+        let run = |c: u32| {
+            let c = &self.cpus[c as usize];
+            let t = &self.threads[c.thread as usize];
+            t.course.saturating_add(self.now.saturating_sub(c.since))
+        };
+        let Some(cpu) = candidates.max_by_key(|&c| (run(c), c == last)) else { return };
+        let gives_way = run(cpu) > mine.saturating_add(WAKE_UP_NS);
+        self.queue(thread, allowed, cpu);
+        if gives_way {
+            self.stop(cpu);
+            self.take_next(cpu);
+            // Not at once: whoever wakes others has not taken its own step yet.
+            self.look_at(cpu, self.now);
+        } else {
+            self.cut_slices(allowed, cpu);
+        }
+    }
+
+    /// The CPUs that a thread may run on.
+    fn allowed(&self, thread: u32) -> u64 {
+        self.view.allowed[self.threads[thread as usize].of as usize]
+    }
+
+    fn idle_cpu(&mut self, allowed: u64, last: u32) -> Option<u32> {
+        if self.idle == 0 {
+            return None;
+        }
+        let is_free = |cpu: u32, cpus: &[Cpu]| {
+            allowed >> (cpu % 64) & 1 == 1 && cpus[cpu as usize].thread == NOBODY
+        };
+        if (last as usize) < self.cpus.len() && is_free(last, &self.cpus) {
+            return Some(last);
+        }
+        let count = self.cpus.len() as u32;
+        let from = self.draw(count);
+        (0..count).map(|i| (from + i) % count).find(|&cpu| is_free(cpu, &self.cpus))
+    }
+
+    /// How far it has come.
+    pub(super) fn find_course(&mut self, thread: u32) {
+        let t = &mut self.threads[thread as usize];
+        if t.left == 0
+            && let Some(&time) = self.view.program.times.get(t.at as usize)
+        {
+            t.course = time;
+        }
+    }
+
+    fn queue(&mut self, thread: u32, allowed: u64, cpu: u32) {
+        self.count = self.count.wrapping_add(1);
+        let entry = Reverse((self.threads[thread as usize].course, self.count, thread));
+        if allowed == u64::MAX {
+            self.ready.push(entry);
+        } else {
+            self.ready_on[cpu as usize].push(entry);
+        }
+    }
+
+    /// Somebody waits now: who runs without an end of its slice gets one.
+    fn cut_slices(&mut self, allowed: u64, cpu: u32) {
+        if allowed != u64::MAX {
+            if self.ready_on[cpu as usize].len() == 1 {
+                self.schedule(cpu);
+            }
+        } else if self.ready.len() == 1 {
+            for cpu in 0..self.cpus.len() as u32 {
+                if self.cpus[cpu as usize].since <= self.now {
+                    self.schedule(cpu);
+                }
+            }
+        }
+    }
+
+    /// Somebody who is ready is further behind than the thread on `cpu`.
+    fn is_ahead(&self, cpu: u32) -> bool {
+        let mine = self.threads[self.cpus[cpu as usize].thread as usize].course;
+        let first =
+            |queue: &Queue| queue.peek().is_some_and(|r| r.0.0.saturating_add(WAKE_UP_NS) < mine);
+        first(&self.ready) || first(&self.ready_on[cpu as usize])
+    }
+
+    /// When this CPU has to be looked at next.
+    fn schedule(&mut self, cpu: u32) {
+        let c = self.cpus[cpu as usize];
+        if c.thread == NOBODY {
+            return;
+        }
+        let done = c.since.saturating_add(self.threads[c.thread as usize].left);
+        let at = if self.is_contended(cpu) { done.min(c.slice_ends) } else { done };
+        self.look_at(cpu, at.max(self.now));
+    }
+
+    /// Look at `cpu` at that time, and not before.
+    fn look_at(&mut self, cpu: u32, at: Nanos) {
+        let c = &mut self.cpus[cpu as usize];
+        c.turn = c.turn.wrapping_add(1);
+        let turn = c.turn;
+        self.later(at, What::Cpu { cpu, turn });
+    }
+
+    /// Whether somebody who is ready waits for `cpu`.
+    fn is_contended(&self, cpu: u32) -> bool {
+        !self.ready.is_empty() || !self.ready_on[cpu as usize].is_empty()
+    }
+
+    /// `cpu` is `thread`'s from `since` on.
+    fn put_on(&mut self, cpu: u32, thread: u32, since: Nanos) {
+        let slice = self.slice();
+        let c = &mut self.cpus[cpu as usize];
+        (c.thread, c.since, c.slice_ends) = (thread, since, since.saturating_add(slice));
+        let t = &mut self.threads[thread as usize];
+        (t.state, t.last_cpu) = (State::Running, cpu);
+    }
+
+    /// Charge what ran on `cpu` up to now.
+    fn charge(&mut self, cpu: u32) {
+        let c = &mut self.cpus[cpu as usize];
+        let t = &mut self.threads[c.thread as usize];
+        let ns = self.now.saturating_sub(c.since).min(t.left);
+        t.left -= ns;
+        t.ran += ns;
+        t.course = t.course.saturating_add(ns);
+        c.since = c.since.max(self.now);
+    }
+
+    /// Who is on `cpu` goes back to the queue.
+    fn stop(&mut self, cpu: u32) {
+        self.charge(cpu);
+        let thread = self.cpus[cpu as usize].thread;
+        self.threads[thread as usize].state = State::Ready;
+        self.queue(thread, self.allowed(thread), cpu);
+    }
+
+    /// `cpu` takes whoever is furthest behind, or idles: then it is false.
+    fn take_next(&mut self, cpu: u32) -> bool {
+        let here = self.ready_on[cpu as usize].peek().map(|r| r.0);
+        let any = self.ready.peek().map(|r| r.0);
+        let taken = match (here, any) {
+            (Some(h), Some(a)) if a < h => self.ready.pop(),
+            (None, _) => self.ready.pop(),
+            _ => self.ready_on[cpu as usize].pop(),
+        };
+        let Some(Reverse((_, _, thread))) = taken else {
+            let c = &mut self.cpus[cpu as usize];
+            (c.thread, c.turn) = (NOBODY, c.turn.wrapping_add(1));
+            self.idle += 1;
+            return false;
+        };
+        self.put_on(cpu, thread, self.now);
+        true
+    }
+
+    /// Something is due on `cpu`: a run or a slice is over, or its thread has arrived.
+    pub(super) fn turn(&mut self, cpu: u32) {
+        self.charge(cpu);
+        let c = &self.cpus[cpu as usize];
+        if self.threads[c.thread as usize].left > 0 {
+            if !self.is_contended(cpu) || self.now < c.slice_ends {
+                return self.schedule(cpu);
+            }
+            self.stop(cpu);
+            if !self.take_next(cpu) {
+                return;
+            }
+        }
+        while self.goes_on(cpu) {}
+    }
+
+    /// The thread on `cpu` takes its steps until one takes time, or somebody else is due. True if
+    /// another thread has the CPU then, whose steps are to be taken.
+    fn goes_on(&mut self, cpu: u32) -> bool {
+        let thread = self.cpus[cpu as usize].thread;
+        loop {
+            if self.threads[thread as usize].left > 0 {
+                if self.is_ahead(cpu) {
+                    self.stop(cpu);
+                    return self.take_next(cpu);
+                }
+                self.schedule(cpu);
+                return false;
+            }
+            if !self.step(thread) {
+                return self.take_next(cpu);
+            }
+            // Waking others may have cost it its CPU: that has its own turn.
+            if self.cpus[cpu as usize].thread != thread {
+                return false;
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The steps of a thread, one after the other.
+
+use super::{Machine, State, What};
+use crate::change::Rule;
+use crate::program::{ObjectId, Op};
+use holdup_trace::Nanos;
+
+impl Machine<'_> {
+    /// Take the next step. False if the thread leaves its CPU.
+    pub(super) fn step(&mut self, thread: u32) -> bool {
+        let t = &self.threads[thread as usize];
+        if t.works && t.at >= self.view.program.threads[t.of as usize].work_to {
+            self.has_worked(thread);
+        }
+        let t = &self.threads[thread as usize];
+        if t.at == t.end {
+            return self.next_piece(thread);
+        }
+        let (of, op) = (t.of as usize, self.view.program.ops[t.at as usize]);
+        let mut stays = true;
+        match op {
+            Op::Run(ns) => self.runs(thread, self.view.scaled(of, t.holding, ns)),
+            Op::Spin(ns, lock) => {
+                let rule = self.view.rules[lock.0 as usize];
+                let ns = self.view.scaled(of, t.holding * rule.factor(), ns);
+                match rule {
+                    Rule::Gone => {}
+                    Rule::Parts(count) => self.runs(thread, ns / Nanos::from(count)),
+                    Rule::Same | Rule::Scaled(_) => self.runs(thread, ns),
+                }
+            }
+            Op::Sleep(ns, object) => {
+                if !self.is_gone(object) {
+                    self.threads[thread as usize].state = State::Asleep;
+                    self.later(self.now.saturating_add(ns), What::Wakes(thread));
+                    stays = false;
+                }
+            }
+            Op::Wait { number, object, .. } => {
+                if let Some(begun) = &mut self.begun {
+                    begun.insert(number);
+                    if let Some(server) = self.awaiting.remove(&number) {
+                        self.wake(server, 0);
+                    }
+                }
+                if !self.ended.contains(number) && !self.is_gone(object) && self.meets(object) {
+                    self.threads[thread as usize].state = State::Waiting(number);
+                    stays = false;
+                }
+            }
+            Op::Wake { thread: other, number } => {
+                self.ended.insert(number);
+                if let Some(sleeper) = self.waiting_for(other, number) {
+                    let delay = self.delay(sleeper);
+                    self.threads[sleeper as usize].at += 1;
+                    self.threads[thread as usize].at += 1;
+                    self.wake(sleeper, delay);
+                    return true;
+                }
+            }
+            Op::Hold(lock) => self.hold(thread, lock),
+            Op::Drop(lock) => self.drop(thread, lock),
+            Op::Arrive { round, object, .. } => {
+                if !self.is_gone(object) && !self.arrive(thread, round) {
+                    return false;
+                }
+            }
+            Op::Spawn(child) => {
+                self.threads[thread as usize].at += 1;
+                self.spawn(child);
+                return true;
+            }
+        }
+        // A sleeper takes this step again, or the one after it, when it is awake.
+        if stays || matches!(op, Op::Sleep(..)) {
+            self.threads[thread as usize].at += 1;
+        }
+        stays
+    }
+
+    fn runs(&mut self, thread: u32, ns: Nanos) {
+        self.find_course(thread);
+        let t = &mut self.threads[thread as usize];
+        t.left = ns;
+        if self.view.program.threads[t.of as usize].works && self.work.is_none() {
+            self.work = Some((self.now, self.now));
+        }
+    }
+
+    /// A thread has done its work.
+    pub(super) fn has_worked(&mut self, thread: u32) {
+        let t = &mut self.threads[thread as usize];
+        // The other parts of one that is split still do theirs.
+        if t.at < t.end && self.view.parts[t.of as usize] > 1 {
+            return;
+        }
+        t.works = false;
+        self.left -= 1;
+        if let Some((_, to)) = &mut self.work {
+            *to = self.now;
+        }
+    }
+
+    /// Whether nobody waits for this any more.
+    fn is_gone(&self, object: ObjectId) -> bool {
+        object != ObjectId::NONE
+            && (matches!(self.view.rules[object.0 as usize], Rule::Gone)
+                || self.view.free_devices && self.view.program.objects[object.0 as usize].is_device)
+    }
+
+    /// Whether two meet at the same part of a lock that is split.
+    fn meets(&mut self, object: ObjectId) -> bool {
+        match self.view.rules.get(object.0 as usize) {
+            Some(&Rule::Parts(count)) => self.random(count) == 0,
+            _ => true,
+        }
+    }
+
+    /// Who of `other`, or of its parts, sleeps until this wait is ended.
+    fn waiting_for(&self, other: u32, number: u32) -> Option<u32> {
+        let waits = |t: u32| self.threads[t as usize].state == State::Waiting(number);
+        match self.pieces.get(&other) {
+            Some(pieces) => pieces.parts.iter().copied().find(|&t| waits(t)),
+            None => Some(other).filter(|&t| waits(t)),
+        }
+    }
+
+    /// How long an idle CPU takes to take a thread from the step it sleeps in.
+    fn delay(&self, thread: u32) -> u32 {
+        match self.view.program.ops.get(self.threads[thread as usize].at as usize) {
+            Some(Op::Wait { delay, .. } | Op::Arrive { delay, .. }) => *delay,
+            _ => 0,
+        }
+    }
+
+    /// The thread has a lock: what it does with it takes longer or shorter if that was changed.
+    fn hold(&mut self, thread: u32, lock: ObjectId) {
+        if let Rule::Scaled(f) = self.view.rules[lock.0 as usize] {
+            let t = &mut self.threads[thread as usize];
+            t.held.push(lock);
+            t.holding *= f;
+        }
+    }
+
+    fn drop(&mut self, thread: u32, lock: ObjectId) {
+        let t = &mut self.threads[thread as usize];
+        if let Rule::Scaled(f) = self.view.rules[lock.0 as usize]
+            && let Some(at) = t.held.iter().position(|&h| h == lock)
+        {
+            t.held.swap_remove(at);
+            t.holding = if t.held.is_empty() { 1.0 } else { t.holding / f };
+        }
+    }
+
+    /// Whether the round is complete now; then all go on.
+    fn arrive(&mut self, thread: u32, round: u32) -> bool {
+        let all = self.view.program.rounds[round as usize];
+        let arrived = &mut self.arrived[round as usize];
+        if arrived.len() as u32 + 1 < all {
+            arrived.push(thread);
+            self.threads[thread as usize].state = State::Arrived;
+            return false;
+        }
+        for other in std::mem::take(arrived) {
+            let delay = self.delay(other);
+            self.threads[other as usize].at += 1;
+            self.wake(other, delay);
+        }
+        true
+    }
+
+    fn spawn(&mut self, child: u32) {
+        let delay = self.view.program.threads[child as usize].delay;
+        let members = self.pieces.get(&child).map_or_else(|| vec![child], |p| p.parts.clone());
+        for member in members {
+            if self.threads[member as usize].state == State::Unborn {
+                self.wake(member, delay);
+            }
+        }
+    }
+}

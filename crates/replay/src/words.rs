@@ -1,0 +1,73 @@
+//! Changes in words.
+
+use crate::change::{Change, LockChange};
+use crate::program::{ObjectId, Program};
+use std::fmt;
+
+/// Changes as they are asked for on the command line.
+pub fn shown(program: &Program, changes: &[Change]) -> String {
+    let words: Vec<String> = changes.iter().map(|c| Shown(program, c).to_string()).collect();
+    words.join(" + ")
+}
+
+/// What a change does, as in "removing the waiting for mutex 0x7f".
+pub fn fix(program: &Program, change: &Change) -> String {
+    fix_of(program, change, &subject(program, change))
+}
+
+/// The same of a hold-up that is called `name` here.
+pub fn fix_of(program: &Program, change: &Change, name: &str) -> String {
+    match change {
+        Change::Split(_, parts) => format!("sharing the work of {name} among {parts} threads"),
+        Change::Cpus(n) => format!("{n} CPUs in place of {}", program.cpus),
+        Change::SpreadIrqs => "spreading interrupts over all CPUs".to_owned(),
+        Change::NoDevices => "devices that answer at once".to_owned(),
+        Change::AnyCpu => "letting all threads run on any CPU".to_owned(),
+        Change::Speed(_, times) => format!("making {name} {times} times as fast"),
+        Change::Lock(..) | Change::Calls { .. } => format!("removing the waiting for {name}"),
+    }
+}
+
+/// The hold-up that a change is about.
+pub fn subject(program: &Program, change: &Change) -> String {
+    match change {
+        Change::Lock(id, _) => match program.objects.get(id.0 as usize) {
+            Some(object) => object.name.clone(),
+            None => "an object".to_owned(),
+        },
+        Change::Split(i, _) | Change::Speed(i, _) => match program.threads.get(*i) {
+            Some(t) => format!("thread {} ({})", t.tid, t.comm),
+            None => "a thread".to_owned(),
+        },
+        Change::Cpus(_) => "too few CPUs".to_owned(),
+        Change::SpreadIrqs => "interrupts that few CPUs take".to_owned(),
+        Change::NoDevices => "devices".to_owned(),
+        Change::AnyCpu => "threads that are bound to some CPUs".to_owned(),
+        Change::Calls { name, .. } => name.clone(),
+    }
+}
+
+/// A change in the words of the command line.
+struct Shown<'a>(&'a Program, &'a Change);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shown(program, change) = self;
+        let name = |o: &ObjectId| &program.objects[o.0 as usize].name;
+        let thread = |i: &usize| &program.threads[*i];
+        match change {
+            Change::Cpus(n) => write!(f, "cpus {n}"),
+            Change::Lock(o, LockChange::Hold(by)) => write!(f, "lock {}=hold*{by}", name(o)),
+            Change::Lock(o, LockChange::Split(n)) => write!(f, "lock {}=split:{n}", name(o)),
+            Change::Lock(o, LockChange::None) => write!(f, "lock {}=none", name(o)),
+            Change::Split(t, n) => {
+                write!(f, "server {} ({})=split:{n}", thread(t).tid, thread(t).comm)
+            }
+            Change::SpreadIrqs => f.write_str("irq spread"),
+            Change::Speed(t, by) => write!(f, "speed {} ({})*{by}", thread(t).tid, thread(t).comm),
+            Change::Calls { name, .. } => write!(f, "syscall {name}"),
+            Change::NoDevices => f.write_str("devices none"),
+            Change::AnyCpu => f.write_str("affinity none"),
+        }
+    }
+}

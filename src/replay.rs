@@ -1,0 +1,55 @@
+//! When a recording is replayed for what mending its hold-up would gain.
+
+use crate::config::Config;
+use anyhow::Result;
+use holdup_diagnose::Gain;
+use holdup_passes::{Detail, Options};
+use holdup_trace::Reader;
+use std::path::Path;
+
+/// Recordings of up to so many bytes are replayed unasked. The steps of a larger one take more
+/// memory than the rest of a diagnosis, and its replay more time (docs/models.md).
+const SMALL: u64 = 64 << 20;
+
+/// Whether it is replayed unasked. Nobody knows how long standard input is, or a folder.
+pub(crate) fn is_small(trace: &Path) -> bool {
+    std::fs::metadata(trace).is_ok_and(|meta| meta.is_file() && meta.len() <= SMALL)
+}
+
+/// How to read a trace for a verdict and for what mending would gain; and if there will be no such
+/// figure, why.
+pub(crate) fn options(
+    config: &Config,
+    reader: &dyn Reader,
+    asked: bool,
+) -> Result<(Options, Option<Gain>)> {
+    let mut options = config.options(reader)?;
+    let trace = config.trace.display();
+    let reason = if options.filter != holdup_passes::Filter::default() {
+        "some threads were selected, and a replay is of all".to_owned()
+    } else if options.selection.cpus.is_some() {
+        "some CPUs were selected, and a replay is of all".to_owned()
+    } else if asked || is_small(&config.trace) {
+        options.detail = Detail::Steps;
+        return Ok((options, None));
+    } else {
+        format!("so large a trace is replayed only with --gain, or by holdup whatif {trace} --rank")
+    };
+    Ok((options, Some(Gain::unknown(reason))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_files_folders_and_streams_are_not_small() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("perf.data");
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_len(SMALL).unwrap();
+        assert!(is_small(&path));
+        file.set_len(SMALL + 1).unwrap();
+        assert!(!is_small(&path) && !is_small(folder.path()) && !is_small(Path::new("-")));
+    }
+}
