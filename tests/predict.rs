@@ -119,6 +119,29 @@ fn a_trace_says_what_was_measured_and_what_follows() {
     }
 }
 
+/// Two programs with a lock each: the threads of the one are not held up by the lock of the other,
+/// so that together they use more CPUs than any demand common to all lets them.
+#[test]
+fn threads_of_unlike_habits_have_a_demand_each() {
+    let found = json(&["--cpus", "64", "fixtures/models/two_pools_c8/perf.data"]);
+    let notes = found["notes"].as_array().unwrap().iter().map(|n| n.as_str().unwrap());
+    let kinds: Vec<&str> =
+        notes.filter_map(|n| n.split_once("its own demand: ")).map(|n| n.1).collect();
+    assert_eq!(kinds, ["3 mutex- at 0.8 %, 3 mutex- at 15.7 %"]);
+    let all = row(&found, "all", 64);
+    assert_eq!(row(&found, "all", 8)["threads"], 6);
+    assert_eq!(all["threads"], 48);
+    let working = all["effective_cpus"].as_f64().unwrap();
+    // 24 threads that hardly meet, and what the full lock of the others lets pass.
+    let full = found["rows"].as_array().unwrap().iter();
+    let full = full.filter(|r| r["object"].as_str().unwrap().starts_with("mutex 0x7f"));
+    let each: Vec<f64> =
+        full.filter(|r| r["cpus"] == 64).map(|r| r["effective_cpus"].as_f64().unwrap()).collect();
+    assert_eq!(each.len(), 2);
+    assert!((working - each.iter().sum::<f64>()).abs() < 0.5, "{working} {each:?}");
+    assert!(working > all["saturation_cpus"].as_f64().unwrap() * 1.5, "{all}");
+}
+
 /// A trace without a lock that anybody waits for has no rows, and no curve.
 #[test]
 fn no_lock_no_rows() {

@@ -9,7 +9,7 @@ use holdup_passes::Options;
 use holdup_testkit::{corpus, in_parallel, needs};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use support::root;
+use support::is_written;
 
 /// A labelled recording of some work on some number of CPUs, with what is said of its worst lock.
 struct Rung {
@@ -170,9 +170,11 @@ fn predicted_against_measured(ladders: &[(String, Vec<Rung>)]) -> String {
     format!("{said}\n{table}")
 }
 
-const BEGIN: &str =
-    "<!-- predicted against measured: HOLDUP_BLESS=1 cargo test --test predicted -->\n";
-const END: &str = "<!-- end -->\n";
+/// Where docs/models.md has the table.
+const MARKS: (&str, &str) = (
+    "<!-- predicted against measured: HOLDUP_BLESS=1 cargo test --test predicted -->\n",
+    "<!-- end -->\n",
+);
 
 #[needs(corpus)]
 #[test]
@@ -188,13 +190,5 @@ fn the_table_of_predictions_is_up_to_date() {
         }
     }
     let made = predicted_against_measured(&ladders);
-    let path = root().join("docs/models.md");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).expect("docs/models.md has the mark");
-    let (published, after) = rest.split_once(END).expect("docs/models.md has the end");
-    if std::env::var_os("HOLDUP_BLESS").is_some() {
-        std::fs::write(&path, format!("{before}{BEGIN}\n{made}\n{END}{after}")).unwrap();
-    } else {
-        assert_eq!(published.trim(), made.trim(), "HOLDUP_BLESS=1 cargo test --test predicted");
-    }
+    is_written("docs/models.md", MARKS, &format!("\n{made}\n"));
 }

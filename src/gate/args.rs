@@ -64,6 +64,9 @@ pub(crate) struct ScaleArgs {
     /// a second (120/s), or a recording of it, or a folder of recordings
     #[arg(value_name = "CPUS=VALUE", required = true, num_args = 2..)]
     pub(crate) steps: Vec<String>,
+    /// Serial set-up that is in each of the times (37min); recordings tell it themselves
+    #[arg(long, value_name = "TIME")]
+    pub(crate) setup: Option<String>,
     #[command(flatten)]
     pub(crate) compare: CompareArgs,
     #[command(flatten)]

@@ -37,10 +37,19 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<u8> {
     progress::end();
     let work = load::work(&args.compare, work.as_deref())?;
     alike(&steps, &args.compare)?;
-    let scaling = scaling(steps, &work).map_err(usage)?;
+    let setup = args.setup.as_deref().map(time).transpose()?;
+    let scaling = scaling(steps, &work, setup).map_err(usage)?;
     let entries = answer.entries(args.entries.entries, ENTRIES);
     answer.write(&Comparison::Scale(ScaleReport { scaling, work, entries }))?;
     Ok(exit::OK)
+}
+
+/// `37min`, in seconds.
+fn time(text: &str) -> Result<f64> {
+    match scaled::<f64, _>(text, &UNITS) {
+        Some((n, Unit::Seconds(scale))) if n.is_finite() && n >= 0.0 => Ok(n * scale),
+        _ => Err(usage(format!("--setup: '{text}' is no time; write 90, 90s or 37min"))),
+    }
 }
 
 /// A ladder is of one machine: but for its CPUs, all recordings have the same setting.

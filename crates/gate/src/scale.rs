@@ -68,6 +68,17 @@ pub struct Row {
     pub usl_speedup: Option<f64>,
     /// Context switches for the work, or for a unit of it.
     pub switches: Option<f64>,
+    /// What is left without the serial set-up; `None` where none is known.
+    pub without_setup: Option<WithoutSetup>,
+}
+
+/// The work without its serial set-up, which no CPU makes shorter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WithoutSetup {
+    /// Seconds that the set-up took.
+    pub setup: f64,
+    /// How much faster the rest is than the rest of the first row.
+    pub speedup: f64,
 }
 
 /// A leaf of the ledger on one number of CPUs, beside the first row.
@@ -105,18 +116,21 @@ impl Call {
     }
 }
 
-/// Judge a ladder.
+/// Judge a ladder. `setup` is the serial set-up in each of its times, in seconds, where the user
+/// knows it; recordings tell it themselves.
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub fn scaling(mut steps: Vec<Step>, work: &Work) -> Result<Scaling, String> {
+pub fn scaling(mut steps: Vec<Step>, work: &Work, setup: Option<f64>) -> Result<Scaling, String> {
     steps.sort_by_key(|s| s.cpus);
     let seconds: Vec<f64> = steps.iter().map(|s| s.seconds(work)).collect::<Result<_, _>>()?;
     let rungs = steps.iter().zip(&seconds).map(|(s, &time)| Rung { cpus: s.cpus, time }).collect();
     let ladder = Ladder::new(rungs).ok_or("a ladder has each number of CPUs once")?;
     let usl = Usl::fit(&ladder);
+    let rests = without_setup(&steps, &seconds, work, setup)?;
     let one = usl.map(|law| law.throughput(f64::from(ladder.rungs()[0].cpus)));
-    let rows = ladder.rungs().iter().zip(&steps).map(|(&rung, step)| {
+    let rungs = ladder.rungs().iter().zip(&steps).zip(rests);
+    let rows = rungs.map(|((&rung, step), without_setup)| {
         let cpus = f64::from(rung.cpus);
         let efficiency = ladder.efficiency(rung);
         Row {
@@ -128,6 +142,7 @@ pub fn scaling(mut steps: Vec<Step>, work: &Work) -> Result<Scaling, String> {
             serial_fraction: ladder.serial_fraction(rung),
             usl_speedup: usl.zip(one).map(|(law, one)| law.throughput(cpus) / one),
             switches: step.switches(work),
+            without_setup,
         }
     });
     Ok(Scaling {
@@ -165,6 +180,12 @@ impl Step {
         }
     }
 
+    /// Seconds of serial set-up, the median over the recordings; `None` if one does not tell.
+    fn setup(&self) -> Option<f64> {
+        let each = self.runs().iter().map(|run| Some(run.setup_ns? as f64 * 1e-9));
+        median(&each.collect::<Option<Vec<_>>>()?)
+    }
+
     /// Context switches for the work, or for a unit of it: the median over the runs.
     fn switches(&self, work: &Work) -> Option<f64> {
         let each = self.runs().iter().map(|run| {
@@ -173,6 +194,44 @@ impl Step {
         });
         median(&each.collect::<Option<Vec<_>>>()?)
     }
+}
+
+/// Each step without its serial set-up; without end of `None` where no set-up is known.
+///
+/// # Errors
+/// The set-up that the user gives takes longer than a step.
+fn without_setup(
+    steps: &[Step],
+    seconds: &[f64],
+    work: &Work,
+    given: Option<f64>,
+) -> Result<Vec<Option<WithoutSetup>>, String> {
+    if let Some(setup) = given
+        && let Some((step, time)) = steps.iter().zip(seconds).find(|(_, time)| **time <= setup)
+    {
+        let cpus = step.cpus;
+        return Err(format!("on {cpus} CPUs all took {time} s, and the set-up alone {setup} s"));
+    }
+    let mut setups: Vec<Option<f64>> = match (given, work) {
+        (Some(_), _) => vec![given; steps.len()],
+        (None, Work::Unknown) => steps.iter().map(Step::setup).collect(),
+        // A unit of work has no set-up of its own.
+        (None, _) => vec![None; steps.len()],
+    };
+    // On one CPU a set-up looks like all else. It is serial: with one CPU or more it takes as long.
+    if let [first @ None, Some(next), ..] = setups.as_mut_slice()
+        && steps[0].cpus == 1
+        && *next < seconds[0]
+    {
+        *first = Some(*next);
+    }
+    let rest = |i: usize| Some(seconds[i] - setups[i]?).filter(|rest| *rest > 0.0);
+    let some = setups.iter().flatten().any(|&setup| setup > 0.0);
+    let of = |i: usize| {
+        let (first, here) = (rest(0)?, rest(i)?);
+        some.then_some(WithoutSetup { setup: setups[i]?, speedup: first / here })
+    };
+    Ok((0..steps.len()).map(of).collect())
 }
 
 /// Units of work of a run: 1 where nobody counts them and a recording is the work.

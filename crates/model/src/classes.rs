@@ -1,5 +1,5 @@
-//! Threads of unlike habits: exact mean value analysis with several classes of customers (Reiser
-//! and Lavenberg 1980, as in `network`).
+//! Threads of unlike habits: mean value analysis with several classes of customers (Reiser and
+//! Lavenberg 1980, as in `network`).
 //!
 //! ```text
 //! R_ck(N) = D_ck (1 + Q_k(N - e_c));   X_c(N) = N_c / (Z_c + sum over k of R_ck(N))
@@ -8,6 +8,11 @@
 //!
 //! It is exact where every class holds a station equally long each time; where they do not, it
 //! supposes that who waits finds the mean of the others' holds before it.
+//!
+//! The exact answer needs one of every smaller population. Where those are too many, Q_k(N - e_c)
+//! is taken for Q_k(N) less the part 1/N_c of what class c has there (P. Schweitzer, "Approximate
+//! Analysis of Multiclass Closed Networks of Queues", 1979), and the equations are solved by
+//! repetition.
 
 /// Customers of one habit.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +25,15 @@ pub struct Class {
     pub demands: Vec<f64>,
 }
 
+/// What a class of customers gets done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Served {
+    /// Rounds per unit of time, of all its customers.
+    pub throughput: f64,
+    /// Its customers that do not wait.
+    pub effective: f64,
+}
+
 /// Classes that share stations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
@@ -27,21 +41,31 @@ pub struct Mix {
     pub classes: Vec<Class>,
 }
 
-/// The table of all populations holds no more numbers than this.
+/// The table of all populations holds no more numbers than this: some tens of megabytes.
 const MOST_STATES: usize = 4_000_000;
+/// Repetitions of the approximation, and the change of a queue at which it has settled.
+const MOST_ROUNDS: usize = 10_000;
+const SETTLED: f64 = 1e-9;
 
 impl Mix {
-    /// (rounds per unit of time, customers that do not wait) of each class. `None` where the
-    /// classes disagree about the number of stations, or where there are so many customers of so
-    /// many classes that the exact answer would take more than some tens of megabytes.
-    pub fn solve(&self) -> Option<Vec<(f64, f64)>> {
+    /// What each class gets done: exact, or where that would take too much memory, by Schweitzer's
+    /// approximation. `None` where there are no classes, or they disagree about the number of
+    /// stations.
+    pub fn solve(&self) -> Option<Vec<Served>> {
         let stations = self.classes.first()?.demands.len();
         if self.classes.iter().any(|c| c.demands.len() != stations) {
             return None;
         }
         let states = self.classes.iter().try_fold(stations.max(1), |product, class| {
             product.checked_mul(class.customers as usize + 1).filter(|&n| n <= MOST_STATES)
-        })? / stations.max(1);
+        });
+        Some(match states {
+            Some(states) => self.exactly(stations, states / stations.max(1)),
+            None => self.nearly(stations),
+        })
+    }
+
+    fn exactly(&self, stations: usize, states: usize) -> Vec<Served> {
         // A population is a number whose digits are the customers of each class.
         let mut strides = Vec::with_capacity(self.classes.len());
         let mut stride = 1;
@@ -50,28 +74,72 @@ impl Mix {
             stride *= class.customers as usize + 1;
         }
         let mut queues = vec![0.0; states * stations];
-        let mut answer = vec![(0.0, 0.0); self.classes.len()];
+        let mut answer = vec![Served::default(); self.classes.len()];
         for population in 1..states {
             let mut now = vec![0.0; stations];
             for (c, class) in self.classes.iter().enumerate() {
                 let there = population / strides[c] % (class.customers as usize + 1);
                 if there == 0 {
-                    answer[c] = (0.0, 0.0);
+                    answer[c] = Served::default();
                     continue;
                 }
-                let before = (population - strides[c]) * stations;
-                let response = |k: usize| class.demands[k] * (1.0 + queues[before + k]);
-                let round = class.think + (0..stations).map(response).sum::<f64>();
-                let rate = there as f64 / round.max(f64::MIN_POSITIVE);
-                let mut waiting = 0.0;
-                for (k, queue) in now.iter_mut().enumerate() {
-                    *queue += rate * response(k);
-                    waiting += rate * (response(k) - class.demands[k]);
-                }
-                answer[c] = (rate, there as f64 - waiting);
+                let before = &queues[(population - strides[c]) * stations..][..stations];
+                answer[c] = class.round(there as f64, |k| before[k], |k, there| now[k] += there);
             }
             queues[population * stations..][..stations].copy_from_slice(&now);
         }
-        Some(answer)
+        answer
+    }
+
+    fn nearly(&self, stations: usize) -> Vec<Served> {
+        let all = self.classes.len();
+        // Of each class at each station; at first as if they stood everywhere alike.
+        let mut there: Vec<Vec<f64>> = self.classes.iter().map(|c| c.spread(stations)).collect();
+        let mut answer = vec![Served::default(); all];
+        for _ in 0..MOST_ROUNDS {
+            let queues: Vec<f64> =
+                (0..stations).map(|k| there.iter().map(|of_class| of_class[k]).sum()).collect();
+            let mut moved = 0.0f64;
+            for (c, class) in self.classes.iter().enumerate() {
+                let customers = f64::from(class.customers);
+                let mine = there[c].clone();
+                let found = |k: usize| (queues[k] - mine[k] / customers.max(1.0)).max(0.0);
+                let of_class = &mut there[c];
+                answer[c] = class.round(customers, found, |k, n| of_class[k] = n);
+                let change = |k: usize| (of_class[k] - mine[k]).abs();
+                moved = (0..stations).map(change).fold(moved, f64::max);
+            }
+            if moved < SETTLED {
+                break;
+            }
+        }
+        answer
+    }
+}
+
+impl Class {
+    /// A round of `customers` of this class, each of whom finds `queue` at a station. `there` is
+    /// told how many of them are at each station.
+    fn round(
+        &self,
+        customers: f64,
+        queue: impl Fn(usize) -> f64,
+        mut there: impl FnMut(usize, f64),
+    ) -> Served {
+        let response = |(k, demand): (usize, &f64)| demand * (1.0 + queue(k));
+        let round = self.think + self.demands.iter().enumerate().map(response).sum::<f64>();
+        let throughput = customers / round.max(f64::MIN_POSITIVE);
+        let mut waiting = 0.0;
+        for (k, demand) in self.demands.iter().enumerate() {
+            let response = response((k, demand));
+            there(k, throughput * response);
+            waiting += throughput * (response - demand);
+        }
+        Served { throughput, effective: customers - waiting }
+    }
+
+    /// Its customers, as many at each station as elsewhere.
+    fn spread(&self, stations: usize) -> Vec<f64> {
+        vec![f64::from(self.customers) / (stations + 1) as f64; stations]
     }
 }

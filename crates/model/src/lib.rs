@@ -6,7 +6,7 @@
 //! | `lock` | what does one lock cost on N processors? | Bier and Vernon 1988 |
 //! | `network` | what do several locks cost, or a busy server? | Reiser, Lavenberg 1980 |
 //! | `machine` | what if more threads than CPUs sleep for it? | Chandy et al. 1975 |
-//! | `classes` | what if the threads are of unlike habits? | Reiser, Lavenberg 1980 |
+//! | `classes` | what if the threads are of unlike habits? | the same; Schweitzer 1979 |
 //! | `ladder` | the same work on 1, 2, 4 … processors: what grew? | Amdahl 1967, Karp, Flatt 1990 |
 //! | `usl` | where does it stop growing? | Gunther 1993, 2007 |
 //!
@@ -19,7 +19,7 @@ mod machine;
 mod network;
 mod usl;
 
-pub use classes::{Class, Mix};
+pub use classes::{Class, Mix, Served};
 pub use ladder::{Ladder, Rung};
 pub use lock::{Lock, Measured, OPTIMISM, Prediction};
 pub use machine::Load;

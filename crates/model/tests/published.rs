@@ -1,6 +1,6 @@
 //! The models against the ladders that papers print.
 
-use holdup_model::{Class, Ladder, Lock, Mix, Rung, Usl};
+use holdup_model::{Class, Ladder, Lock, Mix, Rung, Served, Usl};
 
 fn ladder(rungs: &[(u32, f64)]) -> Ladder {
     Ladder::new(rungs.iter().map(|&(cpus, time)| Rung { cpus, time }).collect()).unwrap()
@@ -105,8 +105,8 @@ fn unlike_threads_scale_better_than_their_mean() {
                 |demand: f64| Class { customers, think: 1.0 / demand - 1.0, demands: vec![1.0] };
             let mix = Mix { classes: vec![class(often), class(seldom)] };
             let found = mix.solve().unwrap();
-            let sum = |part: fn(&(f64, f64)) -> f64| found.iter().map(part).sum::<f64>();
-            (sum(|class| class.0), sum(|class| class.1))
+            let sum = |part: fn(&Served) -> f64| found.iter().map(part).sum::<f64>();
+            (sum(|class| class.throughput), sum(|class| class.effective))
         };
         let (held, effective) = solve(4);
         let mean = Lock::of_demand(held / effective);

@@ -1,6 +1,6 @@
 //! The curve of a prediction as a picture: SVG, drawn by hand, for light and dark pages.
 
-use crate::text::escape;
+use crate::markup::quoted;
 use holdup_diagnose::predict::Curve;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -21,7 +21,8 @@ svg { font: 13px system-ui, sans-serif; --ink: #1f2328; --dim: #656d76; --grid: 
 --page: #0d1117; --curve: #58a6ff; --seen: #f0883e; --ideal: #6e7681 } }
 .page { fill: var(--page) } text { fill: var(--dim) } .title { fill: var(--ink); \
 font-size: 16px; font-weight: 600 } .small { font-size: 11.5px }
-.grid { stroke: var(--grid); stroke-width: 1 } .axis { stroke: var(--dim); stroke-width: 1 }
+.grid { stroke: var(--grid); stroke-width: 1 } .axis { stroke: var(--dim); stroke-width: 1; \
+fill: none }
 .ideal { stroke: var(--ideal); stroke-width: 1.5; stroke-dasharray: 5 4; fill: none }
 .ceiling { stroke: var(--seen); stroke-width: 1.5; stroke-dasharray: 2 3; fill: none }
 .curve { stroke: var(--curve); stroke-width: 2.5; fill: none; stroke-linejoin: round }
@@ -141,10 +142,10 @@ fn grid(s: &mut String, plane: &Plane, most: u32) -> std::fmt::Result {
         )?;
     }
     writeln!(s, "<path class=\"axis\" d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\"/>")?;
-    let middle = (left + right) / 2.0;
+    // Below the middle stands the legend.
     writeln!(
         s,
-        "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">CPUs</text>",
+        "<text x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">CPUs</text>",
         bottom + 40.0
     )?;
     let across = (top + bottom) / 2.0;
@@ -192,24 +193,18 @@ fn legend(s: &mut String, curve: &Curve) -> std::fmt::Result {
     Ok(())
 }
 
-/// Text between tags and within quotes: names come from the trace.
-fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    for c in escape(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A path with a corner is filled black if nobody says otherwise.
+    #[test]
+    fn no_line_is_filled() {
+        for class in [".axis", ".ideal", ".ceiling", ".curve"] {
+            let (_, rule) = STYLE.split_once(&format!("{class} {{")).unwrap();
+            assert!(rule.split('}').next().unwrap().contains("fill: none"), "{class}");
+        }
+    }
 
     #[test]
     fn the_grid_has_round_numbers() {

@@ -204,6 +204,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             reservations,
             neighbours: None,
             steps,
+            gain: None,
         }
     };
     let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
@@ -286,11 +287,7 @@ fn next(options: &str, class: Class) -> Vec<String> {
     }
     if class != Class::Healthy {
         next.push(format!("holdup diagnose {options} --explain"));
-        next.push(
-            "perf record -a -e sched:sched_switch,sched:sched_waking,raw_syscalls:sys_enter,\
-             raw_syscalls:sys_exit -- sleep 10"
-                .to_owned(),
-        );
+        next.push("holdup record --duration 10s".to_owned());
         next.push("holdup diagnose perf.data".to_owned());
     }
     next

@@ -23,10 +23,12 @@ impl Curve {
         if cpus.last() != Some(&most) {
             cpus.push(most);
         }
-        let points = cpus.iter().map(|&n| Some((n, subject.load(n)?.effective_cpus())));
+        let points = cpus.iter().map(|&n| Some((n, subject.predicted(n)?.load.effective_cpus())));
         let seen = subject.seen.filter(|s| s.cpus <= most);
         let measured = seen.map(|s| (s.cpus, s.effective(subject.threads_on(s.cpus))));
-        let ceiling = subject.network()?.saturation();
+        // Of unlike threads, those that do not use a full lock go on.
+        let alike = subject.kinds.is_empty();
+        let ceiling = subject.network()?.saturation().filter(|_| alike);
         Some(Curve {
             object: subject.object.clone(),
             points: points.collect::<Option<_>>()?,

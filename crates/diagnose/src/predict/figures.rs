@@ -1,8 +1,8 @@
 //! Subjects without a trace: locks with published or measured times, and a bare demand.
 
-use super::{Basis, Forecast, Seen, Subject, all_of, forecast};
+use super::{Basis, Forecast, Seen, Subject, all_of, forecast, lost, optimism, with_default};
 use crate::metrics::Figures;
-use holdup_model::{OPTIMISM, Station};
+use holdup_model::Station;
 
 /// One lock that each CPU would hold for `demand` of its time, 0 to 1, if it were alone. Its
 /// `servers` let as many in at once. Threads that are more than CPUs sleep while they wait.
@@ -15,6 +15,7 @@ pub fn of_demand(demand: f64, servers: u32, threads: Option<u32>, cpus: &[u32]) 
         spins: threads.is_none(),
         seen: None,
         stations: vec![Station { demand, servers }],
+        kinds: Vec::new(),
         basis: Some(Basis::Given),
     };
     forecast(&[subject], cpus, vec![optimism()])
@@ -53,6 +54,7 @@ pub fn of_figures(figures: &Figures, cpus: &[u32]) -> Result<Forecast, &'static 
             spins: true,
             seen: Some(seen),
             stations: demand.map(Station::lock).into_iter().collect(),
+            kinds: Vec::new(),
             basis: Some(Basis::Measured),
         });
     }
@@ -60,20 +62,4 @@ pub fn of_figures(figures: &Figures, cpus: &[u32]) -> Result<Forecast, &'static 
     let all = all_of(&subjects, None);
     subjects.splice(0..0, all);
     Ok(forecast(&subjects, &with_default(cpus, seen_cpus), notes))
-}
-
-pub(super) fn lost(subject: &Subject) -> f64 {
-    subject.seen.map_or(0.0, |s| s.lost)
-}
-
-/// `cpus`, or where nobody asked for any, those seen and two, four and eight times as many.
-pub(super) fn with_default(cpus: &[u32], seen: u32) -> Vec<u32> {
-    if !cpus.is_empty() {
-        return cpus.to_vec();
-    }
-    [1, 2, 4, 8].map(|times: u32| seen.saturating_mul(times).min(super::MOST_CPUS)).to_vec()
-}
-
-pub(super) fn optimism() -> String {
-    format!("{OPTIMISM} (Bier and Vernon 1988)")
 }

@@ -14,13 +14,16 @@
 
 mod curve;
 mod figures;
+mod kinds;
 mod trace;
 
 pub use curve::Curve;
 pub use figures::{of_demand, of_figures};
+pub use kinds::Kind;
 pub use trace::of_trace;
 
-use holdup_model::{Load, Network, Station};
+use holdup_model::{Network, OPTIMISM, Station};
+use kinds::Predicted;
 use serde::Serialize;
 
 /// The most CPUs of a prediction: those of the largest Linux kernel (`NR_CPUS`).
@@ -124,6 +127,8 @@ pub struct Subject {
     pub seen: Option<Seen>,
     /// The demand of each station, part of a round that takes 1 without waiting; empty if unknown.
     pub stations: Vec<Station>,
+    /// Kinds of its threads, with a demand of each for each station; empty where they are alike.
+    pub kinds: Vec<Kind>,
     /// Where the demand comes from.
     pub basis: Option<Basis>,
 }
@@ -165,11 +170,16 @@ impl Subject {
     }
 
     /// What the model says of `cpus` CPUs, if there is a demand.
-    fn load(&self, cpus: u32) -> Option<Load> {
+    fn predicted(&self, cpus: u32) -> Option<Predicted> {
         let threads = self.threads_on(cpus);
         // Who spins is a CPU, not a thread.
         let customers = if self.spins { threads.min(cpus) } else { threads };
-        Some(self.network()?.on(cpus, customers))
+        if !self.kinds.is_empty() && customers <= cpus {
+            return kinds::predicted(&self.kinds, cpus, customers);
+        }
+        let load = self.network()?.on(cpus, customers);
+        let slowest = self.stations.iter().map(|s| s.demand / f64::from(s.servers.max(1)));
+        Some(Predicted { load, busiest: load.throughput * slowest.fold(0.0, f64::max) })
     }
 
     /// Acquisitions for each second of work.
@@ -187,15 +197,14 @@ impl Subject {
     pub fn row(&self, cpus: u32) -> PredictRow {
         let threads = self.threads_on(cpus);
         let here = self.seen.filter(|s| s.cpus == cpus);
-        let load = self.load(cpus);
+        let predicted = self.predicted(cpus);
+        let load = predicted.map(|p| p.load);
         let lost = load.map(|l| l.lost_cpus()).or(here.map(|s| s.lost));
         let rate = match here {
             Some(seen) => seen.rate,
             None => load.zip(self.rate_of_work()).map(|(l, rate)| l.throughput * rate),
         };
         let lost_here = here.map_or(lost, |s| Some(s.lost));
-        let most = self.stations.iter().map(|s| s.demand / f64::from(s.servers.max(1)));
-        let most = most.fold(0.0, f64::max);
         let held = here.and_then(|s| s.held).filter(|_| self.stations.len() < 2);
         let nanos = |seconds: f64| (seconds * 1e9).round() as u64;
         let whole = |sum: Option<f64>, n: Option<f64>| Some(sum? / n.filter(|&n| n > 0.0)?);
@@ -215,7 +224,7 @@ impl Subject {
             measured_effective_cpus: here.map(|s| round6(s.effective(threads))),
             effective_cpus: load.map(|l| round6(l.effective_cpus())),
             lost_cpus: lost.map(round6),
-            utilization: held.or(load.map(|l| l.throughput * most)).map(round6),
+            utilization: held.or(predicted.map(|p| p.busiest)).map(round6),
             degradation_pct: lost.map(|lost| round3(lost / usable * 100.0)),
             saturation_cpus: self.network().and_then(|n| n.saturation()).map(round6),
         }
@@ -265,6 +274,7 @@ pub(crate) fn all_of(subjects: &[Subject], threads: Option<u32>) -> Option<Subje
         spins: spun * 2.0 > lost,
         seen: Some(Seen { cpus: first.cpus, lost, held: sum(|s| s.held), rate: sum(|s| s.rate) }),
         stations: Vec::new(),
+        kinds: Vec::new(),
         basis: None,
     };
     let effective = all.seen?.effective(all.threads_on(first.cpus));
@@ -283,6 +293,23 @@ pub(crate) fn all_of(subjects: &[Subject], threads: Option<u32>) -> Option<Subje
     // As sure as the least sure of them.
     all.basis = subjects.iter().filter_map(|s| s.basis).max_by_key(|&basis| basis as u8);
     Some(all)
+}
+
+/// CPUs lost to waiting for it.
+fn lost(subject: &Subject) -> f64 {
+    subject.seen.map_or(0.0, |s| s.lost)
+}
+
+/// `cpus`, or where nobody asked for any, those seen and two, four and eight times as many.
+fn with_default(cpus: &[u32], seen: u32) -> Vec<u32> {
+    if !cpus.is_empty() {
+        return cpus.to_vec();
+    }
+    [1, 2, 4, 8].map(|times: u32| seen.saturating_mul(times).min(MOST_CPUS)).to_vec()
+}
+
+fn optimism() -> String {
+    format!("{OPTIMISM} (Bier and Vernon 1988)")
 }
 
 fn round3(x: f64) -> f64 {

@@ -4,18 +4,22 @@
 //! time that the ledger lays to the object; of one that spins, its CPU time. A thread that sleeps
 //! while its CPU does other work loses nothing.
 
-use super::figures::{lost, optimism, with_default};
-use super::{Basis, Forecast, Seen, Subject, all_of, forecast};
+use super::kinds::{Kind, Use, Used, kinds};
+use super::{Basis, Forecast, Seen, Subject, all_of, forecast, lost, optimism, with_default};
 use holdup_attribution::{Attribution, Blamed, Leaf, WaitRule};
 use holdup_model::{Network, Station};
 use holdup_passes::{LockBy, LockRow, ObjectKind, Slot};
+use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Part of the trace that a thread must work or wait to be a customer of all locks together.
+const LEAST_THERE: f64 = 0.25;
 
 /// A lock of the kernel as its own events show it.
 struct KernelLock {
     name: String,
     spin_ns: u64,
-    waiters: BTreeSet<Slot>,
+    waiters: BTreeMap<Slot, Use>,
     /// (acquisitions, time held) where the trace has acquisitions.
     holds: Option<(u64, u64)>,
 }
@@ -27,8 +31,7 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
     let (wall, seen_cpus) = (a.wall_ns().max(1) as f64, a.cpus.max(1));
     let part = |ns: u64| ns as f64 / wall;
     let mut kernel = kernel_locks(judged);
-    let mut subjects = Vec::new();
-    let mut users: BTreeSet<Slot> = BTreeSet::new();
+    let mut locks: Vec<Used> = Vec::new();
     let mut others_ns = 0;
     for b in judged.blamed() {
         if !is_lock(b.rule) {
@@ -39,8 +42,11 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
             let map = a.lockdep_map(at).unwrap_or(at);
             kernel.remove(&map)
         });
-        let mut slots: BTreeSet<Slot> = b.users().collect();
-        slots.extend(lock.iter().flat_map(|l| &l.waiters));
+        let mut users = lock.as_ref().map(|l| l.waiters.clone()).unwrap_or_default();
+        b.sleepers.iter().for_each(|s| users.entry(s.slot).or_default().waited_ns += s.wait_ns);
+        b.held
+            .iter()
+            .for_each(|(&slot, sum)| users.entry(slot).or_default().held_ns += sum.hold_ns);
         let spin_ns = lock.as_ref().map_or(0, |l| l.spin_ns);
         let (held, rate, basis) = match lock.as_ref().and_then(|l| l.holds) {
             Some((n, ns)) => (Some(part(ns)), Some(n as f64 / wall * 1e9), Basis::Measured),
@@ -48,17 +54,18 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
         };
         let seen = Seen { cpus: seen_cpus, lost: part(b.row.idle_blamed_ns + spin_ns), held, rate };
         let named = lock.map(|l| l.name);
-        subjects.push(subject(
-            named.unwrap_or_else(|| name(&b)),
-            seen,
-            threads.unwrap_or_else(|| number_of(&slots)),
-            spin_ns > b.row.idle_blamed_ns,
-            basis,
-        ));
-        if let Some(last) = subjects.last_mut() {
-            (last.pid, last.comm) = (b.row.pid, Some(b.row.comm).filter(|c| !c.is_empty()));
-        }
-        users.extend(slots);
+        let subject = Subject {
+            pid: b.row.pid,
+            comm: Some(b.row.comm.clone()).filter(|c| !c.is_empty()),
+            ..subject(
+                named.unwrap_or_else(|| name(&b)),
+                seen,
+                threads.unwrap_or_else(|| number_of(&users)),
+                spin_ns > b.row.idle_blamed_ns,
+                basis,
+            )
+        };
+        locks.push(Used { subject, users });
     }
     // What nobody slept for.
     for lock in kernel.into_values() {
@@ -68,15 +75,51 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
         // Interrupts and idle tasks take a lock on any CPU.
         let on_any = lock.waiters.is_empty();
         let own = if on_any { seen_cpus } else { number_of(&lock.waiters) };
-        subjects.push(subject(lock.name, seen, threads.unwrap_or(own), true, Basis::Measured));
-        users.extend(lock.waiters);
+        let subject = subject(lock.name, seen, threads.unwrap_or(own), true, Basis::Measured);
+        locks.push(Used { subject, users: lock.waiters });
     }
-    subjects.sort_by(|a, b| lost(b).total_cmp(&lost(a)).then_with(|| a.object.cmp(&b.object)));
+    locks.sort_by(|a, b| {
+        let (a, b) = (&a.subject, &b.subject);
+        lost(b).total_cmp(&lost(a)).then_with(|| a.object.cmp(&b.object))
+    });
+    let mut subjects: Vec<Subject> = locks.iter().map(|l| l.subject.clone()).collect();
     let together = subjects.iter().filter_map(|s| s.threads).max().unwrap_or(1);
-    let all = all_of(&subjects, Some(threads.unwrap_or(together.max(users.len() as u32))));
-    let notes = notes(judged, &subjects, others_ns);
+    let users = customers(judged, &locks);
+    let mut all = all_of(&subjects, Some(threads.unwrap_or(together.max(users.len() as u32))));
+    let mut notes = notes(judged, &subjects, others_ns);
+    if let Some(all) = &mut all {
+        all.kinds = kinds(judged, all, &locks, &users);
+        notes.extend(unlike(&all.kinds));
+    }
     subjects.splice(0..0, all);
     forecast(&subjects, &with_default(cpus, seen_cpus), notes)
+}
+
+/// The threads that use any of the locks. A customer of the model works or waits for a lock all the
+/// time: who does so for a small part of the trace only, such as a program that starts others, is
+/// none, though it had to wait once.
+fn customers(judged: &Attribution<'_>, locks: &[Used]) -> BTreeSet<Slot> {
+    let mut there: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    for (&slot, used) in locks.iter().flat_map(|l| &l.users) {
+        *there.entry(slot).or_insert(judged.analysis.thread(slot).running_ns) += used.waited_ns;
+    }
+    let least = judged.analysis.wall_ns() as f64 * LEAST_THERE;
+    there.into_iter().filter(|&(_, ns)| ns as f64 >= least).map(|(slot, _)| slot).collect()
+}
+
+/// Says which threads are unlike the others.
+fn unlike(kinds: &[Kind]) -> Option<String> {
+    let name = |k: &Kind| {
+        let demand: f64 = k.demands.iter().sum();
+        format!("{} {} at {:.1} %", k.threads, k.comm, demand * 100.0)
+    };
+    let names: Vec<String> = kinds.iter().map(name).collect();
+    (!kinds.is_empty()).then(|| {
+        format!(
+            "all: the threads use the locks unlike, so each kind has its own demand: {}",
+            names.join(", ")
+        )
+    })
 }
 
 fn subject(object: String, seen: Seen, threads: u32, spins: bool, held: Basis) -> Subject {
@@ -94,12 +137,13 @@ fn subject(object: String, seen: Seen, threads: u32, spins: bool, held: Basis) -
         spins,
         seen: Some(seen),
         stations: found.map(|f| Station::lock(f.0)).into_iter().collect(),
+        kinds: Vec::new(),
         basis: found.map(|f| f.1),
     }
 }
 
 /// How many they are; who waits alone waits for somebody.
-fn number_of(users: &BTreeSet<Slot>) -> u32 {
+fn number_of(users: &BTreeMap<Slot, Use>) -> u32 {
     (users.len() as u32).max(2)
 }
 
@@ -154,6 +198,7 @@ fn kernel_locks(judged: &Attribution<'_>) -> BTreeMap<u64, KernelLock> {
             };
             let holds = r.acquired.zip(r.hold_total_ns).filter(|h| h.1 > 0);
             let waiters = waiters.remove(&address).unwrap_or_default();
+            let waiters = waiters.into_iter().map(|slot| (slot, Use::default())).collect();
             Some((address, KernelLock { name, spin_ns: r.spin_ns.unwrap_or(0), waiters, holds }))
         })
         .collect()

@@ -65,6 +65,8 @@ fn scale(report: &ScaleReport) -> Table {
             number(row.serial_fraction),
             number(row.usl_speedup),
             number(row.switches),
+            number(row.without_setup.map(|w| w.setup * 1e9)),
+            number(row.without_setup.map(|w| w.speedup)),
         ]
     });
     let heads = &[
@@ -76,6 +78,8 @@ fn scale(report: &ScaleReport) -> Table {
         "serial_fraction",
         "usl_speedup",
         "switches",
+        "setup_ns",
+        "speedup_without_setup",
     ];
     (heads, rows.collect())
 }

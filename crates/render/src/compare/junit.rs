@@ -7,10 +7,9 @@
 
 use super::report::GateReport;
 use super::words;
-use crate::escape;
+use crate::markup::quoted;
 use holdup_gate::judge::{Finding, Judged};
 use holdup_gate::verdict::{Outcome, Verdict};
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Write the verdict as JUnit XML.
@@ -37,7 +36,7 @@ pub fn write(report: &GateReport, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(out, "    <properties>")?;
     for (name, value) in properties(report) {
-        writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", xml(&value))?;
+        writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", quoted(&value))?;
     }
     writeln!(out, "    </properties>")?;
     cases.iter().try_for_each(|case| case.write(out))?;
@@ -110,39 +109,27 @@ fn informing(judged: &Judged, verdict: &Verdict) -> Case {
 
 impl Case {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let metric = xml(&self.metric);
+        let metric = quoted(&self.metric);
         writeln!(out, "    <testcase classname=\"{}\" name=\"{metric}\">", self.class)?;
         match &self.end {
             End::Passed => {}
             End::Failure(words) => {
-                writeln!(out, "      <failure type=\"regression\" message=\"{}\"/>", xml(words))?;
+                writeln!(
+                    out,
+                    "      <failure type=\"regression\" message=\"{}\"/>",
+                    quoted(words)
+                )?;
             }
             End::Skipped(words) => {
-                writeln!(out, "      <skipped type=\"inconclusive\" message=\"{}\"/>", xml(words))?;
+                writeln!(
+                    out,
+                    "      <skipped type=\"inconclusive\" message=\"{}\"/>",
+                    quoted(words)
+                )?;
             }
         }
-        let lines: Vec<String> = self.output.iter().map(|line| xml(line)).collect();
+        let lines: Vec<String> = self.output.iter().map(|line| quoted(line)).collect();
         writeln!(out, "      <system-out>{}</system-out>", lines.join("\n"))?;
         writeln!(out, "    </testcase>")
     }
-}
-
-/// Text as XML 1.0 takes it, in attributes and between tags. Control characters are spelled out by
-/// [`escape`]; two more code points are no characters of XML.
-fn xml(text: &str) -> String {
-    let mut out = String::new();
-    for c in escape(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            '\u{fffe}' | '\u{ffff}' => {
-                let _ = write!(out, "{}", c.escape_unicode());
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -28,6 +28,7 @@ pub fn write(comparison: &Comparison, format: &Format, out: &mut dyn Write) -> i
         Format::Text(options) => text::write(comparison, options, out),
         Format::Json => json::write(comparison, out),
         Format::Markdown => markdown::write(comparison, out),
+        Format::Html => json::write_page(comparison, out),
         Format::Csv { separator } => csv::write(comparison, separator, out),
     }
 }

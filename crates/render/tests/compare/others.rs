@@ -197,6 +197,7 @@ fn ladder() -> ScaleReport {
         serial_fraction: serial,
         usl_speedup: Some(f64::from(cpus).sqrt()),
         switches: Some(switches),
+        without_setup: None,
     };
     let leaf = |path: &str, lost_cpus| Leaf { cpus: 4, path: path.to_owned(), lost_cpus };
     let call = |name: Option<&str>, here_ns, interval| Call {

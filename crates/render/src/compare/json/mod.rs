@@ -16,24 +16,39 @@ use crate::report::SCHEMA;
 use holdup_gate::Work;
 use holdup_gate::diff::Row;
 use holdup_gate::metric::Per;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
 /// Write `comparison` as JSON, with a final newline.
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
-    match comparison {
-        Comparison::Diff(report) => around("diff", Diff::of(report), out),
-        Comparison::Gate(report) => around("gate", Gate::of(report), out),
-        Comparison::History(report) => around("history", History::of(report), out),
-        Comparison::SelfTest(report) => around("gate", SelfTest::of(report), out),
-        Comparison::Baseline(report) => around("baseline", Baseline::of(report), out),
-        Comparison::Scale(report) => around("scale", Scale::of(report), out),
+    serde_json::to_writer_pretty(&mut *out, comparison)?;
+    out.write_all(b"\n")
+}
+
+/// Write a page that shows the same.
+pub(super) fn write_page(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    crate::html::write(comparison, crate::html::Beside::default(), out)
+}
+
+impl Serialize for Comparison {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Comparison::Diff(report) => around("diff", Diff::of(report), s),
+            Comparison::Gate(report) => around("gate", Gate::of(report), s),
+            Comparison::History(report) => around("history", History::of(report), s),
+            Comparison::SelfTest(report) => around("gate", SelfTest::of(report), s),
+            Comparison::Baseline(report) => around("baseline", Baseline::of(report), s),
+            Comparison::Scale(report) => around("scale", Scale::of(report), s),
+        }
     }
 }
 
-fn around<B: Serialize>(command: &'static str, body: B, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Envelope { schema: SCHEMA, command, body })?;
-    out.write_all(b"\n")
+fn around<B: Serialize, S: Serializer>(
+    command: &'static str,
+    body: B,
+    s: S,
+) -> Result<S::Ok, S::Error> {
+    Envelope { schema: SCHEMA, command, body }.serialize(s)
 }
 
 /// A number that JSON can show.

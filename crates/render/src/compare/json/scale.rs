@@ -41,6 +41,11 @@ struct ScaleRow {
     usl_speedup: Option<f64>,
     /// Context switches for the work, or for a unit of it; null without recordings.
     switches: Option<f64>,
+    /// Serial set-up: how long no more than one CPU worked before more did; null where no row shows
+    /// any. On one CPU it is that of the next row.
+    setup_ns: Option<f64>,
+    /// How much faster than the first row without that set-up; null likewise.
+    speedup_without_setup: Option<f64>,
 }
 
 /// The laws fitted to the rows. A coefficient is null where there are too few rows for it.
@@ -137,6 +142,8 @@ impl ScaleRow {
             serial_fraction: row.serial_fraction,
             usl_speedup: row.usl_speedup,
             switches: row.switches,
+            setup_ns: row.without_setup.map(|w| w.setup * 1e9),
+            speedup_without_setup: row.without_setup.map(|w| w.speedup),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{name, tables};
 use crate::compare::report::ScaleReport;
 use crate::compare::words;
+use crate::text::units::duration;
 use crate::text::{TextOptions, prose};
 use holdup_gate::scale::{Row, Scaling};
 use holdup_model::{Interval, Usl};
@@ -43,6 +44,7 @@ pub(in crate::compare) fn sentences(report: &ScaleReport) -> Vec<String> {
     let scaling = &report.scaling;
     let mut said = Vec::new();
     said.extend(scaling.amdahl.map(amdahl));
+    said.extend(set_up(&scaling.rows));
     said.extend(growth(scaling));
     said.extend(scaling.usl.map(|law| universal(&law, scaling)));
     said.extend(
@@ -81,6 +83,22 @@ fn amdahl(serial: f64) -> String {
             most(1.0 / serial)
         ),
     }
+}
+
+/// What serial set-up takes, and what the rest does without it.
+fn set_up(rows: &[Row]) -> Option<String> {
+    let last = rows.last()?;
+    let without = last.without_setup?;
+    let part = without.setup / last.seconds * 100.0;
+    Some(format!(
+        "Before the CPUs share the work, one at a time does {} of serial set-up, {} of the time on \
+         {} CPUs. Without it the rest is {:.2} times as fast there, not {:.2} times.",
+        duration((without.setup * 1e9) as u64),
+        words::pct(part),
+        last.cpus,
+        without.speedup,
+        last.speedup
+    ))
 }
 
 /// A factor that is not exact enough for more digits than this.

@@ -14,7 +14,7 @@ use holdup_gate::change_points::ChangePoint;
 use holdup_gate::diff::Row;
 use holdup_gate::history::{Course, Point};
 use holdup_gate::judge::{Compared, Judged};
-use holdup_gate::scale::Call;
+use holdup_gate::scale::{Call, WithoutSetup};
 use holdup_gate::self_test::SelfTest;
 
 /// Columns of the bars of a course.
@@ -175,8 +175,10 @@ pub(in crate::compare) fn curve(test: &SelfTest) -> Grid {
 pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Grid)> {
     let scaling = &report.scaling;
     let most = scaling.rows.iter().map(|r| r.speedup).fold(0.0, f64::max);
+    // Only where there is one: most ladders have no set-up to speak of.
+    let setup = scaling.rows.iter().any(|r| r.without_setup.is_some());
     let ladder = scaling.rows.iter().map(|row| {
-        vec![
+        let mut cells = vec![
             row.cpus.to_string(),
             duration((row.seconds * 1e9) as u64),
             format!("{:.2}", row.speedup),
@@ -186,9 +188,17 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
             row.usl_speedup.map_or(String::new(), |s| format!("{s:.2}")),
             format!("{:.2}", row.lost_cpus),
             row.switches.map_or(words::NOT_KNOWN.to_owned(), |n| format!("{n:.1}")),
-        ]
+        ];
+        if setup {
+            let known = |of: fn(&WithoutSetup) -> String| {
+                row.without_setup.as_ref().map_or(words::NOT_KNOWN.to_owned(), of)
+            };
+            cells.push(known(|w| duration((w.setup * 1e9) as u64)));
+            cells.push(known(|w| format!("{:.2}", w.speedup)));
+        }
+        cells
     });
-    let heads = vec![
+    let mut heads = vec![
         right("CPUs", 0),
         right("time", 0),
         right("speedup", 0),
@@ -199,6 +209,9 @@ pub(in crate::compare) fn scaling(report: &ScaleReport) -> Vec<(&'static str, Gr
         right("CPUs lost", 0),
         right("switches", 3),
     ];
+    if setup {
+        heads.extend([right("set-up", 0), right("rest", 0)]);
+    }
     let title = match report.work {
         Work::Unknown => "The same work on more CPUs",
         _ => "A unit of work on more CPUs",
