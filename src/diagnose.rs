@@ -1,18 +1,20 @@
 //! `holdup diagnose`: of a trace, or of figures without one.
 
 use crate::cli::DiagnoseArgs;
-use crate::commands::write;
+use crate::commands::write_report;
 use crate::config::{self, Config, default_trace};
 use crate::exit::{self, usage};
 use crate::measured;
 use crate::output::Output;
 use crate::progress;
+use crate::replay;
+use crate::report;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
 use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside, phases, registry};
 use holdup_passes::Options;
-use holdup_render::{Body, Report, TraceHead};
+use holdup_render::{Body, Format, Report, TraceHead};
 use std::path::Path;
 
 /// Run it.
@@ -53,14 +55,27 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let mut config = Config::new(&args.common)?;
     config.format = config::explained(config.format, args.explain);
     let reader = holdup_open::open(&config.trace)?;
-    let judged = phases::read(&*reader, &config.options(&*reader)?, &thresholds)?;
-    let mut verdict = Class::NotEnoughEvidence;
-    write("diagnose", config, &*reader, &judged.analysis, |reader, _, _| {
-        let beside = Beside { baseline: baseline.as_ref(), measured };
-        let diagnosis = diagnose_beside(reader.info(), &judged, beside, thresholds);
-        verdict = diagnosis.verdict.class;
-        Ok(Body::Diagnosis(Box::new(diagnosis)))
-    })?;
+    let (mut options, no_gain) = replay::options(&config, &*reader, args.gain)?;
+    let page = matches!(config.format, Format::Html);
+    if page {
+        options.detail = options.detail.max(report::DETAIL);
+    }
+    let judged = phases::read(&*reader, &options, &thresholds)?;
+    let beside = Beside { baseline: baseline.as_ref(), measured };
+    let mut diagnosis = diagnose_beside(reader.info(), &judged, beside, thresholds);
+    diagnosis.verdict.gain = diagnosis.verdict.gain.or(no_gain);
+    let verdict = diagnosis.verdict.class;
+    let answer = Report {
+        command: "diagnose",
+        trace: TraceHead::new(reader.info(), &judged.analysis),
+        quality: judged.analysis.quality.entries(),
+        body: Body::Diagnosis(Box::new(diagnosis)),
+    };
+    if page {
+        report::write(config, &*reader, &judged, &answer)?;
+    } else {
+        write_report(config, &answer)?;
+    }
     Ok(verdict)
 }
 

@@ -5,6 +5,7 @@ use crate::commands::{any_table, table_names, write};
 use crate::config::Config;
 use crate::diagnose::thresholds;
 use crate::exit::{self, usage};
+use crate::replay;
 use anyhow::Result;
 use holdup_diagnose::guide::{To, Walk, walk_judged};
 use holdup_diagnose::{Class, phases};
@@ -39,8 +40,10 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         }
     };
     let reader = holdup_open::open(&config.trace)?;
-    let judged = phases::read(&*reader, &config.options(&*reader)?, &limits)?;
-    let walk = walk_judged(reader.info(), &judged, limits);
+    let (options, no_gain) = replay::options(&config, &*reader, args.gain)?;
+    let judged = phases::read(&*reader, &options, &limits)?;
+    let mut walk = walk_judged(reader.info(), &judged, limits);
+    walk.diagnosis.verdict.gain = walk.diagnosis.verdict.gain.or(no_gain);
     if let Some(options) = ask_in {
         crate::progress::end();
         return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }

@@ -19,8 +19,8 @@ pub(crate) fn run(args: &RulesArgs) -> Result<u8> {
     };
     let output = Output::open(args.output.output.as_deref(), &[])?;
     let format = config::format(&args.output, &output)?;
-    if matches!(format, Format::Csv { .. }) {
-        return Err(usage("rules have no CSV form; use text, json or md"));
+    if matches!(format, Format::Csv { .. } | Format::Html) {
+        return Err(usage("rules have no CSV and no HTML form; use text, json or md"));
     }
     output.stream(|out| {
         match (&format, chosen) {

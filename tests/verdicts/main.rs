@@ -14,7 +14,10 @@
 
 mod labels;
 mod real;
+#[path = "../support/mod.rs"]
+mod support;
 mod thinned;
+mod worth;
 
 use holdup_attribution::{Thresholds, analyze};
 use holdup_diagnose::{Class, Verdict, diagnose_judged, phases};

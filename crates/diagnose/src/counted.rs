@@ -3,9 +3,8 @@
 use crate::facts::Facts;
 use crate::measured::{Measured, companies, measurements};
 use crate::report::Evidence;
-use crate::slowdown::{MIN_SAMPLES, counts};
+use crate::slowdown::MIN_SAMPLES;
 use holdup_counters::{Bandwidth, Counter, Mode, Tally};
-use holdup_passes::{Counts, QUARTERS};
 
 /// Where figures of a trace's own counters come from.
 const TRACE: &str = "counters";
@@ -20,7 +19,7 @@ pub(crate) fn evidence(facts: &Facts<'_>) -> Vec<Evidence> {
 }
 
 fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
-    let user = counts(facts.analysis);
+    let user = facts.analysis.counted(Mode::User);
     let both = facts.analysis.counted(Mode::Both);
     let kernel = facts.analysis.counted(Mode::Kernel);
     let mut found = Vec::new();
@@ -30,11 +29,11 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
         (None, None) => {}
     }
     found.extend(in_company(facts));
-    let own = if user.cycles_per_instruction().is_some() { &user } else { both };
+    let own = if user.cycles_per_instruction().is_some() { user } else { both };
     found.extend(own.misses_per_1000().map(|n| misses(n, TRACE)));
     found.extend(own.stalled_pct().map(|pct| stalled(pct, TRACE)));
     // What the memory carries, it carries for the kernel too.
-    let all = user.with(kernel);
+    let all = user.with(&kernel);
     let carried = both.bandwidth(facts.wall).or_else(|| all.bandwidth(facts.wall));
     found.extend(carried.map(|b| traffic(b, TRACE)));
     if let Some(ran) = facts.analysis.counters_ran() {
@@ -47,10 +46,7 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
 /// Instructions per cycle and the share of cycles that were lost to waiting, by how many CPUs were
 /// busy; only where that differs.
 fn in_company(facts: &Facts<'_>) -> Vec<Evidence> {
-    let mut levels = [Counts::default(); QUARTERS];
-    for (_, of_thread) in facts.analysis.counters() {
-        levels.iter_mut().zip(of_thread).for_each(|(sum, c)| *sum = sum.with(c));
-    }
+    let levels = facts.analysis.counted_in_company(Mode::User);
     let samples = facts.limit(&MIN_SAMPLES) as u64;
     let mut found = Vec::new();
     let mut known = 0;

@@ -145,7 +145,9 @@ pub fn walk(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Wa
 pub fn walk_judged(info: &TraceInfo, judged: &Judged, thresholds: Thresholds) -> Walk {
     let mut facts = Facts::with(info, &judged.analysis, None, thresholds);
     facts.left_out_ns = judged.left_out_ns;
-    of(&facts, judged.phases.clone())
+    let mut walk = of(&facts, judged.phases.clone());
+    walk.diagnosis.verdict.gain = judged.gain(&walk.diagnosis);
+    walk
 }
 
 fn of(facts: &Facts<'_>, phases: Vec<PhaseRow>) -> Walk {

@@ -12,6 +12,7 @@
 mod counted;
 mod culprits;
 mod facts;
+mod gain;
 pub mod guide;
 mod measured;
 pub mod metrics;
@@ -25,6 +26,7 @@ mod too_little;
 mod verdict;
 
 pub use facts::Facts;
+pub use gain::{Gain, Replayed, Then, Unknown};
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use measured::{Company, Measured, companies};
 pub use phases::PhaseRow;
@@ -81,7 +83,9 @@ pub fn diagnose_beside(
 ) -> Diagnosis {
     let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
-    Diagnosis { phases: judged.phases.clone(), ..judge(&facts) }
+    let mut diagnosis = Diagnosis { phases: judged.phases.clone(), ..judge(&facts) };
+    diagnosis.verdict.gain = judged.gain(&diagnosis);
+    diagnosis
 }
 
 /// Judge the facts.

@@ -4,8 +4,8 @@
 //! its own. The verdict is that of the work: if start-up and tail take enough of the trace to
 //! matter, only what lies between them is judged.
 
-use crate::Facts;
 use crate::report::Class;
+use crate::{Diagnosis, Facts, Gain};
 use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_parts, phases};
 use holdup_passes::{Analysis, Options};
@@ -77,6 +77,19 @@ pub struct Judged {
     pub left_out_ns: Nanos,
     /// All that was read, where `analysis` is of a part.
     pub whole: Option<Analysis>,
+}
+
+impl Judged {
+    /// All that was read.
+    pub fn whole(&self) -> &Analysis {
+        self.whole.as_ref().unwrap_or(&self.analysis)
+    }
+
+    /// What mending that which the verdict names would gain of all that was read; `None` where it
+    /// was read without [`holdup_passes::Detail::Steps`].
+    pub(crate) fn gain(&self, diagnosis: &Diagnosis) -> Option<Gain> {
+        self.whole().keeps_steps().then(|| Gain::of(self.whole(), diagnosis))
+    }
 }
 
 /// Read the trace; once more if the work alone is to be judged, or has several phases, to judge

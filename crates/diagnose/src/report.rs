@@ -1,5 +1,6 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
+use crate::gain::Gain;
 use crate::phases::PhaseRow;
 use holdup_attribution::{Check, Ledger, Setting, Threshold, Thresholds};
 use serde::{Serialize, Serializer};
@@ -141,6 +142,9 @@ pub struct Verdict {
     pub neighbours: Option<Neighbours>,
     /// The factors that make the confidence, first the one that the figures alone give.
     pub steps: Vec<Step>,
+    /// What mending that which it names would gain; absent where there is no trace to replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
 }
 
 /// Programs that are not the work: the recorder, and where it is known what the work is, whatever

@@ -429,6 +429,7 @@ fn verdict(
         reservations,
         neighbours: Some(neighbours(facts)),
         steps,
+        gain: None,
     }
 }
 

@@ -116,6 +116,7 @@ impl Baseline {
                 name: line.name,
                 setting,
                 wall_ns: line.wall_ns,
+                setup_ns: None,
                 lost_events: line.lost_events,
                 lost_chunks: line.lost_chunks,
                 events: line.events,

@@ -4,8 +4,8 @@ use crate::figures::{self, Figures};
 use crate::metric::Table;
 use crate::why::{self, Object};
 use holdup_attribution::{Attribution, is_recorder};
-use holdup_diagnose::{Class, Thresholds, diagnose_judged, phases};
-use holdup_passes::{Analysis, Options};
+use holdup_diagnose::{Class, PhaseRow, Thresholds, diagnose_judged, phases};
+use holdup_passes::{Analysis, Detail, Options};
 use holdup_trace::{EventDesc, Presence, QualityCode, Reader, Result, TraceInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -24,6 +24,10 @@ pub struct Setting {
     /// Events recorded: those that came, and those the recorder says it was told to record.
     pub events: Vec<String>,
 }
+
+/// Busy CPUs of a phase in which one thing is done after the other: one, and a little for what else
+/// a machine does.
+const SERIAL_CPUS: f64 = 1.2;
 
 /// The verdict on one recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +64,9 @@ pub struct Run {
     pub setting: Setting,
     /// Length.
     pub wall_ns: u64,
+    /// Serial set-up: how long no more than one CPU worked before more did. `None` where nobody can
+    /// tell: on one CPU, or where that went on to the end; not kept in baselines.
+    pub setup_ns: Option<u64>,
     /// Events lost.
     pub lost_events: u64,
     /// Places where the recorder lost nobody knows how many events.
@@ -100,14 +107,17 @@ impl Run {
         }
     }
 
-    /// Read a trace and measure it.
+    /// Read a trace and measure it. With [`holdup_passes::Detail::Steps`] it is replayed too.
     ///
     /// # Errors
     /// Those of [`phases::read`].
-    pub fn measure(reader: &dyn Reader) -> Result<Run> {
-        let judged = phases::read(reader, &Options::default(), &Thresholds::default())?;
+    pub fn measure(reader: &dyn Reader, detail: Detail) -> Result<Run> {
+        let options = Options { detail, ..Options::default() };
+        let judged = phases::read(reader, &options, &Thresholds::default())?;
         let info = reader.info();
-        let verdict = diagnose_judged(info, &judged, None, Thresholds::default()).verdict;
+        let diagnosis = diagnose_judged(info, &judged, None, Thresholds::default());
+        let verdict = &diagnosis.verdict;
+        let setup = serial_setup(&judged.phases);
         // Figures are of all that was recorded: where phases begin differs from run to run.
         let mut whole = judged.whole.unwrap_or(judged.analysis);
         let Attribution { neighbours, ledger, .. } = Attribution::from(&whole);
@@ -118,6 +128,7 @@ impl Run {
             name: name.to_string_lossy().into_owned(),
             setting: setting(info, whole.cpus),
             wall_ns: whole.wall_ns(),
+            setup_ns: setup.filter(|_| whole.cpus > 1),
             lost_events: whole.lost_events,
             lost_chunks: whole.quality.count(QualityCode::LostChunks),
             events: whole.events,
@@ -129,10 +140,18 @@ impl Run {
             verdict: Judgement { class: verdict.class, confidence: verdict.confidence },
             lacks: lacks(&whole),
             figures: figures::of(&whole, &ledger, &attribution),
-            objects: why::objects(&attribution),
+            objects: why::objects(&attribution, &diagnosis),
             damage: damage(&whole),
         })
     }
+}
+
+/// How long the phases last that come before the first in which more than one CPU works.
+fn serial_setup(phases: &[PhaseRow]) -> Option<u64> {
+    let serial = |p: &&PhaseRow| p.busy_cpus <= SERIAL_CPUS;
+    let setup: Vec<&PhaseRow> = phases.iter().take_while(serial).collect();
+    let parallel = setup.len() < phases.len() || phases.is_empty();
+    parallel.then(|| setup.iter().map(|p| p.end_ns - p.start_ns).sum())
 }
 
 /// A file that was cut off, or holds bytes that are no records: what is left may be any part.

@@ -8,6 +8,7 @@ use crate::sample;
 use crate::stats::spread::median;
 use crate::work::Work;
 use holdup_attribution::{Attribution, WaitsBy};
+use holdup_diagnose::{Diagnosis, Gain};
 
 /// Lines that a failing gate adds.
 const REASONS: usize = 3;
@@ -32,8 +33,15 @@ pub struct Object {
     pub people: String,
 }
 
-/// The longest wait of each key, longest first.
-pub(crate) fn objects(judged: &Attribution<'_>) -> Vec<Object> {
+/// The longest wait of each key, longest first. What mending it would gain is known of that which
+/// the verdict is about.
+pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Object> {
+    let verdict = &diagnosis.verdict;
+    let gain = verdict.gain.as_ref().filter(|gain| matches!(gain, Gain::Replayed(_)));
+    let finding = diagnosis.findings.iter().find(|f| f.class == verdict.class);
+    let named = |object: &str| {
+        finding.is_some_and(|f| f.ruled_out.is_none() && f.culprits.iter().any(|c| c.id == object))
+    };
     let mut all: Vec<Object> = Vec::new();
     let mut rows = judged.waits(WaitsBy::Object);
     rows.sort_by(|a, b| {
@@ -53,6 +61,9 @@ pub(crate) fn objects(judged: &Attribution<'_>) -> Vec<Object> {
             people += &format!("; held meanwhile by {}", held.join(", "));
         } else if let Some(waker) = row.top_waker {
             people += &format!("; mostly woken by tid {waker}");
+        }
+        if let Some(gain) = gain.filter(|_| named(&row.object)) {
+            people += &format!(". {}", gain.to_string().trim_end_matches('.'));
         }
         all.push(Object { key, people });
     }

@@ -80,7 +80,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Text that Markdown shows as it is: names come from the trace.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in escape(text).chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '~') {
@@ -96,7 +96,7 @@ fn code(text: &str) -> String {
     format!("`{}`", escape(text).replace('`', "'"))
 }
 
-fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", heads.join(" | "))?;
     writeln!(out, "|{}", "---|".repeat(heads.len()))?;
     rows.iter().try_for_each(|row| {
@@ -161,6 +161,9 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
     write_ledger(&d.ledger, out)?;
     for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
         write_finding(f, out)?;
+        if let Some(gain) = d.verdict.gain.as_ref().filter(|_| f.class == d.verdict.class) {
+            writeln!(out, "\n{}", plain(&gain.to_string()))?;
+        }
     }
     writeln!(out, "\n## Ruled out\n")?;
     let rows: Vec<Vec<String>> = d

@@ -38,8 +38,8 @@
 //! hypervisor that runs more virtual CPUs than it has. Waiting for the lock of an address space and
 //! waiting for other CPUs to answer are told apart by call chains of CPU samples only. Threads that
 //! are never seen without a sibling on a CPU cannot be compared: if their calls take much time, the
-//! verdict is `not-enough-evidence`. The contention events, with call chains,
-//! name the lock if it is one: `perf record -g -e lock:contention_begin,lock:contention_end`.
+//! verdict is `not-enough-evidence`. The contention events, with call chains, name the lock if it
+//! is one: `holdup record --preset locks -g`, then `holdup locks --by caller`.
 //!
 //! # What to do
 //! Spread the load over several of the objects that the lock guards: files, directories, address
@@ -144,7 +144,8 @@ impl Story<'_> {
             "spread the load over several of the objects that the lock guards: files, \
              directories, address spaces, sockets"
                 .to_owned(),
-            "to name the lock: perf record -a -g -e lock:contention_begin,lock:contention_end"
+            "to name the lock: holdup record --preset locks -g --duration 10s, or perf record -a \
+             -g -e lock:contention_begin,lock:contention_end; then holdup locks --by caller"
                 .to_owned(),
         ];
         if matches!(self, Story::Dear { call } if call.is_dearer_beside_siblings) {

@@ -89,6 +89,9 @@ pub(crate) fn write(
 
     for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
         write_finding(f, d.verdict.class, page, options, width, out)?;
+        if let Some(gain) = d.verdict.gain.as_ref().filter(|_| f.class == d.verdict.class) {
+            wrapped(&gain.to_string(), "  ", "  ", width, out)?;
+        }
     }
 
     if options.explain {

@@ -93,6 +93,10 @@ pub fn write_end(
         }
         None => writeln!(out, "  No single figure says so.")?,
     }
+    let holds = finding.is_some_and(|f| f.ruled_out.is_none()) && class == verdict;
+    if let Some(gain) = walk.diagnosis.verdict.gain.as_ref().filter(|_| holds) {
+        wrapped(&gain.to_string(), "  ", "  ", columns, out)?;
+    }
     if verdict == Class::NotEnoughEvidence && class != verdict {
         wrapped(
             &format!("But the trace cannot carry a verdict: {}.", walk.diagnosis.verdict.summary),
