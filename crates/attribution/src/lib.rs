@@ -39,7 +39,7 @@ pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder};
 pub use object::{JudgedObject, WaitRule};
-pub use path::{Path, PathRow};
+pub use path::{Path, PathRow, Piece};
 pub use phases::{Part, Phase, phases};
 pub use section::Section;
 pub use server::Server;
@@ -49,7 +49,7 @@ pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresh
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
-    Analysis, ByThread, Group, HoldSum, Object, Options, PairSum, Slot, SyscallRow,
+    Analysis, ByThread, Follow, Group, HoldSum, Object, Options, PairSum, Slot, SyscallRow,
 };
 use holdup_trace::{Nanos, Quality, Reader, Result};
 use std::collections::BTreeMap;
@@ -73,6 +73,14 @@ pub fn analyze_parts(
     done: &mut dyn FnMut(Analysis),
 ) -> Result<Quality> {
     holdup_passes::analyze_parts(reader, whole, &JUDGE, borders, done)
+}
+
+/// Read the trace once more and draw lanes; see [`holdup_passes::follow`].
+///
+/// # Errors
+/// Those of [`holdup_passes::follow`].
+pub fn follow(reader: &dyn Reader, whole: &Analysis, follow: &Follow) -> Result<Analysis> {
+    holdup_passes::follow(reader, whole, &JUDGE, follow)
 }
 
 /// The limits that this crate holds figures against.

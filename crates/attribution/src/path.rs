@@ -61,6 +61,21 @@ pub struct Path {
     pub rows: Vec<PathRow>,
 }
 
+/// A piece of a critical path.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// Whose doings it is.
+    pub slot: Slot,
+    /// When it begins.
+    pub from: Nanos,
+    /// When it ends.
+    pub to: Nanos,
+    /// The thread ran or was ready to; else it slept, and no thread ended that.
+    pub runs: bool,
+    /// The object that the path went through to get there.
+    pub through: Option<Object>,
+}
+
 /// Chains longer than this end in the last thread's waits.
 const DEPTH: usize = 48;
 
@@ -87,46 +102,18 @@ impl Attribution<'_> {
                 .all_threads()
                 .filter(|(_, t)| t.tid.0 == tid)
                 .max_by_key(|(s, t)| (a.life_ns(t), *s))?,
-            None => a
-                .threads()
-                .filter(|(_, t)| !t.is_kthread())
-                .max_by_key(|(s, t)| (effort(a, *s, t), std::cmp::Reverse(*s)))?,
+            None => {
+                let slot = self.path_of()?;
+                (slot, a.thread(slot))
+            }
         };
         let (from, to) = (t.born.max(a.start), t.died.unwrap_or(a.end));
         let mut parts: BTreeMap<Part, (u64, Nanos, Nanos)> = BTreeMap::new();
-        let mut add = |slot: Slot, runs: bool, through: Option<Object>, ns: Nanos| {
-            if ns > 0 {
-                let p = parts.entry((slot, runs, through)).or_default();
-                *p = (p.0 + 1, p.1 + ns, p.2.max(ns));
-            }
-        };
-        let mut work = vec![Task { slot, from, to, through: None, depth: 0 }];
-        while let Some(task) = work.pop() {
-            let all = a.sleeps(task.slot);
-            let mut at = task.from;
-            let first = all.partition_point(|i| i.to <= task.from);
-            for i in all[first..].iter().take_while(|i| i.from < task.to) {
-                let Interval { from, to, waker, object } = *i;
-                let (from, to) = (from.max(task.from), to.min(task.to));
-                add(task.slot, true, task.through, from.saturating_sub(at));
-                at = at.max(to);
-                let object = a.final_object(object);
-                // Woken later than the span ends: the waker's doings until then are not known to
-                // matter.
-                if waker == Slot::IDLE || task.depth >= DEPTH || a.thread(waker).is_kthread() {
-                    add(task.slot, false, Some(object), to - from);
-                } else {
-                    work.push(Task {
-                        slot: waker,
-                        from,
-                        to,
-                        through: Some(object),
-                        depth: task.depth + 1,
-                    });
-                }
-            }
-            add(task.slot, true, task.through, task.to.saturating_sub(at));
-        }
+        self.pieces(slot, &mut |piece| {
+            let ns = piece.to - piece.from;
+            let p = parts.entry((piece.slot, piece.runs, piece.through)).or_default();
+            *p = (p.0 + 1, p.1 + ns, p.2.max(ns));
+        });
         let total_ns = to.saturating_sub(from);
         let names = self.object_names();
         let mut rows: Vec<PathRow> = parts
@@ -154,6 +141,54 @@ impl Attribution<'_> {
             (b.total_ns, a.tid, a.state, &a.object).cmp(&(a.total_ns, b.tid, b.state, &b.object))
         });
         Some(Path { tid: t.tid.0, comm: a.comm(t), total_ns, rows })
+    }
+
+    /// The thread whose path is shown where nobody asks for another: the one that works and waits
+    /// most.
+    pub fn path_of(&self) -> Option<Slot> {
+        let a = self.analysis;
+        let threads = a.threads().filter(|(_, t)| !t.is_kthread());
+        threads.max_by_key(|(s, t)| (effort(a, *s, t), std::cmp::Reverse(*s))).map(|(slot, _)| slot)
+    }
+
+    /// The critical path of a thread piece by piece, in no order: they cover its life without gap
+    /// or overlap.
+    pub fn pieces(&self, slot: Slot, take: &mut dyn FnMut(Piece)) {
+        let (a, t) = (self.analysis, self.analysis.thread(slot));
+        let (from, to) = (t.born.max(a.start), t.died.unwrap_or(a.end));
+        let mut add =
+            |slot: Slot, runs: bool, through: Option<Object>, (from, to): (Nanos, Nanos)| {
+                if to > from {
+                    take(Piece { slot, from, to, runs, through });
+                }
+            };
+        let mut work = vec![Task { slot, from, to, through: None, depth: 0 }];
+        while let Some(task) = work.pop() {
+            let all = a.sleeps(task.slot);
+            let mut at = task.from;
+            let first = all.partition_point(|i| i.to <= task.from);
+            for i in all[first..].iter().take_while(|i| i.from < task.to) {
+                let Interval { from, to, waker, object } = *i;
+                let (from, to) = (from.max(task.from), to.min(task.to));
+                add(task.slot, true, task.through, (at, from));
+                at = at.max(to);
+                let object = a.final_object(object);
+                // Woken later than the span ends: the waker's doings until then are not known to
+                // matter.
+                if waker == Slot::IDLE || task.depth >= DEPTH || a.thread(waker).is_kthread() {
+                    add(task.slot, false, Some(object), (from, to));
+                } else {
+                    work.push(Task {
+                        slot: waker,
+                        from,
+                        to,
+                        through: Some(object),
+                        depth: task.depth + 1,
+                    });
+                }
+            }
+            add(task.slot, true, task.through, (at, task.to));
+        }
     }
 }
 

@@ -295,6 +295,12 @@ impl Attribution<'_> {
     }
 
     /// (kind, usage, name) of every object, for graphs and paths.
+    /// Every object in words: kind, or what a futex is used for, and name.
+    pub fn object_words(&self) -> BTreeMap<Object, String> {
+        let words = |(kind, usage, name): ObjectWords| format!("{} {name}", usage.unwrap_or(kind));
+        self.object_names().into_iter().map(|(o, w)| (o, words(w))).collect()
+    }
+
     pub(crate) fn object_names(&self) -> BTreeMap<Object, ObjectWords> {
         let words = |o: &JudgedObject| {
             let name = self.analysis.object_name(o.stats.object);

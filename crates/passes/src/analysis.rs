@@ -345,7 +345,12 @@ impl Analysis {
     }
 
     /// What the processor's counters counted of all threads in one mode.
-    pub fn counted(&self, mode: Mode) -> &Counts {
+    pub fn counted(&self, mode: Mode) -> Counts {
+        self.counted_in_company(mode).iter().fold(Counts::default(), Counts::with)
+    }
+
+    /// The same by the quarter of the CPUs that were busy.
+    pub fn counted_in_company(&self, mode: Mode) -> &[Counts; QUARTERS] {
         self.engine.counters.machine(mode)
     }
 

@@ -273,8 +273,9 @@ pub(crate) struct Blame {
     /// Time without an idle CPU, and that integral over it.
     pub full_ns: Nanos,
     pub full_queue_ns: u128,
-    /// Running threads (CPUs not idle).
+    /// Running threads (CPUs not idle), and the integral of their number.
     running: u32,
+    running_ns: Nanos,
     /// Sums.
     pub waits: FxHashMap<WaitKey, WaitSum>,
 }
@@ -363,6 +364,7 @@ impl Blame {
             (0, 1) => self.serial_since.add(Serial { idle_ns: rest, wall_ns: span }),
             _ => {}
         }
+        self.running_ns += Nanos::from(self.running) * span;
         let queue = self.runnable.saturating_sub(self.throttled) + self.running;
         if queue > 0 {
             self.occupied_ns += span;
@@ -394,6 +396,12 @@ impl Blame {
     #[inline]
     pub(crate) fn others_running(&self) -> u32 {
         self.running.saturating_sub(1)
+    }
+
+    /// CPU time of all running threads so far.
+    pub(crate) fn running_ns(&mut self, now: Nanos) -> Nanos {
+        self.advance(now);
+        self.running_ns
     }
 
     pub(crate) fn thread_runnable(&mut self, now: Nanos, runnable: bool) {

@@ -5,17 +5,18 @@
 //!   their sums are counts, as precise as there are samples;
 //! * **readings** of a group (`-e '{sched:sched_switch,cycles:u}:S'`): what the counters of a CPU
 //!   stood at. The difference to the reading before belongs to the thread that ran in between, if
-//!   it was one thread; that is so where they are read at every switch.
+//!   it was one thread. That is so where they are read at every switch. Where a timer reads them,
+//!   it is so for a thread that was there both times and hardly ever away.
 //!
 //! Only user mode counts for a thread. Events opened for it say so (`cycles:u`); of samples of
 //! others the address tells, as the upper half of the address space is the kernel's; where that is
 //! not recorded either, a thread is in user mode outside its system calls. Differences of counters
 //! of both modes are kept as such: nobody knows which part is whose.
 
-use crate::stretches::QUARTERS;
+use crate::stretches::{QUARTERS, quarter};
 use crate::threads::Slot;
-use holdup_counters::{Counter, Meaning, Mode, Tally, meaning};
-use holdup_trace::{EventDesc, EventId, Nanos, Reading};
+use holdup_counters::{Counter, LINE, Meaning, Mode, Tally, meaning};
+use holdup_trace::{EventDesc, EventId, EventKind, Nanos, Reading};
 
 /// Counts of one thread's application code, or of the whole machine in one mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +29,9 @@ pub struct Counts {
 impl Tally for Counts {
     /// 0 is taken for not counted: in a trace nothing tells them apart.
     fn total(&self, counter: Counter) -> Option<f64> {
-        Some(self.get(counter)).filter(|&n| n > 0).map(|n| n as f64)
+        // Memory controllers count lines; perf stat makes bytes of them, a trace does not.
+        let unit = if counter.is_of_memory() { LINE } else { 1.0 };
+        Some(self.get(counter)).filter(|&n| n > 0).map(|n| n as f64 * unit)
     }
 }
 
@@ -74,13 +77,36 @@ pub struct Running {
 /// Who was on a CPU since its last switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// Nobody.
-    Idle,
+    /// Nobody, since then.
+    Idle { since: Nanos },
     /// This thread, since then; `after_idle`: the CPU idled first, unseen.
-    One { slot: Slot, since: Nanos, after_idle: bool },
+    One { slot: Slot, since: Nanos, after_idle: bool, stays: Stays },
     /// More than one, or nobody knows.
     Unknown,
 }
+
+/// What tells whether a thread was elsewhere between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stays {
+    /// On CPUs so far.
+    pub(crate) ran_ns: Nanos,
+    pub(crate) migrations: u64,
+}
+
+/// How busy the machine is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Company {
+    /// CPUs that run a thread now, the one that is looked at included,
+    pub(crate) running: u32,
+    /// and the integral of their number.
+    pub(crate) running_ns: Nanos,
+    /// CPUs that run threads at all.
+    pub(crate) cpus: u32,
+}
+
+/// A thread that was on its CPU for all but a twentieth of the time between two readings has what
+/// was counted: who was there for the rest can have done no more than that much of it.
+const MOST: (Nanos, Nanos) = (19, 20);
 
 /// A counter as it was read last.
 #[derive(Clone, Copy, Debug)]
@@ -88,16 +114,62 @@ struct Last {
     at: Nanos,
     value: u64,
     enabled_running: Option<(Nanos, Nanos)>,
+    ran: Ran,
+    running_ns: Nanos,
+}
+
+impl Last {
+    /// The quarter of the CPUs that others kept busy since then, on average.
+    fn quarter(&self, now: Nanos, company: Company) -> u8 {
+        let span = now.saturating_sub(self.at);
+        let all = match span {
+            0 => Nanos::from(company.running),
+            _ => (company.running_ns.saturating_sub(self.running_ns) + span / 2) / span,
+        };
+        quarter(all.saturating_sub(1) as usize, company.cpus as usize)
+    }
+
+    /// Whose is what was counted from then to `now`, in this mode.
+    fn whose(&self, now: Nanos, ran: Ran, mode: Mode) -> Whose {
+        match (ran, self.ran) {
+            (Ran::Idle { since }, _) if since <= self.at => Whose::IdleTask,
+            // The idle task never is in user mode.
+            (Ran::One { slot, since, after_idle, .. }, _)
+                if since <= self.at && (!after_idle || mode == Mode::User) =>
+            {
+                Whose::Thread(slot)
+            }
+            (
+                Ran::One { slot, stays, .. },
+                Ran::One { slot: slot_before, stays: stays_before, .. },
+            ) if slot == slot_before && stays.migrations == stays_before.migrations => {
+                let ran = stays.ran_ns.saturating_sub(stays_before.ran_ns);
+                let most = ran.saturating_mul(MOST.1) >= (now - self.at).saturating_mul(MOST.0);
+                if most { Whose::Thread(slot) } else { Whose::Nobody }
+            }
+            _ => Whose::Nobody,
+        }
+    }
+}
+
+/// Whose a difference between two readings is.
+enum Whose {
+    Thread(Slot),
+    IdleTask,
+    /// Nobody can tell.
+    Nobody,
 }
 
 /// The sums by thread, and by the quarter of the CPUs that were busy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counters {
     kinds: Vec<Option<Meaning>>,
+    /// By event: whether it is the switch.
+    switches: Vec<bool>,
     /// By slot; as long as needed.
     threads: Vec<[Counts; QUARTERS]>,
     /// Of all threads together, those nobody can tell apart included, by [`Mode`].
-    machine: [Counts; 3],
+    machine: [[Counts; QUARTERS]; 3],
     running: Running,
     /// By [`Reading::instance`]; as long as needed.
     lasts: Vec<Option<Last>>,
@@ -105,7 +177,18 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub(crate) fn new(events: &[EventDesc]) -> Counters {
-        Counters { kinds: events.iter().map(|e| meaning(&e.name)).collect(), ..Counters::default() }
+        let switch = EventKind::Switch;
+        let is_switch = |e: &EventDesc| e.name == switch.to_string();
+        Counters {
+            kinds: events.iter().map(|e| meaning(&e.name)).collect(),
+            switches: events.iter().map(is_switch).collect(),
+            ..Counters::default()
+        }
+    }
+
+    /// Whether this event is the switch.
+    pub(crate) fn is_switch(&self, id: EventId) -> bool {
+        self.switches.get(id.0 as usize) == Some(&true)
     }
 
     fn kind(&self, id: EventId) -> Option<Meaning> {
@@ -138,7 +221,7 @@ impl Counters {
         now: Nanos,
         readings: &[Reading],
         ran: Ran,
-        quarter: u8,
+        company: Company,
     ) -> bool {
         let off_before = self.off_ns();
         for r in readings {
@@ -146,22 +229,23 @@ impl Counters {
             if index >= self.lasts.len() {
                 self.lasts.resize(index + 1, None);
             }
-            let last = Last { at: now, value: r.value, enabled_running: r.enabled_running };
+            let last = Last {
+                at: now,
+                value: r.value,
+                enabled_running: r.enabled_running,
+                ran,
+                running_ns: company.running_ns,
+            };
             let Some(before) = self.lasts[index].replace(last) else { continue };
             let (Some(kind), Some(n)) = (self.kind(r.event), self.counted(before, last)) else {
                 continue;
             };
-            let slot = match ran {
-                Ran::Idle => continue,
-                // The idle task never is in user mode.
-                Ran::One { slot, since, after_idle }
-                    if since <= before.at && (!after_idle || kind.mode == Mode::User) =>
-                {
-                    Some(slot)
-                }
-                Ran::One { .. } | Ran::Unknown => None,
+            let slot = match before.whose(now, ran, kind.mode) {
+                Whose::IdleTask if !kind.counter.is_of_memory() => continue,
+                Whose::Thread(slot) => Some(slot),
+                Whose::IdleTask | Whose::Nobody => None,
             };
-            self.add(slot, kind.mode, kind.counter, n, quarter);
+            self.add(slot, kind.mode, kind.counter, n, before.quarter(now, company));
         }
         self.off_ns() > off_before
     }
@@ -188,13 +272,14 @@ impl Counters {
     }
 
     fn add(&mut self, slot: Option<Slot>, mode: Mode, counter: Counter, n: u64, quarter: u8) {
-        self.machine[mode as usize].add(counter, n);
+        let level = quarter as usize % QUARTERS;
+        self.machine[mode as usize][level].add(counter, n);
         let Some(slot) = slot.filter(|_| mode == Mode::User) else { return };
         let index = slot.0 as usize;
         if index >= self.threads.len() {
             self.threads.resize(index + 1, Default::default());
         }
-        self.threads[index][quarter as usize % QUARTERS].add(counter, n);
+        self.threads[index][level].add(counter, n);
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Slot, &[Counts; QUARTERS])> {
@@ -203,7 +288,7 @@ impl Counters {
     }
 
     /// All counted in one mode.
-    pub(crate) fn machine(&self, mode: Mode) -> &Counts {
+    pub(crate) fn machine(&self, mode: Mode) -> &[Counts; QUARTERS] {
         &self.machine[mode as usize]
     }
 
@@ -262,7 +347,7 @@ mod tests {
         assert_eq!(found.misses(), Some(9.0), "one count of misses is enough");
         assert_eq!(found.per_instruction(1), Some(2.0));
         assert_eq!(found.per_instruction(2), None);
-        assert_eq!(c.machine(Mode::Kernel).get(Counter::Cycles), 5000);
+        assert_eq!(sum(&c, Mode::Kernel), 5000);
     }
 
     /// A reading of the first event's counter number 7.
@@ -271,7 +356,18 @@ mod tests {
     }
 
     fn of(slot: u32, since: Nanos) -> Ran {
-        Ran::One { slot: Slot(slot), since, after_idle: false }
+        ran(slot, since, 0, 0)
+    }
+
+    fn ran(slot: u32, since: Nanos, ran_ns: Nanos, migrations: u64) -> Ran {
+        let stays = Stays { ran_ns, migrations };
+        Ran::One { slot: Slot(slot), since, after_idle: false, stays }
+    }
+
+    const ALONE: Company = Company { running: 1, running_ns: 0, cpus: 4 };
+
+    fn sum(c: &Counters, mode: Mode) -> u64 {
+        c.machine(mode).iter().map(|c| c.get(Counter::Cycles)).sum()
     }
 
     fn cycles(c: &Counters, slot: u32) -> u64 {
@@ -282,42 +378,84 @@ mod tests {
     #[test]
     fn a_difference_belongs_to_the_one_thread_that_ran_in_between() {
         let mut c = Counters::new(&events(&["cycles:u"]));
-        c.readings(100, &reading(5000, None), of(1, 50), 0);
+        c.readings(100, &reading(5000, None), of(1, 50), ALONE);
         assert_eq!(cycles(&c, 1), 0, "what was before the first reading is nobody's");
-        c.readings(200, &reading(5700, None), of(2, 100), 0);
+        c.readings(200, &reading(5700, None), of(2, 100), ALONE);
         assert_eq!(cycles(&c, 2), 700);
-        c.readings(300, &reading(5800, None), of(1, 250), 0);
+        c.readings(300, &reading(5800, None), of(1, 250), ALONE);
         assert_eq!(cycles(&c, 1), 0, "a switch in between: it may be another's");
-        c.readings(400, &reading(6000, None), Ran::Idle, 0);
-        c.readings(500, &reading(6030, None), Ran::Unknown, 0);
-        assert_eq!(c.machine(Mode::User).get(Counter::Cycles), 830);
+        c.readings(400, &reading(6000, None), Ran::Idle { since: 300 }, ALONE);
+        c.readings(500, &reading(6030, None), Ran::Unknown, ALONE);
+        assert_eq!(sum(&c, Mode::User), 830);
         c.forget_readings();
-        c.readings(600, &reading(9000, None), of(1, 500), 0);
-        assert_eq!(c.machine(Mode::User).get(Counter::Cycles), 830, "who ran is not known");
-        c.readings(700, &reading(10, None), of(1, 600), 0);
+        c.readings(600, &reading(9000, None), of(1, 500), ALONE);
+        assert_eq!(sum(&c, Mode::User), 830, "who ran is not known");
+        c.readings(700, &reading(10, None), of(1, 600), ALONE);
         assert_eq!(cycles(&c, 1), 0, "a counter that began anew");
     }
 
     #[test]
+    fn between_readings_of_a_timer_a_thread_may_have_been_away_for_a_moment() {
+        let mut c = Counters::new(&events(&["cycles:u"]));
+        c.readings(0, &reading(0, None), ran(1, 0, 0, 0), ALONE);
+        c.readings(1000, &reading(700, None), ran(1, 990, 950, 0), ALONE);
+        assert_eq!(cycles(&c, 1), 700, "it was there for 19 of 20");
+        c.readings(2000, &reading(1400, None), ran(1, 1990, 1899, 0), ALONE);
+        assert_eq!(cycles(&c, 1), 700, "another may have done more than a twentieth");
+        c.readings(3000, &reading(2100, None), ran(1, 2990, 2899, 1), ALONE);
+        assert_eq!(cycles(&c, 1), 700, "it ran elsewhere");
+        c.readings(4000, &reading(2800, None), ran(2, 3990, 1000, 1), ALONE);
+        assert_eq!((cycles(&c, 1), cycles(&c, 2)), (700, 0), "two threads");
+        assert_eq!(sum(&c, Mode::User), 2800, "the machine did it all");
+        c.readings(5000, &reading(3500, None), Ran::Idle { since: 4500 }, ALONE);
+        assert_eq!(sum(&c, Mode::User), 3500, "somebody ran before the CPU went idle");
+        c.readings(6000, &reading(3600, None), Ran::Idle { since: 4500 }, ALONE);
+        assert_eq!(sum(&c, Mode::User), 3500, "nobody ran");
+    }
+
+    #[test]
+    fn memory_controllers_count_while_a_cpu_is_idle_and_count_lines() {
+        let mut c = Counters::new(&events(&["uncore_imc_0/cas_count_read/"]));
+        for (at, value) in [(100, 0), (200, 10)] {
+            c.readings(at, &reading(value, None), Ran::Idle { since: 0 }, ALONE);
+        }
+        let read: f64 =
+            c.machine(Mode::Both).iter().filter_map(|c| c.total(Counter::MemoryRead)).sum();
+        assert_eq!(read, 640.0);
+    }
+
+    #[test]
+    fn the_company_is_that_of_all_the_time_between_two_readings() {
+        let mut c = Counters::new(&events(&["cycles:u"]));
+        let company = |running_ns| Company { running: 1, running_ns, cpus: 4 };
+        c.readings(0, &reading(0, None), ran(1, 0, 0, 0), company(0));
+        c.readings(1000, &reading(70, None), ran(1, 0, 1000, 0), company(2900));
+        c.readings(2000, &reading(80, None), ran(1, 0, 2000, 0), company(3900));
+        let (_, levels) = c.rows().next().unwrap();
+        assert_eq!(levels.map(|c| c.get(Counter::Cycles)), [10, 0, 70, 0]);
+    }
+
+    #[test]
     fn the_idle_task_has_no_user_mode() {
-        let after_idle = Ran::One { slot: Slot(1), since: 100, after_idle: true };
+        let stays = Stays::default();
+        let after_idle = Ran::One { slot: Slot(1), since: 100, after_idle: true, stays };
         let mut user = Counters::new(&events(&["cycles:u"]));
         let mut both = Counters::new(&events(&["cycles"]));
         for c in [&mut user, &mut both] {
-            c.readings(100, &reading(0, None), Ran::Unknown, 0);
-            c.readings(200, &reading(60, None), after_idle, 0);
+            c.readings(100, &reading(0, None), Ran::Unknown, ALONE);
+            c.readings(200, &reading(60, None), after_idle, ALONE);
         }
         assert_eq!((cycles(&user, 1), cycles(&both, 1)), (60, 0));
-        assert_eq!(both.machine(Mode::Both).get(Counter::Cycles), 60);
+        assert_eq!(sum(&both, Mode::Both), 60);
     }
 
     #[test]
     fn counters_that_took_turns_are_scaled_up() {
         let mut c = Counters::new(&events(&["cycles:u"]));
-        c.readings(0, &reading(0, Some((0, 0))), Ran::Unknown, 0);
-        assert!(c.readings(100, &reading(50, Some((100, 25))), of(1, 0), 0), "it was off");
+        c.readings(0, &reading(0, Some((0, 0))), Ran::Unknown, ALONE);
+        assert!(c.readings(100, &reading(50, Some((100, 25))), of(1, 0), ALONE), "it was off");
         assert_eq!(cycles(&c, 1), 200);
-        c.readings(200, &reading(50, Some((200, 25))), of(1, 0), 0);
+        c.readings(200, &reading(50, Some((200, 25))), of(1, 0), ALONE);
         assert_eq!(cycles(&c, 1), 200, "it did not count");
         assert_eq!(c.running(), Some(Running { enabled_ns: 200, running_ns: 25 }));
     }

@@ -17,6 +17,7 @@
 //! unaccounted. A CPU without events is idle if interrupts were recorded (a busy CPU has at least
 //! its timer's) and unaccounted otherwise.
 
+use crate::lanes::Lane;
 use crate::stolen::Stolen;
 use crate::threads::Slot;
 use crate::timeline::{Grid, Spent};
@@ -107,8 +108,12 @@ pub(crate) struct CpuState {
     pub(crate) ran_mark: Nanos,
 
     pub(crate) switches: u64,
+    /// And when the bin began.
+    pub(crate) switches_mark: u64,
     pub(crate) irqs: u64,
     pub(crate) counts: Counts,
+    /// A picture of what it does, if it is followed.
+    pub(crate) lane: Option<Box<Lane>>,
 }
 
 /// A thread in a wait that may turn out to be for I/O.
@@ -186,8 +191,10 @@ impl CpuState {
             mark: Spent::default(),
             ran_mark: 0,
             switches: 0,
+            switches_mark: 0,
             irqs: 0,
             counts: Counts::default(),
+            lane: None,
         }
     }
 
@@ -303,6 +310,10 @@ impl CpuState {
             used: self.used,
             idle_left_seen: self.idle_left_seen,
             idle_left_unseen: self.idle_left_unseen,
+            lane: self.lane.take().map(|mut lane| {
+                lane.restart(now);
+                lane
+            }),
             ..fresh
         };
     }

@@ -3,6 +3,7 @@
 //! An execution runs from its entry event to its exit event on the same CPU (work items: on the
 //! same `work_struct`), nested interrupts included, as `perf kwork report` counts it.
 
+use crate::facts::Handler;
 use holdup_trace::{Cpu, NameId, Nanos};
 use rustc_hash::FxHashMap;
 
@@ -106,9 +107,9 @@ impl Irqs {
         }
     }
 
-    /// False if the start was not seen.
-    pub(crate) fn work_end(&mut self, now: Nanos, work: u64) -> bool {
-        let Some((start, function, name, cpu)) = self.works.remove(&work) else { return false };
+    /// When it began, and what; `None` if that was not seen.
+    pub(crate) fn work_end(&mut self, now: Nanos, work: u64) -> Option<(Nanos, Handler)> {
+        let (start, function, name, cpu) = self.works.remove(&work)?;
         let id = function_id(function, name);
         if let Some(busy) = self.busy.get_mut(&id) {
             busy.now = busy.now.saturating_sub(1);
@@ -119,7 +120,7 @@ impl Irqs {
         let row = self.rows.entry((IrqKind::Work, id, cpu)).or_default();
         row.name = name;
         row.ran(start, now);
-        true
+        Some((start, Handler { kind: IrqKind::Work, id, cpu }))
     }
 
     pub(crate) fn restart(&mut self) {

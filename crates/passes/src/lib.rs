@@ -9,7 +9,8 @@
 //!                      ├─ locks     waits for kernel locks     rows: locks
 //!                      ├─ waits     what threads waited for     rows: waits, path, graph
 //!                      ├─ blame     why CPUs were idle         idle time by wait
-//!                      └─ timeline  the same in 128 parts      rows: phases
+//!                      ├─ timeline  the same in 128 parts      rows: phases
+//!                      └─ lanes     chosen ones, by pixel      pictures
 //! ```
 //!
 //! The machines hold state and sums only, so memory grows with threads, CPUs and locks, never with
@@ -42,9 +43,11 @@ mod counters;
 mod cpus;
 mod crowding;
 mod engine;
+mod facts;
 mod hist;
 mod irqs;
 mod judge;
+mod lanes;
 mod latency;
 mod locks;
 mod options;
@@ -68,8 +71,13 @@ pub use blame::{Cause, WaitSum};
 pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::{Counts, Running};
 pub use crowding::{CrowdedCall, LEVELS, Level};
+pub use facts::{
+    Fact, Handled, Handler, LockWait, LockWaiter, Return, Run, RunEnd, Slept, Split, Switch,
+    WakeEvent, Wakeup,
+};
 pub use hist::Histogram;
 pub use judge::{Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker};
+pub use lanes::{CLOSE_UP, Doing, Follow, Lane, Piece, Span};
 pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
 pub use options::{Detail, Filter, Options, Selection};
@@ -79,6 +87,7 @@ pub use spaces::SpaceCosts;
 pub use steps::{Contended, Did, Held, Step, ThreadSteps};
 pub use stolen::Stolen;
 pub use stretches::{Lengths, QUARTERS, Stretches};
+pub use tables::errno_word;
 pub use threads::{Slot, Thread, role};
 pub use throttle::{Quota, Throttle};
 pub use timeline::{Bin, Program, Who};
@@ -88,7 +97,8 @@ pub use waits::{
 
 use engine::Engine;
 pub use engine::Law;
-use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, merge};
+use facts::Facts;
+use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, TraceInfo, merge};
 use std::ops::ControlFlow;
 pub use yields::{Again, Yields};
 
@@ -98,48 +108,140 @@ pub use yields::{Again, Yields};
 /// Whatever makes the rest of the file unreadable; damage that can be stepped over is counted in
 /// [`Analysis::quality`].
 pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<Analysis> {
-    let select = &options.selection;
-    let info = reader.info();
-    let (first, last) = info.span.unwrap_or((0, 0));
-    let start = select.from.unwrap_or(0).max(first);
-    let end = select.to.unwrap_or(u64::MAX).min(last).max(start);
-    let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
-    let mut engine = Engine::new(info, symbols, first, end, options.detail, *judge);
-    let mut restarted = start <= first;
-    let windowed = start > first || end < last;
-    let only = select.cpus.as_deref();
+    read(reader, options, judge, None)
+}
 
-    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], batch: &Batch| {
-        // The common case carries no checks per event.
-        if !windowed && only.is_none() {
-            for e in events {
-                engine.event(e, batch);
-            }
-            return ControlFlow::Continue(());
-        }
-        for e in events {
-            if windowed && e.ts > end {
-                return ControlFlow::Break(());
-            }
-            if !restarted && e.ts >= start {
-                engine.restart(start);
-                restarted = true;
-            }
-            if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
-                engine.event(e, batch);
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    if !restarted {
-        engine.restart(start);
+/// Read the trace of `whole` once more and draw the lanes of those in `follow`.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn follow(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    follow: &Follow,
+) -> Result<Analysis> {
+    // What the first reading kept about waits is not needed twice.
+    let options = Options { detail: Detail::Sums, ..whole.options.clone() };
+    read(reader, &options, judge, Some(follow))
+}
+
+fn read(
+    reader: &dyn Reader,
+    options: &Options,
+    judge: &Judge,
+    follow: Option<&Follow>,
+) -> Result<Analysis> {
+    let part = Part::of(reader.info(), &options.selection);
+    let mut engine = part.engine(reader, options, judge);
+    if let Some(follow) = follow {
+        engine.follow(follow);
     }
-
-    let cpu_list = cpu_list(&engine, info.cpus_online, select);
-    engine.finish(end, &cpu_list);
+    let quality =
+        part.read::<false>(reader, options, &mut engine, &mut |_| ControlFlow::Continue(()))?;
+    let cpu_list = cpu_list(&engine, reader.info().cpus_online, &options.selection);
+    engine.finish(part.end, &cpu_list);
+    let (start, end) = (part.start, part.end);
     let mut analysis = Analysis::new(engine, reader, options, (start, end), cpu_list);
     analysis.absorb(&quality);
     Ok(analysis)
+}
+
+/// Read a trace once more and hand out its facts one by one, in the order in which they ended.
+/// `whole`, the analysis of the first reading, explains them: they are of its part of the trace,
+/// of all threads, and add up to its tables. `take` may end the reading.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn each_fact(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
+) -> Result<()> {
+    // What the first reading kept of sleeps need not be kept twice.
+    let options = &Options { detail: Detail::Sums, ..whole.options.clone() };
+    let part = Part::of(reader.info(), &options.selection);
+    let mut engine = part.engine(reader, options, judge);
+    engine.facts = Some(Facts::default());
+    let mut ended = ControlFlow::Continue(());
+    part.read::<true>(reader, options, &mut engine, &mut |engine| {
+        ended = engine.take_facts(take);
+        ended
+    })?;
+    if ended.is_continue() {
+        engine.finish(part.end, &whole.cpu_list);
+        let _ = engine.take_facts(take);
+    }
+    Ok(())
+}
+
+/// The part of a trace that is analysed.
+struct Part<'a> {
+    select: &'a Selection,
+    first: Nanos,
+    start: Nanos,
+    end: Nanos,
+    windowed: bool,
+}
+
+impl<'a> Part<'a> {
+    fn of(info: &TraceInfo, select: &'a Selection) -> Part<'a> {
+        let (first, last) = info.span.unwrap_or((0, 0));
+        let start = select.from.unwrap_or(0).max(first);
+        let end = select.to.unwrap_or(u64::MAX).min(last).max(start);
+        Part { select, first, start, end, windowed: start > first || end < last }
+    }
+
+    fn engine(&self, reader: &dyn Reader, options: &Options, judge: &Judge) -> Engine {
+        let info = reader.info();
+        let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
+        Engine::new(info, symbols, self.first, self.end, options.detail, *judge)
+    }
+
+    /// Drive the events of the part into `engine`; `done` is called after each batch of them.
+    fn read<const FACTS: bool>(
+        &self,
+        reader: &dyn Reader,
+        options: &Options,
+        engine: &mut Engine,
+        done: &mut dyn FnMut(&mut Engine) -> ControlFlow<()>,
+    ) -> Result<Quality> {
+        let (start, end, windowed) = (self.start, self.end, self.windowed);
+        let mut restarted = start <= self.first;
+        let only = self.select.cpus.as_deref();
+        let each = &mut |events: &[Event], batch: &Batch| {
+            // The common case carries no checks per event.
+            if !windowed && only.is_none() {
+                for e in events {
+                    engine.event::<FACTS>(e, batch);
+                }
+                return done(engine);
+            }
+            for e in events {
+                if windowed && e.ts > end {
+                    let _ = done(engine);
+                    return ControlFlow::Break(());
+                }
+                if !restarted && e.ts >= start {
+                    engine.restart(start);
+                    restarted = true;
+                }
+                if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
+                    engine.event::<FACTS>(e, batch);
+                }
+            }
+            if !restarted {
+                engine.forget_facts();
+            }
+            done(engine)
+        };
+        let quality = merge::drive(reader, options.workers, each)?;
+        if !restarted {
+            engine.restart(start);
+        }
+        Ok(quality)
+    }
 }
 
 /// Read a trace once more and cut it at `borders`, ascending times: `done` gets an analysis of each
@@ -185,7 +287,7 @@ pub fn analyze_parts(
                 return ControlFlow::Break(());
             }
             if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
-                engine.event(e, batch);
+                engine.event::<false>(e, batch);
             }
         }
         ControlFlow::Continue(())

@@ -229,7 +229,7 @@ impl Steps {
 }
 
 /// What a thread did, from beginning to end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadSteps<'a> {
     /// Its steps, in order of time.
     pub steps: &'a [Step],
@@ -255,30 +255,22 @@ impl Analysis {
         }
     }
 
+    /// Whether it has what threads did: [`crate::Detail::Steps`].
+    pub fn keeps_steps(&self) -> bool {
+        self.engine.waits.steps.is_some()
+    }
+
     /// What a thread did; nothing without [`crate::Detail::Steps`].
     pub fn steps(&self, slot: Slot) -> ThreadSteps<'_> {
-        static NONE: Course = Course {
-            steps: Vec::new(),
-            held: Vec::new(),
-            contended: Vec::new(),
-            contends: None,
-            cpus: 0,
-            waited_for: 0,
-            passes_over: 0,
-            passed_over: 0,
-            at: 0,
-            ran: 0,
-            begun: false,
-        };
         let steps = self.engine.waits.steps.as_ref();
-        let c = steps.and_then(|s| s.courses.get(slot.0 as usize)).unwrap_or(&NONE);
-        ThreadSteps {
+        let course = steps.and_then(|s| s.courses.get(slot.0 as usize));
+        course.map_or_else(ThreadSteps::default, |c| ThreadSteps {
             steps: &c.steps,
             held: &c.held,
             contended: &c.contended,
             cpus: c.cpus,
             waited_for: c.waited_for,
             passed_over_ns: c.passed_over,
-        }
+        })
     }
 }

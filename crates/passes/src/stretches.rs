@@ -28,6 +28,13 @@ pub type Lengths = Spread<SHORTEST_BITS, 4, { 20 << 4 }>;
 /// Levels of stretches and counts: quarters of the CPUs busy.
 pub const QUARTERS: usize = 4;
 
+/// Which quarter of `cpus` CPUs `busy` is in: `busy * QUARTERS / cpus` without the division, which
+/// would cost as much as all else together.
+#[inline]
+pub(crate) fn quarter(busy: usize, cpus: usize) -> u8 {
+    (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
+}
+
 /// The stretches of one thread that led to one system call.
 #[derive(Clone, Debug, Default)]
 pub struct Stretches {

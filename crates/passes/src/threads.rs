@@ -27,6 +27,7 @@
 //! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
 use crate::engine::{EarlyWake, Reason};
+use crate::lanes::{Doing, Follow, Lane};
 use crate::latency::Latency;
 use crate::programs::NO_PROGRAM;
 use crate::syscalls::{Call, CallTable};
@@ -141,6 +142,8 @@ pub struct Thread {
     /// Finished system calls.
     pub(crate) calls: CallTable,
 
+    /// A picture of what it does, if it is followed.
+    pub(crate) lane: Option<Box<Lane>>,
     /// Of the times ready: behind another thread that had the CPU, not for an idle CPU to wake up.
     pub queued_ns: Nanos,
     /// Of it: behind the thread that had woken it, and went to sleep then: its CPU was handed over.
@@ -203,6 +206,8 @@ pub struct Thread {
     pub(crate) contended: u64,
     /// Application or kernel, not known until the first system call shows: per CPU and bin.
     pub(crate) undecided: Vec<Undecided>,
+    /// What that turned out to be.
+    pub(crate) decided: Option<Mode>,
 
     /// Thread that made it.
     pub parent: Option<Tid>,
@@ -272,11 +277,13 @@ impl Thread {
             user_ns: 0,
             kernel_ns: 0,
             undecided: Vec::new(),
+            decided: None,
             voluntary: 0,
             involuntary: 0,
             migrations: 0,
             stays: 0,
             stays_ns: 0,
+            lane: None,
             latency: Latency::default(),
             call: None,
             stretch: None,
@@ -306,6 +313,11 @@ impl Thread {
         self.throttle.as_deref().filter(|t| t.spells > 0)
     }
 
+    /// The time of it that was undecided at first is an application's.
+    pub fn was_application(&self) -> bool {
+        self.decided.is_none_or(|mode| matches!(mode, Mode::User | Mode::Unknown))
+    }
+
     /// Part of the kernel itself.
     pub fn is_kthread(&self) -> bool {
         self.mode == Mode::Kthread
@@ -313,15 +325,24 @@ impl Thread {
 
     /// Add the span since the last change of state to the state's sum.
     pub(crate) fn settle(&mut self, now: Nanos) {
-        let span = now.saturating_sub(self.since);
-        match self.state {
+        self.was(self.state, self.since, now);
+        self.since = now;
+    }
+
+    /// It was in `state` for so long: the one place where the sums of states grow.
+    #[inline]
+    pub(crate) fn was(&mut self, state: State, from: Nanos, to: Nanos) {
+        let span = to.saturating_sub(from);
+        match state {
             State::Running(_) => self.running_ns += span,
             State::Woken(_) => self.woken_ns += span,
             State::Preempted(_) => self.preempted_ns += span,
             State::Blocked | State::Waking => self.blocked_ns += span,
             State::Unseen | State::New | State::Lost | State::Dead => {}
         }
-        self.since = now;
+        if let Some(lane) = &mut self.lane {
+            lane.was(state, from, to);
+        }
     }
 
     /// CPU time up to `now` while the thread may be running: (running, of it interrupted).
@@ -351,6 +372,9 @@ impl Thread {
         }
         self.ended_wait_ns = 0;
         self.faults = 0;
+        if let Some(lane) = &mut self.lane {
+            lane.restart(now);
+        }
     }
 }
 
@@ -367,13 +391,20 @@ pub(crate) struct Threads {
     /// Slot of the living thread with an id, by pages of ids.
     pages: Vec<Option<Box<[u32; PAGE]>>>,
     far: FxHashMap<u32, u32>,
+    /// Who gets a lane.
+    follow: Follow,
 }
 
 impl Default for Threads {
     fn default() -> Threads {
         let mut idle = Thread::new(Tid::IDLE, 0, State::Unseen);
         idle.pid = Pid(0);
-        let mut t = Threads { threads: vec![idle], pages: Vec::new(), far: FxHashMap::default() };
+        let mut t = Threads {
+            threads: vec![idle],
+            pages: Vec::new(),
+            far: FxHashMap::default(),
+            follow: Follow::default(),
+        };
         t.map(Tid::IDLE, 0);
         t
     }
@@ -409,7 +440,23 @@ impl Threads {
         let slot = self.threads.len() as u32;
         self.map(thread.tid, slot);
         self.threads.push(thread);
+        if !self.follow.threads.is_empty() {
+            self[Slot(slot)].lane = self.follow.of_thread(Slot(slot));
+        }
         Slot(slot)
+    }
+
+    /// From now on some have lanes.
+    pub(crate) fn follow(&mut self, follow: &Follow) {
+        self.follow = follow.clone();
+        for (slot, t) in self.threads.iter_mut().enumerate().skip(1) {
+            t.lane = follow.of_thread(Slot(slot as u32));
+        }
+    }
+
+    /// What a CPU does while this thread is on it.
+    pub(crate) fn on_cpu(&self, slot: Slot) -> Doing {
+        self.follow.on_cpu(slot)
     }
 
     /// The id is free again.

@@ -183,6 +183,7 @@ impl Programs {
 pub(crate) struct Timeline {
     pub(crate) grid: Grid,
     bins: Vec<Spent>,
+    switches: Vec<u64>,
     programs: Programs,
 }
 
@@ -191,13 +192,15 @@ impl Timeline {
         Timeline {
             grid,
             bins: vec![Spent::default(); grid.len()],
+            switches: vec![0; grid.len()],
             programs: Programs::new(grid.len()),
         }
     }
 
-    /// What a CPU spent on what since `mark`, within `bin`.
-    pub(crate) fn spent(&mut self, bin: u16, now: &Spent, mark: &Spent) {
+    /// What a CPU spent on what since `mark`, within `bin`, and how often it switched.
+    pub(crate) fn spent(&mut self, bin: u16, now: &Spent, mark: &Spent, switches: u64) {
         self.bins[bin as usize].add(&now.since(mark));
+        self.switches[bin as usize] += switches;
     }
 
     /// A thread ran for `ns` within `bin`.
@@ -240,6 +243,7 @@ impl Timeline {
                 waiting: idle.causes.map(|share| (share >> crate::blame::FRACTION) as Nanos),
                 scheduler_ns: idle.scheduler_left_ns(),
                 active_ns: idle.queue_ns as Nanos,
+                switches: self.switches[i],
             })
             .collect()
     }
@@ -311,6 +315,8 @@ pub struct Bin {
     pub scheduler_ns: Nanos,
     /// Integral of the number of threads running or ready.
     pub active_ns: Nanos,
+    /// Switches of all CPUs.
+    pub switches: u64,
 }
 
 /// Whose CPU time it is.

@@ -330,7 +330,8 @@ impl TraceBuilder {
             .collect();
         let of = self.refs.push_readings(readings.iter().copied());
         self.readings.push(readings);
-        self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Readings { of })
+        let leader = EventId::SIDEBAND;
+        self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Readings { leader, of })
     }
 
     /// Sort by time (stable) and finish.

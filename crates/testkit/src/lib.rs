@@ -15,6 +15,7 @@
 mod builder;
 mod chosen;
 mod perfetto;
+mod repeated;
 mod spare;
 
 use std::path::Path;
@@ -24,6 +25,7 @@ pub use builder::{MemTrace, TraceBuilder};
 pub use chosen::ChosenCalls;
 pub use holdup_needs::needs;
 pub use perfetto::{Generic, Packing, PerfettoForm, perfetto};
+pub use repeated::Repeated;
 pub use spare::SpareCpus;
 
 /// What `judge` makes of each, in the order they came; two at a time.

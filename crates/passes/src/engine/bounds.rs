@@ -1,7 +1,9 @@
 //! The part analysed begins and ends.
 
 use super::Engine;
+use super::current::draw;
 use crate::cpus::CpuState;
+use crate::facts::RunEnd;
 use crate::hist::Histogram;
 use crate::judge::Ended;
 use crate::threads::{Mode, Slot};
@@ -40,6 +42,9 @@ impl Engine {
             self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();
         for t in self.threads.iter_mut() {
             t.restart(now);
+        }
+        if let Some(facts) = &mut self.facts {
+            facts.restart(now);
         }
         self.restart_locks(now);
         for slot in marks {
@@ -82,6 +87,11 @@ impl Engine {
             }
             self.last_of_queues(end, cpu);
             self.charge(end, cpu);
+            let c = self.cpus.get_mut(cpu);
+            draw(c, &self.threads, None);
+            if let Some(lane) = &mut c.lane {
+                lane.finish();
+            }
         }
         let slots: Vec<Slot> = self.threads.iter().map(|(s, _)| s).collect();
         for slot in slots {
@@ -91,8 +101,14 @@ impl Engine {
             }
             let t = &mut self.threads[slot];
             t.settle(end);
+            if let Some(lane) = &mut t.lane {
+                lane.finish();
+            }
             if let Some(steps) = &mut self.waits.steps {
                 steps.ran(end, slot, t.running_ns);
+            }
+            if let Some(facts) = &mut self.facts {
+                facts.run_ends(end, slot, t, RunEnd::Trace);
             }
             if let Some(call) = t.call.take() {
                 let stats = t.calls.entry(call.nr);

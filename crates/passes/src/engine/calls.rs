@@ -3,9 +3,10 @@
 use super::Engine;
 use super::current::spend;
 use crate::cpus::{Counts, CpuState, Cpus};
+use crate::facts::{Fact, Return, Split};
 use crate::spaces::SpaceCall;
 use crate::stolen::SHORTEST;
-use crate::stretches::QUARTERS;
+use crate::stretches::quarter;
 use crate::syscalls::Call;
 use crate::threads::{Mode, Slot, Thread, Threads};
 use crate::waits::Class;
@@ -230,9 +231,9 @@ impl Engine {
         }
     }
 
-    /// `SETTLED`: the time up to now is accounted for.
+    /// `SETTLED`: the time up to now is accounted for. `FACTS`: somebody asks for facts.
     #[inline(always)]
-    pub(super) fn sys_exit<const SETTLED: bool>(
+    pub(super) fn sys_exit<const SETTLED: bool, const FACTS: bool>(
         &mut self,
         now: Nanos,
         e: &Event,
@@ -248,7 +249,7 @@ impl Engine {
         };
         let Some(At { c, t, slot }) = at else {
             if !SETTLED {
-                self.sys_exit_settled(now, e, nr, ret);
+                self.sys_exit_settled::<FACTS>(now, e, nr, ret);
             }
             return;
         };
@@ -257,7 +258,7 @@ impl Engine {
         // How many CPUs are busy as the application goes on.
         t.stretch = Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
         let running = t.running_at(now);
-        let Some(call) = &mut t.call else { return self.only_returned(e.cpu, slot, nr, ret) };
+        let Some(call) = &mut t.call else { return self.only_returned(now, e.cpu, slot, nr, ret) };
         call.leaves_cpu(now, &mut self.crowding);
         if call.inside {
             self.costs.leave();
@@ -273,13 +274,13 @@ impl Engine {
         let stats = t.calls.entry(nr);
         stats.returned(elapsed, ret);
         // Most calls keep their CPU from beginning to end.
-        let (own, blocked) = if running == elapsed && interrupted == 0 {
+        let (own, runnable, blocked) = if running == elapsed && interrupted == 0 {
             debug_assert_eq!(t.blocked_ns, call.blocked0);
             stats.running += elapsed;
             if woke {
                 stats.in_turns += elapsed;
             }
-            (elapsed, 0)
+            (elapsed, 0, 0)
         } else {
             let own = running.saturating_sub(interrupted);
             let runnable = t.woken_ns + t.preempted_ns - call.runnable0;
@@ -292,8 +293,13 @@ impl Engine {
             if woke || blocked > 0 {
                 stats.in_turns += own;
             }
-            (own, blocked)
+            (own, runnable, blocked)
         };
+        if FACTS && let Some(facts) = &mut self.facts {
+            let split = Some(Split { running: own, interrupted, runnable, blocked });
+            let call = Return { start, end: now, slot, cpu: e.cpu, nr, ret, split };
+            facts.rows.push(Fact::Call(call));
+        }
         t.call = None;
         let cost = own.saturating_sub(stolen);
         self.crowding.call(nr, own + interrupted, crowd, cost);
@@ -311,15 +317,15 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn sys_exit_settled(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
+    fn sys_exit_settled<const FACTS: bool>(&mut self, now: Nanos, e: &Event, nr: u32, ret: i64) {
         if self.settle_boundary(now, e, Mode::Kernel) {
-            self.sys_exit::<true>(now, e, nr, ret);
+            self.sys_exit::<true, FACTS>(now, e, nr, ret);
         }
     }
 
     /// A call whose beginning was not seen returns.
     #[inline(never)]
-    fn only_returned(&mut self, cpu: Cpu, slot: Slot, nr: u32, ret: i64) {
+    fn only_returned(&mut self, now: Nanos, cpu: Cpu, slot: Slot, nr: u32, ret: i64) {
         let t = &mut self.threads[slot];
         if t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);
@@ -327,6 +333,10 @@ impl Engine {
         // See `sys_exit`.
         let ret = if nr == u32::MAX { 0 } else { ret };
         t.calls.entry(nr).only_returned(ret);
+        if let Some(facts) = &mut self.facts {
+            let call = Return { start: now, end: now, slot, cpu, nr, ret, split: None };
+            facts.rows.push(Fact::Call(call));
+        }
         if let Some(traits) = self.traits.get(nr as usize) {
             count_call(&mut self.cpus.get_mut(cpu).counts, traits, ret);
         }
@@ -350,11 +360,4 @@ fn count_call(counts: &mut Counts, traits: &CallTraits, ret: i64) {
             counts.msgs += traits.message as u64;
         }
     }
-}
-
-/// Which quarter of `cpus` CPUs `busy` is in: `busy * QUARTERS / cpus` without the division, which
-/// would cost as much as all else together.
-#[inline]
-pub(super) fn quarter(busy: usize, cpus: usize) -> u8 {
-    (1..QUARTERS).map(|q| (busy * QUARTERS >= q * cpus) as u8).sum()
 }

@@ -4,6 +4,7 @@ use super::Engine;
 use super::laws::Law;
 use crate::cpus::{CpuState, Level};
 use crate::judge::Ended;
+use crate::lanes::Doing;
 use crate::threads::{Mode, Slot, State, Thread, Threads, Undecided};
 use holdup_trace::{Cpu, Nanos, Pid, Tid};
 
@@ -80,6 +81,7 @@ impl Engine {
     /// A thread turns out to be on `cpu`, which it got unseen: it was in its old state until
     /// `left`, and runs here since `since`; in between nobody knows.
     fn arrives(&mut self, now: Nanos, slot: Slot, left: Nanos, since: Nanos, cpu: Cpu) {
+        let before = self.threads[slot].since;
         match self.threads[slot].state {
             State::Woken(_) | State::Preempted(_) => {
                 let left = left.max(self.threads[slot].since);
@@ -96,7 +98,12 @@ impl Engine {
             State::Running(_) => self.threads[slot].settle(since),
             State::Unseen | State::New | State::Lost | State::Dead => {}
         }
+        let (ready, was) = (self.threads[slot].state.is_ready(), before);
         self.transition(now, slot, State::Running(cpu));
+        if let Some(facts) = &mut self.facts {
+            let delay = ready.then(|| left.saturating_sub(was));
+            facts.run_begins(since, slot, &self.threads[slot], cpu, delay);
+        }
         self.threads[slot].since = since;
     }
 
@@ -141,6 +148,7 @@ impl Engine {
         let c = self.cpus.get_mut(cpu);
         let was_running = matches!(c.current, Some((_, s)) if s != Slot::IDLE);
         let is_running = matches!(current, Some((_, s)) if s != Slot::IDLE);
+        draw(c, &self.threads, None);
         c.current = current;
         if was_running != is_running {
             c.busy_since = now;
@@ -175,9 +183,13 @@ impl Engine {
 
     /// Charge the time of `cpu` up to `now` to something that no event shows.
     pub(super) fn charge_as(&mut self, now: Nanos, cpu: Cpu, what: fn(&mut CpuState, Nanos)) {
-        let mut to = |c: &mut CpuState, _: Cpu, _: &mut Threads, now: Nanos| {
+        let mut to = |c: &mut CpuState, _: Cpu, threads: &mut Threads, now: Nanos| {
+            draw(c, threads, None);
+            let idle = c.idle;
             what(c, now.saturating_sub(c.charged_to));
             c.charged_to = c.charged_to.max(now);
+            let what = if c.idle > idle { Doing::Idle } else { Doing::Unknown };
+            draw(c, threads, Some(what));
         };
         if now >= self.cpus.get_mut(cpu).border {
             self.next_bins(now, cpu, &mut to);
@@ -215,7 +227,8 @@ impl Engine {
         }
         let c = self.cpus.get_mut(cpu);
         let spent = c.spent();
-        self.timeline.spent(c.bin, &spent, &c.mark);
+        let switches = c.switches - std::mem::replace(&mut c.switches_mark, c.switches);
+        self.timeline.spent(c.bin, &spent, &c.mark, switches);
         c.mark = spent;
         c.ran_mark = spent.by_threads();
     }
@@ -231,6 +244,18 @@ impl Engine {
         if slot != Slot::IDLE {
             self.timeline.ran(bin, &self.threads[slot], ns, &self.names);
         }
+    }
+}
+
+/// Draw what a CPU did up to the time that is charged, if it is followed: what it has been on, or
+/// `what` that no event shows.
+#[inline]
+pub(super) fn draw(c: &mut CpuState, threads: &Threads, what: Option<Doing>) {
+    let Some(lane) = &mut c.lane else { return };
+    let who = c.current.map(|(_, slot)| slot);
+    match (what, who) {
+        (None, Some(slot)) => lane.until(c.charged_to, threads.on_cpu(slot), slot),
+        (what, _) => lane.until(c.charged_to, what.unwrap_or(Doing::Unknown), Slot::IDLE),
     }
 }
 

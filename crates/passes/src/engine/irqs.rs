@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::cpus::{Frame, Level, MAX_CPUS};
+use crate::facts::{Fact, Handled, Handler};
 use crate::irqs::IrqKind;
 use holdup_trace::{Event, NameId, Nanos, QualityCode, Tid};
 
@@ -55,8 +56,25 @@ impl Engine {
         let frame = self.cpus.get_mut(e.cpu).pop(level, id);
         self.refresh_idle(now, e.cpu);
         match frame {
-            Some(frame) => self.irqs.ran(kind, id as u64, e.cpu, frame.start, now),
+            Some(frame) => {
+                let handler = Handler { kind, id: id as u64, cpu: e.cpu };
+                self.irqs.ran(kind, handler.id, e.cpu, frame.start, now);
+                self.handled(frame.start, now, handler);
+            }
             None => self.quality.add(QualityCode::UnmatchedIrq, 1),
+        }
+    }
+
+    pub(super) fn work_end(&mut self, now: Nanos, work: u64) {
+        match self.irqs.work_end(now, work) {
+            Some((start, handler)) => self.handled(start, now, handler),
+            None => self.quality.add(QualityCode::UnmatchedIrq, 1),
+        }
+    }
+
+    fn handled(&mut self, start: Nanos, end: Nanos, handler: Handler) {
+        if let Some(facts) = &mut self.facts {
+            facts.rows.push(Fact::Irq(Handled { start, end, cpu: handler.cpu, handler }));
         }
     }
 }

@@ -31,18 +31,20 @@ mod wakeups;
 
 use crate::blame::Blame;
 use crate::costs::CostTable;
-use crate::counters::{Counters, Ran};
+use crate::counters::{Company, Counters, Ran, Stays};
 use crate::cpus::{Cpus, Level, MAX_CPUS};
 use crate::crowding::Crowding;
+use crate::facts::Facts;
 use crate::hist::Histogram;
 use crate::irqs::{IrqKind, Irqs};
 use crate::judge::{Judge, Outside};
+use crate::lanes::{Follow, Lane};
 use crate::locks::Locks;
 use crate::options::Detail;
 use crate::programs::Programs;
 use crate::spaces::Spaces;
 use crate::stolen::Ticks;
-use crate::stretches::{FAULTED, StretchTable};
+use crate::stretches::{FAULTED, StretchTable, quarter};
 use crate::threads::{Mode, Slot, Threads};
 use crate::throttle::Throttles;
 use crate::timeline::{Grid, Timeline};
@@ -109,6 +111,8 @@ pub(crate) struct Engine {
     pub(crate) delays: Histogram,
     /// How often each event came that no state machine knows, by its id.
     pub(crate) others: Vec<u64>,
+    /// Single facts, where somebody asks for them.
+    pub(crate) facts: Option<Facts>,
     lost: bool,
 }
 
@@ -172,6 +176,7 @@ impl Engine {
             events: 0,
             delays: Histogram::default(),
             others: vec![0; info.events.len()],
+            facts: None,
             lost: false,
             recorded,
         };
@@ -189,9 +194,17 @@ impl Engine {
         engine
     }
 
-    /// Take one event in; `batch` holds what did not fit into it.
+    /// Draw lanes of these.
+    pub(crate) fn follow(&mut self, follow: &Follow) {
+        self.threads.follow(follow);
+        for &cpu in &follow.cpus {
+            self.cpus.get_mut(cpu).lane = Some(Lane::of_cpu(follow));
+        }
+    }
+
+    /// Take one event in; `batch` holds what did not fit into it. `FACTS`: somebody asks for facts.
     #[inline(always)]
-    pub(crate) fn event(&mut self, e: &Event, batch: &Batch) {
+    pub(crate) fn event<const FACTS: bool>(&mut self, e: &Event, batch: &Batch) {
         // Records of the recorder itself may come after the last event of the part analysed.
         let now = e.ts.min(self.last).max(self.now);
         self.now = now;
@@ -200,7 +213,7 @@ impl Engine {
         match e.what {
             What::SysEnter { .. } | What::SysExit { .. } if self.is_unused(e.id) => self.skip(e.id),
             What::SysEnter { nr, args } => self.sys_enter::<false>(now, e, nr, batch.args(args)),
-            What::SysExit { nr, ret } => self.sys_exit::<false>(now, e, nr, ret),
+            What::SysExit { nr, ret } => self.sys_exit::<false, FACTS>(now, e, nr, ret),
             _ => self.other_event(now, e, batch),
         }
         if e.comm != NameId::NONE {
@@ -296,7 +309,7 @@ impl Engine {
                     self.counted(e, period, batch.stack(stack));
                 }
             }
-            What::Readings { of } => self.readings(e, batch.readings(of)),
+            What::Readings { leader, of } => self.readings(e, leader, batch.readings(of)),
             What::Migrate { tid, from, to } => {
                 self.cpus.target(from);
                 self.cpus.target(to);
@@ -308,11 +321,7 @@ impl Engine {
             What::WorkStart { work, function, name } => {
                 self.irqs.work_start(now, cpu, work, function, name)
             }
-            What::WorkEnd { work } => {
-                if !self.irqs.work_end(now, work) {
-                    self.quality.add(QualityCode::UnmatchedIrq, 1);
-                }
-            }
+            What::WorkEnd { work } => self.work_end(now, work),
             What::Fork { parent, child, child_comm } => {
                 self.fork(now, cpu, parent, child, child_comm)
             }
@@ -392,30 +401,40 @@ impl Engine {
     fn counted(&mut self, e: &Event, period: u64, chain: &[u64]) {
         let Some(slot) = self.threads.get(e.tid).filter(|&s| s != Slot::IDLE) else { return };
         let user = chain.first().map_or(self.threads[slot].mode == Mode::User, |ip| ip >> 63 == 0);
-        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
+        let busy = quarter(self.blame.others_running() as usize, self.cpus.used());
         self.counters.sample(e.id, slot, period, user, busy);
     }
 
     /// What the counters of a group stood at while `e.tid` was still on its CPU.
     #[inline(never)]
-    fn readings(&mut self, e: &Event, readings: &[Reading]) {
-        let busy = calls::quarter(self.blame.others_running() as usize, self.cpus.used());
+    fn readings(&mut self, e: &Event, leader: EventId, readings: &[Reading]) {
+        let now = self.now;
         let cpu = self.cpus.get(e.cpu);
         let ran = match cpu.and_then(|c| Some((c, c.current?.1, self.threads.get(e.tid)))) {
-            Some((_, Slot::IDLE, _)) if e.tid == Tid::IDLE => Ran::Idle,
+            Some((c, Slot::IDLE, _)) if e.tid == Tid::IDLE => Ran::Idle { since: c.last_switch },
             // Without a switch nobody knows since when.
             Some((c, on_cpu, Some(slot))) if c.last_switch > 0 && e.tid != Tid::IDLE => {
+                let t = &self.threads[slot];
+                let stays = Stays { ran_ns: t.running_at(now), migrations: t.migrations };
+                let one = |since, after_idle| Ran::One { slot, since, after_idle, stays };
                 match c.idle_before {
-                    Some(since) if on_cpu == slot => Ran::One { slot, since, after_idle: true },
+                    Some(since) if on_cpu == slot => one(since, true),
                     None if on_cpu == slot || on_cpu == Slot::IDLE => {
-                        Ran::One { slot, since: c.last_switch, after_idle: on_cpu != slot }
+                        one(c.last_switch, on_cpu != slot)
                     }
                     _ => Ran::Unknown,
                 }
             }
             _ => Ran::Unknown,
         };
-        let off = self.counters.readings(self.now, readings, ran, busy);
+        let company = Company {
+            running: self.blame.others_running() + 1,
+            running_ns: self.blame.running_ns(now),
+            cpus: self.cpus.used() as u32,
+        };
+        let off = self.counters.readings(now, readings, ran, company);
+        // Of another leader no event but its own readings is missing.
+        let off = off && self.counters.is_switch(leader);
         self.quality.add(QualityCode::GroupOff, off.into());
     }
 }

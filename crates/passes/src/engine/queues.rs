@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::blame::Kind;
+use crate::facts::RunEnd;
 use crate::threads::{Mode, Slot, State, Thread};
 use holdup_trace::{Cpu, Nanos};
 
@@ -41,6 +42,18 @@ impl Engine {
             self.programs.active(now, &mut self.threads[slot], to.is_active());
         }
         let t = &mut self.threads[slot];
+        if let (Some(facts), State::Running(_)) = (&mut self.facts, from) {
+            let how = match to {
+                State::Preempted(_) => Some(RunEnd::Preempted),
+                State::Blocked => Some(RunEnd::Slept),
+                State::Dead => Some(RunEnd::Exited),
+                State::Running(cpu) if State::Running(cpu) == from => None,
+                _ => Some(RunEnd::Unseen),
+            };
+            if let Some(how) = how {
+                facts.run_ends(t.since, slot, t, how);
+            }
+        }
         if let State::Running(_) = to {
             t.early_wake = false;
         }

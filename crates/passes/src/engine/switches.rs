@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::laws::Law;
+use crate::facts::{Fact, Switch};
 use crate::judge::Ended;
 use crate::steps::From;
 use crate::threads::{Mode, Slot, State};
@@ -28,6 +29,7 @@ impl Engine {
         }
         // perf knows a stay's length from the CPU's switch before it, and takes the first for 0.
         let stay = if c.last_switch == 0 { 0 } else { now - c.last_switch };
+        let known = c.last_switch != 0;
         c.switched(now);
         if p != Slot::IDLE {
             self.name(p, prev.1);
@@ -42,11 +44,16 @@ impl Engine {
         } else {
             self.cpus.get_mut(cpu).idle_left_seen = true;
         }
-        let Some((next, next_comm)) = next else {
+        let n = next.map(|(next, _)| self.find_or_add(next));
+        if let Some(facts) = &mut self.facts {
+            let stay = known.then_some(stay);
+            let switch = Switch { at: now, cpu, prev: Some(p), state, next: n, stay };
+            facts.rows.push(Fact::Switch(switch));
+        }
+        let (Some((next, next_comm)), Some(n)) = (next, n) else {
             self.set_current(now, cpu, None);
             return;
         };
-        let n = self.find_or_add(next);
         if n != Slot::IDLE {
             self.name(n, next_comm);
             self.enters(now, cpu, n, Some(p));
@@ -71,6 +78,17 @@ impl Engine {
         c.stack.clear();
         c.switched(now);
         let slot = self.find_or_add(next);
+        if let Some(facts) = &mut self.facts {
+            let (state, next) = (TaskState::UNKNOWN, Some(slot));
+            facts.rows.push(Fact::Switch(Switch {
+                at: now,
+                cpu,
+                prev: None,
+                state,
+                next,
+                stay: None,
+            }));
+        }
         if slot != Slot::IDLE {
             self.name(slot, comm);
             self.enters(now, cpu, slot, None);
@@ -233,7 +251,7 @@ impl Engine {
                 let t = &mut self.threads[slot];
                 if t.early_wake {
                     // Woken before it had left its CPU: it never slept.
-                    t.woken_ns += now - t.since;
+                    t.was(State::Woken(Cpu::UNKNOWN), t.since, now);
                     t.since = now;
                 } else {
                     t.settle(now);
@@ -249,9 +267,9 @@ impl Engine {
                 let queued = if from_idle { now } else { busy_since.max(woken) };
                 let t = &mut self.threads[slot];
                 if !trust_wakeups {
-                    t.blocked_ns += now.saturating_sub(woken);
+                    t.was(State::Blocked, woken, now);
                 } else {
-                    t.woken_ns += now.saturating_sub(queued);
+                    t.was(State::Woken(cpu), queued, now);
                     if queued > woken {
                         self.apply(Law::IdleQueueEmpty, slot);
                     }
@@ -271,6 +289,9 @@ impl Engine {
         }
         self.transition(now, slot, State::Running(cpu));
         let t = &mut self.threads[slot];
+        if let Some(facts) = &mut self.facts {
+            facts.run_begins(now, slot, t, cpu, before.is_ready().then(|| now - woken));
+        }
         if !self.caps.migrations && t.last_cpu != Cpu::UNKNOWN && t.last_cpu != cpu {
             t.migrations += 1;
         }

@@ -173,6 +173,12 @@ impl Engine {
         if mode == Mode::Kthread {
             t.mode = Mode::Kthread;
         }
+        if !t.undecided.is_empty() {
+            t.decided = Some(mode);
+            if let Some(facts) = &mut self.facts {
+                facts.decided(slot, matches!(mode, Mode::User | Mode::Unknown));
+            }
+        }
         for Undecided { cpu, bin, span } in std::mem::take(&mut t.undecided) {
             let c = self.cpus.get_mut(cpu);
             c.undecided -= span.min(c.undecided);

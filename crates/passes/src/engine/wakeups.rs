@@ -4,7 +4,9 @@ use super::Engine;
 use super::reasons::EarlyWake;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
+use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
 use crate::judge::{Activity, Ended, Outside, Sleep, WaitEnd, Waker};
+use crate::lanes::SleptFor;
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
@@ -35,7 +37,23 @@ impl Engine {
         if !early || !self.caps.wakeups {
             self.threads[slot].latency.wakeup(now);
         }
+        let event = if early { WakeEvent::Waking } else { WakeEvent::Wakeup };
+        self.note_wakeup(e.cpu, event, slot, waker, target);
         self.wake(now, slot, waker, target, early);
+    }
+
+    fn note_wakeup(
+        &mut self,
+        cpu: Cpu,
+        event: WakeEvent,
+        slot: Slot,
+        waker: Option<(Slot, bool)>,
+        target: Cpu,
+    ) {
+        if let Some(facts) = &mut self.facts {
+            let waker = waker.map(|w| w.0);
+            facts.rows.push(Fact::Wakeup(Wakeup { at: self.now, event, cpu, slot, waker, target }));
+        }
     }
 
     pub(super) fn wakeup_new(
@@ -61,6 +79,7 @@ impl Engine {
         }
         t.latency.wakeup(now);
         self.name(slot, comm);
+        self.note_wakeup(e.cpu, WakeEvent::New, slot, waker, target);
         self.wake(now, slot, waker, target, false);
     }
 
@@ -101,7 +120,7 @@ impl Engine {
                 }
                 let t = &mut self.threads[slot];
                 match t.state {
-                    State::Unseen => t.blocked_ns += now.saturating_sub(t.since),
+                    State::Unseen => t.was(State::Blocked, t.since, now),
                     _ => t.settle(now),
                 }
                 t.since = now;
@@ -226,6 +245,9 @@ impl Engine {
         }
         let t = &mut self.threads[slot];
         let mark = t.blame_mark.take();
+        if let Some(lane) = &mut t.lane {
+            lane.slept = None;
+        }
         let Some(wait) = self.waits.take(slot) else {
             // A thread of the kernel: what it waits for is nobody's wait.
             if self.threads[slot].state == State::Blocked && ended != Ended::Trace {
@@ -258,6 +280,9 @@ impl Engine {
         }
         let facts = self.wait_end(now, slot, &end, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
+        if let Some(lane) = &mut self.threads[slot].lane {
+            lane.slept = Some(SleptFor { cause, object: wait.object, waker: end.waker });
+        }
         if let Some(w) = end.waker {
             let waker = &mut self.threads[w];
             waker.ended_wait_ns += now - since;
@@ -268,7 +293,12 @@ impl Engine {
         let finished =
             Finished { slot, wait, now, end, facts, cause, nr, g, counted: mark.is_some() };
         let waker = end.waker.map(|w| &self.threads[w]);
-        self.waits.ends(&finished, waker, &mut self.blame);
+        let counted = self.waits.ends(&finished, waker, &mut self.blame);
+        if let (Some(facts), Some(object)) = (&mut self.facts, counted) {
+            let (start, waker) = (wait.start, end.waker);
+            let slept = Slept { start, end: now, slot, object, cause, nr, waker, ended };
+            facts.rows.push(Fact::Wait(slept));
+        }
     }
 
     /// What is known of a thread asleep.

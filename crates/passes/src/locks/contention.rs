@@ -19,7 +19,7 @@
 //! keeps it and charges the whole time to the next end.
 
 use super::kind::LockKind;
-use super::stats::{Away, Waits};
+use super::stats::{Away, Span, Waits};
 use super::{MAX_KEYS, Waiter};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -67,6 +67,14 @@ struct Open {
     away: Away,
 }
 
+/// A wait that is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Over {
+    pub(crate) since: Nanos,
+    pub(crate) key: Key,
+    pub(crate) span: Span,
+}
+
 /// The state machine and its sums.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contention {
@@ -97,14 +105,15 @@ impl Contention {
         open.len()
     }
 
-    /// `contention_end`. Returns how many waits `waiter` has open now; `None` if this one was not.
+    /// `contention_end`. Returns how many waits `waiter` has open now, and what this one was;
+    /// `None` if it was not.
     pub(crate) fn end(
         &mut self,
         now: Nanos,
         lock: u64,
         waiter: Waiter,
         away: Away,
-    ) -> Option<usize> {
+    ) -> Option<(usize, Over)> {
         let open = self.open.get_mut(&waiter)?;
         let at = open.iter().rposition(|o| o.key.lock == lock)?;
         let o = open.remove(at);
@@ -118,7 +127,7 @@ impl Contention {
         if let Some(depth) = self.depths.get_mut(&lock) {
             depth.down();
         }
-        Some(left)
+        Some((left, Over { since: o.since, key: o.key, span }))
     }
 
     /// Drop the waits of `waiter`; returns how many.

@@ -28,7 +28,7 @@
 
 use super::contention::Depth;
 use super::kind::LockKind;
-use super::stats::{Away, Holds, Waits};
+use super::stats::{Away, Holds, Span, Waits};
 use super::{MAX_KEYS, Waiter};
 use holdup_trace::{NameId, Nanos};
 use rustc_hash::FxHashMap;
@@ -103,6 +103,9 @@ struct Held {
     since: Nanos,
     away: Away,
 }
+
+/// When a wait began, and what its time went into.
+pub(crate) type Waited = (Nanos, Span);
 
 /// The state machine and its sums.
 #[derive(Clone, Debug, Default)]
@@ -204,7 +207,7 @@ impl Lockdep {
         open
     }
 
-    /// `lock_acquired`. Returns how many waits `waiter` has open now.
+    /// `lock_acquired`. Returns how many waits `waiter` has open now, and the one that is over.
     pub(crate) fn acquired(
         &mut self,
         now: Nanos,
@@ -212,7 +215,7 @@ impl Lockdep {
         class: NameId,
         waiter: Waiter,
         away: Away,
-    ) -> usize {
+    ) -> (usize, Option<Waited>) {
         let held = self.held.entry(waiter).or_default();
         let mut waited = None;
         let holding = Held { lock, stage: Stage::Held, since: now, away };
@@ -224,7 +227,7 @@ impl Lockdep {
                     held.remove(at)
                 };
                 waited = (h.stage == Stage::Waiting)
-                    .then(|| h.away.split(away, now.saturating_sub(h.since)));
+                    .then(|| (h.since, h.away.split(away, now.saturating_sub(h.since))));
             }
             None if self.releases && held.len() < MAX_HELD => held.push(holding),
             None => {}
@@ -237,17 +240,23 @@ impl Lockdep {
         }
         let sums = self.sums(lock, waiter);
         sums.acquired += 1;
-        if let Some(span) = waited {
+        if let Some((_, span)) = waited {
             sums.waits.end(span);
         }
-        open
+        (open, waited)
     }
 
-    /// `lock_release`. Returns how many waits `waiter` has open now.
-    pub(crate) fn release(&mut self, now: Nanos, lock: u64, waiter: Waiter, away: Away) -> usize {
-        let Some(held) = self.held.get_mut(&waiter) else { return 0 };
+    /// `lock_release`. Returns how many waits `waiter` has open now, and the one that is over.
+    pub(crate) fn release(
+        &mut self,
+        now: Nanos,
+        lock: u64,
+        waiter: Waiter,
+        away: Away,
+    ) -> (usize, Option<Waited>) {
+        let Some(held) = self.held.get_mut(&waiter) else { return (0, None) };
         let Some(at) = held.iter().rposition(|h| h.lock == lock) else {
-            return held.iter().filter(|h| h.stage == Stage::Waiting).count();
+            return (held.iter().filter(|h| h.stage == Stage::Waiting).count(), None);
         };
         let h = held.remove(at);
         let open = held.iter().filter(|h| h.stage == Stage::Waiting).count();
@@ -266,7 +275,7 @@ impl Lockdep {
             }
             Stage::Held => sums.holds.end(span),
         }
-        open
+        (open, (h.stage == Stage::Waiting).then_some((h.since, span)))
     }
 
     /// A `contention_begin` of this kind for a lock at `lock`: the map `waiter` is acquiring lies

@@ -20,14 +20,16 @@ mod stats;
 pub(crate) use caller::is_locking;
 pub use kind::LockKind;
 pub use people::LockPeople;
+pub(crate) use rows::SWAPPER;
 pub use rows::{LockBy, LockRow, LockSource};
 
 use crate::engine::Engine;
+use crate::facts::{Fact, LockWait, LockWaiter, Split};
 use crate::threads::{Slot, Threads};
 use caller::LockCode;
 use contention::{Contention, Key};
 use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, QualityCode, Recorded, SymbolTable, Tid};
-use lockdep::Lockdep;
+use lockdep::{Lockdep, Waited};
 use stats::Away;
 use std::collections::BTreeMap;
 
@@ -69,6 +71,14 @@ impl Waiter {
     fn away(self, threads: &Threads, now: Nanos) -> Away {
         self.slot().map_or_else(Away::default, |slot| Away::at(&threads[slot], now))
     }
+}
+
+/// A lock that was waited for, as its events tell.
+struct Contended {
+    lock: u64,
+    kind: Option<LockKind>,
+    caller: u64,
+    source: LockSource,
 }
 
 /// Both machines.
@@ -168,7 +178,10 @@ impl Engine {
     pub(crate) fn contention_end(&mut self, now: Nanos, e: &Event, lock: u64) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
-        if let Some(open) = self.locks.contention.end(now, lock, waiter, away) {
+        if let Some((open, over)) = self.locks.contention.end(now, lock, waiter, away) {
+            let Key { lock, kind, caller, .. } = over.key;
+            let of = Contended { lock, kind: Some(kind), caller, source: LockSource::Contention };
+            self.waited(now, waiter, (over.since, over.span), of);
             self.set_contending(now, e, waiter, open);
         }
     }
@@ -209,7 +222,8 @@ impl Engine {
     pub(crate) fn lock_acquired(&mut self, now: Nanos, e: &Event, lock: u64, class: NameId) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
-        let open = self.locks.lockdep.acquired(now, lock, class, waiter, away);
+        let (open, waited) = self.locks.lockdep.acquired(now, lock, class, waiter, away);
+        self.dep_waited(now, waiter, lock, waited);
         self.set_dep_contending(now, e, waiter, open);
     }
 
@@ -217,8 +231,41 @@ impl Engine {
     pub(crate) fn lock_release(&mut self, now: Nanos, e: &Event, lock: u64) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
-        let open = self.locks.lockdep.release(now, lock, waiter, away);
+        let (open, waited) = self.locks.lockdep.release(now, lock, waiter, away);
+        self.dep_waited(now, waiter, lock, waited);
         self.set_dep_contending(now, e, waiter, open);
+    }
+
+    fn dep_waited(&mut self, now: Nanos, waiter: Waiter, lock: u64, waited: Option<Waited>) {
+        if let Some(waited) = waited {
+            let source = LockSource::Lockdep;
+            self.waited(now, waiter, waited, Contended { lock, kind: None, caller: 0, source });
+        }
+    }
+
+    /// A wait for a lock is over.
+    fn waited(&mut self, now: Nanos, waiter: Waiter, (since, span): Waited, of: Contended) {
+        let Some(facts) = &mut self.facts else { return };
+        let Contended { lock, kind, caller, source } = of;
+        facts.rows.push(Fact::LockWait(LockWait {
+            start: since,
+            end: now.max(since),
+            waiter: match waiter.slot() {
+                Some(slot) => LockWaiter::Thread(slot),
+                None if waiter.is_idle() => LockWaiter::Idle,
+                None => LockWaiter::Unknown,
+            },
+            lock,
+            kind,
+            caller,
+            split: Split {
+                running: span.running,
+                interrupted: 0,
+                runnable: span.runnable,
+                blocked: span.blocked,
+            },
+            source,
+        }));
     }
 
     /// Where contention events tell who waits, lockdep need not.

@@ -305,7 +305,7 @@ impl Analysis {
     }
 
     /// The class of a `lockdep_map`.
-    pub(super) fn class(&self, map: u64) -> Option<String> {
+    pub(crate) fn class(&self, map: u64) -> Option<String> {
         if map == OTHER {
             return Some("other".to_owned());
         }
@@ -340,7 +340,7 @@ impl Analysis {
     }
 
     /// Name of a lock in the contention events: its class if lockdep told, or its variable.
-    pub(super) fn lock_name(&self, lock: u64) -> Option<String> {
+    pub(crate) fn lock_name(&self, lock: u64) -> Option<String> {
         if lock == OTHER {
             return Some("other".to_owned());
         }
@@ -350,6 +350,12 @@ impl Analysis {
             .map_of(lock)
             .and_then(|map| self.class(map))
             .or_else(|| locks.names.get(&lock).cloned())
+    }
+
+    /// The code at a return address; 0 stands for one that was not recorded.
+    pub(crate) fn caller_name(&self, caller: u64) -> Option<String> {
+        let known = self.engine.locks.names.get(&caller).cloned();
+        (caller != 0).then(|| known.unwrap_or_else(|| format!("{caller:#x}")))
     }
 
     fn lock_row(
@@ -430,9 +436,7 @@ impl Analysis {
             Group::Kind(kind) => row.lock_type = Some(kind.map(|k| k.name().to_owned())),
             Group::Caller(caller, kind) => {
                 row.lock_type = Some(kind.map(|k| k.name().to_owned()));
-                let known = self.engine.locks.names.get(&caller).cloned();
-                row.caller =
-                    Some((caller != 0).then(|| known.unwrap_or_else(|| format!("{caller:#x}"))));
+                row.caller = Some(self.caller_name(caller));
             }
             Group::Lock(..) | Group::Name(_) => {
                 let one = if let [lock] = sum.locks.as_slice() { Some(*lock) } else { None };
@@ -460,4 +464,4 @@ impl Analysis {
 }
 
 /// The name of every idle task.
-const SWAPPER: &str = "swapper";
+pub(crate) const SWAPPER: &str = "swapper";

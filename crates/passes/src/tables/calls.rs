@@ -7,6 +7,11 @@ use crate::syscalls::CallStats;
 use crate::threads::Slot;
 use std::collections::BTreeMap;
 
+/// Name of an error, `errno_N` if it has none.
+pub fn errno_word(errno: u32) -> String {
+    holdup_syscalls::errno_name(errno).map_or_else(|| format!("errno_{errno}"), str::to_owned)
+}
+
 impl Analysis {
     /// System calls.
     pub fn syscalls(&self, by: Group) -> Vec<SyscallRow> {
@@ -51,17 +56,7 @@ impl Analysis {
                     pending_ns: s.pending_ns,
                     returned_only: s.returned_only,
                     pct_capacity: sched.then(|| percent(s.running, capacity)),
-                    errnos: s
-                        .errnos
-                        .iter()
-                        .map(|&(e, n)| {
-                            (
-                                holdup_syscalls::errno_name(e as u32)
-                                    .map_or_else(|| format!("errno_{e}"), str::to_owned),
-                                n,
-                            )
-                        })
-                        .collect(),
+                    errnos: s.errnos.iter().map(|&(e, n)| (errno_word(e.into()), n)).collect(),
                 }
             })
             .collect()

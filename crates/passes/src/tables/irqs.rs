@@ -3,7 +3,7 @@
 use crate::analysis::Analysis;
 use crate::irqs::{IrqKind, IrqStats};
 use crate::rows::*;
-use holdup_trace::Cpu;
+use holdup_trace::{Cpu, NameId};
 use std::collections::BTreeMap;
 
 impl Analysis {
@@ -19,19 +19,7 @@ impl Analysis {
             .into_iter()
             .filter(|(_, s)| s.count > 0)
             .map(|((kind, id, cpu), s)| {
-                let given = self.engine.names.get(s.name);
-                // Text gives works a name and no address; what was counted by is a number of ours.
-                let id = if kind == IrqKind::Work && !given.is_empty() { 0 } else { id };
-                let (kind, name) = match kind {
-                    IrqKind::Irq => ("irq", given),
-                    IrqKind::Vector => ("irq", given),
-                    IrqKind::Softirq => ("softirq", softirq(id)),
-                    IrqKind::Work if given.is_empty() => (
-                        "workqueue",
-                        self.functions.get(&id).cloned().unwrap_or_else(|| format!("{id:#x}")),
-                    ),
-                    IrqKind::Work => ("workqueue", given),
-                };
+                let (kind, id, name) = self.handler_words(kind, id, s.name);
                 IrqRow {
                     kind,
                     id,
@@ -51,6 +39,29 @@ impl Analysis {
                 .cmp(&(b.kind, &b.name, b.cpu, b.count, b.total_ns))
         });
         rows
+    }
+
+    /// Kind, number and name of a handler that its events call `name`.
+    pub(crate) fn handler_words(
+        &self,
+        kind: IrqKind,
+        id: u64,
+        name: NameId,
+    ) -> (&'static str, u64, String) {
+        let given = self.engine.names.get(name);
+        // Text gives works a name and no address; what was counted by is a number of ours.
+        let id = if kind == IrqKind::Work && !given.is_empty() { 0 } else { id };
+        let (kind, name) = match kind {
+            IrqKind::Irq => ("irq", given),
+            IrqKind::Vector => ("irq", given),
+            IrqKind::Softirq => ("softirq", softirq(id)),
+            IrqKind::Work if given.is_empty() => (
+                "workqueue",
+                self.functions.get(&id).cloned().unwrap_or_else(|| format!("{id:#x}")),
+            ),
+            IrqKind::Work => ("workqueue", given),
+        };
+        (kind, id, name)
     }
 }
 

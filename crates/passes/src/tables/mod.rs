@@ -6,6 +6,8 @@ mod irqs;
 mod procs;
 mod switches;
 
+pub use calls::errno_word;
+
 use crate::analysis::Analysis;
 use crate::rows::Group;
 use crate::threads::{Slot, Thread};

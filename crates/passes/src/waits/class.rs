@@ -1,5 +1,7 @@
 //! Which system calls say something about objects, and what their arguments mean.
 
+use holdup_syscalls::without_width;
+
 /// What a call does to an object that threads wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Class {
@@ -51,9 +53,7 @@ pub(crate) enum Class {
 impl Class {
     /// Of the call named so.
     pub(crate) fn of(name: &str) -> Class {
-        let plain =
-            ["_time64", "_time32"].into_iter().find_map(|s| name.strip_suffix(s)).unwrap_or(name);
-        match plain {
+        match without_width(name) {
             "futex" => Class::Futex,
             "futex_wait" => Class::Futex2Wait,
             "futex_wake" => Class::Futex2Wake,

@@ -68,7 +68,7 @@ use tries::Tries;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
     pub(crate) object: Object,
-    start: Nanos,
+    pub(crate) start: Nanos,
     mark: u128,
 }
 

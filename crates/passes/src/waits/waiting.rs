@@ -138,8 +138,14 @@ impl Waits {
         Wait { object, ..wait }
     }
 
-    /// It ended, perhaps by `waker`: whatever follows from that.
-    pub(crate) fn ends(&mut self, f: &Finished, waker: Option<&Thread>, blame: &mut Blame) {
+    /// It ended, perhaps by `waker`: whatever follows from that. Returns what it counts for, if the
+    /// thread really slept.
+    pub(crate) fn ends(
+        &mut self,
+        f: &Finished,
+        waker: Option<&Thread>,
+        blame: &mut Blame,
+    ) -> Option<Object> {
         let Finished { slot, wait, now, end, cause, .. } = *f;
         let mut object = wait.object;
         self.thing(object).wait_ends(now);
@@ -201,6 +207,7 @@ impl Waits {
             }
         }
         self.follow(&Finished { wait: Wait { object, ..wait }, ..*f }, blame);
+        (!end.early).then_some(object)
     }
 
     /// A thread was asleep since before its first event, nobody knows for what: idle.

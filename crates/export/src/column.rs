@@ -1,0 +1,60 @@
+//! What a table is: its name, its columns, and what each means.
+//!
+//! One description serves the Arrow schema, the writers and docs/tables.md.
+
+/// What the values of a column are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// Whole numbers with a sign: times, counts, results.
+    Int,
+    /// Numbers of CPUs, threads, processes, system calls.
+    Id,
+    /// Addresses, and numbers that need all 64 bits.
+    Address,
+    /// Fractions.
+    Float,
+    /// Yes or no.
+    Flag,
+    /// Words.
+    Words,
+}
+
+impl Type {
+    /// As documents call it: the type in Arrow and Parquet.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Int => "int64",
+            Type::Id => "uint32",
+            Type::Address => "uint64",
+            Type::Float => "double",
+            Type::Flag => "bool",
+            Type::Words => "string",
+        }
+    }
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What its values are.
+    pub ty: Type,
+    /// In which unit, if they have any.
+    pub unit: &'static str,
+    /// It may have no value: the trace cannot say.
+    pub nullable: bool,
+    /// What it means; empty where the documented row type of a verb says it.
+    pub about: &'static str,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDef {
+    /// Its name, and that of its file.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// Its columns, in order.
+    pub columns: Vec<Column>,
+}

@@ -1,0 +1,145 @@
+//! The tables of the verbs, as they come from the renderer: one name for each form of each table.
+
+use crate::column::{Column, TableDef, Type};
+use crate::facts::int;
+use crate::rows::{Pool, Value};
+use holdup_attribution::{Attribution, WaitsBy};
+use holdup_diagnose::PhaseRow;
+use holdup_passes::{Group, LockBy};
+use holdup_render::{Cell, Table, Unit, schema};
+
+/// What the tables are made from.
+pub struct Source<'a> {
+    /// What was measured and judged.
+    pub judged: &'a Attribution<'a>,
+    /// The phases.
+    pub phases: &'a [PhaseRow],
+}
+
+/// A table of a verb.
+pub struct Made {
+    /// Its name here.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// Name of the type of its rows in docs/schema/holdup-1.json, which says what columns mean.
+    pub row: &'static str,
+    /// Its columns and, where there is a source, its rows.
+    pub make: fn(Option<&Source<'_>>) -> Table,
+}
+
+/// `NAME ROW "a row is …" |source| rows => table group`.
+macro_rules! made {
+    ($(
+        $name:literal $row:literal $about:literal
+        |$s:ident| $rows:expr => $table:ident $($by:expr)?;
+    )+) => {
+        /// All of them. One that costs memory for every sleep, `path`, is made only if asked for.
+        pub const MADE: &[Made] = &[$(Made {
+            name: $name,
+            about: $about,
+            row: $row,
+            make: |source| {
+                let rows = source.map(|$s| $rows).unwrap_or_default();
+                schema::$table(&rows $(, $by)?)
+            },
+        }),+];
+    };
+}
+
+made! {
+    "by_command" "ProcRow" "CPU time of all threads of one name (`procs --by command`)."
+        |s| s.judged.analysis.procs(Group::Command) => procs Group::Command;
+    "by_process" "ProcRow" "CPU time of a process (`procs --by process`)."
+        |s| s.judged.analysis.procs(Group::Process) => procs Group::Process;
+    "by_thread" "ProcRow" "CPU time of a thread (`procs`)."
+        |s| s.judged.analysis.procs(Group::Thread) => procs Group::Thread;
+    "by_thread_delay" "SwitchRow" "How long a thread waited for CPUs (`switches`)."
+        |s| s.judged.analysis.switches() => switches;
+    "by_cpu" "CpuRow" "Where a CPU's time went (`cpus`)."
+        |s| s.judged.analysis.cpu_rows() => cpus;
+    "rates" "SarRow" "The whole machine as sar shows it (`summary`): one row."
+        |s| s.judged.analysis.sar(false) => sar false;
+    "rates_by_cpu" "SarRow" "A CPU as sar shows it (`summary --per-cpu`)."
+        |s| s.judged.analysis.sar(true) => sar true;
+    "by_syscall" "SyscallRow" "A system call, by whomever (`syscalls`)."
+        |s| s.judged.analysis.syscalls(Group::System) => syscalls Group::System;
+    "by_process_syscall" "SyscallRow" "A system call of a process (`syscalls --by process`)."
+        |s| s.judged.analysis.syscalls(Group::Process) => syscalls Group::Process;
+    "by_thread_syscall" "SyscallRow" "A system call of a thread (`syscalls --by thread`)."
+        |s| s.judged.analysis.syscalls(Group::Thread) => syscalls Group::Thread;
+    "by_lock" "LockRow" "A kernel lock (`locks --by lock`)."
+        |s| s.judged.analysis.locks(LockBy::Lock) => locks LockBy::Lock;
+    "by_lock_class" "LockRow" "Kernel locks of one class or name (`locks`)."
+        |s| s.judged.analysis.locks(LockBy::Class) => locks LockBy::Class;
+    "by_lock_caller" "LockRow" "Code that asked for kernel locks (`locks --by caller`)."
+        |s| s.judged.analysis.locks(LockBy::Caller) => locks LockBy::Caller;
+    "by_lock_type" "LockRow" "A kind of kernel lock (`locks --by type`)."
+        |s| s.judged.analysis.locks(LockBy::Type) => locks LockBy::Type;
+    "by_lock_thread" "LockRow" "A thread that waited for kernel locks (`locks --by task`)."
+        |s| s.judged.analysis.locks(LockBy::Task) => locks LockBy::Task;
+    "by_object" "WaitsRow" "An object that threads waited for (`waits`)."
+        |s| s.judged.waits(WaitsBy::Object) => waits WaitsBy::Object;
+    "by_object_kind" "WaitsRow" "Objects of one kind (`waits --by kind`)."
+        |s| s.judged.waits(WaitsBy::Kind) => waits WaitsBy::Kind;
+    "by_thread_object" "WaitsRow" "A thread's waits for objects of one kind (`waits --by thread`)."
+        |s| s.judged.waits(WaitsBy::Thread) => waits WaitsBy::Thread;
+    "by_irq" "IrqRow" "An interrupt, softirq or work function (`irqs --by total`)."
+        |s| s.judged.analysis.irqs(false) => irqs false;
+    "by_irq_cpu" "IrqRow" "The same on one CPU (`irqs`)."
+        |s| s.judged.analysis.irqs(true) => irqs true;
+    "ledger" "LedgerNode" "A node of the capacity ledger, parents before children (`ledger`)."
+        |s| s.judged.ledger.nodes() => nodes;
+    "phases" "PhaseRow" "A phase of the trace (`phases`)."
+        |s| s.phases.to_vec() => phases;
+    "path" "PathRow" "A part of the critical path of the thread that works and waits most (`path`)."
+        |s| s.judged.path(None).map(|p| p.rows).unwrap_or_default() => path;
+}
+
+/// The table whose making needs every sleep in memory: left out unless asked for.
+pub const PATH: &str = "path";
+
+fn ty(unit: Unit) -> (Type, &'static str) {
+    match unit {
+        Unit::Text | Unit::Map | Unit::List => (Type::Words, ""),
+        Unit::Count => (Type::Int, ""),
+        Unit::Ns => (Type::Int, "ns"),
+        Unit::Time => (Type::Int, "ns of the trace's clock"),
+        Unit::Percent => (Type::Float, "%"),
+        Unit::Rate => (Type::Float, "1/s"),
+        Unit::Ratio => (Type::Float, ""),
+        Unit::Address => (Type::Address, ""),
+        Unit::Id => (Type::Id, ""),
+        Unit::Flag => (Type::Flag, ""),
+    }
+}
+
+impl Made {
+    /// Its columns.
+    pub fn table(&self) -> TableDef {
+        let column = |c: &holdup_render::Column| {
+            let (ty, unit) = ty(c.unit);
+            // Which of them a row type always has, the schema of the JSON says.
+            Column { name: c.key, ty, unit, nullable: true, about: "" }
+        };
+        let columns = (self.make)(None).columns.iter().map(column).collect();
+        TableDef { name: self.name, about: self.about, columns }
+    }
+}
+
+/// A cell of the renderer in a column of this type. Lists and maps are JSON.
+pub(crate) fn value(cell: &Cell, ty: Type, pool: &mut Pool) -> Value {
+    match (cell, ty) {
+        (Cell::Bool(b), Type::Flag) => Value::Flag(*b),
+        (Cell::Int(n), Type::Int) => Value::Int(int(*n)),
+        (Cell::Int(n), Type::Address) => Value::Address(*n),
+        (Cell::Int(n), Type::Id) => u32::try_from(*n).map_or(Value::Null, Value::Id),
+        (Cell::Int(n), Type::Float) => Value::Float(*n as f64),
+        (Cell::Float(x), Type::Float) => Value::Float(*x),
+        (Cell::Text(text), Type::Words) => Value::Words(pool.word(text)),
+        (Cell::Map(_) | Cell::List(_), Type::Words) => {
+            serde_json::to_string(cell).map_or(Value::Null, |json| Value::Words(pool.word(&json)))
+        }
+        _ => Value::Null,
+    }
+}

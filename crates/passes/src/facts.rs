@@ -1,0 +1,389 @@
+//! Single facts, as the passes conclude them: a run ended, a call returned, a wait was over.
+//!
+//! The tables are sums; who wants the summands has the trace read once more
+//! ([`crate::each_fact`]). Twice, since what a fact means is often known only later: to which
+//! process a thread belonged, that two descriptors are one pipe, what a futex is used for. The
+//! first reading learns that, the second hands out the facts, and [`crate::Analysis`] of the first
+//! explains them. Both give the same numbers to threads and objects, so facts add up to the tables
+//! exactly.
+//!
+//! Facts are collected for a batch of events at a time; memory does not grow with them. Who does
+//! not ask pays nothing per system call: the engine's hot path is compiled with and without them.
+
+use crate::analysis::Analysis;
+use crate::blame::Cause;
+use crate::engine::Engine;
+use crate::irqs::IrqKind;
+use crate::judge::Ended;
+use crate::locks::{LockKind, LockSource, SWAPPER};
+use crate::options::Filter;
+use crate::threads::{Slot, Thread};
+use crate::waits::Object;
+use holdup_trace::{Cpu, Nanos, TaskState};
+use std::ops::ControlFlow;
+
+/// One fact. Times are those of the trace's clock.
+#[derive(Clone, Copy, Debug)]
+pub enum Fact {
+    /// A CPU went from one thread to another.
+    Switch(Switch),
+    /// A thread was on a CPU.
+    Run(Run),
+    /// A system call returned.
+    Call(Return),
+    /// A thread slept.
+    Wait(Slept),
+    /// A thread waited for a lock of the kernel, spinning or asleep.
+    LockWait(LockWait),
+    /// A thread was woken.
+    Wakeup(Wakeup),
+    /// An interrupt, softirq or work item was over.
+    Irq(Handled),
+}
+
+/// A context switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// When.
+    pub at: Nanos,
+    /// Where.
+    pub cpu: Cpu,
+    /// Who left, if the event says so.
+    pub prev: Option<Slot>,
+    /// In which state.
+    pub state: TaskState,
+    /// Who came, if the event says so.
+    pub next: Option<Slot>,
+    /// Since the switch before it on this CPU; `None` of the first.
+    pub stay: Option<Nanos>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunEnd {
+    /// The thread went to sleep.
+    Slept,
+    /// Another thread took the CPU.
+    Preempted,
+    /// The thread ended.
+    Exited,
+    /// Nobody saw how: events are missing.
+    Unseen,
+    /// The trace ended first.
+    Trace,
+}
+
+/// A stay of a thread on a CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// When it got the CPU.
+    pub start: Nanos,
+    /// When it lost it.
+    pub end: Nanos,
+    /// Which.
+    pub cpu: Cpu,
+    /// Who.
+    pub slot: Slot,
+    /// Application code.
+    pub user: Nanos,
+    /// The kernel for it.
+    pub kernel: Nanos,
+    /// One of both: [`Thread::was_application`] of the first reading tells which.
+    pub undecided: Nanos,
+    /// Interrupts and softirqs on top of it.
+    pub interrupted: Nanos,
+    /// Ready before it; `None` if it was not seen to become so.
+    pub delay: Option<Nanos>,
+    /// How it ended.
+    pub how: RunEnd,
+}
+
+/// A system call that returned.
+#[derive(Clone, Copy, Debug)]
+pub struct Return {
+    /// When it was entered; of those seen only to return, when they returned.
+    pub start: Nanos,
+    /// When it returned.
+    pub end: Nanos,
+    /// Who called.
+    pub slot: Slot,
+    /// Where it returned.
+    pub cpu: Cpu,
+    /// The call's number.
+    pub nr: u32,
+    /// What it returned.
+    pub ret: i64,
+    /// What its time went into; `None` of calls seen only to return.
+    pub split: Option<Split>,
+}
+
+/// What a span of a thread's time went into: the parts add up to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Split {
+    /// On a CPU.
+    pub running: Nanos,
+    /// On a CPU, but interrupted.
+    pub interrupted: Nanos,
+    /// Ready to run.
+    pub runnable: Nanos,
+    /// Asleep.
+    pub blocked: Nanos,
+}
+
+/// A sleep for something.
+#[derive(Clone, Copy, Debug)]
+pub struct Slept {
+    /// When it began.
+    pub start: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+    /// Who slept.
+    pub slot: Slot,
+    /// For what, by the number it had then: see [`crate::Analysis::final_object`].
+    pub object: Object,
+    /// What the sleep was for, alone.
+    pub cause: Cause,
+    /// The system call slept in.
+    pub nr: Option<u32>,
+    /// The thread that ended it.
+    pub waker: Option<Slot>,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// Who waits for a lock of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockWaiter {
+    /// A thread.
+    Thread(Slot),
+    /// The idle task: interrupts on top of it.
+    Idle,
+    /// The recorder could not tell, or there were too many to keep apart.
+    Unknown,
+}
+
+/// A wait for a lock of the kernel that ended.
+#[derive(Clone, Copy, Debug)]
+pub struct LockWait {
+    /// When it began.
+    pub start: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+    /// Who waited.
+    pub waiter: LockWaiter,
+    /// Address of the lock, or with lockdep of the `lockdep_map` in it.
+    pub lock: u64,
+    /// Its kind; `None` from lockdep.
+    pub kind: Option<LockKind>,
+    /// Return address in the code that asked for it; 0 if not recorded.
+    pub caller: u64,
+    /// What the time went into.
+    pub split: Split,
+    /// Which events tell of it.
+    pub source: LockSource,
+}
+
+/// Which event tells of a wake-up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WakeEvent {
+    /// `sched_waking`: the sleep is over.
+    Waking,
+    /// `sched_wakeup`: the thread is on a run queue.
+    Wakeup,
+    /// `sched_wakeup_new`: the same of a new thread.
+    New,
+}
+
+/// An event that tells that a thread is woken.
+#[derive(Clone, Copy, Debug)]
+pub struct Wakeup {
+    /// When.
+    pub at: Nanos,
+    /// Which.
+    pub event: WakeEvent,
+    /// Where.
+    pub cpu: Cpu,
+    /// Who is woken.
+    pub slot: Slot,
+    /// By whom; `None` for an interrupt.
+    pub waker: Option<Slot>,
+    /// The CPU it goes to.
+    pub target: Cpu,
+}
+
+/// An execution of a handler.
+#[derive(Clone, Copy, Debug)]
+pub struct Handled {
+    /// When it began.
+    pub start: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+    /// Where.
+    pub cpu: Cpu,
+    /// Which handler: see [`crate::Analysis::handler`].
+    pub handler: Handler,
+}
+
+/// A handler of interrupts, softirqs or work items.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Handler {
+    pub(crate) kind: IrqKind,
+    pub(crate) id: u64,
+    pub(crate) cpu: Cpu,
+}
+
+/// A thread's sums when its present run began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    on: bool,
+    start: Nanos,
+    cpu: Cpu,
+    user: Nanos,
+    kernel: Nanos,
+    undecided: Nanos,
+    irq: Nanos,
+    delay: Option<Nanos>,
+}
+
+/// The facts of the events since they were last taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) rows: Vec<Fact>,
+    marks: Vec<Mark>,
+}
+
+fn undecided(t: &Thread) -> Nanos {
+    t.undecided.iter().map(|u| u.span).sum()
+}
+
+impl Facts {
+    fn mark(&mut self, slot: Slot) -> &mut Mark {
+        let i = slot.0 as usize;
+        if i >= self.marks.len() {
+            self.marks.resize((i + 1).next_power_of_two(), Mark::default());
+        }
+        &mut self.marks[i]
+    }
+
+    /// A thread, which was ready for `delay`, has been on `cpu` since `start`.
+    pub(crate) fn run_begins(
+        &mut self,
+        start: Nanos,
+        slot: Slot,
+        t: &Thread,
+        cpu: Cpu,
+        delay: Option<Nanos>,
+    ) {
+        let mark = self.mark(slot);
+        if mark.on && mark.cpu == cpu {
+            return;
+        }
+        *mark = Mark {
+            on: true,
+            start,
+            cpu,
+            user: t.user_ns,
+            kernel: t.kernel_ns,
+            undecided: undecided(t),
+            irq: t.irq_ns,
+            delay,
+        };
+    }
+
+    /// It was there up to `end`.
+    pub(crate) fn run_ends(&mut self, end: Nanos, slot: Slot, t: &Thread, how: RunEnd) {
+        let mark = self.mark(slot);
+        if !std::mem::take(&mut mark.on) {
+            return;
+        }
+        let m = *mark;
+        let run = Run {
+            start: m.start,
+            end: end.max(m.start),
+            cpu: m.cpu,
+            slot,
+            user: t.user_ns.saturating_sub(m.user),
+            kernel: t.kernel_ns.saturating_sub(m.kernel),
+            undecided: undecided(t).saturating_sub(m.undecided),
+            interrupted: t.irq_ns.saturating_sub(m.irq),
+            delay: m.delay,
+            how,
+        };
+        // Who was only presumed to be there was not.
+        if run.end > run.start {
+            self.rows.push(Fact::Run(run));
+        }
+    }
+
+    /// `t` has got all its undecided time decided as the application's or the kernel's: what was
+    /// before the present run is not of it.
+    pub(crate) fn decided(&mut self, slot: Slot, user: bool) {
+        let mark = self.mark(slot);
+        let before = std::mem::take(&mut mark.undecided);
+        if user {
+            mark.user += before;
+        } else {
+            mark.kernel += before;
+        }
+    }
+
+    /// The part to be analysed begins at `now`, and with it all sums.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        self.rows.clear();
+        for mark in &mut self.marks {
+            *mark = Mark { on: mark.on, start: now, cpu: mark.cpu, ..Mark::default() };
+        }
+    }
+}
+
+impl Engine {
+    /// Hand out what is there.
+    pub(crate) fn take_facts(
+        &mut self,
+        take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(facts) = &mut self.facts else { return ControlFlow::Continue(()) };
+        let taken = facts.rows.iter().try_for_each(take);
+        facts.rows.clear();
+        taken
+    }
+
+    /// The part to be analysed has not begun.
+    pub(crate) fn forget_facts(&mut self) {
+        if let Some(facts) = &mut self.facts {
+            facts.rows.clear();
+        }
+    }
+}
+
+impl Analysis {
+    /// Kind, number and name of a handler, as the table of interrupts has them.
+    pub fn handler(&self, handler: Handler) -> (&'static str, u64, String) {
+        let Handler { kind, id, cpu } = handler;
+        let name = self.engine.irqs.rows.get(&(kind, id, cpu)).map(|s| s.name).unwrap_or_default();
+        self.handler_words(kind, id, name)
+    }
+
+    /// The name of the thread in `slot`, `swapper` of the idle task.
+    pub fn slot_comm(&self, slot: Slot) -> String {
+        if slot == Slot::IDLE { SWAPPER.to_owned() } else { self.comm(self.thread(slot)) }
+    }
+
+    /// Rows of some threads only are asked for.
+    pub fn has_filter(&self) -> bool {
+        self.shown.is_some() || self.options.filter != Filter::default()
+    }
+
+    /// Name of a kernel lock in the table made from these events.
+    pub fn lock_named(&self, lock: u64, source: LockSource) -> Option<String> {
+        match source {
+            LockSource::Contention => self.lock_name(lock),
+            LockSource::Lockdep => self.class(lock),
+        }
+    }
+
+    /// Function and offset of the code at this address, or the address; `None` of 0.
+    pub fn lock_caller(&self, caller: u64) -> Option<String> {
+        self.caller_name(caller)
+    }
+}

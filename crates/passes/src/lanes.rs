@@ -1,0 +1,495 @@
+//! Lanes: what chosen CPUs and threads did, moment by moment, for a picture.
+//!
+//! A picture has so many pixels, whatever the length of the trace. A [`Lane`] keeps one piece per
+//! pixel at most, and within one window of time every interval as it was:
+//!
+//! ```text
+//!  what the thread did   ▐run▌▐──wait──▌▐r▌▐w▌▐r▌▐w▌▐r▌▐────────wait────────▌
+//!  pixels                ┊    ┊    ┊    ┊    ┊    ┊    ┊    ┊    ┊    ┊    ┊
+//!  pieces                │run │wait     │run 60 % of it │wait               │
+//! ```
+//!
+//! An interval that fills whole pixels is one piece, however many they are. Of a pixel in which
+//! several things happened, the piece has what took most of the time, and how much of it.
+//!
+//! Which CPUs and threads are worth a lane is known only after the trace was read once, so lanes
+//! are drawn in a second reading ([`crate::follow`]). Memory grows with lanes and pixels.
+
+use crate::analysis::Analysis;
+use crate::blame::Cause;
+use crate::threads::{Slot, State};
+use crate::waits::Object;
+use holdup_trace::{Cpu, Nanos};
+
+/// Makes [`Doing`] from one list: its id in JSON, and it in words.
+macro_rules! doings {
+    ($($(#[doc = $doc:literal])+ $name:ident = $id:literal, $title:literal;)+) => {
+        /// What a lane shows a CPU or a thread doing.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Doing { $($(#[doc = $doc])+ $name),+ }
+
+        impl Doing {
+            /// All of them, in the order of their numbers.
+            pub const ALL: &'static [Doing] = &[$(Doing::$name),+];
+
+            /// Stable id.
+            pub fn id(self) -> &'static str {
+                match self { $(Doing::$name => $id),+ }
+            }
+
+            /// In words.
+            pub fn title(self) -> &'static str {
+                match self { $(Doing::$name => $title),+ }
+            }
+        }
+    };
+}
+
+doings! {
+    /// Nothing is known, or there was nobody to do anything.
+    Unknown = "unknown", "not known, or not there";
+    /// On a CPU; a CPU: by an application's thread.
+    Running = "running", "running";
+    /// A CPU: by a thread of the kernel.
+    Kernel = "kernel-thread", "running a kernel thread";
+    /// A CPU: by nobody.
+    Idle = "idle", "idle";
+    /// Ready, and not on a CPU.
+    Ready = "ready", "ready, waiting for a CPU";
+    /// Asleep: [`Cause::ThreadSync`].
+    ThreadSync = "thread-sync", "waiting for a futex";
+    /// Asleep: [`Cause::KernelService`].
+    KernelService = "kernel-service", "waiting for a semaphore, message queue, file lock or pipe";
+    /// Asleep: [`Cause::KernelLock`].
+    KernelLock = "kernel-lock", "waiting for a lock of the kernel";
+    /// Asleep: [`Cause::Io`].
+    Io = "io", "waiting for a disk";
+    /// Asleep: [`Cause::External`].
+    Outside = "outside", "waiting for input, a timer or work";
+    /// Asleep for a reason that the trace does not show.
+    Asleep = "asleep", "asleep, not known for what";
+}
+
+/// How many there are.
+const DOINGS: usize = Doing::ALL.len();
+
+impl From<Cause> for Doing {
+    fn from(cause: Cause) -> Doing {
+        match cause {
+            Cause::ThreadSync => Doing::ThreadSync,
+            Cause::KernelService => Doing::KernelService,
+            Cause::KernelLock => Doing::KernelLock,
+            Cause::Io => Doing::Io,
+            Cause::External => Doing::Outside,
+            Cause::Unknown => Doing::Asleep,
+        }
+    }
+}
+
+/// Whom to follow, and over which time.
+#[derive(Clone, Debug, Default)]
+pub struct Follow {
+    /// CPUs with a lane.
+    pub cpus: Vec<Cpu>,
+    /// Threads with a lane, ascending.
+    pub threads: Vec<Slot>,
+    /// Whether a thread is one of the kernel's, by slot.
+    pub kernel: Vec<bool>,
+    /// First and last time of the picture.
+    pub span: (Nanos, Nanos),
+    /// Of it: where every interval is kept.
+    pub window: (Nanos, Nanos),
+}
+
+impl Follow {
+    /// A lane for this thread, if it is to have one.
+    pub(crate) fn of_thread(&self, slot: Slot) -> Option<Box<Lane>> {
+        self.threads.binary_search(&slot).is_ok().then(|| Box::new(Lane::new(self)))
+    }
+
+    /// What a CPU does while this thread is on it.
+    pub(crate) fn on_cpu(&self, slot: Slot) -> Doing {
+        match slot {
+            Slot::IDLE => Doing::Idle,
+            _ if self.kernel.get(slot.0 as usize) == Some(&true) => Doing::Kernel,
+            _ => Doing::Running,
+        }
+    }
+}
+
+/// What a sleep turned out to be for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SleptFor {
+    pub(crate) cause: Cause,
+    pub(crate) object: Object,
+    pub(crate) waker: Option<Slot>,
+}
+
+/// One thing, over whole pixels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// How many pixels.
+    pub pixels: u32,
+    /// What took most of their time.
+    pub what: Doing,
+    /// How much of it, in per cent.
+    pub pct: u8,
+}
+
+/// One thing, from one moment to another, within the window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// Its first moment.
+    pub from: Nanos,
+    /// Its end.
+    pub to: Nanos,
+    /// What.
+    pub what: Doing,
+    /// Of a CPU: the thread on it. Of a sleeping thread: who ended the sleep. `Slot::IDLE` for
+    /// none.
+    pub who: Slot,
+    /// Of a sleeping thread: what for.
+    pub object: Option<Object>,
+}
+
+/// What one CPU or thread did.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    start: Nanos,
+    end: Nanos,
+    window: (Nanos, Nanos),
+    /// Time per pixel.
+    width: Nanos,
+    pieces: Vec<Piece>,
+    /// The pixel being filled, and with what.
+    pixel: u32,
+    filling: [Nanos; DOINGS],
+    /// Up to here it is drawn.
+    at: Nanos,
+    /// What the sleep that ends now was for.
+    pub(crate) slept: Option<SleptFor>,
+    spans: Vec<Span>,
+    full: Option<Nanos>,
+    /// Time of each thing in all.
+    sums: [Nanos; DOINGS],
+}
+
+impl Lane {
+    /// Pixels of a picture.
+    pub const PIXELS: u64 = 2000;
+    /// Intervals of one lane in the window: more are not kept.
+    const SPANS: usize = 30_000;
+
+    fn new(follow: &Follow) -> Lane {
+        let (start, end) = follow.span;
+        Lane {
+            start,
+            end,
+            window: follow.window,
+            width: end.saturating_sub(start).div_ceil(Lane::PIXELS).max(1),
+            pieces: Vec::new(),
+            pixel: 0,
+            filling: [0; DOINGS],
+            at: start,
+            slept: None,
+            spans: Vec::new(),
+            full: None,
+            sums: [0; DOINGS],
+        }
+    }
+
+    /// A lane for a CPU.
+    pub(crate) fn of_cpu(follow: &Follow) -> Box<Lane> {
+        Box::new(Lane::new(follow))
+    }
+
+    /// A thread was in `state` for so long.
+    pub(crate) fn was(&mut self, state: State, from: Nanos, to: Nanos) {
+        let what = match state {
+            State::Running(_) => Doing::Running,
+            State::Woken(_) | State::Preempted(_) => Doing::Ready,
+            State::Blocked | State::Waking => self.slept.map_or(Doing::Asleep, |s| s.cause.into()),
+            State::Unseen | State::New | State::Lost | State::Dead => return,
+        };
+        let slept = self.slept.filter(|_| what != Doing::Running && what != Doing::Ready);
+        let who = slept.and_then(|s| s.waker).unwrap_or(Slot::IDLE);
+        self.add(Span { from, to, what, who, object: slept.map(|s| s.object) });
+    }
+
+    /// A CPU did `what` up to `to`, by or for `who`.
+    pub(crate) fn until(&mut self, to: Nanos, what: Doing, who: Slot) {
+        self.add(Span { from: self.at, to, what, who, object: None });
+    }
+
+    fn add(&mut self, span: Span) {
+        let Span { from, to, what, .. } = span;
+        self.sums[what as usize] += to.saturating_sub(from);
+        let (from, to) = (from.max(self.at), to.min(self.end));
+        if from >= to {
+            return;
+        }
+        self.keep(Span { from, to, ..span });
+        let mut at = from;
+        while at < to {
+            let pixel = self.pixel_of(at);
+            self.go_to(pixel);
+            let whole = self.pixel_of(to) - pixel;
+            if at == self.begin(pixel) && whole > 0 {
+                self.push(Piece { pixels: whole, what, pct: 100 });
+                self.pixel += whole;
+                at = self.begin(self.pixel);
+            } else {
+                let until = to.min(self.begin(pixel + 1));
+                self.filling[what as usize] += until - at;
+                at = until;
+            }
+        }
+        self.at = to;
+    }
+
+    fn keep(&mut self, span: Span) {
+        let (from, to) = (span.from.max(self.window.0), span.to.min(self.window.1));
+        if from >= to || self.full.is_some() {
+            return;
+        }
+        let goes_on = |last: &&mut Span| {
+            last.to == from
+                && (last.what, last.who, last.object) == (span.what, span.who, span.object)
+        };
+        if let Some(last) = self.spans.last_mut().filter(goes_on) {
+            last.to = to;
+        } else if self.spans.len() < Lane::SPANS {
+            self.spans.push(Span { from, to, ..span });
+        } else {
+            self.full = Some(from);
+        }
+    }
+
+    fn pixel_of(&self, at: Nanos) -> u32 {
+        ((at - self.start) / self.width) as u32
+    }
+
+    fn begin(&self, pixel: u32) -> Nanos {
+        self.start + u64::from(pixel) * self.width
+    }
+
+    /// Close the pixel being filled if `pixel` is another, and leave those between empty.
+    fn go_to(&mut self, pixel: u32) {
+        if pixel == self.pixel {
+            return;
+        }
+        self.close_pixel();
+        if pixel > self.pixel {
+            self.push(Piece { pixels: pixel - self.pixel, what: Doing::Unknown, pct: 100 });
+            self.pixel = pixel;
+        }
+    }
+
+    fn close_pixel(&mut self) {
+        let filling = std::mem::take(&mut self.filling);
+        let most = Doing::ALL.iter().max_by_key(|&&d| filling[d as usize]);
+        if let Some((&what, ns)) = most.map(|d| (d, filling[*d as usize])).filter(|m| m.1 > 0) {
+            // The last pixel may reach beyond the end.
+            let width = self.begin(self.pixel + 1).min(self.end) - self.begin(self.pixel);
+            let pct = (ns * 100 / width.max(1)).clamp(1, 100) as u8;
+            self.push(Piece { pixels: 1, what, pct });
+            self.pixel += 1;
+        }
+    }
+
+    fn push(&mut self, piece: Piece) {
+        match self.pieces.last_mut() {
+            Some(last) if (last.what, last.pct) == (piece.what, piece.pct) => {
+                last.pixels += piece.pixels;
+            }
+            _ => self.pieces.push(piece),
+        }
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn finish(&mut self) {
+        self.close_pixel();
+    }
+
+    /// The part analysed begins now: no sum is of what came before.
+    pub(crate) fn restart(&mut self, now: Nanos) {
+        let start = self.start.max(now);
+        *self = Lane {
+            pieces: Vec::new(),
+            pixel: 0,
+            filling: [0; DOINGS],
+            at: start,
+            spans: Vec::new(),
+            full: None,
+            sums: [0; DOINGS],
+            ..self.clone()
+        };
+    }
+
+    /// Time per pixel.
+    pub fn pixel_ns(&self) -> Nanos {
+        self.width
+    }
+
+    /// From the beginning on, without gaps.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Every interval of the window, in order.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// From here on the window had more intervals than are kept.
+    pub fn full(&self) -> Option<Nanos> {
+        self.full
+    }
+
+    /// Time of one thing in all: what the tables say of it.
+    pub fn sum(&self, what: Doing) -> Nanos {
+        self.sums[what as usize]
+    }
+}
+
+/// The busiest part of a trace is looked for over so long.
+pub const CLOSE_UP: Nanos = 200_000_000;
+
+impl Analysis {
+    /// Whom to follow for a picture: the CPUs that were busy longest, and the threads that ran or
+    /// were ready longest, so many at most of each; each switch where most of them were, for
+    /// [`CLOSE_UP`] at least where the trace is that long.
+    pub fn worth_following(&self, cpus: usize, threads: usize) -> Follow {
+        let rows = self.cpu_rows();
+        let mut busy: Vec<(Nanos, Cpu)> = rows
+            .iter()
+            .map(|r| (r.wall_ns.saturating_sub(r.idle_ns + r.unaccounted_ns), Cpu(r.cpu)))
+            .collect();
+        busy.sort_by_key(|&(ns, cpu)| (std::cmp::Reverse(ns), cpu));
+        let mut cpus: Vec<Cpu> = busy.into_iter().take(cpus).map(|b| b.1).collect();
+        cpus.sort();
+        let mut active: Vec<(Nanos, Slot)> = self
+            .threads()
+            .map(|(slot, t)| (t.running_ns + t.woken_ns + t.preempted_ns, slot))
+            .filter(|t| t.0 > 0)
+            .collect();
+        active.sort_by_key(|&(ns, slot)| (std::cmp::Reverse(ns), slot));
+        let mut threads: Vec<Slot> = active.into_iter().take(threads).map(|a| a.1).collect();
+        threads.sort();
+        let mut kernel = vec![false];
+        kernel.extend(self.all_threads().map(|(_, t)| t.is_kthread()));
+        let span = (self.start, self.end);
+        Follow { cpus, threads, kernel, span, window: self.busiest(CLOSE_UP) }
+    }
+
+    /// Whole bins of the timeline with most switches, of `ns` at least where there are so many.
+    fn busiest(&self, ns: Nanos) -> (Nanos, Nanos) {
+        let bins = self.bins();
+        let Some(first) = bins.first() else { return (self.start, self.end) };
+        let wide = ns.div_ceil((first.end - first.start).max(1)) as usize;
+        let wide = wide.min(bins.len());
+        let switches = |part: &[crate::Bin]| part.iter().map(|b| b.switches).sum::<u64>();
+        let best = (bins.windows(wide).enumerate())
+            .max_by_key(|(i, part)| (switches(part), std::cmp::Reverse(*i)));
+        match best {
+            Some((_, part)) => (part[0].start, part[wide - 1].end),
+            None => (self.start, self.end),
+        }
+    }
+
+    /// What a thread did; `None` of one that was not followed.
+    pub fn lane(&self, slot: Slot) -> Option<&Lane> {
+        self.thread(slot).lane.as_deref()
+    }
+
+    /// What a CPU did; `None` of one that was not followed.
+    pub fn cpu_lane(&self, cpu: Cpu) -> Option<&Lane> {
+        self.engine.cpus.get(cpu)?.lane.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(end: Nanos, window: (Nanos, Nanos)) -> Lane {
+        Lane::new(&Follow { span: (1000, end), window, ..Follow::default() })
+    }
+
+    fn pieces(lane: &Lane) -> Vec<(u32, Doing, u8)> {
+        lane.pieces.iter().map(|p| (p.pixels, p.what, p.pct)).collect()
+    }
+
+    #[test]
+    fn whole_pixels_stay_whole_and_parts_of_one_are_merged() {
+        // 2000 pixels of 100 ns.
+        let mut lane = lane(201_000, (0, 0));
+        assert_eq!(lane.width, 100);
+        let running = State::Running(Cpu(0));
+        lane.was(running, 1000, 1300);
+        lane.was(State::Woken(Cpu(0)), 1300, 1310);
+        lane.was(running, 1310, 1370);
+        lane.was(State::Woken(Cpu(0)), 1370, 1500);
+        // Nothing is known of two and a half pixels.
+        lane.was(running, 1750, 1900);
+        lane.finish();
+        assert_eq!(
+            pieces(&lane),
+            [
+                (3, Doing::Running, 100),
+                (1, Doing::Running, 60),
+                (1, Doing::Ready, 100),
+                (2, Doing::Unknown, 100),
+                (1, Doing::Running, 50),
+                (1, Doing::Running, 100),
+            ]
+        );
+        assert_eq!((lane.sum(Doing::Running), lane.sum(Doing::Ready)), (510, 140));
+    }
+
+    #[test]
+    fn there_are_never_more_pieces_than_pixels() {
+        let mut lane = lane(1000 + 50_000_000, (0, 0));
+        let mut at = 1000;
+        while at < 50_001_000 {
+            lane.was(State::Running(Cpu(0)), at, at + 700);
+            lane.was(State::Preempted(Cpu(0)), at + 700, at + 1100);
+            at += 1100;
+        }
+        lane.finish();
+        assert!(lane.pieces.len() as u64 <= Lane::PIXELS, "{}", lane.pieces.len());
+        let pixels: u32 = lane.pieces.iter().map(|p| p.pixels).sum();
+        assert_eq!(u64::from(pixels), Lane::PIXELS);
+    }
+
+    #[test]
+    fn the_window_has_every_interval_cut_at_its_borders() {
+        let mut lane = lane(1_001_000, (2000, 3000));
+        lane.was(State::Running(Cpu(0)), 1000, 2100);
+        lane.slept =
+            Some(SleptFor { cause: Cause::Io, object: Object::OTHER, waker: Some(Slot(7)) });
+        lane.was(State::Blocked, 2100, 2101);
+        lane.slept = None;
+        lane.was(State::Running(Cpu(0)), 2101, 5000);
+        let spans: Vec<_> = lane.spans.iter().map(|s| (s.from, s.to, s.what, s.who.0)).collect();
+        assert_eq!(
+            spans,
+            [
+                (2000, 2100, Doing::Running, 0),
+                (2100, 2101, Doing::Io, 7),
+                (2101, 3000, Doing::Running, 0)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_full_window_says_so() {
+        let mut lane = lane(1_001_000, (1000, 1_001_000));
+        for i in 0..Lane::SPANS as u64 {
+            lane.was(State::Running(Cpu(0)), 1000 + 2 * i, 1000 + 2 * i + 1);
+        }
+        assert_eq!((lane.full(), lane.spans.len()), (None, Lane::SPANS));
+        lane.was(State::Running(Cpu(0)), 900_000, 900_001);
+        assert_eq!((lane.full(), lane.spans.len()), (Some(900_000), Lane::SPANS));
+    }
+}

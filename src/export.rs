@@ -1,0 +1,130 @@
+//! `holdup export`: facts and tables as files.
+
+use crate::cli::{ExportArgs, ExportFormat};
+use crate::commands::missing;
+use crate::config::Config;
+use crate::diagnose::thresholds;
+use crate::exit::{self, usage};
+use crate::progress;
+use anyhow::Result;
+use holdup_attribution::{Attribution, phases as found_phases};
+use holdup_diagnose::phases::{self, PhaseRow};
+use holdup_diagnose::{Beside, diagnose_beside};
+use holdup_export::{Choice, PATH, Request, TableFormat, definitions};
+use holdup_passes::Detail;
+use std::io::Write;
+
+/// Run it.
+pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
+    let limits = thresholds(args.thresholds.as_deref())?;
+    let form = form(args)?;
+    let file = matches!(form, Form::Chrome);
+    match args.to.is_dir() {
+        false if args.to.exists() && !file => {
+            return Err(usage(format!("--to: {}: is no folder", args.to.display())));
+        }
+        true if file => {
+            let to = args.to.display();
+            return Err(usage(format!("--to: {to}: is a folder; name a FILE.json")));
+        }
+        _ => {}
+    }
+    let config = Config::of_trace(&args.trace, &args.select, args.quiet)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let mut options = config.options(&*reader)?;
+    options.detail = if form.needs_sleeps() { Detail::Intervals } else { Detail::Edges };
+
+    let judged = phases::read(&*reader, &options, &limits)?;
+    let diagnosis = diagnose_beside(reader.info(), &judged, Beside::default(), limits.clone());
+    let all = judged.whole.as_ref().unwrap_or(&judged.analysis);
+    let mut rows = judged.phases.clone();
+    if rows.is_empty() {
+        rows = PhaseRow::of(&found_phases(all, &limits));
+        // The verdict on the trace is that on its only phase.
+        rows.iter_mut().for_each(|row| row.class = Some(diagnosis.verdict.class));
+    }
+    let request = Request {
+        reader: &*reader,
+        info: reader.info(),
+        judged: &Attribution::new(all, &limits),
+        diagnosis: &diagnosis,
+        phases: &rows,
+        quality: &all.quality.entries(),
+        bytes: config.trace.metadata().ok().filter(|m| m.is_file()).map(|m| m.len()),
+        missing: &|table| missing(verb(table), &reader.info().capabilities),
+    };
+    let to = args.to.display();
+    let said = match form {
+        Form::Tables(choice) => {
+            let written = holdup_export::tables(&request, &choice, &args.to)?;
+            format!("{} tables in {to} (.{})", written.len(), choice.format.extension())
+        }
+        Form::Chrome => format!("{} slices in {to}", holdup_export::chrome(&request, &args.to)?),
+        Form::Lami => {
+            holdup_export::lami(&request, &args.to)?;
+            format!("metadata.json and results.json in {to}")
+        }
+    };
+    progress::end();
+    if !args.quiet {
+        writeln!(std::io::stdout(), "{said}")?;
+    }
+    Ok(exit::OK)
+}
+
+/// What to write.
+enum Form {
+    Tables(Choice),
+    Chrome,
+    Lami,
+}
+
+impl Form {
+    /// The critical path is part of it, which is made from every sleep.
+    fn needs_sleeps(&self) -> bool {
+        match self {
+            Form::Tables(choice) => choice.has(PATH),
+            Form::Chrome => true,
+            Form::Lami => false,
+        }
+    }
+}
+
+/// Which tables, and how. A wrong name shows before the trace is read.
+fn form(args: &ExportArgs) -> Result<Form> {
+    let tables = definitions();
+    if let Some(name) = args.tables.iter().find(|name| !tables.iter().any(|t| t.name == **name)) {
+        let known: Vec<&str> = tables.iter().map(|t| t.name).collect();
+        return Err(usage(format!("--tables: no table {name}; there are {}", known.join(", "))));
+    }
+    let json = args.to.extension().is_some_and(|e| e == "json");
+    let default = if json { ExportFormat::Chrome } else { ExportFormat::Parquet };
+    let format = match args.format.unwrap_or(default) {
+        ExportFormat::Chrome | ExportFormat::Lami if !args.tables.is_empty() => {
+            return Err(usage("--tables: this form has its own choice"));
+        }
+        ExportFormat::Chrome => return Ok(Form::Chrome),
+        ExportFormat::Lami => return Ok(Form::Lami),
+        ExportFormat::Parquet => TableFormat::Parquet,
+        ExportFormat::Arrow => TableFormat::Arrow,
+        ExportFormat::Csv => TableFormat::Csv,
+        ExportFormat::Ndjson => TableFormat::Ndjson,
+    };
+    Ok(Form::Tables(Choice { format, names: args.tables.clone() }))
+}
+
+/// The verb whose events a table is made from.
+fn verb(table: &str) -> &str {
+    match table {
+        "runs" | "wakeups" => "switches",
+        "lock_waits" => "locks",
+        "by_thread_delay" => "switches",
+        _ if table.starts_with("by_lock") => "locks",
+        _ if table.ends_with("syscall") => "syscalls",
+        _ if table.starts_with("by_irq") => "irqs",
+        "by_object" | "by_object_kind" | "by_thread_object" => "waits",
+        "by_command" | "by_process" | "by_thread" => "procs",
+        "by_cpu" => "cpus",
+        _ => table,
+    }
+}
