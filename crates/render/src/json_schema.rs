@@ -84,6 +84,7 @@ pub fn outputs() -> Value {
         ("guide", vec![enveloped::<Guide<'static>>(g)]),
         ("rules", vec![Rules::json_schema(g)]),
         ("doctor", vec![Doctor::json_schema(g)]),
+        ("query", vec![crate::answer::Envelope::json_schema(g)]),
         ("diff", vec![compared::<Diff<'static>>(g)]),
         ("gate", vec![compared::<Gate<'static>>(g), compared::<SelfTest<'static>>(g)]),
         ("history", vec![compared::<History<'static>>(g)]),

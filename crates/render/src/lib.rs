@@ -1,18 +1,21 @@
-//! The sinks: one [`Report`] as text, JSON, CSV or Markdown; a comparison of recordings
+//! The sinks: one [`Report`] as text, JSON, CSV, Markdown or HTML; a comparison of recordings
 //! ([`compare`]) also in the forms that CI reads.
 //!
 //! A report holds plain values. [`schema`] says once per row type which field is which column;
 //! from there on every renderer works on the same [`Table`]. Only text rounds and scales; JSON and
 //! CSV carry what the passes found, in integer nanoseconds.
 
+pub mod answer;
 pub mod compare;
 pub mod csv;
 pub mod doctor;
+pub mod html;
 mod info;
 pub mod json;
 #[cfg(feature = "schema")]
 pub mod json_schema;
 pub mod markdown;
+mod markup;
 mod report;
 pub mod schema;
 mod spark;
@@ -41,6 +44,8 @@ pub enum Format {
     Json,
     /// Markdown, for issues and wikis.
     Markdown,
+    /// A page for a browser.
+    Html,
     /// Comma-separated, or separated by something else.
     Csv {
         /// What stands between the cells.
@@ -54,6 +59,7 @@ pub fn write(report: &Report, format: &Format, out: &mut dyn Write) -> io::Resul
         Format::Text(options) => text::write(report, options, out),
         Format::Json => json::write(report, out),
         Format::Markdown => markdown::write(report, out),
+        Format::Html => html::write_report(report, out),
         Format::Csv { separator } => csv::write(report, separator, out),
     }
 }

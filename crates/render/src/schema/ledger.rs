@@ -14,6 +14,6 @@ pub(super) const VERB: Verb<LedgerNode> = Verb {
 const _: () = VERB.check();
 
 /// The nodes of the ledger, in pre-order.
-pub(crate) fn nodes(rows: &[LedgerNode]) -> Table {
+pub fn nodes(rows: &[LedgerNode]) -> Table {
     VERB.table(rows, &PLAIN)
 }

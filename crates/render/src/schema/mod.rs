@@ -24,7 +24,7 @@ pub(crate) mod words;
 
 pub use cpus::cpus;
 pub use irqs::irqs;
-pub(crate) use ledger::nodes;
+pub use ledger::nodes;
 pub use locks::locks;
 pub use phases::phases;
 pub use predict::predict;

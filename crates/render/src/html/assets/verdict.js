@@ -1,0 +1,133 @@
+// The verdict, what speaks for it, what was ruled out, and what to do next.
+
+function sentence(finding) {
+  return el('p', { class: 'summary' }, name(finding.summary, 2000));
+}
+
+/** What a replay without the hold-up says. */
+function gain(g) {
+  if (!g) return null;
+  if (g.gain === null) return `What mending it would gain is not known: ${clean(g.reason, 500)}.`;
+  const times = (x) => digits(x, 2);
+  return `Without it (${clean(g.change, 200)}) the work would be ${times(g.gain)} times as fast, ` +
+    `${times(g.gain_low)} to ${times(g.gain_high)}, by a replay of the trace` +
+    (g.beyond_chance ? '.' : '; that may be chance.') +
+    (g.next ? ` Next would be ${clean(g.next.change, 200)}: ${times(g.next.gain)} times.` : '');
+}
+
+function verdict() {
+  const v = REPORT.verdict;
+  const of = REPORT.findings.find((f) => f.class === v.class && f.ruled_out === null);
+  const cost = of && of.lost_cpu_ns !== null && of.lost_cpu_ns > 0
+    ? `costs ${duration(of.lost_cpu_ns)} of CPU time, ${percent(of.share)} of capacity` : null;
+  const facts = [
+    `${Math.round(v.confidence * 100)} % sure`, cost,
+    v.runner_up && `then ${v.runner_up}`,
+  ].filter(Boolean);
+  const left = (REPORT.phases ?? []).filter((p) => !p.work);
+  const judged = REPORT.trace.end_ns - REPORT.trace.start_ns;
+  const whole = DATA.timeline && DATA.timeline.wall_ns;
+  const part = left.length && whole && whole > judged
+    ? `Judged is the work alone: ${duration(judged)} of ${duration(whole)}. Tables and timeline ` +
+      'show all of it.' : null;
+  return section('verdict', 'Verdict',
+    el('div', { class: 'card verdict', 'data-class': v.class },
+      el('p', { class: 'class', text: v.class }),
+      el('p', { class: 'summary' }, name(v.summary, 2000)),
+      el('p', { class: 'dim', text: facts.join(' · ') }),
+      gain(v.gain) && el('p', { class: 'gain', text: gain(v.gain) }),
+      part && el('p', { class: 'dim', text: part }),
+      v.reservations.map((r) => el('p', { class: 'warn', text: clean(r, 1000) })),
+      el('details', {}, el('summary', { text: 'How sure, and why' }),
+        el('ul', {}, v.steps.map((s) =>
+          el('li', { text: `× ${s.factor}: ${clean(s.what, 500)}` }))))));
+}
+
+/** Advice of what holds, and the commands that lead on. */
+function next() {
+  const holds = REPORT.findings.filter((f) => f.ruled_out === null);
+  const advice = [...new Set(holds.flatMap((f) => f.advice))];
+  return section('next', 'What to do next',
+    el('ol', { class: 'advice' }, advice.map((a) => el('li', {}, name(a, 2000)))),
+    REPORT.next.length ? el('h3', { text: 'Commands that lead on' }) : null,
+    REPORT.next.map(command),
+    REPORT.leads.length ? el('h3', { text: 'Suspected, not proved' }) : null,
+    REPORT.leads.map((l) => el('div', {}, el('p', {}, el('b', { text: l.class + ': ' }),
+      name(l.summary, 2000)), command(l.command))));
+}
+
+/** The figures of a finding, each beside its limit. */
+function evidence(f) {
+  return el('table', { class: 'evidence' },
+    el('thead', {}, el('tr', {}, ['Figure', 'Value', 'Limit', 'From'].map((t, i) =>
+      el('th', { scope: 'col', class: i === 1 || i === 2 ? 'number' : 'text', text: t })))),
+    el('tbody', {}, f.evidence.map((e) => el('tr', {},
+      el('td', { class: 'text' }, name(e.metric, 300)),
+      el('td', { class: 'number', 'data-value': e.value ?? '',
+        text: e.value === null ? 'n/a' : `${digits(e.value, 2)} ${e.unit}` }),
+      el('td', { class: 'number', text: e.threshold === null ? '' : digits(e.threshold, 2) }),
+      el('td', { class: 'text dim', text: e.source })))));
+}
+
+function finding(f, open) {
+  const cost = f.lost_cpu_ns === null ? 'cost not known'
+    : f.lost_cpu_ns > 0 ? `${duration(f.lost_cpu_ns)}, ${percent(f.share)}` : '';
+  return el('details', { open, class: 'finding', 'data-rule': f.rule,
+    'data-ruled-out': f.ruled_out !== null },
+    el('summary', {}, el('h3', { text: f.class }), el('span', { class: 'dim', text: ' ' + cost })),
+    sentence(f),
+    f.ruled_out === null ? null
+      : el('p', {}, el('b', { text: 'Ruled out: ' }), name(f.ruled_out, 2000)),
+    el('div', { class: 'scroll', tabindex: '0', role: 'region',
+      'aria-label': 'Evidence of ' + f.class }, evidence(f)));
+}
+
+function findings() {
+  const holds = REPORT.findings.filter((f) => f.ruled_out === null);
+  const out = REPORT.findings.filter((f) => f.ruled_out !== null);
+  return section('evidence', 'Evidence',
+    holds.length ? null : el('p', { text: 'No rule holds.' }),
+    holds.map((f, i) => finding(f, i === 0)),
+    el('h3', { text: 'Ruled out' }),
+    el('ul', { class: 'ruled' }, out.map((f) => el('li', {}, finding(f, false),
+      el('p', { class: 'dim' }, name(f.ruled_out, 2000))))));
+}
+
+/** Bars of who held an object, or who waited for it. */
+function people(title, list, all) {
+  if (list.length === 0) return null;
+  const more = (all ?? list.length) - list.length;
+  return el('div', { class: 'people' }, el('h4', { text: title }),
+    el('ul', {}, list.map((p) => {
+      const share = p.pct ?? p.pct_explained;
+      const bar = el('span', { class: 'bar', 'aria-hidden': 'true' });
+      bar.style.width = Math.min(100, share ?? 0) + '%';
+      return el('li', {}, bar, el('span', { class: 'who' }, name(`${p.comm} (${p.tid})`, 40)),
+        el('span', { class: 'number', text: percent(share) + (p.inferred ? ' (inferred)' : '') }));
+    })), more > 0 ? el('p', { class: 'dim', text: `and ${more} more` }) : null);
+}
+
+/** Who holds and who waits for what costs most. */
+function objects() {
+  const culprits = REPORT.findings.filter((f) => f.ruled_out === null)
+    .flatMap((f) => f.culprits).filter((c) => c.holders.length + c.waiters.length > 0);
+  const seen = new Set(culprits.map((c) => c.kind + ' ' + c.id));
+  const sheetOf = (DATA.tables.find((t) => t.name === 'waits') ?? { rows: [] }).rows;
+  const rest = sheetOf.filter((w) => (w.holders ?? []).length > 0
+    && !seen.has(`${w.usage ?? w.kind} ${w.object}`)).slice(0, Math.max(0, 6 - culprits.length));
+  if (culprits.length + rest.length === 0) return null;
+  return section('objects', 'Who holds, and who waits',
+    el('p', { class: 'dim', text: 'Per cent of the time that threads waited for the object: ' +
+      'during which a holder had it, or which a waiter waited.' }),
+    el('div', { class: 'cards' },
+      culprits.map((c) => el('div', { class: 'card', 'data-object': clean(c.id) },
+        el('h3', {}, name(c.name)),
+        el('p', { class: 'dim', text: `stands for ${duration(c.ns)} of CPU time` }),
+        people('held by, or waits ended by', c.holders, c.holders_in_all),
+        people('waited for by', c.waiters, c.waiters_in_all))),
+      rest.map((w) => el('div', { class: 'card', 'data-object': clean(w.object) },
+        el('h3', {}, name(`${w.usage ?? w.kind} ${w.object}`)),
+        el('p', { class: 'dim', text: `${count(w.waits, 'wait', 'waits')}, ` +
+          `${duration(w.wait_total_ns)} by ${count(w.waiters, 'thread', 'threads')}` }),
+        people('held by, or waits ended by', w.holders, null)))));
+}
