@@ -1,0 +1,60 @@
+//! What goes wrong with a query.
+
+use std::fmt;
+use std::path::Path;
+
+/// Where in the text of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// From 1.
+    pub line: u64,
+    /// In characters, from 1.
+    pub column: u64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// A file cannot be read, or is no table.
+    Input(String),
+    /// The query is wrong, or asks for what is refused.
+    Sql {
+        /// What is wrong, and the way out.
+        message: String,
+        /// Where, if that is known.
+        at: Option<Place>,
+    },
+}
+
+impl Error {
+    /// About a file.
+    pub(crate) fn input(path: &Path, why: impl fmt::Display) -> Error {
+        Error::Input(format!("{}: {why}", path.display()))
+    }
+
+    /// About a query as a whole.
+    pub(crate) fn sql(message: impl Into<String>) -> Error {
+        Error::Sql { message: message.into(), at: None }
+    }
+
+    /// About a place in a query.
+    pub(crate) fn at(place: Option<Place>, message: impl Into<String>) -> Error {
+        Error::Sql { message: message.into(), at: place }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Input(message) | Error::Sql { message, at: None } => f.write_str(message),
+            Error::Sql { message, at: Some(Place { line: 1, column }) } => {
+                write!(f, "column {column}: {message}")
+            }
+            Error::Sql { message, at: Some(Place { line, column }) } => {
+                write!(f, "line {line}, column {column}: {message}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

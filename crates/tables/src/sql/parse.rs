@@ -1,0 +1,49 @@
+//! Text to one query, with the parser and the dialect that polars uses.
+
+use crate::{Error, Place};
+use sqlparser::ast::{Query, Statement};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::{Parser, ParserError, ParserOptions};
+use sqlparser::tokenizer::Location;
+
+/// The one query in `sql`; a semicolon may end it.
+pub(crate) fn query(sql: &str) -> Result<Query, Error> {
+    let options = ParserOptions::new().with_trailing_commas(true);
+    let statements = Parser::new(&GenericDialect)
+        .with_options(options)
+        .try_with_sql(sql)
+        .and_then(|mut parser| parser.parse_statements())
+        .map_err(|e| told(&e))?;
+    match <[Statement; 1]>::try_from(statements) {
+        Ok([Statement::Query(query)]) => Ok(*query),
+        Ok([_]) => Err(Error::sql("only SELECT is answered: the tables cannot be changed")),
+        Err(none) if none.is_empty() => Err(Error::sql("no query: write SELECT ... FROM ...")),
+        Err(_) => Err(Error::sql("one query at a time, please")),
+    }
+}
+
+/// Where something begins; the parser does not know it of everything.
+pub(crate) fn place(at: Location) -> Option<Place> {
+    (at.line > 0).then_some(Place { line: at.line, column: at.column })
+}
+
+/// What the parser says: it writes the place at the end of its message.
+fn told(error: &ParserError) -> Error {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
+        ParserError::RecursionLimitExceeded => "the query is nested too deeply",
+    };
+    let Some((message, place)) = text.rsplit_once(" at Line: ") else { return Error::sql(text) };
+    let at = place.split_once(", Column: ").and_then(|(line, column)| {
+        Some(Place { line: line.parse().ok()?, column: column.trim().parse().ok()? })
+    });
+    match at {
+        Some(_) => Error::at(at, lower(message)),
+        None => Error::sql(lower(text)),
+    }
+}
+
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|c| c.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,153 @@
+//! Spells out what the SQL standard says and polars does otherwise:
+//!
+//! * a column without a name is called what was written, as polars calls `sum(x)` and `max(x)`
+//!   both `x`;
+//! * counts have 64 bits, as those of polars have 32 and overflow in calculations;
+//! * the sum of no values is unknown, not 0, and so is what is divided by 0;
+//! * unknown values come last, whichever way rows are ordered;
+//! * rows that tie in ORDER BY are ordered by what else is shown, so that an answer is the same
+//!   every time.
+
+use crate::sql::functions;
+use sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Ident, OrderByExpr, OrderByKind,
+    OrderByOptions, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// Rewrite `query`; says whether the order of its rows is settled then.
+pub(crate) fn query(query: &mut Query) -> bool {
+    let _: ControlFlow<()> = query.visit(&mut Rewrite);
+    query.order_by.is_some()
+}
+
+struct Rewrite;
+
+impl VisitorMut for Rewrite {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let SetExpr::Select(select) = &mut *query.body else { return ControlFlow::Continue(()) };
+        name_columns(select);
+        let Some(order) = &mut query.order_by else { return ControlFlow::Continue(()) };
+        if let OrderByKind::Expressions(by) = &mut order.kind {
+            by.iter_mut().for_each(|one| by_name(one, select));
+            by.extend(ties(select));
+        }
+        ControlFlow::Continue(())
+    }
+
+    // After what is inside, which is rewritten first.
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) => {
+                let known = functions::of(function);
+                if known.is_some_and(|f| f.narrow) {
+                    wrap(expr, |inner| cast(inner, DataType::BigInt(None)));
+                }
+            }
+            Expr::BinaryOp {
+                op: BinaryOperator::Divide | BinaryOperator::DuckIntegerDivide,
+                right,
+                ..
+            } => {
+                if !matches!(&**right, Expr::Value(_)) {
+                    **right = call("nullif", &[&**right, &number(0)]);
+                }
+            }
+            Expr::Cast { data_type, .. } => {
+                *data_type = match data_type {
+                    DataType::Int(_) | DataType::Integer(_) | DataType::BigInt(_) => {
+                        DataType::BigInt(None)
+                    }
+                    DataType::Text | DataType::Varchar(_) => DataType::Text,
+                    _ => DataType::Double(ExactNumberInfo::None),
+                };
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Give every column a name: that which was written.
+fn name_columns(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item {
+            let name = match &*expr {
+                Expr::Identifier(_) => continue,
+                Expr::CompoundIdentifier(parts) => match parts.last() {
+                    Some(name) => name.value.clone(),
+                    None => continue,
+                },
+                other => other.to_string(),
+            };
+            *item = SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias: Ident::with_quote('"', name.replace('"', "'")),
+            };
+        }
+    }
+}
+
+/// Order by a shown column is by its name; unknown values last.
+fn by_name(one: &mut OrderByExpr, select: &Select) {
+    let shown = select.projection.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } if *expr == one.expr => Some(alias),
+        _ => None,
+    });
+    if let Some(alias) = shown {
+        one.expr = Expr::Identifier(alias.clone());
+    }
+    one.options.nulls_first.get_or_insert(false);
+}
+
+/// What else is shown, as further orders.
+fn ties(select: &Select) -> Vec<OrderByExpr> {
+    let name = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let options = OrderByOptions { asc: None, nulls_first: Some(false) };
+    select
+        .projection
+        .iter()
+        .filter_map(name)
+        .map(|name| OrderByExpr { expr: Expr::Identifier(name), options, with_fill: None })
+        .collect()
+}
+
+fn wrap(expr: &mut Expr, with: impl FnOnce(Expr) -> Expr) {
+    let inner = std::mem::replace(expr, Expr::value(Value::Null));
+    *expr = with(inner);
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+fn number(n: i64) -> Expr {
+    Expr::value(Value::Number(n.to_string(), false))
+}
+
+fn call(name: &str, arguments: &[&Expr]) -> Expr {
+    use sqlparser::ast::{
+        Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, ObjectName,
+    };
+    let argument = |e: &&Expr| FunctionArg::Unnamed(FunctionArgExpr::Expr((*e).clone()));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments.iter().map(argument).collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
