@@ -2,6 +2,7 @@
 
 use crate::exit;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
+use crate::query::args::QueryArgs;
 use crate::record::args::{RecordArgs, RunArgs};
 use crate::whatif::args::WhatifArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -35,6 +36,10 @@ pub(crate) enum Command {
     /// What holds the system up: a verdict with its evidence, and what to do next
     #[command(after_help = "Example: holdup diagnose --fail-on thread-serialization perf.data")]
     Diagnose(DiagnoseArgs),
+    /// A page for a browser: the verdict, its evidence, a timeline and every table, in one file
+    #[command(after_help = "Example: holdup report -o report.html perf.data\n\n\
+        The same as holdup diagnose --format html. The file needs nothing beside it.")]
+    Report(ReportArgs),
     /// Record what diagnose needs, of a command or of the machine, without perf
     #[command(after_help = "Examples: holdup record -- make -j8\n\
             \x20         holdup record --duration 10s -o slow.data")]
@@ -125,6 +130,13 @@ pub(crate) enum Command {
                       Example: holdup events --tid 1234 -e 'sched:*' -e 'sys_*' perf.data"
     )]
     Events(EventsArgs),
+    /// Every fact and table as files: Parquet, Arrow, CSV, NDJSON; a trace for the Perfetto UI
+    #[command(after_help = "A folder gets a file for each table, docs/tables.md describes them. \
+            A FILE.json is a trace for\nui.perfetto.dev.\n\n\
+            Examples: holdup export perf.data --to tables/\n\
+            \x20         holdup export --format csv --tables runs,waits --to tables/ perf.data\n\
+            \x20         holdup export perf.data --to trace.json")]
+    Export(ExportArgs),
     /// The same work on 1, 2, 4 ... CPUs: speedup, what stays serial, where the CPUs went
     #[command(after_help = "Examples: holdup scale 1=600 2=331 4=190\n\
             \x20         holdup scale --work syscall:write 1=one.data 2=two.data 4=four.data")]
@@ -155,6 +167,18 @@ pub(crate) enum Command {
             \x20         holdup gate --work syscall:write --pair a1.data b1.data a2.data b2.data\n\
             \x20         holdup gate --baseline baseline.json --self-test")]
     Gate(GateArgs),
+    /// SQL over the tables of traces, or of folders that holdup export wrote
+    #[command(
+        after_help = "Several traces at once get a column trace in front. Without a query a \
+            terminal asks for queries, with\ncompletion of names.\n\n\
+            Examples: holdup query --list\n\
+            \x20         holdup query --examples\n\
+            \x20         holdup query perf.data 'SELECT name, count(*) FROM syscalls GROUP BY \
+            name'\n\
+            \x20         holdup query a.data b.data 'SELECT trace, sum(duration_ns) FROM waits \
+            GROUP BY trace'"
+    )]
+    Query(QueryArgs),
     /// Whether this host lets holdup record, what is missing, what that costs, and the way out
     #[command(
         after_help = "Nothing is changed; the switches of all CPUs are recorded for a moment, \
@@ -176,7 +200,7 @@ pub(crate) enum Command {
 }
 
 /// Which trace.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct TraceArg {
     /// The trace, - for standard input [default: perf.data, then trace.dat, in the current
     /// directory]
@@ -195,7 +219,7 @@ impl TraceArg {
 }
 
 /// Which part of it.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub(crate) struct SelectArgs {
     /// Only rows of these processes
@@ -278,6 +302,7 @@ pub(crate) enum FormatName {
     Json,
     Csv,
     Md,
+    Html,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -384,6 +409,32 @@ pub(crate) struct DiagnoseArgs {
     /// Every rule with all its evidence, those ruled out too
     #[arg(long)]
     pub(crate) explain: bool,
+    /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
+    #[arg(long, conflicts_with = "metrics")]
+    pub(crate) gain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArg,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// A trace of the same work on one CPU (or on another kernel) to compare with
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Take thresholds of rules from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
+    #[arg(long)]
+    pub(crate) gain: bool,
+    /// Write to FILE [default: standard output, if that is no terminal]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// No progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -399,6 +450,45 @@ pub(crate) struct GuideArgs {
     /// Take thresholds of rules from this TOML file; holdup rules lists them
     #[arg(long, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
+    /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
+    #[arg(long)]
+    pub(crate) gain: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Parquet,
+    Arrow,
+    Csv,
+    Ndjson,
+    /// Chrome's JSON, for ui.perfetto.dev: a file
+    Chrome,
+    /// LAMI 1.0, for Trace Compass
+    Lami,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArg,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// The folder to write into, made if need be; or a FILE.json. What has the same names is
+    /// replaced
+    #[arg(long, value_name = "DIR|FILE", help_heading = "Output")]
+    pub(crate) to: PathBuf,
+    /// Form of the tables [default: parquet; of a FILE.json chrome]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    pub(crate) format: Option<ExportFormat>,
+    /// Only these tables [default: all but path, which keeps every sleep in memory]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Output")]
+    pub(crate) tables: Vec<String>,
+    /// Take thresholds of rules from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// No progress, no list of what was written
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -25,6 +25,7 @@ const SUMMARY_ENTRIES: usize = 10;
 pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
         Command::Diagnose(args) => return crate::diagnose::run(args),
+        Command::Report(args) => return crate::report::run(args),
         Command::Record(args) => return crate::record::run(args),
         Command::Run(args) => return crate::record::run::run(args),
         Command::Guide(args) => return crate::guide::run(args),
@@ -37,6 +38,8 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Gate(args) => return crate::gate::judge::run(args),
         Command::Rules(args) => return crate::rules::run(args),
         Command::Events(args) => return crate::events::run(args),
+        Command::Query(args) => return crate::query::run(args),
+        Command::Export(args) => return crate::export::run(args),
         Command::Doctor(args) => return crate::doctor::run(args),
         Command::Completions(args) => return crate::man::completions(args.shell),
         Command::Man(args) => return crate::man::run(args.folder.as_deref()),

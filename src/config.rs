@@ -1,6 +1,6 @@
 //! What the command line means: resolved before anything is read.
 
-use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs};
+use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs, TraceArg};
 use crate::exit::usage;
 use crate::output::Output;
 use crate::progress;
@@ -29,14 +29,22 @@ impl Config {
     pub(crate) fn new(args: &CommonArgs) -> Result<Config> {
         let (selection, window) = selection(&args.select)?;
         let filter = filter(&args.select);
-        let trace = match args.trace.input.as_ref().or(args.trace.trace.as_ref()) {
-            Some(path) => path.clone(),
-            None => default_trace()?,
-        };
+        let trace = named_trace(&args.trace)?;
         let output = Output::open(args.output.output.as_deref(), &[&trace])?;
         let format = format(&args.output, &output)?;
         let (phase, quiet) = (args.select.phase, args.output.quiet);
         progress::start(quiet);
+        Ok(Config { trace, format, output, quiet, selection, filter, window, phase })
+    }
+
+    /// The same for a verb that writes no report.
+    pub(crate) fn of_trace(trace: &TraceArg, select: &SelectArgs, quiet: bool) -> Result<Config> {
+        let (selection, window) = selection(select)?;
+        let filter = filter(select);
+        let trace = named_trace(trace)?;
+        progress::start(quiet);
+        let (format, output) = (Format::Json, Output::Stdout);
+        let phase = select.phase;
         Ok(Config { trace, format, output, quiet, selection, filter, window, phase })
     }
 
@@ -86,6 +94,13 @@ pub(crate) fn entries(format: &Format, asked: Option<usize>, text: usize) -> Opt
         Some(0) => None,
         Some(n) => Some(n),
         None => matches!(format, Format::Text(_)).then_some(text),
+    }
+}
+
+fn named_trace(args: &TraceArg) -> Result<PathBuf> {
+    match args.input.as_ref().or(args.trace.as_ref()) {
+        Some(path) => Ok(path.clone()),
+        None => default_trace(),
     }
 }
 
@@ -146,6 +161,7 @@ pub(crate) fn format(args: &OutputArgs, output: &Output) -> Result<Format> {
         FormatName::Json => Format::Json,
         FormatName::Csv => Format::Csv { separator: ",".to_owned() },
         FormatName::Md => Format::Markdown,
+        FormatName::Html => Format::Html,
         FormatName::Text => Format::Text(TextOptions {
             color: match args.color {
                 ColorName::Always => true,

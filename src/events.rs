@@ -16,8 +16,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     let form = match &config.format {
         Format::Text(options) => Form::Text { quiet: options.quiet },
         Format::Json => Form::Json,
-        Format::Markdown => {
-            return Err(usage("events have no Markdown form; use text, json or csv"));
+        Format::Markdown | Format::Html => {
+            return Err(usage("events have no Markdown and no HTML form; use text, json or csv"));
         }
         Format::Csv { separator } => Form::Csv { separator: separator.clone() },
     };

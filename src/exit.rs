@@ -105,6 +105,9 @@ pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> anyhow::Error {
 /// The exit code an error stands for.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
     let broken_pipe = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
+    if let Some(holdup_export::ExportError::Trace(_)) = error.downcast_ref() {
+        return INPUT;
+    }
     if error.downcast_ref::<std::io::Error>().is_some_and(broken_pipe) {
         OK
     } else if error.is::<holdup_trace::ReadError>()

@@ -137,7 +137,8 @@ fn notes(
     let mut notes = Vec::new();
     if !capabilities.contention && !capabilities.lockdep && table.rows.is_empty() {
         notes.push(
-            "record waits for kernel locks with: perf record -a -g -e \
+            "record waits for kernel locks with: holdup record --preset locks -g, or perf record \
+                -a -g -e \
                 lock:contention_begin,lock:contention_end,sched:sched_switch,sched:sched_wakeup \
                 (Linux 5.19 or newer)"
                 .to_owned(),
@@ -160,7 +161,9 @@ fn notes(
     }
     if by == LockBy::Caller && !capabilities.stacks {
         notes.push(
-            "no call chains were recorded (perf record -g), so callers are not known".to_owned(),
+            "no call chains were recorded (holdup record -g, perf record -g), so callers are not \
+             known"
+                .to_owned(),
         );
     }
     if !capabilities.switches {

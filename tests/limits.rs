@@ -35,6 +35,10 @@ const NO_LIMITS: &[(&str, &str)] = &[
     // The largest machine of a prediction: bounds of the work.
     ("mod.rs", "const MOST_CPUS"),
     ("mod.rs", "const MOST_THREADS"),
+    // Who is a customer of a model's network: they decide a prediction, not a verdict.
+    ("trace.rs", "const LEAST_THERE"),
+    ("kinds.rs", "const MOST_KINDS"),
+    ("kinds.rs", "const NOTABLE"),
     // Programs told apart.
     ("phases.rs", "const FOLLOWED"),
 ];

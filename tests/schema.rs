@@ -11,6 +11,7 @@ use holdup_gate::scale::{Known, Step, scaling};
 use holdup_gate::self_test::self_test;
 use holdup_gate::verdict::decide;
 use holdup_gate::{Baseline, Run, Work};
+use holdup_passes::Detail;
 use holdup_render::compare::{
     self, BaselineReport, Comparison, DiffReport, GateReport, HistoryReport, ScaleReport,
     SelfTestReport, SideHead,
@@ -171,7 +172,7 @@ fn diagnoses_of_every_fixture_conform() {
 
 fn measured(folder: &str) -> Run {
     let path = root().join("fixtures").join(folder).join("perf.data");
-    Run::measure(&*holdup_open::open(&path).unwrap()).unwrap()
+    Run::measure(&*holdup_open::open(&path).unwrap(), Detail::Sums).unwrap()
 }
 
 /// Comparisons have a head for each side instead of a trace.
@@ -233,7 +234,7 @@ fn ladder(run: &Run) -> ScaleReport {
         let runs = vec![Run { setting, ..run.clone() }; 3];
         Step { cpus, known: Known::Runs(runs) }
     };
-    let scaling = scaling([1, 2, 4].map(step).to_vec(), &Work::Unknown).unwrap();
+    let scaling = scaling([1, 2, 4].map(step).to_vec(), &Work::Unknown, None).unwrap();
     ScaleReport { scaling, work: Work::Unknown, entries: None }
 }
 

@@ -2,10 +2,12 @@
 
 use super::args::{AllowName, CompareArgs};
 use crate::exit::{bad_input, usage};
+use crate::replay;
 use anyhow::Result;
 use holdup_gate::judge::Sides;
 use holdup_gate::setting::{Aspect, first_difference};
 use holdup_gate::{Baseline, Run, Work};
+use holdup_passes::Detail;
 use holdup_trace::ErrorKind;
 use std::fs::File;
 use std::io::Read;
@@ -39,7 +41,8 @@ fn one(path: &Path) -> Result<Baseline> {
         }
         opened => opened?,
     };
-    let run = Run::measure(&*reader)?;
+    let detail = if replay::is_small(path) { Detail::Steps } else { Detail::Sums };
+    let run = Run::measure(&*reader, detail)?;
     if let Some(damage) = run.damage.first() {
         let why = format!("is damaged: {damage}; a comparison needs the whole recording");
         return Err(bad_input(path, why));

@@ -44,3 +44,18 @@ pub(crate) fn stdout(args: &[&str]) -> String {
     assert_eq!(out.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
     String::from_utf8(out.stdout).expect("UTF-8")
 }
+
+/// What stands in a document, such as `docs/models.md`, between the two marks must be `made`;
+/// `HOLDUP_BLESS=1` writes it.
+#[track_caller]
+pub(crate) fn is_written(document: &str, (begin, end): (&str, &str), made: &str) {
+    let path = root().join(document);
+    let text = std::fs::read_to_string(&path).expect("the document");
+    let (before, rest) = text.split_once(begin).expect("its begin");
+    let (old, after) = rest.split_once(end).expect("its end");
+    if std::env::var_os("HOLDUP_BLESS").is_some() {
+        std::fs::write(&path, format!("{before}{begin}{made}{end}{after}")).expect("writable");
+    } else {
+        assert_eq!(old, made, "{document}: HOLDUP_BLESS=1 writes it: {begin}");
+    }
+}
