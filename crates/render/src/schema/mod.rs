@@ -8,6 +8,7 @@
 //! then either a `Field` in a layout or its key in `data_only`.
 
 pub(crate) mod cpus;
+pub(crate) mod hist;
 pub(crate) mod irqs;
 pub(crate) mod layout;
 mod ledger;
@@ -23,6 +24,7 @@ pub(crate) mod whatif;
 pub(crate) mod words;
 
 pub use cpus::cpus;
+pub use hist::hist;
 pub use irqs::irqs;
 pub use ledger::nodes;
 pub use locks::locks;
@@ -244,6 +246,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         syscalls::VERB.has(key),
         waits::VERB.has(key),
         waits::PATH_VERB.has(key),
+        hist::VERB.has(key),
         waits::EDGES.has(key),
         whatif::VERB.has(key),
     ]
