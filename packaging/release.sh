@@ -24,7 +24,7 @@ esac
 
 # Paths of the machine that builds have no business in a binary.
 RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=. --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo" \
-    cargo build --locked --profile dist --target "$target"
+    cargo build --locked -p holdup --profile dist --target "$target"
 built=${CARGO_TARGET_DIR:-target}/$target/dist/holdup
 if file=$(ldd "$built" 2>&1); then
     case $file in *statically*) ;; *) echo "release: not static: $file" >&2; exit 1 ;; esac
