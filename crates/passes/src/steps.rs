@@ -7,6 +7,7 @@ use crate::analysis::Analysis;
 use crate::threads::{Slot, State, Thread};
 use crate::waits::{Key, Object};
 use holdup_trace::{Cpu, Nanos};
+use rustc_hash::FxHashMap;
 
 /// One step of one thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +77,7 @@ struct Course {
     held: Vec<Held>,
     contended: Vec<Contended>,
     contends: Option<(Nanos, u64)>,
+    turns: FxHashMap<Object, Nanos>,
     /// The CPUs that it ran on, by their lowest six bits; and those that it waited for though
     /// others idled.
     cpus: u64,
@@ -206,6 +208,11 @@ impl Steps {
         self.course(slot).held.push(Held { object, from, to: now });
     }
 
+    /// `slot` spent so much CPU time in a call by which threads take turns at a mutex.
+    pub(crate) fn took_turns(&mut self, slot: Slot, mutex: Object, ns: Nanos) {
+        *self.course(slot).turns.entry(mutex).or_default() += ns;
+    }
+
     /// `slot` begins to wait for the lock of the kernel at this address, or is no longer waiting
     /// for any.
     pub(crate) fn contends(&mut self, now: Nanos, slot: Slot, lock: u64, waits: bool) {
@@ -247,6 +254,14 @@ pub struct ThreadSteps<'a> {
 }
 
 impl Analysis {
+    /// CPU time of a thread in calls by which threads take turns at a mutex, by mutex in no order;
+    /// without others there would be no such calls.
+    pub fn turns_at(&self, slot: Slot) -> impl Iterator<Item = (Object, Nanos)> {
+        let steps = self.engine.waits.steps.as_ref();
+        let course = steps.and_then(|s| s.courses.get(slot.0 as usize));
+        course.into_iter().flat_map(|c| c.turns.iter().map(|(&object, &ns)| (object, ns)))
+    }
+
     /// The address of a lock of the kernel; `None` of other objects, and where it is not known.
     pub fn kernel_lock(&self, object: Object) -> Option<u64> {
         match self.engine.waits.keys[object.0 as usize] {

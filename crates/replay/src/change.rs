@@ -188,6 +188,9 @@ impl<'a> View<'a> {
                     LockChange::Split(count) => Rule::Parts(parts(count)?),
                 };
                 self.rules[object.0 as usize] = rule;
+                if how == LockChange::None {
+                    self.no_turns_at(object);
+                }
             }
             &Change::Split(thread, count) => self.parts[thread] = parts(count)?,
             &Change::Speed(thread, times) => self.factors[thread] /= factor(times)?,
@@ -201,6 +204,17 @@ impl<'a> View<'a> {
             Change::AnyCpu => self.any_cpu = true,
         }
         Ok(())
+    }
+
+    /// Nobody makes the calls that threads make because others want the same mutex.
+    fn no_turns_at(&mut self, mutex: ObjectId) {
+        for (factor, t) in self.factors.iter_mut().zip(&self.program.threads) {
+            let calls: Nanos =
+                t.turns.iter().filter(|turn| turn.0 == mutex).map(|turn| turn.1).sum();
+            if calls > 0 {
+                *factor *= t.run_ns.saturating_sub(calls) as f64 / t.run_ns.max(1) as f64;
+            }
+        }
     }
 
     /// What interrupts took from each thread becomes the mean of all CPUs, and the threads that do

@@ -70,6 +70,8 @@ pub struct ThreadProgram {
     pub(crate) delay: u32,
     /// The CPUs it may run on, bit n for CPU n; all ones where nothing keeps it from any.
     pub(crate) allowed: u64,
+    /// Of its CPU time: in calls that it would not make if nobody else wanted the mutex.
+    pub(crate) turns: Vec<(ObjectId, Nanos)>,
 }
 
 /// What threads waited for.

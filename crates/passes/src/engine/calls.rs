@@ -306,7 +306,15 @@ impl Engine {
         self.costs.call(nr, now, slot, cost, alone, blocked > 0);
         let Some(traits) = self.traits.get(nr as usize) else { return };
         if traits.class.returns() {
-            self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
+            let mutex = self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
+            if let Some(mutex) = mutex {
+                if !woke && blocked == 0 {
+                    t.calls.entry(nr).in_turns += own;
+                }
+                if let Some(steps) = &mut self.waits.steps {
+                    steps.took_turns(slot, mutex, own);
+                }
+            }
         }
         count_call(&mut c.counts, traits, ret);
         if traits.space {

@@ -7,6 +7,8 @@ use holdup_trace::{Nanos, Pid};
 
 const EAGAIN: i64 = -11;
 const EACCES: i64 = -13;
+/// A mutex of glibc, of Rust and of others that somebody wants while another has it.
+const LOCKED_AND_WANTED: u32 = 2;
 
 /// The call a thread is in: written at every call of interest, so it has a cache line of its own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,7 +84,7 @@ impl Waits {
                             ops.wait_bitset += 1;
                         }
                         ops.wait_0 += (f.val == 0) as u64;
-                        ops.wait_2 += (f.val == 2) as u64;
+                        ops.wait_2 += (f.val == LOCKED_AND_WANTED) as u64;
                         ops.wait_odd += (f.val == 1 || f.val == 3) as u64;
                         ops.value_changes +=
                             (ops.wait + ops.wait_bitset > 1 && ops.last_value != f.val) as u64;
@@ -121,7 +123,8 @@ impl Waits {
         }
     }
 
-    /// A call of a class that [`Class::returns`] returns.
+    /// A call of a class that [`Class::returns`] returns. The mutex, if threads fought for one in it:
+    /// free mutexes are taken and given back without a call.
     pub(crate) fn call_returns(
         &mut self,
         now: Nanos,
@@ -130,10 +133,10 @@ impl Waits {
         class: Class,
         start: Nanos,
         ret: i64,
-    ) {
+    ) -> Option<Object> {
         let w = self.called(slot);
         if w.class != class || w.at != start {
-            return;
+            return None;
         }
         let (args, slept, woke) = (w.args, w.slept, w.woke);
         w.class = Class::None;
@@ -158,10 +161,21 @@ impl Waits {
                                 self.thing(o).retries += 1;
                             }
                             // Woken, or just too late to sleep: now it tries to take the lock.
-                            if f.val == 2 && (ret == 0 || ret == EAGAIN) {
+                            if f.val == LOCKED_AND_WANTED && (ret == 0 || ret == EAGAIN) {
                                 self.acquire(now, slot, o, true);
                             }
+                            if f.val == LOCKED_AND_WANTED && self.thing(o).is_lock() {
+                                // The word says "wanted" now: who has it will call to wake.
+                                self.thing(o).wanted |= ret == EAGAIN;
+                                return Some(o);
+                            }
                         }
+                    }
+                    FutexOp::Wake => {
+                        let o = self.known_futex(slot, pid, &f, f.addr)?;
+                        let thing = self.thing(o);
+                        let wanted = std::mem::take(&mut thing.wanted) || ret > 0;
+                        return Some(o).filter(|_| wanted && thing.is_lock());
                     }
                     _ => {}
                 }
@@ -176,9 +190,9 @@ impl Waits {
                 if class == Class::Fcntl && fcntl(args[1]) == FcntlOp::Dup {
                     let group = self.group(slot, pid) as usize;
                     self.groups[group].files.dup(args[0], ret, &mut self.ids);
-                    return;
+                    return None;
                 }
-                let Some(o) = self.called_on(slot, pid, class, &args) else { return };
+                let Some(o) = self.called_on(slot, pid, class, &args) else { return None };
                 if slept {
                     self.thing(o).elapsed += now - start;
                 }
@@ -187,14 +201,14 @@ impl Waits {
                     self.try_fails(slot, o);
                 }
                 if ret < 0 {
-                    return;
+                    return None;
                 }
                 if lock {
                     self.try_succeeds(slot, o);
                 }
                 if woke {
                     // Who woke another gave it back, which was noted then.
-                    return;
+                    return None;
                 }
                 let held = self.waiter(slot).held.iter().any(|h| h.object == o);
                 let gives_back = match class {
@@ -213,6 +227,7 @@ impl Waits {
             }
             _ => self.descriptor_call(slot, pid, class, &args, ret),
         }
+        None
     }
 
     fn descriptor_call(&mut self, slot: Slot, pid: Pid, class: Class, args: &[u64; 5], ret: i64) {

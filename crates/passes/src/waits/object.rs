@@ -333,6 +333,8 @@ pub(crate) struct Thing {
     pub(crate) wake_delay: Nanos,
     /// Calls that returned without sleeping because the word had changed: one more turn of a loop.
     pub(crate) retries: u64,
+    /// Since the last wake-up a thread wanted to sleep for it as a lock, and was just too late.
+    pub(crate) wanted: bool,
     /// Waits ended by a thread that has waited for it itself: they take turns at it.
     pub(crate) turns: u64,
     /// Ended by a thread in a call that moves bytes.
@@ -406,6 +408,7 @@ impl Thing {
         self.elapsed += o.elapsed;
         self.wake_delay += o.wake_delay;
         self.retries += o.retries;
+        self.wanted |= o.wanted;
         self.turns += o.turns;
         self.piped += o.piped;
         self.between |= o.between;

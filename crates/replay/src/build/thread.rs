@@ -112,6 +112,9 @@ impl Builder<'_> {
         for &(from, to, id) in &holds {
             self.objects[id.0 as usize].hold_ns += to - from;
         }
+        let mut turns: Vec<(ObjectId, Nanos)> =
+            analysis.turns_at(slot).map(|(mutex, ns)| (self.id(mutex), ns)).collect();
+        turns.sort_unstable();
         let comm = analysis.comm(t);
         let done = work::work_to(&self.ops[from as usize..], run_ns) as u32;
         let at_barriers =
@@ -133,6 +136,7 @@ impl Builder<'_> {
             spawned,
             delay: narrow(first_delay),
             allowed,
+            turns,
         }
     }
 }
