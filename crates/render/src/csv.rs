@@ -30,23 +30,12 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
             Ok(())
         }
         Body::Summary(sections) => {
-            for (i, section) in sections.iter().enumerate() {
-                let made;
-                let table = match section {
-                    Section::Table(table) => table,
-                    Section::Ledger(ledger) => {
-                        made = schema::nodes(&ledger.nodes());
-                        &made
-                    }
-                    Section::Phases(rows) => {
-                        made = schema::phases(rows);
-                        &made
-                    }
-                };
-                writeln!(out, "{}# {}", if i > 0 { "\n" } else { "" }, table.name)?;
-                write_table(table, separator, out)?;
-            }
-            Ok(())
+            let table = |section: &Section| match section {
+                Section::Table(table) => table.clone(),
+                Section::Ledger(ledger) => schema::nodes(&ledger.nodes()),
+                Section::Phases(rows) => schema::phases(rows),
+            };
+            write_tables(&sections.iter().map(table).collect::<Vec<_>>(), separator, out)
         }
     }
 }
@@ -67,6 +56,19 @@ fn write_diagnosis(d: &Diagnosis, separator: &str, out: &mut dyn Write) -> io::R
             separator,
             out,
         )?;
+    }
+    Ok(())
+}
+
+/// Several tables, each preceded by a line `# NAME`, with an empty line between them.
+pub(crate) fn write_tables(
+    tables: &[Table],
+    separator: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (i, table) in tables.iter().enumerate() {
+        writeln!(out, "{}# {}", if i > 0 { "\n" } else { "" }, table.name)?;
+        write_table(table, separator, out)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 //! then either a `Field` in a layout or its key in `data_only`.
 
 pub(crate) mod cpus;
+pub(crate) mod fleet;
 pub(crate) mod irqs;
 pub(crate) mod layout;
 mod ledger;
@@ -23,6 +24,7 @@ pub(crate) mod whatif;
 pub(crate) mod words;
 
 pub use cpus::cpus;
+pub use fleet::{fleet_failed, fleet_locks, fleet_objects, fleet_syscalls, fleet_verdicts};
 pub use irqs::irqs;
 pub use ledger::nodes;
 pub use locks::locks;
@@ -234,6 +236,9 @@ impl<R> Verb<R> {
 pub(crate) fn is_key(key: &str) -> bool {
     [
         cpus::VERB.has(key),
+        fleet::VERDICTS.has(key),
+        fleet::OBJECTS.has(key),
+        fleet::FAILED.has(key),
         irqs::VERB.has(key),
         ledger::VERB.has(key),
         locks::VERB.has(key),
