@@ -22,7 +22,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Exit code 3 says that some traces could not be read: here they cannot.
 fleet() { "$HOLDUP" fleet "$@" >"$work/answer" || [ $? = 3 ]; }
-lines() { wc -l <"$1/journal.ndjson" 2>/dev/null || echo 0; }
+lines() { if [ -f "$1/journal.ndjson" ]; then wc -l <"$1/journal.ndjson"; else echo 0; fi; }
 same() { diff -r "$1/tables" "$2/tables" >/dev/null && echo "the same bytes" || { echo "OTHER TABLES"; exit 1; }; }
 
 # Every fifth trace once more without its second half, every seventh with a header of other bytes.

@@ -6,13 +6,10 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 pub(crate) const AFTER_HELP: &str = "A folder is gone through with all below it; in a PATTERN * \
-stands for any characters and ? for one. What is no\n\
-trace is left out. What was judged is kept in OUT/journal.ndjson: say the same again to go on \
-after an end of\n\
-any kind, or when there are more traces. The tables are OUT/tables/TABLE/date=.../host=.../*.parquet, \
-and\n\
-OUT/manifest.json says what became of each file. The exit code is 3 if one could not be read; \
-the others are done.\n\n\
+stands for any characters and ? for\none. What is no trace is left out. What is judged is kept in \
+OUT/journal.ndjson: say the same\nagain to go on after an end of any kind, or when there are more \
+traces. The tables are\nOUT/tables/TABLE/date=.../host=.../*.parquet, and OUT/manifest.json says \
+what became of each\nfile. The exit code is 3 if one could not be read; the others are done.\n\n\
 Examples: holdup fleet traces/ --to out\n\
 \x20         holdup fleet '/mnt/*/perf.data' --to out --jobs 4 -j > ranking.json\n\
 \x20         holdup fleet --one perf.data --to parts/ && holdup fleet --merge parts/ --to out";

@@ -190,7 +190,7 @@ fn account(judged: Option<usize>, seconds: f64, report: &FleetReport, to: &Path)
         format!(", {:.0} MB of memory at most", kb as f64 * 1024.0 / 1e6)
     });
     format!(
-        "{judged} judged in {seconds:.1} s ({:.1} a second){memory}; {tables}",
+        "{judged} traces read in {seconds:.1} s ({:.1} a second){memory}; {tables}",
         judged as f64 / seconds.max(1e-3)
     )
 }

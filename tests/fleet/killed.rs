@@ -67,6 +67,23 @@ fn a_line_that_was_begun_and_one_that_is_damaged_are_made_again() {
 }
 
 #[test]
+fn tables_that_were_begun_are_begun_anew() {
+    let bench = Bench::with_traces();
+    bench.fleet("out", &[]);
+    let tables = bench.tables("out");
+    let left = bench.path("out/.tables.new/trace");
+    fs::create_dir_all(&left).unwrap();
+    fs::write(left.join("part-0000.parquet.part"), "half of it").unwrap();
+    fs::write(bench.path("out/tables/trace/strange.parquet"), "of another run").unwrap();
+    assert_eq!(code(&bench.fleet("out", &["-q"])), 0);
+    assert!(bench.tables("out") == tables);
+    let mut names: Vec<_> =
+        fs::read_dir(bench.path("out")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["journal.ndjson", "manifest.json", "tables"]);
+}
+
+#[test]
 fn rows_that_are_not_those_of_the_tables_are_told_and_nothing_panics() {
     let bench = Bench::with_traces();
     bench.fleet("out", &[]);

@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use support::{holdup, recording};
+use std::time::{Duration, SystemTime};
+use support::{fixture, holdup, recording};
 use tempfile::TempDir;
 
 /// Small recordings with different verdicts and hosts.
@@ -113,12 +114,12 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// How many traces a run judged itself.
+/// How many traces a run read itself.
 #[track_caller]
 fn judged(output: &Output) -> usize {
     let said = stderr(output);
     let (_, rest) = said.split_once("holdup: ").unwrap_or_else(|| panic!("{said}"));
-    rest.split_once(" judged in ").unwrap_or_else(|| panic!("{said}")).0.parse().unwrap()
+    rest.split_once(" traces read in ").unwrap_or_else(|| panic!("{said}")).0.parse().unwrap()
 }
 
 #[test]
@@ -149,6 +150,7 @@ fn verdicts_are_those_of_diagnose_and_rankings_add_them_up() {
     let mutex = &answer["objects"][0];
     assert_eq!(mutex["name"], "mutex of wl", "{mutex}");
     assert_eq!(mutex["traces"], 1);
+    assert_eq!(mutex["worst"], "in/thr_mutex_perfz_c8.data");
 }
 
 #[test]
@@ -184,4 +186,33 @@ fn partitions_are_folders_or_columns() {
     assert_eq!(code(&one_each), 0);
     let traces = bench.tables("out").into_keys().filter(|p| p.starts_with("trace"));
     assert_eq!(traces.count(), TRACES.len());
+}
+
+#[test]
+fn the_date_is_that_of_the_recording_or_else_of_the_file() {
+    let bench = Bench::new();
+    let written = SystemTime::UNIX_EPOCH + Duration::from_secs(951_782_400);
+    for (from, to) in [
+        ("equivalence/ser_semop_c4/perf.data.zst", "clock.zst"),
+        ("equivalence/lttng_ser_semop_c4/lttng.tar.gz", "lttng.tar.gz"),
+        ("host_falseshare_n2/perf.data", "no-clock.data"),
+    ] {
+        fs::copy(fixture(from), bench.input(to)).unwrap();
+        let file = fs::File::options().write(true).open(bench.input(to)).unwrap();
+        file.set_modified(written).unwrap();
+    }
+    let out = bench.fleet("out", &["-q"]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let files = bench.manifest("out");
+    for (name, recorded, from, host) in [
+        ("in/clock.zst", "2026-11-21T02:15:08Z", "trace", "unknown"),
+        ("in/lttng.tar.gz", "2026-11-22T06:18:03Z", "trace", "unknown"),
+        ("in/no-clock.data", "2000-02-29T00:00:00Z", "mtime", "vm"),
+    ] {
+        let file = &files[name];
+        assert_eq!(file["recorded"], recorded, "{file}");
+        assert_eq!((&file["date_from"], &file["host"]), (&from.into(), &host.into()), "{file}");
+    }
+    let place = Path::new("trace/date=2000-02-29/host=vm/part-0000.parquet");
+    assert!(bench.tables("out").contains_key(place));
 }

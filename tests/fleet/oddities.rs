@@ -2,8 +2,11 @@
 
 use super::{Bench, TRACES, code, judged, stderr};
 use crate::support::recording;
-use std::fs;
-use std::os::unix::fs::symlink;
+use holdup_testkit::needs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -130,4 +133,30 @@ fn mistakes_on_the_command_line_are_told_before_anything_is_read() {
         assert_eq!(code(&out), 2, "{words:?}");
         assert!(stderr(&out).contains(why), "{words:?}: {}", stderr(&out));
     }
+}
+
+#[needs(root)]
+#[test]
+fn a_folder_that_may_not_be_read_is_named() {
+    const NOBODY: u32 = 65534;
+    let bench = Bench::with_traces();
+    let allow = |path: &Path, mode| {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    for name in ["in/secret", "out"] {
+        fs::create_dir(bench.path(name)).unwrap();
+    }
+    allow(&bench.input("secret"), 0o700);
+    allow(&bench.path("out"), 0o777);
+    allow(&bench.path(""), 0o755);
+    let program = bench.path("holdup");
+    fs::copy(env!("CARGO_BIN_EXE_holdup"), &program).unwrap();
+    let mut command = Command::new(&program);
+    command.current_dir(bench.path("")).args(["fleet", "in", "--to", "out", "-q"]);
+    let out = command.uid(NOBODY).gid(NOBODY).output().unwrap();
+    assert_eq!(code(&out), 3, "{}", stderr(&out));
+    assert_eq!(bench.with_outcome("out", "failed"), ["in/secret"]);
+    let error = bench.manifest("out")["in/secret"]["error"].clone();
+    assert!(error.as_str().unwrap().contains("Permission denied"), "{error}");
+    assert_eq!(bench.with_outcome("out", "judged").len(), TRACES.len());
 }

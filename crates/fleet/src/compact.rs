@@ -3,7 +3,7 @@
 use crate::date;
 use crate::error::FleetError;
 use crate::manifest::{DataFile, Manifest, Row};
-use crate::ranking::Ranking;
+use crate::ranking::{Ranking, Seen};
 use crate::record::{Head, Verdict};
 use crate::store::{Entry, Place, Store};
 use crate::tables::{DATE, HOST, definitions};
@@ -204,7 +204,8 @@ impl Writer<'_> {
                     *n += 1;
                 }
             }
-            self.ranking.add(line.recorded_ns, &line.host, &definitions, &rows);
+            let seen = Seen { ns: line.recorded_ns, host: &line.host, path: &line.path };
+            self.ranking.add(&seen, &definitions, &rows);
         }
         for (table, (file, rows)) in open {
             file.finish()?;

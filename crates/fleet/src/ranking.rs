@@ -31,6 +31,15 @@ struct Sum {
     hosts: BTreeSet<u32>,
     first: i64,
     last: i64,
+    /// The trace with the largest part, and that part.
+    worst: (Option<u64>, String),
+}
+
+/// Where and when something was seen.
+pub(crate) struct Seen<'a> {
+    pub(crate) ns: i64,
+    pub(crate) host: &'a str,
+    pub(crate) path: &'a str,
 }
 
 /// What one trace adds to a sum.
@@ -84,7 +93,8 @@ impl<'a> Named<'a> {
 
 impl Ranking {
     /// Add a trace: the rows of its tables.
-    pub(crate) fn add(&mut self, ns: i64, host: &str, tables: &[TableDef], rows: &Digest) {
+    pub(crate) fn add(&mut self, at: &Seen<'_>, tables: &[TableDef], rows: &Digest) {
+        let &Seen { ns, host, path } = at;
         self.traces += 1;
         self.span = Some(self.span.map_or((ns, ns), |(a, b)| (a.min(ns), b.max(ns))));
         let next = self.hosts.len() as u32;
@@ -106,6 +116,9 @@ impl Ranking {
             };
             for (name, part) in parts {
                 let sum = sums.entry(name).or_insert(Sum { first: ns, last: ns, ..Sum::default() });
+                if sum.traces == 0 || part.cpu_ns > sum.worst.0 {
+                    sum.worst = (part.cpu_ns, path.to_owned());
+                }
                 sum.cpu_ns = plus(sum.cpu_ns, part.cpu_ns);
                 sum.wait_ns = plus(sum.wait_ns, part.wait_ns);
                 sum.times = sum.times.saturating_add(part.times);
@@ -128,6 +141,7 @@ impl Ranking {
             lost_cpu_ns: sum.cpu_ns,
             first_seen: date::time(sum.first),
             last_seen: date::time(sum.last),
+            worst: sum.worst.1,
         };
         let failed =
             |file: &Row| Some(FailedRow { path: file.path.clone(), error: file.error.clone()? });
@@ -163,6 +177,7 @@ fn costs(sums: BTreeMap<String, Sum>) -> Vec<CostRow> {
         hosts: sum.hosts.len() as u64,
         first_seen: date::time(sum.first),
         last_seen: date::time(sum.last),
+        worst: sum.worst.1,
     };
     sums.into_iter().map(row).collect()
 }

@@ -52,6 +52,8 @@ pub struct VerdictRow {
     pub first_seen: String,
     /// When the last of these traces was recorded, UTC.
     pub last_seen: String,
+    /// The trace in which it costs most CPU time.
+    pub worst: String,
 }
 
 /// Something that costs, by a name that is the same in all traces.
@@ -76,6 +78,8 @@ pub struct CostRow {
     pub first_seen: String,
     /// When the last of these traces was recorded, UTC.
     pub last_seen: String,
+    /// The trace in which it costs most CPU time.
+    pub worst: String,
 }
 
 /// A file that could not be read.

@@ -9,7 +9,7 @@ pub(crate) const VERDICTS: Verb<VerdictRow> = Verb {
     name: "verdicts",
     columns: columns! { VerdictRow {
         verdict Text, traces Count, pct Percent, hosts Count, lost_cpu_ns Ns, first_seen Text,
-        last_seen Text,
+        last_seen Text, worst Text,
     } },
     shapes: &[&VERDICT_SHAPE],
     data_only: DataOnly::These(&[]),
@@ -29,13 +29,14 @@ const VERDICT_SHAPE: Shape = Shape {
             field("", "first seen", Words(&["first_seen"], first), 3),
             field("", "last seen", Words(&["last_seen"], last), 3),
             field("", "verdict", Key("verdict"), 0),
+            field("", "worst in", Key("worst"), 4),
         ],
     )],
 };
 
 const COSTS: &[Def<CostRow>] = columns! { CostRow {
     name Text, cpu_ns Ns, wait_ns Ns, times Count, traces Count, hosts Count, first_seen Text,
-    last_seen Text,
+    last_seen Text, worst Text,
 } };
 
 /// The table of one kind of costs: its key, its order, its title, and what the CPU time is, how
@@ -66,6 +67,7 @@ macro_rules! costs {
                         field("", "first seen", Words(&["first_seen"], first), 3),
                         field("", "last seen", Words(&["last_seen"], last), 3),
                         field("", $what, Key("name"), 0),
+                        only(Verbose, field("", "worst in", Key("worst"), 10)),
                     ],
                 )
             }],
