@@ -8,6 +8,7 @@ mod doctor;
 mod events;
 mod exit;
 mod export;
+mod fleet;
 mod gate;
 mod guide;
 mod locks;

@@ -7,10 +7,12 @@
 //! A thread of its own looks at the counters of [`holdup_trace::progress`] and draws one line over
 //! and over. Whoever is about to write calls [`end`] first, which takes the line away.
 
+use holdup_fleet::Progress as Fleet;
 use holdup_trace::progress::{Progress, Stage, snapshot};
 use std::io::{IsTerminal, Write, stderr};
-use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -26,13 +28,32 @@ static DRAWING: Mutex<Option<(Sender<()>, JoinHandle<()>)>> = Mutex::new(None);
 
 /// Draw from now on, if standard error is a terminal that can take a line back.
 pub(crate) fn start(quiet: bool) {
+    // The stage in hand, and when it was first seen.
+    let (mut stage, mut since) = (snapshot().number, Instant::now());
+    start_with(quiet, move |_, _| {
+        let now = snapshot();
+        if now.number != stage {
+            (stage, since) = (now.number, Instant::now());
+        }
+        line(&now, since.elapsed())
+    });
+}
+
+/// The same of many traces: a bar.
+pub(crate) fn start_fleet(quiet: bool, fleet: Arc<Fleet>) {
+    start_with(quiet, move |elapsed, columns| bar(&fleet, elapsed, columns));
+}
+
+/// Draw what `say` says after some time and for so many columns.
+fn start_with(quiet: bool, say: impl FnMut(Duration, usize) -> String + Send + 'static) {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
     let mut drawing = DRAWING.lock().unwrap_or_else(|e| e.into_inner());
     if quiet || dumb || drawing.is_some() || !stderr().is_terminal() {
         return;
     }
     let (stop, stopped) = channel();
-    let thread = std::thread::Builder::new().name("progress".into()).spawn(move || draw(&stopped));
+    let thread =
+        std::thread::Builder::new().name("progress".into()).spawn(move || draw(&stopped, say));
     *drawing = thread.ok().map(|thread| (stop, thread));
 }
 
@@ -45,24 +66,18 @@ pub(crate) fn end() {
     }
 }
 
-fn draw(stopped: &Receiver<()>) {
+fn draw(stopped: &Receiver<()>, mut say: impl FnMut(Duration, usize) -> String) {
     let began = Instant::now();
-    // The stage in hand, and when it was first seen.
-    let (mut stage, mut since) = (snapshot().number, began);
     let mut drawn = false;
     while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
-        let now = snapshot();
-        if now.number != stage {
-            (stage, since) = (now.number, Instant::now());
-        }
-        if began.elapsed() < PATIENCE {
-            continue;
-        }
         let columns =
             terminal_size::terminal_size_of(stderr()).map_or(80, |(width, _)| width.0.into());
         // The last column is left free: some terminals go on to the next line behind it.
-        let line: String =
-            line(&now, since.elapsed()).chars().take(usize::max(columns, 1) - 1).collect();
+        let columns = usize::max(columns, 1) - 1;
+        let line: String = say(began.elapsed(), columns).chars().take(columns).collect();
+        if began.elapsed() < PATIENCE {
+            continue;
+        }
         drawn |= write(&format!("\r\x1b[K{line}"));
     }
     if drawn {
@@ -74,6 +89,45 @@ fn draw(stopped: &Receiver<()>) {
 fn write(text: &str) -> bool {
     let mut err = stderr().lock();
     err.write_all(text.as_bytes()).and_then(|()| err.flush()).is_ok()
+}
+
+/// Columns of the bar, if there is room beside the words.
+const BAR: usize = 30;
+
+/// How far a fleet is: `[######......] 4213 of 10000 files, 3 failed, 52.1 traces/s, 2 min left`.
+fn bar(fleet: &Fleet, elapsed: Duration, columns: usize) -> String {
+    let (done, items) = (fleet.done.load(Relaxed), fleet.items.load(Relaxed));
+    if items == 0 {
+        return "looking for traces".to_owned();
+    }
+    let mut parts = vec![format!("{done} of {items} files")];
+    if done == items {
+        parts.push("writing the tables".to_owned());
+    }
+    match fleet.failed.load(Relaxed) {
+        0 => {}
+        failed => parts.push(format!("{failed} failed")),
+    }
+    let (judged, seconds) = (fleet.judged.load(Relaxed), elapsed.as_secs_f64());
+    if judged > 0 && elapsed >= STEADY && done < items {
+        parts.push(format!("{:.1} traces/s", judged as f64 / seconds));
+        parts.push(left((items - done) as f64 / done as f64 * seconds));
+    }
+    let words = parts.join(", ");
+    let room = columns.saturating_sub(words.len() + 3).min(BAR);
+    if room < 10 {
+        return words;
+    }
+    let full = room * done / items;
+    format!("[{}{}] {words}", "#".repeat(full), ".".repeat(room - full))
+}
+
+/// `12 s left`.
+fn left(seconds: f64) -> String {
+    match seconds.ceil() as u64 {
+        left @ 0..120 => format!("{left} s left"),
+        left => format!("{} min left", left.div_ceil(60)),
+    }
 }
 
 /// How far it is after `elapsed` in the stage.
@@ -109,11 +163,7 @@ fn line(now: &Progress, elapsed: Duration) -> String {
         if let Some(rest) = now.total.and_then(|total| total.checked_sub(now.done))
             && now.done > 0
         {
-            let left = (rest as f64 / now.done as f64 * seconds).ceil() as u64;
-            parts.push(match left {
-                0..120 => format!("{left} s left"),
-                _ => format!("{} min left", left.div_ceil(60)),
-            });
+            parts.push(left(rest as f64 / now.done as f64 * seconds));
         }
     }
     parts.join(", ")
@@ -166,5 +216,24 @@ mod tests {
             of(Stage::Indexing, 1_000, Some(61_000), 0, 60_000),
             "indexing 1 %, 1.0 of 61.0 KB, 60 min left"
         );
+    }
+
+    #[test]
+    fn a_bar_shows_what_is_done_and_leaves_room_for_the_words() {
+        let fleet = Fleet::default();
+        let of = |columns| bar(&fleet, Duration::from_secs(10), columns);
+        assert_eq!(of(80), "looking for traces");
+        fleet.items.store(400, Relaxed);
+        assert_eq!(of(80), format!("[{}] 0 of 400 files", ".".repeat(30)));
+        fleet.done.store(100, Relaxed);
+        fleet.judged.store(90, Relaxed);
+        let words = "100 of 400 files, 9.0 traces/s, 30 s left";
+        assert_eq!(of(100), format!("[{}{}] {words}", "#".repeat(7), ".".repeat(23)));
+        assert_eq!(of(54), format!("[##........] {words}")[..]);
+        assert_eq!(of(40), words);
+        fleet.failed.store(2, Relaxed);
+        fleet.done.store(400, Relaxed);
+        let words = "400 of 400 files, writing the tables, 2 failed";
+        assert_eq!(of(59), format!("[{}] {words}", "#".repeat(10)));
     }
 }

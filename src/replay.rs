@@ -2,19 +2,9 @@
 
 use crate::config::Config;
 use anyhow::Result;
-use holdup_diagnose::Gain;
+use holdup_diagnose::{Gain, is_small};
 use holdup_passes::{Detail, Options};
 use holdup_trace::Reader;
-use std::path::Path;
-
-/// Recordings of up to so many bytes are replayed unasked. The steps of a larger one take more
-/// memory than the rest of a diagnosis, and its replay more time (docs/models.md).
-const SMALL: u64 = 64 << 20;
-
-/// Whether it is replayed unasked. Nobody knows how long standard input is, or a folder.
-pub(crate) fn is_small(trace: &Path) -> bool {
-    std::fs::metadata(trace).is_ok_and(|meta| meta.is_file() && meta.len() <= SMALL)
-}
 
 /// How to read a trace for a verdict and for what mending would gain; and if there will be no such
 /// figure, why.
@@ -40,7 +30,10 @@ pub(crate) fn options(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use holdup_diagnose::is_small;
+    use std::path::Path;
+
+    const SMALL: u64 = 64 << 20;
 
     #[test]
     fn large_files_folders_and_streams_are_not_small() {

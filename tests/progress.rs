@@ -70,3 +70,30 @@ fn a_pipe_gets_no_byte_of_it() {
     assert!(out.status.success());
     assert_eq!((out.stdout.as_slice(), out.stderr.as_slice()), (&b""[..], &b""[..]));
 }
+
+#[needs(script)]
+#[test]
+fn many_traces_show_a_bar() {
+    let folder = tempfile::tempdir().unwrap();
+    let (traces, out) = (folder.path().join("in"), folder.path().join("out"));
+    std::fs::create_dir(&traces).unwrap();
+    // What stands behind the last section is not read: another content, as much work.
+    let trace = std::fs::read(recording("imb_server_c4")).unwrap();
+    for i in 0..100 {
+        let mut bytes = trace.clone();
+        bytes.extend(format!("copy {i}").bytes());
+        std::fs::write(traces.join(format!("{i}.data")), bytes).unwrap();
+    }
+    let command = |more: &str| {
+        let (traces, out) = (traces.display(), out.display());
+        // Stopped for a while in the middle: how fast the machine is does not matter.
+        let fleet = format!("{HOLDUP} fleet {traces} --to {out} --jobs 1 {more} >/dev/null");
+        format!("{fleet} & sleep 0.2; kill -STOP $!; sleep 3; kill -CONT $!; wait $!")
+    };
+    let seen = on_a_terminal(&command(""));
+    assert!(seen.contains(" of 100 files, ") && seen.contains(" traces/s, "), "{seen:?}");
+    let (_, last) = seen.rsplit_once("\r\x1b[K").expect("the bar is taken away");
+    assert!(last.starts_with("holdup: 100 traces read in "), "{seen:?}");
+    std::fs::remove_dir_all(&out).unwrap();
+    assert_eq!(on_a_terminal(&command("-q")), "");
+}

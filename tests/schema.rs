@@ -219,6 +219,18 @@ fn comparisons_conform() {
     }
 }
 
+/// Many traces are not one.
+#[test]
+fn what_fleet_says_conforms() {
+    let (schema, folder) = (Published::new(), tempfile::tempdir().unwrap());
+    let cut = folder.path().join("cut.data");
+    std::fs::write(&cut, "PERFILE2").unwrap();
+    let mut args = vec!["fleet", "-j", "--to", folder.path().to_str().unwrap()];
+    args.extend([cut.to_str().unwrap()]);
+    args.extend(TRACES);
+    conform(&schema, &[args]);
+}
+
 /// A host is no trace either, whatever it allows.
 #[test]
 fn what_doctor_says_conforms() {

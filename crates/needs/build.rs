@@ -71,6 +71,11 @@ fn main() {
             "the Python packages pyarrow and duckdb",
             imports("pyarrow.parquet, duckdb", "pyarrow duckdb"),
         ),
+        (
+            "dask",
+            "the Python package dask.distributed",
+            imports("dask.distributed", "'dask[distributed]'"),
+        ),
         ("corpus", "../shared/corpus", labels.exists().then(String::new).ok_or("absent".into())),
         (
             "real",

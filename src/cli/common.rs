@@ -86,7 +86,7 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct EntriesArgs {
-    /// Rows per table, 0 for all [default: text 20 (summary 10), else all]
+    /// Rows per table, 0 for all [default: text 20 (summary, fleet 10), else all]
     #[arg(short = 'n', visible_short_alias = 'E', long, value_name = "N")]
     pub(crate) entries: Option<usize>,
 }

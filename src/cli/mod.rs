@@ -7,6 +7,7 @@ mod setup;
 mod tables;
 
 use crate::exit;
+use crate::fleet::args::FleetArgs;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
 use crate::query::args::QueryArgs;
 use crate::record::args::{RecordArgs, RunArgs};
@@ -152,6 +153,9 @@ pub(crate) enum Command {
             \x20         holdup export --format csv --tables runs,waits --to tables/ perf.data\n\
             \x20         holdup export perf.data --to trace.json")]
     Export(ExportArgs),
+    /// Many traces at once: what is found in each as tables of all, and a ranking across them
+    #[command(after_help = crate::fleet::args::AFTER_HELP)]
+    Fleet(FleetArgs),
     /// The same work on 1, 2, 4 ... CPUs: speedup, what stays serial, where the CPUs went
     #[command(after_help = "Examples: holdup scale 1=600 2=331 4=190\n\
             \x20         holdup scale --work syscall:write 1=one.data 2=two.data 4=four.data")]

@@ -2,8 +2,8 @@
 
 use super::args::{AllowName, CompareArgs};
 use crate::exit::{bad_input, usage};
-use crate::replay;
 use anyhow::Result;
+use holdup_diagnose::is_small;
 use holdup_gate::judge::Sides;
 use holdup_gate::setting::{Aspect, first_difference};
 use holdup_gate::{Baseline, Run, Work};
@@ -41,7 +41,7 @@ fn one(path: &Path) -> Result<Baseline> {
         }
         opened => opened?,
     };
-    let detail = if replay::is_small(path) { Detail::Steps } else { Detail::Sums };
+    let detail = if is_small(path) { Detail::Steps } else { Detail::Sums };
     let run = Run::measure(&*reader, detail)?;
     if let Some(damage) = run.damage.first() {
         let why = format!("is damaged: {damage}; a comparison needs the whole recording");

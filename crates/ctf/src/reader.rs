@@ -11,7 +11,7 @@ use crate::{metadata, time};
 use holdup_map::IN_MEMORY;
 use holdup_syscalls::Arch;
 use holdup_trace::{
-    Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Presence,
+    Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Nanos, Presence,
     Quality, QualityCode, Reader, Result, Run, RunDecoder, Tid, TraceInfo, progress,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,6 +128,7 @@ impl CtfTrace {
             }
         }
         info.span = all.span;
+        info.recorded_ns = recorded(&metadatas, since_1970, all.span);
         presence(&mut events.descs, &store.traces, &kernel, &all);
         info.capabilities = Capabilities::of(&events.descs, Beside::default());
         info.tasks = all.tasks;
@@ -241,6 +242,20 @@ fn describe(info: &mut TraceInfo, metadatas: &[Metadata], since_1970: bool) {
     if metadatas.len() > 1 {
         info.extra.push(("traces".into(), metadatas.len().to_string()));
     }
+}
+
+/// When the recording began by the wall clock: that of the first event.
+fn recorded(
+    metadatas: &[Metadata],
+    since_1970: bool,
+    span: Option<(Nanos, Nanos)>,
+) -> Option<Nanos> {
+    let clock = metadatas.iter().find_map(|m| m.clocks.first())?;
+    let offset = time::offset(clock);
+    let zero = if since_1970 { 0 } else { offset };
+    // A clock without an offset counts from wherever it likes.
+    let (first, _) = span.filter(|_| offset != 0)?;
+    u64::try_from(zero + i128::from(first)).ok()
 }
 
 /// LTTng does not say which machine it ran on. The name of the kernel often does, and so does an

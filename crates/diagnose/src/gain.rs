@@ -11,6 +11,16 @@ use holdup_replay::{
 };
 use serde::Serialize;
 use std::fmt;
+use std::path::Path;
+
+/// Recordings of up to so many bytes are replayed unasked. The steps of a larger one take more
+/// memory than the rest of a diagnosis, and its replay more time (docs/models.md).
+const SMALL: u64 = 64 << 20;
+
+/// Whether a recording is replayed unasked. Nobody knows how long standard input is, or a folder.
+pub fn is_small(trace: &Path) -> bool {
+    std::fs::metadata(trace).is_ok_and(|meta| meta.is_file() && meta.len() <= SMALL)
+}
 
 /// What a replay says of the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -26,7 +26,7 @@ mod too_little;
 mod verdict;
 
 pub use facts::Facts;
-pub use gain::{Gain, Replayed, Then, Unknown};
+pub use gain::{Gain, Replayed, Then, Unknown, is_small};
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use measured::{Company, Measured, companies};
 pub use phases::PhaseRow;

@@ -1,11 +1,13 @@
 //! The tables of what was concluded: the trace with its verdict, findings, what is wrong with it.
 
-use crate::Request;
+use crate::column::TableDef;
+use crate::error::ExportError;
 use crate::facts::{
     AdviceRow, CulpritRow, EvidenceRow, FindingRow, Flag, Id, Ns, Number, Percent, QualityRow,
     Ratio, Time, TraceRow,
 };
-use crate::rows::Pool;
+use crate::rows::{Pool, Put};
+use crate::{Request, TRACE};
 use holdup_diagnose::Finding;
 use holdup_trace::{QualityEntry, Severity};
 
@@ -13,7 +15,49 @@ fn number(n: u64) -> Number {
     Number(crate::facts::int(n))
 }
 
-pub(crate) fn trace(request: &Request<'_>, pool: &mut Pool) -> TraceRow {
+/// The tables of this file.
+pub(crate) fn tables() -> [TableDef; 6] {
+    [
+        TraceRow::table(),
+        FindingRow::table(),
+        EvidenceRow::table(),
+        CulpritRow::table(),
+        AdviceRow::table(),
+        QualityRow::table(),
+    ]
+}
+
+/// Hand out every row, with the name of its table.
+pub(crate) fn rows(
+    request: &Request<'_>,
+    pool: &mut Pool,
+    put: &mut Put<'_>,
+) -> Result<(), ExportError> {
+    let row = trace(request, pool).values();
+    put(TRACE, &row, pool)?;
+    for (n, finding) in request.diagnosis.findings.iter().enumerate() {
+        let verdict =
+            finding.ruled_out.is_none() && finding.class == request.diagnosis.verdict.class;
+        let found = found(n as u32 + 1, finding, verdict, pool);
+        put("findings", &found.finding.values(), pool)?;
+        for row in found.evidence {
+            put("evidence", &row.values(), pool)?;
+        }
+        for row in found.culprits {
+            put("culprits", &row.values(), pool)?;
+        }
+        for row in found.advice {
+            put("advice", &row.values(), pool)?;
+        }
+    }
+    for entry in request.quality {
+        let row = quality(entry, pool).values();
+        put("quality", &row, pool)?;
+    }
+    Ok(())
+}
+
+fn trace(request: &Request<'_>, pool: &mut Pool) -> TraceRow {
     let (info, analysis) = (request.info, request.judged.analysis);
     let verdict = &request.diagnosis.verdict;
     let mut word = |text: &Option<String>| text.as_deref().map(|t| pool.word(t));
@@ -41,14 +85,14 @@ pub(crate) fn trace(request: &Request<'_>, pool: &mut Pool) -> TraceRow {
 }
 
 /// All rows of one finding, the `n`th.
-pub(crate) struct Found {
-    pub(crate) finding: FindingRow,
-    pub(crate) evidence: Vec<EvidenceRow>,
-    pub(crate) culprits: Vec<CulpritRow>,
-    pub(crate) advice: Vec<AdviceRow>,
+struct Found {
+    finding: FindingRow,
+    evidence: Vec<EvidenceRow>,
+    culprits: Vec<CulpritRow>,
+    advice: Vec<AdviceRow>,
 }
 
-pub(crate) fn found(n: u32, f: &Finding, verdict: bool, pool: &mut Pool) -> Found {
+fn found(n: u32, f: &Finding, verdict: bool, pool: &mut Pool) -> Found {
     let finding = Id(n);
     let rule = pool.word(f.rule);
     Found {
@@ -95,7 +139,7 @@ pub(crate) fn found(n: u32, f: &Finding, verdict: bool, pool: &mut Pool) -> Foun
     }
 }
 
-pub(crate) fn quality(entry: &QualityEntry, pool: &mut Pool) -> QualityRow {
+fn quality(entry: &QualityEntry, pool: &mut Pool) -> QualityRow {
     QualityRow {
         code: pool.word(entry.code),
         severity: pool.word(match entry.severity {

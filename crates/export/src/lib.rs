@@ -9,12 +9,14 @@
 //! ```
 //!
 //! `column` describes tables, `facts` declares those of single facts, `made` takes those of
-//! the verbs from the renderer. Rows are written in parts: memory grows with threads and objects,
+//! the verbs from the renderer. `digest` holds the rows that sum a trace up, for files about many
+//! traces. Rows are written in parts: memory grows with threads and objects,
 //! not with events. A file has its name only when it is whole (`part`).
 
 mod arrow;
 mod chrome;
 mod column;
+mod digest;
 mod error;
 mod explain;
 mod facts;
@@ -29,11 +31,15 @@ mod tables;
 
 pub use chrome::chrome;
 pub use column::{Column, TableDef, Type};
+pub use digest::{DIGEST, Digest, TableFile, digest, fits};
 pub use error::ExportError;
 pub use lami::{lami, lami_metadata};
 pub use made::{MADE, Made, PATH, Source};
 pub use sinks::{ROW_GROUP, TableFormat};
 pub use tables::{Choice, TABLES_VERSION, definitions, tables};
+
+/// The table with a row for the trace itself.
+pub const TRACE: &str = "trace";
 
 use holdup_attribution::Attribution;
 use holdup_diagnose::{Diagnosis, PhaseRow};

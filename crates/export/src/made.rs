@@ -1,8 +1,9 @@
 //! The tables of the verbs, as they come from the renderer: one name for each form of each table.
 
 use crate::column::{Column, TableDef, Type};
+use crate::error::ExportError;
 use crate::facts::int;
-use crate::rows::{Pool, Value};
+use crate::rows::{Pool, Put, Value};
 use holdup_attribution::{Attribution, WaitsBy};
 use holdup_diagnose::PhaseRow;
 use holdup_passes::{Group, LockBy};
@@ -125,10 +126,28 @@ impl Made {
         let columns = (self.make)(None).columns.iter().map(column).collect();
         TableDef { name: self.name, about: self.about, columns }
     }
+
+    /// Hand out its first rows, `most` of them.
+    pub(crate) fn rows(
+        &self,
+        source: &Source<'_>,
+        most: usize,
+        pool: &mut Pool,
+        put: &mut Put<'_>,
+    ) -> Result<(), ExportError> {
+        let table = (self.make)(Some(source));
+        let types: Vec<Type> = table.columns.iter().map(|c| ty(c.unit).0).collect();
+        for row in table.rows.iter().take(most) {
+            let cells = row.iter().zip(&types);
+            let values: Vec<Value> = cells.map(|(cell, &ty)| value(cell, ty, pool)).collect();
+            put(self.name, &values, pool)?;
+        }
+        Ok(())
+    }
 }
 
 /// A cell of the renderer in a column of this type. Lists and maps are JSON.
-pub(crate) fn value(cell: &Cell, ty: Type, pool: &mut Pool) -> Value {
+fn value(cell: &Cell, ty: Type, pool: &mut Pool) -> Value {
     match (cell, ty) {
         (Cell::Bool(b), Type::Flag) => Value::Flag(*b),
         (Cell::Int(n), Type::Int) => Value::Int(int(*n)),

@@ -1,6 +1,7 @@
 //! Rows on their way to a file: a vector for each column, emptied when a part is written.
 
 use crate::column::{Column, TableDef, Type};
+use crate::error::ExportError;
 use rustc_hash::FxHashMap;
 
 /// A word, by its number in [`Pool`].
@@ -33,6 +34,9 @@ impl Pool {
         self.words.len()
     }
 }
+
+/// Takes rows, each with the name of its table and the words in it.
+pub(crate) type Put<'a> = dyn FnMut(&'static str, &[Value], &Pool) -> Result<(), ExportError> + 'a;
 
 /// The values of one column.
 pub(crate) enum Values {
@@ -172,17 +176,9 @@ impl Rows {
     }
 
     /// Add a row: a value for each column.
-    pub(crate) fn push<const N: usize>(&mut self, row: [Value; N]) {
-        debug_assert_eq!(N, self.columns.len());
-        for (cells, value) in self.columns.iter_mut().zip(row) {
-            cells.push(value);
-        }
-        self.len += 1;
-    }
-
-    /// The same of a row whose columns nobody knows before it runs.
-    pub(crate) fn push_all(&mut self, row: impl Iterator<Item = Value>) {
-        for (cells, value) in self.columns.iter_mut().zip(row) {
+    pub(crate) fn push(&mut self, row: &[Value]) {
+        debug_assert_eq!(row.len(), self.columns.len());
+        for (cells, &value) in self.columns.iter_mut().zip(row) {
             cells.push(value);
         }
         self.len += 1;

@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A form of tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,12 +65,11 @@ pub const ROW_GROUP: usize = 128 << 10;
 
 impl Sink {
     pub(crate) fn create(
-        folder: &Path,
+        path: PathBuf,
         table: TableDef,
         format: TableFormat,
         metadata: Metadata,
     ) -> Result<Sink, ExportError> {
-        let path = folder.join(format!("{}.{}", table.name, format.extension()));
         let mut file = PartFile::create(path)?;
         let path = file.part().to_owned();
         let kind = match format {
@@ -100,14 +99,15 @@ impl Sink {
         }
     }
 
-    /// The rows that are not written yet.
-    pub(crate) fn rows(&mut self) -> &mut Rows {
-        &mut self.rows
+    /// What is written.
+    pub(crate) fn table(&self) -> &TableDef {
+        &self.table
     }
 
-    /// Write what is there if it is enough.
+    /// Add a row, a value for each column; write what is there if it is enough.
     #[inline]
-    pub(crate) fn settle(&mut self, pool: &Pool) -> Result<(), ExportError> {
+    pub(crate) fn push(&mut self, row: &[Value], pool: &Pool) -> Result<(), ExportError> {
+        self.rows.push(row);
         if self.rows.len() < ROW_GROUP { Ok(()) } else { self.write(pool) }
     }
 

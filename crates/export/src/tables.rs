@@ -3,11 +3,8 @@
 use crate::column::TableDef;
 use crate::error::ExportError;
 use crate::explain::Explain;
-use crate::facts::{
-    AdviceRow, CallRow, CulpritRow, EvidenceRow, FindingRow, IrqRow, LockWaitRow, QualityRow,
-    RunRow, SwitchRow, TraceRow, WaitRow, WakeupRow,
-};
-use crate::made::{MADE, PATH, Source, value};
+use crate::facts::{CallRow, IrqRow, LockWaitRow, RunRow, SwitchRow, WaitRow, WakeupRow};
+use crate::made::{MADE, PATH, Source};
 use crate::rows::{Pool, Value};
 use crate::sinks::{Metadata, Sink, TableFormat};
 use crate::{Request, judgement};
@@ -53,8 +50,7 @@ fn put<const N: usize>(
     row: Option<[Value; N]>,
 ) -> Result<(), ExportError> {
     let (Some(sink), Some(row)) = (sink, row) else { return Ok(()) };
-    sink.rows().push(row);
-    sink.settle(pool)
+    sink.push(&row, pool)
 }
 
 /// `FIELD: FACT => ROW by METHOD`: which fact becomes which row, and what of [`Explain`] makes it.
@@ -120,28 +116,20 @@ pub fn tables(
         }
         names.push(table.name);
         let metadata = metadata(request, table.name);
-        Sink::create(folder, table, choice.format, metadata).map(Some)
+        let path = folder.join(format!("{}.{}", table.name, choice.format.extension()));
+        Sink::create(path, table, choice.format, metadata).map(Some)
     };
     let mut facts = Facts::open(&mut open)?;
-    let mut trace = open(TraceRow::table())?;
-    let mut findings = open(FindingRow::table())?;
-    let mut evidence = open(EvidenceRow::table())?;
-    let mut culprits = open(CulpritRow::table())?;
-    let mut advice = open(AdviceRow::table())?;
-    let mut quality = open(QualityRow::table())?;
-    let mut sinks = Vec::new();
+    let mut sinks: Vec<Sink> = Vec::new();
+    for table in judgement::tables() {
+        sinks.extend(open(table)?);
+    }
     for made in MADE {
         let Some(mut sink) = open(made.table())? else { continue };
         let source = Source { judged: request.judged, phases: request.phases };
-        let table = (made.make)(Some(&source));
-        let types: Vec<_> = made.table().columns.iter().map(|c| c.ty).collect();
-        for row in &table.rows {
-            let cells = row.iter().zip(&types);
-            let values: Vec<Value> =
-                cells.map(|(cell, &ty)| value(cell, ty, &mut explain.pool)).collect();
-            sink.rows().push_all(values.into_iter());
-            sink.settle(&explain.pool)?;
-        }
+        made.rows(&source, usize::MAX, &mut explain.pool, &mut |_, row, pool| {
+            sink.push(row, pool)
+        })?;
         sinks.push(sink);
     }
 
@@ -154,30 +142,10 @@ pub fn tables(
         done?;
     }
 
-    let pool = &mut explain.pool;
-    let row = judgement::trace(request, pool).values();
-    put(&mut trace, pool, Some(row))?;
-    for (n, finding) in request.diagnosis.findings.iter().enumerate() {
-        let verdict =
-            finding.ruled_out.is_none() && finding.class == request.diagnosis.verdict.class;
-        let found = judgement::found(n as u32 + 1, finding, verdict, pool);
-        put(&mut findings, pool, Some(found.finding.values()))?;
-        for row in found.evidence {
-            put(&mut evidence, pool, Some(row.values()))?;
-        }
-        for row in found.culprits {
-            put(&mut culprits, pool, Some(row.values()))?;
-        }
-        for row in found.advice {
-            put(&mut advice, pool, Some(row.values()))?;
-        }
-    }
-    for entry in request.quality {
-        let row = judgement::quality(entry, pool).values();
-        put(&mut quality, pool, Some(row))?;
-    }
+    judgement::rows(request, &mut explain.pool, &mut |table, row, pool| {
+        sinks.iter_mut().find(|s| s.table().name == table).map_or(Ok(()), |s| s.push(row, pool))
+    })?;
     sinks.extend(facts.all());
-    sinks.extend([trace, findings, evidence, culprits, advice, quality].into_iter().flatten());
     for sink in sinks {
         sink.finish(&explain.pool)?;
     }

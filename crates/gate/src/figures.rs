@@ -87,7 +87,7 @@ fn syscalls(analysis: &Analysis, f: &mut Figures) {
 }
 
 /// The role of a program, for people: `worker-12` and `worker-3` are `worker`.
-pub(crate) fn role_of(comm: &str) -> String {
+pub fn role_of(comm: &str) -> String {
     let role = String::from_utf8_lossy(role(comm.as_bytes())).into_owned();
     let role = role.trim_end_matches(['-', '_', '/', ':', '.', '#']);
     if role.is_empty() { comm.to_owned() } else { role.to_owned() }

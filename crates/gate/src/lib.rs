@@ -35,7 +35,7 @@ pub mod why;
 pub mod work;
 
 pub use baseline::{Baseline, BaselineError};
-pub use figures::Figures;
+pub use figures::{Figures, role_of};
 pub use metric::{Figure, Metric};
 pub use run::Run;
 pub use work::Work;

@@ -29,7 +29,7 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
             "the recorder was killed before it recorded anything; record again",
         );
     }
-    for (magic, what, way_out) in MAGIC {
+    for (magic, what, way_out) in PACKED.iter().chain(OTHERS) {
         if starts(magic) {
             return unsupported(what, way_out);
         }
@@ -101,8 +101,25 @@ pub(crate) fn name(head: &[u8]) -> ErrorKind {
 /// Bytes of the header of perf.data, which recorders write last of what stands before the data.
 const HEADER: usize = 104;
 
+/// What a file is that is certainly no recording, not even a damaged one.
+pub(crate) fn other(head: &[u8]) -> Option<String> {
+    let begins = |list: &[Magic]| list.iter().any(|(magic, ..)| head.starts_with(magic));
+    let is_other = match head.is_empty() || !is_text(head) || begins(PACKED) {
+        true => begins(OTHERS),
+        // Text that is nearly a trace may be one that was recorded or printed badly.
+        false => holdup_ftracetext::nearly(head).is_none(),
+    };
+    match name(head) {
+        ErrorKind::Unsupported { what, .. } if is_other => Some(what),
+        _ => None,
+    }
+}
+
 /// First bytes that tell, what they tell, and the way out.
-const MAGIC: &[(&[u8], &str, &str)] = &[
+type Magic = (&'static [u8], &'static str, &'static str);
+
+/// What may hold a recording.
+const PACKED: &[Magic] = &[
     (b"BZh", "bzip2-compressed data", "unpack it on the fly: bzip2 -dc FILE | holdup ... -"),
     (
         b"\x04\x22\x4d\x18",
@@ -116,6 +133,10 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
     ),
     (b"PK\x05\x06", "an empty zip archive", "name a trace, or an archive with one"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive", "unpack it: 7z x FILE"),
+];
+
+/// What is no recording.
+const OTHERS: &[Magic] = &[
     (b"\x7fELF", "an ELF program, library or core dump", "name the trace, not the program"),
     (
         b"\xd4\xc3\xb2\xa1",
@@ -128,6 +149,8 @@ const MAGIC: &[(&[u8], &str, &str)] = &[
         "holdup reads what perf, trace-cmd or ftrace recorded",
     ),
     (b"SQLite format 3\0", "an SQLite database", "holdup reads the perf.data it was made from"),
+    (b"\x89PNG", "a picture (PNG)", "holdup reads what perf, trace-cmd or ftrace recorded"),
+    (b"%PDF", "a PDF document", "holdup reads what perf, trace-cmd or ftrace recorded"),
     (b"PAR1", "a Parquet file", "holdup reads the trace it was made from"),
     (b"SIMPLEPERF", "a simpleperf report", "holdup reads the perf.data it was made from"),
 ];

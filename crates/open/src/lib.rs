@@ -10,12 +10,14 @@
 
 mod foreign;
 mod glance;
+mod look;
 mod printed;
 mod wrap;
 mod zip;
 
 pub use glance::{SMALL, glance};
 pub use holdup_map::{ALLOWANCE, RATIO};
+pub use look::{is_trace_folder, no_trace};
 
 use holdup_trace::{
     ErrorKind, Glance, QualityCode, ReadError, Reader, Result, TraceInfo, progress,

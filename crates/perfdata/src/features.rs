@@ -93,6 +93,7 @@ impl Features {
                 let id = c.u32()?;
                 let (wall, clock) = (c.u64()?, c.u64()?);
                 self.clock = Some(clock_name(id as i32));
+                info.recorded_ns = Some(wall).filter(|&ns| ns > 0);
                 info.extra.push((
                     "wall clock (ns since 1970) at trace time".into(),
                     format!("{wall} at {clock}"),

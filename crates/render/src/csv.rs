@@ -30,24 +30,13 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
             Ok(())
         }
         Body::Summary(sections) => {
-            for (i, section) in sections.iter().enumerate() {
-                let made;
-                let table = match section {
-                    Section::Table(table) => table,
-                    Section::Ledger(ledger) => {
-                        made = schema::nodes(&ledger.nodes());
-                        &made
-                    }
-                    Section::Phases(rows) => {
-                        made = schema::phases(rows);
-                        &made
-                    }
-                    Section::Busy(_) => continue,
-                };
-                writeln!(out, "{}# {}", if i > 0 { "\n" } else { "" }, table.name)?;
-                write_table(table, separator, out)?;
-            }
-            Ok(())
+            let table = |section: &Section| match section {
+                Section::Table(table) => Some(table.clone()),
+                Section::Ledger(ledger) => Some(schema::nodes(&ledger.nodes())),
+                Section::Phases(rows) => Some(schema::phases(rows)),
+                Section::Busy(_) => None,
+            };
+            write_tables(&sections.iter().filter_map(table).collect::<Vec<_>>(), separator, out)
         }
     }
 }
@@ -68,6 +57,19 @@ fn write_diagnosis(d: &Diagnosis, separator: &str, out: &mut dyn Write) -> io::R
             separator,
             out,
         )?;
+    }
+    Ok(())
+}
+
+/// Several tables, each preceded by a line `# NAME`, with an empty line between them.
+pub(crate) fn write_tables(
+    tables: &[Table],
+    separator: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for (i, table) in tables.iter().enumerate() {
+        writeln!(out, "{}# {}", if i > 0 { "\n" } else { "" }, table.name)?;
+        write_table(table, separator, out)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::WhatifRow;
 use crate::compare;
 use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
 use crate::doctor::Doctor;
+use crate::fleet::{CostRow, FailedRow, Fleet, VerdictRow};
 use crate::json::{
     Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, PredictRows, Rows, WhatifRows,
 };
@@ -44,6 +45,9 @@ struct Tables {
     #[schemars(with = "Rows<Vec<LockRow>>")]
     locks: Option<Rows<Vec<LockRow>>>,
 }
+
+/// The rankings of a fleet.
+type Ranked = Fleet<Vec<VerdictRow>, Vec<CostRow>, Vec<FailedRow>>;
 
 /// Every table by its name.
 #[derive(Serialize, JsonSchema)]
@@ -91,6 +95,7 @@ pub fn outputs() -> Value {
         ("guide", vec![enveloped::<Guide<'static>>(g)]),
         ("rules", vec![Rules::json_schema(g)]),
         ("doctor", vec![Doctor::json_schema(g)]),
+        ("fleet", vec![Ranked::json_schema(g)]),
         ("query", vec![crate::answer::Envelope::json_schema(g)]),
         ("diff", vec![compared::<Diff<'static>>(g)]),
         ("gate", vec![compared::<Gate<'static>>(g), compared::<SelfTest<'static>>(g)]),

@@ -9,6 +9,7 @@ pub mod answer;
 pub mod compare;
 pub mod csv;
 pub mod doctor;
+pub mod fleet;
 pub mod html;
 mod info;
 pub mod json;

@@ -105,7 +105,7 @@ pub(crate) fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) ->
     })
 }
 
-fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let heads: Vec<&str> = table.columns.iter().map(|c| c.key).collect();
     let cell = |c: &Cell| if *c == Cell::Null { "n/a".to_owned() } else { field(c) };
     let rows: Vec<Vec<String>> =

@@ -34,6 +34,8 @@ pub struct TraceInfo {
     pub clock: Clock,
     /// Earliest and latest time stamp of a printed event; `None` in a trace without events.
     pub span: Option<(Nanos, Nanos)>,
+    /// When the recording began by the wall clock, nanoseconds since 1970, where the file says so.
+    pub recorded_ns: Option<u64>,
     /// CPUs that existed when recording, where the file says so. CPUs with events but missing
     /// here count too.
     pub cpus_online: Option<u32>,
@@ -75,6 +77,7 @@ impl TraceInfo {
             capabilities: Capabilities::default(),
             clock: Clock::default(),
             span: None,
+            recorded_ns: None,
             cpus_online: None,
             arch: None,
             hostname: None,

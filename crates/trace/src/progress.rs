@@ -1,8 +1,9 @@
 //! How far reading has come, for whoever wants to show it.
 //!
 //! A process reads one trace at a time, so there is one set of counters, and readers need no
-//! handle to reach it. They advance it by block, batch or segment, never by event; whoever prints
-//! takes a [`snapshot`] now and then. Nothing here prints, and nothing depends on it.
+//! handle to reach it (`holdup fleet` reads several, and shows its own counts instead). They
+//! advance it by block, batch or segment, never by event; whoever prints takes a [`snapshot`] now
+//! and then. Nothing here prints, and nothing depends on it.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 

@@ -8,6 +8,7 @@
 //! then either a `Field` in a layout or its key in `data_only`.
 
 pub(crate) mod cpus;
+pub(crate) mod fleet;
 pub(crate) mod hist;
 pub(crate) mod irqs;
 pub(crate) mod layout;
@@ -24,6 +25,7 @@ pub(crate) mod whatif;
 pub(crate) mod words;
 
 pub use cpus::cpus;
+pub use fleet::{fleet_failed, fleet_locks, fleet_objects, fleet_syscalls, fleet_verdicts};
 pub use hist::hist;
 pub use irqs::irqs;
 pub use ledger::nodes;
@@ -236,6 +238,9 @@ impl<R> Verb<R> {
 pub(crate) fn is_key(key: &str) -> bool {
     [
         cpus::VERB.has(key),
+        fleet::VERDICTS.has(key),
+        fleet::OBJECTS.has(key),
+        fleet::FAILED.has(key),
         irqs::VERB.has(key),
         ledger::VERB.has(key),
         locks::VERB.has(key),

@@ -85,6 +85,17 @@ impl Page {
     }
 }
 
+/// Write tables that are about no single trace; `begun` says whether something stands above them.
+pub(crate) fn write_tables(
+    tables: &[Table],
+    begun: bool,
+    options: &TextOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = Page { capacity_ns: 0, wall_ns: 0, begun: Once::new(begun) };
+    tables.iter().try_for_each(|table| block::write_table(table, &page, options, out))
+}
+
 /// Write `report` as text.
 pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     if let Body::Graph(body) = &report.body

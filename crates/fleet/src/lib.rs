@@ -1,0 +1,49 @@
+//! Many traces at once.
+//!
+//! ```text
+//!  find ──► run, a worker for each job ──► journal, a line for each trace ──┐
+//!  paths      identity: is it known?         (what is in it is never        │
+//!             one: open, judge, sum up        done again)                   │
+//!                                            parts of other machines ───────┤
+//!                                                                           ▼
+//!                             manifest, ranking ◄── compact ──► tables/TABLE/date=…/host=…/*.parquet
+//! ```
+//!
+//! A trace is known by what is in it, not by its name. What is found in it is one line of JSON
+//! ([`Record`]): the journal of a run holds such lines, and so does a part that another machine
+//! made. The tables are made of these lines alone, in an order that does not depend on who made
+//! which line when. So a run that was killed and begun again, and one that was spread over
+//! machines, end with the same tables.
+
+mod compact;
+mod date;
+mod error;
+mod find;
+mod identity;
+mod journal;
+mod manifest;
+mod one;
+mod ranking;
+mod record;
+mod run;
+mod settings;
+mod store;
+mod tables;
+
+pub use compact::{Dataset, Partition, write};
+pub use error::FleetError;
+pub use find::{Item, Kind, find};
+pub use identity::{Stamp, content};
+pub use journal::Journal;
+pub use manifest::MANIFEST;
+pub use one::{Known, analyse, look};
+pub use record::{Head, Record, Verdict};
+pub use run::{Progress, run};
+pub use settings::Settings;
+pub use store::{Entry, Place, Store, parts};
+pub use tables::definitions;
+
+/// The folder of the tables, in that of a fleet.
+pub const TABLES: &str = "tables";
+/// The file of what is known of each trace, in the folder of a fleet.
+pub const JOURNAL: &str = "journal.ndjson";

@@ -1,0 +1,145 @@
+//! One trace: opened, judged as `holdup diagnose` does, summed up.
+
+use crate::find::{Item, Kind};
+use crate::identity::{Stamp, content};
+use crate::record::{Head, Record, Verdict};
+use crate::settings::Settings;
+use crate::tables;
+use holdup_attribution::Attribution;
+use holdup_diagnose::{Beside, diagnose_beside, is_small, phases};
+use holdup_export::{Digest, Request, TRACE, digest};
+use holdup_passes::{Detail, Options};
+use holdup_trace::{ErrorKind, ReadError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Instant;
+
+/// What is known of an item without judging it.
+pub enum Known {
+    /// Nothing can come of it.
+    Settled(Head),
+    /// A trace with this content, or what looks like one.
+    Trace {
+        /// [`content`] of it.
+        hash: String,
+        /// What the file system says.
+        stamp: Stamp,
+    },
+}
+
+/// A head of an item, with nothing known of its content.
+fn head(item: &Item, key: &str, stamp: Option<Stamp>, result: Verdict) -> Head {
+    let stamp = stamp.unwrap_or(Stamp { bytes: 0, mtime_ns: 0, ctime_ns: 0 });
+    Head {
+        made_by: key.to_owned(),
+        hash: None,
+        path: item.path.to_string_lossy().into_owned(),
+        bytes: stamp.bytes,
+        mtime_ns: stamp.mtime_ns,
+        ctime_ns: stamp.ctime_ns,
+        seconds: 0.0,
+        result,
+    }
+}
+
+/// Look which trace an item is. `by_stamp` knows contents of files that stayed as they were.
+pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<String>) -> Known {
+    let settled = |stamp, result| Known::Settled(head(item, key, stamp, result));
+    let failed = |stamp, error: String| settled(stamp, Verdict::Failed { error });
+    match &item.kind {
+        Kind::Lost(why) => return failed(None, why.clone()),
+        Kind::Special(what) => {
+            return settled(None, Verdict::NoTrace { what: (*what).to_owned() });
+        }
+        Kind::Named | Kind::Beside | Kind::Folder => {}
+    }
+    let stamp = match Stamp::of(&item.path) {
+        Ok(stamp) => stamp,
+        Err(error) => return failed(None, error.to_string()),
+    };
+    if let Some(hash) = by_stamp(&item.path.to_string_lossy(), stamp) {
+        return Known::Trace { hash, stamp };
+    }
+    if item.kind == Kind::Beside {
+        match holdup_open::no_trace(&item.path) {
+            Ok(None) => {}
+            Ok(Some(what)) => return settled(Some(stamp), Verdict::NoTrace { what }),
+            Err(error) => return failed(Some(stamp), error.to_string()),
+        }
+    }
+    match content(&item.path) {
+        Ok(hash) => Known::Trace { hash, stamp },
+        Err(error) => failed(Some(stamp), error.to_string()),
+    }
+}
+
+/// Judge a trace of this content. The second value says whether the result is worth keeping: a
+/// trace that is damaged stays so, one that could not be read may be readable next time.
+pub fn analyse(
+    item: &Item,
+    settings: &Settings,
+    key: &str,
+    hash: String,
+    stamp: Stamp,
+) -> (Record, bool) {
+    let began = Instant::now();
+    // A mistake in a reader must not take the other traces with it.
+    let judged = catch_unwind(AssertUnwindSafe(|| judge(&item.path, stamp, settings)));
+    let (result, rows, keep) = match judged {
+        Ok(Ok((result, rows))) => (result, rows, true),
+        Ok(Err(ReadError { kind, .. })) => {
+            let keep = matches!(kind, ErrorKind::Malformed { .. });
+            (Verdict::Failed { error: kind.to_string() }, Digest::new(), keep)
+        }
+        Err(_) => {
+            let error = "a mistake in holdup: judging it panicked; please report it".to_owned();
+            (Verdict::Failed { error }, Digest::new(), false)
+        }
+    };
+    let head = Head {
+        hash: Some(hash),
+        seconds: began.elapsed().as_secs_f64(),
+        ..head(item, key, Some(stamp), result)
+    };
+    match Stamp::of(&item.path).is_ok_and(|now| now == stamp) {
+        true => (Record { head, rows }, keep),
+        false => {
+            let error = "it changed while it was read".to_owned();
+            let head = Head { hash: None, result: Verdict::Failed { error }, ..head };
+            (Record { head, rows: Digest::new() }, false)
+        }
+    }
+}
+
+/// The verdict on a trace, and the rows that sum it up.
+fn judge(path: &Path, stamp: Stamp, settings: &Settings) -> Result<(Verdict, Digest), ReadError> {
+    let reader = holdup_open::open(path)?;
+    let replayed = settings.gain || is_small(path);
+    let detail = if replayed { Detail::Steps } else { Detail::Edges };
+    let options = Options { detail, ..Options::default() };
+    let limits = &settings.thresholds;
+    let judged = phases::read(&*reader, &options, limits)?;
+    let info = reader.info();
+    let diagnosis = diagnose_beside(info, &judged, Beside::default(), limits.clone());
+    let all = judged.whole();
+    let request = Request {
+        reader: &*reader,
+        info,
+        judged: &Attribution::new(all, limits),
+        diagnosis: &diagnosis,
+        phases: &judged.phases,
+        quality: &all.quality.entries(),
+        bytes: Some(stamp.bytes),
+        missing: &|_| None,
+    };
+    let mut rows = digest(&request);
+    if let Some(row) = rows.get_mut(TRACE).and_then(|rows| rows.first_mut()) {
+        row.extend(tables::outcome(&diagnosis, &request.judged.ledger));
+    }
+    let result = Verdict::Judged {
+        class: diagnosis.verdict.class.id().to_owned(),
+        recorded_ns: info.recorded_ns,
+        host: info.hostname.clone().filter(|host| !host.is_empty()),
+    };
+    Ok((result, rows))
+}

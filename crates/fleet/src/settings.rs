@@ -1,0 +1,60 @@
+//! What decides the rows that a trace is summed up in.
+
+use crate::tables;
+use holdup_diagnose::{Thresholds, registry, rules};
+use holdup_export::{DIGEST, TABLES_VERSION};
+use sha2::{Digest, Sha256};
+
+/// How every trace is judged.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The limits in force.
+    pub thresholds: Thresholds,
+    /// Replay large traces too, for what mending the hold-up would gain.
+    pub gain: bool,
+}
+
+impl Settings {
+    /// A word for all that decides the rows: the version of holdup and of the tables, the text of
+    /// every rule, the limits in force. What was made under another word is made again.
+    pub fn key(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut say = |text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        };
+        say(env!("CARGO_PKG_VERSION"));
+        say(&TABLES_VERSION.to_string());
+        say(&format!("{DIGEST:?}"));
+        for table in tables::definitions() {
+            say(&format!("{table:?}"));
+        }
+        for rule in rules::ALL {
+            say(rule.file);
+        }
+        for limit in registry() {
+            say(&format!("{} {}", limit.key, self.thresholds.get(&limit)));
+        }
+        say(if self.gain { "gain" } else { "" });
+        format!("holdup-{}-{:.16}", env!("CARGO_PKG_VERSION"), format!("{:x}", hash.finalize()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_limit_or_another_question_is_another_word() {
+        let key = |text: &str, gain| {
+            let thresholds = Thresholds::parse(text, &registry()).unwrap();
+            Settings { thresholds, gain }.key()
+        };
+        let plain = key("", false);
+        assert_eq!(plain, Settings::default().key());
+        assert_ne!(plain, key("", true));
+        let other = key("[all]\nmatters_pct = 20\n", false);
+        assert_ne!(plain, other);
+        assert_ne!(other, key("[all]\nmatters_pct = 21\n", false));
+    }
+}

@@ -1,0 +1,155 @@
+//! The tables of a fleet: those of an export that sum a trace up, with the trace in front.
+
+use holdup_attribution::{Leaf, Ledger, Total};
+use holdup_diagnose::{Diagnosis, Gain};
+use holdup_export::{Column, DIGEST, TRACE, TableDef, Type, definitions as exported};
+use serde_json::Value as Json;
+use std::sync::LazyLock;
+
+/// A node of the ledger and its column in the table of traces.
+struct Share {
+    path: &'static str,
+    column: String,
+    about: String,
+}
+
+/// Every node of the ledger, parents before children.
+static SHARES: LazyLock<Vec<Share>> = LazyLock::new(|| {
+    let mut paths: Vec<&'static str> = Vec::new();
+    for leaf in Leaf::ALL {
+        let mut way: Vec<_> = std::iter::successors(leaf.parent(), |b| b.parent()).collect();
+        way.reverse();
+        for path in way.into_iter().map(Total::path).chain([leaf.path()]) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+    }
+    let share = |path: &'static str| Share {
+        path,
+        column: format!("pct_{}", path.replace(['/', '-'], "_")),
+        about: format!("Of capacity: `{path}` of the ledger; null where the trace cannot say."),
+    };
+    paths.into_iter().map(share).collect()
+});
+
+const fn column(name: &'static str, ty: Type, unit: &'static str, about: &'static str) -> Column {
+    Column { name, ty, unit, nullable: false, about }
+}
+
+const fn maybe(name: &'static str, ty: Type, unit: &'static str, about: &'static str) -> Column {
+    Column { name, ty, unit, nullable: true, about }
+}
+
+/// In front of every table.
+const KEY: Column =
+    column("trace", Type::Words, "", "SHA-256 of the content of the trace: the key of all tables.");
+
+/// In front of the table of traces, behind the key.
+const PLACE: [Column; 3] = [
+    column("path", Type::Words, "", "Where the trace lay; of several with one content the first."),
+    column("recorded_ns", Type::Int, "ns since 1970", "When it was recorded, as `date_from` says."),
+    column(
+        "date_from",
+        Type::Words,
+        "",
+        "Where `recorded_ns` is from: `trace`, the recording itself, or `mtime` of the file.",
+    ),
+];
+
+/// Behind the table of traces, before the shares of the ledger.
+const OUTCOME: [Column; 6] = [
+    maybe(
+        "lost_cpu_ns",
+        Type::Int,
+        "ns",
+        "CPU time lost to what the verdict names; null where nothing is, or it is not known.",
+    ),
+    maybe("lost_pct", Type::Float, "%", "That, of capacity."),
+    maybe(
+        "gain",
+        Type::Float,
+        "",
+        "How many times as fast the work would be without it; null where no replay can say.",
+    ),
+    maybe("gain_low", Type::Float, "", "The same in the longest of the replays."),
+    maybe("gain_high", Type::Float, "", "The same in the shortest of the replays."),
+    maybe("gain_change", Type::Words, "", "The change that was replayed, as `whatif` spells it."),
+];
+
+/// Where a partition is not part of the path, it is a column.
+pub(crate) const DATE: Column =
+    column("date", Type::Words, "", "Day of `recorded_ns`, in UTC: `2026-11-23`.");
+pub(crate) const HOST: Column =
+    column("host", Type::Words, "", "Name of the recorded host; `unknown` where no file says.");
+
+/// Every table, in the order of the documents.
+pub fn definitions() -> Vec<TableDef> {
+    let exported = exported();
+    let of = |name: &str| exported.iter().find(|t| t.name == name).cloned();
+    DIGEST.iter().filter_map(|(name, _)| of(name)).map(with_trace).collect()
+}
+
+fn with_trace(mut table: TableDef) -> TableDef {
+    let mut columns = vec![KEY];
+    if table.name == TRACE {
+        columns.extend(PLACE);
+        table.columns.extend(OUTCOME);
+        let shares = SHARES.iter();
+        table.columns.extend(shares.map(|s| maybe(&s.column, Type::Float, "%", &s.about)));
+    }
+    columns.append(&mut table.columns);
+    table.columns = columns;
+    table
+}
+
+/// Columns that stand in front of what a record holds of a table.
+pub(crate) fn in_front(table: &str) -> usize {
+    if table == TRACE { 1 + PLACE.len() } else { 1 }
+}
+
+/// What the table of traces has behind the columns of an export.
+pub(crate) fn outcome(diagnosis: &Diagnosis, ledger: &Ledger) -> Vec<Json> {
+    let class = diagnosis.verdict.class;
+    let holds = diagnosis.findings.iter().find(|f| f.class == class && f.ruled_out.is_none());
+    let lost = holds.and_then(|f| f.priced());
+    let gain = match &diagnosis.verdict.gain {
+        Some(Gain::Replayed(replayed)) => Some(replayed),
+        Some(Gain::Unknown(_)) | None => None,
+    };
+    let mut row: Vec<Json> = vec![
+        lost.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)).into(),
+        lost.and(holds).map(|f| f.share).into(),
+        gain.map(|g| g.gain).into(),
+        gain.map(|g| g.gain_low).into(),
+        gain.map(|g| g.gain_high).into(),
+        gain.map(|g| g.change.as_str()).into(),
+    ];
+    let nodes = ledger.nodes();
+    let share = |s: &Share| nodes.iter().find(|n| n.path == s.path).map(|n| n.pct).into();
+    row.extend(SHARES.iter().map(share));
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_table_begins_with_the_trace() {
+        let tables = definitions();
+        assert_eq!(tables.len(), DIGEST.len());
+        for table in &tables {
+            assert_eq!(table.columns[0], KEY);
+            for (i, column) in table.columns.iter().enumerate() {
+                let before = &table.columns[..i];
+                let name = column.name;
+                assert!(before.iter().all(|c| c.name != name), "{}.{name}", table.name);
+                assert!(![DATE.name, HOST.name].contains(&name), "{}.{name}", table.name);
+            }
+        }
+        let names: Vec<_> = tables[0].columns.iter().map(|c| c.name).collect();
+        assert_eq!(names[in_front(TRACE)], "file");
+        assert!(names.contains(&"pct_idle") && names.contains(&"pct_idle_thread_sync"));
+    }
+}

@@ -1,0 +1,233 @@
+//! What was found in many traces: `holdup fleet`.
+
+use crate::report::SCHEMA;
+use crate::table::Table;
+use crate::text::units::count;
+use crate::text::{self, TextOptions};
+use crate::{Format, csv, html, markdown, schema};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// How many traces, and what became of the files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FleetHead {
+    /// Files that were found, and folders that are one trace.
+    pub files: u64,
+    /// Traces in the tables; those of one content are one.
+    pub judged: u64,
+    /// Files whose content is that of another.
+    pub same: u64,
+    /// Files that are no traces.
+    pub no_traces: u64,
+    /// Files that could not be read: `failed` names them.
+    pub failed: u64,
+    /// Recorded hosts. All traces that do not say are of one host.
+    pub hosts: u64,
+    /// When the first trace was recorded, UTC: what the trace says, else when it was last written.
+    pub first_seen: Option<String>,
+    /// The same of the last trace.
+    pub last_seen: Option<String>,
+    /// Files of the tables.
+    pub table_files: u64,
+    /// Their size.
+    pub table_bytes: u64,
+}
+
+/// A verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FleetVerdict"))]
+pub struct VerdictRow {
+    /// Its class.
+    pub verdict: String,
+    /// Traces that have it.
+    pub traces: u64,
+    /// Of all traces, in per cent.
+    pub pct: f64,
+    /// Hosts that have it.
+    pub hosts: u64,
+    /// CPU time lost to what it names; null where nothing is, or it is not known.
+    pub lost_cpu_ns: Option<u64>,
+    /// When the first of these traces was recorded, UTC.
+    pub first_seen: String,
+    /// When the last of these traces was recorded, UTC.
+    pub last_seen: String,
+    /// The trace in which it costs most CPU time.
+    pub worst: String,
+}
+
+/// Something that costs, by a name that is the same in all traces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FleetCost"))]
+pub struct CostRow {
+    /// What it is: of an object its kind and who waits, of a lock its type and class, of a system
+    /// call its name.
+    pub name: String,
+    /// CPU time: of an object the idle time that has its root cause there, of a lock that spent
+    /// spinning, of a system call that spent in it; null where no trace can say.
+    pub cpu_ns: Option<u64>,
+    /// Time asleep in it; null where no trace can say.
+    pub wait_ns: Option<u64>,
+    /// Waits or calls.
+    pub times: u64,
+    /// Traces that have it among their first twenty.
+    pub traces: u64,
+    /// Hosts of these traces.
+    pub hosts: u64,
+    /// When the first of these traces was recorded, UTC.
+    pub first_seen: String,
+    /// When the last of these traces was recorded, UTC.
+    pub last_seen: String,
+    /// The trace in which it costs most CPU time.
+    pub worst: String,
+}
+
+/// A file that could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FleetFailed"))]
+pub struct FailedRow {
+    /// Which.
+    pub path: String,
+    /// Why.
+    pub error: String,
+}
+
+/// What was found in a fleet.
+#[derive(Clone, Debug, Default)]
+pub struct FleetReport {
+    /// How many traces.
+    pub head: FleetHead,
+    /// Which verdict how often.
+    pub verdicts: Vec<VerdictRow>,
+    /// Objects that threads waited for in vain.
+    pub objects: Vec<CostRow>,
+    /// Locks of the kernel.
+    pub locks: Vec<CostRow>,
+    /// System calls.
+    pub syscalls: Vec<CostRow>,
+    /// What could not be read.
+    pub failed: Vec<FailedRow>,
+}
+
+/// The answer of `fleet` as JSON; it is about many traces, not about one.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Fleet<V, C, F> {
+    /// Version of this format.
+    schema: &'static str,
+    /// The verb.
+    command: &'static str,
+    /// How many traces, and what became of the files.
+    fleet: FleetHead,
+    /// Which verdict how often, the most frequent first.
+    verdicts: V,
+    /// What threads waited for at a cost, the dearest first.
+    objects: C,
+    /// Locks of the kernel that threads waited for, the dearest first.
+    locks: C,
+    /// System calls, those that took most CPU time first.
+    syscalls: C,
+    /// Files that could not be read.
+    failed: F,
+}
+
+impl FleetReport {
+    /// Write it in `format`, `entries` rows of each ranking at most. All that could not be read is
+    /// named, whatever `entries` says.
+    pub fn write(
+        &self,
+        entries: Option<usize>,
+        format: &Format,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let mut tables = [
+            schema::fleet_verdicts(&self.verdicts),
+            schema::fleet_objects(&self.objects),
+            schema::fleet_locks(&self.locks),
+            schema::fleet_syscalls(&self.syscalls),
+            schema::fleet_failed(&self.failed),
+        ];
+        let [ranked @ .., _] = &mut tables;
+        ranked.iter_mut().for_each(|table| table.entries = entries);
+        match format {
+            Format::Text(options) => self.text(&tables, options, out),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, &self.json(&tables))?;
+                writeln!(out)
+            }
+            // The page draws its tables from the answer.
+            Format::Html => html::write(&self.json(&tables), html::Beside::default(), out),
+            Format::Csv { separator } => csv::write_tables(&tables, separator, out),
+            Format::Markdown => {
+                writeln!(out, "# holdup fleet\n\n{}\n", markdown::plain(&self.words()))?;
+                tables.iter().try_for_each(|table| {
+                    writeln!(out, "## {}\n", table.name)?;
+                    markdown::write_table(table, out)?;
+                    writeln!(out)
+                })
+            }
+        }
+    }
+
+    fn json<'a>(&self, tables: &'a [Table; 5]) -> impl Serialize + use<'a> {
+        let [verdicts, objects, locks, syscalls, failed] = tables.each_ref().map(Table::json_rows);
+        let fleet = self.head.clone();
+        let (schema, command) = (SCHEMA, "fleet");
+        Fleet { schema, command, fleet, verdicts, objects, locks, syscalls, failed }
+    }
+
+    /// `38 traces of 3 hosts, 2026-11-20 to 2026-11-23; of 41 files 2 are no traces, ...`
+    fn words(&self) -> String {
+        let head = &self.head;
+        let mut words = count(head.judged, "trace", "traces");
+        words += &format!(" of {}", count(head.hosts, "host", "hosts"));
+        if let (Some(first), Some(last)) = (&head.first_seen, &head.last_seen) {
+            let (first, last) = (day(first), day(last));
+            words += &match first == last {
+                true => format!(", {first}"),
+                false => format!(", {first} to {last}"),
+            };
+        }
+        let others = [
+            (head.same, "has the same content as another", "have the same content as others"),
+            (head.no_traces, "is no trace", "are no traces"),
+            (head.failed, "could not be read", "could not be read"),
+        ];
+        let others: Vec<String> = (others.into_iter().filter(|(n, ..)| *n > 0))
+            .map(|(n, one, more)| format!("{n} {}", if n == 1 { one } else { more }))
+            .collect();
+        if !others.is_empty() {
+            words += &format!("; of {}", count(head.files, "file", "files"));
+            words += &format!(" {}", others.join(", "));
+        }
+        words
+    }
+
+    fn text(
+        &self,
+        tables: &[Table; 5],
+        options: &TextOptions,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        if !options.quiet {
+            text::prose(&self.words(), "", "  ", options, out)?;
+        }
+        let [ranked @ .., _] = tables;
+        text::write_tables(ranked, !options.quiet, options, out)?;
+        if self.failed.is_empty() {
+            return Ok(());
+        }
+        let paint = options.paint();
+        let title = format!("Could not be read ({})", self.failed.len());
+        writeln!(out, "\n{}", paint.error(title))?;
+        self.failed.iter().try_for_each(|failed| {
+            let first = format!("  {}: ", text::escape(&failed.path));
+            text::prose(&failed.error, &first, "      ", options, out)
+        })
+    }
+}
+
+/// The day of a time.
+fn day(time: &str) -> &str {
+    time.split('T').next().unwrap_or(time)
+}

@@ -1,0 +1,136 @@
+//! `holdup fleet`: its tables.
+
+use super::layout::{Field, Layout, Show::*, When::*, block, field, only};
+use super::{DataOnly, Def, Shape, Verb, columns};
+use crate::fleet::{CostRow, FailedRow, VerdictRow};
+use crate::table::{Line, Table};
+
+pub(crate) const VERDICTS: Verb<VerdictRow> = Verb {
+    name: "verdicts",
+    columns: columns! { VerdictRow {
+        verdict Text, traces Count, pct Percent, hosts Count, lost_cpu_ns Ns, first_seen Text,
+        last_seen Text, worst Text,
+    } },
+    shapes: &[&VERDICT_SHAPE],
+    data_only: DataOnly::These(&[]),
+    sort: "traces,lost_cpu_ns",
+};
+const _: () = VERDICTS.check();
+
+const VERDICT_SHAPE: Shape = Shape {
+    without: &[],
+    text: &[block(
+        "Verdicts",
+        &[
+            field("", "traces", Key("traces"), 0),
+            field("", "%", Key("pct"), 2),
+            field("", "hosts", Key("hosts"), 1),
+            field("lost CPU", "time", Key("lost_cpu_ns"), 0),
+            field("", "first seen", Words(&["first_seen"], first), 3),
+            field("", "last seen", Words(&["last_seen"], last), 3),
+            field("", "verdict", Key("verdict"), 0),
+            field("", "worst in", Key("worst"), 4),
+        ],
+    )],
+};
+
+const COSTS: &[Def<CostRow>] = columns! { CostRow {
+    name Text, cpu_ns Ns, wait_ns Ns, times Count, traces Count, hosts Count, first_seen Text,
+    last_seen Text, worst Text,
+} };
+
+/// The table of one kind of costs: its key, its order, its title, and what the CPU time is, how
+/// often and what are called.
+macro_rules! costs {
+    ($verb:ident $shape:ident $key:literal $sort:literal
+        $title:literal $cpu:literal $times:literal $what:literal) => {
+        pub(crate) const $verb: Verb<CostRow> = Verb {
+            name: $key,
+            columns: COSTS,
+            shapes: &[&$shape],
+            data_only: DataOnly::These(&[]),
+            sort: $sort,
+        };
+        const _: () = $verb.check();
+        const $shape: Shape = Shape {
+            without: &[],
+            text: &[Layout {
+                hide_empty: true,
+                ..block(
+                    $title,
+                    &[
+                        field("CPU time", $cpu, Key("cpu_ns"), 0),
+                        only(Known, field("asleep", "in it", Key("wait_ns"), 4)),
+                        field("", $times, Key("times"), 5),
+                        field("", "traces", Key("traces"), 0),
+                        field("", "hosts", Key("hosts"), 1),
+                        field("", "first seen", Words(&["first_seen"], first), 3),
+                        field("", "last seen", Words(&["last_seen"], last), 3),
+                        field("", $what, Key("name"), 0),
+                        only(Verbose, field("", "worst in", Key("worst"), 10)),
+                    ],
+                )
+            }],
+        };
+    };
+}
+
+costs! { OBJECTS OBJECT_SHAPE "objects" "cpu_ns,wait_ns"
+"What threads waited for at a cost: CPUs were idle meanwhile" "idle for it" "waits" "object" }
+costs! { LOCKS LOCK_SHAPE "locks" "cpu_ns,wait_ns"
+"Locks of the kernel that threads waited for" "spinning" "waits" "lock" }
+costs! { SYSCALLS SYSCALL_SHAPE "syscalls" "cpu_ns,wait_ns"
+"System calls" "in them" "calls" "call" }
+
+pub(crate) const FAILED: Verb<FailedRow> = Verb {
+    name: "failed",
+    columns: columns! { FailedRow { path Text, error Text } },
+    shapes: &[&FAILED_SHAPE],
+    data_only: DataOnly::These(&[]),
+    sort: "",
+};
+const _: () = FAILED.check();
+
+const FAILED_FIELDS: &[Field] =
+    &[field("", "file", Key("path"), 0), field("", "error", Key("error"), 0)];
+
+const FAILED_SHAPE: Shape =
+    Shape { without: &[], text: &[block("Could not be read", FAILED_FIELDS)] };
+
+fn first(line: Line<'_>) -> String {
+    minute(line.text("first_seen"))
+}
+
+fn last(line: Line<'_>) -> String {
+    minute(line.text("last_seen"))
+}
+
+/// `2026-11-23 02:26`: seconds matter to nobody who reads a ranking.
+fn minute(time: &str) -> String {
+    time.get(..16).unwrap_or(time).replace('T', " ")
+}
+
+/// Which verdict how often.
+pub fn fleet_verdicts(rows: &[VerdictRow]) -> Table {
+    VERDICTS.table(rows, &VERDICT_SHAPE)
+}
+
+/// Objects that threads waited for, the dearest first.
+pub fn fleet_objects(rows: &[CostRow]) -> Table {
+    OBJECTS.table(rows, &OBJECT_SHAPE)
+}
+
+/// Locks of the kernel, those that cost most first.
+pub fn fleet_locks(rows: &[CostRow]) -> Table {
+    LOCKS.table(rows, &LOCK_SHAPE)
+}
+
+/// System calls, those that cost most first.
+pub fn fleet_syscalls(rows: &[CostRow]) -> Table {
+    SYSCALLS.table(rows, &SYSCALL_SHAPE)
+}
+
+/// What could not be read.
+pub fn fleet_failed(rows: &[FailedRow]) -> Table {
+    FAILED.table(rows, &FAILED_SHAPE)
+}
