@@ -365,6 +365,8 @@ impl Engine {
             | What::SoftirqRaise { .. }
             | What::WorkQueue { .. }
             | What::CpuIdle { .. }
+            | What::Stack { .. }
+            | What::Mapped { .. }
             | What::TaskEnd { .. } => {}
         }
     }
@@ -443,6 +445,8 @@ impl Engine {
 fn happens_on_a_cpu(what: &What) -> bool {
     match what {
         What::Readings { .. }
+        | What::Stack { .. }
+        | What::Mapped { .. }
         | What::Comm { .. }
         | What::TaskNew { .. }
         | What::TaskEnd { .. }
