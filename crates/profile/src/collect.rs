@@ -1,0 +1,228 @@
+//! One reading of the trace: samples by thread, CPU and call chain.
+
+use crate::chains::{ChainId, Chains, Frame};
+use crate::memory::Memory;
+use holdup_passes::Selection;
+use holdup_symbols::Code;
+use holdup_trace::{
+    Batch, Cpu, Event, EventDesc, EventId, Mapping, NameId, Names, Pid, Quality, Reader, Result,
+    StackRef, Tid, What, merge,
+};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Events whose samples say where CPU time went, the plainest first.
+const OF_CPU_TIME: [&str; 4] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"];
+
+/// Who and where a sample was.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Sampled {
+    /// The process.
+    pub pid: Pid,
+    /// The thread.
+    pub tid: Tid,
+    /// The thread's name then.
+    pub comm: NameId,
+    /// Where it ran.
+    pub cpu: Cpu,
+    /// The call chain, the sampled address first.
+    pub chain: ChainId,
+}
+
+/// Samples of one event.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Sum {
+    /// How many.
+    pub samples: u64,
+    /// What was counted, in the event's own unit.
+    pub period: u64,
+}
+
+/// What was sampled in a trace.
+pub struct Profile {
+    pub(crate) names: Arc<Names>,
+    chains: Chains,
+    mappings: Vec<Mapping>,
+    /// Of the event that the profile is of.
+    pub(crate) sums: Vec<(Sampled, Sum)>,
+    /// The event that the profile is of; `None` if no sample says where CPU time went.
+    pub event: Option<EventDesc>,
+    /// Names of all events with samples, and how many; the most first.
+    pub sampled: Vec<(String, u64)>,
+    /// What went wrong.
+    pub quality: Quality,
+}
+
+/// Read `reader` and sum up the samples of its part `selection`: those of `event`, or where that is
+/// `None` of the plainest event that shows where CPU time went.
+///
+/// # Errors
+/// Whatever makes the rest of the trace unreadable.
+pub fn collect(
+    reader: &dyn Reader,
+    selection: &Selection,
+    event: Option<EventId>,
+) -> Result<Profile> {
+    let info = reader.info();
+    let mut collector = Collector {
+        selection,
+        event,
+        memory: Memory::default(),
+        chains: Chains::default(),
+        comms: info.tasks.iter().map(|t| (t.tid, t.comm)).collect(),
+        pids: info.tasks.iter().map(|t| (t.tid, t.pid)).collect(),
+        held: None,
+        scratch: Vec::new(),
+        sums: FxHashMap::default(),
+    };
+    let quality = merge::drive(reader, 0, &mut |events: &[Event], batch: &Batch| {
+        for e in events {
+            if selection.to.is_some_and(|to| e.ts > to) {
+                return ControlFlow::Break(());
+            }
+            collector.event(e, batch);
+        }
+        ControlFlow::Continue(())
+    })?;
+    let mut counts: FxHashMap<EventId, u64> = FxHashMap::default();
+    for ((id, _), sum) in &collector.sums {
+        *counts.entry(*id).or_default() += sum.samples;
+    }
+    let desc = |id: EventId| info.events.get(id.0 as usize);
+    let chosen = event.or_else(|| {
+        let rank = |id: EventId| desc(id).and_then(|d| plainness(&d.name));
+        counts.keys().filter_map(|&id| Some((rank(id)?, id))).min().map(|(_, id)| id)
+    });
+    let mut sampled: Vec<(String, u64)> =
+        counts.iter().filter_map(|(&id, &n)| Some((desc(id)?.name.clone(), n))).collect();
+    sampled.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+    let of_chosen = collector.sums.into_iter().filter(|((id, _), _)| Some(*id) == chosen);
+    Ok(Profile {
+        names: info.names.clone(),
+        chains: collector.chains,
+        mappings: collector.memory.into_mappings(),
+        sums: of_chosen.map(|((_, who), sum)| (who, sum)).collect(),
+        event: chosen.and_then(desc).cloned(),
+        sampled,
+        quality,
+    })
+}
+
+/// Where an event stands in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`.
+fn plainness(name: &str) -> Option<usize> {
+    let plain = name.split(':').next()?;
+    let plain = plain.split_once('/').map_or(plain, |(_, event)| event.trim_end_matches('/'));
+    OF_CPU_TIME.iter().position(|n| *n == plain)
+}
+
+impl Profile {
+    /// The mapping of the kernel's own code.
+    pub fn kernel_text(&self) -> Option<Mapping> {
+        let is_text = |m: &&Mapping| m.kernel && self.names.get(m.file).starts_with("[kernel");
+        self.mappings.iter().find(is_text).copied()
+    }
+
+    /// Whether periods are nanoseconds of CPU time.
+    pub fn is_of_time(&self) -> bool {
+        self.event.as_ref().is_some_and(|e| plainness(&e.name).is_some_and(|at| at < 2))
+    }
+
+    /// A thread's name as perf prints it.
+    pub(crate) fn comm(&self, who: &Sampled) -> String {
+        match self.names.get(who.comm) {
+            _ if who.tid == Tid::IDLE => "swapper".to_owned(),
+            name if name.is_empty() => format!(":{}", who.tid),
+            name => name,
+        }
+    }
+
+    /// The code of a sample, innermost first.
+    pub(crate) fn code(&self, who: &Sampled) -> impl DoubleEndedIterator<Item = Code> {
+        let pid = who.pid;
+        self.chains.get(who.chain).iter().map(move |f| Code {
+            pid,
+            mapping: self.mappings.get(f.mapping as usize).copied(),
+            address: f.address,
+            kernel: f.kernel,
+        })
+    }
+}
+
+struct Collector<'a> {
+    selection: &'a Selection,
+    event: Option<EventId>,
+    memory: Memory,
+    chains: Chains,
+    comms: FxHashMap<Tid, NameId>,
+    pids: FxHashMap<Tid, Pid>,
+    /// The chain of the event that comes next.
+    held: Option<StackRef>,
+    scratch: Vec<Frame>,
+    sums: FxHashMap<(EventId, Sampled), Sum>,
+}
+
+impl Collector<'_> {
+    fn event(&mut self, e: &Event, batch: &Batch) {
+        let held = self.held.take();
+        match e.what {
+            What::Stack { of } => self.held = Some(of),
+            What::Mapped { pid, mapping } => {
+                if let Some(mapping) = batch.mapping(mapping) {
+                    self.memory.map(pid, mapping);
+                }
+            }
+            What::TaskNew { tid, pid, parent_tid, parent_pid } => {
+                self.memory.fork(parent_pid, pid);
+                self.pids.insert(tid, pid);
+                if let Some(&comm) = self.comms.get(&parent_tid) {
+                    self.comms.insert(tid, comm);
+                }
+            }
+            What::Comm { tid, pid, comm, exec } => {
+                self.pids.insert(tid, pid);
+                self.comms.insert(tid, comm);
+                if exec {
+                    self.memory.exec(pid);
+                }
+            }
+            What::Sample { period, stack } if self.event.is_none_or(|id| id == e.id) => {
+                self.sample(e, batch, stack, period);
+            }
+            What::ContentionBegin { stack, .. } if self.event == Some(e.id) => {
+                self.sample(e, batch, stack, 1);
+            }
+            _ if self.event == Some(e.id) => {
+                self.sample(e, batch, held.unwrap_or(StackRef::NONE), 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(&mut self, e: &Event, batch: &Batch, stack: StackRef, period: u64) {
+        let select = self.selection;
+        if select.from.is_some_and(|from| e.ts < from)
+            || select.cpus.as_ref().is_some_and(|cpus| !cpus.contains(&e.cpu))
+        {
+            return;
+        }
+        let pid = match e.pid {
+            Pid::UNKNOWN => self.pids.get(&e.tid).copied().unwrap_or(Pid::UNKNOWN),
+            pid => pid,
+        };
+        let comm = match e.comm {
+            NameId::NONE => self.comms.get(&e.tid).copied().unwrap_or(NameId::NONE),
+            comm => comm,
+        };
+        self.scratch.clear();
+        let frames = batch.stack(stack).iter().enumerate();
+        let memory = &self.memory;
+        self.scratch.extend(frames.map(|(i, &a)| memory.frame(pid, a, i < stack.in_kernel())));
+        let chain = self.chains.id(&self.scratch);
+        let who = Sampled { pid, tid: e.tid, comm, cpu: e.cpu, chain };
+        let sum = self.sums.entry((e.id, who)).or_default();
+        sum.samples += 1;
+        sum.period = sum.period.saturating_add(period);
+    }
+}
