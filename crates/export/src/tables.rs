@@ -47,17 +47,6 @@ impl Choice {
 /// A table of facts, if it is to be written.
 type Maybe = Option<Sink>;
 
-/// Where facts go.
-struct Facts {
-    switches: Maybe,
-    runs: Maybe,
-    calls: Maybe,
-    waits: Maybe,
-    lock_waits: Maybe,
-    wakeups: Maybe,
-    irqs: Maybe,
-}
-
 fn put<const N: usize>(
     sink: &mut Maybe,
     pool: &Pool,
@@ -68,50 +57,48 @@ fn put<const N: usize>(
     sink.settle(pool)
 }
 
-impl Facts {
-    fn take(&mut self, fact: &Fact, to: &mut Explain<'_>) -> Result<(), ExportError> {
-        match fact {
-            Fact::Switch(s) if self.switches.is_some() => {
-                let row = to.switch(s).map(SwitchRow::values);
-                put(&mut self.switches, &to.pool, row)
+/// `FIELD: FACT => ROW by METHOD`: which fact becomes which row, and what of [`Explain`] makes it.
+macro_rules! fact_tables {
+    ($($field:ident: $fact:ident => $row:ident by $explain:ident;)+) => {
+        /// Where facts go.
+        struct Facts { $($field: Maybe),+ }
+
+        impl Facts {
+            fn open(
+                mut open: impl FnMut(TableDef) -> Result<Maybe, ExportError>,
+            ) -> Result<Facts, ExportError> {
+                Ok(Facts { $($field: open($row::table())?),+ })
             }
-            Fact::Run(r) if self.runs.is_some() => {
-                let row = to.run(r).map(RunRow::values);
-                put(&mut self.runs, &to.pool, row)
+
+            fn take(&mut self, fact: &Fact, to: &mut Explain<'_>) -> Result<(), ExportError> {
+                match fact {
+                    $(Fact::$fact(it) if self.$field.is_some() => {
+                        let row: Option<$row> = to.$explain(it).into();
+                        put(&mut self.$field, &to.pool, row.map($row::values))
+                    })+
+                    _ => Ok(()),
+                }
             }
-            Fact::Call(c) if self.calls.is_some() => {
-                let row = to.returned(c).map(CallRow::values);
-                put(&mut self.calls, &to.pool, row)
+
+            fn any(&self) -> bool {
+                [$(&self.$field),+].into_iter().any(Option::is_some)
             }
-            Fact::Wait(w) if self.waits.is_some() => {
-                let row = to.slept(w).map(WaitRow::values);
-                put(&mut self.waits, &to.pool, row)
+
+            fn all(self) -> impl Iterator<Item = Sink> {
+                [$(self.$field),+].into_iter().flatten()
             }
-            Fact::LockWait(w) if self.lock_waits.is_some() => {
-                let row = to.lock_wait(w).map(LockWaitRow::values);
-                put(&mut self.lock_waits, &to.pool, row)
-            }
-            Fact::Wakeup(w) if self.wakeups.is_some() => {
-                let row = to.wakeup(w).map(WakeupRow::values);
-                put(&mut self.wakeups, &to.pool, row)
-            }
-            Fact::Irq(i) if self.irqs.is_some() => {
-                let row = Some(to.irq(i).values());
-                put(&mut self.irqs, &to.pool, row)
-            }
-            _ => Ok(()),
         }
-    }
+    };
+}
 
-    fn all(self) -> impl Iterator<Item = Sink> {
-        let Facts { switches, runs, calls, waits, lock_waits, wakeups, irqs } = self;
-        [switches, runs, calls, waits, lock_waits, wakeups, irqs].into_iter().flatten()
-    }
-
-    fn any(&self) -> bool {
-        let Facts { switches, runs, calls, waits, lock_waits, wakeups, irqs } = self;
-        [switches, runs, calls, waits, lock_waits, wakeups, irqs].iter().any(|s| s.is_some())
-    }
+fact_tables! {
+    switches: Switch => SwitchRow by switch;
+    runs: Run => RunRow by run;
+    calls: Call => CallRow by returned;
+    waits: Wait => WaitRow by slept;
+    lock_waits: LockWait => LockWaitRow by lock_wait;
+    wakeups: Wakeup => WakeupRow by wakeup;
+    irqs: Irq => IrqRow by irq;
 }
 
 /// Write the tables of `choice` into `folder`, which is made if need be; returns their names.
@@ -135,15 +122,7 @@ pub fn tables(
         let metadata = metadata(request, table.name);
         Sink::create(folder, table, choice.format, metadata).map(Some)
     };
-    let mut facts = Facts {
-        switches: open(SwitchRow::table())?,
-        runs: open(RunRow::table())?,
-        calls: open(CallRow::table())?,
-        waits: open(WaitRow::table())?,
-        lock_waits: open(LockWaitRow::table())?,
-        wakeups: open(WakeupRow::table())?,
-        irqs: open(IrqRow::table())?,
-    };
+    let mut facts = Facts::open(&mut open)?;
     let mut trace = open(TraceRow::table())?;
     let mut findings = open(FindingRow::table())?;
     let mut evidence = open(EvidenceRow::table())?;

@@ -37,18 +37,22 @@ function tables() {
   return section('tables', 'Tables', DATA.tables.map(sheet));
 }
 
-/** Light, dark, or what the browser prefers. */
+/** Light or dark: what the reader chose, else what the browser prefers. */
 function themes() {
   const root = document.documentElement;
   const button = el('button', { type: 'button', id: 'theme', text: 'light / dark' });
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  const changed = () => window.dispatchEvent(new Event('themechange'));
+  let chosen = null;
+  const show = () => {
+    root.dataset.theme = chosen ?? (dark.matches ? 'dark' : 'light');
+    window.dispatchEvent(new Event('themechange'));
+  };
   button.addEventListener('click', () => {
-    const now = root.dataset.theme ?? (dark.matches ? 'dark' : 'light');
-    root.dataset.theme = now === 'dark' ? 'light' : 'dark';
-    changed();
+    chosen = root.dataset.theme === 'dark' ? 'light' : 'dark';
+    show();
   });
-  dark.addEventListener('change', changed);
+  dark.addEventListener('change', show);
+  show();
   return button;
 }
 

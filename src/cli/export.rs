@@ -1,0 +1,41 @@
+//! `holdup export`.
+
+use super::{SelectArgs, TraceArg};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Parquet,
+    Arrow,
+    Csv,
+    Ndjson,
+    /// Chrome's JSON, for ui.perfetto.dev: a file
+    Chrome,
+    /// LAMI 1.0, for Trace Compass
+    Lami,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) trace: TraceArg,
+    #[command(flatten)]
+    pub(crate) select: SelectArgs,
+    /// The folder to write into, made if need be; or a FILE.json. What has the same names is
+    /// replaced
+    #[arg(long, value_name = "DIR|FILE", help_heading = "Output")]
+    pub(crate) to: PathBuf,
+    /// Form of the tables [default: parquet; of a FILE.json chrome]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    pub(crate) format: Option<ExportFormat>,
+    /// Only these tables [default: all but path, which keeps every sleep in memory]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Output")]
+    pub(crate) tables: Vec<String>,
+    /// Take thresholds of rules from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+    /// No progress, no list of what was written
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}

@@ -1,0 +1,223 @@
+//! The verbs of one table each, and those of all.
+
+use super::{CommonArgs, EntriesArgs, TableArgs};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct SummaryArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(flatten)]
+    pub(crate) entries: EntriesArgs,
+    /// sar's figures for every CPU too
+    #[arg(long)]
+    pub(crate) per_cpu: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Read all of a large file, to count events and losses [default: its tables and samples]
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SyscallsBy {
+    System,
+    Process,
+    Thread,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SyscallsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = SyscallsBy::System)]
+    pub(crate) by: SyscallsBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProcsBy {
+    Command,
+    Process,
+    Thread,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProcsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = ProcsBy::Thread)]
+    pub(crate) by: ProcsBy,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CpusArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SwitchesArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IrqsBy {
+    Total,
+    Cpu,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IrqsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = IrqsBy::Cpu)]
+    pub(crate) by: IrqsBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocksBy {
+    /// One lock at an address
+    Lock,
+    /// Locks of one class or variable
+    Class,
+    /// The code that asked for the lock
+    Caller,
+    /// Mutex, rwsem:R, spinlock ...
+    Type,
+    /// The thread that waited
+    Task,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocksView {
+    /// holdup's own table
+    Holdup,
+    /// AIX lockstat
+    Aix,
+    /// perf lock contention, perf lock report
+    Perf,
+    /// illumos lockstat
+    Solaris,
+    /// /proc/lock_stat
+    #[value(name = "lock_stat")]
+    LockStat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LocksEvents {
+    /// Those that show most: lockdep for locks and classes, contention for the rest
+    Auto,
+    /// lock:contention_begin and contention_end
+    Contention,
+    /// lock:lock_acquire, lock_contended, lock_acquired and lock_release
+    Lockdep,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LocksArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = LocksBy::Lock)]
+    pub(crate) by: LocksBy,
+    /// Show text in the columns of another tool
+    #[arg(long, value_enum, value_name = "TOOL", default_value_t = LocksView::Holdup)]
+    pub(crate) view: LocksView,
+    /// Only locks of these types, as perf names them; rwsem is rwsem:R and rwsem:W
+    #[arg(
+        short = 'Y',
+        long = "type",
+        visible_alias = "type-filter",
+        value_name = "TYPE,..",
+        value_delimiter = ',',
+        help_heading = "Selection"
+    )]
+    pub(crate) types: Vec<String>,
+    /// Only these locks: addresses (0x...), classes or variables
+    #[arg(
+        short = 'L',
+        long = "lock-addr",
+        visible_alias = "lock-filter",
+        value_name = "LOCK,..",
+        value_delimiter = ',',
+        help_heading = "Selection"
+    )]
+    pub(crate) locks: Vec<String>,
+    /// Which events to take where the trace has both kinds
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = LocksEvents::Auto)]
+    pub(crate) events: LocksEvents,
+    /// Symbols of the recorded kernel: a copy of its /proc/kallsyms
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kallsyms: Option<PathBuf>,
+    /// With a dump of /proc/lock_stat: the dump taken before it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) before: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaitsByName {
+    Object,
+    Kind,
+    Thread,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphForm {
+    Text,
+    Dot,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitsArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// What to add up
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = WaitsByName::Object)]
+    pub(crate) by: WaitsByName,
+    /// Who waits for whom, knots and root causes instead of the table
+    #[arg(long, value_enum, value_name = "FORM", conflicts_with = "by")]
+    pub(crate) graph: Option<GraphForm>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PhasesArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// Take thresholds from this TOML file; holdup rules lists them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) thresholds: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PathArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EventsArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Only events of this name, with or without system; * and ? stand for any characters
+    #[arg(short, long, value_name = "NAME,..", value_delimiter = ',', help_heading = "Selection")]
+    pub(crate) event: Vec<String>,
+    /// Stop after N lines, 0 for all [default: all]
+    #[arg(short = 'n', visible_short_alias = 'E', long, value_name = "N", help_heading = "Output")]
+    pub(crate) entries: Option<u64>,
+}
