@@ -33,6 +33,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Diff(args) => return crate::gate::diff::run(args),
         Command::History(args) => return crate::gate::history::run(args),
         Command::Scale(args) => return crate::gate::scale::run(args),
+        Command::Profile(args) => return crate::profile::run(args),
         Command::Predict(args) => return crate::predict::run(args),
         Command::Whatif(args) => return crate::whatif::run(args),
         Command::Gate(args) => return crate::gate::judge::run(args),

@@ -102,7 +102,8 @@ fn conform(schema: &Published, runs: &[Vec<&str>]) {
     }
 }
 
-const TRACES: [&str; 4] = [
+const TRACES: [&str; 5] = [
+    "fixtures/profile_bank/perf.data",
     "fixtures/thr_mutex_perfz_c8/perf.data",
     "fixtures/lost_sysloop_n2/perf.data",
     "fixtures/host_falseshare_n2/perf.data",
@@ -121,6 +122,9 @@ fn outputs_of_every_verb_conform() {
         for by in ["process", "thread"] {
             runs.push(vec!["syscalls", "--by", by]);
             runs.push(vec!["procs", "--by", by]);
+        }
+        for by in ["function", "thread", "process", "dso", "line", "cpu"] {
+            runs.push(vec!["profile", "--by", by]);
         }
         for by in ["class", "caller", "type", "task"] {
             runs.push(vec!["locks", "--by", by]);

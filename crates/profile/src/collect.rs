@@ -110,11 +110,10 @@ pub fn collect(
     })
 }
 
-/// Where an event stands in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`.
+/// Where an event stands in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`, `cpu-clock/freq=99/`.
 fn plainness(name: &str) -> Option<usize> {
-    let plain = name.split(':').next()?;
-    let plain = plain.split_once('/').map_or(plain, |(_, event)| event.trim_end_matches('/'));
-    OF_CPU_TIME.iter().position(|n| *n == plain)
+    let mut words = name.split(['/', ',', ':']).take(2);
+    words.find_map(|word| OF_CPU_TIME.iter().position(|n| *n == word))
 }
 
 impl Profile {

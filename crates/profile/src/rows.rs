@@ -167,11 +167,16 @@ fn key(
     }
 }
 
-/// What switches say of a trace without samples: the CPU time of each thread, the most first. Where
-/// in its code a thread was they do not say.
-pub fn stays(analysis: &Analysis) -> Vec<ProfileRow> {
-    let threads = analysis.procs(Group::Thread);
-    let mut rows: Vec<ProfileRow> = threads
+/// What switches say of a trace without samples: the CPU time of each thread or process, the most
+/// first. Where in its code a thread was they do not say, so there are no rows of files and lines.
+pub fn stays(analysis: &Analysis, by: By) -> Vec<ProfileRow> {
+    let group = match by {
+        By::Function | By::Thread => Group::Thread,
+        By::Process => Group::Process,
+        By::Dso | By::Line | By::Cpu => return Vec::new(),
+    };
+    let mut rows: Vec<ProfileRow> = analysis
+        .procs(group)
         .into_iter()
         .filter(|row| row.combined_ns > 0)
         .map(|row| ProfileRow {

@@ -4,7 +4,7 @@ use cpp_demangle::DemangleOptions;
 use std::fmt::{self, Write};
 
 /// Longest name shown, in bytes: mangled names may stand for ones of any length.
-const LONGEST: usize = 1024;
+const LONGEST: usize = 8 << 10;
 
 /// A string that takes no more than [`LONGEST`] bytes.
 struct Short(String);
@@ -36,9 +36,48 @@ pub(crate) fn demangle(name: &[u8]) -> String {
         && let Ok(cpp) = cpp_demangle::Symbol::new(name)
         && cpp.structured_demangle(&mut short, &options).is_ok()
     {
-        return short.0;
+        return as_binutils(&short.0);
     }
     text.into_owned()
+}
+
+/// The same name in the spelling of binutils, which perf and c++filt print: `f<2u>` for
+/// `f<(unsigned int)2>`, nothing for an empty list of types, and no qualifier behind a function
+/// without its parameters.
+fn as_binutils(name: &str) -> String {
+    /// How numbers of a type end; the longer names first.
+    const LITERALS: [(&str, &str); 6] = [
+        ("(unsigned long long)", "ull"),
+        ("(unsigned long)", "ul"),
+        ("(unsigned int)", "u"),
+        ("(long long)", "ll"),
+        ("(long)", "l"),
+        ("(int)", ""),
+    ];
+    let name = name.strip_suffix(" const").unwrap_or(name);
+    let mut spelled = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let literal = LITERALS.iter().find_map(|(kind, end)| {
+            let number = rest.strip_prefix(kind)?;
+            let digits =
+                number.len() - number.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            (digits > 0).then(|| (&number[..digits], *end, &number[digits..]))
+        });
+        if let Some((digits, end, after)) = literal {
+            spelled += digits;
+            spelled += end;
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix(", >") {
+            // The bracket is looked at again: it may end a list that ends another one.
+            spelled.push('>');
+            rest = after;
+        } else {
+            spelled.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    spelled
 }
 
 #[cfg(test)]
@@ -54,10 +93,15 @@ mod tests {
             ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
             ("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"),
             ("_Z1", "_Z1"),
+            ("_ZNK4bank5TableILj8ELm2EE4findEv", "bank::Table<8u, 2ul>::find"),
+            ("_ZN4bank3RowIJEE3getEv", "bank::Row<>::get"),
         ] {
             let found = demangle(mangled.as_bytes());
             assert!(found.starts_with(plain), "{mangled}: {found}");
+            assert!(!found.ends_with("const"), "{mangled}: {found}");
         }
+        assert_eq!(as_binutils("A<B, >::f<(int)1, (long)2, >"), "A<B>::f<1, 2l>");
+        assert_eq!(as_binutils("f<(unsigned int)x>"), "f<(unsigned int)x>");
         assert_eq!(demangle(b"\xffname"), "\u{fffd}name");
     }
 

@@ -8,8 +8,8 @@ use crate::table::{Binding, MOST, Symbol, Table};
 use holdup_map::Bytes;
 use holdup_trace::BuildId;
 use object::{
-    CompressionFormat, File, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable,
-    SymbolFlags, SymbolIndex, elf,
+    Architecture, CompressionFormat, File, Object, ObjectSection, ObjectSegment, ObjectSymbol,
+    ObjectSymbolTable, SymbolFlags, SymbolIndex, elf,
 };
 use std::io::Read;
 use std::path::Path;
@@ -72,10 +72,17 @@ impl Elf {
     pub(crate) fn function(&self, address: u64) -> Option<String> {
         let place = self.table.find(address)?;
         let file = File::parse(self.bytes.all()).ok()?;
-        let symbols =
-            if self.only_dynamic { file.dynamic_symbol_table() } else { file.symbol_table() };
-        let symbol = symbols?.symbol_by_index(SymbolIndex(place as usize)).ok()?;
-        Some(demangle(symbol.name_bytes().ok()?))
+        let is_stub = place & STUB != 0;
+        let symbols = match self.only_dynamic || is_stub {
+            true => file.dynamic_symbol_table(),
+            false => file.symbol_table(),
+        };
+        let index = SymbolIndex((place & !STUB) as usize);
+        if is_stub && index.0 == 0 {
+            return Some(OF_STUB.to_owned());
+        }
+        let name = demangle(symbols?.symbol_by_index(index).ok()?.name_bytes().ok()?);
+        Some(if is_stub { name + OF_STUB } else { name })
     }
 
     /// Whether there are names of functions.
@@ -145,8 +152,63 @@ fn functions(file: &File<'_>, dynamic: bool) -> Table {
                 _ => Binding::Global,
             },
             name,
-            place: u32::try_from(s.index().0).ok()?,
+            place: u32::try_from(s.index().0).ok().filter(|place| place & STUB == 0)?,
         })
     });
-    Table::new(known.collect())
+    let mut known: Vec<Symbol<'_>> = known.collect();
+    if dynamic || !known.is_empty() {
+        known.extend(stubs(file));
+    }
+    Table::new(known)
+}
+
+/// What marks the place of a name: it is that of a stub, which jumps to the function of the name.
+const STUB: u32 = 1 << 31;
+/// What stands behind such a name.
+const OF_STUB: &str = "@plt";
+
+const _: () = assert!(MOST < STUB as usize);
+
+/// The stubs through which functions of other files are called: they have no symbols of their own.
+/// Each belongs to an entry of the relocations, in the same order (perf's
+/// `dso__synthesize_plt_symbols`).
+fn stubs<'a>(file: &File<'a>) -> Vec<Symbol<'a>> {
+    // Bytes of what precedes the stubs, and of a stub.
+    let (before, size) = match file.architecture() {
+        Architecture::X86_64 => (16, 16),
+        Architecture::Aarch64 => (32, 16),
+        _ => return Vec::new(),
+    };
+    // Where indirect jumps must land on a mark, calls go to stubs in a section of their own.
+    let (section, before) = match file.section_by_name(".plt.sec") {
+        Some(section) => (Some(section), 0),
+        None => (file.section_by_name(".plt"), before),
+    };
+    let relocations = file.section_by_name(".rela.plt").and_then(|s| s.data().ok());
+    let (Some(section), Some(relocations)) = (section, relocations) else { return Vec::new() };
+    let first = section.address().saturating_add(before);
+    let end = section.address().saturating_add(section.size());
+    let symbol_of = |entry: &[u8]| {
+        let word: [u8; 4] = match file.is_little_endian() {
+            true => entry.get(12..16)?.try_into().ok()?,
+            false => entry.get(8..12)?.try_into().ok()?,
+        };
+        let index = if file.is_little_endian() {
+            u32::from_le_bytes(word)
+        } else {
+            u32::from_be_bytes(word)
+        };
+        (index < STUB).then_some(index)
+    };
+    let entries = relocations.chunks_exact(24).zip(0..).take(MOST);
+    let stub = |(entry, n): (&[u8], u64)| {
+        Some(Symbol {
+            start: first.checked_add(n * size).filter(|&at| at < end)?,
+            size,
+            binding: Binding::Global,
+            name: b"stub",
+            place: symbol_of(entry)? | STUB,
+        })
+    };
+    entries.filter_map(stub).collect()
 }

@@ -67,6 +67,24 @@ pub struct Named {
     pub function: Option<Arc<str>>,
 }
 
+/// For fuzzing: all that is done with a file, with these bytes in its place.
+#[doc(hidden)]
+pub fn try_all(bytes: &[u8]) {
+    let addresses = || (0..64).map(|i| i * 0x100).chain([u64::MAX, u64::MAX >> 1]);
+    if let Some(elf) = Elf::parse(holdup_map::Bytes::Memory(bytes.to_vec())) {
+        let lines = Lines::new(&elf);
+        for address in addresses().filter_map(|offset| elf.address(offset)).chain(addresses()) {
+            elf.function(address);
+            lines.as_ref().map(|lines| lines.find(address));
+        }
+    }
+    for listed in [Listed::of_kallsyms(bytes.to_vec()), Listed::of_perf_map(bytes.to_vec())] {
+        addresses().for_each(|address| {
+            listed.function(address);
+        });
+    }
+}
+
 /// A file that has been looked for.
 struct Module {
     dso: Arc<str>,

@@ -1,6 +1,7 @@
 //! Functions by address, as perf sorts them out (`tools/perf/util/symbol.c`).
 
-use std::cmp::Ordering;
+use crate::demangle::demangle;
+use std::cmp::{Ordering, Reverse};
 
 /// Most functions taken from one file. The largest programs have a million.
 pub(crate) const MOST: usize = 1 << 22;
@@ -81,14 +82,18 @@ impl Table {
 }
 
 /// Whether `b` is a better name of an address than `a` (perf's `choose_best_symbol`): one that has
-/// a length, is not weak, is global, has fewer underscores in front, is longer.
+/// a length, is not weak, is global, has fewer underscores in front, is longer; the last two as
+/// people read it.
 fn better(b_span: &Span, b: &Symbol<'_>, a_span: &Span, a: &Symbol<'_>) -> bool {
     let has_length = |s: &Span| s.end > s.start;
-    let underscores = |s: &Symbol<'_>| s.name.iter().take_while(|&&c| c == b'_').count();
+    let readable = |s: &Symbol<'_>| {
+        let name = demangle(s.name);
+        (Reverse(name.len() - name.trim_start_matches('_').len()), name.len())
+    };
     (has_length(b_span).cmp(&has_length(a_span)))
         .then(b.binding.cmp(&a.binding))
-        .then(underscores(a).cmp(&underscores(b)))
-        .then(b.name.len().cmp(&a.name.len()))
+        // Demangling is slow; most addresses have one name.
+        .then_with(|| readable(b).cmp(&readable(a)))
         == Ordering::Greater
 }
 
@@ -110,6 +115,7 @@ mod tests {
             (("local", 8, Local), ("global", 8, Global), 1),
             (("__write", 8, Global), ("write", 8, Global), 1),
             (("read", 8, Global), ("pread64", 8, Global), 1),
+            (("LLVMIntTypeInContext", 8, Global), ("_ZN4llvm11IntegerType3getEv", 8, Global), 1),
             (("first", 8, Global), ("other", 8, Global), 0),
         ];
         for (a, b, wins) in cases {

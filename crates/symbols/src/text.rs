@@ -31,12 +31,12 @@ fn read(path: &Path) -> Option<Vec<u8>> {
 impl Listed {
     /// A copy of `/proc/kallsyms`; `None` without functions, as where addresses are hidden.
     pub(crate) fn kallsyms(path: &Path) -> Option<Listed> {
-        Some(Listed::of(read(path)?, kallsyms_line)).filter(|l| !l.table.is_empty())
+        Some(Listed::of_kallsyms(read(path)?)).filter(|l| !l.table.is_empty())
     }
 
     /// `/tmp/perf-PID.map`, which a compiler at run time writes: address, size, name.
     pub(crate) fn perf_map(path: &Path) -> Option<Listed> {
-        Some(Listed::of(read(path)?, perf_map_line)).filter(|l| !l.table.is_empty())
+        Some(Listed::of_perf_map(read(path)?)).filter(|l| !l.table.is_empty())
     }
 
     /// The functions that a trace carries.
@@ -45,7 +45,15 @@ impl Listed {
         for (address, name) in symbols.functions() {
             text.extend_from_slice(format!("{address:x} T {name}\n").as_bytes());
         }
+        Listed::of_kallsyms(text)
+    }
+
+    pub(crate) fn of_kallsyms(text: Vec<u8>) -> Listed {
         Listed::of(text, kallsyms_line)
+    }
+
+    pub(crate) fn of_perf_map(text: Vec<u8>) -> Listed {
+        Listed::of(text, perf_map_line)
     }
 
     fn of(text: Vec<u8>, parse: fn(&[u8]) -> Option<Line<'_>>) -> Listed {

@@ -15,6 +15,7 @@ pub(crate) mod locks;
 pub(crate) mod phases;
 pub(crate) mod predict;
 pub(crate) mod procs;
+pub(crate) mod profile;
 pub(crate) mod sar;
 pub(crate) mod switches;
 pub(crate) mod syscalls;
@@ -29,6 +30,7 @@ pub use locks::locks;
 pub use phases::phases;
 pub use predict::predict;
 pub use procs::procs;
+pub use profile::{profile, stays};
 pub use sar::sar;
 pub use switches::switches;
 pub use syscalls::syscalls;
@@ -239,6 +241,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         locks::VERB.has(key),
         predict::VERB.has(key),
         procs::VERB.has(key),
+        profile::VERB.has(key),
         sar::VERB.has(key),
         switches::VERB.has(key),
         syscalls::VERB.has(key),
