@@ -109,7 +109,11 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         WaitsByName::Object => WaitsBy::Object,
         WaitsByName::Kind => WaitsBy::Kind,
         WaitsByName::Thread => WaitsBy::Thread,
+        WaitsByName::Caller => return crate::profile::callers::run(&args.table, &args.symbols),
     };
+    if args.symbols.any() {
+        return Err(usage("--symfs, --kallsyms and --no-symbols need --by caller"));
+    }
     let Some(form) = args.graph else {
         let detail = if by == WaitsBy::Thread { Detail::Edges } else { Detail::Sums };
         return table_with("waits", &args.table, detail, schema::waits(&[], by), |a| {

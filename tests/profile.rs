@@ -212,6 +212,40 @@ fn without_samples_switches_say_how_long_threads_ran_and_not_where() {
     assert!(rows(&by_line).is_empty(), "nobody knows");
 }
 
+#[test]
+fn waits_are_told_by_the_function_of_the_program_that_waits() {
+    // libc has no frame pointers, so the kernel missed the function that called it: these are the
+    // callers of update_balance and Ledger::transfer.
+    for (name, waits) in [(CONVOY, "handle_request"), (BANK, "bank::clerk")] {
+        let (root, trace) = (fixture(name).join("root"), recording(name));
+        let (root, trace) = (root.display().to_string(), trace.display().to_string());
+        let by_caller: Value = serde_json::from_str(&stdout(&[
+            "waits", "--by", "caller", "-j", "--symfs", &root, &trace,
+        ]))
+        .unwrap();
+        let all = rows(&by_caller);
+        let row = all.iter().find(|r| r["caller"] == waits).unwrap_or_else(|| panic!("{all:?}"));
+        // A function of libc where its file is at hand, else the file.
+        assert!(row["through"].is_string(), "{row}");
+        assert!(row["object"].as_str().unwrap().starts_with("mutex 0x"), "{row}");
+        assert_eq!(row["waiters"], 3);
+        // Every sleep is in one row, and in one row of the other tables.
+        let by_kind: Value =
+            serde_json::from_str(&stdout(&["waits", "--by", "kind", "-j", &trace])).unwrap();
+        let sum = |rows: &Vec<Value>, key: &str| -> u64 {
+            rows.iter().map(|r| r[key].as_u64().unwrap()).sum()
+        };
+        for key in ["waits", "wait_total_ns"] {
+            assert_eq!(sum(all, key), sum(rows(&by_kind), key), "{name}: {key}");
+        }
+    }
+    let trace = recording("imb_server_c4").display().to_string();
+    let text = stdout(&["waits", "--by", "caller", &trace]);
+    assert!(text.contains("no call chains were recorded"), "{text}");
+    let out = run(&["waits", "--no-symbols", &trace]);
+    assert_eq!(out.status.code(), Some(2));
+}
+
 // ---- beside perf ---------------------------------------------------------------------------
 
 /// Samples by name of thread, file and function; those without a function together.

@@ -129,7 +129,7 @@ fn outputs_of_every_verb_conform() {
         for by in ["class", "caller", "type", "task"] {
             runs.push(vec!["locks", "--by", by]);
         }
-        for by in ["kind", "thread"] {
+        for by in ["kind", "thread", "caller"] {
             runs.push(vec!["waits", "--by", by]);
         }
         runs.push(vec!["procs", "--by", "command"]);

@@ -1,6 +1,7 @@
 //! The verbs of one table each, and those of all.
 
 use super::{CommonArgs, EntriesArgs, TableArgs};
+use crate::profile::args::SymbolArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -174,6 +175,8 @@ pub(crate) enum WaitsByName {
     Object,
     Kind,
     Thread,
+    /// The function of the program that went to sleep; needs call chains (-g when recording)
+    Caller,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -193,6 +196,8 @@ pub(crate) struct WaitsArgs {
     /// Who waits for whom, knots and root causes instead of the table
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "by")]
     pub(crate) graph: Option<GraphForm>,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
 #[derive(Debug, Args)]

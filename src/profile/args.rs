@@ -50,3 +50,10 @@ pub(crate) struct SymbolArgs {
     #[arg(long)]
     pub(crate) no_symbols: bool,
 }
+
+impl SymbolArgs {
+    /// Whether anything was said.
+    pub(crate) fn any(&self) -> bool {
+        self.symfs.is_some() || self.kallsyms.is_some() || self.no_symbols
+    }
+}

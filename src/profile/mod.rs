@@ -1,6 +1,7 @@
 //! `holdup profile`: which code used the CPUs.
 
 pub(crate) mod args;
+pub(crate) mod callers;
 
 use crate::commands::{self, ENTRIES};
 use crate::config::Config;

@@ -1,7 +1,7 @@
 //! One reading of the trace: samples by thread, CPU and call chain.
 
-use crate::chains::{ChainId, Chains, Frame};
-use crate::memory::Memory;
+use crate::chains::ChainId;
+use crate::context::{CodeTable, Context};
 use holdup_passes::Selection;
 use holdup_symbols::Code;
 use holdup_trace::{
@@ -43,8 +43,7 @@ pub(crate) struct Sum {
 /// What was sampled in a trace.
 pub struct Profile {
     pub(crate) names: Arc<Names>,
-    chains: Chains,
-    mappings: Vec<Mapping>,
+    code: CodeTable,
     /// Of the event that the profile is of.
     pub(crate) sums: Vec<(Sampled, Sum)>,
     /// The event that the profile is of; `None` if no sample says where CPU time went.
@@ -69,12 +68,8 @@ pub fn collect(
     let mut collector = Collector {
         selection,
         event,
-        memory: Memory::default(),
-        chains: Chains::default(),
-        comms: info.tasks.iter().map(|t| (t.tid, t.comm)).collect(),
-        pids: info.tasks.iter().map(|t| (t.tid, t.pid)).collect(),
+        context: Context::new(info),
         held: None,
-        scratch: Vec::new(),
         sums: FxHashMap::default(),
     };
     let quality = merge::drive(reader, 0, &mut |events: &[Event], batch: &Batch| {
@@ -101,8 +96,7 @@ pub fn collect(
     let of_chosen = collector.sums.into_iter().filter(|((id, _), _)| Some(*id) == chosen);
     Ok(Profile {
         names: info.names.clone(),
-        chains: collector.chains,
-        mappings: collector.memory.into_mappings(),
+        code: collector.context.finish(),
         sums: of_chosen.map(|((_, who), sum)| (who, sum)).collect(),
         event: chosen.and_then(desc).cloned(),
         sampled,
@@ -119,8 +113,7 @@ fn plainness(name: &str) -> Option<usize> {
 impl Profile {
     /// The mapping of the kernel's own code.
     pub fn kernel_text(&self) -> Option<Mapping> {
-        let is_text = |m: &&Mapping| m.kernel && self.names.get(m.file).starts_with("[kernel");
-        self.mappings.iter().find(is_text).copied()
+        self.code.kernel_text(&self.names)
     }
 
     /// Whether periods are nanoseconds of CPU time.
@@ -139,53 +132,25 @@ impl Profile {
 
     /// The code of a sample, innermost first.
     pub(crate) fn code(&self, who: &Sampled) -> impl DoubleEndedIterator<Item = Code> {
-        let pid = who.pid;
-        self.chains.get(who.chain).iter().map(move |f| Code {
-            pid,
-            mapping: self.mappings.get(f.mapping as usize).copied(),
-            address: f.address,
-            kernel: f.kernel,
-        })
+        self.code.chain(who.pid, who.chain)
     }
 }
 
 struct Collector<'a> {
     selection: &'a Selection,
     event: Option<EventId>,
-    memory: Memory,
-    chains: Chains,
-    comms: FxHashMap<Tid, NameId>,
-    pids: FxHashMap<Tid, Pid>,
+    context: Context,
     /// The chain of the event that comes next.
     held: Option<StackRef>,
-    scratch: Vec<Frame>,
     sums: FxHashMap<(EventId, Sampled), Sum>,
 }
 
 impl Collector<'_> {
     fn event(&mut self, e: &Event, batch: &Batch) {
         let held = self.held.take();
+        self.context.event(e, batch);
         match e.what {
             What::Stack { of } => self.held = Some(of),
-            What::Mapped { pid, mapping } => {
-                if let Some(mapping) = batch.mapping(mapping) {
-                    self.memory.map(pid, mapping);
-                }
-            }
-            What::TaskNew { tid, pid, parent_tid, parent_pid } => {
-                self.memory.fork(parent_pid, pid);
-                self.pids.insert(tid, pid);
-                if let Some(&comm) = self.comms.get(&parent_tid) {
-                    self.comms.insert(tid, comm);
-                }
-            }
-            What::Comm { tid, pid, comm, exec } => {
-                self.pids.insert(tid, pid);
-                self.comms.insert(tid, comm);
-                if exec {
-                    self.memory.exec(pid);
-                }
-            }
             What::Sample { period, stack } if self.event.is_none_or(|id| id == e.id) => {
                 self.sample(e, batch, stack, period);
             }
@@ -206,20 +171,8 @@ impl Collector<'_> {
         {
             return;
         }
-        let pid = match e.pid {
-            Pid::UNKNOWN => self.pids.get(&e.tid).copied().unwrap_or(Pid::UNKNOWN),
-            pid => pid,
-        };
-        let comm = match e.comm {
-            NameId::NONE => self.comms.get(&e.tid).copied().unwrap_or(NameId::NONE),
-            comm => comm,
-        };
-        self.scratch.clear();
-        let frames = batch.stack(stack).iter().enumerate();
-        let memory = &self.memory;
-        self.scratch.extend(frames.map(|(i, &a)| memory.frame(pid, a, i < stack.in_kernel())));
-        let chain = self.chains.id(&self.scratch);
-        let who = Sampled { pid, tid: e.tid, comm, cpu: e.cpu, chain };
+        let (pid, chain) = self.context.chain(e, batch, stack);
+        let who = Sampled { pid, tid: e.tid, comm: self.context.comm(e), cpu: e.cpu, chain };
         let sum = self.sums.entry((e.id, who)).or_default();
         sum.samples += 1;
         sum.period = sum.period.saturating_add(period);

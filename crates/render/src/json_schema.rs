@@ -73,7 +73,14 @@ pub fn outputs() -> Value {
         ("switches", vec![table(g, &schema::switches::VERB)]),
         ("irqs", vec![table(g, &schema::irqs::VERB)]),
         ("locks", vec![table(g, &schema::locks::VERB)]),
-        ("waits", vec![table(g, &schema::waits::VERB), enveloped::<OnlyGraph<'static>>(g)]),
+        (
+            "waits",
+            vec![
+                table(g, &schema::waits::VERB),
+                noted(g, &schema::callers::VERB),
+                enveloped::<OnlyGraph<'static>>(g),
+            ],
+        ),
         ("phases", vec![table(g, &schema::phases::VERB)]),
         ("path", vec![enveloped::<PathRows<'static, Vec<PathRow>>>(g)]),
         ("predict", vec![enveloped::<NotedRows<'static, Vec<PredictRow>>>(g)]),

@@ -233,6 +233,10 @@ impl Engine {
 
     #[inline(never)]
     fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
+        // What another event brings along, and what is no event of a CPU.
+        if matches!(e.what, What::Stack { .. } | What::Mapped { .. }) {
+            return;
+        }
         let cpu = e.cpu;
         if cpu.0 >= MAX_CPUS && happens_on_a_cpu(&e.what) {
             // Nobody knows whose state it changed; guesses would make threads wait for ever.

@@ -7,6 +7,7 @@
 //! while the crate compiles. To add a column, add the field to the row type, the column here, and
 //! then either a `Field` in a layout or its key in `data_only`.
 
+pub(crate) mod callers;
 pub(crate) mod cpus;
 pub(crate) mod irqs;
 pub(crate) mod layout;
@@ -23,6 +24,7 @@ pub(crate) mod waits;
 pub(crate) mod whatif;
 pub(crate) mod words;
 
+pub use callers::callers;
 pub use cpus::cpus;
 pub use irqs::irqs;
 pub use ledger::nodes;
@@ -235,6 +237,7 @@ impl<R> Verb<R> {
 /// Whether any table has a column `key`: code that asks for another is mistyped.
 pub(crate) fn is_key(key: &str) -> bool {
     [
+        callers::VERB.has(key),
         cpus::VERB.has(key),
         irqs::VERB.has(key),
         ledger::VERB.has(key),
