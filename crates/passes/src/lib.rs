@@ -163,9 +163,9 @@ pub fn each_fact(
     each_fact_beside(reader, whole, judge, &mut |_, _| {}, take)
 }
 
-/// The same beside the events: `see` gets every event of the trace up to the end of the part, before
-/// `take` gets the facts that it ends. At most a batch of events is seen before their facts are
-/// taken.
+/// The same beside the events: `see` gets every event of the trace up to the end of the part,
+/// before `take` gets the facts that it ends. At most a batch of events is seen before their facts
+/// are taken.
 ///
 /// # Errors
 /// Those of [`analyze`].

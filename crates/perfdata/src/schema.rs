@@ -308,8 +308,8 @@ impl Schema {
     }
 }
 
-/// Whether samples of `attr` say which code ran: they have call chains, or are no tracepoints, whose
-/// address is always the same, and have one.
+/// Whether samples of `attr` say which code ran: they have call chains, or they have an address and
+/// are of no tracepoint, whose address is always the same.
 fn shows_code(attr: &Attr) -> bool {
     let has = |bit| attr.sample_type & bit != 0;
     let counts = attr.kind != kind::SOFTWARE || attr.config != kind::DUMMY;

@@ -1,8 +1,8 @@
 //! Which file on this machine is the one that was recorded.
 //!
 //! A file that is another build than the recorded one would give wrong names, so none is taken
-//! without a look at its build id. Where the recording has none, nobody can tell: the file is taken,
-//! and told to be unverified.
+//! without a look at its build id. Where the recording has none, nobody can tell: the file is
+//! taken, and told to be unverified.
 
 use crate::Options;
 use crate::elf::Elf;

@@ -170,6 +170,15 @@ impl<'a> Symbols<'a> {
                 unverified.join(", ")
             ));
         }
+        let made = self.compiled.iter().filter(|(_, listed)| listed.is_some());
+        let mut made: Vec<String> = made.map(|(pid, _)| format!("perf-{pid}.map")).collect();
+        if !made.is_empty() {
+            made.sort();
+            remarks.push(format!(
+                "unverified, as nothing says when it was written: {}",
+                made.join(", ")
+            ));
+        }
         if !missing.is_empty() {
             missing.dedup();
             remarks.push(format!("not found, so without functions: {}", missing.join(", ")));
