@@ -60,6 +60,16 @@ def timed(command):
     return time.monotonic() - started
 
 
+def spent(command):
+    """(elapsed, CPU time) of a shell command and all that it waited for, seconds."""
+    started = time.monotonic()
+    shell = subprocess.Popen(command, shell=True, **QUIET)
+    _, shell.returncode, usage = os.wait4(shell.pid, 0)
+    if shell.returncode:
+        sys.exit(f"{command}: failed")
+    return time.monotonic() - started, usage.ru_utime + usage.ru_stime
+
+
 def ask(holdup, *argv):
     done = subprocess.run([holdup, *argv], capture_output=True, text=True)
     return json.loads(done.stdout)
@@ -169,26 +179,32 @@ def calls(args, folder):
 def programs(args, folder):
     path = f"{folder}/holdup.data"
     kinds = {"default": [], "all": ["--all-syscalls"]}
-    print(f"{'program':<10}{'alone s':>9}{'default %':>11}{'all %':>9}  verdicts: default / all")
+    print(f"{'':<10}{'alone':>8}{'alone':>8}{'default':>9}{'default':>9}{'all':>8}{'all':>8}")
+    print(f"{'program':<10}{'s':>8}{'CPU s':>8}{'s %':>9}{'CPU %':>9}{'s %':>8}{'CPU %':>8}  verdicts: default / all")
     for line in open(args.file):
         name, command = line.rstrip("\n").split("\t", 1)
         timed(command)
-        alone, slower, verdicts = [], {k: [] for k in kinds}, {}
+        alone, under, verdicts = [], {k: [] for k in kinds}, {}
         for _ in range(args.rounds):
-            alone.append(timed(command))
+            alone.append(spent(command))
             for kind, more in kinds.items():
                 argv = [args.holdup, "record", "-a", "-o", path, *more]
-                slower[kind].append(recorded(argv, path, lambda: timed(command))[0])
+                under[kind].append(recorded(argv, path, lambda: spent(command))[0])
         for kind, more in kinds.items():
             # The verdict is asked of a recording that begins and ends with the command.
             subprocess.run(
                 [args.holdup, "record", "-o", path, *more, "--", "sh", "-c", command], **QUIET
             )
             verdicts[kind] = ask(args.holdup, "diagnose", "--format", "json", path)["verdict"]
-        least = min(alone)
-        percent = [(min(slower[k]) / least - 1) * 100 for k in kinds]
+        # The least of each: what other work of the machine adds is never negative.
+        least = [min(times) for times in zip(*alone)]
+        more = [[(min(t) / l - 1) * 100 for t, l in zip(zip(*under[k]), least)] for k in kinds]
+        (wall, cpu), (all_wall, all_cpu) = more
         said = " / ".join(f"{v['class']} {v['confidence']:.2f}" for v in verdicts.values())
-        print(f"{name:<10}{least:>9.2f}{percent[0]:>+11.1f}{percent[1]:>+9.1f}  {said}", flush=True)
+        print(
+            f"{name:<10}{least[0]:>8.2f}{least[1]:>8.2f}{wall:>+9.1f}{cpu:>+9.1f}{all_wall:>+8.1f}{all_cpu:>+8.1f}  {said}",
+            flush=True,
+        )
 
 
 def main():

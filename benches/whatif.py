@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Predicted against done: `holdup whatif` of a program, and the program mended. Needs root, tracepoints, cc; sysbench
-for two of the pairs.
+"""Predicted against done: `holdup whatif` of a program, and the program mended. Needs root, tracepoints, cc,
+libsqlite3-dev; sysbench for two of the pairs.
 
     benches/whatif.py HOLDUP [--rounds N] [--only WORD]
 
@@ -48,6 +48,9 @@ PAIRS = [
     ("amdahl n=2 ser=10000 cs=20000", "@", "--cpus 1"),
     ("ring n=2 cs=300 think=0", "@", "--cpus 1"),
     ("messaging n=4", "@", "--cpus 1"),
+    ("sqlite threads=2 memstatus=1", "memstatus=0", "--lock mutex=none"),
+    ("sqlite threads=4 memstatus=1", "memstatus=0", "--lock mutex=none"),
+    ("python workers=2 kind=threads", "kind=processes", "--lock condvar=none"),
     ("sysbench threads --threads=4 --thread-yields=0 --thread-locks=1", "--thread-locks=4", "--lock mutex=split:4"),
     ("sysbench mutex --threads=4 --mutex-num=1 --mutex-locks=4000 --mutex-loops=2000", "@", "--cpus 1"),
 ]
@@ -57,6 +60,10 @@ def run(holdup, wl, its, program, file, cpu=None):
     """Record a program; how much it did in a second."""
     if program[0] == "sysbench":
         command = ["sysbench", *program[2:], "--time=1" if program[1] == "threads" else "--time=0", program[1], "run"]
+    elif program[0] == "sqlite":
+        command = [f"{os.path.dirname(wl)}/sqlite", *program[1:], "dur=500"]
+    elif program[0] == "python":
+        command = [sys.executable, f"{HERE}/whatif_gil.py", *program[1:], "dur=500"]
     else:
         command = [wl, *program, f"itus={its}", "dur=500"]
     if cpu is not None:
@@ -101,6 +108,8 @@ def main():
         os.chdir(folder)
         wl, file, other = f"{folder}/wl", f"{folder}/a.data", f"{folder}/b.data"
         subprocess.run(["cc", "-O2", "-o", wl, f"{HERE}/../fixtures/workload/wl.c", "-lpthread", "-lrt"], check=True)
+        sqlite = ["cc", "-O2", "-o", f"{folder}/sqlite", f"{HERE}/whatif_db.c", "-lsqlite3", "-lpthread"]
+        subprocess.run(sqlite, check=True)
         its = json.loads(subprocess.run([wl, "cpu", "n=1", "dur=500"], capture_output=True, text=True).stdout)
         its = its["spin_it_per_us"]
         print("| program | mended | change | predicted | done | error | spread |\n|---|---|---|---|---|---|---|")

@@ -11,8 +11,8 @@ use holdup_attribution::{Attribution, Thresholds, WaitsBy, analyze};
 use holdup_diagnose::phases::{PhaseRow, judged_phases};
 use holdup_passes::{Analysis, Detail, Group};
 use holdup_render::{
-    Body, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table, TraceHead, schema,
-    text,
+    Body, BusyCourse, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table,
+    TraceHead, schema, text,
 };
 use holdup_trace::{Capabilities, Reader, Severity};
 
@@ -20,6 +20,8 @@ use holdup_trace::{Capabilities, Reader, Severity};
 pub(crate) const ENTRIES: usize = 20;
 /// Rows per table of a summary's text: it should stay within two screens.
 const SUMMARY_ENTRIES: usize = 10;
+/// Histograms in text.
+pub(crate) const HISTS: usize = 5;
 
 /// Run one verb.
 pub(crate) fn run(command: &Command) -> Result<u8> {
@@ -109,10 +111,24 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         WaitsByName::Object => WaitsBy::Object,
         WaitsByName::Kind => WaitsBy::Kind,
         WaitsByName::Thread => WaitsBy::Thread,
+        WaitsByName::Caller if args.hist => {
+            return Err(usage("--hist goes by object or by kind"));
+        }
         WaitsByName::Caller => return crate::profile::callers::run(&args.table, &args.symbols),
     };
     if args.symbols.any() {
         return Err(usage("--symfs, --kallsyms and --no-symbols need --by caller"));
+    }
+    if args.hist {
+        if by == WaitsBy::Thread {
+            return Err(usage("--hist goes by object or by kind"));
+        }
+        return report("waits", &args.table.common, |reader, analysis, config| {
+            let most = config.entries(args.table.entries.entries, HISTS).unwrap_or(usize::MAX);
+            let mut table = schema::hist(&Attribution::from(analysis).wait_hists(by, most));
+            table.missing = missing("waits", &reader.info().capabilities);
+            Ok(Body::Table(table))
+        });
     }
     let Some(form) = args.graph else {
         let detail = if by == WaitsBy::Thread { Detail::Edges } else { Detail::Sums };
@@ -255,9 +271,10 @@ fn summary(
         with(schema::switches(&analysis.switches()), entries),
         with(schema::irqs(&analysis.irqs(true), true), entries),
     ];
+    sections.insert(1, Section::Busy(BusyCourse::of(analysis)));
     let phases = PhaseRow::of(&holdup_attribution::phases(analysis, &Thresholds::default()));
     if phases.len() > 1 {
-        sections.insert(1, Section::Phases(phases));
+        sections.insert(2, Section::Phases(phases));
     }
     // Most recordings lack them.
     if analysis.sees_locks() {

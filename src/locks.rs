@@ -1,7 +1,7 @@
 //! `holdup locks`: from a trace, or from dumps of /proc/lock_stat.
 
 use crate::cli::{LocksArgs, LocksBy, LocksEvents, LocksView};
-use crate::commands::{self, ENTRIES, missing};
+use crate::commands::{self, ENTRIES, HISTS, missing};
 use crate::config::Config;
 use crate::exit::usage;
 use anyhow::Result;
@@ -31,6 +31,9 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
         ));
     }
     if is_lock_stat(&config.trace) {
+        if args.hist {
+            return Err(usage("--hist: /proc/lock_stat knows sums, not single waits"));
+        }
         return lock_stat(args, config, by);
     }
     if args.before.is_some() {
@@ -49,8 +52,15 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
         LocksEvents::Lockdep => LockSource::Lockdep,
     };
     commands::write("locks", config, &*reader, &analysis, |reader, analysis, config| {
-        let mut table = schema::locks(&analysis.locks_from(by, source), by);
         let capabilities = &reader.info().capabilities;
+        if args.hist {
+            let most = config.entries(args.table.entries.entries, HISTS).unwrap_or(usize::MAX);
+            let mut table = schema::hist(&analysis.lock_hists(by, source, most));
+            table.missing = missing("locks", capabilities);
+            table.notes = notes(&table, capabilities, by, source);
+            return Ok(Body::Table(table));
+        }
+        let mut table = schema::locks(&analysis.locks_from(by, source), by);
         table.missing = missing("locks", capabilities);
         table.notes = notes(&table, capabilities, by, source);
         finish(table, args, config)

@@ -84,7 +84,9 @@ mod answers {
     #[test]
     fn sums_over_calls_are_those_of_the_verb_syscalls() {
         for trace in traces() {
-            let verb = json(&["syscalls", &trace]);
+            let mut verb = json(&["syscalls", &trace]);
+            // Calls that never returned are rows of the verb, but no facts.
+            verb.retain(|row| row["count"] != 0);
             let sql = "SELECT name, count(*) AS count FROM syscalls GROUP BY name";
             let ours = json(&["query", &trace, sql]);
             assert!(!ours.is_empty(), "{trace}");
@@ -229,7 +231,7 @@ mod answers {
             ("SELECT name,\n  FROM", "expected"),
             ("SELECT coun(*) FROM runs", "no function coun; did you mean count?"),
             ("SELECT name, max(nr) FROM syscalls", "name has many values in a group"),
-            ("SELECT * FROM read_parquet('/etc/passwd')", "reads the tables of the trace"),
+            ("SELECT * FROM read_parquet('/etc/passwd')", "no table read_parquet"),
             ("DROP TABLE runs", "cannot be changed"),
             ("SELECT tid FROM runs; SELECT tid FROM runs", "one query at a time"),
         ] {

@@ -135,6 +135,8 @@ fn outputs_of_every_verb_conform() {
         runs.push(vec!["procs", "--by", "command"]);
         runs.push(vec!["irqs", "--by", "total"]);
         runs.push(vec!["waits", "--graph", "json"]);
+        runs.push(vec!["waits", "--hist"]);
+        runs.push(vec!["locks", "--hist"]);
         runs.push(vec!["summary", "--per-cpu"]);
         runs.push(vec!["whatif"]);
         runs.push(vec!["whatif", "--cpus", "1,4", "--devices", "none"]);

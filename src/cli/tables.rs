@@ -159,6 +159,10 @@ pub(crate) struct LocksArgs {
         help_heading = "Selection"
     )]
     pub(crate) locks: Vec<String>,
+    /// How long waits and, with lockdep, holds were, by powers of two, instead of the table
+    /// [default: of 5 locks in text, see -n]
+    #[arg(long, conflicts_with_all = ["view", "sort", "before"])]
+    pub(crate) hist: bool,
     /// Which events to take where the trace has both kinds
     #[arg(long, value_enum, value_name = "KIND", default_value_t = LocksEvents::Auto)]
     pub(crate) events: LocksEvents,
@@ -196,6 +200,10 @@ pub(crate) struct WaitsArgs {
     /// Who waits for whom, knots and root causes instead of the table
     #[arg(long, value_enum, value_name = "FORM", conflicts_with = "by")]
     pub(crate) graph: Option<GraphForm>,
+    /// How long the waits were, by powers of two, instead of the table [default: of 5 objects in
+    /// text, see -n]
+    #[arg(long, conflicts_with_all = ["graph", "sort"])]
+    pub(crate) hist: bool,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
 }

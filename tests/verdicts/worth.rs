@@ -34,11 +34,11 @@ fn half(title: &str, all: &[&(Labelled, Verdict)], rows: &mut String) -> String 
     for (of, verdict) in all {
         match verdict.gain.as_ref().expect("it was asked for") {
             Gain::Unknown(why) => {
-                let figures = |c: char| c.is_ascii_digit() || c == '.';
-                let words = why.reason.split(' ').filter(|w| !w.chars().all(figures));
-                // Which thing it is differs from one recording to the next.
-                let words: Vec<&str> = words.take(8).collect();
-                *reasons.entry(words.join(" ")).or_default() += 1;
+                // How much, and which thing, differ from one recording to the next.
+                let figure = |w: &str| w.starts_with(|c: char| c.is_ascii_digit());
+                let first = why.reason.split([':', ';']).next().unwrap_or_default();
+                let words = first.split(' ').map(|w| if figure(w) { "…" } else { w });
+                *reasons.entry(words.collect::<Vec<_>>().join(" ")).or_default() += 1;
             }
             Gain::Replayed(r) => {
                 gains.push(r.gain);

@@ -18,6 +18,7 @@
 pub mod blamed;
 pub mod call;
 pub mod graph;
+mod hist;
 pub mod leaf;
 pub mod ledger;
 pub mod neighbours;

@@ -5,6 +5,7 @@ use crate::{Attribution, People};
 use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, PairSum, Slot, WaitSum, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the table of waits is grouped by.
@@ -100,16 +101,7 @@ impl Attribution<'_> {
             WaitsBy::Kind => kinds(self.object_rows().into_iter().map(|o| o.row).collect()),
             WaitsBy::Thread => self.waits_by_thread(),
         };
-        rows.sort_by(|a, b| {
-            (b.harmful, b.idle_blamed_ns, b.wait_total_ns, &a.kind, &a.object, a.tid).cmp(&(
-                a.harmful,
-                a.idle_blamed_ns,
-                a.wait_total_ns,
-                &b.kind,
-                &b.object,
-                b.tid,
-            ))
-        });
+        rows.sort_by(by_cost);
         rows
     }
 
@@ -308,6 +300,14 @@ impl Attribution<'_> {
         };
         self.objects.iter().map(|(&object, o)| (object, words(o))).collect()
     }
+}
+
+/// Harmful ones first, those that cost most first.
+pub(crate) fn by_cost(a: &WaitsRow, b: &WaitsRow) -> Ordering {
+    let cost = |row: &WaitsRow| (row.harmful, row.idle_blamed_ns, row.wait_total_ns);
+    let name =
+        |a: &WaitsRow, b: &WaitsRow| (a.kind, &a.object, a.tid).cmp(&(b.kind, &b.object, b.tid));
+    cost(b).cmp(&cost(a)).then_with(|| name(a, b))
 }
 
 /// (kind, usage, name) of an object.

@@ -100,6 +100,11 @@ fn replayed(analysis: &Analysis, diagnosis: &Diagnosis) -> Result<Replayed, Stri
     if let Some(doubt) = doubts.into_iter().next() {
         return Err(doubt);
     }
+    if changed.wall_ns > unchanged.wall_ns && changed.is_beyond_chance(&unchanged) {
+        return Err("the replay is slower with it mended: threads would do their work in another \
+                    order than the traced one"
+            .to_owned());
+    }
     let gain = |wall_ns: u64| unchanged.wall_ns as f64 / wall_ns.max(1) as f64;
     let then = holdup_replay::next_holdup(&program, &changes).map(|(change, gain)| Then {
         fix: words::fix(&program, &change),

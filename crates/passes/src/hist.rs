@@ -1,6 +1,7 @@
 //! A logarithmic histogram of spans, for percentiles in constant memory.
 
 use holdup_trace::Nanos;
+use serde::Serialize;
 
 /// Buckets per doubling. 8 keeps a percentile within 1/16 of the true value.
 const SUB: usize = 8;
@@ -88,9 +89,142 @@ impl Histogram {
     }
 }
 
+impl Histogram {
+    /// The same, by powers of two.
+    pub(crate) fn octaves(&self) -> Octaves {
+        let mut octaves = Octaves::default();
+        let buckets = self.0.iter().flat_map(|buckets| buckets.0.iter().enumerate());
+        for (i, &count) in buckets.filter(|(_, count)| **count > 0) {
+            octaves.add_many(middle(i), count.into());
+        }
+        octaves
+    }
+}
+
+/// Powers of two up to that of the last bucket, and before them no time at all.
+const OCTAVES: usize = 47;
+
+/// Counts of spans by powers of two: an eighth of the memory of a [`Histogram`], where there may be
+/// very many and no percentile is asked for. Allocates on the first span.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Octaves(Option<Box<[u64; OCTAVES]>>);
+
+/// Spans of similar length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Octave {
+    /// The shortest that count, ns.
+    pub(crate) from_ns: Nanos,
+    /// All that count are shorter, ns.
+    pub(crate) to_ns: Nanos,
+    /// How many.
+    pub(crate) count: u64,
+}
+
+impl Octaves {
+    #[inline]
+    pub(crate) fn add(&mut self, ns: Nanos) {
+        self.add_many(ns, 1);
+    }
+
+    fn add_many(&mut self, ns: Nanos, count: u64) {
+        let octave = (Nanos::BITS - ns.leading_zeros()) as usize;
+        let counts = self.0.get_or_insert_with(|| Box::new([0; OCTAVES]));
+        counts[octave.min(OCTAVES - 1)] += count;
+    }
+
+    pub(crate) fn merge(&mut self, other: &Octaves) {
+        let Some(theirs) = &other.0 else { return };
+        let ours = self.0.get_or_insert_with(|| Box::new([0; OCTAVES]));
+        for (a, b) in ours.iter_mut().zip(theirs.iter()) {
+            *a += b;
+        }
+    }
+
+    /// From the shortest spans to the longest, those of none between them too.
+    pub(crate) fn list(&self) -> Vec<Octave> {
+        let counts = self.0.as_deref().map_or(&[][..], |counts| counts);
+        let filled = || counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(i, _)| i);
+        let (Some(first), Some(last)) = (filled().next(), filled().next_back()) else {
+            return Vec::new();
+        };
+        let octave = |i: usize| Octave {
+            from_ns: if i == 0 { 0 } else { 1 << (i - 1) },
+            to_ns: 1 << i,
+            count: counts[i],
+        };
+        (first..=last).map(octave).collect()
+    }
+}
+
+/// How many spans of one object were about so long.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HistRow {
+    /// What the spans are: `wait` or `hold`.
+    pub spans: &'static str,
+    /// `mutex`, `condvar`, `semop`, `rwsem:R` …; `null` where it is not known.
+    pub kind: Option<String>,
+    /// Which one: as in the table of the verb.
+    pub object: String,
+    /// The shortest spans that count.
+    pub from_ns: u64,
+    /// All that count are shorter.
+    pub to_ns: u64,
+    /// How many.
+    pub count: u64,
+    /// Of all of this object.
+    pub pct: f64,
+}
+
+impl HistRow {
+    /// The rows of one object.
+    pub(crate) fn of(
+        spans: &'static str,
+        kind: Option<String>,
+        object: &str,
+        octaves: &Octaves,
+    ) -> Vec<HistRow> {
+        let list = octaves.list();
+        let all = list.iter().map(|octave| octave.count).sum();
+        let row = |octave: &Octave| HistRow {
+            spans,
+            kind: kind.clone(),
+            object: object.to_owned(),
+            from_ns: octave.from_ns,
+            to_ns: octave.to_ns,
+            count: octave.count,
+            pct: crate::rows::percent(octave.count, all),
+        };
+        list.iter().map(row).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn octaves_hold_what_the_histogram_holds() {
+        let (mut hist, mut direct) = (Histogram::default(), Octaves::default());
+        for ns in [0, 1, 2, 3, 4, 7, 8, 1000, 1023, 1024, 1 << 40] {
+            hist.add(ns);
+            direct.add(ns);
+        }
+        assert_eq!(hist.octaves().list(), direct.list());
+        let list = direct.list();
+        assert_eq!(list.len(), 42, "from no time to 2^40, gaps between them too");
+        let at = |from_ns| list.iter().find(|o| o.from_ns == from_ns).map(|o| (o.to_ns, o.count));
+        assert_eq!(at(0), Some((1, 1)));
+        assert_eq!(at(4), Some((8, 2)));
+        assert_eq!(
+            (at(512), at(1024), at(2048)),
+            (Some((1024, 2)), Some((2048, 1)), Some((4096, 0)))
+        );
+        assert_eq!(Octaves::default().list(), []);
+        let mut far = Octaves::default();
+        far.add(Nanos::MAX);
+        assert_eq!(far.list().len(), 1, "what is longer than all counts as the longest");
+    }
 
     #[test]
     fn percentiles_are_within_a_sixteenth() {

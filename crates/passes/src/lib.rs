@@ -75,7 +75,7 @@ pub use facts::{
     Fact, Handled, Handler, LockWait, LockWaiter, Return, Run, RunEnd, Slept, Split, Switch,
     WakeEvent, Wakeup,
 };
-pub use hist::Histogram;
+pub use hist::{HistRow, Histogram};
 pub use judge::{Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker};
 pub use lanes::{CLOSE_UP, Doing, Follow, Lane, Piece, Span};
 pub use latency::Latency;

@@ -42,6 +42,7 @@ pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Resul
                         made = schema::phases(rows);
                         &made
                     }
+                    Section::Busy(_) => continue,
                 };
                 writeln!(out, "{}# {}", if i > 0 { "\n" } else { "" }, table.name)?;
                 write_table(table, separator, out)?;

@@ -227,6 +227,7 @@ impl Serialize for Sections<'_> {
                 }
                 Section::Ledger(ledger) => map.serialize_entry("ledger", ledger)?,
                 Section::Phases(rows) => map.serialize_entry("phases", &Rows { rows })?,
+                Section::Busy(_) => {}
             }
         }
         map.end()

@@ -72,13 +72,14 @@ pub fn outputs() -> Value {
         ("cpus", vec![table(g, &schema::cpus::VERB)]),
         ("switches", vec![table(g, &schema::switches::VERB)]),
         ("irqs", vec![table(g, &schema::irqs::VERB)]),
-        ("locks", vec![table(g, &schema::locks::VERB)]),
+        ("locks", vec![table(g, &schema::locks::VERB), table(g, &schema::hist::VERB)]),
         (
             "waits",
             vec![
                 table(g, &schema::waits::VERB),
                 noted(g, &schema::callers::VERB),
                 enveloped::<OnlyGraph<'static>>(g),
+                table(g, &schema::hist::VERB),
             ],
         ),
         ("phases", vec![table(g, &schema::phases::VERB)]),
@@ -104,8 +105,9 @@ pub fn outputs() -> Value {
     for (verb, forms) in verbs {
         names.push(json!({ "$ref": format!("#/$defs/output-{verb}") }));
         let mut forms: Vec<Value> = forms.into_iter().map(|f| of_verb(f, verb)).collect();
+        // Not oneOf: without rows two tables look the same.
         let schema =
-            if forms.len() == 1 { forms.remove(0) } else { json!({ "oneOf": Value::from(forms) }) };
+            if forms.len() == 1 { forms.remove(0) } else { json!({ "anyOf": Value::from(forms) }) };
         defs.insert(format!("output-{verb}"), schema);
     }
     for (name, schema) in generator.take_definitions(true) {

@@ -26,8 +26,8 @@ mod whatif;
 
 pub use info::{Capability, Fact, Info, Node};
 pub use report::{
-    Body, FIGURES, GraphBody, Known, PathBody, PathHead, PredictBody, Report, SCHEMA, Section,
-    TraceHead,
+    Body, BusyCourse, FIGURES, GraphBody, Known, PathBody, PathHead, PredictBody, Report, SCHEMA,
+    Section, TraceHead,
 };
 pub use table::{Cell, Column, JsonRows, Line, Table, Unit, UnknownKey};
 pub use text::{TextOptions, escape};

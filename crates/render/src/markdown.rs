@@ -72,6 +72,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
                 writeln!(out)
             }
             Section::Phases(rows) => writeln!(out, "{}\n", plain(&strip(rows))),
+            Section::Busy(course) => writeln!(out, "{}\n", crate::text::busy(course)),
         }),
     }
 }

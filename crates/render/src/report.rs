@@ -5,7 +5,7 @@ use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::predict::Curve;
 use holdup_diagnose::{Diagnosis, PhaseRow};
-use holdup_passes::Analysis;
+use holdup_passes::{Analysis, Bin};
 use holdup_trace::{Glance, Nanos, QualityEntry, TraceInfo};
 use serde::Serialize;
 use std::path::Path;
@@ -203,6 +203,47 @@ pub enum Section {
     Ledger(Box<Ledger>),
     /// The phases, of which there are several.
     Phases(Vec<PhaseRow>),
+    /// How many CPUs were busy over time: a picture, which only people get. Its figures are those
+    /// of `phases`, and of the table `runs` that `holdup export` writes.
+    Busy(BusyCourse),
+}
+
+/// How many CPUs were busy, in equal parts of the time.
+#[derive(Clone, Debug)]
+pub struct BusyCourse {
+    /// CPUs of the machine.
+    pub cpus: usize,
+    /// Mean number of busy CPUs in each part; `None` where events are missing for all of it.
+    pub busy: Vec<Option<f64>>,
+    /// Length of a part, ns. The last one may be shorter.
+    pub part_ns: u64,
+}
+
+impl BusyCourse {
+    /// From the first event to the last.
+    pub fn of(analysis: &Analysis) -> BusyCourse {
+        let bins = analysis.bins();
+        // What fits into a line beside the words.
+        let several = bins.len().div_ceil(BusyCourse::PARTS).max(1);
+        let part = |bins: &[Bin]| {
+            let sum = |of: fn(&Bin) -> u64| bins.iter().map(of).sum::<u64>() as f64;
+            let busy = sum(|b| b.user_ns + b.kernel_ns + b.kthread_ns + b.irq_ns + b.softirq_ns);
+            let known = busy + sum(|b| b.idle_ns);
+            (known > 0.0).then(|| busy / sum(|b| b.end - b.start))
+        };
+        let part_ns = bins
+            .chunks(several)
+            .next()
+            .map_or(0, |first| first.iter().map(|b| b.end - b.start).sum());
+        BusyCourse {
+            cpus: analysis.cpus as usize,
+            busy: bins.chunks(several).map(part).collect(),
+            part_ns,
+        }
+    }
+
+    /// Parts at most.
+    const PARTS: usize = 64;
 }
 
 /// A command's answer about one trace.

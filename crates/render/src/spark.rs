@@ -9,6 +9,11 @@ pub(crate) fn line(values: &[Option<f64>]) -> String {
     let known = || values.iter().flatten().copied().filter(|v| v.is_finite());
     let (low, high) =
         known().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    of(values, low, high)
+}
+
+/// The same, between two given values.
+pub(crate) fn of(values: &[Option<f64>], low: f64, high: f64) -> String {
     let level = |v: f64| match high > low {
         true => LEVELS[(((v - low) / (high - low)) * 7.0).round().clamp(0.0, 7.0) as usize],
         false => LEVELS[3],
@@ -36,6 +41,7 @@ mod tests {
         assert_eq!(line(&[Some(1.0), None, Some(2.0), Some(1.5)]), "▁ █▅");
         assert_eq!(line(&[Some(7.0), Some(7.0)]), "▄▄");
         assert_eq!(line(&[None, Some(f64::NAN)]), "  ");
+        assert_eq!(of(&[Some(0.0), Some(2.0), Some(4.0), Some(9.0)], 0.0, 4.0), "▁▅██");
     }
 
     #[test]

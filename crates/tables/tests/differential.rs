@@ -98,7 +98,7 @@ impl Writer {
     fn fraction(&mut self) -> Sql {
         match self.random.below(5) {
             0 => self.column(&["part"]),
-            4 => Sql::of("ifnull(round({}), 0.5)", &[&self.column(&["part"])]),
+            4 => Sql::of("ifnull(round({}), 0.5)", &[&self.column(&["part", "lag"])]),
             1 => {
                 let (a, b) = (self.whole(1), self.whole(1));
                 Sql {

@@ -11,6 +11,7 @@
 
 mod caller;
 mod contention;
+mod hists;
 mod kind;
 mod lockdep;
 mod people;

@@ -151,11 +151,11 @@ enum Group {
 }
 
 #[derive(Default)]
-struct Sum {
+pub(super) struct Sum {
     locks: Vec<u64>,
     kinds: Vec<LockKind>,
-    waits: Waits,
-    dep: Option<DepSums>,
+    pub(super) waits: Waits,
+    pub(super) dep: Option<DepSums>,
 }
 
 impl Sum {
@@ -219,6 +219,18 @@ impl Analysis {
 
     /// Kernel locks, from these events.
     pub fn locks_from(&self, by: LockBy, source: LockSource) -> Vec<LockRow> {
+        self.locks_with_sums(by, source).into_iter().map(|(row, _)| row).collect()
+    }
+
+    /// Each row with what it was made of.
+    pub(super) fn locks_with_sums(&self, by: LockBy, source: LockSource) -> Vec<(LockRow, Sum)> {
+        let groups = self.lock_groups(by, source);
+        let all: Nanos = groups.values().map(|s| s.waits.total).fold(0, Nanos::saturating_add);
+        let row = |(group, sum): (Group, Sum)| (self.lock_row(by, source, group, &sum, all), sum);
+        groups.into_iter().map(row).collect()
+    }
+
+    fn lock_groups(&self, by: LockBy, source: LockSource) -> BTreeMap<Group, Sum> {
         let mut groups: BTreeMap<Group, Sum> = BTreeMap::new();
         match source {
             LockSource::Contention => {
@@ -262,8 +274,7 @@ impl Analysis {
                 }
             }
         }
-        let all: Nanos = groups.values().map(|s| s.waits.total).fold(0, Nanos::saturating_add);
-        groups.into_iter().map(|(group, sum)| self.lock_row(by, source, group, &sum, all)).collect()
+        groups
     }
 
     pub(super) fn lock_wanted(&self, lock: u64, kinds: &[LockKind], waiter: Waiter) -> bool {

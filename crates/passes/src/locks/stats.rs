@@ -1,6 +1,6 @@
 //! Sums over waits and holds.
 
-use crate::hist::Histogram;
+use crate::hist::{Histogram, Octaves};
 use crate::threads::{State, Thread};
 use holdup_trace::Nanos;
 
@@ -79,6 +79,18 @@ impl Spread {
                 hist.merge(theirs);
                 *self = Spread::Many(hist);
             }
+        }
+    }
+
+    fn octaves(&self) -> Octaves {
+        match self {
+            Spread::None => Octaves::default(),
+            Spread::One(ns) => {
+                let mut octaves = Octaves::default();
+                octaves.add(*ns);
+                octaves
+            }
+            Spread::Many(hist) => hist.octaves(),
         }
     }
 
@@ -181,6 +193,11 @@ impl Waits {
         self.spread.merge(&o.spread);
     }
 
+    /// Those that ended, by powers of two of their time.
+    pub(crate) fn octaves(&self) -> Octaves {
+        self.spread.octaves()
+    }
+
     pub(crate) fn percentile(&self, per_cent: u64) -> Option<Nanos> {
         // Buckets are coarse; no percentile lies outside of what was seen.
         self.spread.percentile(per_cent).map(|ns| ns.clamp(self.min, self.max))
@@ -188,7 +205,7 @@ impl Waits {
 }
 
 /// Sums over times a lock was held.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Holds {
     pub(crate) count: u64,
     pub(crate) total: Nanos,
@@ -200,6 +217,7 @@ pub(crate) struct Holds {
     /// The holder slept meanwhile: so often, and so long.
     pub(crate) slept: u64,
     pub(crate) slept_ns: Nanos,
+    pub(crate) octaves: Octaves,
 }
 
 impl Default for Holds {
@@ -213,6 +231,7 @@ impl Default for Holds {
             preempted_ns: 0,
             slept: 0,
             slept_ns: 0,
+            octaves: Octaves::default(),
         }
     }
 }
@@ -227,6 +246,7 @@ impl Holds {
         self.preempted_ns += span.runnable;
         self.slept += (span.blocked > 0) as u64;
         self.slept_ns += span.blocked;
+        self.octaves.add(span.ns);
     }
 
     pub(crate) fn merge(&mut self, o: &Holds) {
@@ -238,5 +258,6 @@ impl Holds {
         self.preempted_ns += o.preempted_ns;
         self.slept += o.slept;
         self.slept_ns += o.slept_ns;
+        self.octaves.merge(&o.octaves);
     }
 }

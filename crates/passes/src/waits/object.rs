@@ -1,6 +1,6 @@
 //! The things threads wait for.
 
-use crate::hist::Histogram;
+use crate::hist::{Histogram, Octaves};
 use crate::threads::Slot;
 use holdup_trace::{NameId, Nanos};
 
@@ -290,6 +290,13 @@ impl Spans {
             self.flush();
         }
         self.hist.merge(&o.hist);
+    }
+
+    /// By powers of two.
+    pub(crate) fn octaves(&self) -> Octaves {
+        let mut octaves = self.hist.octaves();
+        self.early.iter().for_each(|&ns| octaves.add(ns));
+        octaves
     }
 
     /// 99th percentile, within 1/16.

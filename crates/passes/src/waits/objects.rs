@@ -5,6 +5,7 @@ use super::{
 };
 use crate::analysis::Analysis;
 use crate::blame::WaitSum;
+use crate::hist::{HistRow, Octaves};
 use crate::threads::Slot;
 use holdup_trace::{Nanos, SymbolTable};
 use rustc_hash::FxHashMap;
@@ -111,6 +112,15 @@ impl Analysis {
             wake_delay_ns: thing.wake_delay,
             retries: thing.retries,
         }
+    }
+
+    /// How long the waits for `objects` were, which together are called `name`.
+    pub fn wait_hist(&self, objects: &[Object], kind: &str, name: &str) -> Vec<HistRow> {
+        let mut octaves = Octaves::default();
+        for object in objects {
+            octaves.merge(&self.engine.waits.things[object.0 as usize].spans.octaves());
+        }
+        HistRow::of("wait", Some(kind.to_owned()), name, &octaves)
     }
 
     /// What an object turned out to be, by the number it has in [`Analysis::objects`].

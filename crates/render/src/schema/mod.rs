@@ -9,6 +9,7 @@
 
 pub(crate) mod callers;
 pub(crate) mod cpus;
+pub(crate) mod hist;
 pub(crate) mod irqs;
 pub(crate) mod layout;
 mod ledger;
@@ -26,6 +27,7 @@ pub(crate) mod words;
 
 pub use callers::callers;
 pub use cpus::cpus;
+pub use hist::hist;
 pub use irqs::irqs;
 pub use ledger::nodes;
 pub use locks::locks;
@@ -250,6 +252,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         syscalls::VERB.has(key),
         waits::VERB.has(key),
         waits::PATH_VERB.has(key),
+        hist::VERB.has(key),
         waits::EDGES.has(key),
         whatif::VERB.has(key),
     ]

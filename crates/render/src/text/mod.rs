@@ -8,6 +8,7 @@ mod escape;
 mod graph;
 pub(crate) mod grid;
 mod guide;
+mod hist;
 mod info;
 mod ledger;
 mod lock_views;
@@ -21,7 +22,7 @@ mod whatif;
 pub(crate) use culprit::culprit;
 pub use escape::escape;
 pub use guide::{write_end, write_question};
-pub(crate) use phases::{remarks, strip};
+pub(crate) use phases::{busy, remarks, strip};
 pub use rules::{write_list, write_page};
 
 use crate::report::{Body, FIGURES, Known, Report, Section, TraceHead};
@@ -132,6 +133,10 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
             Section::Ledger(ledger) => {
                 ledger::write((ledger.capacity_ns, &ledger.nodes()), trace, &page, options, out)
             }
+            Section::Busy(course) => {
+                page.separate(out)?;
+                writeln!(out, "{}", busy(course))
+            }
             Section::Phases(rows) => {
                 page.separate(out)?;
                 diagnosis::wrapped(&strip(rows), "", "  ", width(options), out)
@@ -147,6 +152,7 @@ fn write_table(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match (table.name, table.view) {
+        (crate::schema::hist::HIST, _) => hist::write(table, page, options, out),
         ("sar", _) => sar::write(table, page, options, out),
         ("locks", view) if !view.is_empty() => lock_views::write(table, page, options, out),
         _ => block::write_table(table, page, options, out),

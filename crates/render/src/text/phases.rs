@@ -1,7 +1,8 @@
 //! The phases of a trace in a line, and what the verdict has to do with them.
 
 use super::units::duration;
-use crate::report::TraceHead;
+use crate::report::{BusyCourse, TraceHead};
+use crate::spark;
 use holdup_diagnose::{Diagnosis, PhaseRow};
 
 /// `phases: 1 start-up 412 ms, 1.0 CPUs busy, busy/user; 2 work …`
@@ -17,6 +18,16 @@ pub(crate) fn strip(rows: &[PhaseRow]) -> String {
         )
     };
     format!("phases: {}", rows.iter().map(one).collect::<Vec<_>>().join("; "))
+}
+
+/// `busy CPUs ▁▂█▅▁ 0 to 4, 12 ms a mark`
+pub(crate) fn busy(course: &BusyCourse) -> String {
+    format!(
+        "busy CPUs {} 0 to {}, {} a mark",
+        spark::of(&course.busy, 0.0, course.cpus as f64),
+        course.cpus,
+        duration(course.part_ns)
+    )
 }
 
 /// What part of the trace the verdict is about, and which phases of the work get another one alone.

@@ -33,7 +33,9 @@ fn told(error: &ParserError) -> Error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
         ParserError::RecursionLimitExceeded => "the query is nested too deeply",
     };
-    let Some((message, place)) = text.rsplit_once(" at Line: ") else { return Error::sql(text) };
+    let Some((message, place)) = text.rsplit_once(" at Line: ") else {
+        return Error::sql(lower(text));
+    };
     let at = place.split_once(", Column: ").and_then(|(line, column)| {
         Some(Place { line: line.parse().ok()?, column: column.trim().parse().ok()? })
     });

@@ -4,14 +4,19 @@
 //!   both `x`;
 //! * counts have 64 bits, as those of polars have 32 and overflow in calculations;
 //! * the sum of no values is unknown, not 0, and so is what is divided by 0;
+//! * halves are rounded away from 0, not to the even neighbour;
+//! * unknown values have a rank: that of the smallest;
 //! * unknown values come last, whichever way rows are ordered;
 //! * rows that tie in ORDER BY are ordered by what else is shown, so that an answer is the same
 //!   every time.
 
 use crate::sql::functions;
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Ident, OrderByExpr, OrderByKind,
-    OrderByOptions, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DataType, DateTimeField, ExactNumberInfo,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, OrderByExpr,
+    OrderByKind, OrderByOptions, Query, Select, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+    WindowType,
 };
 use std::ops::ControlFlow;
 
@@ -42,8 +47,13 @@ impl VisitorMut for Rewrite {
         match expr {
             Expr::Function(function) => {
                 let known = functions::of(function);
+                if known.is_some_and(|f| f.name.ends_with("rank")) {
+                    rank_unknown(function);
+                }
                 if known.is_some_and(|f| f.narrow) {
                     wrap(expr, |inner| cast(inner, DataType::BigInt(None)));
+                } else if known.is_some_and(|f| f.name == "round") {
+                    round(expr);
                 }
             }
             Expr::BinaryOp {
@@ -118,6 +128,52 @@ fn ties(select: &Select) -> Vec<OrderByExpr> {
         .collect()
 }
 
+/// Before the order of a rank whether there is a value: polars leaves out what has none where
+/// there is one order, and ranks it as the smallest where there are several.
+fn rank_unknown(function: &mut Function) {
+    let Some(WindowType::WindowSpec(spec)) = &mut function.over else { return };
+    let [by] = &spec.order_by[..] else { return };
+    // As zero or one: `IS NOT NULL` would have the column's name, and two of one name clash.
+    let known = Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen {
+            condition: Expr::IsNull(Box::new(by.expr.clone())),
+            result: number(0),
+        }],
+        else_result: Some(Box::new(number(1))),
+    };
+    spec.order_by = vec![OrderByExpr { expr: known, ..by.clone() }, by.clone()];
+}
+
+/// `round(x, digits)` as `sign(x) * floor(abs(x) * 10^digits + 0.5) / 10^digits`.
+fn round(expr: &mut Expr) {
+    let Expr::Function(function) = &*expr else { return };
+    let FunctionArguments::List(list) = &function.args else { return };
+    let mut arguments = list.args.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    });
+    let Some(x) = arguments.next() else { return };
+    let digits = arguments.next().and_then(|digits| digits.to_string().parse().ok());
+    let power = decimal(10_f64.powi(digits.unwrap_or(0)));
+    let size = binary(call("abs", &[x]), BinaryOperator::Multiply, power.clone());
+    let up = Box::new(binary(size, BinaryOperator::Plus, decimal(0.5)));
+    let whole = CeilFloorKind::DateTimeField(DateTimeField::NoDateTime);
+    let size = Expr::Floor { expr: up, field: whole };
+    let signed = binary(call("sign", &[x]), BinaryOperator::Multiply, size);
+    *expr = Expr::Nested(Box::new(binary(signed, BinaryOperator::Divide, power)));
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn decimal(x: f64) -> Expr {
+    Expr::value(Value::Number(format!("{x:?}"), false))
+}
+
 fn wrap(expr: &mut Expr, with: impl FnOnce(Expr) -> Expr) {
     let inner = std::mem::replace(expr, Expr::value(Value::Null));
     *expr = with(inner);
@@ -132,9 +188,7 @@ fn number(n: i64) -> Expr {
 }
 
 fn call(name: &str, arguments: &[&Expr]) -> Expr {
-    use sqlparser::ast::{
-        Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, ObjectName,
-    };
+    use sqlparser::ast::{FunctionArgumentList, ObjectName};
     let argument = |e: &&Expr| FunctionArg::Unnamed(FunctionArgExpr::Expr((*e).clone()));
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),

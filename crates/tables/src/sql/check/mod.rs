@@ -6,7 +6,6 @@ mod exprs;
 mod from;
 mod pieces;
 
-use crate::sql::functions::{self, Kind};
 use crate::sql::names::{self, Known};
 use crate::sql::parse::place;
 use crate::{Error, Frames, Place};
