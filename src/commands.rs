@@ -35,6 +35,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Diff(args) => return crate::gate::diff::run(args),
         Command::History(args) => return crate::gate::history::run(args),
         Command::Scale(args) => return crate::gate::scale::run(args),
+        Command::Profile(args) => return crate::profile::run(args),
         Command::Predict(args) => return crate::predict::run(args),
         Command::Whatif(args) => return crate::whatif::run(args),
         Command::Gate(args) => return crate::gate::judge::run(args),
@@ -111,7 +112,14 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         WaitsByName::Object => WaitsBy::Object,
         WaitsByName::Kind => WaitsBy::Kind,
         WaitsByName::Thread => WaitsBy::Thread,
+        WaitsByName::Caller if args.hist => {
+            return Err(usage("--hist goes by object or by kind"));
+        }
+        WaitsByName::Caller => return crate::profile::callers::run(&args.table, &args.symbols),
     };
+    if args.symbols.any() {
+        return Err(usage("--symfs, --kallsyms and --no-symbols need --by caller"));
+    }
     if args.hist {
         if by == WaitsBy::Thread {
             return Err(usage("--hist goes by object or by kind"));

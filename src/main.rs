@@ -16,6 +16,7 @@ mod man;
 mod measured;
 mod output;
 mod predict;
+mod profile;
 mod progress;
 mod query;
 mod record;

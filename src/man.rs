@@ -96,10 +96,17 @@ const FILES: &[(&str, &str)] = &[
         "the trace where none is named: the first of these in the current directory",
     ),
     ("/proc/lock_stat", "a copy of it is read by holdup locks in place of a trace"),
-    ("/proc/kallsyms", "a copy of it gives holdup locks --kallsyms the names of kernel functions"),
+    (
+        "/proc/kallsyms",
+        "a copy of it gives holdup locks and holdup profile the names of kernel functions \
+         (--kallsyms)",
+    ),
+    ("~/.debug, ~/.cache/debuginfod_client", "where holdup profile looks for files by build id"),
+    ("/tmp/perf-PID.map", "names of code that was compiled at run time, for holdup profile"),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
+    ("HOME", "where the caches are in which holdup profile looks for files"),
     ("NO_COLOR", "if set, text has no colours, unless --color always asks for them"),
     ("TMPDIR", "where a large trace is unpacked that comes from a pipe or is compressed"),
 ];

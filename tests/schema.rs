@@ -102,7 +102,8 @@ fn conform(schema: &Published, runs: &[Vec<&str>]) {
     }
 }
 
-const TRACES: [&str; 4] = [
+const TRACES: [&str; 5] = [
+    "fixtures/profile_bank/perf.data",
     "fixtures/thr_mutex_perfz_c8/perf.data",
     "fixtures/lost_sysloop_n2/perf.data",
     "fixtures/host_falseshare_n2/perf.data",
@@ -122,10 +123,13 @@ fn outputs_of_every_verb_conform() {
             runs.push(vec!["syscalls", "--by", by]);
             runs.push(vec!["procs", "--by", by]);
         }
+        for by in ["function", "thread", "process", "dso", "line", "cpu"] {
+            runs.push(vec!["profile", "--by", by]);
+        }
         for by in ["class", "caller", "type", "task"] {
             runs.push(vec!["locks", "--by", by]);
         }
-        for by in ["kind", "thread"] {
+        for by in ["kind", "thread", "caller"] {
             runs.push(vec!["waits", "--by", by]);
         }
         runs.push(vec!["procs", "--by", "command"]);

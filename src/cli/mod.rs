@@ -9,6 +9,7 @@ mod tables;
 use crate::exit;
 use crate::fleet::args::FleetArgs;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
+use crate::profile::args::ProfileArgs;
 use crate::query::args::QueryArgs;
 use crate::record::args::{RecordArgs, RunArgs};
 use crate::whatif::args::WhatifArgs;
@@ -94,6 +95,11 @@ pub(crate) enum Command {
     /// CPU time of processes and threads
     #[command(after_help = "Example: holdup procs --by command -n 10 perf.data")]
     Procs(ProcsArgs),
+    /// Which code used the CPUs: samples by function, thread, file, line or CPU
+    #[command(after_help = "perf record -e cpu-clock -F 999 -g -- ./prog records samples.\n\n\
+            Examples: holdup profile --by line --comm prog perf.data\n\
+            \x20         holdup profile --folded perf.data | flamegraph.pl > flames.svg")]
+    Profile(ProfileArgs),
     /// Where each CPU's time went
     #[command(after_help = "Example: holdup cpus -C 0-3 perf.data")]
     Cpus(CpusArgs),

@@ -1,6 +1,7 @@
 //! The verbs of one table each, and those of all.
 
 use super::{CommonArgs, EntriesArgs, TableArgs};
+use crate::profile::args::SymbolArgs;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -178,6 +179,8 @@ pub(crate) enum WaitsByName {
     Object,
     Kind,
     Thread,
+    /// The function of the program that went to sleep; needs call chains (-g when recording)
+    Caller,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -201,6 +204,8 @@ pub(crate) struct WaitsArgs {
     /// text, see -n]
     #[arg(long, conflicts_with_all = ["graph", "sort"])]
     pub(crate) hist: bool,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
 #[derive(Debug, Args)]

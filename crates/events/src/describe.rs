@@ -297,6 +297,24 @@ impl<'a> Describe<'a> {
                     out.int(r.value);
                 }
             }
+            What::Stack { of } => {
+                for (i, &frame) in batch.stack(of).iter().enumerate() {
+                    out.str(if i == 0 { "" } else { " < " });
+                    self.at(out, frame);
+                }
+            }
+            What::Mapped { pid, mapping } => {
+                let Some(m) = batch.mapping(mapping) else { return };
+                out.str(&holdup_render::escape(&self.info.names.get(m.file)));
+                out.str(" at ");
+                out.hex(m.start);
+                out.str(" to ");
+                out.hex(m.start.saturating_add(m.len));
+                if !m.kernel {
+                    out.str(" of pid ");
+                    out.int(pid.0 as i32);
+                }
+            }
             What::Comm { tid, comm, exec, .. } => {
                 self.thread(out, tid, comm);
                 if exec {

@@ -275,6 +275,19 @@ pub(crate) fn fields(
             }
             m.out.str("}");
         }
+        What::Stack { of } => {
+            if let Some(&ip) = batch.stack(of).first() {
+                m.hex("ip", ip);
+            }
+        }
+        What::Mapped { pid, mapping } => {
+            let Some(map) = batch.mapping(mapping) else { return };
+            m.tid("pid", Tid(pid.0));
+            m.hex("addr", map.start);
+            m.hex("len", map.len);
+            m.hex("pgoff", map.offset);
+            m.name("filename", map.file);
+        }
         What::Comm { tid, pid, comm, exec } => {
             m.comm("comm", tid, comm);
             m.tid("tid", tid);

@@ -85,7 +85,8 @@ impl Resolved<'_> {
     pub(crate) fn wants(&self, e: &Event, tracker: &Tracker) -> bool {
         let s = self.select;
         let kind = if e.id == EventId::SIDEBAND {
-            s.sideband && s.events.is_empty()
+            // A call chain belongs to the event behind it.
+            s.sideband && s.events.is_empty() && !matches!(e.what, What::Stack { .. })
         } else {
             self.by_id.get(e.id.0 as usize) != Some(&false)
         };

@@ -243,6 +243,8 @@ impl<'a> Writer<'a> {
 fn record_name(e: &Event) -> &'static str {
     match e.what {
         What::Readings { .. } => "READ",
+        What::Stack { .. } => "CALLCHAIN",
+        What::Mapped { .. } => "MMAP",
         What::Comm { .. } => "COMM",
         What::TaskNew { .. } => "FORK",
         What::TaskEnd { .. } => "EXIT",

@@ -8,8 +8,8 @@ use crate::order::Place;
 use crate::scan::{blank, hex};
 use crate::trace::TextTrace;
 use holdup_trace::{
-    Batch, Cpu, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder,
-    Tid, What, progress,
+    Batch, Cpu, Event, EventId, Frame, LocalNames, NameId, Nanos, Pid, QualityCode, Result,
+    RunDecoder, Tid, What, progress,
 };
 
 /// What turns lines into events.
@@ -115,7 +115,7 @@ impl<'a> Lines<'a> {
     fn flush(&mut self, batch: &mut Batch) {
         let Some(mut event) = self.held.take() else { return };
         if !self.frames.is_empty() {
-            let chain = batch.push_stack(self.frames.drain(..));
+            let chain = batch.push_stack(self.frames.drain(..).map(Frame::by_half));
             match &mut event.what {
                 What::Sample { stack, .. } | What::ContentionBegin { stack, .. } => *stack = chain,
                 _ => {}

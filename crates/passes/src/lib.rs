@@ -137,8 +137,9 @@ fn read(
     if let Some(follow) = follow {
         engine.follow(follow);
     }
-    let quality =
-        part.read::<false>(reader, options, &mut engine, &mut |_| ControlFlow::Continue(()))?;
+    let quality = part.read::<false>(reader, options, &mut engine, &mut |_, _| {}, &mut |_| {
+        ControlFlow::Continue(())
+    })?;
     let cpu_list = cpu_list(&engine, reader.info().cpus_online, &options.selection);
     engine.finish(part.end, &cpu_list);
     let (start, end) = (part.start, part.end);
@@ -159,13 +160,29 @@ pub fn each_fact(
     judge: &Judge,
     take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
 ) -> Result<()> {
+    each_fact_beside(reader, whole, judge, &mut |_, _| {}, take)
+}
+
+/// The same beside the events: `see` gets every event of the trace up to the end of the part,
+/// before `take` gets the facts that it ends. At most a batch of events is seen before their facts
+/// are taken.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn each_fact_beside(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    see: &mut dyn FnMut(&Event, &Batch),
+    take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
+) -> Result<()> {
     // What the first reading kept of sleeps need not be kept twice.
     let options = &Options { detail: Detail::Sums, ..whole.options.clone() };
     let part = Part::of(reader.info(), &options.selection);
     let mut engine = part.engine(reader, options, judge);
     engine.facts = Some(Facts::default());
     let mut ended = ControlFlow::Continue(());
-    part.read::<true>(reader, options, &mut engine, &mut |engine| {
+    part.read::<true>(reader, options, &mut engine, see, &mut |engine| {
         ended = engine.take_facts(take);
         ended
     })?;
@@ -199,18 +216,23 @@ impl<'a> Part<'a> {
         Engine::new(info, symbols, self.first, self.end, options.detail, *judge)
     }
 
-    /// Drive the events of the part into `engine`; `done` is called after each batch of them.
+    /// Drive the events of the part into `engine`; `done` is called after each batch of them. With
+    /// `FACTS`, `see` gets them before.
     fn read<const FACTS: bool>(
         &self,
         reader: &dyn Reader,
         options: &Options,
         engine: &mut Engine,
+        see: &mut dyn FnMut(&Event, &Batch),
         done: &mut dyn FnMut(&mut Engine) -> ControlFlow<()>,
     ) -> Result<Quality> {
         let (start, end, windowed) = (self.start, self.end, self.windowed);
         let mut restarted = start <= self.first;
         let only = self.select.cpus.as_deref();
         let each = &mut |events: &[Event], batch: &Batch| {
+            if FACTS {
+                events.iter().for_each(|e| see(e, batch));
+            }
             // The common case carries no checks per event.
             if !windowed && only.is_none() {
                 for e in events {

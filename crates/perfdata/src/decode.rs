@@ -1,10 +1,11 @@
 //! From records to events.
 
+use crate::format::context;
 use crate::layout::{FIELD, NEAR, Variable};
-use crate::record;
 use crate::schema::{Class, Decodable, Schema, When};
+use crate::{mapped, record};
 use holdup_trace::{
-    Batch, Cpu, Event, EventId, LocalNames, NameId, Pid, QualityCode, Reading, StackRef, Tid, What,
+    Batch, Cpu, Event, EventId, Frame, LocalNames, NameId, Pid, QualityCode, Reading, Tid, What,
 };
 use holdup_tracepoint::{Endian, Plan, sys_enter_64, sys_exit_64};
 
@@ -16,16 +17,38 @@ pub(crate) struct Decoder<'a> {
     pub(crate) last: u64,
 }
 
-/// Call chains hold markers (`PERF_CONTEXT_KERNEL` …) between -4095 and -1, which are no addresses.
-const FIRST_MARKER: u64 = -4095i64 as u64;
-
 fn cpu(n: u32) -> Cpu {
     Cpu(u16::try_from(n).unwrap_or(u16::MAX))
 }
 
-/// The frames of a chain, innermost first.
-fn frames<E: Endian>(chain: &[u8]) -> impl Iterator<Item = u64> + '_ {
-    chain.chunks_exact(8).map(|f| E::u64(f, 0)).filter(|&f| f < FIRST_MARKER)
+/// The frames of a chain, innermost first. Marks say whose those behind them are. Left out are a
+/// guest's, whose code is in no file here, and the number by which a later record
+/// (CALLCHAIN_DEFERRED) gives the rest. Without a mark the half of the address space says.
+fn frames<E: Endian>(chain: &[u8]) -> impl Iterator<Item = Frame> + '_ {
+    /// Whose addresses follow.
+    enum Whose {
+        Unsaid,
+        Kernel,
+        User,
+        Nobody,
+    }
+    let mut whose = Whose::Unsaid;
+    chain.chunks_exact(8).map(|f| E::u64(f, 0)).filter_map(move |address| {
+        if address >= context::FIRST {
+            whose = match address {
+                context::KERNEL => Whose::Kernel,
+                context::USER => Whose::User,
+                _ => Whose::Nobody,
+            };
+            return None;
+        }
+        match whose {
+            Whose::Unsaid => Some(Frame::by_half(address)),
+            Whose::Kernel => Some(Frame { address, kernel: true }),
+            Whose::User => Some(Frame { address, kernel: false }),
+            Whose::Nobody => None,
+        }
+    })
 }
 
 impl<'a> Decoder<'a> {
@@ -153,6 +176,15 @@ impl<'a> Decoder<'a> {
             Class::Counter => counter::<E>(d, rec, variable, batch),
         };
         self.last = ts;
+        if !variable.chain.is_empty()
+            && !matches!(what, What::Sample { .. } | What::ContentionBegin { .. })
+        {
+            let of = batch.push_stack(frames::<E>(variable.chain));
+            if !of.is_empty() {
+                let what = What::Stack { of };
+                batch.events.push(event::<E>(d, rec, ts, EventId::SIDEBAND, what));
+            }
+        }
         batch.events.push(event::<E>(d, rec, ts, d.event, what));
     }
 
@@ -200,12 +232,15 @@ impl<'a> Decoder<'a> {
                 let lost = E::u64(rec, 24) & (1 | 4) != 0;
                 return batch.quality.add(QualityCode::AuxErrors, lost as u64);
             }
+            record::MMAP | record::MMAP2 if !self.schema.maps => return,
             record::COMM
             | record::FORK
             | record::EXIT
             | record::LOST
             | record::SWITCH
-            | record::SWITCH_CPU_WIDE => {}
+            | record::SWITCH_CPU_WIDE
+            | record::MMAP
+            | record::MMAP2 => {}
             _ => return,
         }
         let ts = match self.schema.when::<E>(kind, rec) {
@@ -234,6 +269,16 @@ impl<'a> Decoder<'a> {
                 tid: Tid(word(16)),
                 parent_tid: Tid(word(20)),
             },
+            record::MMAP | record::MMAP2 => {
+                let body = &rec[..back(trailer.len)];
+                match mapped::parse::<E>(kind, body, &mut self.names) {
+                    Some(mapping) => {
+                        What::Mapped { pid: Pid(word(8)), mapping: batch.push_mapping(mapping) }
+                    }
+                    // Memory without code.
+                    None => return,
+                }
+            }
             record::EXIT => What::TaskEnd { pid: Pid(word(8)), tid: Tid(word(16)) },
             record::LOST => {
                 let count = E::u64(rec, 16);
@@ -281,13 +326,19 @@ fn counter<E: Endian>(
     batch: &mut Batch,
 ) -> What {
     let l = &d.layout;
-    let stack = if !variable.chain.is_empty() {
-        batch.push_stack(frames::<E>(variable.chain))
-    } else if l.ip != 0 {
-        batch.push_stack([E::u64(rec, l.ip as usize)])
-    } else {
-        StackRef::NONE
-    };
+    // What the processor says about where it was counted (PEBS) is more precise than the chain,
+    // which begins where the interrupt came.
+    let here = (l.ip != 0).then(|| Frame {
+        address: E::u64(rec, l.ip as usize),
+        kernel: E::u16(rec, 4) & record::MISC_CPUMODE == record::MISC_KERNEL,
+    });
+    let mut chain = frames::<E>(variable.chain).peekable();
+    if let (Some(here), Some(first)) = (here, chain.peek())
+        && here.kernel == first.kernel
+    {
+        chain.next();
+    }
+    let stack = batch.push_stack(here.into_iter().chain(chain));
     // An event opened with a fixed period does not repeat it in every sample.
     let period = if l.period == 0 { d.period } else { E::u64(rec, l.period as usize) };
     What::Sample { period, stack }

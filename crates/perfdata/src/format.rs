@@ -72,8 +72,14 @@ pub mod record {
     /// `PERF_RECORD_MISC_KERNEL` and `_USER`: which half of memory a mapping is of.
     pub const MISC_KERNEL: u16 = 1;
     pub const MISC_USER: u16 = 2;
+    /// `PERF_RECORD_MISC_CPUMODE_MASK`: the bits that say so.
+    pub const MISC_CPUMODE: u16 = 7;
     /// `PERF_RECORD_MISC_FORK_EXEC`: a thread read from `/proc`, whose maps come as records.
     pub const MISC_FORK_EXEC: u16 = 1 << 13;
+    /// `PERF_RECORD_MISC_MMAP_BUILD_ID`: a mapping that says which build it is of.
+    pub const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+    /// `PERF_RECORD_MISC_MMAP_DATA`: a mapping without code.
+    pub const MISC_MMAP_DATA: u16 = 1 << 13;
     /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: a build id that says how long it is.
     pub const MISC_BUILD_ID_SIZE: u16 = 1 << 15;
     /// `PERF_RECORD_MISC_COMM_EXEC`, `_SWITCH_OUT` (bit 13) and `_SWITCH_OUT_PREEMPT`.
@@ -135,6 +141,14 @@ pub mod sample {
     pub const IDENTIFIER: u64 = 1 << 16;
 }
 
+/// Marks between the addresses of a call chain: whose they are from there on. None is an address.
+pub mod context {
+    /// `PERF_CONTEXT_MAX`: the lowest mark.
+    pub const FIRST: u64 = -4095i64 as u64;
+    pub const KERNEL: u64 = -128i64 as u64;
+    pub const USER: u64 = -512i64 as u64;
+}
+
 /// `perf_event_attr::read_format` bits.
 pub mod read {
     pub const TOTAL_TIME_ENABLED: u64 = 1 << 0;
@@ -152,6 +166,9 @@ pub mod kind {
     pub const HW_CACHE: u32 = 3;
     pub const RAW: u32 = 4;
     pub const BREAKPOINT: u32 = 5;
+
+    /// `PERF_COUNT_SW_DUMMY`, as `config` of [`SOFTWARE`]: it never counts.
+    pub const DUMMY: u64 = 9;
 }
 
 /// Bits of the flag word, counted from its first declared bitfield.

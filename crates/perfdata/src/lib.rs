@@ -63,6 +63,7 @@ mod glance;
 mod header;
 mod index;
 mod layout;
+mod mapped;
 mod open;
 mod reader;
 mod record;

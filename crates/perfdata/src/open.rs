@@ -15,7 +15,7 @@ use crate::schema::{Class, Schema};
 use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
 use crate::walk::TaskFact;
-use crate::{describe, record};
+use crate::{describe, mapped, record};
 use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo, progress};
 use rustc_hash::FxHashSet;
 use std::fs::File;
@@ -328,6 +328,10 @@ impl Facts {
                 self.tracing_data(&bytes);
                 Some(())
             }),
+            record::HEADER_BUILD_ID => {
+                self.info.built.extend(mapped::build(&rec, self.order));
+                Some(())
+            }
             record::HEADER_FEATURE => c.u64().map(|number| self.feature(number as u32, &rec[16..])),
             record::EVENT_UPDATE => self.event_update(&mut c),
             record::ID_INDEX => self.id_index(&mut c),

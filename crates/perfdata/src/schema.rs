@@ -1,8 +1,8 @@
 //! From a record to the attr it belongs to, and to its time.
 
-use crate::attr::{Attr, kind};
+use crate::attr::{Attr, kind, sample};
 use crate::layout::{Layout, Trailer};
-use crate::record;
+use crate::{mapped, record};
 use holdup_trace::EventId;
 use holdup_tracepoint::{Endian, Plan};
 use rustc_hash::FxHashMap;
@@ -120,6 +120,8 @@ pub(crate) struct Schema {
     trailer_id: u16,
     /// All that samples of this file can show.
     pub(crate) witnesses: u8,
+    /// Samples have addresses of code, so that what is mapped matters.
+    pub(crate) maps: bool,
 }
 
 /// What the index looks for: whether a hardware counter counted, and the events that a file only
@@ -192,7 +194,8 @@ impl Schema {
         let trailer_id = same(&|e| e.trailer.id).unwrap_or(0);
         let witnesses = events.iter().fold(0, |all, e| all | e.witness);
         let ids = Ids::new(attrs);
-        Schema { ids, events, lookup, sample_time, trailer, trailer_id, witnesses }
+        let maps = attrs.iter().any(shows_code);
+        Schema { maps, ids, events, lookup, sample_time, trailer, trailer_id, witnesses }
     }
 
     /// The event a sample belongs to.
@@ -278,12 +281,15 @@ impl Schema {
                     t => stamp(t),
                 }
             }
+            record::MMAP | record::MMAP2 if !self.maps => When::Never,
             record::COMM
             | record::FORK
             | record::EXIT
             | record::LOST
             | record::SWITCH
-            | record::SWITCH_CPU_WIDE => {
+            | record::SWITCH_CPU_WIDE
+            | record::MMAP
+            | record::MMAP2 => {
                 let t = self.trailer_of::<E>(rec);
                 if rec.len() < record::HEADER + side_band_body(kind) + t.len as usize {
                     return When::Never;
@@ -302,12 +308,21 @@ impl Schema {
     }
 }
 
+/// Whether samples of `attr` say which code ran: they have call chains, or they have an address and
+/// are of no tracepoint, whose address is always the same.
+fn shows_code(attr: &Attr) -> bool {
+    let has = |bit| attr.sample_type & bit != 0;
+    let counts = attr.kind != kind::SOFTWARE || attr.config != kind::DUMMY;
+    has(sample::CALLCHAIN) || attr.kind != kind::TRACEPOINT && counts && has(sample::IP)
+}
+
 /// Least bytes between header and trailer of a record that becomes a side-band event.
 fn side_band_body(kind: u32) -> usize {
     match kind {
         record::FORK | record::EXIT => 24,
         record::LOST => 16,
         record::COMM | record::SWITCH_CPU_WIDE => 8,
+        record::MMAP | record::MMAP2 => mapped::least_body(kind),
         _ => 0,
     }
 }

@@ -367,6 +367,7 @@ impl Walk<'_> {
             record::HEADER_ATTR
             | record::HEADER_EVENT_TYPE
             | record::HEADER_TRACING_DATA
+            | record::HEADER_BUILD_ID
             | record::EVENT_UPDATE
             | record::HEADER_FEATURE
             | record::ID_INDEX

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 /// Write `report` as CSV with `separator` between the cells.
 pub fn write(report: &Report, separator: &str, out: &mut dyn Write) -> io::Result<()> {
     match &report.body {
-        Body::Table(table) => write_table(table, separator, out),
+        Body::Table(table) | Body::Noted(table) => write_table(table, separator, out),
         Body::Ledger(ledger) => write_table(&schema::nodes(&ledger.nodes()), separator, out),
         Body::Diagnosis(d) => write_diagnosis(d, separator, out),
         Body::Guide(walk) => write_diagnosis(&walk.diagnosis, separator, out),

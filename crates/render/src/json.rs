@@ -5,6 +5,7 @@
 
 use crate::WhatifHead;
 use crate::report::{Body, Known, PathHead, Report, SCHEMA, Section, TraceHead};
+use crate::table::{JsonRows, Table};
 use holdup_attribution::{Graph, Ledger};
 use holdup_diagnose::guide::{Question, Walk};
 use holdup_diagnose::{Class, Diagnosis};
@@ -111,13 +112,19 @@ pub(crate) struct PathRows<'a, R> {
     rows: R,
 }
 
-/// Locks on several numbers of CPUs.
+/// A table, and what its rows rest on.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub(crate) struct PredictRows<'a, R> {
-    /// What to know beside: the model's own error first.
+pub(crate) struct NotedRows<'a, R> {
+    /// What to know beside the rows.
     notes: &'a [String],
     rows: R,
+}
+
+impl<'a> NotedRows<'a, JsonRows<'a>> {
+    fn of(table: &'a Table) -> Self {
+        NotedRows { notes: &table.notes, rows: table.json_rows() }
+    }
 }
 
 /// What changes would make of the work.
@@ -182,16 +189,14 @@ impl Serialize for Report {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match &self.body {
             Body::Table(table) => self.around(Rows { rows: table.json_rows() }, s),
+            Body::Noted(table) => self.around(NotedRows::of(table), s),
             Body::Ledger(ledger) => self.around(OnlyLedger { ledger }, s),
             Body::Diagnosis(diagnosis) => self.around(diagnosis, s),
             Body::Guide(walk) => self.around(Guide::of(walk), s),
             Body::Path(path) => {
                 self.around(PathRows { path: &path.head, rows: path.table.json_rows() }, s)
             }
-            Body::Predict(predict) => {
-                let notes = &predict.table.notes;
-                self.around(PredictRows { notes, rows: predict.table.json_rows() }, s)
-            }
+            Body::Predict(predict) => self.around(NotedRows::of(&predict.table), s),
             Body::Whatif(whatif) => {
                 self.around(WhatifRows { head: &whatif.head, rows: whatif.table.json_rows() }, s)
             }

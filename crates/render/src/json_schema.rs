@@ -10,7 +10,7 @@ use crate::compare::json::{Baseline, Diff, Gate, History, Scale, SelfTest};
 use crate::doctor::Doctor;
 use crate::fleet::{CostRow, FailedRow, Fleet, VerdictRow};
 use crate::json::{
-    Envelope, Guide, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, PredictRows, Rows, WhatifRows,
+    Envelope, Guide, NotedRows, OnlyGraph, OnlyInfo, OnlyLedger, PathRows, Rows, WhatifRows,
 };
 use crate::report::SCHEMA;
 use crate::schema::{self, Verb};
@@ -72,6 +72,7 @@ pub fn outputs() -> Value {
     let verbs = [
         ("syscalls", vec![table(g, &schema::syscalls::VERB)]),
         ("procs", vec![table(g, &schema::procs::VERB)]),
+        ("profile", vec![noted(g, &schema::profile::VERB)]),
         ("cpus", vec![table(g, &schema::cpus::VERB)]),
         ("switches", vec![table(g, &schema::switches::VERB)]),
         ("irqs", vec![table(g, &schema::irqs::VERB)]),
@@ -80,13 +81,14 @@ pub fn outputs() -> Value {
             "waits",
             vec![
                 table(g, &schema::waits::VERB),
+                noted(g, &schema::callers::VERB),
                 enveloped::<OnlyGraph<'static>>(g),
                 table(g, &schema::hist::VERB),
             ],
         ),
         ("phases", vec![table(g, &schema::phases::VERB)]),
         ("path", vec![enveloped::<PathRows<'static, Vec<PathRow>>>(g)]),
-        ("predict", vec![enveloped::<PredictRows<'static, Vec<PredictRow>>>(g)]),
+        ("predict", vec![enveloped::<NotedRows<'static, Vec<PredictRow>>>(g)]),
         ("whatif", vec![enveloped::<WhatifRows<'static, Vec<WhatifRow>>>(g)]),
         ("ledger", vec![enveloped::<OnlyLedger<'static>>(g)]),
         ("info", vec![enveloped::<OnlyInfo<'static>>(g)]),
@@ -151,11 +153,23 @@ pub fn figures() -> Value {
 /// absent.
 fn table<R: JsonSchema>(generator: &mut SchemaGenerator, verb: &Verb<R>) -> Schema {
     let schema = enveloped::<Rows<Vec<R>>>(generator);
+    allow_missing(generator, verb);
+    schema
+}
+
+/// The same of a verb whose table has notes.
+fn noted<R: JsonSchema>(generator: &mut SchemaGenerator, verb: &Verb<R>) -> Schema {
+    let schema = enveloped::<NotedRows<'static, Vec<R>>>(generator);
+    allow_missing(generator, verb);
+    schema
+}
+
+/// Columns that some grouping goes without need not be there.
+fn allow_missing<R: JsonSchema>(generator: &mut SchemaGenerator, verb: &Verb<R>) {
     let row = generator.definitions_mut().get_mut(&*R::schema_name());
     if let Some(required) = row.and_then(|r| r["required"].as_array_mut()) {
         required.retain(|key| !verb.may_lack(key.as_str().unwrap_or_default()));
     }
-    schema
 }
 
 fn enveloped<B: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

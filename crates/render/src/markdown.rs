@@ -50,11 +50,8 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             )?;
             write_table(&path.table, out)
         }
-        Body::Predict(predict) => {
-            write_table(&predict.table, out)?;
-            writeln!(out)?;
-            predict.table.notes.iter().try_for_each(|note| writeln!(out, "* {}", plain(note)))
-        }
+        Body::Noted(table) => write_noted(table, out),
+        Body::Predict(predict) => write_noted(&predict.table, out),
         Body::Whatif(whatif) => write_whatif(whatif, out),
         Body::Graph(graph) => write_table(&schema::edges(&graph.graph.edges), out),
         Body::Guide(walk) => write_walk(walk, t, out),
@@ -103,6 +100,13 @@ pub(crate) fn grid(heads: &[&str], rows: &[Vec<String>], out: &mut dyn Write) ->
     rows.iter().try_for_each(|row| {
         writeln!(out, "| {} |", row.iter().map(|c| plain(c)).collect::<Vec<_>>().join(" | "))
     })
+}
+
+/// A table, and below it what its rows rest on.
+fn write_noted(table: &Table, out: &mut dyn Write) -> io::Result<()> {
+    write_table(table, out)?;
+    writeln!(out)?;
+    table.notes.iter().try_for_each(|note| writeln!(out, "* {}", plain(note)))
 }
 
 pub(crate) fn write_table(table: &Table, out: &mut dyn Write) -> io::Result<()> {

@@ -131,6 +131,8 @@ impl TraceHead {
 pub enum Body {
     /// One table.
     Table(Table),
+    /// One table whose notes say what its rows rest on: every form but CSV has them.
+    Noted(Table),
     /// The capacity ledger.
     Ledger(Box<Ledger>),
     /// The verdict.

@@ -1,9 +1,9 @@
 //! A trace in memory, written down event by event.
 
 use holdup_trace::{
-    ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Nanos,
-    Pid, Presence, Quality, Reader, Reading, Result, Run, RunDecoder, StackRef, Task, TaskState,
-    Tid, TraceInfo, What,
+    ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Frame, NameId,
+    Nanos, Pid, Presence, Quality, Reader, Reading, Result, Run, RunDecoder, StackRef, Task,
+    TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -262,7 +262,7 @@ impl TraceBuilder {
         flags: u32,
         chain: &[u64],
     ) -> Self {
-        let stack = self.refs.push_stack(chain.iter().copied());
+        let stack = self.refs.push_stack(chain.iter().copied().map(Frame::by_half));
         self.frames.extend(chain);
         self.push(
             ts,
@@ -386,7 +386,7 @@ impl RunDecoder for All<'_> {
             }
             // All at once, as when the references were given out.
             for frames in trace.frames.chunks(1 << 15) {
-                batch.push_stack(frames.iter().copied());
+                batch.push_stack(frames.iter().copied().map(Frame::by_half));
             }
             for readings in &trace.readings {
                 batch.push_readings(readings.iter().copied());

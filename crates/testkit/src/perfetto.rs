@@ -427,6 +427,8 @@ impl Writer<'_> {
             | What::Other
             | What::Sample { .. }
             | What::Readings { .. }
+            | What::Stack { .. }
+            | What::Mapped { .. }
             | What::Comm { .. }
             | What::TaskNew { .. }
             | What::TaskEnd { .. }

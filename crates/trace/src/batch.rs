@@ -1,6 +1,6 @@
 //! A recycled block of decoded events.
 
-use crate::{Event, EventId, Nanos, Quality};
+use crate::{Event, EventId, Mapping, Nanos, Quality};
 
 /// Where a [`crate::What::SysEnter`]'s arguments are in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,17 +11,51 @@ impl ArgsRef {
     pub const NONE: ArgsRef = ArgsRef(u32::MAX);
 }
 
-/// Where an event's call chain is in its batch: innermost address first.
+/// Where an event's call chain is in its batch: innermost address first, those in the kernel before
+/// those in the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackRef {
     start: u32,
     len: u16,
+    /// How many of them are in the kernel.
+    kernel: u16,
 }
 
 impl StackRef {
     /// The event came without a call chain.
-    pub const NONE: StackRef = StackRef { start: 0, len: 0 };
+    pub const NONE: StackRef = StackRef { start: 0, len: 0, kernel: 0 };
+
+    /// Whether there is no address.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    /// How many of the addresses, from the innermost on, are in the kernel.
+    pub fn in_kernel(self) -> usize {
+        self.kernel.into()
+    }
 }
+
+/// One address of a call chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Where the code is.
+    pub address: u64,
+    /// It is the kernel's.
+    pub kernel: bool,
+}
+
+impl Frame {
+    /// A frame of a format that does not say whose it is: on machines of 64 bits the upper half of
+    /// the addresses is the kernel's.
+    pub fn by_half(address: u64) -> Frame {
+        Frame { address, kernel: address >> 63 != 0 }
+    }
+}
+
+/// Where a [`crate::What::Mapped`]'s mapping is in its batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MappingRef(u32);
 
 /// Where the [`Reading`]s of a [`crate::What::Readings`] are in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +91,7 @@ pub struct Batch {
     args: Vec<[u64; 6]>,
     stacks: Vec<u64>,
     readings: Vec<Reading>,
+    mappings: Vec<Mapping>,
 }
 
 impl Batch {
@@ -75,6 +110,7 @@ impl Batch {
         self.args.clear();
         self.stacks.clear();
         self.readings.clear();
+        self.mappings.clear();
         self.quality.clear();
     }
 
@@ -97,11 +133,16 @@ impl Batch {
         self.args.get(r.0 as usize)
     }
 
-    /// Keep a call chain; what exceeds 65,535 frames is dropped.
-    pub fn push_stack(&mut self, frames: impl IntoIterator<Item = u64>) -> StackRef {
+    /// Keep a call chain, innermost frame first; what exceeds 65,535 frames is dropped.
+    pub fn push_stack(&mut self, frames: impl IntoIterator<Item = Frame>) -> StackRef {
         let start = self.stacks.len();
-        self.stacks.extend(frames.into_iter().take(u16::MAX as usize));
-        StackRef { start: start as u32, len: (self.stacks.len() - start) as u16 }
+        let mut kernel = 0;
+        for frame in frames.into_iter().take(u16::MAX as usize) {
+            // The kernel's end where the program's begin.
+            kernel += (frame.kernel && kernel as usize == self.stacks.len() - start) as u16;
+            self.stacks.push(frame.address);
+        }
+        StackRef { start: start as u32, len: (self.stacks.len() - start) as u16, kernel }
     }
 
     /// A call chain, innermost address first; empty if none was recorded.
@@ -121,5 +162,16 @@ impl Batch {
     pub fn readings(&self, r: ReadingsRef) -> &[Reading] {
         let start = r.start as usize;
         self.readings.get(start..start + r.len as usize).unwrap_or(&[])
+    }
+
+    /// Keep what was mapped.
+    pub fn push_mapping(&mut self, mapping: Mapping) -> MappingRef {
+        self.mappings.push(mapping);
+        MappingRef(self.mappings.len() as u32 - 1)
+    }
+
+    /// What was mapped; `None` of a reference from another batch.
+    pub fn mapping(&self, r: MappingRef) -> Option<&Mapping> {
+        self.mappings.get(r.0 as usize)
     }
 }

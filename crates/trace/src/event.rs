@@ -1,6 +1,6 @@
 //! One event, in the fixed-size form that decoders write and passes read.
 
-use crate::{ArgsRef, NameId, ReadingsRef, StackRef, TaskState};
+use crate::{ArgsRef, MappingRef, NameId, ReadingsRef, StackRef, TaskState};
 use serde::Serialize;
 use std::fmt;
 
@@ -371,6 +371,19 @@ pub enum What {
         stack: StackRef,
     },
 
+    /// Side band: the call chain of the event that follows in the batch, at the same time. A
+    /// [`What::Sample`] and a [`What::ContentionBegin`] carry theirs themselves.
+    Stack {
+        /// In the batch.
+        of: StackRef,
+    },
+    /// Side band: code was mapped into the memory of a process, or of the kernel.
+    Mapped {
+        /// The process; [`Pid::UNKNOWN`] for the kernel.
+        pid: Pid,
+        /// In the batch.
+        mapping: MappingRef,
+    },
     /// Side band: what the counters of a group stood at (`perf record -e '{leader,members}:S'`),
     /// read with the leader's event, which follows at the same time.
     Readings {

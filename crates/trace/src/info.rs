@@ -1,6 +1,6 @@
 //! What a file is and what it can prove.
 
-use crate::{Capabilities, Cpu, NameId, Names, Nanos, Pid, Presence, Tid};
+use crate::{Built, Capabilities, Cpu, NameId, Names, Nanos, Pid, Presence, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,6 +61,8 @@ pub struct TraceInfo {
     pub tasks: Vec<Task>,
     /// Kernel symbols if the file carries them.
     pub symbols: SymbolTable,
+    /// Which builds of mapped files the recorder met; that of the kernel is `[kernel.kallsyms]`.
+    pub built: Vec<Built>,
     /// All names of this trace.
     pub names: Arc<Names>,
     /// Further facts worth showing in `info`, in order: (label, value).
@@ -90,6 +92,7 @@ impl TraceInfo {
             system_wide: None,
             tasks: Vec::new(),
             symbols: SymbolTable::default(),
+            built: Vec::new(),
             names: Names::new(),
             extra: Vec::new(),
         }

@@ -233,6 +233,10 @@ impl Engine {
 
     #[inline(never)]
     fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
+        // What another event brings along, and what is no event of a CPU.
+        if matches!(e.what, What::Stack { .. } | What::Mapped { .. }) {
+            return;
+        }
         let cpu = e.cpu;
         if cpu.0 >= MAX_CPUS && happens_on_a_cpu(&e.what) {
             // Nobody knows whose state it changed; guesses would make threads wait for ever.
@@ -365,6 +369,8 @@ impl Engine {
             | What::SoftirqRaise { .. }
             | What::WorkQueue { .. }
             | What::CpuIdle { .. }
+            | What::Stack { .. }
+            | What::Mapped { .. }
             | What::TaskEnd { .. } => {}
         }
     }
@@ -443,6 +449,8 @@ impl Engine {
 fn happens_on_a_cpu(what: &What) -> bool {
     match what {
         What::Readings { .. }
+        | What::Stack { .. }
+        | What::Mapped { .. }
         | What::Comm { .. }
         | What::TaskNew { .. }
         | What::TaskEnd { .. }

@@ -42,11 +42,20 @@ pub struct Builder {
     pub counters: bool,
     /// A group was recorded too.
     pub group: bool,
+    /// Switches have call chains ([`Builder::switch_from`]).
+    pub chains: bool,
 }
 
 impl Builder {
     pub fn new(big: bool) -> Builder {
-        Builder { big, records: Vec::new(), tracing: true, counters: false, group: false }
+        Builder {
+            big,
+            records: Vec::new(),
+            tracing: true,
+            counters: false,
+            group: false,
+            chains: false,
+        }
     }
 
     pub fn u16(&self, v: u16) -> [u8; 2] {
@@ -99,6 +108,40 @@ impl Builder {
         let mut raw = self.switch_payload(tid, next);
         raw.extend(extra);
         self.sample(ID_SWITCH, ts, cpu, tid, None, &raw);
+    }
+
+    /// A sched_switch with a call chain, in files with `chains`.
+    pub fn switch_from(&mut self, ts: u64, cpu: u32, tid: u32, next: u32, chain: &[u64]) {
+        let raw = self.switch_payload(tid, next);
+        self.sample(ID_SWITCH, ts, cpu, tid, Some(chain), &raw);
+    }
+
+    /// PERF_RECORD_MMAP2 of executable memory: of a file's inode, or of a build id.
+    pub fn mmap2(&mut self, ts: u64, pid: u32, at: [u64; 3], build: Option<&[u8]>, file: &str) {
+        let mut b = self.words(&[pid, pid]);
+        at.iter().for_each(|&v| b.extend(self.u64(v)));
+        match build {
+            Some(id) => {
+                b.extend([id.len() as u8, 0, 0, 0]);
+                b.extend(id);
+                b.resize(b.len() + 20 - id.len(), 0);
+            }
+            None => b.extend(self.words(&[8, 1, 4711, 0, 0, 0])),
+        }
+        b.extend(self.words(&[5, 2]));
+        b.extend(file.bytes());
+        b.resize((b.len() + 1).next_multiple_of(8), 0);
+        let misc = 2 | if build.is_some() { 1 << 14 } else { 0 };
+        self.side(10, misc, &b, ts, 0, pid);
+    }
+
+    /// PERF_RECORD_MMAP.
+    pub fn mmap(&mut self, ts: u64, misc: u16, pid: u32, at: [u64; 3], file: &str) {
+        let mut b = self.words(&[pid, pid]);
+        at.iter().for_each(|&v| b.extend(self.u64(v)));
+        b.extend(file.bytes());
+        b.resize((b.len() + 1).next_multiple_of(8), 0);
+        self.side(1, misc, &b, ts, 0, pid);
     }
 
     fn switch_payload(&self, tid: u32, next: u32) -> Vec<u8> {
@@ -179,7 +222,7 @@ impl Builder {
 
     fn attrs(&self) -> Vec<(Vec<u8>, u64)> {
         let mut attrs = vec![
-            (self.attr(SWITCH_ID, TRACEPOINT), ID_SWITCH),
+            (self.attr(SWITCH_ID, if self.chains { WITH_CHAIN } else { TRACEPOINT }), ID_SWITCH),
             (self.attr(CONTENTION_ID, WITH_CHAIN), ID_CONTENTION),
         ];
         if self.counters {

@@ -160,7 +160,7 @@ pub(crate) fn write_report(report: &crate::Report, out: &mut dyn Write) -> io::R
     use crate::{Body, Section};
     let of = |t: &Table| t.clone();
     let tables = match &report.body {
-        Body::Table(table) => vec![of(table)],
+        Body::Table(table) | Body::Noted(table) => vec![of(table)],
         Body::Path(body) => vec![of(&body.table)],
         Body::Predict(body) => vec![of(&body.table)],
         Body::Whatif(body) => vec![of(&body.table)],

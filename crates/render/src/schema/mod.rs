@@ -7,6 +7,7 @@
 //! while the crate compiles. To add a column, add the field to the row type, the column here, and
 //! then either a `Field` in a layout or its key in `data_only`.
 
+pub(crate) mod callers;
 pub(crate) mod cpus;
 pub(crate) mod fleet;
 pub(crate) mod hist;
@@ -17,6 +18,7 @@ pub(crate) mod locks;
 pub(crate) mod phases;
 pub(crate) mod predict;
 pub(crate) mod procs;
+pub(crate) mod profile;
 pub(crate) mod sar;
 pub(crate) mod switches;
 pub(crate) mod syscalls;
@@ -24,6 +26,7 @@ pub(crate) mod waits;
 pub(crate) mod whatif;
 pub(crate) mod words;
 
+pub use callers::callers;
 pub use cpus::cpus;
 pub use fleet::{fleet_failed, fleet_locks, fleet_objects, fleet_syscalls, fleet_verdicts};
 pub use hist::hist;
@@ -33,6 +36,7 @@ pub use locks::locks;
 pub use phases::phases;
 pub use predict::predict;
 pub use procs::procs;
+pub use profile::{profile, stays};
 pub use sar::sar;
 pub use switches::switches;
 pub use syscalls::syscalls;
@@ -237,6 +241,7 @@ impl<R> Verb<R> {
 /// Whether any table has a column `key`: code that asks for another is mistyped.
 pub(crate) fn is_key(key: &str) -> bool {
     [
+        callers::VERB.has(key),
         cpus::VERB.has(key),
         fleet::VERDICTS.has(key),
         fleet::OBJECTS.has(key),
@@ -246,6 +251,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         locks::VERB.has(key),
         predict::VERB.has(key),
         procs::VERB.has(key),
+        profile::VERB.has(key),
         sar::VERB.has(key),
         switches::VERB.has(key),
         syscalls::VERB.has(key),

@@ -4,6 +4,7 @@ use super::*;
 use holdup_attribution::{LedgerNode, PathRow, WaitsRow};
 use holdup_diagnose::predict::PredictRow;
 use holdup_passes::{CpuRow, IrqRow, LockRow, ProcRow, SarRow, SwitchRow, SyscallRow};
+use holdup_profile::ProfileRow;
 use serde::Serialize;
 
 /// The row structs are the contract: every field is a column, in the same order.
@@ -35,6 +36,8 @@ fn columns_are_the_fields_of_the_rows() {
     same_keys(waits, &waits::VERB);
     same_keys(PathRow::default(), &waits::PATH_VERB);
     same_keys(PredictRow::default(), &predict::VERB);
+    same_keys(ProfileRow::default(), &profile::VERB);
+    same_keys(holdup_profile::CallerRow::default(), &callers::VERB);
     same_keys(crate::WhatifRow::default(), &whatif::VERB);
     same_keys(
         ProcRow {

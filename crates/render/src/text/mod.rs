@@ -112,7 +112,7 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         write_quality(&report.quality, options, out)?;
     }
     match &report.body {
-        Body::Table(table) => write_table(table, &page, options, out),
+        Body::Table(table) | Body::Noted(table) => write_table(table, &page, options, out),
         Body::Ledger(ledger) => {
             ledger::write((ledger.capacity_ns, &ledger.nodes()), trace, &page, options, out)
         }

@@ -1,0 +1,78 @@
+//! Records of code mapped into memory (PERF_RECORD_MMAP, PERF_RECORD_MMAP2), and build ids.
+//!
+//! ```text
+//!  MMAP    header:8 pid:4 tid:4 start:8 length:8 offset:8 file name, sample ids
+//!  MMAP2   … offset:8 major:4 minor:4 inode:8 generation:8 prot:4 flags:4 file name …
+//!          … offset:8 size:1 reserved:3 build id:20        prot:4 flags:4 file name …
+//! ```
+
+use crate::cursor::{Cursor, Order, text};
+use crate::record;
+use holdup_trace::{BuildId, Built, LocalNames, Mapping};
+use holdup_tracepoint::Endian;
+
+/// Bytes before the file's name.
+const MMAP_NAME: usize = 40;
+const MMAP2_NAME: usize = 72;
+/// `PROT_EXEC`.
+const EXECUTABLE: u32 = 4;
+
+/// Least bytes of such a record between header and trailer.
+pub(crate) fn least_body(kind: u32) -> usize {
+    let name = if kind == record::MMAP { MMAP_NAME } else { MMAP2_NAME };
+    name - record::HEADER
+}
+
+/// What a record, of which the trailer is cut off, says was mapped; `None` if it has no code.
+/// The record has [`least_body`].
+pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) -> Option<Mapping> {
+    let misc = E::u16(rec, 4);
+    let (name, code) = match kind {
+        record::MMAP => (MMAP_NAME, misc & record::MISC_MMAP_DATA == 0),
+        _ => (MMAP2_NAME, E::u32(rec, 64) & EXECUTABLE != 0),
+    };
+    let kernel = misc & record::MISC_CPUMODE == record::MISC_KERNEL;
+    // Kernel modules are mapped without saying how.
+    if !code && !kernel {
+        return None;
+    }
+    let says_build = kind == record::MMAP2 && misc & record::MISC_MMAP_BUILD_ID != 0;
+    let build_id = says_build.then(|| {
+        let size = usize::from(rec[40]).min(20);
+        BuildId::new(&rec[44..44 + size])
+    });
+    Some(Mapping {
+        start: E::u64(rec, 16),
+        len: E::u64(rec, 24),
+        offset: E::u64(rec, 32),
+        file: names.name(0, &rec[name..]),
+        kernel,
+        build_id: build_id.flatten(),
+    })
+}
+
+/// The files of a section of build ids, which is a row of records.
+pub(crate) fn builds(mut section: &[u8], order: Order) -> Vec<Built> {
+    let mut found = Vec::new();
+    while section.len() > record::HEADER {
+        let size = order.u16(section, 6) as usize;
+        let Some(rec) = section.get(..size).filter(|r| r.len() > record::HEADER) else { break };
+        found.extend(build(rec, order));
+        section = &section[size..];
+    }
+    found
+}
+
+/// The file of one such record; `None` of one that is cut off.
+pub(crate) fn build(rec: &[u8], order: Order) -> Option<Built> {
+    let misc = order.u16(rec, 4);
+    let mut c = Cursor::new(rec.get(record::HEADER..)?, order);
+    c.u32()?; // whose process
+    let id = c.bytes(24)?;
+    // Without a size it is as long as a SHA-1.
+    let size = match misc & record::MISC_BUILD_ID_SIZE {
+        0 => 20,
+        _ => usize::from(id[20]).min(20),
+    };
+    Some(Built { file: text(c.rest()), build_id: BuildId::new(&id[..size])? })
+}

@@ -1,0 +1,200 @@
+//! Waits by the code that waits.
+
+use crate::chains::ChainId;
+use crate::context::Context;
+use crate::own::{Own, Place};
+use holdup_passes::{Analysis, Fact, Judge, Object, Slept, each_fact_beside};
+use holdup_symbols::{Options, Symbols};
+use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, StackRef, Tid, What};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::ControlFlow;
+
+/// Waits that begin in one function.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CallerRow {
+    /// The innermost function that is the program's own, not of a library or runtime; `null` where
+    /// the chain has none, or its file is not at hand.
+    pub caller: Option<String>,
+    /// The file it is in.
+    pub dso: Option<String>,
+    /// What it called: the function of a library or runtime, `null` if it went into the kernel
+    /// itself.
+    pub through: Option<String>,
+    /// Name of the thread that waited longest.
+    pub comm: String,
+    /// Process of the threads; `null` if there are several, or not known.
+    pub pid: Option<u32>,
+    /// What was waited for longest, in words.
+    pub object: String,
+    /// Different things waited for.
+    pub objects: u64,
+    /// Times a thread went to sleep.
+    pub waits: u64,
+    /// Different threads that did.
+    pub waiters: u64,
+    /// Time asleep, summed over the threads.
+    pub wait_total_ns: u64,
+    /// Mean.
+    pub wait_avg_ns: u64,
+    /// Longest.
+    pub wait_max_ns: u64,
+}
+
+/// The chain, thread and object of a wait.
+type Key = (Option<(Pid, ChainId)>, Tid, Object);
+
+/// What waits of one thread, chain and object add up to.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    waits: u64,
+    total: Nanos,
+    max: Nanos,
+}
+
+/// Where threads were when they gave up their CPUs.
+struct Leaving {
+    context: Context,
+    held: Option<StackRef>,
+    /// Of each thread the latest, oldest first: facts of a batch come after its events.
+    left: FxHashMap<Tid, VecDeque<(Nanos, Pid, ChainId)>>,
+}
+
+impl Leaving {
+    fn see(&mut self, e: &Event, batch: &Batch) {
+        let held = self.held.take();
+        self.context.event(e, batch);
+        match (e.what, held) {
+            (What::Stack { of }, _) => self.held = Some(of),
+            (What::Switch { prev, .. }, Some(stack)) if prev != Tid::IDLE => {
+                let (pid, chain) = self.context.chain(e, batch, stack);
+                let left = self.left.entry(prev).or_default();
+                if left.len() > Batch::TARGET {
+                    left.pop_front();
+                }
+                left.push_back((e.ts, pid, chain));
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a thread was that fell asleep at this time; nothing if its switch had no chain.
+    fn at(&mut self, tid: Tid, start: Nanos) -> Option<(Pid, ChainId)> {
+        let left = self.left.get_mut(&tid)?;
+        while left.get(1).is_some_and(|next| next.0 <= start) {
+            left.pop_front();
+        }
+        left.front().filter(|first| first.0 <= start).map(|first| (first.1, first.2))
+    }
+}
+
+/// Read the trace of `whole` once more, and add its waits up by the code that went to sleep: the
+/// most time first. `words` says what objects are called. Remarks on files of code come with the
+/// rows.
+///
+/// # Errors
+/// Whatever makes the rest of the trace unreadable.
+pub fn callers(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    words: &BTreeMap<Object, String>,
+    places: Options,
+) -> Result<(Vec<CallerRow>, Vec<String>)> {
+    let info = reader.info();
+    let leaving = std::cell::RefCell::new(Leaving {
+        context: Context::new(info),
+        held: None,
+        left: FxHashMap::default(),
+    });
+    let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
+    let mut take = |fact: &Fact| {
+        if let Fact::Wait(Slept { start, end, slot, object, .. }) = *fact {
+            let thread = whole.thread(slot);
+            if whole.wanted(thread) {
+                let place = leaving.borrow_mut().at(thread.tid, start);
+                let object = whole.final_object(object);
+                let sum = sums.entry((place, thread.tid, object)).or_default();
+                sum.waits += 1;
+                sum.total += end - start;
+                sum.max = sum.max.max(end - start);
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    let mut see = |e: &Event, batch: &Batch| leaving.borrow_mut().see(e, batch);
+    each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
+    let comms: FxHashMap<Tid, String> =
+        whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
+    let code = leaving.into_inner().context.finish();
+    let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
+    let own = Own::new();
+    let mut known: FxHashMap<(Pid, ChainId), Place> = FxHashMap::default();
+    let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
+    for ((chain, tid, object), sum) in sums {
+        let place = chain.map_or_else(Place::default, |(pid, id)| {
+            let find = || own.place(code.chain(pid, id), &mut symbols);
+            known.entry((pid, id)).or_insert_with(find).clone()
+        });
+        groups.entry(place).or_default().add(tid, chain.map(|c| c.0), object, sum);
+    }
+    let mut rows: Vec<CallerRow> =
+        groups.into_iter().map(|(place, group)| group.row(place, &comms, words)).collect();
+    rows.sort_by_key(|r| Reverse(r.wait_total_ns));
+    Ok((rows, symbols.remarks()))
+}
+
+/// The waits of one place.
+#[derive(Default)]
+struct Group {
+    sum: Sum,
+    threads: BTreeMap<Tid, Nanos>,
+    objects: BTreeMap<Object, Nanos>,
+    pids: BTreeSet<Pid>,
+}
+
+impl Group {
+    fn add(&mut self, tid: Tid, pid: Option<Pid>, object: Object, sum: Sum) {
+        self.sum.waits += sum.waits;
+        self.sum.total += sum.total;
+        self.sum.max = self.sum.max.max(sum.max);
+        *self.threads.entry(tid).or_default() += sum.total;
+        *self.objects.entry(object).or_default() += sum.total;
+        self.pids.insert(pid.unwrap_or(Pid::UNKNOWN));
+    }
+
+    fn row(
+        self,
+        place: Place,
+        comms: &FxHashMap<Tid, String>,
+        words: &BTreeMap<Object, String>,
+    ) -> CallerRow {
+        let pid = match (self.pids.first(), self.pids.len()) {
+            (Some(&pid), 1) if pid != Pid::UNKNOWN => Some(pid.0),
+            _ => None,
+        };
+        let comm = longest(&self.threads).and_then(|tid| comms.get(tid)).cloned();
+        CallerRow {
+            caller: place.caller,
+            dso: place.dso,
+            through: place.through,
+            comm: comm.unwrap_or_default(),
+            pid,
+            object: longest(&self.objects).and_then(|o| words.get(o)).cloned().unwrap_or_default(),
+            objects: self.objects.len() as u64,
+            waits: self.sum.waits,
+            waiters: self.threads.len() as u64,
+            wait_total_ns: self.sum.total,
+            wait_avg_ns: self.sum.total.checked_div(self.sum.waits).unwrap_or(0),
+            wait_max_ns: self.sum.max,
+        }
+    }
+}
+
+/// Of these the one with most; of equals the first.
+fn longest<K: Ord>(of: &BTreeMap<K, Nanos>) -> Option<&K> {
+    of.iter().min_by_key(|(_, ns)| Reverse(**ns)).map(|(key, _)| key)
+}

@@ -1,0 +1,143 @@
+//! What is mapped where.
+
+use crate::chains::Frame;
+use holdup_trace::{Mapping, Pid};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The memory of one process: by the first address of each piece its end and its mapping.
+#[derive(Clone, Default)]
+struct Space(BTreeMap<u64, (u64, u32)>);
+
+impl Space {
+    /// Map `start..end`; what was there before is there no more.
+    fn map(&mut self, start: u64, end: u64, mapping: u32) {
+        let before = self.0.range(..start).next_back().map(|(&s, &piece)| (s, piece));
+        if let Some((s, (e, old))) = before.filter(|(_, (e, _))| *e > start) {
+            self.0.insert(s, (start, old));
+            if e > end {
+                self.0.insert(end, (e, old));
+            }
+        }
+        while let Some((&s, &(e, old))) = self.0.range(start..end).next() {
+            self.0.remove(&s);
+            if e > end {
+                self.0.insert(end, (e, old));
+            }
+        }
+        self.0.insert(start, (end, mapping));
+    }
+
+    fn find(&self, address: u64) -> Option<u32> {
+        let (_, &(end, mapping)) = self.0.range(..=address).next_back()?;
+        (address < end).then_some(mapping)
+    }
+}
+
+/// The memory of all processes and of the kernel.
+#[derive(Default)]
+pub(crate) struct Memory {
+    mappings: Vec<Mapping>,
+    ids: FxHashMap<Mapping, u32>,
+    /// Processes that came from one share what neither has changed since.
+    spaces: FxHashMap<Pid, Rc<Space>>,
+    kernel: Space,
+}
+
+impl Memory {
+    /// Something was mapped into the memory of a process.
+    pub(crate) fn map(&mut self, pid: Pid, mapping: &Mapping) {
+        let end = mapping.start.saturating_add(mapping.len);
+        if end == mapping.start {
+            return;
+        }
+        let next = self.mappings.len() as u32;
+        let id = *self.ids.entry(*mapping).or_insert(next);
+        if id == next {
+            self.mappings.push(*mapping);
+        }
+        let space = match mapping.kernel {
+            true => &mut self.kernel,
+            false => Rc::make_mut(self.spaces.entry(pid).or_default()),
+        };
+        space.map(mapping.start, end, id);
+    }
+
+    /// A process was made by another.
+    pub(crate) fn fork(&mut self, parent: Pid, child: Pid) {
+        if parent != child
+            && let Some(space) = self.spaces.get(&parent)
+        {
+            self.spaces.insert(child, space.clone());
+        }
+    }
+
+    /// A process runs another program: what was mapped is gone.
+    pub(crate) fn exec(&mut self, pid: Pid) {
+        self.spaces.remove(&pid);
+    }
+
+    /// An address, with the mapping it is in.
+    pub(crate) fn frame(&self, pid: Pid, address: u64, kernel: bool) -> Frame {
+        let found = match kernel {
+            true => self.kernel.find(address),
+            false => self.spaces.get(&pid).and_then(|space| space.find(address)),
+        };
+        Frame { address, mapping: found.unwrap_or(Frame::NOWHERE), kernel }
+    }
+
+    /// All that was ever mapped, by number.
+    pub(crate) fn into_mappings(self) -> Vec<Mapping> {
+        self.mappings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_trace::NameId;
+
+    fn mapping(start: u64, len: u64, file: u32) -> Mapping {
+        Mapping { start, len, offset: 0, file: NameId(file), kernel: false, build_id: None }
+    }
+
+    /// The files at these addresses.
+    fn at(memory: &Memory, pid: u32, addresses: &[u64]) -> Vec<u32> {
+        let find = |&a: &u64| memory.frame(Pid(pid), a, false).mapping;
+        let found = addresses.iter().map(find);
+        found.map(|id| memory.mappings.get(id as usize).map_or(0, |m| m.file.0)).collect()
+    }
+
+    #[test]
+    fn what_is_mapped_over_something_hides_that_part_of_it() {
+        let mut memory = Memory::default();
+        let pid = Pid(7);
+        memory.map(pid, &mapping(100, 100, 1));
+        memory.map(pid, &mapping(120, 10, 2));
+        assert_eq!(
+            at(&memory, 7, &[99, 100, 119, 120, 129, 130, 199, 200]),
+            [0, 1, 1, 2, 2, 1, 1, 0]
+        );
+        memory.map(pid, &mapping(90, 35, 3));
+        assert_eq!(at(&memory, 7, &[90, 124, 125, 129, 130]), [3, 3, 2, 2, 1]);
+        memory.map(pid, &mapping(0, u64::MAX, 4));
+        assert_eq!(at(&memory, 7, &[0, 125, u64::MAX - 1]), [4, 4, 4]);
+        memory.map(pid, &mapping(50, 0, 5));
+        memory.map(pid, &mapping(u64::MAX - 5, 100, 6));
+        assert_eq!(at(&memory, 7, &[50, u64::MAX - 5]), [4, 6]);
+    }
+
+    #[test]
+    fn a_child_has_its_parents_memory_until_either_changes() {
+        let mut memory = Memory::default();
+        memory.map(Pid(1), &mapping(100, 100, 1));
+        memory.fork(Pid(1), Pid(2));
+        memory.map(Pid(2), &mapping(100, 10, 2));
+        assert_eq!((at(&memory, 1, &[105]), at(&memory, 2, &[105, 150])), (vec![1], vec![2, 1]));
+        memory.exec(Pid(2));
+        assert_eq!((at(&memory, 1, &[150]), at(&memory, 2, &[150])), (vec![1], vec![0]));
+        memory.fork(Pid(1), Pid(1));
+        assert_eq!(at(&memory, 1, &[150]), [1]);
+    }
+}

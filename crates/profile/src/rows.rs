@@ -1,0 +1,193 @@
+//! The tables.
+
+use crate::collect::{Profile, Sampled, Sum};
+use holdup_passes::{Analysis, Filter, Group, percent};
+use holdup_symbols::Symbols;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What rows are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// A function, in one thread.
+    Function,
+    /// A thread.
+    Thread,
+    /// A process, with the name that its thread had.
+    Process,
+    /// A file with code, or the kernel.
+    Dso,
+    /// A source line.
+    Line,
+    /// A CPU.
+    Cpu,
+}
+
+/// Samples of one function, thread, process, file, line or CPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProfileRow {
+    /// Name of the thread when it was sampled.
+    pub comm: Option<String>,
+    /// Process; `null` if the trace does not say.
+    pub pid: Option<u32>,
+    /// Thread.
+    pub tid: Option<u32>,
+    /// CPU; `null` if the trace does not say.
+    pub cpu: Option<u32>,
+    /// File of the code without its folders, `[kernel.kallsyms]`, or `[JIT] tid PID`; `null` if
+    /// nothing is known to be mapped there.
+    pub dso: Option<String>,
+    /// Function; `null` if the file or its functions are not at hand.
+    pub symbol: Option<String>,
+    /// Source file and line, `null` without debug information.
+    pub line: Option<String>,
+    /// How many samples; `null` in a trace without samples.
+    pub samples: Option<u64>,
+    /// Of these, how many in the kernel.
+    pub kernel_samples: Option<u64>,
+    /// Time on a CPU: of the switches of a trace without samples.
+    pub run_ns: Option<u64>,
+    /// Share of what was counted: of all samples of the time and the CPUs selected, whatever
+    /// threads are shown. In a trace without samples the share of CPUs x wall time.
+    pub pct: f64,
+}
+
+/// What makes a row one row.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    comm: Option<String>,
+    pid: Option<u32>,
+    tid: Option<u32>,
+    cpu: Option<u32>,
+    dso: Option<String>,
+    symbol: Option<String>,
+    line: Option<String>,
+}
+
+/// A number that names something; the largest stands for none.
+fn known(id: u32) -> Option<u32> {
+    (id != u32::MAX).then_some(id)
+}
+
+fn wanted(filter: &Filter, who: &Sampled, comm: &str) -> bool {
+    (filter.pids.is_empty() || filter.pids.contains(&who.pid.0))
+        && (filter.tids.is_empty() || filter.tids.contains(&who.tid.0))
+        && (filter.comms.is_empty() || filter.comms.iter().any(|c| c == comm))
+}
+
+impl Profile {
+    /// The samples of the threads that `filter` wants, with the names of these.
+    pub(crate) fn wanted<'a>(
+        &'a self,
+        filter: &'a Filter,
+    ) -> impl Iterator<Item = (&'a Sampled, &'a Sum, String)> {
+        self.sums.iter().filter_map(|(who, sum)| {
+            let comm = self.comm(who);
+            wanted(filter, who, &comm).then_some((who, sum, comm))
+        })
+    }
+}
+
+/// The rows of a profile, most samples first.
+pub fn rows(
+    profile: &Profile,
+    filter: &Filter,
+    by: By,
+    symbols: &mut Symbols<'_>,
+) -> Vec<ProfileRow> {
+    let mut rows: BTreeMap<Key, (Sum, u64)> = BTreeMap::new();
+    for (who, sum, comm) in profile.wanted(filter) {
+        let code = profile.code(who).next();
+        let key = key(who, comm, by, |line| {
+            let Some(code) = &code else { return Default::default() };
+            let named = symbols.name(code);
+            let line = if line { symbols.line(code) } else { None };
+            (named.dso.map(|s| s.to_string()), named.function.map(|s| s.to_string()), line)
+        });
+        let row = rows.entry(key).or_default();
+        row.0.samples += sum.samples;
+        row.0.period = row.0.period.saturating_add(sum.period);
+        row.1 += if code.is_some_and(|c| c.kernel) { sum.samples } else { 0 };
+    }
+    let whole = profile.sums.iter().fold(Sum::default(), |all, (_, sum)| Sum {
+        samples: all.samples + sum.samples,
+        period: all.period.saturating_add(sum.period),
+    });
+    let mut rows: Vec<ProfileRow> = rows
+        .into_iter()
+        .map(|(key, (sum, kernel))| ProfileRow {
+            comm: key.comm,
+            pid: key.pid,
+            tid: key.tid,
+            cpu: key.cpu,
+            dso: key.dso,
+            symbol: key.symbol,
+            line: key.line,
+            samples: Some(sum.samples),
+            kernel_samples: Some(kernel),
+            run_ns: None,
+            // Not every event says how much was counted.
+            pct: match whole.period {
+                0 => percent(sum.samples, whole.samples),
+                period => percent(sum.period, period),
+            },
+        })
+        .collect();
+    // Keys are in order, which equal numbers keep.
+    rows.sort_by_key(|r| std::cmp::Reverse(r.samples));
+    rows
+}
+
+/// What the row of a sample is called. `names` gives file and function, and if asked the line.
+fn key(
+    who: &Sampled,
+    comm: String,
+    by: By,
+    names: impl FnOnce(bool) -> (Option<String>, Option<String>, Option<String>),
+) -> Key {
+    let (pid, tid) = (known(who.pid.0), known(who.tid.0));
+    let comm = Some(comm);
+    match by {
+        By::Function => {
+            let (dso, symbol, _) = names(false);
+            Key { comm, pid, tid, dso, symbol, ..Key::default() }
+        }
+        By::Thread => Key { comm, pid, tid, ..Key::default() },
+        By::Process => Key { comm, pid, ..Key::default() },
+        By::Dso => Key { dso: names(false).0, ..Key::default() },
+        By::Line => {
+            let (dso, symbol, line) = names(true);
+            Key { dso, symbol, line, ..Key::default() }
+        }
+        By::Cpu => {
+            let cpu = (who.cpu != holdup_trace::Cpu::UNKNOWN).then_some(who.cpu.0.into());
+            Key { cpu, ..Key::default() }
+        }
+    }
+}
+
+/// What switches say of a trace without samples: the CPU time of each thread or process, the most
+/// first. Where in its code a thread was they do not say, so there are no rows of files and lines.
+pub fn stays(analysis: &Analysis, by: By) -> Vec<ProfileRow> {
+    let group = match by {
+        By::Function | By::Thread => Group::Thread,
+        By::Process => Group::Process,
+        By::Dso | By::Line | By::Cpu => return Vec::new(),
+    };
+    let mut rows: Vec<ProfileRow> = analysis
+        .procs(group)
+        .into_iter()
+        .filter(|row| row.combined_ns > 0)
+        .map(|row| ProfileRow {
+            comm: Some(row.comm),
+            pid: row.pid.flatten(),
+            tid: row.tid,
+            run_ns: Some(row.combined_ns),
+            pct: row.pct_capacity,
+            ..ProfileRow::default()
+        })
+        .collect();
+    rows.sort_by_key(|r| std::cmp::Reverse(r.run_ns));
+    rows
+}

@@ -1,0 +1,310 @@
+//! Names of functions and source lines for the addresses in a trace.
+//!
+//! ```text
+//!  address ── mapping ──► offset in a file ── ELF segments ──► virtual address ──► function, line
+//!          └─ of the kernel ──► kallsyms    └─ no file ──► perf-PID.map
+//! ```
+//!
+//! A trace has addresses, and says which file was mapped where. The file itself must be found on
+//! this machine, and be the one that was recorded: its build id tells. Files are looked for once,
+//! when the first address of theirs is asked for; nothing goes over the network.
+//!
+//! Reading ELF and DWARF is left to `object` and `gimli`, which work on bytes: holdup maps files in
+//! a way that survives their being cut off (`holdup-map`), and sets limits of its own to what
+//! hostile ones may make of the memory. Libraries that open files by themselves allow neither.
+
+mod demangle;
+mod elf;
+mod files;
+mod kernel;
+mod lines;
+mod table;
+mod text;
+
+use elf::Elf;
+use files::{Search, search};
+use holdup_trace::{BuildId, Mapping, NameId, Pid, TraceInfo};
+use kernel::Kernel;
+use lines::Lines;
+use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+use text::Listed;
+
+/// Where to look for files.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The root of the recorded machine's files, in place of this machine's.
+    pub symfs: Option<PathBuf>,
+    /// A copy of the recorded kernel's `/proc/kallsyms`.
+    pub kallsyms: Option<PathBuf>,
+    /// The folder that has perf's cache (`.debug`) and debuginfod's.
+    pub home: Option<PathBuf>,
+    /// Open no file: name only what is mapped.
+    pub off: bool,
+}
+
+/// Where code ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Code {
+    /// The process.
+    pub pid: Pid,
+    /// What was mapped there then; `None` if the trace does not say.
+    pub mapping: Option<Mapping>,
+    /// The address.
+    pub address: u64,
+    /// It is the kernel's.
+    pub kernel: bool,
+}
+
+/// What an address is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// The file, without folders, as perf spells it: `libc.so.6`, `[kernel.kallsyms]`.
+    pub dso: Option<Arc<str>>,
+    /// The function.
+    pub function: Option<Arc<str>>,
+}
+
+/// For fuzzing: all that is done with a file, with these bytes in its place.
+#[doc(hidden)]
+pub fn try_all(bytes: &[u8]) {
+    let addresses = || (0..64).map(|i| i * 0x100).chain([u64::MAX, u64::MAX >> 1]);
+    if let Some(elf) = Elf::parse(holdup_map::Bytes::Memory(bytes.to_vec())) {
+        let lines = Lines::new(&elf);
+        for address in addresses().filter_map(|offset| elf.address(offset)).chain(addresses()) {
+            elf.function(address);
+            lines.as_ref().map(|lines| lines.find(address));
+        }
+    }
+    for listed in [Listed::of_kallsyms(bytes.to_vec()), Listed::of_perf_map(bytes.to_vec())] {
+        addresses().for_each(|address| {
+            listed.function(address);
+        });
+    }
+}
+
+/// A file that has been looked for.
+struct Module {
+    dso: Arc<str>,
+    found: Search,
+    lines: OnceCell<Option<Lines>>,
+}
+
+/// Finds names; what it has found it keeps.
+pub struct Symbols<'a> {
+    info: &'a TraceInfo,
+    options: Options,
+    /// The mapping of the kernel's own code.
+    text: Option<Mapping>,
+    kernel: OnceCell<Kernel>,
+    modules: FxHashMap<(NameId, Option<BuildId>), Module>,
+    compiled: FxHashMap<Pid, Option<Listed>>,
+    /// Names of files that have none to look for.
+    dsos: FxHashMap<NameId, Arc<str>>,
+    known: FxHashMap<Code, Named>,
+}
+
+impl<'a> Symbols<'a> {
+    /// For the addresses of a trace. `text` is the mapping of the kernel's own code, if the trace
+    /// has one.
+    pub fn new(info: &'a TraceInfo, text: Option<Mapping>, options: Options) -> Symbols<'a> {
+        Symbols {
+            info,
+            options,
+            text,
+            kernel: OnceCell::new(),
+            modules: FxHashMap::default(),
+            compiled: FxHashMap::default(),
+            dsos: FxHashMap::default(),
+            known: FxHashMap::default(),
+        }
+    }
+
+    /// What the code at an address is called.
+    pub fn name(&mut self, code: &Code) -> Named {
+        if let Some(known) = self.known.get(code) {
+            return known.clone();
+        }
+        let named = if code.kernel { self.name_kernel(code) } else { self.name_user(code) };
+        self.known.insert(*code, named.clone());
+        named
+    }
+
+    /// `file.c:12` of the code at an address; `None` if that is not known, as for the kernel.
+    pub fn line(&mut self, code: &Code) -> Option<String> {
+        let mapping = code.mapping.filter(|_| !code.kernel && !self.options.off)?;
+        let (module, address) = self.place(&mapping, code.address)?;
+        let lines = module.lines.get_or_init(|| {
+            let files = [module.found.elf.as_ref(), module.found.debug.as_ref()];
+            files.into_iter().flatten().find_map(Lines::new)
+        });
+        lines.as_ref()?.find(address)
+    }
+
+    /// What readers of the names should know: files that were refused, unverified, or not found.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut modules: Vec<_> = self.modules.iter().collect();
+        modules.sort_by(|a, b| (&a.1.dso, a.0.1).cmp(&(&b.1.dso, b.0.1)));
+        let mut remarks = Vec::new();
+        let (mut missing, mut unverified) = (Vec::new(), Vec::new());
+        for ((_, build), module) in modules {
+            if let Some(path) = &module.found.unverified {
+                unverified.push(path.display().to_string());
+            }
+            let named = module.found.elf.is_some() || module.found.debug.is_some();
+            match (named, module.found.refused.first(), build) {
+                (true, ..) => {}
+                (false, Some((path, here)), Some(build)) => remarks.push(format!(
+                    "{}: not the file that was recorded: build id {}, recorded was {build}",
+                    path.display(),
+                    here.map_or("none".to_owned(), |id| id.to_string()),
+                )),
+                _ => missing.push(&*module.dso),
+            }
+        }
+        if !unverified.is_empty() {
+            remarks.push(format!(
+                "unverified, as the trace has no build id of it: {}",
+                unverified.join(", ")
+            ));
+        }
+        let made = self.compiled.iter().filter(|(_, listed)| listed.is_some());
+        let mut made: Vec<String> = made.map(|(pid, _)| format!("perf-{pid}.map")).collect();
+        if !made.is_empty() {
+            made.sort();
+            remarks.push(format!(
+                "unverified, as nothing says when it was written: {}",
+                made.join(", ")
+            ));
+        }
+        if !missing.is_empty() {
+            missing.dedup();
+            remarks.push(format!("not found, so without functions: {}", missing.join(", ")));
+        }
+        if self.kernel.get().is_some_and(Kernel::is_unknown) {
+            remarks.push(
+                "no list of the recorded kernel's functions is at hand: --kallsyms names one"
+                    .to_owned(),
+            );
+        }
+        remarks
+    }
+
+    fn name_kernel(&mut self, code: &Code) -> Named {
+        let (dso, module) = match code.mapping {
+            None => (kernel::NAME.into(), false),
+            Some(mapping) => {
+                let dso = self.dso(mapping.file, kernel_dso);
+                let module = &*dso != kernel::NAME;
+                (dso, module)
+            }
+        };
+        let function = match self.options.off {
+            true => None,
+            false => self
+                .kernel
+                .get_or_init(|| Kernel::new(self.info, self.text.as_ref(), &self.options))
+                .function(code.address, module)
+                .map(Arc::from),
+        };
+        Named { dso: Some(dso), function }
+    }
+
+    fn name_user(&mut self, code: &Code) -> Named {
+        let Some(mapping) = code.mapping else { return Named::default() };
+        let file = self.info.names.get(mapping.file);
+        if is_anonymous(&file) {
+            return self.name_compiled(code);
+        }
+        if self.options.off {
+            return Named { dso: Some(self.dso(mapping.file, user_dso)), function: None };
+        }
+        let build = self.build_of(&mapping, &file);
+        let options = &self.options;
+        let module = self.modules.entry((mapping.file, build)).or_insert_with(|| Module {
+            dso: user_dso(&file).into(),
+            found: search(&file, build, options),
+            lines: OnceCell::new(),
+        });
+        let dso = Some(module.dso.clone());
+        let function = module.function(&mapping, code.address).map(Arc::from);
+        Named { dso, function }
+    }
+
+    /// Code that a compiler made at run time.
+    fn name_compiled(&mut self, code: &Code) -> Named {
+        let dso = Some(format!("[JIT] tid {}", code.pid).into());
+        if self.options.off {
+            return Named { dso, function: None };
+        }
+        let symfs = &self.options.symfs;
+        let listed = self.compiled.entry(code.pid).or_insert_with(|| {
+            let path = PathBuf::from(format!("tmp/perf-{}.map", code.pid));
+            Listed::perf_map(&symfs.as_deref().unwrap_or("/".as_ref()).join(path))
+        });
+        let function = listed.as_ref().and_then(|l| l.function(code.address)).map(Arc::from);
+        Named { dso, function }
+    }
+
+    /// The file of a mapping and the virtual address in it, if it has been looked for and found.
+    fn place(&self, mapping: &Mapping, address: u64) -> Option<(&Module, u64)> {
+        let build = self.build_of(mapping, &self.info.names.get(mapping.file));
+        let module = self.modules.get(&(mapping.file, build))?;
+        Some((module, module.address(mapping, address)?))
+    }
+
+    fn build_of(&self, mapping: &Mapping, file: &str) -> Option<BuildId> {
+        let listed = || self.info.built.iter().find(|b| b.file == file).map(|b| b.build_id);
+        mapping.build_id.or_else(listed)
+    }
+
+    fn dso(&mut self, file: NameId, spell: fn(&str) -> String) -> Arc<str> {
+        let names = &self.info.names;
+        self.dsos.entry(file).or_insert_with(|| spell(&names.get(file)).into()).clone()
+    }
+}
+
+impl Module {
+    /// The virtual address of an address in memory.
+    fn address(&self, mapping: &Mapping, address: u64) -> Option<u64> {
+        let offset = address.wrapping_sub(mapping.start).wrapping_add(mapping.offset);
+        let Search { elf, debug, .. } = &self.found;
+        elf.as_ref().or(debug.as_ref())?.address(offset)
+    }
+
+    fn function(&self, mapping: &Mapping, address: u64) -> Option<String> {
+        let address = self.address(mapping, address)?;
+        let Search { elf, debug, .. } = &self.found;
+        // A stripped file names only what others may link to.
+        let of = |elf: &&Elf| elf.has_functions();
+        let full = elf.as_ref().filter(|elf| !elf.only_dynamic);
+        full.or(debug.as_ref()).or(elf.as_ref()).filter(of)?.function(address)
+    }
+}
+
+/// The name without folders, as perf shows it.
+fn user_dso(file: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((_, name)) if !name.is_empty() => name.to_owned(),
+        _ => file.to_owned(),
+    }
+}
+
+/// `[ext4]` of `/lib/modules/…/ext4.ko.xz`, and one name for the kernel's own code.
+fn kernel_dso(file: &str) -> String {
+    let name = user_dso(file);
+    match name.find(".ko") {
+        Some(end) => format!("[{}]", name[..end].replace('-', "_")),
+        None if name.starts_with("[kernel") => kernel::NAME.to_owned(),
+        None => name,
+    }
+}
+
+/// Whether memory has no file: what runs there was made at run time.
+fn is_anonymous(file: &str) -> bool {
+    ["//anon", "/dev/zero", "/anon_hugepage", "[anon", "[heap]", "[stack"]
+        .iter()
+        .any(|name| file.starts_with(name))
+}

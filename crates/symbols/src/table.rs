@@ -1,0 +1,139 @@
+//! Functions by address, as perf sorts them out (`tools/perf/util/symbol.c`).
+
+use crate::demangle::demangle;
+use std::cmp::{Ordering, Reverse};
+
+/// Most functions taken from one file. The largest programs have a million.
+pub(crate) const MOST: usize = 1 << 22;
+
+/// How visible a symbol is to others. Of several at one address the most visible is the name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Binding {
+    Weak,
+    Local,
+    Global,
+}
+
+/// A symbol as it stands in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Symbol<'a> {
+    pub(crate) start: u64,
+    /// 0 where the file does not say.
+    pub(crate) size: u64,
+    pub(crate) binding: Binding,
+    pub(crate) name: &'a [u8],
+    /// What the owner of the table finds the name by.
+    pub(crate) place: u32,
+}
+
+/// Functions, ascending by address, none of them at the address of another.
+#[derive(Debug, Default)]
+pub(crate) struct Table(Vec<Span>);
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u64,
+    end: u64,
+    place: u32,
+}
+
+/// Bytes that a symbol of unknown length has at most, where no other follows (perf's choice).
+const PAGE: u64 = 4096;
+
+impl Table {
+    /// Of these symbols, in the order of their file.
+    pub(crate) fn new(mut symbols: Vec<Symbol<'_>>) -> Table {
+        symbols.truncate(MOST);
+        // Equal addresses keep the order of the file.
+        symbols.sort_by_key(|s| s.start);
+        let mut spans: Vec<(Span, Symbol<'_>)> = Vec::with_capacity(symbols.len());
+        let next_of = |i: usize| symbols.get(i + 1).map(|s| s.start);
+        for (i, &s) in symbols.iter().enumerate() {
+            let end = match (s.size, next_of(i)) {
+                (0, Some(next)) => next,
+                (0, None) => {
+                    s.start.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX).saturating_add(PAGE)
+                }
+                (size, _) => s.start.saturating_add(size),
+            };
+            let span = Span { start: s.start, end, place: s.place };
+            match spans.last_mut() {
+                Some(last) if last.0.start == s.start => {
+                    if better(&span, &s, &last.0, &last.1) {
+                        *last = (span, s);
+                    }
+                }
+                _ => spans.push((span, s)),
+            }
+        }
+        Table(spans.into_iter().map(|(span, _)| span).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where the name of the function is that has `address`.
+    pub(crate) fn find(&self, address: u64) -> Option<u32> {
+        let i = self.0.partition_point(|s| s.start <= address).checked_sub(1)?;
+        let span = self.0[i];
+        (address < span.end || address == span.start).then_some(span.place)
+    }
+}
+
+/// Whether `b` is a better name of an address than `a` (perf's `choose_best_symbol`): one that has
+/// a length, is not weak, is global, has fewer underscores in front, is longer; the last two as
+/// people read it.
+fn better(b_span: &Span, b: &Symbol<'_>, a_span: &Span, a: &Symbol<'_>) -> bool {
+    let has_length = |s: &Span| s.end > s.start;
+    let readable = |s: &Symbol<'_>| {
+        let name = demangle(s.name);
+        (Reverse(name.len() - name.trim_start_matches('_').len()), name.len())
+    };
+    (has_length(b_span).cmp(&has_length(a_span)))
+        .then(b.binding.cmp(&a.binding))
+        // Demangling is slow; most addresses have one name.
+        .then_with(|| readable(b).cmp(&readable(a)))
+        == Ordering::Greater
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbol(start: u64, size: u64, binding: Binding, name: &str, place: u32) -> Symbol<'_> {
+        Symbol { start, size, binding, name: name.as_bytes(), place }
+    }
+
+    #[test]
+    fn of_several_names_at_one_address_perfs_wins() {
+        use Binding::*;
+        let cases = [
+            // Without a length the first ends where the second begins: at once.
+            (("none", 0, Global), ("short", 8, Weak), 1),
+            (("weak", 8, Weak), ("strong", 8, Local), 1),
+            (("local", 8, Local), ("global", 8, Global), 1),
+            (("__write", 8, Global), ("write", 8, Global), 1),
+            (("read", 8, Global), ("pread64", 8, Global), 1),
+            (("LLVMIntTypeInContext", 8, Global), ("_ZN4llvm11IntegerType3getEv", 8, Global), 1),
+            (("first", 8, Global), ("other", 8, Global), 0),
+        ];
+        for (a, b, wins) in cases {
+            let symbols = vec![symbol(16, a.1, a.2, a.0, 0), symbol(16, b.1, b.2, b.0, 1)];
+            let table = Table::new(symbols);
+            assert_eq!(table.find(16), Some(wins), "{} or {}", a.0, b.0);
+        }
+    }
+
+    #[test]
+    fn a_function_ends_where_it_says_or_where_the_next_begins() {
+        let of = |start, size, place| symbol(start, size, Binding::Global, "f", place);
+        let table = Table::new(vec![of(300, 0, 2), of(100, 10, 0), of(200, 0, 1)]);
+        let at = |address| table.find(address);
+        assert_eq!([at(99), at(100), at(109), at(110)], [None, Some(0), Some(0), None]);
+        assert_eq!([at(200), at(299), at(300)], [Some(1), Some(1), Some(2)]);
+        assert_eq!([at(8191), at(8192)], [Some(2), None]);
+        assert_eq!(Table::new(vec![of(u64::MAX, 7, 0)]).find(u64::MAX), Some(0));
+        assert!(Table::new(Vec::new()).is_empty());
+    }
+}

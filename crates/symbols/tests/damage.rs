@@ -1,0 +1,151 @@
+//! Files that are cut off, changed, or made to harm.
+
+use holdup_symbols::{Code, Options, Symbols};
+use holdup_trace::{Mapping, Pid, TraceInfo};
+use std::fs;
+use std::path::Path;
+
+const PROGRAM: &str = "../../fixtures/profile_convoy/root/tmp/demo/convoy";
+
+/// A folder with one file, and what maps it.
+struct Case {
+    folder: tempfile::TempDir,
+    info: TraceInfo,
+    mapping: Mapping,
+}
+
+impl Case {
+    fn new(file: &str) -> Case {
+        let info = TraceInfo::new("trace".into(), "by hand");
+        let mapping = Mapping {
+            start: 0x5000_0000,
+            len: 0x1000,
+            offset: 0x1000,
+            file: info.names.intern(file.as_bytes()),
+            kernel: false,
+            build_id: None,
+        };
+        Case { folder: tempfile::tempdir().unwrap(), info, mapping }
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn code(&self, address: u64) -> Code {
+        Code { pid: Pid(7), mapping: Some(self.mapping), address, kernel: false }
+    }
+
+    fn options(&self) -> Options {
+        Options { symfs: Some(self.folder.path().to_owned()), ..Options::default() }
+    }
+
+    /// Names and lines of the code in the mapping.
+    fn names(&self) -> Vec<(Option<String>, Option<String>)> {
+        let mut symbols = Symbols::new(&self.info, None, self.options());
+        let at = |offset| {
+            let code = self.code(self.mapping.start + offset);
+            let named = symbols.name(&code);
+            (named.function.map(|f| f.to_string()), symbols.line(&code))
+        };
+        (0..0x1000).step_by(16).map(at).collect()
+    }
+}
+
+/// A cheap, fixed sequence of numbers.
+fn numbers(mut x: u64) -> impl FnMut(usize) -> usize {
+    move |n| {
+        x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (x >> 33) as usize % n
+    }
+}
+
+#[test]
+fn a_sound_file_has_names_and_lines() {
+    let case = Case::new("/bin/prog");
+    case.put("bin/prog", &fs::read(PROGRAM).unwrap());
+    let names = case.names();
+    let has = |function: &str, line: bool| {
+        names.iter().any(|(f, l)| f.as_deref() == Some(function) && l.is_some() == line)
+    };
+    assert!(has("update_balance", true) && has("main", true) && has("_start", false), "{names:?}");
+    assert!(has("pthread_mutex_lock@plt", false), "{names:?}");
+}
+
+#[test]
+fn a_file_that_is_cut_off_or_changed_gives_fewer_names_and_no_panic() {
+    let sound = fs::read(PROGRAM).unwrap();
+    let case = Case::new("/bin/prog");
+    for end in (0..sound.len()).step_by(sound.len() / 97) {
+        case.put("bin/prog", &sound[..end]);
+        case.names();
+    }
+    let mut random = numbers(7);
+    for round in 0..200 {
+        let mut bytes = sound.clone();
+        // The headers of file and sections first: they say where all else is.
+        for _ in 0..1 + round % 8 {
+            let at = match round % 3 {
+                0 => random(64.min(bytes.len())),
+                1 => bytes.len() - 1 - random(64 * 40),
+                _ => random(bytes.len()),
+            };
+            bytes[at] = [0, 1, 0x7f, 0x80, 0xff, random(256) as u8][random(6)];
+        }
+        case.put("bin/prog", &bytes);
+        case.names();
+    }
+}
+
+#[test]
+fn a_section_that_claims_to_unpack_to_too_much_is_left() {
+    let mut bytes = fs::read(PROGRAM).unwrap();
+    // SHF_COMPRESSED in the flags of every section header: what was data is a header then.
+    let word = |b: &[u8], at: usize| u64::from_le_bytes(b[at..at + 8].try_into().unwrap());
+    let (headers, count) = (word(&bytes, 40) as usize, bytes[60] as usize);
+    for i in 0..count {
+        bytes[headers + i * 64 + 9] |= 8;
+    }
+    let case = Case::new("/bin/prog");
+    case.put("bin/prog", &bytes);
+    assert!(case.names().iter().all(|(_, line)| line.is_none()));
+}
+
+#[test]
+fn what_a_compiler_wrote_at_run_time_names_memory_without_a_file() {
+    let case = Case::new("//anon");
+    case.put("tmp/perf-7.map", b"50000000 20 LazyCompile:work app.js:3\nnonsense\n50000020 fff");
+    let mut symbols = Symbols::new(&case.info, None, case.options());
+    let named = symbols.name(&case.code(0x5000_0010));
+    assert_eq!(named.function.as_deref(), Some("LazyCompile:work app.js:3"));
+    assert_eq!(named.dso.as_deref(), Some("[JIT] tid 7"));
+    assert_eq!(symbols.name(&case.code(0x5000_0020)).function, None);
+    let other = Code { pid: Pid(8), ..case.code(0x5000_0010) };
+    assert_eq!(symbols.name(&other).function, None, "another process");
+    assert!(symbols.remarks()[0].ends_with("written: perf-7.map"), "{:?}", symbols.remarks());
+}
+
+#[test]
+fn addresses_outside_of_everything_have_no_name() {
+    let case = Case::new("/bin/prog");
+    case.put("bin/prog", &fs::read(PROGRAM).unwrap());
+    let mut symbols = Symbols::new(&case.info, None, case.options());
+    for address in [0, 1, u64::MAX, 1 << 63, 0x4fff_f000] {
+        assert_eq!(symbols.name(&case.code(address)).function, None, "{address:x}");
+        assert_eq!(symbols.line(&case.code(address)), None);
+    }
+    let nowhere = Code { mapping: None, ..case.code(7) };
+    assert_eq!(symbols.name(&nowhere), Default::default());
+    assert!(symbols.remarks()[0].starts_with("unverified"), "{:?}", symbols.remarks());
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let case = Case::new("/dev");
+    let everything = Options { symfs: None, ..case.options() };
+    let mut symbols = Symbols::new(&case.info, None, everything);
+    assert_eq!(symbols.name(&case.code(0x5000_0010)).function, None);
+    assert!(Path::new("/dev").is_dir());
+}

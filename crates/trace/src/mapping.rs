@@ -1,0 +1,65 @@
+//! Code in memory: which file an address belongs to.
+
+use crate::NameId;
+use std::fmt;
+
+/// What a build of a file is called (`NT_GNU_BUILD_ID`): equal for equal code, up to 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BuildId {
+    bytes: [u8; 20],
+    len: u8,
+}
+
+impl BuildId {
+    /// From its bytes, of which the first 20 count; `None` of none, and of zeros only.
+    pub fn new(id: &[u8]) -> Option<BuildId> {
+        let id = &id[..id.len().min(20)];
+        let mut bytes = [0; 20];
+        bytes[..id.len()].copy_from_slice(id);
+        (id.iter().any(|&b| b != 0)).then_some(BuildId { bytes, len: id.len() as u8 })
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len).min(20)]
+    }
+}
+
+impl fmt::Display for BuildId {
+    /// In hexadecimal, as perf and readelf print it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.bytes().iter().try_for_each(|b| write!(f, "{b:02x}"))
+    }
+}
+
+impl fmt::Debug for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A stretch of memory with code in it (PERF_RECORD_MMAP, PERF_RECORD_MMAP2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Where in the file the first byte is.
+    pub offset: u64,
+    /// The file as the kernel spells it: a path, `[vdso]`, `//anon`, `[kernel.kallsyms]_text`.
+    pub file: NameId,
+    /// Memory of the kernel, the same for every process.
+    pub kernel: bool,
+    /// Which build of the file, where the record says so.
+    pub build_id: Option<BuildId>,
+}
+
+/// Which build of a file the recorder met.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Built {
+    /// The file, as mappings spell it.
+    pub file: String,
+    /// Its build id.
+    pub build_id: BuildId,
+}
