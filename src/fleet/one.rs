@@ -4,7 +4,7 @@ use super::args::FleetArgs;
 use crate::exit::{self, unwritable, usage};
 use crate::progress;
 use anyhow::Result;
-use holdup_fleet::{Item, Kind, Known, Record, Settings, Store, Verdict, analyse, look};
+use holdup_fleet::{Item, Known, Record, Settings, Store, Verdict, analyse, look};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub(super) fn run(args: &FleetArgs, to: &Path, settings: &Settings) -> Result<u8
     let folder = to.is_dir() || to.as_os_str().to_string_lossy().ends_with('/');
     let key = settings.key();
     progress::start(args.output.quiet);
-    let item = Item { path: trace.clone(), kind: Kind::Named };
+    let item = Item::named(trace);
     let (mut record, part) = match look(&item, &key, &|_, _| None) {
         Known::Settled(head) => {
             let record = Record { head, rows: Default::default() };

@@ -1,5 +1,5 @@
-//! `holdup fleet`: every trace counts once, whatever lies beside it; a run that is killed goes on; and
-//! whoever judged the traces, the tables are the same.
+//! `holdup fleet`: every trace counts once, whatever lies beside it; a run that is killed goes on;
+//! and whoever judged the traces, the tables are the same.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -43,7 +43,7 @@ fn one_bad_file_never_stops_the_rest() {
         assert!(last.contains(&format!("  {name}: {why}")), "{last}");
     }
     // Whoever was damaged is not read again; what may be mended is.
-    assert_eq!(judged(&bench.fleet("out", &[])), failed.len() - 1 - 1);
+    assert_eq!(judged(&bench.fleet("out", &[])), 1, "no-magic.data");
 }
 
 #[test]
@@ -69,6 +69,25 @@ fn what_was_named_must_be_a_trace() {
     assert_eq!(code(&out), 3);
     assert_eq!(bench.with_outcome("out", "failed"), ["absent", "notes.txt"]);
     assert_eq!(bench.with_outcome("out", "judged").len(), TRACES.len());
+}
+
+#[test]
+fn what_has_no_end_is_never_read() {
+    let bench = Bench::new();
+    assert!(Command::new("mkfifo").arg(bench.input("pipe")).status().unwrap().success());
+    for (trace, why) in [
+        ("in/pipe", "a pipe, not a file"),
+        ("/dev/zero", "a device, not a file"),
+        ("in", "a folder that is no trace"),
+        ("in/absent", "No such file"),
+    ] {
+        let out = bench.run(&["--one", trace, "--to", "part.ndjson", "-q"]);
+        assert_eq!(code(&out), 3, "{trace}: {}", stderr(&out));
+        let line = String::from_utf8(out.stdout).unwrap();
+        assert!(line.contains(why), "{line}");
+    }
+    assert_eq!(code(&bench.run(&["in/pipe", "/dev/zero", "--to", "out", "-q"])), 3);
+    assert_eq!(bench.with_outcome("out", "failed"), ["/dev/zero", "in/pipe"]);
 }
 
 #[test]

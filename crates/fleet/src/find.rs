@@ -31,6 +31,22 @@ pub enum Kind {
     Special(&'static str),
 }
 
+impl Item {
+    /// One trace that was named.
+    pub fn named(path: &Path) -> Item {
+        let kind = match path.metadata() {
+            Err(error) => Kind::Lost(why(path, &error)),
+            Ok(metadata) if metadata.is_file() => Kind::Named,
+            Ok(metadata) if !metadata.is_dir() => {
+                Kind::Lost(format!("{}, not a file", special(&metadata)))
+            }
+            Ok(_) if holdup_open::is_trace_folder(path) => Kind::Folder,
+            Ok(_) => Kind::Lost("a folder that is no trace: name a trace in it".to_owned()),
+        };
+        Item { path: path.to_owned(), kind }
+    }
+}
+
 /// What the user named: files, folders and patterns, in which `*` stands for any characters and `?`
 /// for one, `/` among them. A folder is gone through, each folder once, whatever links lead there;
 /// `leave_out` is not. Items come in the order of their paths, each once.
@@ -65,13 +81,8 @@ impl Walk {
 
     fn named(&mut self, path: &Path) {
         match path.metadata() {
-            Err(error) => self.add(path, Kind::Lost(why(path, &error))),
             Ok(metadata) if metadata.is_dir() => self.folders(path, &metadata),
-            Ok(metadata) if metadata.is_file() => self.add(path, Kind::Named),
-            Ok(metadata) => {
-                let what = format!("{}, not a file", special(&metadata));
-                self.add(path, Kind::Lost(what));
-            }
+            Ok(_) | Err(_) => self.found.push(Item::named(path)),
         }
     }
 

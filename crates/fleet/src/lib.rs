@@ -6,7 +6,7 @@
 //!             one: open, judge, sum up        done again)                   │
 //!                                            parts of other machines ───────┤
 //!                                                                           ▼
-//!                             manifest, ranking ◄── compact ──► tables/TABLE/date=…/host=…/*.parquet
+//!                             manifest, ranking ◄── compact ──► tables/TABLE/date=…/host=…/
 //! ```
 //!
 //! A trace is known by what is in it, not by its name. What is found in it is one line of JSON

@@ -61,6 +61,10 @@ pub fn look(item: &Item, key: &str, by_stamp: &dyn Fn(&str, Stamp) -> Option<Str
         return Known::Trace { hash, stamp };
     }
     if item.kind == Kind::Beside {
+        // Some files of the kernel report no length, and have no end.
+        if stamp.bytes == 0 {
+            return failed(Some(stamp), "an empty file: record again".to_owned());
+        }
         match holdup_open::no_trace(&item.path) {
             Ok(None) => {}
             Ok(Some(what)) => return settled(Some(stamp), Verdict::NoTrace { what }),
