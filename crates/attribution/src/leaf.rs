@@ -91,7 +91,8 @@ leaves! {
         "application code, or calls that were not recorded, otherwise";
     /// System calls, where nothing tells spinning from work.
     KernelUndivided = Some(Total::Kernel), "busy/kernel", "system calls";
-    /// In calls on futexes that slept, or ended the sleep of another thread.
+    /// In calls on futexes that slept, or ended the sleep of another thread; and in those by which
+    /// threads fight for a mutex although none sleeps.
     ThreadTurns = Some(Total::Kernel), "busy/kernel/thread-sync",
         "futex calls that slept or woke others";
     /// The same in calls on semaphores, message queues, file locks; and what reads and writes cost

@@ -4,8 +4,9 @@
 //! It adds leaves of the ledger. `idle/thread-sync` is idle CPU time while threads slept in futex
 //! calls (mutex, condition variable, rwlock) for threads of their own process; those of several
 //! processes belong to application-serialization. `busy/kernel/thread-sync` is CPU time of the
-//! futex calls that slept or ended another thread's sleep. Futex calls that wake nobody and never
-//! sleep do not count: nobody waits in them.
+//! futex calls that slept or ended another thread's sleep, and of those by which threads fight for
+//! a mutex without sleeping: a wait that came just too late, and the wake-up that its word asked
+//! for. Other futex calls that wake nobody and never sleep do not count: nobody waits in them.
 //!
 //! `busy/spin` is CPU time of threads that wait without sleeping: several threads of the process
 //! call `sched_yield` again and again, with hardly any code of their own in between

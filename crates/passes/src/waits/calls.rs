@@ -123,8 +123,8 @@ impl Waits {
         }
     }
 
-    /// A call of a class that [`Class::returns`] returns. The mutex, if threads fought for one in it:
-    /// free mutexes are taken and given back without a call.
+    /// A call of a class that [`Class::returns`] returns. The mutex, if threads fought for one
+    /// in it: free mutexes are taken and given back without a call.
     pub(crate) fn call_returns(
         &mut self,
         now: Nanos,
