@@ -41,6 +41,7 @@ fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             spawned: false,
             delay: 0,
             allowed: u64::MAX,
+            turns: Vec::new(),
         });
     }
     let object = ReplayObject {
@@ -104,6 +105,15 @@ fn spinning_goes_with_the_lock() {
     assert_eq!(wall(&p, &[]), 11_000);
     assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::None)]), 2_000);
     assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::Split(3))]), 5_000);
+}
+
+#[test]
+fn calls_that_others_make_necessary_go_with_the_mutex() {
+    let mut p = program(2, &[vec![Op::Run(10_000)], vec![Op::Run(6_000)]]);
+    p.threads[0].turns.push((LOCK, 4_000));
+    assert_eq!(wall(&p, &[]), 10_000);
+    assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::None)]), 6_000);
+    assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::Split(2))]), 10_000, "not known");
 }
 
 #[test]

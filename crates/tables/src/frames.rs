@@ -100,7 +100,7 @@ impl Frames {
     pub fn open(sources: &[Source]) -> Result<Frames, Error> {
         let mut tables: BTreeMap<String, Scan> = BTreeMap::new();
         for source in sources {
-            let trace = (sources.len() > 1).then(|| source.trace.as_str());
+            let trace = (sources.len() > 1).then_some(source.trace.as_str());
             for (name, path) in self::tables(&source.folder)? {
                 let columns = columns(&path)?;
                 let scan = tables.entry(name).or_default();

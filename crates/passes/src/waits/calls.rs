@@ -192,7 +192,7 @@ impl Waits {
                     self.groups[group].files.dup(args[0], ret, &mut self.ids);
                     return None;
                 }
-                let Some(o) = self.called_on(slot, pid, class, &args) else { return None };
+                let o = self.called_on(slot, pid, class, &args)?;
                 if slept {
                     self.thing(o).elapsed += now - start;
                 }

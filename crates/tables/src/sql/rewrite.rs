@@ -60,10 +60,8 @@ impl VisitorMut for Rewrite {
                 op: BinaryOperator::Divide | BinaryOperator::DuckIntegerDivide,
                 right,
                 ..
-            } => {
-                if !matches!(&**right, Expr::Value(_)) {
-                    **right = call("nullif", &[&**right, &number(0)]);
-                }
+            } if !matches!(&**right, Expr::Value(_)) => {
+                **right = call("nullif", &[&**right, &number(0)]);
             }
             Expr::Cast { data_type, .. } => {
                 *data_type = match data_type {

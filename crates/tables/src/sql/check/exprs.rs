@@ -154,13 +154,9 @@ impl Check<'_> {
         {
             return refuse(at, "DISTINCT inside of a function: only count(DISTINCT column)");
         }
-        if known.name.starts_with("quantile") || matches!(name, "lag" | "lead" | "round") {
-            if let Some(second) = arguments.get(1).filter(|e| !constant(e)) {
-                return refuse(
-                    start(*second),
-                    format!("the second argument of {name} is a number"),
-                );
-            }
+        let fixed = known.name.starts_with("quantile") || matches!(name, "lag" | "lead" | "round");
+        if let Some(second) = arguments.get(1).filter(|e| fixed && !constant(e)) {
+            return refuse(start(*second), format!("the second argument of {name} is a number"));
         }
         if let (Kind::Aggregate | Kind::Window, Some(first)) = (known.kind, arguments.first()) {
             // Of a constant polars sums one value, however many rows there are.
