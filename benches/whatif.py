@@ -83,14 +83,17 @@ def ask(holdup, *argv):
     return json.loads(out.stdout) if out.stdout else sys.exit(out.stderr)
 
 
-def predicted(holdup, file, change):
+def predicted(holdup, program, file, change):
     words = change.split()
     kind = re.match(r"([a-z-]+)=", words[1]) if words[0] == "--lock" else None
     if kind:
         # The ranking names all objects.
         rows = ask(holdup, "whatif", "-j", "-n", "0", "--rank", file)["rows"]
         begins = f"lock {kind.group(1)} "
-        named = [r for r in rows if r["change"].startswith(begins)]
+        # Other programs of the machine have locks too.
+        of = {"python": "python3", "sqlite": "sqlite", "sysbench": "sysbench"}.get(program, "wl")
+        named = [r for r in rows if r["change"].startswith(begins) and f" of {of}" in r["change"]]
+        named = named or [r for r in rows if r["change"].startswith(begins) and " of " not in r["change"]]
         if not named:
             return 1.0
         name = max(named, key=lambda r: r["wait_ns"] or 0)["change"][len("lock "):].rsplit("=", 1)[0]
@@ -126,7 +129,7 @@ def main():
                 before = run(args.holdup, wl, its, as_is, file)
                 after = run(args.holdup, wl, its, mend, other, 0 if mended == "@" else None)
                 gains.append(after / before)
-                foretold.append(predicted(args.holdup, file, change))
+                foretold.append(predicted(args.holdup, as_is[0], file, change))
             done, said = statistics.median(gains), statistics.median(foretold)
             error = (said / done - 1) * 100
             spread = (max(gains) - min(gains)) / done * 100
