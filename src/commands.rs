@@ -108,22 +108,19 @@ fn info(args: &InfoArgs) -> Result<()> {
 }
 
 fn waits(args: &WaitsArgs) -> Result<()> {
+    if args.hist && matches!(args.by, WaitsByName::Thread | WaitsByName::Caller) {
+        return Err(usage("--hist goes by object or by kind"));
+    }
     let by = match args.by {
         WaitsByName::Object => WaitsBy::Object,
         WaitsByName::Kind => WaitsBy::Kind,
         WaitsByName::Thread => WaitsBy::Thread,
-        WaitsByName::Caller if args.hist => {
-            return Err(usage("--hist goes by object or by kind"));
-        }
         WaitsByName::Caller => return crate::profile::callers::run(&args.table, &args.symbols),
     };
     if args.symbols.any() {
         return Err(usage("--symfs, --kallsyms and --no-symbols need --by caller"));
     }
     if args.hist {
-        if by == WaitsBy::Thread {
-            return Err(usage("--hist goes by object or by kind"));
-        }
         return report("waits", &args.table.common, |reader, analysis, config| {
             let most = config.entries(args.table.entries.entries, HISTS).unwrap_or(usize::MAX);
             let mut table = schema::hist(&Attribution::from(analysis).wait_hists(by, most));

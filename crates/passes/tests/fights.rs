@@ -4,34 +4,21 @@
 //! half a second, of which 111 slept. Without the mutex (`SQLITE_CONFIG_MEMSTATUS`) they did six
 //! times the work.
 
+mod pair;
+
 use holdup_attribution::{Attribution, Leaf, analyze};
 use holdup_passes::{Analysis, Detail, Options};
 use holdup_syscalls::WaitKind;
 use holdup_testkit::TraceBuilder;
+use pair::{FUTEX, WAIT, WAKE, contended, two};
 
-const FUTEX: u32 = 202;
-const WAIT: u64 = 0x80;
-const WAKE: u64 = 0x81;
 const EAGAIN: i64 = -11;
 const MUTEX: u64 = 0x1000;
 
-/// Threads 7 and 8 of one process. 8 sleeps once for the mutex that 7 has, so that it is known for
-/// one: 12 ns of its call are on a CPU, and 7 of the call that wakes it.
+/// 8 has slept once for the mutex that 7 had, so that it is known for one: 12 ns of its call were on
+/// a CPU, and 7 of the call that woke it.
 fn known_mutex() -> TraceBuilder {
-    TraceBuilder::new(2)
-        .records("sched", "sched_wakeup")
-        .records("irq", "irq_handler_entry")
-        .task(7, 7, None, "a")
-        .task(8, 7, None, "b")
-        .switch(0, 0, 0, 7, "R")
-        .switch(0, 1, 0, 8, "R")
-        .sys_enter_with(10, 1, 8, FUTEX, &[MUTEX, WAIT, 2])
-        .switch(20, 1, 8, 0, "S")
-        .sys_enter_with(45, 0, 7, FUTEX, &[MUTEX, WAKE, 1])
-        .waking(50, 0, 7, 8)
-        .sys_exit(52, 0, 7, FUTEX, 1)
-        .switch(60, 1, 0, 8, "R")
-        .sys_exit(62, 1, 8, FUTEX, 0)
+    contended(two())
 }
 
 fn ends(trace: TraceBuilder) -> Analysis {

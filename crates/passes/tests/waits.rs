@@ -1,20 +1,20 @@
 //! Waits on traces built by hand: objects, holders, chains, graphs, paths.
 
+mod pair;
+
 use holdup_attribution::{Attribution, Leaf, WaitsBy, WaitsRow, analyze};
 use holdup_passes::{Analysis, Detail, Group, Options};
 use holdup_testkit::{MemTrace, TraceBuilder};
+use pair::{FUTEX, WAIT, WAKE, contended, two};
 
 const READ: u32 = 0;
 const PREAD: u32 = 17;
 const WRITE: u32 = 1;
 const SEMOP: u32 = 65;
-const FUTEX: u32 = 202;
 const FLOCK: u32 = 73;
 const CLONE: u32 = 56;
 const NANOSLEEP: u32 = 35;
 
-const WAIT: u64 = 0x80;
-const WAKE: u64 = 0x81;
 const WAIT_BITSET: u64 = 0x189;
 
 fn run(trace: &MemTrace) -> Analysis {
@@ -35,28 +35,6 @@ fn run(trace: &MemTrace) -> Analysis {
 
 fn first(a: &Analysis) -> WaitsRow {
     Attribution::from(a).waits(WaitsBy::Object).into_iter().next().unwrap()
-}
-
-/// Both CPUs busy with 7 and 8, threads of one process, from the start; all waker events known.
-fn two() -> TraceBuilder {
-    TraceBuilder::new(2)
-        .records("sched", "sched_wakeup")
-        .records("irq", "irq_handler_entry")
-        .task(7, 7, None, "a")
-        .task(8, 7, None, "b")
-        .switch(0, 0, 0, 7, "R")
-        .switch(0, 1, 0, 8, "R")
-}
-
-/// 7 has the mutex (nobody saw how); 8 waits from 20 to 50.
-fn contended(base: TraceBuilder) -> TraceBuilder {
-    base.sys_enter_with(10, 1, 8, FUTEX, &[0x1000, WAIT, 2])
-        .switch(20, 1, 8, 0, "S")
-        .sys_enter_with(45, 0, 7, FUTEX, &[0x1000, WAKE, 1])
-        .waking(50, 0, 7, 8)
-        .sys_exit(52, 0, 7, FUTEX, 1)
-        .switch(60, 1, 0, 8, "R")
-        .sys_exit(62, 1, 8, FUTEX, 0)
 }
 
 #[test]

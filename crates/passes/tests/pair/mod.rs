@@ -1,0 +1,29 @@
+//! Two threads of one process, and a mutex that one has and the other wants.
+
+use holdup_testkit::TraceBuilder;
+
+pub(crate) const FUTEX: u32 = 202;
+pub(crate) const WAIT: u64 = 0x80;
+pub(crate) const WAKE: u64 = 0x81;
+
+/// Both CPUs busy with 7 and 8, threads of one process, from the start; all waker events known.
+pub(crate) fn two() -> TraceBuilder {
+    TraceBuilder::new(2)
+        .records("sched", "sched_wakeup")
+        .records("irq", "irq_handler_entry")
+        .task(7, 7, None, "a")
+        .task(8, 7, None, "b")
+        .switch(0, 0, 0, 7, "R")
+        .switch(0, 1, 0, 8, "R")
+}
+
+/// 7 has the mutex (nobody saw how); 8 waits from 20 to 50.
+pub(crate) fn contended(base: TraceBuilder) -> TraceBuilder {
+    base.sys_enter_with(10, 1, 8, FUTEX, &[0x1000, WAIT, 2])
+        .switch(20, 1, 8, 0, "S")
+        .sys_enter_with(45, 0, 7, FUTEX, &[0x1000, WAKE, 1])
+        .waking(50, 0, 7, 8)
+        .sys_exit(52, 0, 7, FUTEX, 1)
+        .switch(60, 1, 0, 8, "R")
+        .sys_exit(62, 1, 8, FUTEX, 0)
+}
