@@ -15,8 +15,8 @@ use pair::{FUTEX, WAIT, WAKE, contended, two};
 const EAGAIN: i64 = -11;
 const MUTEX: u64 = 0x1000;
 
-/// 8 has slept once for the mutex that 7 had, so that it is known for one: 12 ns of its call were on
-/// a CPU, and 7 of the call that woke it.
+/// 8 has slept once for the mutex that 7 had, so that it is known for one: 12 ns of its call were
+/// on a CPU, and 7 of the call that woke it.
 fn known_mutex() -> TraceBuilder {
     contended(two())
 }
