@@ -1,11 +1,12 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
 use crate::cli::{
-    Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsBy,
-    TableArgs, WaitsArgs, WaitsByName,
+    Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsArgs,
+    SyscallsBy, TableArgs, WaitsArgs, WaitsByName,
 };
 use crate::config::Config;
 use crate::exit::{self, usage};
+use crate::profile::args::SymbolArgs;
 use anyhow::Result;
 use holdup_attribution::{Attribution, Thresholds, WaitsBy, analyze};
 use holdup_diagnose::phases::{PhaseRow, judged_phases};
@@ -47,12 +48,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Doctor(args) => return crate::doctor::run(args),
         Command::Completions(args) => return crate::man::completions(args.shell),
         Command::Man(args) => return crate::man::run(args.folder.as_deref()),
-        Command::Syscalls(args) => {
-            let by = syscalls_group(args.by);
-            table("syscalls", &args.table, schema::syscalls(&[], by), |a| {
-                schema::syscalls(&a.syscalls(by), by)
-            })
-        }
+        Command::Syscalls(args) => syscalls(args),
         Command::Procs(args) => {
             let by = procs_group(args.by);
             table("procs", &args.table, schema::procs(&[], by), |a| schema::procs(&a.procs(by), by))
@@ -107,6 +103,29 @@ fn info(args: &InfoArgs) -> Result<()> {
     write_report(config, &report)
 }
 
+fn syscalls(args: &SyscallsArgs) -> Result<()> {
+    let by = match args.by {
+        SyscallsBy::System => Group::System,
+        SyscallsBy::Process => Group::Process,
+        SyscallsBy::Thread => Group::Thread,
+        SyscallsBy::Caller => {
+            return crate::profile::callers::syscalls(&args.table, &args.symbols);
+        }
+    };
+    no_symbols(&args.symbols)?;
+    table("syscalls", &args.table, schema::syscalls(&[], by), |a| {
+        schema::syscalls(&a.syscalls(by), by)
+    })
+}
+
+/// Names of functions are looked up by caller only.
+fn no_symbols(symbols: &SymbolArgs) -> Result<()> {
+    if symbols.any() {
+        return Err(usage("--symfs, --kallsyms and --no-symbols need --by caller"));
+    }
+    Ok(())
+}
+
 fn waits(args: &WaitsArgs) -> Result<()> {
     if args.hist && matches!(args.by, WaitsByName::Thread | WaitsByName::Caller) {
         return Err(usage("--hist goes by object or by kind"));
@@ -115,11 +134,9 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         WaitsByName::Object => WaitsBy::Object,
         WaitsByName::Kind => WaitsBy::Kind,
         WaitsByName::Thread => WaitsBy::Thread,
-        WaitsByName::Caller => return crate::profile::callers::run(&args.table, &args.symbols),
+        WaitsByName::Caller => return crate::profile::callers::waits(&args.table, &args.symbols),
     };
-    if args.symbols.any() {
-        return Err(usage("--symfs, --kallsyms and --no-symbols need --by caller"));
-    }
+    no_symbols(&args.symbols)?;
     if args.hist {
         return report("waits", &args.table.common, |reader, analysis, config| {
             let most = config.entries(args.table.entries.entries, HISTS).unwrap_or(usize::MAX);
@@ -197,14 +214,6 @@ fn path(args: &PathArgs) -> Result<()> {
         let head = PathHead { tid: path.tid, comm: path.comm, total_ns: path.total_ns };
         Ok(Body::Path(Box::new(PathBody { head, table })))
     })
-}
-
-fn syscalls_group(by: SyscallsBy) -> Group {
-    match by {
-        SyscallsBy::System => Group::System,
-        SyscallsBy::Process => Group::Process,
-        SyscallsBy::Thread => Group::Thread,
-    }
 }
 
 fn procs_group(by: ProcsBy) -> Group {

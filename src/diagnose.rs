@@ -1,6 +1,7 @@
 //! `holdup diagnose`: of a trace, or of figures without one.
 
 use crate::cli::DiagnoseArgs;
+use crate::code;
 use crate::commands::write_report;
 use crate::config::{self, Config, default_trace};
 use crate::exit::{self, usage};
@@ -61,7 +62,9 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
         options.detail = options.detail.max(report::DETAIL);
     }
     let judged = phases::read(&*reader, &options, &thresholds)?;
-    let beside = Beside { baseline: baseline.as_ref(), measured };
+    let code = code::of(&*reader, &judged, &args.symbols)?;
+    let beside =
+        Beside { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
     let mut diagnosis = diagnose_beside(reader.info(), &judged, beside, thresholds);
     diagnosis.verdict.gain = diagnosis.verdict.gain.or(no_gain);
     let verdict = diagnosis.verdict.class;

@@ -1,6 +1,7 @@
 //! `holdup guide`: the walk, asked on a terminal, or written down as recommended.
 
 use crate::cli::{FormatName, GuideArgs};
+use crate::code;
 use crate::commands::{any_table, table_names, write};
 use crate::config::Config;
 use crate::diagnose::thresholds;
@@ -8,7 +9,7 @@ use crate::exit::{self, usage};
 use crate::replay;
 use anyhow::Result;
 use holdup_diagnose::guide::{To, Walk, walk_judged};
-use holdup_diagnose::{Class, phases};
+use holdup_diagnose::{Beside, Class, phases};
 use holdup_passes::Analysis;
 use holdup_render::{Body, Format, Report, TextOptions, TraceHead, text};
 use holdup_trace::Reader;
@@ -42,7 +43,9 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
     let reader = holdup_open::open(&config.trace)?;
     let (options, no_gain) = replay::options(&config, &*reader, args.gain)?;
     let judged = phases::read(&*reader, &options, &limits)?;
-    let mut walk = walk_judged(reader.info(), &judged, limits);
+    let code = code::of(&*reader, &judged, &args.symbols)?;
+    let beside = Beside { code: code.as_ref().map(|c| c as _), ..Beside::default() };
+    let mut walk = walk_judged(reader.info(), &judged, beside, limits);
     walk.diagnosis.verdict.gain = walk.diagnosis.verdict.gain.or(no_gain);
     if let Some(options) = ask_in {
         crate::progress::end();

@@ -1,6 +1,7 @@
 //! holdup: says what holds a multiprocessor Linux system up.
 
 mod cli;
+mod code;
 mod commands;
 mod config;
 mod diagnose;

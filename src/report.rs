@@ -43,6 +43,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<u8> {
         thresholds: args.thresholds.clone(),
         explain: false,
         gain: args.gain,
+        symbols: args.symbols.clone(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! The verbs that judge and predict.
 
 use super::{CommonArgs, OutputArgs, SelectArgs, TableArgs, TraceArg};
+use crate::profile::args::SymbolArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -37,6 +38,8 @@ pub(crate) struct DiagnoseArgs {
     /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
     #[arg(long, conflicts_with = "metrics")]
     pub(crate) gain: bool,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
 #[derive(Debug, Args)]
@@ -54,6 +57,8 @@ pub(crate) struct ReportArgs {
     /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
     #[arg(long)]
     pub(crate) gain: bool,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
     /// Write to FILE [default: standard output, if that is no terminal]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -78,6 +83,8 @@ pub(crate) struct GuideArgs {
     /// Replay a large trace too, for what mending its hold-up would gain; smaller ones always are
     #[arg(long)]
     pub(crate) gain: bool,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
 #[derive(Debug, Args)]

@@ -36,6 +36,8 @@ pub(crate) enum SyscallsBy {
     System,
     Process,
     Thread,
+    /// The function of the program that calls, by call chains
+    Caller,
 }
 
 #[derive(Debug, Args)]
@@ -45,6 +47,8 @@ pub(crate) struct SyscallsArgs {
     /// What to add up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = SyscallsBy::System)]
     pub(crate) by: SyscallsBy,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -37,7 +37,7 @@ pub(crate) struct ProfileArgs {
 }
 
 /// Where the names of functions come from.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Symbols")]
 pub(crate) struct SymbolArgs {
     /// The recorded machine's files below DIR, in place of this machine's

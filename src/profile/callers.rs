@@ -1,4 +1,4 @@
-//! `holdup waits --by caller`: waits by the code that waits.
+//! `holdup waits --by caller`, `holdup syscalls --by caller`: by the code that waits, or calls.
 
 use super::args::SymbolArgs;
 use super::places;
@@ -8,40 +8,63 @@ use crate::config::Config;
 use crate::exit::usage;
 use anyhow::Result;
 use holdup_attribution::{Attribution, JUDGE, analyze};
-use holdup_profile::callers;
-use holdup_render::{Body, schema};
+use holdup_passes::Analysis;
+use holdup_profile::{callers, calls};
+use holdup_render::{Body, Table, schema};
+use holdup_symbols::Options;
+use holdup_trace::Reader;
 
-/// Run it.
-pub(crate) fn run(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
+/// Waits.
+pub(crate) fn waits(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
+    run("waits", schema::callers(&[]), args, symbols, &|reader, analysis, places| {
+        let words = Attribution::from(analysis).object_words();
+        let (rows, remarks) = callers(reader, analysis, &JUDGE, &words, places)?;
+        Ok((schema::callers(&rows), remarks))
+    })
+}
+
+/// System calls.
+pub(crate) fn syscalls(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
+    run("syscalls", schema::calls(&[]), args, symbols, &|reader, analysis, places| {
+        let (rows, remarks) = calls(reader, analysis, &JUDGE, places)?;
+        Ok((schema::calls(&rows), remarks))
+    })
+}
+
+/// Makes a table, and remarks on the files of code.
+type Build = dyn Fn(&dyn Reader, &Analysis, Options) -> Result<(Table, Vec<String>)>;
+
+/// `empty` has the columns of what `build` makes.
+fn run(
+    verb: &'static str,
+    mut empty: Table,
+    args: &TableArgs,
+    symbols: &SymbolArgs,
+    build: &Build,
+) -> Result<()> {
     let sort = args.sort.sort.as_deref();
     if let Some(keys) = sort {
-        schema::callers(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
+        empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
     let config = Config::new(&args.common)?;
     let places = places(symbols)?;
     let reader = holdup_open::open(&config.trace)?;
     let analysis = analyze(&*reader, &config.options(&*reader)?)?;
-    commands::write("waits", config, &*reader, &analysis, |reader, analysis, config| {
+    commands::write(verb, config, &*reader, &analysis, |reader, analysis, config| {
         let capabilities = &reader.info().capabilities;
-        if !capabilities.stacks {
-            let mut table = schema::callers(&[]);
-            table.missing = missing("waits", capabilities);
-            table.notes.push(
-                "no call chains were recorded (holdup record -g, perf record -g), so callers are \
-                 not known"
-                    .to_owned(),
-            );
-            return Ok(Body::Noted(table));
-        }
-        let words = Attribution::from(analysis).object_words();
-        let (rows, remarks) = callers(reader, analysis, &JUDGE, &words, places)?;
-        let mut table = schema::callers(&rows);
+        let (mut table, notes) = if capabilities.stacks {
+            build(reader, analysis, places)?
+        } else {
+            let note = "no call chains were recorded (holdup record -g, perf record -g), so \
+                callers are not known";
+            (empty, vec![note.to_owned()])
+        };
         if let Some(keys) = sort {
             table.sort(keys)?;
         }
         table.entries = config.entries(args.entries.entries, ENTRIES);
-        table.missing = missing("waits", capabilities);
-        table.notes = remarks;
+        table.missing = missing(verb, capabilities);
+        table.notes = notes;
         Ok(Body::Noted(table))
     })
 }

@@ -3,6 +3,7 @@
 use crate::cli::{CommonArgs, DiagnoseArgs, OutputArgs, SelectArgs, TraceArg};
 use crate::diagnose;
 use crate::exit::{self, usage};
+use crate::profile::args::SymbolArgs;
 use crate::record::args::RunArgs;
 use crate::record::{Work, hold_signals, open, record, told};
 use anyhow::Result;
@@ -84,5 +85,6 @@ fn diagnosis(args: &RunArgs, file: &Path) -> DiagnoseArgs {
         thresholds: args.thresholds.clone(),
         explain: args.explain,
         gain: false,
+        symbols: SymbolArgs::default(),
     }
 }

@@ -8,6 +8,7 @@ use holdup_attribution::{
     Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder, thresholds,
 };
 use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
+use holdup_profile::KnowsCode;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
 use std::cell::OnceCell;
 
@@ -41,6 +42,8 @@ pub struct Facts<'a> {
     pub baseline: Option<&'a Analysis>,
     /// What perf stat counted of the same work.
     pub measured: &'a [Measured],
+    /// The code around what threads waited for, where call chains were recorded.
+    pub(crate) code: Option<&'a dyn KnowsCode>,
     /// What it can prove.
     pub caps: Capabilities,
     /// CPUs x wall.
@@ -115,6 +118,7 @@ impl<'a> Facts<'a> {
             info,
             baseline: beside.baseline,
             measured: beside.measured,
+            code: beside.code,
             caps: analysis.capabilities.clone(),
             capacity: analysis.capacity_ns(),
             wall,
@@ -292,6 +296,7 @@ impl<'a> Facts<'a> {
             tid: Some(t.tid.0),
             pid: self.analysis.pid(t),
             ns,
+            code: self.code.and_then(|code| code.thread(t.tid)),
             ..Culprit::default()
         }
     }

@@ -12,6 +12,7 @@
 //! that who follows all recommendations arrives at what `diagnose` says. Whoever takes another
 //! branch arrives at the rule that judges it, and reads there why it does not hold.
 
+use crate::Beside;
 use crate::facts::Facts;
 use crate::phases::{Judged, PhaseRow};
 use crate::report::{Class, Diagnosis};
@@ -142,8 +143,13 @@ pub fn walk(info: &TraceInfo, analysis: &Analysis, thresholds: Thresholds) -> Wa
 }
 
 /// The same through the part of a trace that the verdict is about.
-pub fn walk_judged(info: &TraceInfo, judged: &Judged, thresholds: Thresholds) -> Walk {
-    let mut facts = Facts::with(info, &judged.analysis, None, thresholds);
+pub fn walk_judged(
+    info: &TraceInfo,
+    judged: &Judged,
+    beside: Beside<'_>,
+    thresholds: Thresholds,
+) -> Walk {
+    let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
     let mut walk = of(&facts, judged.phases.clone());
     walk.diagnosis.verdict.gain = judged.gain(&walk.diagnosis);

@@ -9,6 +9,7 @@
 //! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
 //! that matters.
 
+mod code;
 mod counted;
 mod culprits;
 mod facts;
@@ -38,6 +39,7 @@ pub use report::{
 pub use rules::thresholds as registry;
 
 use holdup_passes::Analysis;
+use holdup_profile::KnowsCode;
 use holdup_trace::TraceInfo;
 
 /// Judge a trace by the default thresholds, beside another of the same work if there is one.
@@ -62,6 +64,8 @@ pub struct Beside<'a> {
     pub baseline: Option<&'a Analysis>,
     /// What perf stat counted of the same work.
     pub measured: &'a [Measured],
+    /// The code around what its threads waited for, where call chains were recorded.
+    pub code: Option<&'a dyn KnowsCode>,
 }
 
 /// Judge the part of a trace that the verdict is about, with what the phases tell.
@@ -105,6 +109,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
         leads,
         next,
         thresholds: facts.judged.thresholds.settings(),
+        code_remarks: facts.code.map_or_else(Vec::new, KnowsCode::remarks),
         source: None,
     }
 }

@@ -3,6 +3,7 @@
 use crate::gain::Gain;
 use crate::phases::PhaseRow;
 use holdup_attribution::{Check, Ledger, Setting, Threshold, Thresholds};
+use holdup_profile::Around;
 use serde::{Serialize, Serializer};
 
 macro_rules! classes {
@@ -118,6 +119,10 @@ pub struct Diagnosis {
     pub next: Vec<String>,
     /// Thresholds that are not at their defaults.
     pub thresholds: Vec<Setting>,
+    /// What readers of the names of code should know: files that were refused, unverified, or not
+    /// found. Absent where there is nothing, as in a trace without call chains.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub code_remarks: Vec<String>,
     /// Where figures come from that are no trace's; absent for a trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
@@ -317,6 +322,8 @@ pub struct Culprit {
     pub holders_in_all: Option<u64>,
     /// How many waited, of whom `waiters` has those that count most; `null` where nobody is known.
     pub waiters_in_all: Option<u64>,
+    /// The code of those who wait for it, end the waits, or run; `null` where no call chains tell.
+    pub code: Option<Around>,
     /// What it does to the others, for those who put it into words.
     #[serde(skip)]
     pub role: Role,

@@ -452,9 +452,16 @@ fn neighbours(facts: &Facts<'_>) -> Neighbours {
 pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
     let trace = facts.info.path.display();
     let verbs: &[&str] = match class {
+        Class::WorkloadImbalance if facts.caps.stacks => &["waits", "path", "profile"],
         Class::WorkloadImbalance => &["waits", "path", "procs"],
+        Class::ApplicationSerialization | Class::ThreadSerialization if facts.caps.stacks => {
+            &["waits", "waits --by caller", "path"]
+        }
         Class::ApplicationSerialization | Class::ThreadSerialization => &["waits", "path"],
         // Without events of locks the table of locks has nothing to say.
+        Class::KernelLockConflict if facts.analysis.sees_locks() && facts.caps.stacks => {
+            &["locks", "locks --by task", "locks --by caller", "syscalls --by caller"]
+        }
         Class::KernelLockConflict if facts.analysis.sees_locks() => &["locks", "locks --by task"],
         Class::KernelLockConflict => &["waits", "syscalls --by thread"],
         Class::IoBound => &["waits", "irqs"],

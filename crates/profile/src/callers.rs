@@ -1,15 +1,15 @@
 //! Waits by the code that waits.
 
-use crate::chains::ChainId;
-use crate::context::Context;
+use crate::moments::{InCode, Watch};
 use crate::own::{Own, Place};
 use holdup_passes::{Analysis, Fact, Judge, Object, Slept, each_fact_beside};
 use holdup_symbols::{Options, Symbols};
-use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, StackRef, Tid, What};
+use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, Tid};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Waits that begin in one function.
@@ -45,7 +45,7 @@ pub struct CallerRow {
 }
 
 /// The chain, thread and object of a wait.
-type Key = (Option<(Pid, ChainId)>, Tid, Object);
+type Key = (Option<InCode>, Tid, Object);
 
 /// What waits of one thread, chain and object add up to.
 #[derive(Clone, Copy, Default)]
@@ -53,42 +53,6 @@ struct Sum {
     waits: u64,
     total: Nanos,
     max: Nanos,
-}
-
-/// Where threads were when they gave up their CPUs.
-struct Leaving {
-    context: Context,
-    held: Option<StackRef>,
-    /// Of each thread the latest, oldest first: facts of a batch come after its events.
-    left: FxHashMap<Tid, VecDeque<(Nanos, Pid, ChainId)>>,
-}
-
-impl Leaving {
-    fn see(&mut self, e: &Event, batch: &Batch) {
-        let held = self.held.take();
-        self.context.event(e, batch);
-        match (e.what, held) {
-            (What::Stack { of }, _) => self.held = Some(of),
-            (What::Switch { prev, .. }, Some(stack)) if prev != Tid::IDLE => {
-                let (pid, chain) = self.context.chain(e, batch, stack);
-                let left = self.left.entry(prev).or_default();
-                if left.len() > Batch::TARGET {
-                    left.pop_front();
-                }
-                left.push_back((e.ts, pid, chain));
-            }
-            _ => {}
-        }
-    }
-
-    /// Where a thread was that fell asleep at this time; nothing if its switch had no chain.
-    fn at(&mut self, tid: Tid, start: Nanos) -> Option<(Pid, ChainId)> {
-        let left = self.left.get_mut(&tid)?;
-        while left.get(1).is_some_and(|next| next.0 <= start) {
-            left.pop_front();
-        }
-        left.front().filter(|first| first.0 <= start).map(|first| (first.1, first.2))
-    }
 }
 
 /// Read the trace of `whole` once more, and add its waits up by the code that went to sleep: the
@@ -105,17 +69,13 @@ pub fn callers(
     places: Options,
 ) -> Result<(Vec<CallerRow>, Vec<String>)> {
     let info = reader.info();
-    let leaving = std::cell::RefCell::new(Leaving {
-        context: Context::new(info),
-        held: None,
-        left: FxHashMap::default(),
-    });
+    let watch = RefCell::new(Watch::new(info, None));
     let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
     let mut take = |fact: &Fact| {
         if let Fact::Wait(Slept { start, end, slot, object, .. }) = *fact {
             let thread = whole.thread(slot);
             if whole.wanted(thread) {
-                let place = leaving.borrow_mut().at(thread.tid, start);
+                let place = watch.borrow_mut().left.last(thread.tid, start).map(|m| m.code);
                 let object = whole.final_object(object);
                 let sum = sums.entry((place, thread.tid, object)).or_default();
                 sum.waits += 1;
@@ -125,14 +85,16 @@ pub fn callers(
         }
         ControlFlow::Continue(())
     };
-    let mut see = |e: &Event, batch: &Batch| leaving.borrow_mut().see(e, batch);
+    let mut see = |e: &Event, batch: &Batch| {
+        watch.borrow_mut().see(e, batch);
+    };
     each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
     let comms: FxHashMap<Tid, String> =
         whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
-    let code = leaving.into_inner().context.finish();
+    let code = watch.into_inner().context.finish();
     let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
     let own = Own::new();
-    let mut known: FxHashMap<(Pid, ChainId), Place> = FxHashMap::default();
+    let mut known: FxHashMap<InCode, Place> = FxHashMap::default();
     let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
     for ((chain, tid, object), sum) in sums {
         let place = chain.map_or_else(Place::default, |(pid, id)| {
@@ -195,6 +157,6 @@ impl Group {
 }
 
 /// Of these the one with most; of equals the first.
-fn longest<K: Ord>(of: &BTreeMap<K, Nanos>) -> Option<&K> {
+pub(crate) fn longest<K: Ord>(of: &BTreeMap<K, Nanos>) -> Option<&K> {
     of.iter().min_by_key(|(_, ns)| Reverse(**ns)).map(|(key, _)| key)
 }

@@ -6,7 +6,7 @@ use holdup_passes::Selection;
 use holdup_symbols::Code;
 use holdup_trace::{
     Batch, Cpu, Event, EventDesc, EventId, Mapping, NameId, Names, Pid, Quality, Reader, Result,
-    StackRef, Tid, What, merge,
+    StackRef, Tid, TraceInfo, What, merge,
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -108,6 +108,12 @@ pub fn collect(
 fn plainness(name: &str) -> Option<usize> {
     let mut words = name.split(['/', ',', ':']).take(2);
     words.find_map(|word| OF_CPU_TIME.iter().position(|n| *n == word))
+}
+
+/// The plainest event of a trace whose samples say where CPU time went.
+pub(crate) fn plainest(info: &TraceInfo) -> Option<EventId> {
+    let ranked = info.events.iter().zip(0..).filter_map(|(e, id)| Some((plainness(&e.name)?, id)));
+    ranked.min().map(|(_, id)| EventId(id))
 }
 
 impl Profile {

@@ -49,16 +49,29 @@ impl Own {
         chain: impl Iterator<Item = Code>,
         symbols: &mut Symbols<'_>,
     ) -> Place {
+        self.find(chain, symbols).0
+    }
+
+    /// The same, with the code that is the program's own.
+    pub(crate) fn find(
+        &self,
+        chain: impl Iterator<Item = Code>,
+        symbols: &mut Symbols<'_>,
+    ) -> (Place, Option<Code>) {
         let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
         let mut through = None;
-        for code in chain.filter(|code| !code.kernel) {
+        for (depth, code) in chain.enumerate().filter(|(_, code)| !code.kernel) {
             let named = symbols.name(&code);
             if self.is_own(&named) {
-                return Place { caller: text(&named.function), dso: text(&named.dso), through };
+                // All but the innermost are return addresses: the call is before.
+                let address = code.address.saturating_sub(u64::from(depth > 0));
+                let at = Code { address, ..code };
+                let (caller, dso) = (text(&named.function), text(&named.dso));
+                return (Place { caller, dso, through }, Some(at));
             }
             through = text(&named.function).or(text(&named.dso));
         }
-        Place { through, ..Place::default() }
+        (Place { through, ..Place::default() }, None)
     }
 }
 

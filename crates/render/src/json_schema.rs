@@ -70,7 +70,7 @@ pub fn outputs() -> Value {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let g = &mut generator;
     let verbs = [
-        ("syscalls", vec![table(g, &schema::syscalls::VERB)]),
+        ("syscalls", vec![table(g, &schema::syscalls::VERB), noted(g, &schema::calls::VERB)]),
         ("procs", vec![table(g, &schema::procs::VERB)]),
         ("profile", vec![noted(g, &schema::profile::VERB)]),
         ("cpus", vec![table(g, &schema::cpus::VERB)]),

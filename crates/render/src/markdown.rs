@@ -162,6 +162,9 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
             t.default
         )?;
     }
+    for remark in &d.code_remarks {
+        writeln!(out, "* names of code: {}", plain(remark))?;
+    }
     writeln!(out, "\n## Where every CPU-second went\n")?;
     write_ledger(&d.ledger, out)?;
     for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {

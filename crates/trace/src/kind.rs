@@ -191,7 +191,7 @@ impl Capabilities {
             "page_faults" => "page fault rates",
             "contention" => "waits for kernel locks (Linux 5.19 or later)",
             "lockdep" => "hold times of kernel locks (kernels built with lockdep)",
-            "stacks" => "callers of contended locks",
+            "stacks" => "which code waits, calls and runs",
             "counters" => "work told apart from stalls",
             _ => "",
         }

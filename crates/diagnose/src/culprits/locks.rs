@@ -65,8 +65,12 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
     let asked = lock.callers.first().or_else(call);
     let asked = asked.map_or(String::new(), |c| format!(", asked for in {}", c.0));
     let around = object.map(|o| objects::culprit(facts, o, 0)).unwrap_or_default();
+    // Events of the lock tell of spinning too.
+    let addresses = [Some(lock.address), lock.contended_at].into_iter().flatten();
+    let seen = facts.code.and_then(|code| addresses.into_iter().find_map(|a| code.lock(a)));
     let culprit = Culprit {
         kind: "kernel-lock",
+        code: seen.or_else(|| around.code.clone()),
         name: format!("kernel {} {which}{asked}", lock.kind.unwrap_or("lock")),
         id: object.map_or(address.clone(), |o| o.row.object.clone()),
         ns: lock.spin_ns + idle,

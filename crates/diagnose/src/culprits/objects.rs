@@ -92,9 +92,11 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
             inferred: h.inferred,
         })
         .collect();
+    let kind = row.usage.unwrap_or(row.kind);
     let culprit = Culprit {
-        kind: row.usage.unwrap_or(row.kind),
+        kind,
         id: row.object.clone(),
+        code: facts.code.and_then(|code| code.object(&format!("{kind} {}", row.object))),
         name: name(facts, o),
         pid: row.pid,
         ns,

@@ -180,6 +180,7 @@ pub fn judge_beside(
         leads: Vec::new(),
         next,
         thresholds: thresholds.settings(),
+        code_remarks: Vec::new(),
         source,
     }
 }

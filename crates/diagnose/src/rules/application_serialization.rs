@@ -112,7 +112,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         _ if facts.analysis.outside() == Outside::Unknown => {
             format!("in {}, at what is not known without raw_syscalls events", of.at)
         }
-        Some(c) if c.kind != "syscall" => format!("at {}", c.name),
+        Some(c) if c.kind != "syscall" => format!("at {}", c.named_in_code()),
         Some(c) => format!("in {}", c.name),
         None => format!("in {}", of.at),
     };

@@ -22,6 +22,7 @@ pub(crate) use hardware_bandwidth::{
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD, Overhead};
 pub(crate) use workload_imbalance::DOMINANT;
 
+use crate::code;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
 use holdup_attribution::{Check, Leaf, Threshold, Total, thresholds};
@@ -289,7 +290,9 @@ pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
         .map(|alternatives| alternatives.join(" or "))
         .collect();
     if lacking.is_empty() {
-        return (rule.check)(facts);
+        let mut finding = (rule.check)(facts);
+        code::advise(facts, &mut finding);
+        return finding;
     }
     let why = format!("not judged: needs {}", lacking.join(" and "));
     let mut f = finding(facts, rule, &[], Told::plain("not-judged", why.clone()));

@@ -35,7 +35,7 @@ const TEXT: &[Layout] = &[block(
 )];
 
 /// `update_balance, through pthread_mutex_lock`; where the function has no name, its file.
-fn caller(l: Line<'_>) -> String {
+pub(super) fn caller(l: Line<'_>) -> String {
     let mut words = match (l.text("caller"), l.text("dso")) {
         ("", "") => "n/a".to_owned(),
         ("", dso) => format!("[{}]", escape(dso)),

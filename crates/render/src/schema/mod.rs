@@ -8,6 +8,7 @@
 //! then either a `Field` in a layout or its key in `data_only`.
 
 pub(crate) mod callers;
+pub(crate) mod calls;
 pub(crate) mod cpus;
 pub(crate) mod fleet;
 pub(crate) mod hist;
@@ -27,6 +28,7 @@ pub(crate) mod whatif;
 pub(crate) mod words;
 
 pub use callers::callers;
+pub use calls::calls;
 pub use cpus::cpus;
 pub use fleet::{fleet_failed, fleet_locks, fleet_objects, fleet_syscalls, fleet_verdicts};
 pub use hist::hist;
@@ -242,6 +244,7 @@ impl<R> Verb<R> {
 pub(crate) fn is_key(key: &str) -> bool {
     [
         callers::VERB.has(key),
+        calls::VERB.has(key),
         cpus::VERB.has(key),
         fleet::VERDICTS.has(key),
         fleet::OBJECTS.has(key),

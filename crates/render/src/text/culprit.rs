@@ -66,6 +66,9 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         let people = |(_, w): (usize, &Person)| format!("{} {}", who(w), duration(w.ns));
         line.push_str(&format!("; longest {}", list(&c.waiters, c.waiters_in_all, people)));
     }
+    for told in c.told_by_code() {
+        line.push_str(&format!("; {told}"));
+    }
     line
 }
 

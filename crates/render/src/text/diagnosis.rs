@@ -65,6 +65,9 @@ pub(crate) fn write(
             out,
         )?;
     }
+    for remark in &d.code_remarks {
+        wrapped(&format!("names of code: {remark}"), "  ", "    ", width, out)?;
+    }
     for lead in &d.leads {
         wrapped(&format!("lead: {}: {}", lead.class.id(), lead.summary), "  ", "    ", width, out)?;
         writeln!(out, "{}", shell(&lead.command, "    to know: "))?;

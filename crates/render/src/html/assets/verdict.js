@@ -38,6 +38,8 @@ function verdict() {
       gain(v.gain) && el('p', { class: 'gain', text: gain(v.gain) }),
       part && el('p', { class: 'dim', text: part }),
       v.reservations.map((r) => el('p', { class: 'warn', text: clean(r, 1000) })),
+      (REPORT.code_remarks ?? []).map((r) =>
+        el('p', { class: 'dim', text: 'names of code: ' + clean(r, 1000) })),
       el('details', {}, el('summary', { text: 'How sure, and why' }),
         el('ul', {}, v.steps.map((s) =>
           el('li', { text: `× ${s.factor}: ${clean(s.what, 500)}` }))))));
@@ -107,6 +109,21 @@ function people(title, list, all) {
     })), more > 0 ? el('p', { class: 'dim', text: `and ${more} more` }) : null);
 }
 
+/** Functions of one side of an object, each with its share. */
+function code(title, spots) {
+  const named = (spots ?? []).filter((s) => s.function !== null);
+  if (named.length === 0) return null;
+  return el('div', { class: 'people' }, el('h4', { text: title }),
+    el('ul', {}, named.map((s) => {
+      const bar = el('span', { class: 'bar', 'aria-hidden': 'true' });
+      bar.style.width = Math.min(100, s.pct) + '%';
+      const at = s.line ?? s.dso;
+      return el('li', {}, bar,
+        el('span', { class: 'who' }, name(at === null ? s.function : `${s.function} (${at})`, 80)),
+        el('span', { class: 'number', text: percent(s.pct) }));
+    })));
+}
+
 /** Who holds and who waits for what costs most. */
 function objects() {
   const culprits = REPORT.findings.filter((f) => f.ruled_out === null)
@@ -123,6 +140,8 @@ function objects() {
       culprits.map((c) => el('div', { class: 'card', 'data-object': clean(c.id) },
         el('h3', {}, name(c.name)),
         el('p', { class: 'dim', text: `stands for ${duration(c.ns)} of CPU time` }),
+        code('waited for in', c.code?.waits), code('waits ended in', c.code?.wakes),
+        code('meanwhile its holders ran', c.code?.runs),
         people('held by, or waits ended by', c.holders, c.holders_in_all),
         people('waited for by', c.waiters, c.waiters_in_all))),
       rest.map((w) => el('div', { class: 'card', 'data-object': clean(w.object) },

@@ -1,0 +1,128 @@
+//! Culprits in the words of the program's own code.
+
+use crate::facts::Facts;
+use crate::report::{Culprit, Finding, Role};
+use holdup_profile::Spot;
+
+/// A share that is nearly all, in per cent: no more need be said of it.
+const NEARLY_ALL: f64 = 95.0;
+/// A share worth a name, in per cent.
+const NAMED: f64 = 5.0;
+/// Functions named in a sentence, at most.
+const FUNCTIONS: usize = 3;
+
+/// What code does with a culprit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    /// It takes something that one thread at a time has.
+    Takes,
+    /// It waits.
+    Waits,
+    /// It runs.
+    Runs,
+}
+
+impl Deed {
+    fn of(role: Role) -> Deed {
+        match role {
+            Role::Turns | Role::Spins => Deed::Takes,
+            Role::Server | Role::Late | Role::Runs | Role::Queued | Role::Throttled => Deed::Runs,
+            Role::Costs
+            | Role::Handover
+            | Role::Barrier
+            | Role::Served
+            | Role::Device
+            | Role::KernelLock
+            | Role::Driver => Deed::Waits,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Deed::Takes => "taken in",
+            Deed::Waits => "waited for in",
+            Deed::Runs => "busy in",
+        }
+    }
+}
+
+impl Culprit {
+    /// Its name, and the function in which it is waited for, or which it runs.
+    pub fn named_in_code(&self) -> String {
+        let place = self.places_in_code(1);
+        place.map_or_else(|| self.name.clone(), |place| format!("{}, {place}", self.name))
+    }
+
+    /// `taken in transfer (bank.c:31, 62 %), audit (bank.c:50, 30 %)`: the functions that count
+    /// most, at most so many. `None` where none is known by name.
+    pub fn places_in_code(&self, most: usize) -> Option<String> {
+        let code = self.code.as_ref()?;
+        let deed = Deed::of(self.role);
+        let spots = if deed == Deed::Runs { &code.runs } else { &code.waits };
+        Some(format!("{} {}", deed.words(), functions(spots, most)?))
+    }
+
+    /// What is to be said of it where there is room: where it is waited for, let go, and what runs
+    /// meanwhile.
+    pub fn told_by_code(&self) -> Vec<String> {
+        let Some(code) = &self.code else { return Vec::new() };
+        let mut told: Vec<String> = self.places_in_code(FUNCTIONS).into_iter().collect();
+        if Deed::of(self.role) == Deed::Takes {
+            let let_go = functions(&code.wakes, FUNCTIONS);
+            told.extend(let_go.map(|functions| format!("let go in {functions}")));
+        }
+        told
+    }
+}
+
+/// `transfer (bank.c:31, 62 %), audit (bank.c:50, 30 %)`; `None` where none is known by name.
+fn functions(spots: &[Spot], most: usize) -> Option<String> {
+    let named = spots.iter().filter(|spot| spot.pct >= NAMED);
+    let words: Vec<String> = named.filter_map(function).take(most).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// `transfer (bank.c:31, 62 %)`.
+fn function(spot: &Spot) -> Option<String> {
+    let function = spot.function.as_deref()?;
+    let at = spot.line.as_ref().or(spot.dso.as_ref()).cloned();
+    let share = (spot.pct < NEARLY_ALL).then(|| format!("{:.0} %", spot.pct));
+    let beside: Vec<String> = at.into_iter().chain(share).collect();
+    Some(match beside.is_empty() {
+        true => function.to_owned(),
+        false => format!("{function} ({})", beside.join(", ")),
+    })
+}
+
+/// Say what to do in words of the program's code; or where there are no call chains, how to get
+/// them.
+pub(crate) fn advise(facts: &Facts<'_>, finding: &mut Finding) {
+    if finding.ruled_out.is_some() || finding.culprits.is_empty() {
+        return;
+    }
+    let advice = finding.culprits.iter().find_map(of_culprit);
+    let missing = || match finding.culprits.first().map(|c| Deed::of(c.role)) {
+        Some(Deed::Takes) if !facts.caps.stacks => Some(
+            "record with call chains (holdup record -g) to see which functions take it and hold it",
+        ),
+        _ => None,
+    };
+    finding.advice.extend(advice.or_else(|| missing().map(str::to_owned)));
+}
+
+fn of_culprit(culprit: &Culprit) -> Option<String> {
+    let code = culprit.code.as_ref()?;
+    let runs = functions(&code.runs, FUNCTIONS);
+    Some(match Deed::of(culprit.role) {
+        Deed::Takes => format!(
+            "while others wait, those who have it run {}: make that shorter, or do it before or \
+             after",
+            runs?
+        ),
+        Deed::Runs => format!("it runs {}: make that faster, or share it out", runs?),
+        Deed::Waits => {
+            let waits = functions(&code.waits, FUNCTIONS)?;
+            format!("those who wait for it do so in {waits}: ask for it less often there")
+        }
+    })
+}

@@ -1,0 +1,272 @@
+//! The code around what threads wait for: who waits, who ends the waits, and what runs meanwhile.
+
+use crate::collect::plainest;
+use crate::context::CodeTable;
+use crate::moments::{InCode, Watch};
+use crate::own::{Own, Place};
+use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
+use holdup_passes::{Slot, percent};
+use holdup_symbols::{Options, Symbols};
+use holdup_trace::{Batch, Event, Nanos, Reader, Result, Tid};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Functions told of each side, at most.
+const SPOTS: usize = 5;
+/// Call chains looked up for that, the heaviest.
+const CHAINS: usize = 256;
+
+/// A place in the program's own code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spot {
+    /// The innermost function that is the program's own, not of a library or runtime; `null` where
+    /// the chain has none, or its file is not at hand.
+    pub function: Option<String>,
+    /// The file it is in, without folders.
+    pub dso: Option<String>,
+    /// Source file and line, of where most of it was; `null` without debug information.
+    pub line: Option<String>,
+    /// What it called: the function of a library or runtime; `null` if none.
+    pub through: Option<String>,
+    /// Time of the sleeps that began, or ended, by this code; `null` where samples are counted.
+    pub ns: Option<u64>,
+    /// Samples of CPU time in it; `null` where sleeps are added up.
+    pub samples: Option<u64>,
+    /// Its part of all those sleeps, or samples, in per cent. Sleeps without a call chain are among
+    /// all.
+    pub pct: f64,
+}
+
+/// The code around something that threads wait for, or of a thread that others wait for. Each list
+/// begins with what counts most, and is empty where no call chain tells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Around {
+    /// Where threads went to sleep for it, by time slept.
+    pub waits: Vec<Spot>,
+    /// Where other threads ended those sleeps, by time slept: of a lock, where it was let go.
+    pub wakes: Vec<Spot>,
+    /// What those other threads ran meanwhile, by samples of CPU time; of a thread, what it ran.
+    pub runs: Vec<Spot>,
+}
+
+impl Around {
+    /// Whether nothing is told.
+    pub fn is_empty(&self) -> bool {
+        self.waits.is_empty() && self.wakes.is_empty() && self.runs.is_empty()
+    }
+}
+
+/// Weights of call chains.
+type Weights = FxHashMap<InCode, u64>;
+
+/// What is added up of one object.
+#[derive(Default)]
+struct Sums {
+    waited: Nanos,
+    waits: Weights,
+    wakes: Weights,
+    runs: Weights,
+}
+
+/// The code around all that threads of a trace waited for. Functions are looked up when asked for.
+pub struct Code<'a> {
+    objects: BTreeMap<String, Sums>,
+    locks: FxHashMap<u64, Sums>,
+    threads: FxHashMap<Tid, Weights>,
+    table: CodeTable,
+    own: Own,
+    symbols: RefCell<Symbols<'a>>,
+}
+
+/// Tells the code around things. [`Code`] does; who asks need not know of the trace behind it.
+pub trait KnowsCode {
+    /// Around an object, by its words.
+    fn object(&self, words: &str) -> Option<Around>;
+
+    /// Around a lock of the kernel, by the address that its events have.
+    fn lock(&self, address: u64) -> Option<Around>;
+
+    /// What a thread ran.
+    fn thread(&self, tid: Tid) -> Option<Around>;
+
+    /// What readers of the names should know: files that were refused, unverified, or not found.
+    fn remarks(&self) -> Vec<String>;
+}
+
+impl KnowsCode for Code<'_> {
+    fn object(&self, words: &str) -> Option<Around> {
+        self.objects.get(words).and_then(|sums| self.around(sums))
+    }
+
+    fn lock(&self, address: u64) -> Option<Around> {
+        self.locks.get(&address).and_then(|sums| self.around(sums))
+    }
+
+    fn thread(&self, tid: Tid) -> Option<Around> {
+        let runs = self.samples(self.threads.get(&tid)?);
+        Some(Around { runs, ..Around::default() })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.symbols.borrow().remarks()
+    }
+}
+
+/// Adds up while the trace is read.
+struct Adding<'a> {
+    whole: &'a Analysis,
+    span: (Nanos, Nanos),
+    watch: Watch,
+    objects: FxHashMap<Object, Sums>,
+    locks: FxHashMap<u64, Sums>,
+    threads: FxHashMap<Tid, Weights>,
+}
+
+impl Adding<'_> {
+    fn within(&self, start: Nanos, end: Nanos) -> bool {
+        start >= self.span.0 && end <= self.span.1
+    }
+
+    fn see(&mut self, e: &Event, batch: &Batch) {
+        if let Some(ran) = self.watch.see(e, batch)
+            && self.within(ran.at, ran.at)
+        {
+            *self.threads.entry(ran.by).or_default().entry(ran.code).or_default() += 1;
+        }
+    }
+
+    fn tid(&self, slot: Slot) -> Tid {
+        self.whole.thread(slot).tid
+    }
+
+    fn slept(&mut self, slept: &Slept) {
+        let Slept { start, end, slot, object, waker, .. } = *slept;
+        let (tid, waker) = (self.tid(slot), waker.map(|slot| self.tid(slot)));
+        let left = self.watch.left.last(tid, start);
+        if !self.within(start, end) {
+            return;
+        }
+        let sums = self.objects.entry(self.whole.final_object(object)).or_default();
+        sums.waited += end - start;
+        if let Some(left) = left {
+            *sums.waits.entry(left.code).or_default() += end - start;
+        }
+        let Some(waker) = waker else { return };
+        // The first word of a wake-up is that of the waker; a later one may come from the CPU that
+        // the thread goes to, on top of whatever runs there.
+        let mut woken = self.watch.woken.between(tid, start, end).filter(|m| m.by == waker);
+        if let Some(woken) = woken.next() {
+            *sums.wakes.entry(woken.code).or_default() += end - start;
+        }
+        for ran in self.watch.ran.between(waker, start, end) {
+            *sums.runs.entry(ran.code).or_default() += 1;
+        }
+    }
+
+    fn contended(&mut self, wait: &LockWait) {
+        let LockWaiter::Thread(slot) = wait.waiter else { return };
+        let began = self.watch.contended.last(self.tid(slot), wait.start);
+        if !self.within(wait.start, wait.end) {
+            return;
+        }
+        let sums = self.locks.entry(wait.lock).or_default();
+        sums.waited += wait.end - wait.start;
+        if let Some(began) = began.filter(|m| m.at == wait.start) {
+            *sums.waits.entry(began.code).or_default() += wait.end - wait.start;
+        }
+    }
+}
+
+/// Read the trace of `whole` once more for the code around what threads waited for between the
+/// times of `span`. `words` says what objects are called.
+///
+/// # Errors
+/// Whatever makes the rest of the trace unreadable.
+pub fn code<'a>(
+    reader: &'a dyn Reader,
+    whole: &Analysis,
+    span: (Nanos, Nanos),
+    judge: &Judge,
+    words: &BTreeMap<Object, String>,
+    places: Options,
+) -> Result<Code<'a>> {
+    let info = reader.info();
+    let adding = RefCell::new(Adding {
+        whole,
+        span,
+        watch: Watch::new(info, plainest(info)),
+        objects: FxHashMap::default(),
+        locks: FxHashMap::default(),
+        threads: FxHashMap::default(),
+    });
+    let mut take = |fact: &Fact| {
+        match fact {
+            Fact::Wait(slept) => adding.borrow_mut().slept(slept),
+            Fact::LockWait(wait) => adding.borrow_mut().contended(wait),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    };
+    let mut see = |e: &Event, batch: &Batch| adding.borrow_mut().see(e, batch);
+    each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
+    let Adding { watch, objects, locks, threads, .. } = adding.into_inner();
+    let table = watch.context.finish();
+    let text = table.kernel_text(&info.names);
+    let named = objects.into_iter().filter_map(|(o, sums)| Some((words.get(&o)?.clone(), sums)));
+    Ok(Code {
+        objects: named.collect(),
+        locks,
+        threads,
+        table,
+        own: Own::new(),
+        symbols: RefCell::new(Symbols::new(info, text, places)),
+    })
+}
+
+impl Code<'_> {
+    fn around(&self, sums: &Sums) -> Option<Around> {
+        let slept = |weights| {
+            let spots = self.spots(weights, sums.waited).into_iter();
+            spots.map(|(spot, ns)| Spot { ns: Some(ns), ..spot }).collect()
+        };
+        let around = Around {
+            waits: slept(&sums.waits),
+            wakes: slept(&sums.wakes),
+            runs: self.samples(&sums.runs),
+        };
+        (!around.is_empty()).then_some(around)
+    }
+
+    fn samples(&self, weights: &Weights) -> Vec<Spot> {
+        let spots = self.spots(weights, weights.values().sum()).into_iter();
+        spots.map(|(spot, samples)| Spot { samples: Some(samples), ..spot }).collect()
+    }
+
+    /// The first few places of these chains, the heaviest first; their shares are those of `all`.
+    fn spots(&self, weights: &Weights, all: u64) -> Vec<(Spot, u64)> {
+        let mut chains: Vec<(&InCode, u64)> = weights.iter().map(|(c, &w)| (c, w)).collect();
+        chains.sort_by_key(|&(code, weight)| (Reverse(weight), *code));
+        let symbols = &mut *self.symbols.borrow_mut();
+        // Of each place the weight, and the line of its heaviest chain.
+        let mut places: BTreeMap<Place, (u64, Option<String>)> = BTreeMap::new();
+        for &(&(pid, chain), weight) in chains.iter().take(CHAINS) {
+            let (place, at) = self.own.find(self.table.chain(pid, chain), symbols);
+            let mut line = || at.and_then(|code| symbols.line(&code));
+            places.entry(place).or_insert_with(|| (0, line())).0 += weight;
+        }
+        let mut places: Vec<_> = places.into_iter().collect();
+        places.sort_by_key(|(_, (weight, _))| Reverse(*weight));
+        let spot = |(place, (weight, line)): (Place, (u64, Option<String>))| {
+            let Place { caller: function, dso, through } = place;
+            let pct = percent(weight, all);
+            (Spot { function, dso, line, through, pct, ..Spot::default() }, weight)
+        };
+        places.into_iter().take(SPOTS).map(spot).collect()
+    }
+}

@@ -1,0 +1,26 @@
+//! The code around what threads waited for, where a recording has call chains.
+
+use crate::profile::args::SymbolArgs;
+use crate::profile::places;
+use anyhow::Result;
+use holdup_attribution::{Attribution, JUDGE};
+use holdup_diagnose::phases::Judged;
+use holdup_profile::Code;
+use holdup_trace::Reader;
+
+/// Of the part of a trace that is judged; `None` of a trace without call chains, which is not read
+/// again.
+pub(crate) fn of<'a>(
+    reader: &'a dyn Reader,
+    judged: &Judged,
+    symbols: &SymbolArgs,
+) -> Result<Option<Code<'a>>> {
+    let places = places(symbols)?;
+    if !reader.info().capabilities.stacks {
+        return Ok(None);
+    }
+    let whole = judged.whole();
+    let words = Attribution::from(whole).object_words();
+    let span = (judged.analysis.start_ns(), judged.analysis.end_ns());
+    Ok(Some(holdup_profile::code(reader, whole, span, &JUDGE, &words, places)?))
+}
