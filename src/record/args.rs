@@ -15,8 +15,12 @@ use holdup_record::trigger::Trigger;
 use holdup_syscalls::Preset;
 use holdup_trace::Cpu;
 use std::ffi::OsString;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Samples a second with call chains. Not 100: what a program does every 10 ms would be in each.
+const SAMPLES: u32 = 99;
 
 /// The file when nobody says another.
 const OUTPUT: &str = "perf.data";
@@ -55,9 +59,13 @@ pub(crate) struct WhatArgs {
     /// many. What has no room beside the others takes turns; memory controllers are read too
     #[arg(long, value_name = "TIME", value_parser = interval, conflicts_with = "pid")]
     pub(crate) counters_interval: Option<Duration>,
-    /// The call chain of each event
+    /// The call chain of each event, and of samples: which code waits, and which runs
     #[arg(short = 'g', long = "stacks")]
     pub(crate) stacks: bool,
+    /// Samples of what runs, so many a second on each CPU [default: 99 with -g, else none]
+    #[arg(short = 'F', long, value_name = "HZ")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) freq: Option<u32>,
     /// Every process on every CPU; this is the default
     #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
     pub(crate) all_cpus: bool,
@@ -192,6 +200,7 @@ impl WhatArgs {
             whose,
             cpus,
             stacks: self.stacks,
+            samples: NonZeroU32::new(self.freq.unwrap_or(if self.stacks { SAMPLES } else { 0 })),
             rings: Rings::Emptied { size: self.ring.unwrap_or(BUFFER as usize) },
             command_line: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())

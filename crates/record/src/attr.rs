@@ -2,6 +2,7 @@
 
 use crate::sys::{Attr, abi};
 use holdup_host::tracefs::Tracepoint;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// What every record carries. Nothing of it is needed twice by what reads the file, and each is
@@ -16,6 +17,8 @@ const FIELDS: u64 = (abi::PERF_SAMPLE_IDENTIFIER
 pub(crate) struct Manner {
     /// With the call chain of each event.
     pub(crate) stacks: bool,
+    /// With the build of each file that is mapped meanwhile (Linux 5.12).
+    pub(crate) build_ids: bool,
     /// Into rings that keep the last records.
     pub(crate) backward: bool,
     /// Of threads and the children they make, not of CPUs.
@@ -30,10 +33,7 @@ impl Manner {
         let mut attr = self.plain(abi::PERF_TYPE_TRACEPOINT, tracepoint.id);
         attr.sample_period = 1;
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_PERIOD | abi::PERF_SAMPLE_RAW);
-        if self.stacks {
-            attr.sample_type |= u64::from(abi::PERF_SAMPLE_CALLCHAIN);
-        }
-        attr
+        self.with_stacks(attr)
     }
 
     /// No event, but records of threads made, ended and renamed; with call chains also of what is
@@ -47,6 +47,7 @@ impl Manner {
             attr.set_mmap(1);
             attr.set_mmap2(1);
             attr.set_ksymbol(1);
+            attr.set_build_id(self.build_ids.into());
         }
         attr.set_watermark(1);
         attr.wakeup_watermark = self.wake_after;
@@ -65,6 +66,21 @@ impl Manner {
         let mut attr = self.plain(abi::PERF_TYPE_SOFTWARE, u64::from(abi::PERF_COUNT_SW_CPU_CLOCK));
         attr.sample_period = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX >> 1);
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_PERIOD);
+        attr
+    }
+
+    /// So many times a second on each CPU, with the code that runs. Idle tasks are left out.
+    pub(crate) fn sample(&self, hz: NonZeroU32) -> Attr {
+        let mut attr = self.timer(Duration::from_secs(1) / hz.get());
+        attr.sample_type |= u64::from(abi::PERF_SAMPLE_IP);
+        attr.set_exclude_idle(1);
+        self.with_stacks(attr)
+    }
+
+    fn with_stacks(&self, mut attr: Attr) -> Attr {
+        if self.stacks {
+            attr.sample_type |= u64::from(abi::PERF_SAMPLE_CALLCHAIN);
+        }
         attr
     }
 

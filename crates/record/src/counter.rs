@@ -165,7 +165,13 @@ mod tests {
     #[test]
     fn numbers_are_those_by_which_readers_name_them() {
         for (name, kind, config) in NAMES {
-            let manner = Manner { stacks: false, backward: false, inherit: false, wake_after: 1 };
+            let manner = Manner {
+                stacks: false,
+                build_ids: false,
+                backward: false,
+                inherit: false,
+                wake_after: 1,
+            };
             let attr = Counter::list(name).unwrap()[0].attr(&manner);
             assert_eq!((attr.type_, attr.config, attr.sample_period), (kind, config, 0));
         }

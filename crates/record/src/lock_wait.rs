@@ -33,6 +33,7 @@ impl LockWait {
             scope: &Scope::Machine,
             cpus,
             stacks: false,
+            samples: None,
             rings: Rings::Emptied { size: RING },
         })?;
         let ids = |i: usize| session.described[i].ids.clone();

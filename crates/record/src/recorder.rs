@@ -17,6 +17,7 @@ use crate::trigger::Trigger;
 use holdup_host::tracefs::{NoTracefs, Tracefs};
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// Whose events are wanted.
@@ -45,6 +46,8 @@ pub struct Plan {
     pub cpus: Option<Vec<u32>>,
     /// With call chains.
     pub stacks: bool,
+    /// So often in a second each CPU is asked what runs.
+    pub samples: Option<NonZeroU32>,
     /// The rings.
     pub rings: Rings,
     /// The command line of the recorder, to stand in the file.
@@ -122,6 +125,7 @@ impl Recorder {
             scope: &scope,
             cpus: &cpus,
             stacks: plan.stacks,
+            samples: plan.samples,
             rings: plan.rings,
         })?;
         let counted = counters::join(&mut session, &scope, plan.counters.clone(), plan.when)?;

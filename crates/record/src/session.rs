@@ -8,6 +8,7 @@ use holdup_host::page_size;
 use holdup_host::tracefs::Tracepoint;
 use holdup_trace::EventKind;
 use std::io;
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// The name under which the side band stands in the file, as perf spells it.
 const SIDEBAND: &str = "dummy:HG";
 
-/// The name of a timer that has counters read, as perf spells it.
+/// The name of a timer that takes samples or has counters read, as perf spells it.
 const TIMER: &str = "cpu-clock";
 
 /// Systems whose events a thread causes itself, and that its recorder may leave out of itself.
@@ -45,6 +46,8 @@ pub struct Setup<'a> {
     pub cpus: &'a [u32],
     /// With the call chain of each event.
     pub stacks: bool,
+    /// So often in a second each CPU is asked what runs.
+    pub samples: Option<NonZeroU32>,
     /// What the rings are like.
     pub rings: Rings,
 }
@@ -181,6 +184,7 @@ impl Session {
         };
         let mut manner = Manner {
             stacks: setup.stacks,
+            build_ids: setup.stacks,
             backward: matches!(setup.rings, Rings::Last { .. }),
             inherit: matches!(setup.scope, Scope::Threads(_)),
             wake_after: wake_after(size),
@@ -190,6 +194,12 @@ impl Session {
             match Session::with_rings(setup, manner, size) {
                 // Not allowed (`EPERM`) or not there (`ENOMEM`): so much memory.
                 Err(OpenError::Ring { .. }) if size > page_size() => size /= 2,
+                // A bit that an older kernel does not know.
+                Err(OpenError::Event { error, .. })
+                    if manner.build_ids && error.raw_os_error() == Some(libc::EINVAL) =>
+                {
+                    manner.build_ids = false;
+                }
                 done => return done,
             }
             manner.wake_after = wake_after(size);
@@ -207,6 +217,7 @@ impl Session {
             let name = format!("{}:{}", tracepoint.system, tracepoint.name);
             described.push(describe(name, manner.tracepoint(tracepoint)));
         }
+        described.extend(setup.samples.map(|hz| describe(TIMER.to_owned(), manner.sample(hz))));
         let mut session =
             Session { cpus: Vec::new(), described, ring_size, gone: Vec::new(), manner };
         // All rings first: a smaller size is then tried before thousands of events are opened.
