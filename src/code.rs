@@ -5,6 +5,7 @@ use crate::profile::places;
 use anyhow::Result;
 use holdup_attribution::{Attribution, JUDGE};
 use holdup_diagnose::phases::Judged;
+use holdup_passes::Analysis;
 use holdup_profile::Code;
 use holdup_trace::Reader;
 
@@ -15,12 +16,29 @@ pub(crate) fn of<'a>(
     judged: &Judged,
     symbols: &SymbolArgs,
 ) -> Result<Option<Code<'a>>> {
+    read(reader, judged.whole(), &judged.analysis, symbols)
+}
+
+/// Of all of an analysis.
+pub(crate) fn of_all<'a>(
+    reader: &'a dyn Reader,
+    analysis: &Analysis,
+    symbols: &SymbolArgs,
+) -> Result<Option<Code<'a>>> {
+    read(reader, analysis, analysis, symbols)
+}
+
+fn read<'a>(
+    reader: &'a dyn Reader,
+    whole: &Analysis,
+    part: &Analysis,
+    symbols: &SymbolArgs,
+) -> Result<Option<Code<'a>>> {
     let places = places(symbols)?;
     if !reader.info().capabilities.stacks {
         return Ok(None);
     }
-    let whole = judged.whole();
     let words = Attribution::from(whole).object_words();
-    let span = (judged.analysis.start_ns(), judged.analysis.end_ns());
+    let span = (part.start_ns(), part.end_ns());
     Ok(Some(holdup_profile::code(reader, whole, span, &JUDGE, &words, places)?))
 }

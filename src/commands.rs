@@ -4,18 +4,20 @@ use crate::cli::{
     Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsArgs,
     SyscallsBy, TableArgs, WaitsArgs, WaitsByName,
 };
+use crate::code;
 use crate::config::Config;
 use crate::exit::{self, usage};
 use crate::profile::args::SymbolArgs;
 use anyhow::Result;
-use holdup_attribution::{Attribution, Thresholds, WaitsBy, analyze};
+use holdup_attribution::{Attribution, Thresholds, WaitsBy, analyze, in_words};
 use holdup_diagnose::phases::{PhaseRow, judged_phases};
 use holdup_passes::{Analysis, Detail, Group};
+use holdup_profile::{Code, KnowsCode};
 use holdup_render::{
     Body, BusyCourse, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table,
     TraceHead, schema, text,
 };
-use holdup_trace::{Capabilities, Reader, Severity};
+use holdup_trace::{Capabilities, Reader, Severity, Tid};
 
 /// Rows per table of text.
 pub(crate) const ENTRIES: usize = 20;
@@ -112,18 +114,35 @@ fn syscalls(args: &SyscallsArgs) -> Result<()> {
             return crate::profile::callers::syscalls(&args.table, &args.symbols);
         }
     };
-    no_symbols(&args.symbols)?;
-    table("syscalls", &args.table, schema::syscalls(&[], by), |a| {
-        schema::syscalls(&a.syscalls(by), by)
-    })
+    if by != Group::System {
+        no_symbols(&args.symbols, "system or --by caller")?;
+        return table("syscalls", &args.table, schema::syscalls(&[], by), |a| {
+            schema::syscalls(&a.syscalls(by), by)
+        });
+    }
+    let build = |reader: &dyn Reader, a: &Analysis| {
+        let mut rows = a.syscalls(by);
+        let code = code::of_all(reader, a, &args.symbols)?;
+        for row in &mut rows {
+            row.code = code.as_ref().and_then(|code| code.call(row.nr)?.words());
+        }
+        Ok(with_remarks(schema::syscalls(&rows, by), code))
+    };
+    table_with("syscalls", &args.table, Detail::Sums, schema::syscalls(&[], by), build)
 }
 
-/// Names of functions are looked up by caller only.
-fn no_symbols(symbols: &SymbolArgs) -> Result<()> {
+/// Where no names of functions are looked up, nothing may be said about that.
+fn no_symbols(symbols: &SymbolArgs, by: &str) -> Result<()> {
     if symbols.any() {
-        return Err(usage("--symfs, --kallsyms and --no-symbols need --by caller"));
+        return Err(usage(format!("--symfs, --kallsyms and --no-symbols need --by {by}")));
     }
     Ok(())
+}
+
+/// With what readers of the names of code should know.
+fn with_remarks(mut table: Table, code: Option<Code<'_>>) -> Table {
+    table.notes.extend(code.into_iter().flat_map(|code| code.remarks()));
+    table
 }
 
 fn waits(args: &WaitsArgs) -> Result<()> {
@@ -136,7 +155,9 @@ fn waits(args: &WaitsArgs) -> Result<()> {
         WaitsByName::Thread => WaitsBy::Thread,
         WaitsByName::Caller => return crate::profile::callers::waits(&args.table, &args.symbols),
     };
-    no_symbols(&args.symbols)?;
+    if by != WaitsBy::Object || args.hist || args.graph.is_some() {
+        no_symbols(&args.symbols, "object or --by caller")?;
+    }
     if args.hist {
         return report("waits", &args.table.common, |reader, analysis, config| {
             let most = config.entries(args.table.entries.entries, HISTS).unwrap_or(usize::MAX);
@@ -147,9 +168,19 @@ fn waits(args: &WaitsArgs) -> Result<()> {
     }
     let Some(form) = args.graph else {
         let detail = if by == WaitsBy::Thread { Detail::Edges } else { Detail::Sums };
-        return table_with("waits", &args.table, detail, schema::waits(&[], by), |a| {
-            schema::waits(&Attribution::from(a).waits(by), by)
-        });
+        let build = |reader: &dyn Reader, a: &Analysis| {
+            let mut rows = Attribution::from(a).waits(by);
+            let code = match by {
+                WaitsBy::Object => code::of_all(reader, a, &args.symbols)?,
+                WaitsBy::Kind | WaitsBy::Thread => None,
+            };
+            for row in &mut rows {
+                let words = in_words(row.kind, row.usage, &row.object);
+                row.code = code.as_ref().and_then(|code| code.object(&words)?.words());
+            }
+            Ok(with_remarks(schema::waits(&rows, by), code))
+        };
+        return table_with("waits", &args.table, detail, schema::waits(&[], by), build);
     };
     let json = form == GraphForm::Json;
     report_as(
@@ -204,8 +235,17 @@ fn path(args: &PathArgs) -> Result<()> {
         if let (None, Some(tid)) = (&found, tid) {
             return Err(usage(format!("--tid: no thread {tid} in the trace")));
         }
-        let path = found.unwrap_or_default();
-        let mut table = schema::path(&path.rows);
+        let mut path = found.unwrap_or_default();
+        let code = code::of_all(reader, a, &args.symbols)?;
+        for row in &mut path.rows {
+            let words = in_words(row.kind, row.usage, &row.object);
+            let around = |code: &Code<'_>| match row.state {
+                "run" => code.thread(Tid(row.tid)),
+                _ => code.object(&words),
+            };
+            row.code = code.as_ref().and_then(|code| around(code)?.words());
+        }
+        let mut table = with_remarks(schema::path(&path.rows), code);
         if let Some(keys) = sort {
             table.sort(keys)?;
         }
@@ -231,7 +271,7 @@ fn table(
     empty: Table,
     build: impl FnOnce(&Analysis) -> Table,
 ) -> Result<()> {
-    table_with(command, args, Detail::Sums, empty, build)
+    table_with(command, args, Detail::Sums, empty, |_, analysis| Ok(build(analysis)))
 }
 
 /// The same, with more kept about waits.
@@ -240,7 +280,7 @@ fn table_with(
     args: &TableArgs,
     detail: Detail,
     mut empty: Table,
-    build: impl FnOnce(&Analysis) -> Table,
+    build: impl FnOnce(&dyn Reader, &Analysis) -> Result<Table>,
 ) -> Result<()> {
     let sort = args.sort.sort.as_deref();
     if let Some(keys) = sort {
@@ -248,7 +288,7 @@ fn table_with(
         empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
     report_as(command, &args.common, detail, None, |reader, analysis, config| {
-        let mut table = build(analysis);
+        let mut table = build(reader, analysis)?;
         if let Some(keys) = sort {
             table.sort(keys)?;
         }

@@ -1,6 +1,7 @@
 //! `holdup locks`: from a trace, or from dumps of /proc/lock_stat.
 
 use crate::cli::{LocksArgs, LocksBy, LocksEvents, LocksView};
+use crate::code;
 use crate::commands::{self, ENTRIES, HISTS, missing};
 use crate::config::Config;
 use crate::exit::usage;
@@ -8,6 +9,7 @@ use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_lockstat::LockStat;
 use holdup_passes::{Analysis, LockBy, LockKind, LockSource, Options};
+use holdup_profile::KnowsCode;
 use holdup_render::{Body, Format, Report, Table, TraceHead, schema};
 use holdup_trace::{Capabilities, ErrorKind, SymbolTable};
 use std::fs;
@@ -60,9 +62,19 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
             table.notes = notes(&table, capabilities, by, source);
             return Ok(Body::Table(table));
         }
-        let mut table = schema::locks(&analysis.locks_from(by, source), by);
+        let mut rows = analysis.locks_from(by, source);
+        let code = match by {
+            LockBy::Lock => code::of_all(reader, analysis, &args.symbols)?,
+            LockBy::Class | LockBy::Caller | LockBy::Type | LockBy::Task => None,
+        };
+        for row in &mut rows {
+            let at = row.address.flatten();
+            row.code = code.as_ref().zip(at).and_then(|(code, at)| code.lock(at)?.words());
+        }
+        let mut table = schema::locks(&rows, by);
         table.missing = missing("locks", capabilities);
         table.notes = notes(&table, capabilities, by, source);
+        table.notes.extend(code.into_iter().flat_map(|code| code.remarks()));
         finish(table, args, config)
     })
 }
@@ -123,7 +135,7 @@ fn select(args: &LocksArgs, options: &mut Options) -> Result<()> {
             _ => options.filter.lock_names.push(text.clone()),
         }
     }
-    if let Some(path) = &args.kallsyms {
+    if let Some(path) = &args.symbols.kallsyms {
         let text = fs::read(path).map_err(|e| ErrorKind::from(e).in_file(path))?;
         let symbols = SymbolTable::from_kallsyms(&text);
         if symbols.is_empty() {

@@ -170,9 +170,8 @@ pub(crate) struct LocksArgs {
     /// Which events to take where the trace has both kinds
     #[arg(long, value_enum, value_name = "KIND", default_value_t = LocksEvents::Auto)]
     pub(crate) events: LocksEvents,
-    /// Symbols of the recorded kernel: a copy of its /proc/kallsyms
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kallsyms: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
     /// With a dump of /proc/lock_stat: the dump taken before it
     #[arg(long, value_name = "FILE")]
     pub(crate) before: Option<PathBuf>,
@@ -225,6 +224,8 @@ pub(crate) struct PhasesArgs {
 pub(crate) struct PathArgs {
     #[command(flatten)]
     pub(crate) table: TableArgs,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }
 
 #[derive(Debug, Args)]

@@ -45,7 +45,7 @@ pub use phases::{Part, Phase, phases};
 pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
-pub use table::{Holder, WaitsBy, WaitsRow};
+pub use table::{Holder, WaitsBy, WaitsRow, in_words};
 pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
 pub use wait::{JUDGE, Wait};
 

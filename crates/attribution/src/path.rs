@@ -45,6 +45,9 @@ pub struct PathRow {
     pub max_ns: u64,
     /// Of the path.
     pub pct_path: f64,
+    /// The function of the program in which threads wait for the object, or which the thread runs, with its source line or
+    /// file: the one with the most time. `null` without call chains.
+    pub code: Option<String>,
 }
 
 /// A critical path.
@@ -134,6 +137,7 @@ impl Attribution<'_> {
                     total_ns: ns,
                     max_ns,
                     pct_path: percent(ns, total_ns),
+                    code: None,
                 }
             })
             .collect();

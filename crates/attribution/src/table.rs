@@ -88,6 +88,9 @@ pub struct WaitsRow {
     pub idle_blamed_ns: u64,
     /// Of all idle CPU time.
     pub pct_idle_blamed: f64,
+    /// The function of the program in which threads go to sleep for it, with its source line or
+    /// file: the one with the most time. `null` without call chains.
+    pub code: Option<String>,
 }
 
 /// Holders per row.
@@ -166,6 +169,7 @@ impl Attribution<'_> {
                 rule: o.rule.id(),
                 idle_blamed_ns: share,
                 pct_idle_blamed: percent(share, idle),
+                code: None,
             };
             rows.push((o, ObjectRow { objects: vec![stats.object], row, holders_in_all }));
         }
@@ -286,13 +290,13 @@ impl Attribution<'_> {
             .collect()
     }
 
-    /// (kind, usage, name) of every object, for graphs and paths.
-    /// Every object in words: kind, or what a futex is used for, and name.
+    /// Every object in words.
     pub fn object_words(&self) -> BTreeMap<Object, String> {
-        let words = |(kind, usage, name): ObjectWords| format!("{} {name}", usage.unwrap_or(kind));
+        let words = |(kind, usage, name): ObjectWords| in_words(kind, usage, &name);
         self.object_names().into_iter().map(|(o, w)| (o, words(w))).collect()
     }
 
+    /// (kind, usage, name) of every object, for graphs and paths.
     pub(crate) fn object_names(&self) -> BTreeMap<Object, ObjectWords> {
         let words = |o: &JudgedObject| {
             let name = self.analysis.object_name(o.stats.object);
@@ -300,6 +304,11 @@ impl Attribution<'_> {
         };
         self.objects.iter().map(|(&object, o)| (object, words(o))).collect()
     }
+}
+
+/// An object in words: its kind, or what a futex is used for, and its name.
+pub fn in_words(kind: &str, usage: Option<&str>, name: &str) -> String {
+    format!("{} {name}", usage.unwrap_or(kind))
 }
 
 /// Harmful ones first, those that cost most first.

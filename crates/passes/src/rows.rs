@@ -88,6 +88,9 @@ pub struct SyscallRow {
     pub pct_capacity: Option<f64>,
     /// Errors by name.
     pub errnos: BTreeMap<String, u64>,
+    /// The function of the program in which threads make the call, with its source line or
+    /// file: the one with the most time. `null` without call chains.
+    pub code: Option<String>,
 }
 
 /// CPU use of a command, process or thread.

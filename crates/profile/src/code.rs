@@ -5,7 +5,7 @@ use crate::context::CodeTable;
 use crate::moments::{InCode, Watch};
 use crate::own::{Own, Place};
 use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
-use holdup_passes::{Slot, percent};
+use holdup_passes::{Return, Slot, percent};
 use holdup_symbols::{Options, Symbols};
 use holdup_trace::{Batch, Event, Nanos, Reader, Result, Tid};
 use rustc_hash::FxHashMap;
@@ -42,6 +42,16 @@ pub struct Spot {
     pub pct: f64,
 }
 
+impl Spot {
+    /// `transfer (bank.c:31)`, or with the file of the code where no source line is known; `None`
+    /// of a function without a name.
+    pub fn words(&self) -> Option<String> {
+        let function = self.function.as_deref()?;
+        let at = self.line.as_ref().or(self.dso.as_ref());
+        Some(at.map_or_else(|| function.to_owned(), |at| format!("{function} ({at})")))
+    }
+}
+
 /// The code around something that threads wait for, or of a thread that others wait for. Each list
 /// begins with what counts most, and is empty where no call chain tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -56,6 +66,11 @@ pub struct Around {
 }
 
 impl Around {
+    /// The first function with a name, in words: where most of it is waited for, or runs.
+    pub fn words(&self) -> Option<String> {
+        self.waits.iter().chain(&self.runs).find_map(Spot::words)
+    }
+
     /// Whether nothing is told.
     pub fn is_empty(&self) -> bool {
         self.waits.is_empty() && self.wakes.is_empty() && self.runs.is_empty()
@@ -78,6 +93,7 @@ struct Sums {
 pub struct Code<'a> {
     objects: BTreeMap<String, Sums>,
     locks: FxHashMap<u64, Sums>,
+    calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Tid, Weights>,
     table: CodeTable,
     own: Own,
@@ -91,6 +107,9 @@ pub trait KnowsCode {
 
     /// Around a lock of the kernel, by the address that its events have.
     fn lock(&self, address: u64) -> Option<Around>;
+
+    /// Around the system calls of a number: where they are made, by elapsed time.
+    fn call(&self, nr: u32) -> Option<Around>;
 
     /// What a thread ran.
     fn thread(&self, tid: Tid) -> Option<Around>;
@@ -106,6 +125,10 @@ impl KnowsCode for Code<'_> {
 
     fn lock(&self, address: u64) -> Option<Around> {
         self.locks.get(&address).and_then(|sums| self.around(sums))
+    }
+
+    fn call(&self, nr: u32) -> Option<Around> {
+        self.calls.get(&nr).and_then(|sums| self.around(sums))
     }
 
     fn thread(&self, tid: Tid) -> Option<Around> {
@@ -125,6 +148,7 @@ struct Adding<'a> {
     watch: Watch,
     objects: FxHashMap<Object, Sums>,
     locks: FxHashMap<u64, Sums>,
+    calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Tid, Weights>,
 }
 
@@ -169,6 +193,18 @@ impl Adding<'_> {
         }
     }
 
+    fn returned(&mut self, call: &Return) {
+        let entered = self.watch.entered.last(self.tid(call.slot), call.start);
+        if call.split.is_none() || !self.within(call.start, call.end) {
+            return;
+        }
+        let sums = self.calls.entry(call.nr).or_default();
+        sums.waited += call.end - call.start;
+        if let Some(entered) = entered.filter(|m| m.at == call.start) {
+            *sums.waits.entry(entered.code).or_default() += call.end - call.start;
+        }
+    }
+
     fn contended(&mut self, wait: &LockWait) {
         let LockWaiter::Thread(slot) = wait.waiter else { return };
         let began = self.watch.contended.last(self.tid(slot), wait.start);
@@ -203,25 +239,28 @@ pub fn code<'a>(
         watch: Watch::new(info, plainest(info)),
         objects: FxHashMap::default(),
         locks: FxHashMap::default(),
+        calls: FxHashMap::default(),
         threads: FxHashMap::default(),
     });
     let mut take = |fact: &Fact| {
         match fact {
             Fact::Wait(slept) => adding.borrow_mut().slept(slept),
             Fact::LockWait(wait) => adding.borrow_mut().contended(wait),
+            Fact::Call(call) => adding.borrow_mut().returned(call),
             _ => {}
         }
         ControlFlow::Continue(())
     };
     let mut see = |e: &Event, batch: &Batch| adding.borrow_mut().see(e, batch);
     each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
-    let Adding { watch, objects, locks, threads, .. } = adding.into_inner();
+    let Adding { watch, objects, locks, calls, threads, .. } = adding.into_inner();
     let table = watch.context.finish();
     let text = table.kernel_text(&info.names);
     let named = objects.into_iter().filter_map(|(o, sums)| Some((words.get(&o)?.clone(), sums)));
     Ok(Code {
         objects: named.collect(),
         locks,
+        calls,
         threads,
         table,
         own: Own::new(),

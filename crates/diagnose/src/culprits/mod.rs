@@ -38,7 +38,8 @@ const PEOPLE: usize = 8;
 fn syscall(facts: &Facts<'_>, name: &str, ns: Nanos) -> Culprit {
     let call = facts.judged.calls.iter().find(|c| c.name == name);
     let id = call.map_or_else(String::new, |c| c.nr.to_string());
-    Culprit { kind: "syscall", id, name: name.to_owned(), ns, ..Culprit::default() }
+    let code = facts.code.zip(call).and_then(|(code, call)| code.call(call.nr));
+    Culprit { kind: "syscall", id, name: name.to_owned(), ns, code, ..Culprit::default() }
 }
 
 /// `culprit`, waited for by these threads, longest first.

@@ -4,7 +4,7 @@
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
-use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow};
+use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow, in_words};
 use holdup_passes::ObjectKind;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -92,11 +92,11 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
             inferred: h.inferred,
         })
         .collect();
-    let kind = row.usage.unwrap_or(row.kind);
+    let words = in_words(row.kind, row.usage, &row.object);
     let culprit = Culprit {
-        kind,
+        kind: row.usage.unwrap_or(row.kind),
         id: row.object.clone(),
-        code: facts.code.and_then(|code| code.object(&format!("{kind} {}", row.object))),
+        code: facts.code.and_then(|code| code.object(&words)),
         name: name(facts, o),
         pid: row.pid,
         ns,

@@ -138,6 +138,9 @@ pub struct LockRow {
     pub con_bounces: Option<u64>,
     /// Acquisitions of a lock last held on another CPU (lock_stat).
     pub acq_bounces: Option<u64>,
+    /// The function of the program in which threads ask for it, with its source line or
+    /// file: the one with the most time. `null` without call chains.
+    pub code: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -57,6 +57,7 @@ impl Analysis {
                     returned_only: s.returned_only,
                     pct_capacity: sched.then(|| percent(s.running, capacity)),
                     errnos: s.errnos.iter().map(|&(e, n)| (errno_word(e.into()), n)).collect(),
+                    code: None,
                 }
             })
             .collect()

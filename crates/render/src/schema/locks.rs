@@ -16,7 +16,7 @@ pub(crate) const VERB: Verb<LockRow> = Verb {
         miss_rate Ratio, hold_total_ns Ns, hold_min_ns Ns, hold_avg_ns Ns, hold_max_ns Ns,
         utilization Ratio, block_pct Percent, sleep_pct Percent, trylocks Count, reads Count,
         recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count,
-        slept_hold_ns Ns, con_bounces Count, acq_bounces Count,
+        slept_hold_ns Ns, con_bounces Count, acq_bounces Count, code Text,
     } },
     shapes: &[&BY_LOCK, &BY_CALLER, &BY_TYPE, &BY_TASK],
     // Some of these show in the columns of other tools (`--view`).
@@ -38,10 +38,12 @@ pub(crate) const VERB: Verb<LockRow> = Verb {
 const _: () = VERB.check();
 
 const BY_LOCK: Shape = Shape { without: &["comm", "tid", "caller"], text: LOCK_TEXT };
-const BY_CALLER: Shape = Shape { without: &["comm", "tid", "address", "name"], text: CALLER_TEXT };
+const BY_CALLER: Shape =
+    Shape { without: &["comm", "tid", "address", "name", "code"], text: CALLER_TEXT };
 const BY_TYPE: Shape =
-    Shape { without: &["comm", "tid", "address", "name", "caller"], text: TYPE_TEXT };
-const BY_TASK: Shape = Shape { without: &["address", "name", "type", "caller"], text: TASK_TEXT };
+    Shape { without: &["comm", "tid", "address", "name", "caller", "code"], text: TYPE_TEXT };
+const BY_TASK: Shape =
+    Shape { without: &["address", "name", "type", "caller", "code"], text: TASK_TEXT };
 
 /// The columns of every shape, then those that say what a row is about.
 macro_rules! lock_layout {
@@ -85,7 +87,8 @@ macro_rules! lock_layout {
 const LOCK_TEXT: &[Layout] = lock_layout!(
     "Kernel locks",
     only(Known, field("", "type", Key("type"), 0)),
-    field("", "lock", Words(&["address", "name"], words::lock), 0)
+    field("", "lock", Words(&["address", "name"], words::lock), 0),
+    only(Known, field("", "asked for in", Key("code"), 0))
 );
 const CALLER_TEXT: &[Layout] = lock_layout!(
     "Kernel locks, by caller",

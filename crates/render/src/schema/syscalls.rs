@@ -1,6 +1,6 @@
 //! `holdup syscalls`.
 
-use super::layout::{Layout, Show::*, When::Verbose, block, field, only};
+use super::layout::{Layout, Show::*, When::*, block, field, only};
 use super::{DataOnly, Shape, Verb, columns, words};
 use crate::table::Table;
 use holdup_passes::{Group, SyscallRow};
@@ -14,7 +14,7 @@ pub(crate) const VERB: Verb<SyscallRow> = Verb {
         avg_ns Ns (|r: &SyscallRow| returned(r, r.avg_ns)),
         max_ns Ns (|r: &SyscallRow| returned(r, r.max_ns)),
         p50_ns Ns, p99_ns Ns, pending Count, pending_ns Ns, returned_only Count,
-        pct_capacity Percent, errnos Map,
+        pct_capacity Percent, errnos Map, code Text,
     } },
     shapes: &[&SYSTEM, &PROCESS, &THREAD],
     data_only: DataOnly::These(&["nr"]),
@@ -23,8 +23,8 @@ pub(crate) const VERB: Verb<SyscallRow> = Verb {
 const _: () = VERB.check();
 
 const SYSTEM: Shape = Shape { without: &["comm", "pid", "tid"], text: TEXT };
-const PROCESS: Shape = Shape { without: &["tid"], text: TEXT };
-const THREAD: Shape = Shape { without: &[], text: TEXT };
+const PROCESS: Shape = Shape { without: &["tid", "code"], text: TEXT };
+const THREAD: Shape = Shape { without: &["code"], text: TEXT };
 
 const TEXT: &[Layout] = &[
     block(
@@ -48,6 +48,7 @@ const TEXT: &[Layout] = &[
             only(Verbose, field("", "returned only", Key("returned_only"), 10)),
             field("", "system call", Words(&["name"], words::syscall), 0),
             field("", "process", Words(&["comm", "pid", "tid"], words::syscall_owner), 0),
+            only(Known, field("", "called in", Key("code"), 0)),
         ],
     ),
     Layout {

@@ -1,6 +1,6 @@
 //! `holdup waits`, its graph, and `holdup path`.
 
-use super::layout::{Layout, Show::*, When::Verbose, block, field, only};
+use super::layout::{Layout, Show::*, When::*, block, field, only};
 use super::{DataOnly, PLAIN, Shape, Verb, columns, words};
 use crate::table::{Cell, Table, ToCell};
 use holdup_attribution::{Edge, Holder, PathRow, WaitsBy, WaitsRow};
@@ -15,6 +15,7 @@ pub(crate) const VERB: Verb<WaitsRow> = Verb {
         waiters Count, wait_total_ns Ns, wait_avg_ns Ns, wait_p99_ns Ns, wait_max_ns Ns,
         elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, pct_explained Percent,
         top_waker Id, harmful Flag, rule Text, idle_blamed_ns Ns, pct_idle_blamed Percent,
+        code Text,
     } },
     shapes: &[&BY_OBJECT, &BY_KIND, &BY_THREAD],
     data_only: DataOnly::These(&["pct_explained", "top_waker", "harmful"]),
@@ -23,7 +24,7 @@ pub(crate) const VERB: Verb<WaitsRow> = Verb {
 const _: () = VERB.check();
 
 const BY_OBJECT: Shape = Shape { without: &["objects", "tid"], text: WAITS };
-const BY_KIND: Shape = Shape { without: &["tid"], text: WAITS };
+const BY_KIND: Shape = Shape { without: &["tid", "code"], text: WAITS };
 const BY_THREAD: Shape = Shape {
     without: &[
         "holders",
@@ -34,6 +35,7 @@ const BY_THREAD: Shape = Shape {
         "waiters",
         "wake_delay_ns",
         "retries",
+        "code",
     ],
     text: WAITS,
 };
@@ -58,6 +60,7 @@ const WAITS: &[Layout] = &[block(
         field("", "object", Words(OBJECT, words::object), 0),
         field("", "process", Words(PROCESS, words::process), 0),
         field("", "held meanwhile by (~ inferred)", Words(&["holders"], words::holders), 0),
+        only(Known, field("", "waited for in", Key("code"), 0)),
     ],
 )];
 
@@ -92,7 +95,7 @@ pub(super) const PATH_VERB: Verb<PathRow> = Verb {
     name: "path",
     columns: columns! { PathRow {
         state Text, tid Id, pid Id, comm Text, kind Text, usage Text, object Text, pieces Count,
-        total_ns Ns, max_ns Ns, pct_path Percent,
+        total_ns Ns, max_ns Ns, pct_path Percent, code Text,
     } },
     shapes: &[&PATH_SHAPE],
     data_only: DataOnly::These(&[]),
@@ -112,6 +115,7 @@ const PATH: &[Layout] = &[block(
         field("", "state", Key("state"), 0),
         field("", "thread", Words(PROCESS, words::process), 0),
         field("", "through", Words(&["kind", "usage", "object"], words::object), 0),
+        only(Known, field("", "code", Key("code"), 0)),
     ],
 )];
 
