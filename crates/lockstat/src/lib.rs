@@ -313,6 +313,7 @@ impl Class {
         LockRow {
             address: Some(None),
             name: Some(Some(self.name.clone())),
+            likely: Some(None),
             lock_type: Some(None),
             contended: Some(self.wait.count),
             wait_total_ns: Some(self.wait.total_ns),

@@ -79,7 +79,7 @@ pub use hist::{HistRow, Histogram};
 pub use judge::{Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker};
 pub use lanes::{CLOSE_UP, Doing, Follow, Lane, Piece, Span};
 pub use latency::Latency;
-pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource};
+pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource, known_lock};
 pub use options::{Detail, Filter, Options, Selection};
 pub use programs::Together;
 pub use rows::*;

@@ -59,7 +59,11 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
     );
     let address = format!("{:#x}", lock.address);
     // There may be many of one class.
-    let which = lock.name.as_ref().map_or(address.clone(), |class| format!("{class} at {address}"));
+    let which = match (&lock.name, lock.likely) {
+        (Some(class), _) => format!("{class} at {address}"),
+        (None, Some(likely)) => format!("{address}, most likely {likely}"),
+        (None, None) => address.clone(),
+    };
     // The function that asked for it, or else the system call that its threads slept in.
     let call = || object.and_then(|o| o.calls.first());
     let asked = lock.callers.first().or_else(call);

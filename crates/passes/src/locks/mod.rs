@@ -13,6 +13,7 @@ mod caller;
 mod contention;
 mod hists;
 mod kind;
+mod known;
 mod lockdep;
 mod people;
 mod rows;
@@ -20,6 +21,7 @@ mod stats;
 
 pub(crate) use caller::is_locking;
 pub use kind::LockKind;
+pub use known::known_lock;
 pub use people::LockPeople;
 pub(crate) use rows::SWAPPER;
 pub use rows::{LockBy, LockRow, LockSource};

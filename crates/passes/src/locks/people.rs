@@ -4,6 +4,7 @@
 //! and from where, takes the sums before they are grouped.
 
 use super::kind::LockKind;
+use super::known;
 use super::stats::Waits;
 use super::{OTHER, Waiter};
 use crate::analysis::Analysis;
@@ -21,6 +22,8 @@ pub struct LockPeople {
     pub contended_at: Option<u64>,
     /// Class (lockdep) or variable (symbols).
     pub name: Option<String>,
+    /// What it most likely is, by the functions that ask for it.
+    pub likely: Option<&'static str>,
     /// The family of lock: `rwsem`, `mutex` …; `None` if the events do not agree.
     pub kind: Option<&'static str>,
     /// Time waited on a CPU.
@@ -67,6 +70,25 @@ fn longest<T: Ord + Copy>(sums: &BTreeMap<T, Nanos>) -> Vec<(T, Nanos)> {
 }
 
 impl Analysis {
+    /// What a lock most likely is, by the time waited in the code that asks for it.
+    fn likely(&self, family: Option<&str>, callers: &BTreeMap<u64, Nanos>) -> Option<&'static str> {
+        let names = &self.engine.locks.names;
+        let named = callers.iter().filter_map(|(at, &ns)| Some((names.get(at)?.as_str(), ns)));
+        known::likely(family?, named)
+    }
+
+    /// What each lock in the contention events most likely is, by address, where that is known.
+    pub(super) fn likely_locks(&self) -> BTreeMap<u64, &'static str> {
+        let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
+        for (key, waits) in &self.engine.locks.contention.sums {
+            let sum = sums.entry(key.lock).or_default();
+            sum.kind(key.kind);
+            *sum.callers.entry(key.caller).or_default() += waits.total;
+        }
+        let of = |s: &Sum| self.likely(s.family.filter(|_| !s.families), &s.callers);
+        sums.iter().filter_map(|(&lock, sum)| Some((lock, of(sum)?))).collect()
+    }
+
     /// Every lock of the kernel that threads waited for, by address. Times are lockdep's where it
     /// was recorded, as in the table of locks; callers are always those of the contention events.
     pub fn lock_people(&self) -> Vec<LockPeople> {
@@ -105,6 +127,7 @@ impl Analysis {
             .filter(|(_, s)| s.spin + s.block > 0)
             .map(|(address, s)| LockPeople {
                 address,
+                likely: self.likely(s.family.filter(|_| !s.families), &s.callers),
                 contended_at: s.contended_at,
                 name: self.class(address).or_else(|| self.lock_name(address)),
                 kind: s.family.filter(|_| !s.families),

@@ -56,6 +56,10 @@ pub struct LockRow {
     /// Class (lockdep), variable (symbols), or `other` for what was too much to keep apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Option<String>>,
+    /// What a lock without a name most likely is, by the functions that ask for it; by lock only.
+    /// `null` without call chains, or if they are in no list of known ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likely: Option<Option<String>>,
     /// `mutex`, `rwsem:R` …; the family (`rwsem`) if taken in both ways.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub lock_type: Option<Option<String>>,
@@ -229,7 +233,18 @@ impl Analysis {
     pub(super) fn locks_with_sums(&self, by: LockBy, source: LockSource) -> Vec<(LockRow, Sum)> {
         let groups = self.lock_groups(by, source);
         let all: Nanos = groups.values().map(|s| s.waits.total).fold(0, Nanos::saturating_add);
-        let row = |(group, sum): (Group, Sum)| (self.lock_row(by, source, group, &sum, all), sum);
+        let likely = match (by, source) {
+            (LockBy::Lock, LockSource::Contention) => self.likely_locks(),
+            _ => BTreeMap::new(),
+        };
+        let row = |(group, sum): (Group, Sum)| {
+            let mut row = self.lock_row(by, source, group, &sum, all);
+            if matches!(by, LockBy::Lock | LockBy::Class) {
+                let nameless = row.address.flatten().filter(|_| row.name == Some(None));
+                row.likely = Some(nameless.and_then(|a| likely.get(&a)).map(|&l| l.to_owned()));
+            }
+            (row, sum)
+        };
         groups.into_iter().map(row).collect()
     }
 

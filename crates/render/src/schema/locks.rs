@@ -8,7 +8,7 @@ use holdup_passes::{LockBy, LockRow};
 pub(crate) const VERB: Verb<LockRow> = Verb {
     name: "locks",
     columns: columns! { LockRow {
-        comm Text, tid Id, address Address, name Text, lock_type "type" Text, caller Text,
+        comm Text, tid Id, address Address, name Text, likely Text, lock_type "type" Text, caller Text,
         contended Count, wait_total_ns Ns, wait_min_ns Ns, wait_avg_ns Ns, wait_max_ns Ns,
         wait_p50_ns Ns, wait_p99_ns Ns, spin_ns Ns, runnable_ns Ns, block_ns Ns, slept Count,
         slept_wait_ns Ns, open Count, open_ns Ns, first_ns Time, last_ns Time, max_waiters Count,
@@ -39,11 +39,13 @@ const _: () = VERB.check();
 
 const BY_LOCK: Shape = Shape { without: &["comm", "tid", "caller"], text: LOCK_TEXT };
 const BY_CALLER: Shape =
-    Shape { without: &["comm", "tid", "address", "name", "code"], text: CALLER_TEXT };
-const BY_TYPE: Shape =
-    Shape { without: &["comm", "tid", "address", "name", "caller", "code"], text: TYPE_TEXT };
+    Shape { without: &["comm", "tid", "address", "name", "likely", "code"], text: CALLER_TEXT };
+const BY_TYPE: Shape = Shape {
+    without: &["comm", "tid", "address", "name", "likely", "caller", "code"],
+    text: TYPE_TEXT,
+};
 const BY_TASK: Shape =
-    Shape { without: &["address", "name", "type", "caller", "code"], text: TASK_TEXT };
+    Shape { without: &["address", "name", "likely", "type", "caller", "code"], text: TASK_TEXT };
 
 /// The columns of every shape, then those that say what a row is about.
 macro_rules! lock_layout {
@@ -87,7 +89,7 @@ macro_rules! lock_layout {
 const LOCK_TEXT: &[Layout] = lock_layout!(
     "Kernel locks",
     only(Known, field("", "type", Key("type"), 0)),
-    field("", "lock", Words(&["address", "name"], words::lock), 0),
+    field("", "lock", Words(&["address", "name", "likely"], words::lock), 0),
     only(Known, field("", "asked for in", Key("code"), 0))
 );
 const CALLER_TEXT: &[Layout] = lock_layout!(

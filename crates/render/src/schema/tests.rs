@@ -60,6 +60,7 @@ fn columns_are_the_fields_of_the_rows() {
         tid: Some(Some(1)),
         address: Some(None),
         name: Some(None),
+        likely: Some(None),
         lock_type: Some(None),
         caller: Some(None),
         ..Default::default()

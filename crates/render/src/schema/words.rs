@@ -8,7 +8,10 @@ pub(crate) fn lock(l: Line<'_>) -> String {
     let name = escape(l.text("name"));
     match (name.is_empty(), l.int("address")) {
         (true, None) => "n/a".to_owned(),
-        (true, Some(address)) => format!("{address:016x}"),
+        (true, Some(address)) => match l.text("likely") {
+            "" => format!("{address:016x}"),
+            likely => format!("{address:016x}, most likely {}", escape(likely)),
+        },
         (false, None) => name.into_owned(),
         (false, Some(address)) => format!("{name} {address:016x}"),
     }
