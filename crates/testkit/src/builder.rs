@@ -1,9 +1,9 @@
 //! A trace in memory, written down event by event.
 
 use holdup_trace::{
-    ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Frame, NameId,
-    Nanos, Pid, Presence, Quality, Reader, Reading, Result, Run, RunDecoder, StackRef, Task,
-    TaskState, Tid, TraceInfo, What,
+    ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Frame,
+    Mapping, NameId, Nanos, Pid, Presence, Quality, Reader, Reading, Result, Run, RunDecoder,
+    StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -13,6 +13,7 @@ pub struct TraceBuilder {
     /// Gives out references to call chains.
     refs: Batch,
     frames: Vec<u64>,
+    mappings: Vec<Mapping>,
     /// Of each event with readings, in the order in which the references were given out.
     readings: Vec<Vec<Reading>>,
     whole_pairs: bool,
@@ -25,6 +26,7 @@ pub struct MemTrace {
     runs: Vec<Run>,
     events: Vec<(Event, Option<[u64; 6]>)>,
     frames: Vec<u64>,
+    mappings: Vec<Mapping>,
     readings: Vec<Vec<Reading>>,
 }
 
@@ -39,6 +41,7 @@ impl TraceBuilder {
             events: Vec::new(),
             refs: Batch::new(),
             frames: Vec::new(),
+            mappings: Vec::new(),
             readings: Vec::new(),
             whole_pairs: true,
         }
@@ -262,8 +265,7 @@ impl TraceBuilder {
         flags: u32,
         chain: &[u64],
     ) -> Self {
-        let stack = self.refs.push_stack(chain.iter().copied().map(Frame::by_half));
-        self.frames.extend(chain);
+        let stack = self.stack(chain);
         self.push(
             ts,
             cpu,
@@ -334,6 +336,32 @@ impl TraceBuilder {
         self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Readings { leader, of })
     }
 
+    /// The call chain of the next event, innermost frame first.
+    pub fn chain(mut self, ts: Nanos, cpu: u16, tid: u32, chain: &[u64]) -> Self {
+        let of = self.stack(chain);
+        self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Stack { of })
+    }
+
+    /// A sample of `cpu-clock` with its call chain, innermost frame first.
+    pub fn sample(mut self, ts: Nanos, cpu: u16, tid: u32, chain: &[u64]) -> Self {
+        let stack = self.stack(chain);
+        self.push(ts, cpu, tid, ("", "cpu-clock"), What::Sample { period: 1_000_000, stack })
+    }
+
+    /// Code of `file` is mapped into the memory of a process at `start`.
+    pub fn mapped(mut self, ts: Nanos, pid: u32, start: u64, len: u64, file: &str) -> Self {
+        let file = self.info.names.intern(file);
+        let mapping = Mapping { start, len, offset: 0, file, kernel: false, build_id: None };
+        let mapped = What::Mapped { pid: Pid(pid), mapping: self.refs.push_mapping(mapping) };
+        self.mappings.push(mapping);
+        self.push_as(ts, 0, pid, EventId::SIDEBAND, mapped)
+    }
+
+    fn stack(&mut self, chain: &[u64]) -> StackRef {
+        self.frames.extend(chain);
+        self.refs.push_stack(chain.iter().copied().map(Frame::by_half))
+    }
+
     /// Sort by time (stable) and finish.
     pub fn build(mut self) -> MemTrace {
         self.events.sort_by_key(|e| e.0.ts);
@@ -350,6 +378,7 @@ impl TraceBuilder {
             runs,
             events: self.events,
             frames: self.frames,
+            mappings: self.mappings,
             readings: self.readings,
         }
     }
@@ -387,6 +416,9 @@ impl RunDecoder for All<'_> {
             // All at once, as when the references were given out.
             for frames in trace.frames.chunks(1 << 15) {
                 batch.push_stack(frames.iter().copied().map(Frame::by_half));
+            }
+            for &mapping in &trace.mappings {
+                batch.push_mapping(mapping);
             }
             for readings in &trace.readings {
                 batch.push_readings(readings.iter().copied());
