@@ -125,7 +125,10 @@ pub fn callers(
         }
         ControlFlow::Continue(())
     };
-    let mut see = |e: &Event, batch: &Batch| leaving.borrow_mut().see(e, batch);
+    let mut see = |events: &[Event], batch: &Batch| {
+        let mut leaving = leaving.borrow_mut();
+        events.iter().for_each(|e| leaving.see(e, batch));
+    };
     each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
     let comms: FxHashMap<Tid, String> =
         whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();

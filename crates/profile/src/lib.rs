@@ -4,9 +4,12 @@
 //!  events ──► context ──┬─ memory    what is mapped where, by process
 //!                       └─ chains    call chains, each kept once
 //!                             │
-//!            collect: samples by thread, CPU and chain     callers: sleeps by chain
-//!                             │                                   │
-//!             symbols ──► rows, stacks                  symbols ──► own code, rows
+//!      collect: samples by thread, CPU and chain             callers: sleeps by chain
+//!               times: when each was                               │
+//!                             │                                    │
+//!             symbols ──► names: functions of frames         symbols ──► own code, rows
+//!                             │
+//!      rows, children ── tree ── stacks (folded) ── pprof ── firefox
 //! ```
 //!
 //! While the trace is read, an address becomes a place in a mapping: memory grows with what is
@@ -15,14 +18,24 @@
 
 mod callers;
 mod chains;
+mod children;
 mod collect;
 mod context;
+mod firefox;
+mod json;
 mod memory;
+mod names;
 mod own;
+mod pprof;
 mod rows;
 mod stacks;
+mod times;
+mod tree;
 
 pub use callers::{CallerRow, callers};
-pub use collect::{Profile, collect};
+pub use collect::{Collector, Profile, Timeline};
+pub use firefox::firefox;
+pub use pprof::pprof;
 pub use rows::{By, ProfileRow, rows, stays};
 pub use stacks::folded;
+pub use tree::{Tree, TreeRow, tree};
