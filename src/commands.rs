@@ -17,7 +17,7 @@ use holdup_render::{
     Body, BusyCourse, Format, GraphBody, Info, PathBody, PathHead, Report, Section, Table,
     TraceHead, schema, text,
 };
-use holdup_trace::{Capabilities, Reader, Severity, Tid};
+use holdup_trace::{Capabilities, QualityEntry, Reader, Severity, Tid};
 
 /// Rows per table of text.
 pub(crate) const ENTRIES: usize = 20;
@@ -452,18 +452,18 @@ pub(crate) fn write(
     write_report(config, &report)
 }
 
+/// Say what went wrong where the output has no place for it: losses must not pass in silence.
+pub(crate) fn warn_of_losses(path: &str, quality: &[QualityEntry]) {
+    for entry in quality.iter().filter(|e| e.severity > Severity::Info) {
+        eprintln!("holdup: {}: {}", text::escape(path), text::quality_words(entry));
+    }
+}
+
 /// Write `report` where and how it was asked for.
 pub(crate) fn write_report(config: Config, report: &Report) -> Result<()> {
     crate::progress::end();
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
-        // CSV has no place for them, and losses must not pass in silence.
-        for entry in report.quality.iter().filter(|e| e.severity > Severity::Info) {
-            eprintln!(
-                "holdup: {}: {}",
-                text::escape(&report.trace.path),
-                text::quality_words(entry)
-            );
-        }
+        warn_of_losses(&report.trace.path, &report.quality);
     }
     config.output.write(report, &config.format)
 }

@@ -7,29 +7,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use support::profiles::{json, profile, rows, samples};
 use support::{fixture, recording, run, stdout};
 
 const CONVOY: &str = "profile_convoy";
 const BANK: &str = "profile_bank";
-
-/// The arguments, with the recording of a fixture and its files.
-fn profile(name: &str, args: &[&str]) -> String {
-    let (root, trace) = (fixture(name).join("root"), recording(name));
-    let (root, trace) = (root.display().to_string(), trace.display().to_string());
-    stdout(&[&["profile", "--symfs", &root][..], args, &[&trace]].concat())
-}
-
-fn json(name: &str, args: &[&str]) -> Value {
-    serde_json::from_str(&profile(name, &[args, &["-j"]].concat())).unwrap()
-}
-
-fn rows(answer: &Value) -> &Vec<Value> {
-    answer["rows"].as_array().unwrap()
-}
-
-fn samples<'a>(rows: impl IntoIterator<Item = &'a Value>) -> u64 {
-    rows.into_iter().map(|r| r["samples"].as_u64().unwrap()).sum()
-}
 
 /// The keys of a row are these, whatever their order.
 #[track_caller]

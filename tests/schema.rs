@@ -126,6 +126,10 @@ fn outputs_of_every_verb_conform() {
         for by in ["function", "thread", "process", "dso", "line", "cpu"] {
             runs.push(vec!["profile", "--by", by]);
         }
+        runs.push(vec!["profile", "--children"]);
+        for way in ["top-down", "bottom-up"] {
+            runs.push(vec!["profile", "--tree", way]);
+        }
         for by in ["class", "caller", "type", "task"] {
             runs.push(vec!["locks", "--by", by]);
         }

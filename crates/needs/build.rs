@@ -62,7 +62,19 @@ fn main() {
         ("xmllint", "xmllint", version("xmllint")),
         // What opens pages, drives them, and looks whether everybody can read them.
         ("chromium", "chromium", version("chromium")),
-        ("node_browser", "the npm packages puppeteer-core and axe-core", npm_packages(&manifest)),
+        (
+            "node_browser",
+            "the npm packages puppeteer-core and axe-core",
+            npm_packages(&manifest, &["puppeteer-core", "axe-core"]),
+        ),
+        // What knows inlined functions, and what opens profiles.
+        ("addr2line", "addr2line", version("addr2line")),
+        ("go", "go", tool("go", "version")),
+        (
+            "profiler_cli",
+            "the npm package @firefox-devtools/profiler-cli",
+            npm_packages(&manifest, &["@firefox-devtools/profiler-cli"]),
+        ),
         ("perfetto_python", "the Python package perfetto", perfetto),
         // What reads exported tables, and exported traces.
         ("trace_processor", "trace_processor_shell", version("trace_processor_shell")),
@@ -120,13 +132,13 @@ fn records_tracepoints() -> Result<String, String> {
     recorded.then(String::new).ok_or_else(|| "perf record -a -e sched:sched_switch fails".into())
 }
 
-/// Whether node finds the packages that drive a browser, in the folder that CI puts them in.
-fn npm_packages(manifest: &Path) -> Result<String, String> {
+/// Whether node finds these packages, in the folder that CI puts them in.
+fn npm_packages(manifest: &Path, packages: &[&str]) -> Result<String, String> {
     version("node")?;
     let folder = manifest.join("../../target/ci-node");
     println!("cargo::rerun-if-changed={}", folder.join("package-lock.json").display());
     let missing = |name: &&&str| !folder.join("node_modules").join(name).is_dir();
-    match ["puppeteer-core", "axe-core"].iter().find(missing) {
+    match packages.iter().find(missing) {
         None => Ok(String::new()),
         Some(name) => Err(format!("npm install --prefix target/ci-node {name}")),
     }
@@ -157,7 +169,12 @@ fn makes_namespaces() -> Result<String, String> {
 }
 
 /// The first line a tool prints of itself, or why it prints none.
-fn version(tool: &str) -> Result<String, String> {
+fn version(name: &str) -> Result<String, String> {
+    tool(name, "--version")
+}
+
+/// The same of a tool that has its own word for that.
+fn tool(tool: &str, version: &str) -> Result<String, String> {
     let folders: Vec<PathBuf> =
         env::split_paths(&env::var_os("PATH").unwrap_or_default()).filter(|p| p.is_dir()).collect();
     let Some(path) = folders.iter().map(|f| f.join(tool)).find(|p| p.is_file()) else {
@@ -167,11 +184,11 @@ fn version(tool: &str) -> Result<String, String> {
         return Err("not in PATH".into());
     };
     println!("cargo::rerun-if-changed={}", path.display());
-    run(&path).ok_or_else(|| format!("{} does not run", path.display()))
+    run(&path, version).ok_or_else(|| format!("{} does not run", path.display()))
 }
 
-fn run(path: &Path) -> Option<String> {
-    let out = Command::new(path).arg("--version").stdin(Stdio::null()).output().ok()?;
+fn run(path: &Path, version: &str) -> Option<String> {
+    let out = Command::new(path).arg(version).stdin(Stdio::null()).output().ok()?;
     // Old trace-cmds know no --version but print their version with the usage.
     // xmllint prints its version as an error.
     let silent = out.stdout.is_empty() && out.status.success();

@@ -98,7 +98,9 @@ pub(crate) enum Command {
     /// Which code used the CPUs: samples by function, thread, file, line or CPU
     #[command(after_help = "perf record -e cpu-clock -F 999 -g -- ./prog records samples.\n\n\
             Examples: holdup profile --by line --comm prog perf.data\n\
-            \x20         holdup profile --folded perf.data | flamegraph.pl > flames.svg")]
+            \x20         holdup profile --tree bottom-up --min-pct 2 perf.data\n\
+            \x20         holdup profile --folded perf.data | flamegraph.pl > flames.svg\n\
+            \x20         holdup profile --pprof cpu.pb.gz perf.data && pprof -http=: cpu.pb.gz")]
     Profile(ProfileArgs),
     /// Where each CPU's time went
     #[command(after_help = "Example: holdup cpus -C 0-3 perf.data")]

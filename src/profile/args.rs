@@ -14,6 +14,16 @@ pub(crate) enum ProfileBy {
     Cpu,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TreeWay {
+    TopDown,
+    BottomUp,
+}
+
+/// What a table has and other forms have not.
+const OF_TABLES: [&str; 8] =
+    ["format", "json", "separator", "entries", "sort", "by", "children", "tree"];
+
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
@@ -21,19 +31,48 @@ pub(crate) struct ProfileArgs {
     /// What to add up
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = ProfileBy::Function)]
     pub(crate) by: ProfileBy,
+    /// Functions that only call others too, and for each the samples of what it called
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) children: bool,
+    /// Call chains as a tree: from the outermost functions down, or from the sampled ones up
+    #[arg(long, value_enum, value_name = "WAY", conflicts_with_all = ["by", "children", "sort"])]
+    pub(crate) tree: Option<TreeWay>,
+    /// Leave out of the tree what has less than PCT per cent of all samples [default: 0.5]
+    #[arg(long, value_name = "PCT", requires = "tree", value_parser = per_cent)]
+    pub(crate) min_pct: Option<f64>,
     /// The event whose samples count [default: the first of cpu-clock, task-clock, cycles that has
     /// samples]; any event with call chains will do
     #[arg(short, long, value_name = "NAME", help_heading = "Selection")]
     pub(crate) event: Option<String>,
     /// Whole call chains for flame graphs, one a line, in place of a table
+    #[arg(long, conflicts_with_all = OF_TABLES, help_heading = "Output")]
+    pub(crate) folded: bool,
+    /// Write whole call chains to FILE for pprof, in place of a table; - for standard output
     #[arg(
         long,
-        conflicts_with_all = ["format", "json", "separator", "entries", "sort", "by"],
+        value_name = "FILE",
+        conflicts_with_all = OF_TABLES,
+        conflicts_with_all = ["folded", "output"],
         help_heading = "Output"
     )]
-    pub(crate) folded: bool,
+    pub(crate) pprof: Option<PathBuf>,
+    /// Write every sample to FILE for profiler.firefox.com, in place of a table; - for standard
+    /// output
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = OF_TABLES,
+        conflicts_with_all = ["folded", "output", "pprof"],
+        help_heading = "Output"
+    )]
+    pub(crate) firefox: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
+}
+
+fn per_cent(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=100.0).contains(share));
+    share.ok_or_else(|| "a number from 0 to 100 is expected".to_owned())
 }
 
 /// Where the names of functions come from.
@@ -49,11 +88,14 @@ pub(crate) struct SymbolArgs {
     /// Open no file for names of functions
     #[arg(long)]
     pub(crate) no_symbols: bool,
+    /// Do not look for functions that the compiler put into others
+    #[arg(long)]
+    pub(crate) no_inline: bool,
 }
 
 impl SymbolArgs {
     /// Whether anything was said.
     pub(crate) fn any(&self) -> bool {
-        self.symfs.is_some() || self.kallsyms.is_some() || self.no_symbols
+        self.symfs.is_some() || self.kallsyms.is_some() || self.no_symbols || self.no_inline
     }
 }

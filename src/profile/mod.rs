@@ -6,40 +6,58 @@ pub(crate) mod callers;
 use crate::commands::{self, ENTRIES};
 use crate::config::Config;
 use crate::exit::{self, usage};
+use crate::output::Output;
 use anyhow::Result;
-use args::{ProfileArgs, ProfileBy, SymbolArgs};
-use holdup_attribution::analyze;
+use args::{ProfileArgs, ProfileBy, SymbolArgs, TreeWay};
+use holdup_attribution::analyze_beside;
 use holdup_passes::Options;
-use holdup_profile::{By, Profile, collect, folded, rows, stays};
-use holdup_render::{Body, Table, schema};
+use holdup_profile::{By, Collector, Profile, Tree, firefox, folded, pprof, rows, stays, tree};
+use holdup_render::{Body, Table, schema, text};
 use holdup_symbols::Symbols;
-use holdup_trace::{ErrorKind, EventId, Reader};
+use holdup_trace::{ErrorKind, EventId, Quality, Reader};
 use std::path::PathBuf;
+
+/// Per cent of all samples that a branch of a tree has at least, if the user does not say: perf's.
+const LEAST_PCT: f64 = 0.5;
 
 /// Run the verb.
 pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
-    let by = by(args.by);
+    let by = if args.children { By::Children } else { by(args.by) };
     if let Some(keys) = &args.table.sort.sort {
         schema::profile(&[], by).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    let config = Config::new(&args.table.common)?;
+    let mut config = Config::new(&args.table.common)?;
+    if let Some(file) = args.pprof.as_ref().or(args.firefox.as_ref()) {
+        config.output = Output::open(Some(file), &[&config.trace])?;
+    }
     let places = places(&args.symbols)?;
     let reader = holdup_open::open(&config.trace)?;
     let options = config.options(&*reader)?;
     let event = args.event.as_deref().map(|name| event(name, &*reader)).transpose()?;
-    let profile = collect(&*reader, &options.selection, event)?;
-    let mut symbols = Symbols::new(reader.info(), profile.kernel_text(), places);
-    if args.folded {
-        crate::progress::end();
-        let text = folded(&profile, &options.filter, &mut symbols);
-        config.output.write_with(|out| out.write_all(text.as_bytes()))?;
-        return Ok(exit::OK);
+    let mut collector = Collector::new(reader.info(), &options.selection, event);
+    if args.folded || args.pprof.is_some() || args.firefox.is_some() {
+        return chains(args, config, &*reader, &options, collector, places);
     }
-    let analysis = analyze(&*reader, &options)?;
+    let see = &mut |events: &[_], batch: &_| collector.events(events, batch);
+    let analysis = analyze_beside(&*reader, &options, see)?;
+    let profile = collector.finish();
+    let mut symbols = Symbols::new(reader.info(), profile.kernel_text(), places);
     commands::write("profile", config, &*reader, &analysis, |reader, analysis, config| {
-        let mut table = match &profile.event {
-            Some(_) => sampled(&profile, &options, by, &mut symbols),
-            None => {
+        let mut entries = config.entries(args.table.entries.entries, ENTRIES);
+        let mut table = match (&profile.event, args.tree) {
+            (Some(_), Some(way)) => {
+                let way = self::way(way);
+                let least = args.min_pct.unwrap_or(LEAST_PCT);
+                // The shares decide how much of a tree is shown.
+                entries = args.table.entries.entries.filter(|&n| n > 0);
+                let rows = tree(&profile, &options.filter, way, least, &mut symbols);
+                noted(schema::profile_tree(&rows, way), &profile, &symbols)
+            }
+            (Some(_), None) => {
+                let rows = rows(&profile, &options.filter, by, &mut symbols);
+                noted(schema::profile(&rows, by), &profile, &symbols)
+            }
+            (None, _) => {
                 let mut table = schema::stays(&stays(analysis, by));
                 let nothing = table.rows.is_empty() && !reader.info().capabilities.switches;
                 table.missing = nothing.then_some("cpu-clock");
@@ -50,10 +68,55 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
         if let Some(keys) = &args.table.sort.sort {
             table.sort(keys)?;
         }
-        table.entries = config.entries(args.table.entries.entries, ENTRIES);
+        table.entries = entries;
         Ok(Body::Noted(table))
     })?;
     Ok(exit::OK)
+}
+
+/// Write whole chains in a form of another tool.
+fn chains(
+    args: &ProfileArgs,
+    config: Config,
+    reader: &dyn Reader,
+    options: &Options,
+    collector: Collector<'_>,
+    places: holdup_symbols::Options,
+) -> Result<u8> {
+    let (info, filter) = (reader.info(), &options.filter);
+    let warn = |profile: &Profile, quality: &Quality, symbols: &Symbols<'_>| {
+        if config.quiet {
+            return;
+        }
+        let path = info.path.display().to_string();
+        commands::warn_of_losses(&path, &quality.entries());
+        let none = profile.event.is_none().then(|| "no samples say which code ran".to_owned());
+        for remark in none.into_iter().chain(symbols.remarks()) {
+            eprintln!("holdup: {}: {}", text::escape(&path), text::escape(&remark));
+        }
+    };
+    if args.firefox.is_some() {
+        let (timeline, quality) = collector.read_times(reader)?;
+        let mut symbols = Symbols::new(info, timeline.profile.kernel_text(), places);
+        config.output.write_with(|out| firefox(&timeline, filter, info, &mut symbols, out))?;
+        warn(&timeline.profile, &quality, &symbols);
+        return Ok(exit::OK);
+    }
+    let (profile, quality) = collector.read(reader)?;
+    let mut symbols = Symbols::new(info, profile.kernel_text(), places);
+    config.output.write_with(|out| match args.folded {
+        true => out.write_all(folded(&profile, filter, &mut symbols).as_bytes()),
+        false => pprof(&profile, filter, info, &mut symbols, out),
+    })?;
+    warn(&profile, &quality, &symbols);
+    Ok(exit::OK)
+}
+
+fn way(way: TreeWay) -> Tree {
+    match way {
+        TreeWay::TopDown => Tree::TopDown,
+        TreeWay::BottomUp => Tree::BottomUp,
+    }
 }
 
 fn by(by: ProfileBy) -> By {
@@ -78,6 +141,7 @@ pub(crate) fn places(args: &SymbolArgs) -> Result<holdup_symbols::Options> {
         kallsyms: args.kallsyms.clone(),
         home: std::env::var_os("HOME").map(PathBuf::from),
         off: args.no_symbols,
+        no_inline: args.no_inline,
     })
 }
 
@@ -96,8 +160,8 @@ fn event(name: &str, reader: &dyn Reader) -> Result<EventId> {
     })
 }
 
-fn sampled(profile: &Profile, options: &Options, by: By, symbols: &mut Symbols<'_>) -> Table {
-    let mut table = schema::profile(&rows(profile, &options.filter, by, symbols), by);
+/// A table with what to know of its samples and names.
+fn noted(mut table: Table, profile: &Profile, symbols: &Symbols<'_>) -> Table {
     if let Some(event) = &profile.event {
         table.notes.push(format!("samples of {}", event.name));
         let others: Vec<String> = profile

@@ -1,6 +1,8 @@
 //! What the tests of the binary share: how to run it, and where the recordings are.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod profiles;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 

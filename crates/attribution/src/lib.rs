@@ -50,7 +50,7 @@ pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresh
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
-    Analysis, ByThread, Follow, Group, HoldSum, Object, Options, PairSum, Slot, SyscallRow,
+    Analysis, ByThread, Follow, Group, HoldSum, Object, Options, PairSum, See, Slot, SyscallRow,
 };
 use holdup_trace::{Nanos, Quality, Reader, Result};
 use std::collections::BTreeMap;
@@ -61,6 +61,18 @@ use std::collections::BTreeMap;
 /// Those of [`holdup_passes::analyze`].
 pub fn analyze(reader: &dyn Reader, options: &Options) -> Result<Analysis> {
     holdup_passes::analyze(reader, options, &JUDGE)
+}
+
+/// The same beside something else that reads the trace; see [`holdup_passes::analyze_beside`].
+///
+/// # Errors
+/// Those of [`holdup_passes::analyze_beside`].
+pub fn analyze_beside(
+    reader: &dyn Reader,
+    options: &Options,
+    see: &mut See<'_>,
+) -> Result<Analysis> {
+    holdup_passes::analyze_beside(reader, options, &JUDGE, see)
 }
 
 /// Read the trace once more, cut at these times; see [`holdup_passes::analyze_parts`].

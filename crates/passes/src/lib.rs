@@ -108,8 +108,25 @@ pub use yields::{Again, Yields};
 /// Whatever makes the rest of the file unreadable; damage that can be stepped over is counted in
 /// [`Analysis::quality`].
 pub fn analyze(reader: &dyn Reader, options: &Options, judge: &Judge) -> Result<Analysis> {
-    read(reader, options, judge, None)
+    read(reader, options, judge, None, None)
 }
+
+/// The same beside something else that reads the trace: `see` gets all events up to the end of the
+/// part, in order, whatever was selected of them; and perhaps some behind it.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn analyze_beside(
+    reader: &dyn Reader,
+    options: &Options,
+    judge: &Judge,
+    see: &mut See<'_>,
+) -> Result<Analysis> {
+    read(reader, options, judge, None, Some(see))
+}
+
+/// Gets the events that are analysed, some at a time.
+pub type See<'a> = dyn FnMut(&[Event], &Batch) + 'a;
 
 /// Read the trace of `whole` once more and draw the lanes of those in `follow`.
 ///
@@ -123,7 +140,7 @@ pub fn follow(
 ) -> Result<Analysis> {
     // What the first reading kept about waits is not needed twice.
     let options = Options { detail: Detail::Sums, ..whole.options.clone() };
-    read(reader, &options, judge, Some(follow))
+    read(reader, &options, judge, Some(follow), None)
 }
 
 fn read(
@@ -131,15 +148,15 @@ fn read(
     options: &Options,
     judge: &Judge,
     follow: Option<&Follow>,
+    see: Option<&mut See<'_>>,
 ) -> Result<Analysis> {
     let part = Part::of(reader.info(), &options.selection);
     let mut engine = part.engine(reader, options, judge);
     if let Some(follow) = follow {
         engine.follow(follow);
     }
-    let quality = part.read::<false>(reader, options, &mut engine, &mut |_, _| {}, &mut |_| {
-        ControlFlow::Continue(())
-    })?;
+    let done = &mut |_: &mut Engine| ControlFlow::Continue(());
+    let quality = part.read::<false>(reader, options, &mut engine, see, done)?;
     let cpu_list = cpu_list(&engine, reader.info().cpus_online, &options.selection);
     engine.finish(part.end, &cpu_list);
     let (start, end) = (part.start, part.end);
@@ -160,7 +177,7 @@ pub fn each_fact(
     judge: &Judge,
     take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
 ) -> Result<()> {
-    each_fact_beside(reader, whole, judge, &mut |_, _| {}, take)
+    facts(reader, whole, judge, None, take)
 }
 
 /// The same beside the events: `see` gets every event of the trace up to the end of the part,
@@ -173,7 +190,17 @@ pub fn each_fact_beside(
     reader: &dyn Reader,
     whole: &Analysis,
     judge: &Judge,
-    see: &mut dyn FnMut(&Event, &Batch),
+    see: &mut See<'_>,
+    take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
+) -> Result<()> {
+    facts(reader, whole, judge, Some(see), take)
+}
+
+fn facts(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    see: Option<&mut See<'_>>,
     take: &mut dyn FnMut(&Fact) -> ControlFlow<()>,
 ) -> Result<()> {
     // What the first reading kept of sleeps need not be kept twice.
@@ -216,22 +243,22 @@ impl<'a> Part<'a> {
         Engine::new(info, symbols, self.first, self.end, options.detail, *judge)
     }
 
-    /// Drive the events of the part into `engine`; `done` is called after each batch of them. With
-    /// `FACTS`, `see` gets them before.
+    /// Drive the events of the part into `engine`; `done` is called after each batch of them, and
+    /// `see`, if there is one, before.
     fn read<const FACTS: bool>(
         &self,
         reader: &dyn Reader,
         options: &Options,
         engine: &mut Engine,
-        see: &mut dyn FnMut(&Event, &Batch),
+        mut see: Option<&mut See<'_>>,
         done: &mut dyn FnMut(&mut Engine) -> ControlFlow<()>,
     ) -> Result<Quality> {
         let (start, end, windowed) = (self.start, self.end, self.windowed);
         let mut restarted = start <= self.first;
         let only = self.select.cpus.as_deref();
         let each = &mut |events: &[Event], batch: &Batch| {
-            if FACTS {
-                events.iter().for_each(|e| see(e, batch));
+            if let Some(see) = &mut see {
+                see(events, batch);
             }
             // The common case carries no checks per event.
             if !windowed && only.is_none() {

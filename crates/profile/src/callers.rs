@@ -85,9 +85,7 @@ pub fn callers(
         }
         ControlFlow::Continue(())
     };
-    let mut see = |e: &Event, batch: &Batch| {
-        watch.borrow_mut().see(e, batch);
-    };
+    let mut see = |events: &[Event], batch: &Batch| watch.borrow_mut().see_all(events, batch);
     each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
     let comms: FxHashMap<Tid, String> =
         whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 /// A chain of a trace, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct ChainId(u32);
+pub(crate) struct ChainId(pub(crate) u32);
 
 /// One address of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Frame {
     /// Which mapping it is in, by its number; [`Frame::NOWHERE`] if in none.
     pub(crate) mapping: u32,
     pub(crate) kernel: bool,
+    /// A call returns to it.
+    pub(crate) returns: bool,
 }
 
 impl Frame {
@@ -38,6 +40,11 @@ impl Chains {
         self.chains.push(chain.clone());
         self.ids.insert(chain, id);
         id
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.chains.len()
     }
 
     /// The frames, innermost first.

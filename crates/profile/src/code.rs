@@ -251,7 +251,10 @@ pub fn code<'a>(
         }
         ControlFlow::Continue(())
     };
-    let mut see = |e: &Event, batch: &Batch| adding.borrow_mut().see(e, batch);
+    let mut see = |events: &[Event], batch: &Batch| {
+        let mut adding = adding.borrow_mut();
+        events.iter().for_each(|e| adding.see(e, batch));
+    };
     each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
     let Adding { watch, objects, locks, calls, threads, .. } = adding.into_inner();
     let table = watch.context.finish();
@@ -296,7 +299,7 @@ impl Code<'_> {
         let mut places: BTreeMap<Place, (u64, Option<String>)> = BTreeMap::new();
         for &(&(pid, chain), weight) in chains.iter().take(CHAINS) {
             let (place, at) = self.own.find(self.table.chain(pid, chain), symbols);
-            let mut line = || at.and_then(|code| symbols.line(&code));
+            let line = || Some(symbols.line(&at?)?.to_string());
             places.entry(place).or_insert_with(|| (0, line())).0 += weight;
         }
         let mut places: Vec<_> = places.into_iter().collect();

@@ -2,14 +2,16 @@
 
 use crate::chains::ChainId;
 use crate::context::{CodeTable, Context};
+use crate::times::{Row, Samples, Timed, Times};
 use holdup_passes::Selection;
 use holdup_symbols::Code;
 use holdup_trace::{
-    Batch, Cpu, Event, EventDesc, EventId, Mapping, NameId, Names, Pid, Quality, Reader, Result,
-    StackRef, Tid, TraceInfo, What, merge,
+    Batch, Cpu, ErrorKind, Event, EventDesc, EventId, Mapping, NameId, Names, Pid, Quality, Reader,
+    Result, StackRef, Tid, TraceInfo, What, merge,
 };
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -40,74 +42,31 @@ pub(crate) struct Sum {
     pub period: u64,
 }
 
+impl Sum {
+    pub(crate) fn add(&mut self, other: Sum) {
+        self.samples += other.samples;
+        self.period = self.period.saturating_add(other.period);
+    }
+}
+
 /// What was sampled in a trace.
 pub struct Profile {
     pub(crate) names: Arc<Names>,
-    code: CodeTable,
+    pub(crate) code: CodeTable,
     /// Of the event that the profile is of.
     pub(crate) sums: Vec<(Sampled, Sum)>,
     /// The event that the profile is of; `None` if no sample says where CPU time went.
     pub event: Option<EventDesc>,
     /// Names of all events with samples, and how many; the most first.
     pub sampled: Vec<(String, u64)>,
-    /// What went wrong.
-    pub quality: Quality,
 }
 
-/// Read `reader` and sum up the samples of its part `selection`: those of `event`, or where that is
-/// `None` of the plainest event that shows where CPU time went.
-///
-/// # Errors
-/// Whatever makes the rest of the trace unreadable.
-pub fn collect(
-    reader: &dyn Reader,
-    selection: &Selection,
-    event: Option<EventId>,
-) -> Result<Profile> {
-    let info = reader.info();
-    let mut collector = Collector {
-        selection,
-        event,
-        context: Context::new(info),
-        held: None,
-        sums: FxHashMap::default(),
-    };
-    let quality = merge::drive(reader, 0, &mut |events: &[Event], batch: &Batch| {
-        for e in events {
-            if selection.to.is_some_and(|to| e.ts > to) {
-                return ControlFlow::Break(());
-            }
-            collector.event(e, batch);
-        }
-        ControlFlow::Continue(())
-    })?;
-    let mut counts: FxHashMap<EventId, u64> = FxHashMap::default();
-    for ((id, _), sum) in &collector.sums {
-        *counts.entry(*id).or_default() += sum.samples;
-    }
-    let desc = |id: EventId| info.events.get(id.0 as usize);
-    let chosen = event.or_else(|| {
-        let rank = |id: EventId| desc(id).and_then(|d| plainness(&d.name));
-        counts.keys().filter_map(|&id| Some((rank(id)?, id))).min().map(|(_, id)| id)
-    });
-    let mut sampled: Vec<(String, u64)> =
-        counts.iter().filter_map(|(&id, &n)| Some((desc(id)?.name.clone(), n))).collect();
-    sampled.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
-    let of_chosen = collector.sums.into_iter().filter(|((id, _), _)| Some(*id) == chosen);
-    Ok(Profile {
-        names: info.names.clone(),
-        code: collector.context.finish(),
-        sums: of_chosen.map(|((_, who), sum)| (who, sum)).collect(),
-        event: chosen.and_then(desc).cloned(),
-        sampled,
-        quality,
-    })
-}
-
-/// Where an event stands in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`, `cpu-clock/freq=99/`.
-fn plainness(name: &str) -> Option<usize> {
-    let mut words = name.split(['/', ',', ':']).take(2);
-    words.find_map(|word| OF_CPU_TIME.iter().position(|n| *n == word))
+/// What was sampled, with the time of every sample.
+pub struct Timeline {
+    /// The samples added up.
+    pub profile: Profile,
+    pub(crate) rows: Vec<(Row, Samples)>,
+    pub(crate) times: Times,
 }
 
 /// The plainest event of a trace whose samples say where CPU time went.
@@ -116,42 +75,114 @@ pub(crate) fn plainest(info: &TraceInfo) -> Option<EventId> {
     ranked.min().map(|(_, id)| EventId(id))
 }
 
-impl Profile {
-    /// The mapping of the kernel's own code.
-    pub fn kernel_text(&self) -> Option<Mapping> {
-        self.code.kernel_text(&self.names)
-    }
-
-    /// Whether periods are nanoseconds of CPU time.
-    pub fn is_of_time(&self) -> bool {
-        self.event.as_ref().is_some_and(|e| plainness(&e.name).is_some_and(|at| at < 2))
-    }
-
-    /// A thread's name as perf prints it.
-    pub(crate) fn comm(&self, who: &Sampled) -> String {
-        match self.names.get(who.comm) {
-            _ if who.tid == Tid::IDLE => "swapper".to_owned(),
-            name if name.is_empty() => format!(":{}", who.tid),
-            name => name,
-        }
-    }
-
-    /// The code of a sample, innermost first.
-    pub(crate) fn code(&self, who: &Sampled) -> impl DoubleEndedIterator<Item = Code> {
-        self.code.chain(who.pid, who.chain)
-    }
-}
-
-struct Collector<'a> {
+/// Takes the samples of one event: of that which is named, or else of the plainest that shows where
+/// CPU time went.
+pub struct Collector<'a> {
+    info: &'a TraceInfo,
     selection: &'a Selection,
     event: Option<EventId>,
     context: Context,
     /// The chain of the event that comes next.
     held: Option<StackRef>,
     sums: FxHashMap<(EventId, Sampled), Sum>,
+    times: Option<Times>,
+    failed: Option<io::Error>,
 }
 
-impl Collector<'_> {
+impl<'a> Collector<'a> {
+    /// Of the part `selection` of a trace.
+    pub fn new(
+        info: &'a TraceInfo,
+        selection: &'a Selection,
+        event: Option<EventId>,
+    ) -> Collector<'a> {
+        Collector {
+            info,
+            selection,
+            event,
+            context: Context::new(info),
+            held: None,
+            sums: FxHashMap::default(),
+            times: None,
+            failed: None,
+        }
+    }
+
+    /// The next events of the trace, in order.
+    pub fn events(&mut self, events: &[Event], batch: &Batch) {
+        for e in events {
+            self.event(e, batch);
+        }
+    }
+
+    /// What was sampled, when all events have been seen.
+    pub fn finish(self) -> Profile {
+        self.finish_with_times().0
+    }
+
+    /// Read a trace alone. What went wrong comes with the profile.
+    ///
+    /// # Errors
+    /// Whatever makes the rest of the trace unreadable.
+    pub fn read(mut self, reader: &dyn Reader) -> Result<(Profile, Quality)> {
+        let quality = self.drive(reader)?;
+        Ok((self.finish(), quality))
+    }
+
+    /// The same, with the time of every sample, which a temporary file keeps: memory grows with
+    /// threads and distinct chains only.
+    ///
+    /// # Errors
+    /// Those of [`Collector::read`], and those of that file.
+    pub fn read_times(mut self, reader: &dyn Reader) -> Result<(Timeline, Quality)> {
+        let io = |error: io::Error| ErrorKind::from(error).in_file(&std::env::temp_dir());
+        self.times = Some(Times::new().map_err(io)?);
+        let quality = self.drive(reader)?;
+        if let Some(error) = self.failed.take() {
+            return Err(io(error));
+        }
+        let (profile, chosen, times) = self.finish_with_times();
+        let mut times = times.unwrap_or_default();
+        let rows = times.rows(chosen);
+        Ok((Timeline { profile, rows, times }, quality))
+    }
+
+    fn drive(&mut self, reader: &dyn Reader) -> Result<Quality> {
+        let to = self.selection.to.unwrap_or(u64::MAX);
+        merge::drive(reader, 0, &mut |events: &[Event], batch: &Batch| {
+            self.events(events, batch);
+            match events.last() {
+                Some(last) if last.ts > to => ControlFlow::Break(()),
+                _ if self.failed.is_some() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })
+    }
+
+    fn finish_with_times(self) -> (Profile, Option<EventId>, Option<Times>) {
+        let mut counts: FxHashMap<EventId, u64> = FxHashMap::default();
+        for ((id, _), sum) in &self.sums {
+            *counts.entry(*id).or_default() += sum.samples;
+        }
+        let desc = |id: EventId| self.info.events.get(id.0 as usize);
+        let chosen = self.event.or_else(|| {
+            let rank = |id: EventId| desc(id).and_then(|d| plainness(&d.name));
+            counts.keys().filter_map(|&id| Some((rank(id)?, id))).min().map(|(_, id)| id)
+        });
+        let mut sampled: Vec<(String, u64)> =
+            counts.iter().filter_map(|(&id, &n)| Some((desc(id)?.name.clone(), n))).collect();
+        sampled.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
+        let of_chosen = self.sums.into_iter().filter(|((id, _), _)| Some(*id) == chosen);
+        let profile = Profile {
+            names: self.info.names.clone(),
+            code: self.context.finish(),
+            sums: of_chosen.map(|((_, who), sum)| (who, sum)).collect(),
+            event: chosen.and_then(desc).cloned(),
+            sampled,
+        };
+        (profile, chosen, self.times)
+    }
+
     fn event(&mut self, e: &Event, batch: &Batch) {
         let held = self.held.take();
         self.context.event(e, batch);
@@ -173,14 +204,65 @@ impl Collector<'_> {
     fn sample(&mut self, e: &Event, batch: &Batch, stack: StackRef, period: u64) {
         let select = self.selection;
         if select.from.is_some_and(|from| e.ts < from)
+            || select.to.is_some_and(|to| e.ts > to)
             || select.cpus.as_ref().is_some_and(|cpus| !cpus.contains(&e.cpu))
         {
             return;
         }
         let (pid, chain) = self.context.chain(e, batch, stack);
-        let who = Sampled { pid, tid: e.tid, comm: self.context.comm(e), cpu: e.cpu, chain };
-        let sum = self.sums.entry((e.id, who)).or_default();
-        sum.samples += 1;
-        sum.period = sum.period.saturating_add(period);
+        let comm = self.context.comm(e);
+        let who = Sampled { pid, tid: e.tid, comm, cpu: e.cpu, chain };
+        self.sums.entry((e.id, who)).or_default().add(Sum { samples: 1, period });
+        if let Some(times) = &mut self.times {
+            let row = Row { event: e.id, pid, tid: e.tid, comm };
+            let sample = Timed { time: e.ts, period, chain, cpu: e.cpu };
+            if let Err(error) = times.push(row, sample) {
+                self.failed = Some(error);
+            }
+        }
+    }
+}
+
+/// Where an event stands in [`OF_CPU_TIME`]: `cycles:u`, `cpu_core/cycles/`, `cpu-clock/freq=99/`.
+fn plainness(name: &str) -> Option<usize> {
+    let mut words = name.split(['/', ',', ':']).take(2);
+    words.find_map(|word| OF_CPU_TIME.iter().position(|n| *n == word))
+}
+
+impl Profile {
+    /// The mapping of the kernel's own code.
+    pub fn kernel_text(&self) -> Option<Mapping> {
+        self.code.kernel_text(&self.names)
+    }
+
+    /// Whether periods are nanoseconds of CPU time.
+    pub fn is_of_time(&self) -> bool {
+        self.event.as_ref().is_some_and(|e| plainness(&e.name).is_some_and(|at| at < 2))
+    }
+
+    /// Whether periods are cycles of a CPU.
+    pub(crate) fn is_of_cycles(&self) -> bool {
+        self.event.as_ref().is_some_and(|e| plainness(&e.name).is_some_and(|at| at >= 2))
+    }
+
+    /// A thread's name as perf prints it.
+    pub(crate) fn comm(&self, tid: Tid, comm: NameId) -> String {
+        match self.names.get(comm) {
+            _ if tid == Tid::IDLE => "swapper".to_owned(),
+            name if name.is_empty() => format!(":{tid}"),
+            name => name,
+        }
+    }
+
+    /// All samples.
+    pub(crate) fn whole(&self) -> Sum {
+        let mut whole = Sum::default();
+        self.sums.iter().for_each(|(_, sum)| whole.add(*sum));
+        whole
+    }
+
+    /// The code of a sample, innermost first.
+    pub(crate) fn code(&self, who: &Sampled) -> impl DoubleEndedIterator<Item = Code> {
+        self.code.chain(who.pid, who.chain)
     }
 }

@@ -5,6 +5,7 @@ use crate::memory::Memory;
 use holdup_symbols::Code;
 use holdup_trace::{Batch, Event, Mapping, NameId, Names, Pid, StackRef, Tid, TraceInfo, What};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// What is known up to an event.
 pub(crate) struct Context {
@@ -13,7 +14,15 @@ pub(crate) struct Context {
     comms: FxHashMap<Tid, NameId>,
     pids: FxHashMap<Tid, Pid>,
     scratch: Vec<Frame>,
+    /// Chains as they were recorded, behind what they were recorded in: most come again and again,
+    /// and need no look at what is mapped.
+    met: FxHashMap<Rc<[u64]>, ChainId>,
+    recorded: Vec<u64>,
 }
+
+/// Recorded chains that are remembered at least. More than twice as many as there are distinct
+/// ones are not: where mappings change all the time none comes again.
+const REMEMBERED: usize = 1 << 16;
 
 impl Context {
     pub(crate) fn new(info: &TraceInfo) -> Context {
@@ -23,6 +32,8 @@ impl Context {
             comms: info.tasks.iter().map(|t| (t.tid, t.comm)).collect(),
             pids: info.tasks.iter().map(|t| (t.tid, t.pid)).collect(),
             scratch: Vec::new(),
+            met: FxHashMap::default(),
+            recorded: Vec::new(),
         }
     }
 
@@ -58,11 +69,27 @@ impl Context {
             Pid::UNKNOWN => self.pids.get(&e.tid).copied().unwrap_or(Pid::UNKNOWN),
             pid => pid,
         };
+        let (memory, in_kernel) = (&self.memory, stack.in_kernel());
+        self.recorded.clear();
+        self.recorded.extend(memory.version(pid));
+        self.recorded.push(in_kernel as u64);
+        self.recorded.extend_from_slice(batch.stack(stack));
+        if let Some(&known) = self.met.get(&self.recorded[..]) {
+            return (pid, known);
+        }
         self.scratch.clear();
         let frames = batch.stack(stack).iter().enumerate();
-        let memory = &self.memory;
-        self.scratch.extend(frames.map(|(i, &a)| memory.frame(pid, a, i < stack.in_kernel())));
-        (pid, self.chains.id(&self.scratch))
+        self.scratch.extend(frames.map(|(i, &address)| {
+            let frame = memory.frame(pid, address, i < in_kernel);
+            // The first of the kernel and the first of the program are where they were stopped.
+            Frame { returns: i != 0 && i != in_kernel, ..frame }
+        }));
+        let chain = self.chains.id(&self.scratch);
+        if self.met.len() > REMEMBERED.max(2 * self.chains.len()) {
+            self.met.clear();
+        }
+        self.met.insert(self.recorded.as_slice().into(), chain);
+        (pid, chain)
     }
 
     /// The name of an event's thread.
@@ -88,12 +115,23 @@ pub(crate) struct CodeTable {
 impl CodeTable {
     /// The code of a chain in a process, innermost first.
     pub(crate) fn chain(&self, pid: Pid, id: ChainId) -> impl DoubleEndedIterator<Item = Code> {
-        self.chains.get(id).iter().map(move |f| Code {
-            pid,
-            mapping: self.mappings.get(f.mapping as usize).copied(),
-            address: f.address,
-            kernel: f.kernel,
-        })
+        self.frames(id).iter().map(move |frame| self.code(pid, frame))
+    }
+
+    /// The frames of a chain, innermost first.
+    pub(crate) fn frames(&self, id: ChainId) -> &[Frame] {
+        self.chains.get(id)
+    }
+
+    /// The code of a frame in a process.
+    pub(crate) fn code(&self, pid: Pid, frame: &Frame) -> Code {
+        let mapping = self.mappings.get(frame.mapping as usize).copied();
+        Code { pid, mapping, address: frame.address, kernel: frame.kernel }
+    }
+
+    /// All that was ever mapped; frames have their numbers.
+    pub(crate) fn mappings(&self) -> &[Mapping] {
+        &self.mappings
     }
 
     /// The mapping of the kernel's own code.

@@ -4,10 +4,12 @@
 //!  events ──► context ──┬─ memory    what is mapped where, by process
 //!                       └─ chains    call chains, each kept once
 //!                             │
-//!            collect: samples by thread, CPU and chain     moments: sleeps, wake-ups, calls
-//!                             │                                   │
-//!             symbols ──► rows, stacks                  symbols ──► own code ──┬─ callers, rows
-//!                                                                              └─ code, sides
+//!      collect: samples by thread, CPU and chain             moments: sleeps, wake-ups, calls
+//!               times: when each was                               │
+//!                             │                                    │
+//!             symbols ──► names: functions of frames         symbols ──► own code ──┬─ callers
+//!                             │                                                     ├─ calls
+//!      rows, children ── tree ── stacks (folded) ── pprof ── firefox                └─ code
 //! ```
 //!
 //! While the trace is read, an address becomes a place in a mapping: memory grows with what is
@@ -17,18 +19,28 @@
 mod callers;
 mod calls;
 mod chains;
+mod children;
 mod code;
 mod collect;
 mod context;
+mod firefox;
+mod json;
 mod memory;
 mod moments;
+mod names;
 mod own;
+mod pprof;
 mod rows;
 mod stacks;
+mod times;
+mod tree;
 
 pub use callers::{CallerRow, callers};
 pub use calls::{CallRow, calls};
 pub use code::{Around, Code, KnowsCode, Spot, code};
-pub use collect::{Profile, collect};
+pub use collect::{Collector, Profile, Timeline};
+pub use firefox::firefox;
+pub use pprof::pprof;
 pub use rows::{By, ProfileRow, rows, stays};
 pub use stacks::folded;
+pub use tree::{Tree, TreeRow, tree};

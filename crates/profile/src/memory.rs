@@ -6,31 +6,36 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The memory of one process: by the first address of each piece its end and its mapping.
+/// The memory of one process.
 #[derive(Clone, Default)]
-struct Space(BTreeMap<u64, (u64, u32)>);
+struct Space {
+    /// By the first address of each piece its end and its mapping.
+    pieces: BTreeMap<u64, (u64, u32)>,
+    /// What tells it from any other, and from itself before it was changed.
+    version: u64,
+}
 
 impl Space {
     /// Map `start..end`; what was there before is there no more.
     fn map(&mut self, start: u64, end: u64, mapping: u32) {
-        let before = self.0.range(..start).next_back().map(|(&s, &piece)| (s, piece));
+        let before = self.pieces.range(..start).next_back().map(|(&s, &piece)| (s, piece));
         if let Some((s, (e, old))) = before.filter(|(_, (e, _))| *e > start) {
-            self.0.insert(s, (start, old));
+            self.pieces.insert(s, (start, old));
             if e > end {
-                self.0.insert(end, (e, old));
+                self.pieces.insert(end, (e, old));
             }
         }
-        while let Some((&s, &(e, old))) = self.0.range(start..end).next() {
-            self.0.remove(&s);
+        while let Some((&s, &(e, old))) = self.pieces.range(start..end).next() {
+            self.pieces.remove(&s);
             if e > end {
-                self.0.insert(end, (e, old));
+                self.pieces.insert(end, (e, old));
             }
         }
-        self.0.insert(start, (end, mapping));
+        self.pieces.insert(start, (end, mapping));
     }
 
     fn find(&self, address: u64) -> Option<u32> {
-        let (_, &(end, mapping)) = self.0.range(..=address).next_back()?;
+        let (_, &(end, mapping)) = self.pieces.range(..=address).next_back()?;
         (address < end).then_some(mapping)
     }
 }
@@ -43,6 +48,8 @@ pub(crate) struct Memory {
     /// Processes that came from one share what neither has changed since.
     spaces: FxHashMap<Pid, Rc<Space>>,
     kernel: Space,
+    /// How often anything was mapped.
+    changes: u64,
 }
 
 impl Memory {
@@ -62,6 +69,15 @@ impl Memory {
             false => Rc::make_mut(self.spaces.entry(pid).or_default()),
         };
         space.map(mapping.start, end, id);
+        self.changes += 1;
+        space.version = self.changes;
+    }
+
+    /// Numbers that are the same only while what is mapped for a process and for the kernel is the
+    /// same. Processes that share their memory since a fork have the same too.
+    pub(crate) fn version(&self, pid: Pid) -> [u64; 2] {
+        let own = self.spaces.get(&pid).map_or(0, |space| space.version);
+        [own, self.kernel.version]
     }
 
     /// A process was made by another.
@@ -84,7 +100,7 @@ impl Memory {
             true => self.kernel.find(address),
             false => self.spaces.get(&pid).and_then(|space| space.find(address)),
         };
-        Frame { address, mapping: found.unwrap_or(Frame::NOWHERE), kernel }
+        Frame { address, mapping: found.unwrap_or(Frame::NOWHERE), kernel, returns: false }
     }
 
     /// All that was ever mapped, by number.
@@ -139,5 +155,24 @@ mod tests {
         assert_eq!((at(&memory, 1, &[150]), at(&memory, 2, &[150])), (vec![1], vec![0]));
         memory.fork(Pid(1), Pid(1));
         assert_eq!(at(&memory, 1, &[150]), [1]);
+    }
+
+    #[test]
+    fn what_is_mapped_alike_has_one_version_and_nothing_else_has_it() {
+        let mut memory = Memory::default();
+        memory.map(Pid(1), &mapping(100, 100, 1));
+        memory.map(Pid(2), &mapping(200, 100, 1));
+        memory.fork(Pid(1), Pid(3));
+        let version = |memory: &Memory, pid| memory.version(Pid(pid));
+        let first = version(&memory, 1);
+        assert_eq!(first, version(&memory, 3));
+        assert_ne!(first, version(&memory, 2));
+        memory.map(Pid(0), &Mapping { kernel: true, ..mapping(1 << 63, 100, 2) });
+        let second = version(&memory, 1);
+        assert_ne!(first, second);
+        assert_ne!(second, version(&memory, 2));
+        memory.map(Pid(3), &mapping(300, 1, 3));
+        assert_eq!(second, version(&memory, 1));
+        assert_ne!(second, version(&memory, 3));
     }
 }

@@ -92,6 +92,13 @@ impl Watch {
         }
     }
 
+    /// Events, in order.
+    pub(crate) fn see_all(&mut self, events: &[Event], batch: &Batch) {
+        for e in events {
+            self.see(e, batch);
+        }
+    }
+
     /// An event; what it tells of a sample, whose thread ran.
     pub(crate) fn see(&mut self, e: &Event, batch: &Batch) -> Option<Moment> {
         let held = self.held.take();

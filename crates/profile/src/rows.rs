@@ -1,8 +1,10 @@
 //! The tables.
 
+use crate::children::children;
 use crate::collect::{Profile, Sampled, Sum};
 use holdup_passes::{Analysis, Filter, Group, percent};
-use holdup_symbols::Symbols;
+use holdup_symbols::{Source, Symbols};
+use holdup_trace::{Pid, Tid};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -11,6 +13,8 @@ use std::collections::BTreeMap;
 pub enum By {
     /// A function, in one thread.
     Function,
+    /// The same, and those that were only in the chains of samples, with what they called.
+    Children,
     /// A thread.
     Thread,
     /// A process, with the name that its thread had.
@@ -40,6 +44,9 @@ pub struct ProfileRow {
     pub dso: Option<String>,
     /// Function; `null` if the file or its functions are not at hand.
     pub symbol: Option<String>,
+    /// The compiler put its code into the function that called it; the samples are then that
+    /// function's.
+    pub inlined: Option<bool>,
     /// Source file and line, `null` without debug information.
     pub line: Option<String>,
     /// How many samples; `null` in a trace without samples.
@@ -51,6 +58,10 @@ pub struct ProfileRow {
     /// Share of what was counted: of all samples of the time and the CPUs selected, whatever
     /// threads are shown. In a trace without samples the share of CPUs x wall time.
     pub pct: f64,
+    /// Samples in whose chains the function is, once each: its own and those of what it called.
+    pub total_samples: Option<u64>,
+    /// Their share of what was counted.
+    pub total_pct: Option<f64>,
 }
 
 /// What makes a row one row.
@@ -66,13 +77,14 @@ struct Key {
 }
 
 /// A number that names something; the largest stands for none.
-fn known(id: u32) -> Option<u32> {
+pub(crate) fn known(id: u32) -> Option<u32> {
     (id != u32::MAX).then_some(id)
 }
 
-fn wanted(filter: &Filter, who: &Sampled, comm: &str) -> bool {
-    (filter.pids.is_empty() || filter.pids.contains(&who.pid.0))
-        && (filter.tids.is_empty() || filter.tids.contains(&who.tid.0))
+/// Whether `filter` wants a thread.
+pub(crate) fn wanted(filter: &Filter, pid: Pid, tid: Tid, comm: &str) -> bool {
+    (filter.pids.is_empty() || filter.pids.contains(&pid.0))
+        && (filter.tids.is_empty() || filter.tids.contains(&tid.0))
         && (filter.comms.is_empty() || filter.comms.iter().any(|c| c == comm))
 }
 
@@ -83,60 +95,80 @@ impl Profile {
         filter: &'a Filter,
     ) -> impl Iterator<Item = (&'a Sampled, &'a Sum, String)> {
         self.sums.iter().filter_map(|(who, sum)| {
-            let comm = self.comm(who);
-            wanted(filter, who, &comm).then_some((who, sum, comm))
+            let comm = self.comm(who.tid, who.comm);
+            wanted(filter, who.pid, who.tid, &comm).then_some((who, sum, comm))
         })
     }
 }
 
-/// The rows of a profile, most samples first.
+/// Shares of what was counted.
+pub(crate) struct Shares(Sum);
+
+impl Shares {
+    pub(crate) fn of(profile: &Profile) -> Shares {
+        Shares(profile.whole())
+    }
+
+    pub(crate) fn pct(&self, of: Sum) -> f64 {
+        // Not every event says how much was counted.
+        match self.0.period {
+            0 => percent(of.samples, self.0.samples),
+            period => percent(of.period, period),
+        }
+    }
+}
+
+/// The rows of a profile, most samples first; with [`By::Children`] most in all first.
 pub fn rows(
     profile: &Profile,
     filter: &Filter,
     by: By,
     symbols: &mut Symbols<'_>,
 ) -> Vec<ProfileRow> {
+    if by == By::Children {
+        return children(profile, filter, symbols);
+    }
     let mut rows: BTreeMap<Key, (Sum, u64)> = BTreeMap::new();
     for (who, sum, comm) in profile.wanted(filter) {
         let code = profile.code(who).next();
         let key = key(who, comm, by, |line| {
             let Some(code) = &code else { return Default::default() };
             let named = symbols.name(code);
-            let line = if line { symbols.line(code) } else { None };
+            let line = if line { symbols.line(code).as_ref().map(Source::to_string) } else { None };
             (named.dso.map(|s| s.to_string()), named.function.map(|s| s.to_string()), line)
         });
         let row = rows.entry(key).or_default();
-        row.0.samples += sum.samples;
-        row.0.period = row.0.period.saturating_add(sum.period);
+        row.0.add(*sum);
         row.1 += if code.is_some_and(|c| c.kernel) { sum.samples } else { 0 };
     }
-    let whole = profile.sums.iter().fold(Sum::default(), |all, (_, sum)| Sum {
-        samples: all.samples + sum.samples,
-        period: all.period.saturating_add(sum.period),
-    });
+    let shares = Shares::of(profile);
     let mut rows: Vec<ProfileRow> = rows
         .into_iter()
         .map(|(key, (sum, kernel))| ProfileRow {
-            comm: key.comm,
-            pid: key.pid,
-            tid: key.tid,
-            cpu: key.cpu,
-            dso: key.dso,
-            symbol: key.symbol,
-            line: key.line,
             samples: Some(sum.samples),
             kernel_samples: Some(kernel),
-            run_ns: None,
-            // Not every event says how much was counted.
-            pct: match whole.period {
-                0 => percent(sum.samples, whole.samples),
-                period => percent(sum.period, period),
-            },
+            pct: shares.pct(sum),
+            ..key.row()
         })
         .collect();
     // Keys are in order, which equal numbers keep.
     rows.sort_by_key(|r| std::cmp::Reverse(r.samples));
     rows
+}
+
+impl Key {
+    fn row(self) -> ProfileRow {
+        ProfileRow {
+            comm: self.comm,
+            pid: self.pid,
+            tid: self.tid,
+            cpu: self.cpu,
+            dso: self.dso,
+            symbol: self.symbol,
+            line: self.line,
+            ..ProfileRow::default()
+        }
+    }
 }
 
 /// What the row of a sample is called. `names` gives file and function, and if asked the line.
@@ -149,7 +181,7 @@ fn key(
     let (pid, tid) = (known(who.pid.0), known(who.tid.0));
     let comm = Some(comm);
     match by {
-        By::Function => {
+        By::Function | By::Children => {
             let (dso, symbol, _) = names(false);
             Key { comm, pid, tid, dso, symbol, ..Key::default() }
         }
@@ -171,7 +203,7 @@ fn key(
 /// first. Where in its code a thread was they do not say, so there are no rows of files and lines.
 pub fn stays(analysis: &Analysis, by: By) -> Vec<ProfileRow> {
     let group = match by {
-        By::Function | By::Thread => Group::Thread,
+        By::Function | By::Children | By::Thread => Group::Thread,
         By::Process => Group::Process,
         By::Dso | By::Line | By::Cpu => return Vec::new(),
     };

@@ -72,7 +72,7 @@ pub fn outputs() -> Value {
     let verbs = [
         ("syscalls", vec![table(g, &schema::syscalls::VERB), noted(g, &schema::calls::VERB)]),
         ("procs", vec![table(g, &schema::procs::VERB)]),
-        ("profile", vec![noted(g, &schema::profile::VERB)]),
+        ("profile", vec![noted(g, &schema::profile::VERB), noted(g, &schema::profile::TREE)]),
         ("cpus", vec![table(g, &schema::cpus::VERB)]),
         ("switches", vec![table(g, &schema::switches::VERB)]),
         ("irqs", vec![table(g, &schema::irqs::VERB)]),

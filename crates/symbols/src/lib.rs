@@ -16,6 +16,7 @@
 mod demangle;
 mod elf;
 mod files;
+mod inline;
 mod kernel;
 mod lines;
 mod table;
@@ -28,6 +29,7 @@ use kernel::Kernel;
 use lines::Lines;
 use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use text::Listed;
@@ -43,6 +45,8 @@ pub struct Options {
     pub home: Option<PathBuf>,
     /// Open no file: name only what is mapped.
     pub off: bool,
+    /// Do not look for functions that were put into others.
+    pub no_inline: bool,
 }
 
 /// Where code ran.
@@ -67,6 +71,34 @@ pub struct Named {
     pub function: Option<Arc<str>>,
 }
 
+/// A place in a program's text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// The file, with the folders that the debug information has.
+    pub file: Arc<str>,
+    /// The line, from 1 on.
+    pub line: u32,
+}
+
+impl fmt::Display for Source {
+    /// `file.c:12`, without folders.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file.rsplit('/').next().unwrap_or_default();
+        write!(f, "{file}:{}", self.line)
+    }
+}
+
+/// One of the functions whose code is at an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// Its name; `None` where nothing says.
+    pub function: Option<Arc<str>>,
+    /// Where in it.
+    pub source: Option<Source>,
+    /// The compiler put it into the one that follows.
+    pub inlined: bool,
+}
+
 /// For fuzzing: all that is done with a file, with these bytes in its place.
 #[doc(hidden)]
 pub fn try_all(bytes: &[u8]) {
@@ -75,7 +107,7 @@ pub fn try_all(bytes: &[u8]) {
         let lines = Lines::new(&elf);
         for address in addresses().filter_map(|offset| elf.address(offset)).chain(addresses()) {
             elf.function(address);
-            lines.as_ref().map(|lines| lines.find(address));
+            lines.as_ref().map(|lines| lines.inlined(address));
         }
     }
     for listed in [Listed::of_kallsyms(bytes.to_vec()), Listed::of_perf_map(bytes.to_vec())] {
@@ -132,15 +164,45 @@ impl<'a> Symbols<'a> {
         named
     }
 
-    /// `file.c:12` of the code at an address; `None` if that is not known, as for the kernel.
-    pub fn line(&mut self, code: &Code) -> Option<String> {
+    /// Where in the source the code at an address is, once [`Symbols::name`] was asked for it;
+    /// `None` if that is not known, as for the kernel.
+    pub fn line(&self, code: &Code) -> Option<Source> {
+        let (lines, address) = self.lines(code)?;
+        lines.find(address)
+    }
+
+    /// The functions whose code is at an address: first those that were put into others, each into
+    /// the one behind it, and last the one that [`Symbols::name`] says, whose name this is too.
+    /// An address to which a call returns stands for that call, if the function is the same: what
+    /// follows the call may be of another line.
+    pub fn functions(&mut self, code: &Code, returns: bool) -> (Named, Vec<Function>) {
+        let named = self.name(code);
+        let call = Code { address: code.address.saturating_sub(1), ..*code };
+        let of_call = returns && self.name(&call) == named;
+        let (mut functions, source) = match self.lines(if of_call { &call } else { code }) {
+            None => Default::default(),
+            Some((lines, address)) if self.options.no_inline => (Vec::new(), lines.find(address)),
+            Some((lines, address)) => lines.inlined(address),
+        };
+        functions.push(Function { function: named.function.clone(), source, inlined: false });
+        (named, functions)
+    }
+
+    /// Whether the name of an address in this mapping depends on the process: files say what their
+    /// code is called, whoever runs it.
+    pub fn depends_on_process(&self, mapping: &Mapping) -> bool {
+        is_anonymous(&self.info.names.get(mapping.file))
+    }
+
+    /// What finds lines of the file that has an address, and the virtual address there.
+    fn lines(&self, code: &Code) -> Option<(&Lines, u64)> {
         let mapping = code.mapping.filter(|_| !code.kernel && !self.options.off)?;
         let (module, address) = self.place(&mapping, code.address)?;
         let lines = module.lines.get_or_init(|| {
             let files = [module.found.elf.as_ref(), module.found.debug.as_ref()];
             files.into_iter().flatten().find_map(Lines::new)
         });
-        lines.as_ref()?.find(address)
+        Some((lines.as_ref()?, address))
     }
 
     /// What readers of the names should know: files that were refused, unverified, or not found.
@@ -221,7 +283,7 @@ impl<'a> Symbols<'a> {
         if self.options.off {
             return Named { dso: Some(self.dso(mapping.file, user_dso)), function: None };
         }
-        let build = self.build_of(&mapping, &file);
+        let build = self.build_of(&mapping);
         let options = &self.options;
         let module = self.modules.entry((mapping.file, build)).or_insert_with(|| Module {
             dso: user_dso(&file).into(),
@@ -250,14 +312,19 @@ impl<'a> Symbols<'a> {
 
     /// The file of a mapping and the virtual address in it, if it has been looked for and found.
     fn place(&self, mapping: &Mapping, address: u64) -> Option<(&Module, u64)> {
-        let build = self.build_of(mapping, &self.info.names.get(mapping.file));
+        let build = self.build_of(mapping);
         let module = self.modules.get(&(mapping.file, build))?;
         Some((module, module.address(mapping, address)?))
     }
 
-    fn build_of(&self, mapping: &Mapping, file: &str) -> Option<BuildId> {
-        let listed = || self.info.built.iter().find(|b| b.file == file).map(|b| b.build_id);
-        mapping.build_id.or_else(listed)
+    /// Which build of its file the recorder met in a mapping.
+    pub fn build_of(&self, mapping: &Mapping) -> Option<BuildId> {
+        mapping.build_id.or_else(|| {
+            let name = self.info.names.get(mapping.file);
+            let text = mapping.kernel && name.starts_with("[kernel");
+            let file = if text { kernel::NAME.to_owned() } else { name };
+            self.info.built.iter().find(|b| b.file == file).map(|b| b.build_id)
+        })
     }
 
     fn dso(&mut self, file: NameId, spell: fn(&str) -> String) -> Arc<str> {

@@ -1,8 +1,11 @@
-//! Source lines, from the line tables of DWARF.
+//! Source lines and inlined functions, from DWARF.
 
+use crate::demangle::demangle;
 use crate::elf::Elf;
-use addr2line::Context;
-use gimli::{Dwarf, EndianRcSlice, Error, RunTimeEndian, SectionId};
+use crate::inline::{Inlined, Inlines, Slice};
+use crate::{Function, Source};
+use addr2line::{Context, Location};
+use gimli::{Dwarf, Error, RunTimeEndian, SectionId};
 use std::rc::Rc;
 
 /// Largest section read, unpacked. A kernel's are below 300 MB.
@@ -10,10 +13,11 @@ const LARGEST: u64 = 512 << 20;
 /// Largest section of line tables: a row of a table in memory is larger than in the file.
 const LARGEST_TABLE: u64 = 64 << 20;
 
-type Slice = EndianRcSlice<RunTimeEndian>;
-
-/// What finds lines in one file.
-pub(crate) struct Lines(Context<Slice>);
+/// What finds lines and inlined functions in one file.
+pub(crate) struct Lines {
+    context: Context<Slice>,
+    inlines: Inlines,
+}
 
 impl Lines {
     /// Of a file with debug information; `None` if it has none that can be read.
@@ -25,16 +29,34 @@ impl Lines {
                 _ => LARGEST,
             };
             let bytes = elf.section(id.name(), most).unwrap_or_default();
-            Ok(EndianRcSlice::new(Rc::from(bytes), endian))
+            Ok(Slice::new(Rc::from(bytes), endian))
         };
         elf.has_section(".debug_line").then_some(())?;
-        Some(Lines(Context::from_dwarf(Dwarf::load(load).ok()?).ok()?))
+        let context = Context::from_dwarf(Dwarf::load(load).ok()?).ok()?;
+        Some(Lines { context, inlines: Inlines::default() })
     }
 
-    /// `file.c:12` of the code at a virtual address of the file: the name without its folders.
-    pub(crate) fn find(&self, address: u64) -> Option<String> {
-        let location = self.0.find_location(address).ok()??;
-        let file = location.file?.rsplit('/').next()?;
-        Some(format!("{file}:{}", location.line?))
+    /// Where in the source the code at a virtual address of the file is.
+    pub(crate) fn find(&self, address: u64) -> Option<Source> {
+        self.context.find_location(address).ok()?.and_then(source)
     }
+
+    /// The functions that were put at a virtual address of the file, each in the one behind it, and
+    /// where in the source the function is that they are all in.
+    pub(crate) fn inlined(&self, address: u64) -> (Vec<Function>, Option<Source>) {
+        let unit = self.context.find_dwarf_and_unit(address).skip_all_loads();
+        let found = unit.and_then(|unit| self.inlines.find(unit, address).ok());
+        let mut place = self.find(address);
+        let mut functions = Vec::new();
+        for Inlined { name, call } in found.into_iter().flatten().rev() {
+            let function = name.map(|name| demangle(&name).into());
+            functions.push(Function { function, source: place, inlined: true });
+            place = call.map(|(file, line)| Source { file: file.into(), line });
+        }
+        (functions, place)
+    }
+}
+
+fn source(location: Location<'_>) -> Option<Source> {
+    Some(Source { file: location.file?.into(), line: location.line? })
 }

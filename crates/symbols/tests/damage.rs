@@ -48,7 +48,9 @@ impl Case {
         let at = |offset| {
             let code = self.code(self.mapping.start + offset);
             let named = symbols.name(&code);
-            (named.function.map(|f| f.to_string()), symbols.line(&code))
+            let inlined = symbols.functions(&code, offset % 32 == 0).1.len();
+            assert!(inlined > 0, "the function itself is always there");
+            (named.function.map(|f| f.to_string()), symbols.line(&code).map(|l| l.to_string()))
         };
         (0..0x1000).step_by(16).map(at).collect()
     }

@@ -350,7 +350,7 @@ impl TraceBuilder {
 
     /// Code of `file` is mapped into the memory of a process at `start`.
     pub fn mapped(mut self, ts: Nanos, pid: u32, start: u64, len: u64, file: &str) -> Self {
-        let file = self.info.names.intern(file);
+        let file = self.info.names.intern(file.as_bytes());
         let mapping = Mapping { start, len, offset: 0, file, kernel: false, build_id: None };
         let mapped = What::Mapped { pid: Pid(pid), mapping: self.refs.push_mapping(mapping) };
         self.mappings.push(mapping);

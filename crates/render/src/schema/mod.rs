@@ -38,7 +38,7 @@ pub use locks::locks;
 pub use phases::phases;
 pub use predict::predict;
 pub use procs::procs;
-pub use profile::{profile, stays};
+pub use profile::{profile, profile_tree, stays};
 pub use sar::sar;
 pub use switches::switches;
 pub use syscalls::syscalls;
@@ -255,6 +255,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         predict::VERB.has(key),
         procs::VERB.has(key),
         profile::VERB.has(key),
+        profile::TREE.has(key),
         sar::VERB.has(key),
         switches::VERB.has(key),
         syscalls::VERB.has(key),

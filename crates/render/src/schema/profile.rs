@@ -2,50 +2,120 @@
 
 use super::layout::{Field, Show::*, block, field};
 use super::{DataOnly, Shape, Verb, columns, words};
-use crate::table::{Line, Table};
+use crate::table::{Cell, Line, Table};
 use crate::text::escape;
-use holdup_profile::{By, ProfileRow};
+use holdup_profile::{By, ProfileRow, Tree, TreeRow};
 
 pub(crate) const VERB: Verb<ProfileRow> = Verb {
     name: "profile",
     columns: columns! { ProfileRow {
-        comm Text, pid Id, tid Id, cpu Id, dso Text, symbol Text, line Text, samples Count,
-        kernel_samples Count, run_ns Ns, pct Percent,
+        comm Text, pid Id, tid Id, cpu Id, dso Text, symbol Text, inlined Flag, line Text,
+        samples Count, kernel_samples Count, run_ns Ns, pct Percent, total_samples Count,
+        total_pct Percent,
     } },
-    shapes: &[&FUNCTION, &THREAD, &PROCESS, &DSO, &LINE, &CPU, &STAYS],
+    shapes: &[&FUNCTION, &CHILDREN, &THREAD, &PROCESS, &DSO, &LINE, &CPU, &STAYS],
     data_only: DataOnly::These(&[]),
     sort: "",
 };
 const _: () = VERB.check();
 
+/// `profile --tree`.
+pub(crate) const TREE: Verb<TreeRow> = Verb {
+    name: "profile",
+    columns: columns! { TreeRow {
+        depth Count, comm Text, dso Text, symbol Text, inlined Flag, samples Count,
+        total_samples Count, total_pct Percent,
+    } },
+    shapes: &[&TOP_DOWN, &BOTTOM_UP],
+    data_only: DataOnly::These(&[]),
+    sort: "",
+};
+const _: () = TREE.check();
+
 const FUNCTION: Shape = Shape {
-    without: &["cpu", "line", "kernel_samples", "run_ns"],
+    without: &["cpu", "inlined", "line", "kernel_samples", "run_ns", "total_samples", "total_pct"],
     text: &[block("CPU samples by function", FUNCTION_TEXT)],
 };
+const CHILDREN: Shape = Shape {
+    without: &["cpu", "line", "kernel_samples", "run_ns"],
+    text: &[block("CPU samples by function, with those of what it called", CHILDREN_TEXT)],
+};
 const THREAD: Shape = Shape {
-    without: &["cpu", "dso", "symbol", "line", "run_ns"],
+    without: &["cpu", "dso", "symbol", "inlined", "line", "run_ns", "total_samples", "total_pct"],
     text: &[block("CPU samples by thread", THREAD_TEXT)],
 };
 const PROCESS: Shape = Shape {
-    without: &["tid", "cpu", "dso", "symbol", "line", "run_ns"],
+    without: &[
+        "tid",
+        "cpu",
+        "dso",
+        "symbol",
+        "inlined",
+        "line",
+        "run_ns",
+        "total_samples",
+        "total_pct",
+    ],
     text: &[block("CPU samples by process", THREAD_TEXT)],
 };
 const DSO: Shape = Shape {
-    without: &["comm", "pid", "tid", "cpu", "symbol", "line", "run_ns"],
+    without: &[
+        "comm",
+        "pid",
+        "tid",
+        "cpu",
+        "symbol",
+        "inlined",
+        "line",
+        "run_ns",
+        "total_samples",
+        "total_pct",
+    ],
     text: &[block("CPU samples by file of code", DSO_TEXT)],
 };
 const LINE: Shape = Shape {
-    without: &["comm", "pid", "tid", "cpu", "kernel_samples", "run_ns"],
+    without: &[
+        "comm",
+        "pid",
+        "tid",
+        "cpu",
+        "inlined",
+        "kernel_samples",
+        "run_ns",
+        "total_samples",
+        "total_pct",
+    ],
     text: &[block("CPU samples by source line", LINE_TEXT)],
 };
 const CPU: Shape = Shape {
-    without: &["comm", "pid", "tid", "dso", "symbol", "line", "run_ns"],
+    without: &[
+        "comm",
+        "pid",
+        "tid",
+        "dso",
+        "symbol",
+        "inlined",
+        "line",
+        "run_ns",
+        "total_samples",
+        "total_pct",
+    ],
     text: &[block("CPU samples by CPU", CPU_TEXT)],
 };
 /// No samples: how long threads had a CPU.
 const STAYS: Shape = Shape {
-    without: &["cpu", "line", "kernel_samples"],
+    without: &["cpu", "inlined", "line", "kernel_samples", "total_samples", "total_pct"],
     text: &[block("CPU time by thread ({})", STAYS_TEXT)],
+};
+
+const TOP_DOWN: Shape = Shape {
+    without: &[],
+    text: &[block("CPU samples of functions and of what they called", TOP_DOWN_TEXT)],
+};
+/// Where chains end upwards says nothing.
+const BOTTOM_UP: Shape = Shape {
+    without: &["samples"],
+    text: &[block("CPU samples of functions and of who called them", BOTTOM_UP_TEXT)],
 };
 
 const SAMPLES: Field = field("", "samples", Key("samples"), 0);
@@ -60,6 +130,20 @@ const FUNCTION_TEXT: &[Field] = &[
     field("", "dso", Words(&["dso"], dso), 0),
     field("", "symbol", Words(&["symbol"], symbol), 0),
 ];
+const TOTAL: Field = field("", "in all", Key("total_samples"), 0);
+const TOTAL_PCT: Field = field("", "% in all", Key("total_pct"), 0);
+const CHILDREN_TEXT: &[Field] = &[
+    TOTAL,
+    TOTAL_PCT,
+    SAMPLES,
+    PCT,
+    THREAD_NAME,
+    field("", "dso", Words(&["dso"], dso), 0),
+    field("", "symbol", Words(&["symbol", "inlined"], nested_symbol), 0),
+];
+const LEVEL: Field = field("", "", Words(&["depth", "comm", "dso", "symbol", "inlined"], level), 0);
+const TOP_DOWN_TEXT: &[Field] = &[TOTAL, TOTAL_PCT, SAMPLES, LEVEL];
+const BOTTOM_UP_TEXT: &[Field] = &[TOTAL, TOTAL_PCT, LEVEL];
 const THREAD_TEXT: &[Field] = &[SAMPLES, PCT, IN_KERNEL, THREAD_NAME];
 const DSO_TEXT: &[Field] = &[SAMPLES, PCT, IN_KERNEL, field("", "dso", Words(&["dso"], dso), 0)];
 const LINE_TEXT: &[Field] = &[
@@ -91,6 +175,26 @@ fn symbol(l: Line<'_>) -> String {
     known(l, "symbol")
 }
 
+/// As perf marks it.
+fn nested_symbol(l: Line<'_>) -> String {
+    match l.get("inlined") {
+        Some(Cell::Bool(true)) => symbol(l) + " (inlined)",
+        _ => symbol(l),
+    }
+}
+
+/// A function at its level, with its file; at level 0 a thread's name.
+fn level(l: Line<'_>) -> String {
+    let depth = l.int("depth").unwrap_or(0);
+    let name = match (depth, l.text("symbol"), l.text("dso")) {
+        (0, ..) => escape(l.text("comm")).into_owned(),
+        (_, "", "") => "[unknown]".to_owned(),
+        (_, "", file) => format!("[{}]", escape(file).trim_matches(['[', ']'])),
+        _ => nested_symbol(l),
+    };
+    "  ".repeat(usize::try_from(depth).unwrap_or(0)) + &name
+}
+
 fn line(l: Line<'_>) -> String {
     known(l, "line")
 }
@@ -99,6 +203,7 @@ fn line(l: Line<'_>) -> String {
 pub fn profile(rows: &[ProfileRow], by: By) -> Table {
     let shape = match by {
         By::Function => &FUNCTION,
+        By::Children => &CHILDREN,
         By::Thread => &THREAD,
         By::Process => &PROCESS,
         By::Dso => &DSO,
@@ -106,6 +211,15 @@ pub fn profile(rows: &[ProfileRow], by: By) -> Table {
         By::Cpu => &CPU,
     };
     VERB.table(rows, shape)
+}
+
+/// `profile --tree`, level by level.
+pub fn profile_tree(rows: &[TreeRow], tree: Tree) -> Table {
+    let shape = match tree {
+        Tree::TopDown => &TOP_DOWN,
+        Tree::BottomUp => &BOTTOM_UP,
+    };
+    TREE.table(rows, shape)
 }
 
 /// The same of a trace without samples, in which switches say how long threads had a CPU.

@@ -37,6 +37,7 @@ fn columns_are_the_fields_of_the_rows() {
     same_keys(PathRow::default(), &waits::PATH_VERB);
     same_keys(PredictRow::default(), &predict::VERB);
     same_keys(ProfileRow::default(), &profile::VERB);
+    same_keys(holdup_profile::TreeRow::default(), &profile::TREE);
     same_keys(holdup_profile::CallerRow::default(), &callers::VERB);
     same_keys(holdup_profile::CallRow::default(), &calls::VERB);
     same_keys(crate::WhatifRow::default(), &whatif::VERB);

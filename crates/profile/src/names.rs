@@ -1,0 +1,117 @@
+//! Functions of chains: the code at each address is looked up once.
+
+use crate::chains::Frame;
+use crate::collect::Profile;
+use holdup_symbols::{Source, Symbols};
+use holdup_trace::{BuildId, Mapping, Pid};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A function, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct FunctionId(pub(crate) u32);
+
+/// What tells a function from others.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Function {
+    /// Its file of code; `None` where nothing is known to be mapped.
+    pub(crate) dso: Option<Arc<str>>,
+    /// `None` where the file or its functions are not at hand.
+    pub(crate) name: Option<Arc<str>>,
+    /// Its code was put into another function.
+    pub(crate) inlined: bool,
+    pub(crate) kernel: bool,
+}
+
+impl Function {
+    /// Its name; of one without a name the file in brackets, or `[unknown]`.
+    pub(crate) fn label(&self) -> String {
+        match (&self.name, &self.dso) {
+            (Some(name), _) => name.to_string(),
+            (None, Some(dso)) => format!("[{}]", dso.trim_matches(['[', ']'])),
+            (None, None) => "[unknown]".to_owned(),
+        }
+    }
+}
+
+/// A function that a frame is in, and where in its source.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Site {
+    pub(crate) function: FunctionId,
+    pub(crate) source: Option<Source>,
+}
+
+/// The functions of a profile.
+pub(crate) struct Functions<'a, 'i> {
+    profile: &'a Profile,
+    symbols: &'a mut Symbols<'i>,
+    pub(crate) all: Vec<Function>,
+    ids: FxHashMap<Function, FunctionId>,
+    sites: FxHashMap<(Pid, Frame), Rc<[Site]>>,
+    /// By the number of a mapping: whether a name there depends on the process.
+    of_process: Vec<bool>,
+}
+
+impl<'a, 'i> Functions<'a, 'i> {
+    pub(crate) fn new(profile: &'a Profile, symbols: &'a mut Symbols<'i>) -> Functions<'a, 'i> {
+        let mappings = profile.code.mappings().iter();
+        let of_process = mappings.map(|mapping| symbols.depends_on_process(mapping)).collect();
+        Functions {
+            profile,
+            symbols,
+            all: Vec::new(),
+            ids: FxHashMap::default(),
+            sites: FxHashMap::default(),
+            of_process,
+        }
+    }
+
+    /// The process that makes a difference to a frame's names.
+    pub(crate) fn owner(&self, pid: Pid, frame: &Frame) -> Pid {
+        match self.of_process.get(frame.mapping as usize) {
+            Some(true) => pid,
+            _ => Pid::UNKNOWN,
+        }
+    }
+
+    /// The functions that have a frame's address: what was inlined first, the function itself last.
+    pub(crate) fn sites(&mut self, pid: Pid, frame: &Frame) -> Rc<[Site]> {
+        let owner = self.owner(pid, frame);
+        if let Some(sites) = self.sites.get(&(owner, *frame)) {
+            return sites.clone();
+        }
+        let (named, functions) =
+            self.symbols.functions(&self.profile.code.code(pid, frame), frame.returns);
+        let site = |f: holdup_symbols::Function| {
+            let (dso, kernel) = (named.dso.clone(), frame.kernel);
+            let function = Function { dso, name: f.function, inlined: f.inlined, kernel };
+            Site { function: self.id(function), source: f.source }
+        };
+        let sites: Rc<[Site]> = functions.into_iter().map(site).collect();
+        self.sites.insert((owner, *frame), sites.clone());
+        sites
+    }
+
+    /// Which build of its file a mapping is.
+    pub(crate) fn build_of(&self, mapping: &Mapping) -> Option<BuildId> {
+        self.symbols.build_of(mapping)
+    }
+
+    fn id(&mut self, function: Function) -> FunctionId {
+        let next = FunctionId(self.all.len() as u32);
+        *self.ids.entry(function).or_insert_with_key(|function| {
+            self.all.push(function.clone());
+            next
+        })
+    }
+
+    /// What stands for the function of a sample without any address.
+    pub(crate) fn unknown(&mut self) -> FunctionId {
+        self.id(Function { dso: None, name: None, inlined: false, kernel: false })
+    }
+
+    pub(crate) fn get(&self, id: FunctionId) -> &Function {
+        &self.all[id.0 as usize]
+    }
+}
