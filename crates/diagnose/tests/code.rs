@@ -57,16 +57,17 @@ fn told(trace: &MemTrace, span: (u64, u64)) -> (Option<Around>, Option<Around>) 
     (object, found.thread(Tid(11)))
 }
 
-/// Counts of a list, by file and what was called there.
-fn counts(spots: &[Spot]) -> Vec<(&str, &str, Option<u64>, Option<u64>, f64)> {
-    let text = |s: &'static str| s;
-    let of = |name: &Option<String>| match name.as_deref() {
-        Some("prog") => text("prog"),
-        Some("libc.so.6") => text("libc.so.6"),
-        Some(other) => panic!("{other}"),
-        None => text(""),
-    };
-    spots.iter().map(|s| (of(&s.dso), of(&s.through), s.ns, s.samples, s.pct)).collect()
+/// File, what was called there, time slept, samples, share.
+type Counted<'a> = (&'a str, &'a str, Option<u64>, Option<u64>, f64);
+
+fn counts(spots: &[Spot]) -> Vec<Counted<'_>> {
+    spots
+        .iter()
+        .map(|s| {
+            let (dso, through) = (s.dso.as_deref(), s.through.as_deref());
+            (dso.unwrap_or_default(), through.unwrap_or_default(), s.ns, s.samples, s.pct)
+        })
+        .collect()
 }
 
 #[test]
