@@ -66,11 +66,6 @@ impl Kind {
             | Kind::Other => Lack::NOTHING,
         }
     }
-
-    /// Whether a call chain printed below the event is wanted.
-    pub(crate) fn wants_stack(self) -> bool {
-        matches!(self, Kind::Event(EventKind::ContentionBegin) | Kind::Sample)
-    }
 }
 
 /// What a name in the text stands for.

@@ -1,7 +1,7 @@
 //! What must be known of a trace to say which code an address is: mappings, processes, names.
 
 use crate::chains::{ChainId, Chains, Frame};
-use crate::memory::Memory;
+use crate::memory::{Memory, Origin};
 use holdup_symbols::Code;
 use holdup_trace::{Batch, Event, Mapping, NameId, Names, Pid, StackRef, Tid, TraceInfo, What};
 use rustc_hash::FxHashMap;
@@ -59,9 +59,16 @@ impl Context {
             pid => pid,
         };
         self.scratch.clear();
-        let frames = batch.stack(stack).iter().enumerate();
-        let memory = &self.memory;
-        self.scratch.extend(frames.map(|(i, &a)| memory.frame(pid, a, i < stack.in_kernel())));
+        let names = batch.frame_names(stack);
+        let memory = &mut self.memory;
+        let frames = batch.stack(stack).iter().enumerate().map(|(i, &address)| {
+            let kernel = i < stack.in_kernel();
+            match names.get(i) {
+                Some(&name) => memory.told(name, address, kernel),
+                None => memory.frame(pid, address, kernel),
+            }
+        });
+        self.scratch.extend(frames);
         (pid, self.chains.id(&self.scratch))
     }
 
@@ -75,30 +82,34 @@ impl Context {
 
     /// What chains mean, when all have been read.
     pub(crate) fn finish(self) -> CodeTable {
-        CodeTable { chains: self.chains, mappings: self.memory.into_mappings() }
+        CodeTable { chains: self.chains, origins: self.memory.into_origins() }
     }
 }
 
 /// All chains of a trace, and what they run through.
 pub(crate) struct CodeTable {
     chains: Chains,
-    mappings: Vec<Mapping>,
+    origins: Vec<Origin>,
 }
 
 impl CodeTable {
     /// The code of a chain in a process, innermost first.
     pub(crate) fn chain(&self, pid: Pid, id: ChainId) -> impl DoubleEndedIterator<Item = Code> {
-        self.chains.get(id).iter().map(move |f| Code {
-            pid,
-            mapping: self.mappings.get(f.mapping as usize).copied(),
-            address: f.address,
-            kernel: f.kernel,
+        self.chains.get(id).iter().map(move |f| {
+            let (mapping, told) = match self.origins.get(f.origin as usize) {
+                Some(Origin::Mapped(mapping)) => (Some(*mapping), None),
+                Some(Origin::Told(name)) => (None, Some(*name)),
+                None => (None, None),
+            };
+            Code { pid, mapping, told, address: f.address, kernel: f.kernel }
         })
     }
 
     /// The mapping of the kernel's own code.
     pub(crate) fn kernel_text(&self, names: &Names) -> Option<Mapping> {
-        let is_text = |m: &&Mapping| m.kernel && names.get(m.file).starts_with("[kernel");
-        self.mappings.iter().find(is_text).copied()
+        self.origins.iter().find_map(|origin| match origin {
+            Origin::Mapped(m) if m.kernel && names.get(m.file).starts_with("[kernel") => Some(*m),
+            _ => None,
+        })
     }
 }

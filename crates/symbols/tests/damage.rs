@@ -35,7 +35,7 @@ impl Case {
     }
 
     fn code(&self, address: u64) -> Code {
-        Code { pid: Pid(7), mapping: Some(self.mapping), address, kernel: false }
+        Code { pid: Pid(7), mapping: Some(self.mapping), told: None, address, kernel: false }
     }
 
     fn options(&self) -> Options {
