@@ -18,8 +18,8 @@ use holdup_trace::{Batch, Frame, FrameName, LocalNames, StackRef, is_recorder};
 /// Most frames of a chain that are kept.
 const DEEPEST: usize = u16::MAX as usize;
 
-/// Lines of other CPUs that may stand between an event and its chain.
-const ASTRAY: usize = 64;
+/// Lines of other CPUs, chains included, that may stand between an event and its chain.
+const ASTRAY: usize = 512;
 
 /// What a line says of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

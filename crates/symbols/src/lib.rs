@@ -220,6 +220,11 @@ impl<'a> Symbols<'a> {
                 (dso, module)
             }
         };
+        // What the kernel made while it ran (BPF) is in no file, and mapped by its function's name.
+        let made = |m: Mapping| !self.info.names.get(m.file).starts_with(['/', '[']);
+        if code.mapping.is_some_and(made) {
+            return Named { function: Some(dso.clone()), dso: Some(dso) };
+        }
         let function = match self.options.off {
             true => None,
             false => self
