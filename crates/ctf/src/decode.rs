@@ -296,6 +296,7 @@ fn rare(kind: EventKind, v: &mut Values<'_, '_>) -> What {
             What::ContentionBegin { lock: v.int(0), flags: v.u32(1), stack: StackRef::NONE }
         }
         EventKind::ContentionEnd => What::ContentionEnd { lock: v.int(0), ret: v.int(1) as i32 },
+        EventKind::ContendedRelease => What::ContendedRelease { lock: v.int(0) },
         EventKind::LockAcquire => {
             What::LockAcquire { lock: v.int(0), name: lock_name(v), flags: v.u32(1) }
         }

@@ -149,6 +149,7 @@ pub(crate) fn fields(meaning: Meaning) -> &'static [Field] {
         EventKind::PageFaultUser | EventKind::PageFaultKernel => FAULT,
         EventKind::ContentionBegin => const { &[int(0, &["lock_addr"]), maybe(1, &["flags"], 0)] },
         EventKind::ContentionEnd => const { &[int(0, &["lock_addr"]), maybe(1, &["ret"], 0)] },
+        EventKind::ContendedRelease => const { &[int(0, &["lock_addr"])] },
         EventKind::LockAcquire
         | EventKind::LockContended
         | EventKind::LockAcquired

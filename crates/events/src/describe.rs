@@ -258,6 +258,7 @@ impl<'a> Describe<'a> {
                 out.str(" ret ");
                 out.int(ret);
             }
+            What::ContendedRelease { lock } => self.lock(out, lock, NameId::NONE),
             What::LockAcquire { lock, name, flags } => {
                 self.lock(out, lock, name);
                 for (bit, word) in [(1, " try"), (2, " read")] {

@@ -243,6 +243,7 @@ pub(crate) fn fields(
             m.hex("lock_addr", lock);
             m.int("ret", ret);
         }
+        What::ContendedRelease { lock } => m.hex("lock_addr", lock),
         What::LockAcquire { lock, name, flags } => {
             m.hex("lockdep_addr", lock);
             m.name("name", name);

@@ -6,10 +6,11 @@ use crate::index::line_end;
 use crate::line::{Line, Other, Syntax, other, parse};
 use crate::order::Place;
 use crate::scan::{blank, hex};
+use crate::stack::Chains;
 use crate::trace::TextTrace;
 use holdup_trace::{
-    Batch, Cpu, Event, EventId, Frame, LocalNames, NameId, Nanos, Pid, QualityCode, Result,
-    RunDecoder, Tid, What, progress,
+    Batch, Cpu, Event, EventId, LocalNames, NameId, Nanos, Pid, QualityCode, Result, RunDecoder,
+    StackRef, Tid, What, progress,
 };
 
 /// What turns lines into events.
@@ -17,9 +18,7 @@ struct Lines<'a> {
     trace: &'a TextTrace,
     names: LocalNames,
     cache: Cache,
-    /// An event whose stack frames are still to come.
-    held: Option<Event>,
-    frames: Vec<u64>,
+    chains: Chains<'a>,
     /// Losses announced before the event that dates them.
     losses: Vec<(Cpu, u64)>,
     last: Nanos,
@@ -31,30 +30,28 @@ impl<'a> Lines<'a> {
             trace,
             names: LocalNames::new(trace.names()),
             cache: Cache::default(),
-            held: None,
-            frames: Vec::new(),
+            chains: Chains::new(trace.text(), trace.syntax()),
             losses: Vec::new(),
             last: 0,
         }
     }
 
+    /// Decode the line from `at` to `end`.
     #[inline]
-    fn line(&mut self, line: &[u8], batch: &mut Batch) {
-        if self.held.is_none()
-            && line.first() == Some(&b'\t')
-            && self.trace.syntax() == Syntax::Perf
-        {
+    fn line(&mut self, at: usize, end: usize, batch: &mut Batch) {
+        let line = &self.trace.text()[at..end];
+        // A frame was read with its event.
+        if line.first() == Some(&b'\t') && self.trace.syntax() == Syntax::Perf {
             return;
         }
         match parse(self.trace.syntax(), line) {
-            Some(l) => self.event(&l, batch),
+            Some(l) => self.event(&l, end, batch),
             None => self.not_event(line, batch),
         }
     }
 
     #[inline]
-    fn event(&mut self, l: &Line<'_>, batch: &mut Batch) {
-        self.flush(batch);
+    fn event(&mut self, l: &Line<'a>, end: usize, batch: &mut Batch) {
         let ts = l.stamp.ts;
         self.last = ts;
         if !self.losses.is_empty() {
@@ -67,7 +64,7 @@ impl<'a> Lines<'a> {
         let record = entry.kind.is_record();
         let old_states = self.trace.old_states();
         let what = what(entry, l, &mut Context { names: &mut self.names, batch, old_states });
-        let what = match what {
+        let mut what = match what {
             Some(what) => what,
             None if record => return,
             None => {
@@ -81,47 +78,38 @@ impl<'a> Lines<'a> {
         }
         // The name perf prints beside a sideband record is the one from before it.
         let comm = if record { NameId::NONE } else { self.names.name(hint(l), l.comm) };
-        let event = Event { ts, tid: l.tid, pid: l.pid, comm, cpu: l.cpu, id: entry.id, what };
-        if entry.kind.wants_stack() && self.trace.syntax() == Syntax::Perf {
-            self.held = Some(event);
-            // Without a call chain perf prints the address beside the event.
-            if matches!(what, What::Sample { .. })
-                && let Some((ip, n)) = hex(l.body)
-                && l.body.get(n).is_none_or(|&b| blank(b))
-            {
-                self.frames.push(ip);
-            }
-        } else {
-            batch.events.push(event);
+        let event = |id, what| Event { ts, tid: l.tid, pid: l.pid, comm, cpu: l.cpu, id, what };
+        let mut chain = StackRef::NONE;
+        if self.trace.has_chains() && !record {
+            chain = self.chains.of(l, end, &mut self.names, batch);
         }
+        match &mut what {
+            What::Sample { stack, .. } => {
+                // Without a call chain perf prints the address beside the event.
+                let has_address =
+                    || hex(l.body).is_some_and(|(_, n)| l.body.get(n).is_none_or(|&b| blank(b)));
+                if chain.is_empty() && self.trace.syntax() == Syntax::Perf && has_address() {
+                    chain = self.chains.beside(l, &mut self.names, batch);
+                }
+                *stack = chain;
+            }
+            What::ContentionBegin { stack, .. } => *stack = chain,
+            _ if chain.is_empty() => {}
+            _ => batch.events.push(event(EventId::SIDEBAND, What::Stack { of: chain })),
+        }
+        batch.events.push(event(entry.id, what));
     }
 
     fn not_event(&mut self, line: &[u8], batch: &mut Batch) {
         match other(self.trace.syntax(), line) {
-            Other::Frame(Some(address)) if self.held.is_some() => self.frames.push(address),
-            Other::Frame(_) => {}
             Other::Lost(cpu, count) => {
                 count_loss(count.unwrap_or(0), batch);
                 self.losses.push((cpu, count.unwrap_or(0)));
             }
             // How many is in the file's header, and counted when it was opened.
             Other::Started(cpu) => self.losses.push((cpu, 0)),
-            Other::Silent | Other::AuxError | Other::Bad => {}
+            Other::Frame | Other::Beside | Other::Silent | Other::AuxError | Other::Bad => {}
         }
-    }
-
-    /// Hand on the event that waited for its stack.
-    #[inline]
-    fn flush(&mut self, batch: &mut Batch) {
-        let Some(mut event) = self.held.take() else { return };
-        if !self.frames.is_empty() {
-            let chain = batch.push_stack(self.frames.drain(..).map(Frame::by_half));
-            match &mut event.what {
-                What::Sample { stack, .. } | What::ContentionBegin { stack, .. } => *stack = chain,
-                _ => {}
-            }
-        }
-        batch.events.push(event);
     }
 
     fn date_losses(&mut self, ts: Nanos, batch: &mut Batch) {
@@ -140,7 +128,6 @@ impl<'a> Lines<'a> {
 
     /// The run ends.
     fn finish(&mut self, batch: &mut Batch) {
-        self.flush(batch);
         let last = self.last;
         self.date_losses(last, batch);
         batch.quality.add(QualityCode::Truncated, self.trace.has_shrunk().into());
@@ -182,7 +169,7 @@ impl RunDecoder for Ascent<'_> {
                 self.at += memchr::memchr(b'\n', &text[self.at..]).map_or(text.len(), |n| n + 1);
                 continue;
             };
-            self.lines.line(&text[self.at..end], batch);
+            self.lines.line(self.at, end, batch);
             self.at = end + 1;
             if batch.is_full() {
                 progress::advance((self.at - from) as u64);
@@ -218,25 +205,8 @@ impl RunDecoder for Picked<'_> {
                 return Ok(true);
             }
             self.next += 1;
-            let Some(mut end) = line_end(text, at) else { continue };
-            self.lines.line(&text[at..end], batch);
-            // Its stack frames follow it in the text.
-            while self.lines.held.is_some() {
-                let at = end + 1;
-                match text.get(at..).and_then(|_| line_end(text, at)) {
-                    Some(next)
-                        if at < text.len()
-                            && matches!(
-                                other(self.lines.trace.syntax(), &text[at..next]),
-                                Other::Frame(_)
-                            ) =>
-                    {
-                        self.lines.line(&text[at..next], batch);
-                        end = next;
-                    }
-                    _ => self.lines.flush(batch),
-                }
-            }
+            let Some(end) = line_end(text, at) else { continue };
+            self.lines.line(at, end, batch);
             done += (end + 1 - at) as u64;
         }
         progress::advance(done);

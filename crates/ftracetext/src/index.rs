@@ -12,6 +12,7 @@ use crate::fields::sched::idle_letters;
 use crate::lack::{Lack, Tally};
 use crate::line::{Form, Line, Other, Syntax, other, parse};
 use crate::scan::{hex, lossy};
+use crate::stack::{Spelt, spelt};
 use holdup_trace::{Nanos, progress, union};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
@@ -202,6 +203,7 @@ struct Scan {
     by_hash: FxHashMap<u64, u32>,
     /// What of each name matters here.
     notes: Vec<Note>,
+    /// Addresses of functions seen lately.
     seen_symbols: Vec<u64>,
 }
 
@@ -297,8 +299,8 @@ impl Scan {
 
     fn not_event(&mut self, at: usize, line: &[u8]) {
         match other(self.syntax, line) {
-            Other::Silent | Other::Frame(None) => {}
-            Other::Frame(Some(_)) => self.frame(line),
+            Other::Silent | Other::Beside => {}
+            Other::Frame => self.frame(line),
             Other::Lost(..) | Other::Started(_) => {
                 self.lead.get_or_insert(at);
             }
@@ -312,32 +314,37 @@ impl Scan {
         }
     }
 
-    /// Learn the function's name from `ffffffff81… name+0x2d ([kernel.kallsyms])`: nothing else
-    /// in the text tells where kernel functions are.
+    /// Learn the name of a kernel function from `ffffffff81… name+0x2d ([kernel.kallsyms])`: nothing
+    /// else in the text tells where kernel functions are.
     #[inline]
     fn frame(&mut self, line: &[u8]) {
         self.index.frames = true;
-        let text = crate::scan::trim_start(line);
-        if !text.starts_with(b"ffff") {
+        // Nearly all were seen before, and perf prints the address first.
+        if self.syntax == Syntax::Perf {
+            let text = crate::scan::trim_start(line);
+            match text.starts_with(b"ffff").then(|| hex(text)).flatten() {
+                Some((address, _)) if !self.is_seen(address) => {}
+                _ => return,
+            }
+        }
+        let Some(frame) = spelt(self.syntax, line).filter(|frame| !frame.inlined) else { return };
+        let Spelt { address, function, offset, .. } = frame;
+        if address >> 48 != 0xffff || function.is_empty() || self.is_seen(address) {
             return;
         }
-        let Some((addr, n)) = hex(text) else { return };
-        let slot = (addr as usize >> 2 ^ addr as usize >> 12) % SLOTS;
-        if self.seen_symbols[slot] == addr {
-            return;
-        }
-        self.seen_symbols[slot] = addr;
-        let name = crate::scan::word(crate::scan::trim_start(&text[n..]));
-        let (name, offset) = match memchr::memmem::rfind(name, b"+0x") {
-            Some(plus) => (&name[..plus], hex(&name[plus + 3..]).map_or(0, |h| h.0)),
-            None => (name, 0),
-        };
-        if name.is_empty() || name.starts_with(b"[") {
-            return;
-        }
-        let start = addr.wrapping_sub(offset);
-        self.index.symbols.entry(start).or_insert_with(|| String::from_utf8_lossy(name).into());
+        self.seen_symbols[symbol_slot(address)] = address;
+        let start = address.wrapping_sub(offset.unwrap_or(0));
+        let name = || String::from_utf8_lossy(function).into();
+        self.index.symbols.entry(start).or_insert_with(name);
     }
+
+    fn is_seen(&self, address: u64) -> bool {
+        self.seen_symbols[symbol_slot(address)] == address
+    }
+}
+
+fn symbol_slot(address: u64) -> usize {
+    (address as usize >> 2 ^ address as usize >> 12) % SLOTS
 }
 
 #[cfg(test)]

@@ -48,8 +48,8 @@ impl Kind {
                 // A call without arguments has no fields.
                 SysEnterNamed => Lack::CPU.with(Lack::THREAD),
                 SysEnter | SysExit | SysExitNamed | ContentionBegin | ContentionEnd
-                | LockAcquire | LockAcquired | LockContended | LockRelease | PageFaultUser
-                | PageFaultKernel => ALL,
+                | ContendedRelease | LockAcquire | LockAcquired | LockContended | LockRelease
+                | PageFaultUser | PageFaultKernel => ALL,
                 Switch | Wakeup | WakeupNew | Waking | Migrate | Fork | Exec | Exit
                 | StatRuntime | StatWait | StatSleep | StatIoWait | StatBlocked | BlockedReason
                 | PiSetPrio | IrqEntry | IrqExit | SoftirqEntry | SoftirqExit | SoftirqRaise
@@ -65,11 +65,6 @@ impl Kind {
             | Kind::RecordOther
             | Kind::Other => Lack::NOTHING,
         }
-    }
-
-    /// Whether a call chain printed below the event is wanted.
-    pub(crate) fn wants_stack(self) -> bool {
-        matches!(self, Kind::Event(EventKind::ContentionBegin) | Kind::Sample)
     }
 }
 

@@ -56,6 +56,7 @@ mod preamble;
 mod scan;
 mod sniff;
 mod source;
+mod stack;
 mod trace;
 
 pub use nearly::nearly;

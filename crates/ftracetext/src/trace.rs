@@ -110,6 +110,8 @@ pub struct TextTrace {
     syntax: Syntax,
     old_states: bool,
     events: Events,
+    /// Events come with call chains.
+    has_chains: bool,
     runs: Vec<Run>,
     order: Order,
     event_count: u64,
@@ -215,6 +217,7 @@ impl TextTrace {
             syntax,
             old_states,
             events,
+            has_chains: found.frames,
             runs,
             order,
             event_count: found.events,
@@ -257,6 +260,10 @@ impl TextTrace {
 
     pub(crate) fn old_states(&self) -> bool {
         self.old_states
+    }
+
+    pub(crate) fn has_chains(&self) -> bool {
+        self.has_chains
     }
 
     pub(crate) fn events(&self) -> &Events {
@@ -319,7 +326,7 @@ fn last_line(text: &[u8], syntax: Syntax) -> LastLine {
         }
         (None, Other::Bad) => LastLine::Unreadable,
         // The columns before the event of perf script begin with a blank, as call chains do.
-        (None, Other::Frame(None)) => LastLine::Cut,
+        (None, Other::Beside) => LastLine::Cut,
         (None, _) => LastLine::Whole,
     }
 }

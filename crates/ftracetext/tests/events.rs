@@ -355,6 +355,15 @@ fn locks() {
         "ContentionEnd { lock: 65297, ret: 0 }"
     );
     assert_eq!(
+        kernel("contended_release: 00000000f4dcb0f2"),
+        "ContendedRelease { lock: 4108103922 }"
+    );
+    assert_eq!(perf("lock:contended_release: 0xff11"), "ContendedRelease { lock: 65297 }");
+    assert_eq!(
+        report("contended_release:     lock_addr=0xff11"),
+        "ContendedRelease { lock: 65297 }"
+    );
+    assert_eq!(
         kernel("lock_acquire: 00ff try read &vma->vm_lock->lock"),
         "LockAcquire ff &vma->vm_lock->lock 3"
     );

@@ -1,8 +1,8 @@
 //! Kernel locks on traces built by hand.
 
-use holdup_attribution::{Attribution, Leaf, Total, analyze};
+use holdup_attribution::{Attribution, Leaf, Total, WaitsBy, analyze};
 use holdup_passes::{
-    Analysis, Cause, Filter, LockBy, LockKind, LockRow, LockSource, Options, Selection,
+    Analysis, Cause, Detail, Filter, LockBy, LockKind, LockRow, LockSource, Options, Selection,
 };
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{QualityCode, SymbolTable};
@@ -368,4 +368,80 @@ fn lockdep_names_the_locks_of_contention_events() {
     );
     let r = by_address(&a, map);
     assert_eq!((r.lock_type, r.wait_total_ns), (Some(Some("rwsem:W".into())), Some(8)));
+}
+
+/// A holds the lock; B and C wait for it in turn, and A has it again in between.
+fn turns() -> TraceBuilder {
+    TraceBuilder::new(3)
+        .switch(100, 0, 0, 1, "R")
+        .switch(100, 1, 0, 2, "R")
+        .switch(100, 2, 0, 3, "R")
+        .contention_begin(200, 1, 2, A, MUTEX)
+        .switch(210, 1, 2, 0, "D")
+        .contention_begin(300, 2, 3, A, MUTEX)
+        .switch(310, 2, 3, 0, "D")
+        .contended_release(400, 0, 1, A)
+        .waking(401, 0, 1, 2)
+        .wakeup(402, 0, 1, 2)
+        .switch(410, 1, 0, 2, "R")
+        .contention_end(420, 1, 2, A)
+        .contended_release(700, 1, 2, A)
+        // Somebody else wakes on the holder's behalf.
+        .waking(701, 0, 1, 3)
+        .wakeup(702, 0, 1, 3)
+        .switch(710, 2, 0, 3, "R")
+        .contention_end(720, 2, 3, A)
+        .switch(1000, 2, 3, 0, "S")
+}
+
+#[test]
+fn who_releases_a_contended_lock_held_it_while_others_waited() {
+    let a = run_with(&turns().build(), &Options { detail: Detail::Edges, ..Options::default() });
+    let row = by_address(&a, A);
+    // B waited 220 in all and C 420; for A from 200 to 400, for B from 420 to 700.
+    assert_eq!(row.wait_total_ns, Some(220 + 420));
+    assert_eq!(row.holders, Some(2));
+    assert_eq!(row.holder, Some(Some(1)));
+    assert_eq!(row.holder_ns, Some(Some(200)));
+    assert_eq!(row.pct_holder, Some(Some(46.875)), "(200 + 100) of 640");
+    let people = a.lock_people();
+    let held: Vec<(u32, u64, u64)> = people[0]
+        .holders
+        .iter()
+        .map(|&(slot, held, waited)| (a.thread(slot).tid.0, held, waited))
+        .collect();
+    assert_eq!(held, [(1, 200, 300), (2, 280, 280)]);
+    // Asleep: B from 210 to 402, C from 310 to 702.
+    let waits = Attribution::from(&a);
+    let row = &waits.waits(WaitsBy::Object)[0];
+    assert_eq!(row.kind, "kernel-lock");
+    let holders: Vec<(u32, u64, bool)> =
+        row.holders.iter().map(|h| (h.tid, h.hold_ns, h.inferred)).collect();
+    assert_eq!(holders, [(2, 280, false), (1, 190, false)]);
+    let edges: Vec<(u32, Option<u32>)> =
+        waits.graph().edges.iter().map(|e| (e.waiter, e.waker)).collect();
+    assert_eq!(edges, [(3, Some(2)), (2, Some(1))], "by the holder, not who woke");
+}
+
+#[test]
+fn without_the_event_nothing_is_said_of_holders() {
+    let mut trace = contended_mutex().build();
+    let row = by_address(&run(&trace), A);
+    assert_eq!((row.holder, row.holders), (None, None));
+    // Recorded, and it never happened.
+    trace = contended_mutex().contended_release(310, 0, 1, B).build();
+    let row = by_address(&run(&trace), A);
+    assert_eq!((row.holder, row.holders), (Some(None), Some(0)));
+}
+
+#[test]
+fn a_window_counts_turns_from_its_start() {
+    let selection = Selection { from: Some(350), ..Selection::default() };
+    let a = run_with(&turns().build(), &Options { selection, ..Options::default() });
+    let row = by_address(&a, A);
+    // From 350 on two threads wait for A, until 400; then C for B.
+    assert_eq!(row.holder, Some(Some(2)));
+    assert_eq!(row.holder_ns, Some(Some(280)));
+    let held: Vec<u64> = a.lock_people()[0].holders.iter().map(|h| h.2).collect();
+    assert_eq!(held, [280, 100]);
 }

@@ -232,7 +232,7 @@ impl<'a> Decoder<'a> {
                 let lost = E::u64(rec, 24) & (1 | 4) != 0;
                 return batch.quality.add(QualityCode::AuxErrors, lost as u64);
             }
-            record::MMAP | record::MMAP2 if !self.schema.maps => return,
+            record::MMAP | record::MMAP2 | record::KSYMBOL if !self.schema.maps => return,
             record::COMM
             | record::FORK
             | record::EXIT
@@ -240,7 +240,8 @@ impl<'a> Decoder<'a> {
             | record::SWITCH
             | record::SWITCH_CPU_WIDE
             | record::MMAP
-            | record::MMAP2 => {}
+            | record::MMAP2
+            | record::KSYMBOL => {}
             _ => return,
         }
         let ts = match self.schema.when::<E>(kind, rec) {
@@ -269,12 +270,13 @@ impl<'a> Decoder<'a> {
                 tid: Tid(word(16)),
                 parent_tid: Tid(word(20)),
             },
-            record::MMAP | record::MMAP2 => {
+            record::MMAP | record::MMAP2 | record::KSYMBOL => {
                 let body = &rec[..back(trailer.len)];
                 match mapped::parse::<E>(kind, body, &mut self.names) {
-                    Some(mapping) => {
-                        What::Mapped { pid: Pid(word(8)), mapping: batch.push_mapping(mapping) }
-                    }
+                    Some(mapping) => What::Mapped {
+                        pid: if kind == record::KSYMBOL { Pid::UNKNOWN } else { Pid(word(8)) },
+                        mapping: batch.push_mapping(mapping),
+                    },
                     // Memory without code.
                     None => return,
                 }

@@ -49,6 +49,7 @@ pub mod record {
     pub const LOST_SAMPLES: u32 = 13;
     pub const SWITCH: u32 = 14;
     pub const SWITCH_CPU_WIDE: u32 = 15;
+    pub const KSYMBOL: u32 = 17;
     /// Highest type the kernel writes as of Linux 6.18 (CALLCHAIN_DEFERRED).
     pub const LAST_KERNEL: u32 = 22;
 
@@ -82,6 +83,8 @@ pub mod record {
     pub const MISC_MMAP_DATA: u16 = 1 << 13;
     /// `PERF_RECORD_MISC_BUILD_ID_SIZE`: a build id that says how long it is.
     pub const MISC_BUILD_ID_SIZE: u16 = 1 << 15;
+    /// `PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER`: the function is there no more.
+    pub const KSYMBOL_UNREGISTER: u16 = 1;
     /// `PERF_RECORD_MISC_COMM_EXEC`, `_SWITCH_OUT` (bit 13) and `_SWITCH_OUT_PREEMPT`.
     pub const MISC_COMM_EXEC: u16 = 1 << 13;
     pub const MISC_SWITCH_OUT: u16 = 1 << 13;

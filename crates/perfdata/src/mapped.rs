@@ -1,31 +1,45 @@
-//! Records of code mapped into memory (PERF_RECORD_MMAP, PERF_RECORD_MMAP2), and build ids.
+//! Records of code in memory (PERF_RECORD_MMAP, PERF_RECORD_MMAP2, PERF_RECORD_KSYMBOL), and build
+//! ids.
 //!
 //! ```text
 //!  MMAP    header:8 pid:4 tid:4 start:8 length:8 offset:8 file name, sample ids
 //!  MMAP2   … offset:8 major:4 minor:4 inode:8 generation:8 prot:4 flags:4 file name …
 //!          … offset:8 size:1 reserved:3 build id:20        prot:4 flags:4 file name …
+//!  KSYMBOL header:8 address:8 length:4 type:2 flags:2 name of the function, sample ids
 //! ```
+//!
+//! KSYMBOL is of code that the kernel made while it ran: BPF programs and trampolines. perf has the
+//! name of the function for the file's, too. BPF_EVENT, which comes with it, says which program it
+//! was by a number that means nothing elsewhere.
 
 use crate::cursor::{Cursor, Order, text};
 use crate::record;
-use holdup_trace::{BuildId, Built, LocalNames, Mapping};
+use holdup_trace::{BuildId, Built, LocalNames, Mapping, NameId};
 use holdup_tracepoint::Endian;
 
 /// Bytes before the file's name.
 const MMAP_NAME: usize = 40;
 const MMAP2_NAME: usize = 72;
+const KSYMBOL_NAME: usize = 24;
 /// `PROT_EXEC`.
 const EXECUTABLE: u32 = 4;
 
 /// Least bytes of such a record between header and trailer.
 pub(crate) fn least_body(kind: u32) -> usize {
-    let name = if kind == record::MMAP { MMAP_NAME } else { MMAP2_NAME };
+    let name = match kind {
+        record::MMAP => MMAP_NAME,
+        record::KSYMBOL => KSYMBOL_NAME,
+        _ => MMAP2_NAME,
+    };
     name - record::HEADER
 }
 
 /// What a record, of which the trailer is cut off, says was mapped; `None` if it has no code.
 /// The record has [`least_body`].
 pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) -> Option<Mapping> {
+    if kind == record::KSYMBOL {
+        return made_by_kernel::<E>(rec, names);
+    }
     let misc = E::u16(rec, 4);
     let (name, code) = match kind {
         record::MMAP => (MMAP_NAME, misc & record::MISC_MMAP_DATA == 0),
@@ -48,6 +62,20 @@ pub(crate) fn parse<E: Endian>(kind: u32, rec: &[u8], names: &mut LocalNames) ->
         file: names.name(0, &rec[name..]),
         kernel,
         build_id: build_id.flatten(),
+    })
+}
+
+/// A function that the kernel made; `None` of one that it gave up.
+fn made_by_kernel<E: Endian>(rec: &[u8], names: &mut LocalNames) -> Option<Mapping> {
+    let file = names.name(0, &rec[KSYMBOL_NAME..]);
+    let gone = E::u16(rec, 22) & record::KSYMBOL_UNREGISTER != 0;
+    (!gone && file != NameId::NONE).then_some(Mapping {
+        start: E::u64(rec, 8),
+        len: E::u32(rec, 16).into(),
+        offset: 0,
+        file,
+        kernel: true,
+        build_id: None,
     })
 }
 

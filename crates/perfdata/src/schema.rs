@@ -281,7 +281,7 @@ impl Schema {
                     t => stamp(t),
                 }
             }
-            record::MMAP | record::MMAP2 if !self.maps => When::Never,
+            record::MMAP | record::MMAP2 | record::KSYMBOL if !self.maps => When::Never,
             record::COMM
             | record::FORK
             | record::EXIT
@@ -289,7 +289,8 @@ impl Schema {
             | record::SWITCH
             | record::SWITCH_CPU_WIDE
             | record::MMAP
-            | record::MMAP2 => {
+            | record::MMAP2
+            | record::KSYMBOL => {
                 let t = self.trailer_of::<E>(rec);
                 if rec.len() < record::HEADER + side_band_body(kind) + t.len as usize {
                     return When::Never;
@@ -322,7 +323,7 @@ fn side_band_body(kind: u32) -> usize {
         record::FORK | record::EXIT => 24,
         record::LOST => 16,
         record::COMM | record::SWITCH_CPU_WIDE => 8,
-        record::MMAP | record::MMAP2 => mapped::least_body(kind),
+        record::MMAP | record::MMAP2 | record::KSYMBOL => mapped::least_body(kind),
         _ => 0,
     }
 }

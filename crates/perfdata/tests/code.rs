@@ -164,3 +164,24 @@ fn build_ids_come_from_the_section_of_a_file_and_the_records_of_a_pipe() {
     let kernel = file.info().built.iter().find(|b| b.file == "[kernel.kallsyms]").unwrap();
     assert_eq!(kernel.build_id.bytes().len(), 20);
 }
+
+#[test]
+fn code_that_the_kernel_made_is_mapped_by_its_name() {
+    let name = "bpf_prog_6deef7357e7b4530_on_switch";
+    for big in [false, true] {
+        for container in CONTAINERS {
+            let mut b = Builder::new(big);
+            b.chains = true;
+            b.ksymbol(5, (IN_KERNEL, 96), false, name);
+            b.ksymbol(6, (IN_KERNEL, 96), true, name);
+            b.ksymbol(7, (IN_KERNEL, 96), false, "");
+            b.side(17, 0, &[0; 8], 8, 0, 0);
+            b.switch_from(10, 0, 7, 8, &[KERNEL, IN_KERNEL + 16]);
+            let file = open_bytes(&b.build(container)).unwrap();
+            let found = mappings(&file);
+            let [(pid, m, file)] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((pid.0, m.start, m.len, m.kernel), (u32::MAX, IN_KERNEL, 96, true));
+            assert_eq!(file, name);
+        }
+    }
+}

@@ -78,6 +78,7 @@ fn names(kind: EventKind) -> Option<&'static [Name]> {
         EventKind::PageFaultUser | EventKind::PageFaultKernel => FAULT,
         EventKind::ContentionBegin => &const { [int("lock_addr"), int("flags")] },
         EventKind::ContentionEnd => &const { [int("lock_addr"), int("ret")] },
+        EventKind::ContendedRelease => &const { [int("lock_addr")] },
         EventKind::LockAcquire
         | EventKind::LockContended
         | EventKind::LockAcquired
@@ -277,6 +278,7 @@ pub(crate) fn what(
             What::ContentionBegin { lock, flags: s.int[1] as u32, stack: StackRef::NONE }
         }
         EventKind::ContentionEnd => What::ContentionEnd { lock, ret: s.int[1] as i32 },
+        EventKind::ContendedRelease => What::ContendedRelease { lock },
         EventKind::LockAcquire => What::LockAcquire {
             lock,
             name: s.name(1, (lock >> 4) as u32, names),

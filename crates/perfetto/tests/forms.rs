@@ -24,6 +24,7 @@ fn scenario() -> MemTrace {
             .irq(at + 60, at + 70, 1, 9, 33)
             .softirq(at + 65, at + 68, 0, 7, 3)
             .contention_begin(at + 80, 1, 9, 0xffff_8880_0000_1000, 2)
+            .contended_release(at + 85, 0, 7, 0xffff_8880_0000_1000)
             .contention_end(at + 90, 1, 9, 0xffff_8880_0000_1000)
             .lock_acquire(at + 91, 1, 9, 0xffff_8880_0000_2000, "a_class", 1)
             .lock_release(at + 92, 1, 9, 0xffff_8880_0000_2000, "a_class")

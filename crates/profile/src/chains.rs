@@ -11,8 +11,8 @@ pub(crate) struct ChainId(pub(crate) u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Frame {
     pub(crate) address: u64,
-    /// Which mapping it is in, by its number; [`Frame::NOWHERE`] if in none.
-    pub(crate) mapping: u32,
+    /// What it is of, by its number; [`Frame::NOWHERE`] if nothing is known of it.
+    pub(crate) origin: u32,
     pub(crate) kernel: bool,
     /// A call returns to it.
     pub(crate) returns: bool,

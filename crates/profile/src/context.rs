@@ -1,9 +1,11 @@
 //! What must be known of a trace to say which code an address is: mappings, processes, names.
 
 use crate::chains::{ChainId, Chains, Frame};
-use crate::memory::Memory;
+use crate::memory::{Memory, Origin};
 use holdup_symbols::Code;
-use holdup_trace::{Batch, Event, Mapping, NameId, Names, Pid, StackRef, Tid, TraceInfo, What};
+use holdup_trace::{
+    Batch, Event, FrameName, Mapping, NameId, Names, Pid, StackRef, Tid, TraceInfo, What,
+};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -69,21 +71,28 @@ impl Context {
             Pid::UNKNOWN => self.pids.get(&e.tid).copied().unwrap_or(Pid::UNKNOWN),
             pid => pid,
         };
-        let (memory, in_kernel) = (&self.memory, stack.in_kernel());
+        let (names, in_kernel) = (batch.frame_names(stack), stack.in_kernel());
         self.recorded.clear();
-        self.recorded.extend(memory.version(pid));
+        self.recorded.extend(self.memory.version(pid));
         self.recorded.push(in_kernel as u64);
         self.recorded.extend_from_slice(batch.stack(stack));
+        let named = |name: &FrameName| u64::from(name.dso.0) << 32 | u64::from(name.function.0);
+        self.recorded.extend(names.iter().map(named));
         if let Some(&known) = self.met.get(&self.recorded[..]) {
             return (pid, known);
         }
         self.scratch.clear();
-        let frames = batch.stack(stack).iter().enumerate();
-        self.scratch.extend(frames.map(|(i, &address)| {
-            let frame = memory.frame(pid, address, i < in_kernel);
+        let memory = &mut self.memory;
+        let frames = batch.stack(stack).iter().enumerate().map(|(i, &address)| {
+            let kernel = i < in_kernel;
+            let frame = match names.get(i) {
+                Some(&name) => memory.told(name, address, kernel),
+                None => memory.frame(pid, address, kernel),
+            };
             // The first of the kernel and the first of the program are where they were stopped.
             Frame { returns: i != 0 && i != in_kernel, ..frame }
-        }));
+        });
+        self.scratch.extend(frames);
         let chain = self.chains.id(&self.scratch);
         if self.met.len() > REMEMBERED.max(2 * self.chains.len()) {
             self.met.clear();
@@ -102,14 +111,14 @@ impl Context {
 
     /// What chains mean, when all have been read.
     pub(crate) fn finish(self) -> CodeTable {
-        CodeTable { chains: self.chains, mappings: self.memory.into_mappings() }
+        CodeTable { chains: self.chains, origins: self.memory.into_origins() }
     }
 }
 
 /// All chains of a trace, and what they run through.
 pub(crate) struct CodeTable {
     chains: Chains,
-    mappings: Vec<Mapping>,
+    origins: Vec<Origin>,
 }
 
 impl CodeTable {
@@ -125,18 +134,29 @@ impl CodeTable {
 
     /// The code of a frame in a process.
     pub(crate) fn code(&self, pid: Pid, frame: &Frame) -> Code {
-        let mapping = self.mappings.get(frame.mapping as usize).copied();
-        Code { pid, mapping, address: frame.address, kernel: frame.kernel }
+        let told = match self.origins.get(frame.origin as usize) {
+            Some(Origin::Told(name)) => Some(*name),
+            Some(Origin::Mapped(_)) | None => None,
+        };
+        let mapping = self.mapping(frame).copied();
+        Code { pid, mapping, told, address: frame.address, kernel: frame.kernel }
     }
 
-    /// All that was ever mapped; frames have their numbers.
-    pub(crate) fn mappings(&self) -> &[Mapping] {
-        &self.mappings
+    /// What is mapped at a frame, as far as that is known.
+    pub(crate) fn mapping(&self, frame: &Frame) -> Option<&Mapping> {
+        self.origins.get(frame.origin as usize).and_then(Origin::mapping)
+    }
+
+    /// All that was ever mapped or named; frames have their numbers.
+    pub(crate) fn origins(&self) -> &[Origin] {
+        &self.origins
     }
 
     /// The mapping of the kernel's own code.
     pub(crate) fn kernel_text(&self, names: &Names) -> Option<Mapping> {
-        let is_text = |m: &&Mapping| m.kernel && names.get(m.file).starts_with("[kernel");
-        self.mappings.iter().find(is_text).copied()
+        self.origins.iter().find_map(|origin| match origin {
+            Origin::Mapped(m) if m.kernel && names.get(m.file).starts_with("[kernel") => Some(*m),
+            _ => None,
+        })
     }
 }

@@ -95,7 +95,7 @@ impl Shared {
         }
         let mut stack = None;
         for frame in profile.code.frames(chain).iter().rev() {
-            let mapping = profile.code.mappings().get(frame.mapping as usize);
+            let mapping = profile.code.mapping(frame);
             let lib = mapping.map(|m| self.libs.id((m.file, functions.build_of(m))));
             let sites = functions.sites(pid, frame);
             let category = if frame.kernel { KERNEL } else { USER };

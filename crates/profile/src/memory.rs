@@ -1,7 +1,7 @@
 //! What is mapped where.
 
 use crate::chains::Frame;
-use holdup_trace::{Mapping, Pid};
+use holdup_trace::{FrameName, Mapping, Pid};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -40,11 +40,30 @@ impl Space {
     }
 }
 
+/// How it is known what an address is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Origin {
+    /// A file was mapped there.
+    Mapped(Mapping),
+    /// The trace itself names it.
+    Told(FrameName),
+}
+
+impl Origin {
+    /// The mapping, if it is one.
+    pub(crate) fn mapping(&self) -> Option<&Mapping> {
+        match self {
+            Origin::Mapped(mapping) => Some(mapping),
+            Origin::Told(_) => None,
+        }
+    }
+}
+
 /// The memory of all processes and of the kernel.
 #[derive(Default)]
 pub(crate) struct Memory {
-    mappings: Vec<Mapping>,
-    ids: FxHashMap<Mapping, u32>,
+    origins: Vec<Origin>,
+    ids: FxHashMap<Origin, u32>,
     /// Processes that came from one share what neither has changed since.
     spaces: FxHashMap<Pid, Rc<Space>>,
     kernel: Space,
@@ -59,11 +78,7 @@ impl Memory {
         if end == mapping.start {
             return;
         }
-        let next = self.mappings.len() as u32;
-        let id = *self.ids.entry(*mapping).or_insert(next);
-        if id == next {
-            self.mappings.push(*mapping);
-        }
+        let id = self.id(Origin::Mapped(*mapping));
         let space = match mapping.kernel {
             true => &mut self.kernel,
             false => Rc::make_mut(self.spaces.entry(pid).or_default()),
@@ -78,6 +93,15 @@ impl Memory {
     pub(crate) fn version(&self, pid: Pid) -> [u64; 2] {
         let own = self.spaces.get(&pid).map_or(0, |space| space.version);
         [own, self.kernel.version]
+    }
+
+    fn id(&mut self, origin: Origin) -> u32 {
+        let next = self.origins.len() as u32;
+        let id = *self.ids.entry(origin).or_insert(next);
+        if id == next {
+            self.origins.push(origin);
+        }
+        id
     }
 
     /// A process was made by another.
@@ -100,12 +124,17 @@ impl Memory {
             true => self.kernel.find(address),
             false => self.spaces.get(&pid).and_then(|space| space.find(address)),
         };
-        Frame { address, mapping: found.unwrap_or(Frame::NOWHERE), kernel, returns: false }
+        Frame { address, origin: found.unwrap_or(Frame::NOWHERE), kernel, returns: false }
     }
 
-    /// All that was ever mapped, by number.
-    pub(crate) fn into_mappings(self) -> Vec<Mapping> {
-        self.mappings
+    /// An address that the trace names.
+    pub(crate) fn told(&mut self, name: FrameName, address: u64, kernel: bool) -> Frame {
+        Frame { address, origin: self.id(Origin::Told(name)), kernel, returns: false }
+    }
+
+    /// All that was ever mapped or named, by number.
+    pub(crate) fn into_origins(self) -> Vec<Origin> {
+        self.origins
     }
 }
 
@@ -120,9 +149,12 @@ mod tests {
 
     /// The files at these addresses.
     fn at(memory: &Memory, pid: u32, addresses: &[u64]) -> Vec<u32> {
-        let find = |&a: &u64| memory.frame(Pid(pid), a, false).mapping;
-        let found = addresses.iter().map(find);
-        found.map(|id| memory.mappings.get(id as usize).map_or(0, |m| m.file.0)).collect()
+        let find = |&a: &u64| memory.frame(Pid(pid), a, false).origin;
+        let file = |id: u32| match memory.origins.get(id as usize) {
+            Some(Origin::Mapped(m)) => m.file.0,
+            _ => 0,
+        };
+        addresses.iter().map(find).map(file).collect()
     }
 
     #[test]

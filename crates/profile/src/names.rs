@@ -2,6 +2,7 @@
 
 use crate::chains::Frame;
 use crate::collect::Profile;
+use crate::memory::Origin;
 use holdup_symbols::{Source, Symbols};
 use holdup_trace::{BuildId, Mapping, Pid};
 use rustc_hash::FxHashMap;
@@ -49,14 +50,15 @@ pub(crate) struct Functions<'a, 'i> {
     pub(crate) all: Vec<Function>,
     ids: FxHashMap<Function, FunctionId>,
     sites: FxHashMap<(Pid, Frame), Rc<[Site]>>,
-    /// By the number of a mapping: whether a name there depends on the process.
+    /// By the number of what a frame is of: whether a name there depends on the process.
     of_process: Vec<bool>,
 }
 
 impl<'a, 'i> Functions<'a, 'i> {
     pub(crate) fn new(profile: &'a Profile, symbols: &'a mut Symbols<'i>) -> Functions<'a, 'i> {
-        let mappings = profile.code.mappings().iter();
-        let of_process = mappings.map(|mapping| symbols.depends_on_process(mapping)).collect();
+        let mappings = profile.code.origins().iter().map(Origin::mapping);
+        let depends = |m: Option<&Mapping>| m.is_some_and(|m| symbols.depends_on_process(m));
+        let of_process = mappings.map(depends).collect();
         Functions {
             profile,
             symbols,
@@ -69,7 +71,7 @@ impl<'a, 'i> Functions<'a, 'i> {
 
     /// The process that makes a difference to a frame's names.
     pub(crate) fn owner(&self, pid: Pid, frame: &Frame) -> Pid {
-        match self.of_process.get(frame.mapping as usize) {
+        match self.of_process.get(frame.origin as usize) {
             Some(true) => pid,
             _ => Pid::UNKNOWN,
         }

@@ -37,7 +37,7 @@ impl Own {
             name.as_ref().is_some_and(|name| patterns.iter().any(|p| p.matches(name)))
         };
         // Frames in nothing that is mapped are those of a chain that went astray.
-        named.dso.is_some()
+        (named.dso.is_some() || named.function.is_some())
             && !matches(&self.files, &named.dso)
             && !matches(&self.functions, &named.function)
     }

@@ -181,7 +181,7 @@ impl<W: Write> Writer<'_, '_, W> {
 
     /// Write the places in the code that were sampled, and their functions.
     fn locations(&mut self) -> io::Result<Vec<Sourced>> {
-        let mut sourced = vec![Sourced::default(); self.profile.code.mappings().len()];
+        let mut sourced = vec![Sourced::default(); self.profile.code.origins().len()];
         let mut functions: FxHashMap<(FunctionId, Option<Arc<str>>), u64> = FxHashMap::default();
         for (i, (pid, frame)) in std::mem::take(&mut self.places).into_iter().enumerate() {
             let mut location = Message::default().int(1, i as u64 + 1).int(3, frame.address);
@@ -204,8 +204,9 @@ impl<W: Write> Writer<'_, '_, W> {
                 let line = site.source.as_ref().map_or(0, |source| source.line.into());
                 location = location.message(4, Message::default().int(1, id).int(2, line));
             }
-            if let Some(mapping) = sourced.get_mut(frame.mapping as usize) {
-                location = location.int(2, u64::from(frame.mapping) + 1);
+            let is_mapped = self.profile.code.mapping(&frame).is_some();
+            if let Some(mapping) = sourced.get_mut(frame.origin as usize).filter(|_| is_mapped) {
+                location = location.int(2, u64::from(frame.origin) + 1);
                 mapping.used |= known.used;
                 mapping.functions |= known.functions;
                 mapping.lines |= known.lines;
@@ -217,10 +218,8 @@ impl<W: Write> Writer<'_, '_, W> {
     }
 
     fn mappings(&mut self, sourced: &[Sourced]) -> io::Result<()> {
-        for (id, (mapping, known)) in (1..).zip(self.profile.code.mappings().iter().zip(sourced)) {
-            if !known.used {
-                continue;
-            }
+        for (id, (origin, known)) in (1..).zip(self.profile.code.origins().iter().zip(sourced)) {
+            let Some(mapping) = origin.mapping().filter(|_| known.used) else { continue };
             let build = self.functions.build_of(mapping).map(|id| id.to_string());
             let file = self.strings.id(&self.profile.names.get(mapping.file));
             let build = build.map_or(0, |build| self.strings.id(&build));

@@ -37,6 +37,9 @@ pub const EVENTS: &[(Preset, &[EventKind])] = &[
     ),
 ];
 
+/// An event that only new kernels have (Linux 7.2), from this preset on. On others nobody misses it.
+const NEW: (Preset, EventKind) = (Preset::Locks, EventKind::ContendedRelease);
+
 /// The system of the tracepoints of single calls.
 const NAMED_CALLS: &str = "syscalls";
 /// How their names begin.
@@ -98,6 +101,12 @@ impl Choice {
             Choice { tracepoints: Vec::new(), missing: Vec::new(), calls: Calls::Dark };
         for kind in events(wanted.preset) {
             choice.add(tracefs, kind);
+        }
+        let (preset, new) = NEW;
+        if wanted.preset >= preset
+            && let Some(tracepoint) = tracefs.tracepoint(new.system(), new.kernel_name())
+        {
+            choice.push(tracepoint);
         }
         choice.calls = choice.add_calls(wanted, tracefs);
         for pattern in &wanted.extra {
@@ -208,8 +217,17 @@ mod tests {
         );
         assert_eq!(choice.calls, Calls::Chosen);
         assert!(choice.missing.contains(&"lock:contention_begin".to_owned()));
+        assert!(!choice.missing.contains(&"lock:contended_release".to_owned()));
         let choice = Choice::of(&wanted(Preset::Sched), &tracefs).unwrap();
         assert_eq!((names(&choice).len(), choice.calls), (1, Calls::Dark));
+    }
+
+    #[test]
+    fn new_kernels_tell_who_releases_locks() {
+        let (_root, tracefs) = kernel(&["lock:contended_release"]);
+        let of = |preset| names(&Choice::of(&wanted(preset), &tracefs).unwrap());
+        assert_eq!(of(Preset::Full), ["lock:contended_release"]);
+        assert!(of(Preset::Sched).is_empty());
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod text;
 
 use elf::Elf;
 use files::{Search, search};
-use holdup_trace::{BuildId, Mapping, NameId, Pid, TraceInfo};
+use holdup_trace::{BuildId, FrameName, Mapping, NameId, Pid, TraceInfo};
 use kernel::Kernel;
 use lines::Lines;
 use rustc_hash::FxHashMap;
@@ -56,6 +56,8 @@ pub struct Code {
     pub pid: Pid,
     /// What was mapped there then; `None` if the trace does not say.
     pub mapping: Option<Mapping>,
+    /// What the trace itself calls it, for which no file is needed.
+    pub told: Option<FrameName>,
     /// The address.
     pub address: u64,
     /// It is the kernel's.
@@ -159,7 +161,11 @@ impl<'a> Symbols<'a> {
         if let Some(known) = self.known.get(code) {
             return known.clone();
         }
-        let named = if code.kernel { self.name_kernel(code) } else { self.name_user(code) };
+        let named = match (code.told, code.kernel) {
+            (Some(told), kernel) => self.name_told(told, kernel),
+            (None, true) => self.name_kernel(code),
+            (None, false) => self.name_user(code),
+        };
         self.known.insert(*code, named.clone());
         named
     }
@@ -254,6 +260,19 @@ impl<'a> Symbols<'a> {
         remarks
     }
 
+    /// Code that the trace names: spelled as if found in a file.
+    fn name_told(&mut self, told: FrameName, kernel: bool) -> Named {
+        let dso = match (told.dso, kernel) {
+            (NameId::NONE, true) => Some(kernel::NAME.into()),
+            (NameId::NONE, false) => None,
+            (file, true) => Some(self.dso(file, kernel_dso)),
+            (file, false) => Some(self.dso(file, told_dso)),
+        };
+        let function = self.info.names.bytes(told.function);
+        let function = (!function.is_empty()).then(|| demangle::demangle(&function).into());
+        Named { dso, function }
+    }
+
     fn name_kernel(&mut self, code: &Code) -> Named {
         let (dso, module) = match code.mapping {
             None => (kernel::NAME.into(), false),
@@ -263,6 +282,11 @@ impl<'a> Symbols<'a> {
                 (dso, module)
             }
         };
+        // What the kernel made while it ran (BPF) is in no file, and mapped by its function's name.
+        let made = |m: Mapping| !self.info.names.get(m.file).starts_with(['/', '[']);
+        if code.mapping.is_some_and(made) {
+            return Named { function: Some(dso.clone()), dso: Some(dso) };
+        }
         let function = match self.options.off {
             true => None,
             false => self
@@ -356,6 +380,16 @@ fn user_dso(file: &str) -> String {
     match file.rsplit_once('/') {
         Some((_, name)) if !name.is_empty() => name.to_owned(),
         _ => file.to_owned(),
+    }
+}
+
+/// As [`user_dso`]; where nothing is mapped from a file, perf names the list of what a compiler made
+/// there.
+fn told_dso(file: &str) -> String {
+    let name = user_dso(file);
+    match name.strip_prefix("perf-").and_then(|rest| rest.strip_suffix(".map")) {
+        Some(pid) if pid.parse::<u32>().is_ok() => format!("[JIT] tid {pid}"),
+        _ => name,
     }
 }
 

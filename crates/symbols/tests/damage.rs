@@ -35,7 +35,7 @@ impl Case {
     }
 
     fn code(&self, address: u64) -> Code {
-        Code { pid: Pid(7), mapping: Some(self.mapping), address, kernel: false }
+        Code { pid: Pid(7), mapping: Some(self.mapping), told: None, address, kernel: false }
     }
 
     fn options(&self) -> Options {
@@ -150,4 +150,28 @@ fn what_is_no_file_is_not_waited_for() {
     let mut symbols = Symbols::new(&case.info, None, everything);
     assert_eq!(symbols.name(&case.code(0x5000_0010)).function, None);
     assert!(Path::new("/dev").is_dir());
+}
+
+#[test]
+fn what_the_kernel_made_has_the_name_it_was_mapped_by() {
+    let info = TraceInfo::new("x".into(), "perf.data");
+    let mapped = |file: &str| Mapping {
+        start: 0xffff_ffff_c000_0000,
+        len: 96,
+        offset: 0,
+        file: info.names.intern(file.as_bytes()),
+        kernel: true,
+        build_id: None,
+    };
+    let off = Options { off: true, ..Options::default() };
+    let mut symbols = Symbols::new(&info, None, off);
+    let mut name = |file: &str| {
+        let mapping = Some(mapped(file));
+        symbols.name(&Code { pid: Pid(7), mapping, told: None, address: 5, kernel: true })
+    };
+    let program = "bpf_prog_6deef7357e7b4530_on_switch";
+    let named = name(program);
+    assert_eq!((named.dso.as_deref(), named.function.as_deref()), (Some(program), Some(program)));
+    let module = name("/lib/modules/6.1/kernel/fs/ext4/ext4.ko");
+    assert_eq!((module.dso.as_deref(), module.function), (Some("[ext4]"), None));
 }

@@ -312,6 +312,11 @@ impl TraceBuilder {
         self.push(ts, cpu, tid, ("lock", "contention_end"), What::ContentionEnd { lock, ret: 0 })
     }
 
+    /// `contended_release`.
+    pub fn contended_release(self, ts: Nanos, cpu: u16, tid: u32, lock: u64) -> Self {
+        self.push(ts, cpu, tid, ("lock", "contended_release"), What::ContendedRelease { lock })
+    }
+
     /// Any other event, for what has no method of its own.
     pub fn event(self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
         self.push(ts, cpu, tid, event, what)

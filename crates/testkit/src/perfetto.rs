@@ -408,6 +408,7 @@ impl Writer<'_> {
             What::ContentionEnd { lock, ret } => {
                 generic("lock", vec![("lock_addr", Int(lock)), ("ret", Int(ret as i64 as u64))])
             }
+            What::ContendedRelease { lock } => generic("lock", vec![("lock_addr", Int(lock))]),
             What::LockAcquire { lock, name, flags } => {
                 let name = Field::Text(self.name(name));
                 let fields = vec![("lockdep_addr", Int(lock)), ("name", name)];

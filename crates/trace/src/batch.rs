@@ -1,6 +1,6 @@
 //! A recycled block of decoded events.
 
-use crate::{Event, EventId, Mapping, Nanos, Quality};
+use crate::{Event, EventId, Mapping, NameId, Nanos, Quality};
 
 /// Where a [`crate::What::SysEnter`]'s arguments are in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +53,16 @@ impl Frame {
     }
 }
 
+/// What a trace itself calls the code at an address: text of perf has names and no mappings.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct FrameName {
+    /// The file, as perf spells it: a path, `[kernel.kallsyms]`, `[ext4]`; [`NameId::NONE`] if the
+    /// trace does not say.
+    pub dso: NameId,
+    /// The function, without the offset in it; [`NameId::NONE`] if the trace does not say.
+    pub function: NameId,
+}
+
 /// Where a [`crate::What::Mapped`]'s mapping is in its batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MappingRef(u32);
@@ -90,6 +100,8 @@ pub struct Batch {
     pub quality: Quality,
     args: Vec<[u64; 6]>,
     stacks: Vec<u64>,
+    /// Names of the frames in `stacks`, as far as the latest chain that has any.
+    frame_names: Vec<FrameName>,
     readings: Vec<Reading>,
     mappings: Vec<Mapping>,
 }
@@ -109,6 +121,7 @@ impl Batch {
         self.events.clear();
         self.args.clear();
         self.stacks.clear();
+        self.frame_names.clear();
         self.readings.clear();
         self.mappings.clear();
         self.quality.clear();
@@ -135,14 +148,55 @@ impl Batch {
 
     /// Keep a call chain, innermost frame first; what exceeds 65,535 frames is dropped.
     pub fn push_stack(&mut self, frames: impl IntoIterator<Item = Frame>) -> StackRef {
-        let start = self.stacks.len();
-        let mut kernel = 0;
-        for frame in frames.into_iter().take(u16::MAX as usize) {
+        self.extend_stack(StackRef { start: self.stacks.len() as u32, len: 0, kernel: 0 }, frames)
+    }
+
+    /// Keep `chain`, of this batch, with more frames behind its outermost.
+    pub fn extend_stack(
+        &mut self,
+        chain: StackRef,
+        more: impl IntoIterator<Item = Frame>,
+    ) -> StackRef {
+        let StackRef { start, len, mut kernel } = chain;
+        let range = start as usize..start as usize + len as usize;
+        let start = match range.end == self.stacks.len() {
+            true => range.start,
+            false => {
+                let start = self.stacks.len();
+                let (from, to) = (range.start.min(start), range.end.min(start));
+                self.stacks.extend_from_within(from..to);
+                start
+            }
+        };
+        let room = u16::MAX as usize - (self.stacks.len() - start);
+        for frame in more.into_iter().take(room) {
             // The kernel's end where the program's begin.
             kernel += (frame.kernel && kernel as usize == self.stacks.len() - start) as u16;
             self.stacks.push(frame.address);
         }
         StackRef { start: start as u32, len: (self.stacks.len() - start) as u16, kernel }
+    }
+
+    /// Keep a call chain whose frames the trace names. Otherwise as [`Batch::push_stack`].
+    pub fn push_named_stack(
+        &mut self,
+        frames: impl IntoIterator<Item = (Frame, FrameName)>,
+    ) -> StackRef {
+        self.frame_names.resize(self.stacks.len(), FrameName::default());
+        let mut names = std::mem::take(&mut self.frame_names);
+        let frames = frames.into_iter().take(u16::MAX as usize);
+        let chain = self.push_stack(frames.map(|(frame, name)| {
+            names.push(name);
+            frame
+        }));
+        self.frame_names = names;
+        chain
+    }
+
+    /// What the trace calls the frames of a call chain, in its order; empty if it does not say.
+    pub fn frame_names(&self, r: StackRef) -> &[FrameName] {
+        let start = r.start as usize;
+        self.frame_names.get(start..start + r.len as usize).unwrap_or(&[])
     }
 
     /// A call chain, innermost address first; empty if none was recorded.

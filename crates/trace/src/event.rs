@@ -324,6 +324,11 @@ pub enum What {
         /// 0, or the negative errno of an interrupted wait.
         ret: i32,
     },
+    /// `lock:contended_release` (Linux 7.2): the current thread gives it back while others wait.
+    ContendedRelease {
+        /// Address of the lock.
+        lock: u64,
+    },
     /// `lock:lock_acquire` (lockdep): about to take it.
     LockAcquire {
         /// Address of the `lockdep_map`.

@@ -157,6 +157,14 @@ impl Default for Clock {
     }
 }
 
+/// Whether the kernel's function of this name writes events: one of those at the top of the chains
+/// that ftrace records, which say nothing of who caused the event.
+pub fn is_recorder(function: &str) -> bool {
+    ["trace_event_raw_event_", "trace_event_buffer_commit", "__traceiter_"]
+        .iter()
+        .any(|start| function.starts_with(start))
+}
+
 /// Kernel symbols by address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolTable {
@@ -199,6 +207,22 @@ impl SymbolTable {
     /// The functions, ascending by address.
     pub fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
         self.symbols.iter().map(|(address, name)| (*address, &**name))
+    }
+
+    /// Where the functions are whose names are `wanted`: first address of each, and of the next one;
+    /// ascending.
+    pub fn ranges(&self, wanted: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
+        let mut ranges = Vec::new();
+        let mut open = None;
+        for (address, name) in self.functions() {
+            if let Some(start) = open.take_if(|start| *start < address) {
+                ranges.push((start, address));
+            }
+            if wanted(name) {
+                open = Some(address);
+            }
+        }
+        ranges
     }
 
     /// Name of the variable `address` lies in, and the offset into it: no more than a page.

@@ -146,7 +146,8 @@ vocabulary! {
     }
     /// Waits for kernel locks.
     contention {
-        ContentionBegin("lock", "contention_begin", proof), ContentionEnd("lock", "contention_end")
+        ContentionBegin("lock", "contention_begin", proof), ContentionEnd("lock", "contention_end");
+        also ContendedRelease("lock", "contended_release")
     }
     /// Acquisitions and hold times of kernel locks (lockdep kernels only).
     lockdep {

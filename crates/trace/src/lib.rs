@@ -30,12 +30,14 @@ mod recorded;
 mod state;
 mod state_table;
 
-pub use batch::{ArgsRef, Batch, Frame, MappingRef, Reading, ReadingsRef, StackRef};
+pub use batch::{ArgsRef, Batch, Frame, FrameName, MappingRef, Reading, ReadingsRef, StackRef};
 pub use calls::Calls;
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;
-pub use info::{Clock, EventDesc, SymbolTable, Task, TraceInfo, kernel_version, union};
+pub use info::{
+    Clock, EventDesc, SymbolTable, Task, TraceInfo, is_recorder, kernel_version, union,
+};
 pub use kind::{Capabilities, EventKind, softirq_name};
 pub use mapping::{BuildId, Built, Mapping};
 pub use names::{LocalNames, NameId, Names};

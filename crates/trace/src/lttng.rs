@@ -52,7 +52,10 @@ impl EventKind {
     fn is_same_in_lttng(self) -> bool {
         let lacks = matches!(
             self,
-            EventKind::ContentionBegin | EventKind::ContentionEnd | EventKind::BlockedReason
+            EventKind::ContentionBegin
+                | EventKind::ContentionEnd
+                | EventKind::ContendedRelease
+                | EventKind::BlockedReason
         );
         matches!(self.system(), "sched" | "irq" | "workqueue" | "lock")
             && !lacks

@@ -74,7 +74,7 @@ impl<'a, E: Endian> Decoder<'a, E> {
             while let Some(bytes) = fetch.page(page) {
                 page += 1;
                 self.decode_page(bytes, batch);
-                if batch.is_full() {
+                if batch.is_full() && !self.awaits_chain(batch) {
                     self.page = Some(page);
                     self.fetch = Some(fetch);
                     return Ok(true);
@@ -84,6 +84,14 @@ impl<'a, E: Endian> Decoder<'a, E> {
             self.page = None;
         }
         Ok(false)
+    }
+
+    /// Whether the chain of the last event may be on the next page. It could not be given to an
+    /// event of another batch.
+    fn awaits_chain(&self, batch: &Batch) -> bool {
+        let last = batch.events.last().map(|e| e.id);
+        let chains = &self.shared.table.last_stack;
+        chains.is_some_and(|id| last != Some(id)) && batch.events.len() < 4 * Batch::TARGET
     }
 
     /// All events of one page. Bytes that are none end the page, and are counted.
@@ -111,7 +119,9 @@ impl<'a, E: Endian> Decoder<'a, E> {
                 Some((id, plan)) => {
                     let what = match plan.decode::<E>(payload, &mut self.names, batch) {
                         Some(What::Other) => {
-                            if let Some(fault) = table.fault(id, plan) {
+                            if let Some(stack) = table.stack(id) {
+                                stack.attach::<E>(payload, tid, table, batch);
+                            } else if let Some(fault) = table.fault(id, plan) {
                                 batch.quality.add(fault, 1);
                             }
                             What::Other

@@ -1,5 +1,6 @@
 //! The events a file describes, as tables indexed by their id.
 
+use crate::stacks::{Recorders, StackPlan};
 use holdup_trace::{Beside, Capabilities, EventDesc, EventId, Presence, QualityCode};
 use holdup_tracepoint::{Abi, Format, Plan};
 use std::collections::BTreeSet;
@@ -35,6 +36,12 @@ pub(crate) struct EventTable {
     plans: Vec<Plan>,
     /// `common_type` to event; [`NONE`] where nothing is described.
     ids: Vec<u16>,
+    /// The events that are call chains of others.
+    stacks: Vec<(EventId, StackPlan)>,
+    /// The chain that is written last for an event; `None` if the file has no chains.
+    pub(crate) last_stack: Option<EventId>,
+    /// What the kernel puts in front of its chains.
+    pub(crate) recorders: Recorders,
     /// Where `common_pid` is.
     pub(crate) pid_at: usize,
     /// What is described was asked for: see [`Descriptions`].
@@ -57,6 +64,9 @@ impl EventTable {
             descs: Vec::new(),
             plans: Vec::new(),
             ids: Vec::new(),
+            stacks: Vec::new(),
+            last_stack: None,
+            recorders: Recorders::default(),
             pid_at: 4,
             selected: false,
             described: 0,
@@ -78,6 +88,9 @@ impl EventTable {
                     format.field("common_pid").filter(|f| f.size == 4).map(|f| f.offset as usize);
             }
             let plan = Plan::compile_for(&format, abi, release);
+            if let Some(stack) = StackPlan::compile(&format, abi) {
+                table.stacks.push((EventId(table.descs.len() as u16), stack));
+            }
             let (name, system) = (format.name, format.system);
             table.add(format.id, EventDesc { name, system, presence: Presence::Described }, plan);
         }
@@ -123,6 +136,11 @@ impl EventTable {
         Some((EventId(event), plan))
     }
 
+    /// How to read the event if it is a call chain of another.
+    pub(crate) fn stack(&self, event: EventId) -> Option<&StackPlan> {
+        self.stacks.iter().find(|(id, _)| *id == event).map(|(_, plan)| plan)
+    }
+
     /// What is worth knowing about how events that occur are read: label and words.
     pub(crate) fn notes<'a>(
         &'a self,
@@ -151,6 +169,10 @@ impl EventTable {
                 self.descs[event.0 as usize].presence = Presence::Seen;
             }
         }
+        let seen = self.stacks.iter().filter(|(id, _)| {
+            self.descs.get(id.0 as usize).is_some_and(|d| d.presence == Presence::Seen)
+        });
+        self.last_stack = seen.max_by_key(|(_, plan)| plan.user).map(|(id, _)| *id);
         // Nothing can be concluded from what cannot be read.
         for (desc, plan) in self.descs.iter_mut().zip(&self.plans) {
             if matches!(plan, Plan::Incomplete(_)) {

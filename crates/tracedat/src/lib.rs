@@ -46,6 +46,7 @@ mod rawdir;
 mod reader;
 mod scan;
 mod source;
+mod stacks;
 mod time;
 mod v6;
 mod v7;

@@ -8,6 +8,7 @@ use crate::meta::{Buffer, Meta};
 use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, Look, scan};
 use crate::source::{Cursor, Source};
+use crate::stacks::Recorders;
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{
@@ -165,6 +166,9 @@ impl Parts {
         let unknown: Vec<u16> =
             ids.iter().copied().filter(|&id| table.lookup(id).is_none()).collect();
         table.settle(&ids);
+        if table.last_stack.is_some() {
+            table.recorders = Recorders::new(&symbols);
+        }
         let listed = table.listed();
         for &id in &unknown {
             table.add_unknown(id);
@@ -181,7 +185,10 @@ impl Parts {
         let mut info = TraceInfo::new(path.to_owned(), format);
         info.events = table.descs.clone();
         let proven = if whole { Capabilities::of } else { Capabilities::seen };
-        info.capabilities = proven(&info.events, Beside::default());
+        info.capabilities = {
+            let stacks = table.last_stack.is_some();
+            proven(&info.events, Beside { stacks, ..Beside::default() })
+        };
         let span_known = total.events > 0 && total.blank == 0;
         info.span = span_known.then_some((total.first, total.last));
         info.symbols = symbols;

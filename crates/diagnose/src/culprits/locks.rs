@@ -1,12 +1,12 @@
 //! Locks of the kernel as culprits: by what contention and lockdep events say, else by what threads
 //! slept for, else the system calls that burn the time.
 
-use super::{CULPRITS, objects, syscall, waited_for};
+use super::{CULPRITS, PEOPLE, objects, syscall, waited_for};
 use crate::facts::Facts;
-use crate::report::{Culprit, Role};
+use crate::report::{Culprit, Person, Role};
 use crate::rules::NAMED;
 use holdup_attribution::{Blamed, Leaf, Sleeper};
-use holdup_passes::LockPeople;
+use holdup_passes::{LockPeople, Slot, percent};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -68,7 +68,11 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
     let call = || object.and_then(|o| o.calls.first());
     let asked = lock.callers.first().or_else(call);
     let asked = asked.map_or(String::new(), |c| format!(", asked for in {}", c.0));
-    let around = object.map(|o| objects::culprit(facts, o, 0)).unwrap_or_default();
+    let mut around = object.map(|o| objects::culprit(facts, o, 0)).unwrap_or_default();
+    if !lock.holders.is_empty() {
+        around.holders_in_all = Some(lock.holders.len() as u64);
+        around.holders = holders(facts, lock);
+    }
     // Events of the lock tell of spinning too.
     let addresses = [Some(lock.address), lock.contended_at].into_iter().flatten();
     let seen = facts.code.and_then(|code| addresses.into_iter().find_map(|a| code.lock(a)));
@@ -84,4 +88,21 @@ fn named(facts: &Facts<'_>, lock: &LockPeople, object: Option<&Blamed>) -> Culpr
     let waiters: Vec<Sleeper> =
         lock.waiters.iter().map(|&(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
     waited_for(facts, &waiters, culprit)
+}
+
+/// Who held the lock while others waited, by the events of its releases.
+fn holders(facts: &Facts<'_>, lock: &LockPeople) -> Vec<Person> {
+    let waited: Nanos = lock.waiters.iter().map(|(_, ns)| ns).sum();
+    let person = |&(slot, ns, for_it): &(Slot, Nanos, Nanos)| {
+        let t = facts.thread(slot);
+        Person {
+            tid: t.tid.0,
+            pid: facts.analysis.pid(t),
+            comm: facts.analysis.comm(t),
+            ns,
+            pct: (waited > 0).then(|| percent(for_it.min(waited), waited)),
+            inferred: false,
+        }
+    };
+    lock.holders.iter().take(PEOPLE).map(person).collect()
 }

@@ -21,6 +21,13 @@ pub(super) fn contention_end(body: &[u8]) -> Option<What> {
     Some(What::ContentionEnd { lock, ret: k.int(b"ret=")? as i32 })
 }
 
+/// `0xff…`, or raw `lock_addr=0xff…`.
+#[inline]
+pub(super) fn contended_release(body: &[u8]) -> Option<What> {
+    let lock = lock_address(body, &mut Keys::new(body))?;
+    Some(What::ContendedRelease { lock })
+}
+
 fn lock_address(body: &[u8], k: &mut Keys<'_>) -> Option<u64> {
     match pointer(body) {
         Some((lock, _)) => Some(lock),

@@ -115,6 +115,7 @@ fn fields(event: EventKind, entry: &Entry, body: &[u8], cx: &mut Context<'_>) ->
         EventKind::PageFaultKernel => irq::page_fault(body, false),
         EventKind::ContentionBegin => lock::contention_begin(body),
         EventKind::ContentionEnd => lock::contention_end(body),
+        EventKind::ContendedRelease => lock::contended_release(body),
         EventKind::LockAcquire => lock::lockdep(body, true, cx).map(|l| What::LockAcquire {
             lock: l.lock,
             name: l.name,

@@ -9,8 +9,10 @@ use holdup_trace::Cpu;
 pub(crate) enum Other {
     /// Empty, a comment or a heading of the tool.
     Silent,
-    /// A stack frame or what else belongs to the event before; with its address if there is one.
-    Frame(Option<u64>),
+    /// A frame of a call chain.
+    Frame,
+    /// What else belongs to the event or the frame before.
+    Beside,
     /// The recorder lost events of this CPU; how many, if it says.
     Lost(Cpu, Option<u64>),
     /// What this CPU did before was overwritten while recording.
@@ -35,10 +37,8 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
                 Other::Lost(Cpu::UNKNOWN, None)
             }
             _ if blank(line[0]) => match hex(text) {
-                Some((addr, n)) if text.get(n).is_none_or(|&b| blank(b)) => {
-                    Other::Frame(Some(addr))
-                }
-                _ => Other::Frame(None),
+                Some((_, n)) if text.get(n).is_none_or(|&b| blank(b)) => Other::Frame,
+                _ => Other::Beside,
             },
             _ => Other::Bad,
         };
@@ -58,8 +58,8 @@ pub(crate) fn other(syntax: Syntax, line: &[u8]) -> Other {
         return lost(cpu(n), trim(&rest[len..]));
     }
     // `<stack trace>` events are followed by these.
-    if text.starts_with(b"=> ") {
-        return Other::Frame(None);
+    if text.starts_with(b"=>") {
+        return Other::Frame;
     }
     let heading = [
         &b"version = "[..],
@@ -139,17 +139,12 @@ mod tests {
         ] {
             assert_eq!(k(silent), Other::Silent, "{silent}");
         }
-        assert_eq!(k(" => do_syscall_64"), Other::Frame(None));
+        assert_eq!(k(" => do_syscall_64"), Other::Frame);
         assert_eq!(k("some = 000, other = 0x4"), Other::Bad);
         let p = |s: &str| other(Syntax::Perf, s.as_bytes());
-        assert_eq!(
-            p("\tffffffff813af60a update_se+0x13a ([kernel.kallsyms])"),
-            Other::Frame(Some(0xffffffff813af60a))
-        );
-        assert_eq!(
-            p("        b3cea6c4\tLock::unlock() (/system/lib/libc.so)"),
-            Other::Frame(Some(0xb3cea6c4))
-        );
+        assert_eq!(p("\tffffffff813af60a update_se+0x13a ([kernel.kallsyms])"), Other::Frame);
+        assert_eq!(p("        b3cea6c4\tLock::unlock() (/system/lib/libc.so)"), Other::Frame);
+        assert_eq!(p("  convoy.c:31"), Other::Beside);
         assert_eq!(p("what"), Other::Bad);
         for chatter in [
             "'trace' not valid for hardware events. Ignoring.",

@@ -298,9 +298,12 @@ impl Engine {
                 }
             }
             What::ContentionBegin { lock, flags, stack } => {
-                self.contention_begin(now, e, lock, flags, batch.stack(stack))
+                // No code of a program asks for a lock of the kernel.
+                let chain = &batch.stack(stack)[..stack.in_kernel()];
+                self.contention_begin(now, e, lock, flags, chain)
             }
-            What::ContentionEnd { lock, .. } => self.contention_end(now, e, lock),
+            What::ContentionEnd { lock, ret } => self.contention_end(now, e, lock, ret == 0),
+            What::ContendedRelease { lock } => self.contended_release(now, e, lock),
             What::LockAcquire { lock, name, flags } => self.lock_acquire(now, e, lock, name, flags),
             What::LockContended { lock, name } => self.lock_contended(now, e, lock, name),
             What::LockAcquired { lock, name } => self.lock_acquired(now, e, lock, name),
@@ -485,6 +488,7 @@ fn happens_on_a_cpu(what: &What) -> bool {
         | What::PageFault { .. }
         | What::ContentionBegin { .. }
         | What::ContentionEnd { .. }
+        | What::ContendedRelease { .. }
         | What::LockAcquire { .. }
         | What::LockContended { .. }
         | What::LockAcquired { .. }

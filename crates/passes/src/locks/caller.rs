@@ -67,15 +67,7 @@ pub(crate) struct LockCode {
 impl LockCode {
     pub(crate) fn new(symbols: &SymbolTable) -> LockCode {
         let mut bounds = [(None, None); SECTIONS.len()];
-        let mut named: Vec<(u64, u64)> = Vec::new();
-        let mut open = None;
         for (address, name) in symbols.functions() {
-            if let Some(start) = open.take_if(|start| *start < address) {
-                named.push((start, address));
-            }
-            if is_locking(name) {
-                open = Some(address);
-            }
             for (bound, (start, end)) in bounds.iter_mut().zip(SECTIONS) {
                 if name == start {
                     bound.0 = Some(address);
@@ -89,7 +81,7 @@ impl LockCode {
             .filter_map(|(start, end)| start.zip(end))
             .filter(|(start, end)| start < end)
             .collect();
-        let mut ranges = if sections.is_empty() { named } else { sections };
+        let mut ranges = if sections.is_empty() { symbols.ranges(is_locking) } else { sections };
         ranges.sort();
         LockCode { ranges }
     }

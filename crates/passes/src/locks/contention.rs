@@ -20,6 +20,7 @@
 
 use super::kind::LockKind;
 use super::stats::{Away, Span, Waits};
+use super::turns::Turns;
 use super::{MAX_KEYS, Waiter};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -83,6 +84,8 @@ pub(crate) struct Contention {
     pub(crate) depths: FxHashMap<u64, Depth>,
     /// Waits counted in the row for all others.
     pub(crate) folded: u64,
+    /// Who held locks that others waited for; `None` if the trace does not tell.
+    pub(crate) turns: Option<Turns>,
 }
 
 impl Contention {
@@ -96,6 +99,9 @@ impl Contention {
             self.depths.entry(key.lock).or_default().up();
         }
         let lock = key.lock;
+        if let Some(turns) = &mut self.turns {
+            turns.wait_begins(now, lock);
+        }
         if self.sums.len() >= MAX_KEYS && !self.sums.contains_key(&key) {
             key = Key { lock: super::OTHER, kind: key.kind, caller: 0, waiter: Waiter::OTHER };
             self.folded += 1;
@@ -118,6 +124,9 @@ impl Contention {
         let at = open.iter().rposition(|o| o.key.lock == lock)?;
         let o = open.remove(at);
         let left = open.len();
+        if let Some(turns) = &mut self.turns {
+            turns.wait_ends(now, lock);
+        }
         let span = o.away.split(away, now.saturating_sub(o.since));
         let mut key = o.key;
         if key.waiter == Waiter::OTHER {
@@ -131,10 +140,13 @@ impl Contention {
     }
 
     /// Drop the waits of `waiter`; returns how many.
-    pub(crate) fn abandon(&mut self, waiter: Waiter) -> u64 {
+    pub(crate) fn abandon(&mut self, now: Nanos, waiter: Waiter) -> u64 {
         let Some(open) = self.open.get_mut(&waiter) else { return 0 };
         let dropped = open.len() as u64;
         for o in open.drain(..) {
+            if let Some(turns) = &mut self.turns {
+                turns.wait_ends(now, o.key.lock);
+            }
             if let Some(depth) = self.depths.get_mut(&o.key.lock) {
                 depth.down();
             }
@@ -147,6 +159,9 @@ impl Contention {
         self.sums.clear();
         self.folded = 0;
         self.depths.values_mut().for_each(Depth::restart);
+        if let Some(turns) = &mut self.turns {
+            turns.restart(now);
+        }
         for (&waiter, open) in &mut self.open {
             for o in open {
                 o.since = now;

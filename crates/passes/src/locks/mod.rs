@@ -18,6 +18,7 @@ mod lockdep;
 mod people;
 mod rows;
 mod stats;
+mod turns;
 
 pub(crate) use caller::is_locking;
 pub use kind::LockKind;
@@ -35,6 +36,7 @@ use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, QualityCode, Recorded, 
 use lockdep::{Lockdep, Waited};
 use stats::Away;
 use std::collections::BTreeMap;
+use turns::Turns;
 
 /// So many combinations of lock, kind, caller and thread are kept apart, the rest goes to one row:
 /// a bound against hostile files.
@@ -97,6 +99,7 @@ pub(crate) struct Locks {
 impl Locks {
     pub(crate) fn new(recorded: &Recorded, symbols: &SymbolTable) -> Locks {
         let mut locks = Locks { code: LockCode::new(symbols), ..Locks::default() };
+        locks.contention.turns = recorded.has(EventKind::ContendedRelease).then(Turns::default);
         locks.lockdep.releases = recorded.has(EventKind::LockRelease);
         locks.lockdep.acquires = recorded.has(EventKind::LockAcquire);
         locks
@@ -178,9 +181,13 @@ impl Engine {
     }
 
     #[cold]
-    pub(crate) fn contention_end(&mut self, now: Nanos, e: &Event, lock: u64) {
+    pub(crate) fn contention_end(&mut self, now: Nanos, e: &Event, lock: u64, taken: bool) {
         let waiter = self.lock_waiter(e);
         let away = waiter.away(&self.threads, now);
+        if let Some(turns) = self.locks.contention.turns.as_mut().filter(|_| taken) {
+            turns.taken(now, lock);
+            self.waits.turn_ends(now, lock, None);
+        }
         if let Some((open, over)) = self.locks.contention.end(now, lock, waiter, away) {
             let Key { lock, kind, caller, .. } = over.key;
             let of = Contended { lock, kind: Some(kind), caller, source: LockSource::Contention };
@@ -189,10 +196,20 @@ impl Engine {
         }
     }
 
+    /// A lock that others wait for is given back.
+    #[cold]
+    pub(crate) fn contended_release(&mut self, now: Nanos, e: &Event, lock: u64) {
+        let holder = self.lock_waiter(e);
+        if let Some(turns) = &mut self.locks.contention.turns {
+            turns.released(now, lock, holder);
+            self.waits.turn_ends(now, lock, holder.slot());
+        }
+    }
+
     /// A system call of a thread begins or ends: whatever it waited for before, it waits no more.
     #[cold]
     pub(crate) fn abandon_waits(&mut self, slot: Slot) {
-        let dropped = self.locks.contention.abandon(Waiter::thread(slot));
+        let dropped = self.locks.contention.abandon(self.now, Waiter::thread(slot));
         self.quality.add(QualityCode::UnmatchedContention, dropped);
         let t = &mut self.threads[slot];
         t.contending = 0;

@@ -33,6 +33,9 @@ pub struct LockPeople {
     /// Functions that asked for it, with the time waited there, longest first; empty where the
     /// recording has no call chains or no symbols.
     pub callers: Vec<(String, Nanos)>,
+    /// Threads that others waited for while they held it, with the time they had it and the time
+    /// waited for them, most of that first; empty where the trace does not tell.
+    pub holders: Vec<(Slot, Nanos, Nanos)>,
     /// Threads that waited, longest first. Idle tasks, and the interrupts on top of them, are none.
     pub waiters: Vec<(Slot, Nanos)>,
 }
@@ -134,8 +137,20 @@ impl Analysis {
                 spin_ns: s.spin,
                 block_ns: s.block,
                 callers: longest(&s.callers).into_iter().filter_map(function).collect(),
+                holders: self.lock_holders(s.contended_at.unwrap_or(address)),
                 waiters: longest(&s.waiters),
             })
             .collect()
+    }
+
+    /// The threads that held the lock at an address while others waited.
+    fn lock_holders(&self, lock: u64) -> Vec<(Slot, Nanos, Nanos)> {
+        let turns = self.engine.locks.contention.turns.iter().flat_map(|turns| &turns.held);
+        let mut holders: Vec<_> = turns
+            .filter(|((of, _), _)| *of == lock)
+            .filter_map(|((_, who), held)| Some((who.slot()?, held.hold_ns, held.waited_ns)))
+            .collect();
+        holders.sort_by_key(|&(slot, _, waited)| (Reverse(waited), slot));
+        holders
     }
 }

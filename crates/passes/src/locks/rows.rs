@@ -4,12 +4,14 @@ use super::contention::Key;
 use super::kind::LockKind;
 use super::lockdep::DepSums;
 use super::stats::Waits;
+use super::turns::{Held, Turns};
 use super::{OTHER, Waiter};
 use crate::analysis::Analysis;
 use crate::rows::{per_second, percent, round3};
 use crate::threads::Slot;
 use holdup_trace::Nanos;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What locks are grouped by.
@@ -35,6 +37,9 @@ pub enum LockSource {
     /// The four events of lockdep.
     Lockdep,
 }
+
+/// Locks of a row that are known one by one; those of a class beyond are not looked up.
+const MANY: usize = 64;
 
 /// A kernel lock, caller, kind of lock or thread.
 ///
@@ -138,6 +143,22 @@ pub struct LockRow {
     pub slept_holds: Option<u64>,
     /// See `slept_holds`.
     pub slept_hold_ns: Option<u64>,
+    /// The thread that others waited for longest: it held the lock meanwhile
+    /// (`lock:contended_release`, Linux 7.2). 0 is an idle task, or an interrupt on top of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<Option<u32>>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder_comm: Option<Option<String>>,
+    /// Time it had the lock while others waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder_ns: Option<Option<u64>>,
+    /// Of all waiting for the lock, the part that was for that thread, in per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pct_holder: Option<Option<f64>>,
+    /// Threads that gave it back while others waited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holders: Option<u64>,
     /// Waits for a lock last held on another CPU (lock_stat).
     pub con_bounces: Option<u64>,
     /// Acquisitions of a lock last held on another CPU (lock_stat).
@@ -167,7 +188,7 @@ pub(super) struct Sum {
 
 impl Sum {
     fn note(&mut self, lock: u64, kinds: &[LockKind]) {
-        if self.locks.len() < 2 && !self.locks.contains(&lock) {
+        if self.locks.len() < MANY && !self.locks.contains(&lock) {
             self.locks.push(lock);
         }
         for kind in kinds {
@@ -488,7 +509,36 @@ impl Analysis {
                 }
             }
         }
+        if let (true, Some(turns)) = (
+            matches!(by, LockBy::Lock | LockBy::Class) && source == LockSource::Contention,
+            &self.engine.locks.contention.turns,
+        ) {
+            self.hold(&mut row, sum, turns);
+        }
         row
+    }
+
+    /// Who held the locks of a row while others waited.
+    fn hold(&self, row: &mut LockRow, sum: &Sum, turns: &Turns) {
+        let mut holders: BTreeMap<Waiter, Held> = BTreeMap::new();
+        for (&(lock, holder), held) in &turns.held {
+            if sum.locks.contains(&lock) {
+                holders.entry(holder).or_default().add(held);
+            }
+        }
+        let waited = sum.waits.total + sum.waits.open_ns;
+        let most = holders.iter().max_by_key(|(who, held)| (held.waited_ns, Reverse(**who)));
+        let name = |who: &Waiter| match who.slot() {
+            Some(slot) => (Some(self.thread(slot).tid.0), self.comm(self.thread(slot))),
+            None if who.is_idle() => (Some(0), SWAPPER.to_owned()),
+            None => (None, "Unknown".to_owned()),
+        };
+        let named = most.map(|(who, _)| name(who));
+        row.holder = Some(named.as_ref().and_then(|(tid, _)| *tid));
+        row.holder_comm = Some(named.map(|(_, comm)| comm));
+        row.holder_ns = Some(most.map(|(_, held)| held.hold_ns));
+        row.pct_holder = Some(most.map(|(_, held)| percent(held.waited_ns.min(waited), waited)));
+        row.holders = Some(holders.len() as u64);
     }
 }
 

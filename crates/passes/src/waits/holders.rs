@@ -1,6 +1,6 @@
 //! Who has what others may wait for.
 
-use super::{Object, Waits};
+use super::{HoldSum, Object, Waits};
 use crate::threads::Slot;
 use holdup_trace::Nanos;
 
@@ -44,6 +44,33 @@ impl Waits {
         if w.held.len() < MAX_HELD {
             w.held.push(Hold { object, since: now, integral, certain });
         }
+    }
+
+    /// A turn at the kernel's lock at `addr` ends: `holder` gives it back while others wait
+    /// (`lock:contended_release`), or somebody has it after a wait.
+    pub(crate) fn turn_ends(&mut self, now: Nanos, addr: u64, holder: Option<Slot>) {
+        let Some(object) = self.kernel_lock(addr) else { return };
+        let thing = self.thing(object);
+        let integral = thing.advance(now);
+        let waited = integral - std::mem::replace(&mut thing.turn_integral, integral);
+        let since = thing.waiting_since.max(std::mem::replace(&mut thing.last_release, now));
+        let Some(holder) = holder else { return };
+        thing.released = Some((now, holder));
+        if waited > 0 {
+            let sum = self.holds.entry((object, holder)).or_default();
+            sum.add(HoldSum {
+                holds: 1,
+                hold_ns: now.saturating_sub(since),
+                inferred_ns: 0,
+                explained_ns: waited,
+            });
+        }
+    }
+
+    /// Who gave the object back during a wait for it that began at `start`, where that was seen.
+    pub(super) fn released_by(&self, object: Object, start: Nanos) -> Option<Slot> {
+        let released = self.things.get(object.0 as usize)?.released;
+        released.filter(|(when, _)| *when >= start).map(|(_, holder)| holder)
     }
 
     pub(super) fn release(&mut self, now: Nanos, slot: Slot, object: Object) {

@@ -352,6 +352,10 @@ pub(crate) struct Thing {
     pub(crate) integral_at: Nanos,
     /// Latest release known.
     pub(crate) last_release: Nanos,
+    /// The integral when the present turn at a lock of the kernel began.
+    pub(crate) turn_integral: Nanos,
+    /// Who gave back a lock of the kernel last while others waited, and when.
+    pub(crate) released: Option<(Nanos, Slot)>,
     /// Threads that took it for certain and have not given it back.
     pub(crate) holding: u32,
     pub(crate) acquired: u64,
@@ -445,6 +449,7 @@ impl Thing {
             waiting_since: now,
             integral_at: now,
             last_release: self.last_release,
+            released: self.released,
             holding: self.holding,
             ..Thing::default()
         };

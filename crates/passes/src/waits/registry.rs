@@ -100,6 +100,11 @@ impl Waits {
         is_condvar(base).or_else(|| is_condvar(base + 4))
     }
 
+    /// The kernel's lock at an address, if a thread has slept for it.
+    pub(super) fn kernel_lock(&self, addr: u64) -> Option<Object> {
+        self.index.get(&Key::KernelLock { addr, nr: 0 }).map(|&object| self.find(object))
+    }
+
     /// Waiting for the end of a thread, as for a child.
     pub(crate) fn is_join(&self, object: Object) -> bool {
         self.things[object.0 as usize].futex.join > 0

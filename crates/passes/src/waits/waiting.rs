@@ -199,10 +199,10 @@ impl Waits {
             }
             if self.detail >= Detail::Edges {
                 let share = if f.counted { f.g - wait.mark } else { 0 };
-                let edge = self
-                    .edges
-                    .entry(EdgeKey { waiter: slot, waker: end.waker, object, cause })
-                    .or_default();
+                // Who wakes need not be who held it; where that is known it ended the wait.
+                let waker = self.released_by(object, wait.start).or(end.waker);
+                let edge =
+                    self.edges.entry(EdgeKey { waiter: slot, waker, object, cause }).or_default();
                 edge.add(&WaitSum { waits: 1, wait_ns: span, share });
             }
         }

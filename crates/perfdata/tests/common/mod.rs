@@ -144,6 +144,17 @@ impl Builder {
         self.side(1, misc, &b, ts, 0, pid);
     }
 
+    /// PERF_RECORD_KSYMBOL of a BPF program, which comes or goes.
+    pub fn ksymbol(&mut self, ts: u64, (start, len): (u64, u32), gone: bool, name: &str) {
+        let mut b = self.u64(start).to_vec();
+        b.extend(self.u32(len));
+        b.extend(self.u16(1));
+        b.extend(self.u16(gone.into()));
+        b.extend(name.bytes());
+        b.resize((b.len() + 1).next_multiple_of(8), 0);
+        self.side(17, 0, &b, ts, 0, 0);
+    }
+
     fn switch_payload(&self, tid: u32, next: u32) -> Vec<u8> {
         let mut raw = Vec::from(self.u16(SWITCH_ID));
         raw.resize(8, 0);

@@ -16,9 +16,10 @@ pub(crate) const VERB: Verb<LockRow> = Verb {
         miss_rate Ratio, hold_total_ns Ns, hold_min_ns Ns, hold_avg_ns Ns, hold_max_ns Ns,
         utilization Ratio, block_pct Percent, sleep_pct Percent, trylocks Count, reads Count,
         recursion Count, preempted_holds Count, preempted_hold_ns Ns, slept_holds Count,
-        slept_hold_ns Ns, con_bounces Count, acq_bounces Count, code Text,
+        slept_hold_ns Ns, holder Id, holder_comm Text, holder_ns Ns, pct_holder Percent,
+        holders Count, con_bounces Count, acq_bounces Count, code Text,
     } },
-    shapes: &[&BY_LOCK, &BY_CALLER, &BY_TYPE, &BY_TASK],
+    shapes: &[&BY_LOCK, &BY_HOLDER, &BY_CALLER, &BY_TYPE, &BY_TASK],
     // Some of these show in the columns of other tools (`--view`).
     data_only: DataOnly::These(&[
         "wait_p50_ns",
@@ -37,15 +38,28 @@ pub(crate) const VERB: Verb<LockRow> = Verb {
 };
 const _: () = VERB.check();
 
-const BY_LOCK: Shape = Shape { without: &["comm", "tid", "caller"], text: LOCK_TEXT };
-const BY_CALLER: Shape =
-    Shape { without: &["comm", "tid", "address", "name", "likely", "code"], text: CALLER_TEXT };
+/// Leaves out these columns, and those of holders.
+macro_rules! without {
+    ($($key:literal),*) => {
+        &[$($key,)* "holder", "holder_comm", "holder_ns", "pct_holder", "holders"]
+    };
+}
+
+const BY_LOCK: Shape = Shape { without: without!["comm", "tid", "caller"], text: LOCK_TEXT };
+/// Of traces that tell who held a lock while others waited.
+const BY_HOLDER: Shape = Shape { without: &["comm", "tid", "caller"], text: HOLDER_TEXT };
+const BY_CALLER: Shape = Shape {
+    without: without!["comm", "tid", "address", "name", "likely", "code"],
+    text: CALLER_TEXT,
+};
 const BY_TYPE: Shape = Shape {
-    without: &["comm", "tid", "address", "name", "likely", "caller", "code"],
+    without: without!["comm", "tid", "address", "name", "likely", "caller", "code"],
     text: TYPE_TEXT,
 };
-const BY_TASK: Shape =
-    Shape { without: &["address", "name", "likely", "type", "caller", "code"], text: TASK_TEXT };
+const BY_TASK: Shape = Shape {
+    without: without!["address", "name", "likely", "type", "caller", "code"],
+    text: TASK_TEXT,
+};
 
 /// The columns of every shape, then those that say what a row is about.
 macro_rules! lock_layout {
@@ -92,6 +106,21 @@ const LOCK_TEXT: &[Layout] = lock_layout!(
     field("", "lock", Words(&["address", "name", "likely"], words::lock), 0),
     only(Known, field("", "asked for in", Key("code"), 0))
 );
+const HOLDER_TEXT: &[Layout] = lock_layout!(
+    "Kernel locks",
+    field("held while others waited", "for", Key("holder_ns"), 3),
+    field("held while others waited", "% of wait", Key("pct_holder"), 3),
+    field(
+        "held while others waited",
+        "most by",
+        Words(&["holder", "holder_comm"], words::lock_holder),
+        3
+    ),
+    only(Verbose, field("held while others waited", "threads", Key("holders"), 10)),
+    only(Known, field("", "type", Key("type"), 0)),
+    field("", "lock", Words(&["address", "name", "likely"], words::lock), 0),
+    only(Known, field("", "asked for in", Key("code"), 0))
+);
 const CALLER_TEXT: &[Layout] = lock_layout!(
     "Kernel locks, by caller",
     field("", "type", Key("type"), 0),
@@ -108,6 +137,7 @@ const TASK_TEXT: &[Layout] = lock_layout!(
 /// `locks`, most waiting first.
 pub fn locks(rows: &[LockRow], by: LockBy) -> Table {
     let shape = match by {
+        LockBy::Lock | LockBy::Class if rows.iter().any(|row| row.holders.is_some()) => &BY_HOLDER,
         LockBy::Lock | LockBy::Class => &BY_LOCK,
         LockBy::Caller => &BY_CALLER,
         LockBy::Type => &BY_TYPE,

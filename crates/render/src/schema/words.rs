@@ -17,6 +17,16 @@ pub(crate) fn lock(l: Line<'_>) -> String {
     }
 }
 
+/// `convoy (6179)`: the thread that others waited for longest.
+pub(super) fn lock_holder(l: Line<'_>) -> String {
+    let comm = escape(l.text("holder_comm"));
+    match l.int("holder") {
+        Some(tid) => format!("{comm} ({tid})"),
+        None if comm.is_empty() => "n/a".to_owned(),
+        None => comm.into_owned(),
+    }
+}
+
 /// `mutex 0x7f00`, `semop semid 1`; several objects as the longest and how many more.
 pub(super) fn object(l: Line<'_>) -> String {
     let usage = l.text("usage");

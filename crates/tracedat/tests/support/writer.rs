@@ -3,9 +3,17 @@
 
 use std::io::Write;
 
-/// Ids of the events [`formats`] describes.
+/// Ids of the events [`FileSpec::formats`] describes.
 pub(crate) const WAKEUP: u16 = 70;
 pub(crate) const SYS_ENTER: u16 = 20;
+pub(crate) const KERNEL_STACK: u16 = 4;
+pub(crate) const USER_STACK: u16 = 12;
+
+/// The fields of every event.
+const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+    \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
+    \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
 
 /// One ring buffer.
 pub(crate) struct BufferSpec {
@@ -80,22 +88,40 @@ impl FileSpec {
         [self.u64(text.len() as u64), text.as_bytes().to_vec()].concat()
     }
 
+    /// The built-in events and those that are call chains, as kernels describe them.
+    pub(crate) fn with_stacks(mut self) -> FileSpec {
+        let l = self.long;
+        let stack = |name: &str, id: u16, first: &str| {
+            format!(
+                "name: {name}\nID: {id}\nformat:\n{COMMON}\
+                    \tfield:{first};\toffset:8;\tsize:4;\tsigned:1;\n\
+                    \tfield:unsigned long caller[8];\toffset:{};\tsize:{};\tsigned:0;\n\n\
+                    print fmt: \"\\t=> %ps\\n\", (void *)REC->caller[0]\n",
+                8 + l,
+                8 * l
+            )
+        };
+        let stacks = [
+            stack("kernel_stack", KERNEL_STACK, "int size"),
+            stack("user_stack", USER_STACK, "unsigned int tgid"),
+        ];
+        let stacks = stacks.map(|text| ("ftrace".to_owned(), text));
+        self.formats = Some([self.formats(), stacks.into()].concat());
+        self
+    }
+
     /// Size and offset of the two longs of `sys_enter`, and the description of the events.
     fn formats(&self) -> Vec<(String, String)> {
         if let Some(formats) = &self.formats {
             return formats.clone();
         }
-        let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
-            \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
-            \tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n\
-            \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
         let l = self.long;
         let builtin = [
             (
                 "sched",
                 format!(
                     "name: sched_wakeup\nID: {WAKEUP}\nformat:\n\
-                        {common}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+                        {COMMON}\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
                         \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\
                         \tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n\
                         \tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n\
@@ -106,7 +132,7 @@ impl FileSpec {
                 "raw_syscalls",
                 format!(
                     "name: sys_enter\nID: {SYS_ENTER}\nformat:\n\
-                        {common}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\
+                        {COMMON}\tfield:long id;\toffset:8;\tsize:{l};\tsigned:1;\n\
                         \tfield:unsigned long args[6];\toffset:{};\tsize:{};\tsigned:0;\n\n\
                         print fmt: \"NR %ld\", REC->id\n",
                     8 + l,
@@ -143,7 +169,9 @@ impl FileSpec {
         for (system, text) in &formats {
             events.extend([system.as_bytes(), b"\0", &self.u32(1), &self.text(text)].concat());
         }
-        let symbols = "ffffffff81000000 T startup_64\n";
+        let symbols = "ffffffff81000000 T startup_64\n\
+            ffffffff81001000 t trace_event_raw_event_sched_wakeup\n\
+            ffffffff81002000 T try_to_wake_up\n";
         let kallsyms = [self.u32(symbols.len() as u32), symbols.into()].concat();
         [
             (16, header),
@@ -397,6 +425,23 @@ impl Page<'_> {
     pub(crate) fn sys_enter(self, delta: u32, tid: u32, nr: u64) -> Self {
         let mut p = [self.common(SYS_ENTER, tid), self.spec.long(nr)].concat();
         (1..=6).for_each(|a| p.extend(self.spec.long(a)));
+        self.event(delta, p)
+    }
+
+    /// `kernel_stack` of `tid`, of which the record says that it has `size` addresses.
+    pub(crate) fn kernel_stack(self, delta: u32, tid: u32, size: u32, frames: &[u64]) -> Self {
+        self.stack(delta, (KERNEL_STACK, tid), size, frames)
+    }
+
+    /// `user_stack` of `tid`.
+    pub(crate) fn user_stack(self, delta: u32, tid: u32, frames: &[u64]) -> Self {
+        self.stack(delta, (USER_STACK, tid), tid, frames)
+    }
+
+    fn stack(self, delta: u32, (id, tid): (u16, u32), first: u32, frames: &[u64]) -> Self {
+        let mut p = [self.common(id, tid), self.spec.u32(first)].concat();
+        p.resize(8 + self.spec.long, 0);
+        frames.iter().for_each(|&frame| p.extend(self.spec.long(frame)));
         self.event(delta, p)
     }
 

@@ -230,6 +230,9 @@ impl Plan {
                 ret: f.int(&["ret"]),
                 min: f.min(),
             },
+            EventKind::ContendedRelease => {
+                Plan::ContendedRelease { lock_addr: f.int(&["lock_addr"]), min: f.min() }
+            }
             EventKind::LockAcquire => lockdep(&mut f, LockdepKind::Acquire, true),
             EventKind::LockContended => lockdep(&mut f, LockdepKind::Contended, false),
             EventKind::LockAcquired => lockdep(&mut f, LockdepKind::Acquired, false),

@@ -57,6 +57,7 @@ impl Plan {
             | Plan::PageFault { min, .. }
             | Plan::ContentionBegin { min, .. }
             | Plan::ContentionEnd { min, .. }
+            | Plan::ContendedRelease { min, .. }
             | Plan::Lockdep { min, .. }
             | Plan::CpuIdle { min, .. } => min as usize,
         }
@@ -226,6 +227,9 @@ impl Plan {
             },
             Plan::ContentionEnd { lock_addr, ret, .. } => {
                 What::ContentionEnd { lock: lock_addr.get::<E>(raw), ret: ret.get::<E>(raw) as i32 }
+            }
+            Plan::ContendedRelease { lock_addr, .. } => {
+                What::ContendedRelease { lock: lock_addr.get::<E>(raw) }
             }
             Plan::Lockdep { kind, lock, name, flags, .. } => {
                 let lock = lock.get::<E>(raw);

@@ -173,6 +173,10 @@ pub enum Plan {
         lock_addr: Int,
         ret: Int,
     },
+    ContendedRelease {
+        min: u16,
+        lock_addr: Int,
+    },
     /// The four lockdep events; `kind` says which.
     Lockdep {
         min: u16,
