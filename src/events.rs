@@ -3,8 +3,10 @@
 use crate::cli::EventsArgs;
 use crate::config::Config;
 use crate::exit::{self, usage};
+use crate::profile::places;
 use anyhow::{Context, Result};
 use holdup_events::{Form, Select, StreamError, stream};
+use holdup_profile::Backtraces;
 use holdup_render::{Format, text};
 use holdup_trace::{Reader, Severity};
 
@@ -19,10 +21,19 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
         Format::Markdown | Format::Html => {
             return Err(usage("events have no Markdown and no HTML form; use text, json or csv"));
         }
+        Format::Csv { .. } if args.stacks => {
+            return Err(usage("-g: CSV has no place for call chains; use text or json"));
+        }
         Format::Csv { separator } => Form::Csv { separator: separator.clone() },
     };
+    if args.symbols.any() && !args.stacks {
+        return Err(usage("--symfs, --kallsyms and --no-symbols need -g"));
+    }
+    let places = places(&args.symbols)?;
+    let mut chains = args.stacks.then(|| Backtraces::new(reader.info(), places));
     let file = config.output.name();
-    let done = config.output.stream(|out| Ok(stream(&*reader, &select, &form, out)))?;
+    let done =
+        config.output.stream(|out| Ok(stream(&*reader, &select, &form, chains.as_mut(), out)))?;
     crate::progress::end();
     let quality = match (done, file) {
         (Ok(quality), _) => quality,
@@ -33,6 +44,12 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
         }
     };
     if !config.quiet {
+        for remark in chains.iter().flat_map(Backtraces::remarks) {
+            eprintln!("holdup: names of code: {}", text::escape(&remark));
+        }
+        if args.stacks && !reader.info().capabilities.stacks {
+            eprintln!("holdup: no call chains were recorded (holdup record -g, perf record -g)");
+        }
         // A stream of events has no place for them, and losses must not pass in silence.
         for entry in quality.entries().iter().filter(|e| e.severity > Severity::Info) {
             eprintln!(

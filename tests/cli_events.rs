@@ -3,6 +3,7 @@
 mod support;
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Output, Stdio};
 use support::{fixture, holdup};
@@ -192,4 +193,70 @@ fn info_says_what_it_was_recognised_by() {
             text.lines().find(|l| l.contains("recognised by")).unwrap_or_else(|| panic!("{text}"));
         assert!(line.contains(why), "{line}");
     }
+}
+
+/// The recording of one mutex, and where its program is.
+const CONVOY: &str = "profile_convoy/perf.data";
+
+fn convoy(args: &[&str]) -> Vec<Value> {
+    let root = fixture("profile_convoy/root");
+    json(CONVOY, &[&["-g", "--symfs", root.to_str().unwrap()], args].concat())
+}
+
+#[test]
+fn chains_stand_below_their_events_and_are_those_that_profile_adds_up() {
+    let mut by_function: BTreeMap<String, u64> = BTreeMap::new();
+    for event in convoy(&["--event", "cpu-clock*"]) {
+        let innermost = &event["stack"][0];
+        *by_function.entry(innermost["symbol"].as_str().unwrap_or("").to_owned()).or_default() += 1;
+    }
+    let root = fixture("profile_convoy/root");
+    let path = fixture(CONVOY);
+    let profile = support::stdout(&[
+        "profile",
+        path.to_str().unwrap(),
+        "--symfs",
+        root.to_str().unwrap(),
+        "--format",
+        "json",
+    ]);
+    let profile: Value = serde_json::from_str(&profile).unwrap();
+    let mut added: BTreeMap<String, u64> = BTreeMap::new();
+    for row in profile["rows"].as_array().unwrap() {
+        let function = row["symbol"].as_str().unwrap_or("").to_owned();
+        *added.entry(function).or_default() += row["samples"].as_u64().unwrap();
+    }
+    assert_eq!(by_function, added);
+    assert!(by_function["post_entries"] > 50, "{by_function:?}");
+    // A switch has the chain of the thread that leaves: through the scheduler into the program.
+    let switches = convoy(&["--event", "sched_switch", "--comm", "convoy"]);
+    let called = |event: &&Value| {
+        let frames = event["stack"].as_array().unwrap();
+        frames.iter().any(|f| f["symbol"] == "worker" && f["dso"] == "convoy")
+    };
+    assert!(switches.iter().filter(called).count() > 10, "{}", switches.len());
+}
+
+#[test]
+fn chains_in_text_are_lines_of_their_own() {
+    let root = fixture("profile_convoy/root");
+    let args = ["-g", "--symfs", root.to_str().unwrap(), "--event", "cpu-clock*", "-n", "40"];
+    let text = stdout(CONVOY, &args);
+    let frame = text.lines().find(|line| line.contains("handle_request")).unwrap();
+    let words: Vec<&str> = frame.split_whitespace().collect();
+    assert!(frame.starts_with("        "), "{frame}");
+    assert!(u64::from_str_radix(words[0], 16).is_ok(), "{frame}");
+    assert_eq!(words[1..], ["handle_request", "(convoy)"], "{frame}");
+}
+
+#[test]
+fn chains_have_no_place_in_csv_and_may_not_be_there() {
+    let out = events(CONVOY, &["-g", "-x", ","]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8(out.stderr).unwrap().contains("CSV has no place for call chains"));
+    let out = events(CONVOY, &["--no-symbols"]);
+    assert_eq!(out.status.code(), Some(2));
+    let out = events(SEMOP, &["-g", "-n", "1"]);
+    assert!(out.status.success());
+    assert!(String::from_utf8(out.stderr).unwrap().contains("no call chains were recorded"));
 }

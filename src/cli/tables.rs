@@ -238,4 +238,9 @@ pub(crate) struct EventsArgs {
     /// Stop after N lines, 0 for all [default: all]
     #[arg(short = 'n', visible_short_alias = 'E', long, value_name = "N", help_heading = "Output")]
     pub(crate) entries: Option<u64>,
+    /// The call chain of each event below it
+    #[arg(short = 'g', long = "stacks", help_heading = "Output")]
+    pub(crate) stacks: bool,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
 }

@@ -20,6 +20,7 @@ mod writer;
 pub use context::{Context, Tracker};
 pub use select::Select;
 
+use holdup_profile::Backtraces;
 use holdup_trace::{Batch, Event, Quality, ReadError, Reader, merge};
 use put::Out;
 use std::io::{self, Write};
@@ -55,8 +56,8 @@ pub enum StreamError {
 /// Bytes collected before they are written.
 const BUFFER: usize = 256 << 10;
 
-/// Write every event of `reader` that `select` wants to `out`. Returns what went wrong while
-/// reading.
+/// Write every event of `reader` that `select` wants to `out`, with its call chain if `chains` are
+/// given; CSV has no place for them. Returns what went wrong while reading.
 ///
 /// # Errors
 /// The trace cannot be read on, or the output cannot be written.
@@ -64,6 +65,7 @@ pub fn stream(
     reader: &dyn Reader,
     select: &Select,
     form: &Form,
+    mut chains: Option<&mut Backtraces<'_>>,
     out: &mut dyn Write,
 ) -> Result<Quality, StreamError> {
     let info = reader.info();
@@ -80,6 +82,9 @@ pub fn stream(
                 return ControlFlow::Break(());
             }
             let context = tracker.step(e, batch);
+            if let Some(chains) = &mut chains {
+                chains.see(e, batch);
+            }
             if !select.wants(e, &tracker) {
                 continue;
             }
@@ -87,7 +92,8 @@ pub fn stream(
                 return ControlFlow::Break(());
             }
             left -= 1;
-            writer.line(&mut buf, e, batch, context, &tracker);
+            let chain = chains.as_mut().map(|chains| chains.frames());
+            writer.line(&mut buf, e, batch, context, &tracker, chain.as_deref());
             if buf.len() >= BUFFER {
                 if let Err(e) = out.write_all(buf.written()) {
                     failed = Some(e);

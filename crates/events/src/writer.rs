@@ -5,7 +5,10 @@ use crate::fields::fields;
 use crate::names::{Spelled, Word};
 use crate::put::Out;
 use crate::{Context, Form, Tracker};
+use holdup_profile::NamedFrame;
+use holdup_symbols::Named;
 use holdup_trace::{Batch, Cpu, Event, EventId, NameId, Nanos, Pid, Tid, TraceInfo, What};
+use std::sync::Arc;
 
 /// Columns of text: where each begins.
 const CPU: usize = 24;
@@ -102,10 +105,20 @@ impl<'a> Writer<'a> {
         batch: &Batch,
         context: Context,
         tracker: &Tracker,
+        chain: Option<&[NamedFrame]>,
     ) {
         match self.form {
-            Form::Text { .. } => self.text(out, e, batch, context, tracker),
-            Form::Json => self.json(out, e, batch, context, tracker),
+            Form::Text { .. } => {
+                self.text(out, e, batch, context, tracker);
+                frames_as_text(out, chain.unwrap_or_default());
+            }
+            Form::Json => {
+                self.json(out, e, batch, context, tracker);
+                if let Some(chain) = chain {
+                    frames_as_json(out, chain);
+                }
+                out.push(b'}');
+            }
             Form::Csv { .. } => self.csv(out, e, batch, context, tracker),
         }
         out.push(b'\n');
@@ -189,7 +202,7 @@ impl<'a> Writer<'a> {
         out.str(context.name());
         out.str("\",\"fields\":{");
         fields(out, &mut self.comms, &self.describe, e, batch, tracker);
-        out.str("}}");
+        out.push(b'}');
     }
 
     fn csv(
@@ -237,6 +250,38 @@ impl<'a> Writer<'a> {
             None => out.str(record_name(e)),
         }
     }
+}
+
+/// A line for each frame, as `perf script` writes them: address, function, file.
+fn frames_as_text(out: &mut Out, chain: &[NamedFrame]) {
+    for frame in chain {
+        let Named { dso, function } = &frame.named;
+        let function = function.as_deref().unwrap_or("[unknown]");
+        let dso = dso.as_deref().unwrap_or("[unknown]");
+        out.str("\n        ");
+        out.hex(frame.address);
+        out.push(b' ');
+        out.str(&holdup_render::escape(function));
+        out.str(" (");
+        out.str(&holdup_render::escape(dso));
+        out.push(b')');
+    }
+}
+
+fn frames_as_json(out: &mut Out, chain: &[NamedFrame]) {
+    out.str(",\"stack\":[");
+    for (i, frame) in chain.iter().enumerate() {
+        let Named { dso, function } = &frame.named;
+        let text = |name: &Option<Arc<str>>| serde_json::Value::from(name.as_deref()).to_string();
+        out.str(if i == 0 { "{\"address\":" } else { ",{\"address\":" });
+        out.int(frame.address);
+        out.str(",\"symbol\":");
+        out.str(&text(function));
+        out.str(",\"dso\":");
+        out.str(&text(dso));
+        out.push(b'}');
+    }
+    out.push(b']');
 }
 
 /// Side-band records have no name of their own in the list of events.

@@ -109,6 +109,16 @@ impl Context {
         }
     }
 
+    /// The code of a chain in a process, innermost first.
+    pub(crate) fn code(&self, pid: Pid, id: ChainId) -> impl Iterator<Item = Code> {
+        self.chains.get(id).iter().map(move |frame| code(self.memory.origins(), pid, frame))
+    }
+
+    /// The mapping of the kernel's own code, as far as the trace has said.
+    pub(crate) fn kernel_text(&self, names: &Names) -> Option<Mapping> {
+        kernel_text(self.memory.origins(), names)
+    }
+
     /// What chains mean, when all have been read.
     pub(crate) fn finish(self) -> CodeTable {
         CodeTable { chains: self.chains, origins: self.memory.into_origins() }
@@ -134,12 +144,7 @@ impl CodeTable {
 
     /// The code of a frame in a process.
     pub(crate) fn code(&self, pid: Pid, frame: &Frame) -> Code {
-        let told = match self.origins.get(frame.origin as usize) {
-            Some(Origin::Told(name)) => Some(*name),
-            Some(Origin::Mapped(_)) | None => None,
-        };
-        let mapping = self.mapping(frame).copied();
-        Code { pid, mapping, told, address: frame.address, kernel: frame.kernel }
+        code(&self.origins, pid, frame)
     }
 
     /// What is mapped at a frame, as far as that is known.
@@ -154,9 +159,22 @@ impl CodeTable {
 
     /// The mapping of the kernel's own code.
     pub(crate) fn kernel_text(&self, names: &Names) -> Option<Mapping> {
-        self.origins.iter().find_map(|origin| match origin {
-            Origin::Mapped(m) if m.kernel && names.get(m.file).starts_with("[kernel") => Some(*m),
-            _ => None,
-        })
+        kernel_text(&self.origins, names)
     }
+}
+
+fn code(origins: &[Origin], pid: Pid, frame: &Frame) -> Code {
+    let (mapping, told) = match origins.get(frame.origin as usize) {
+        Some(Origin::Mapped(mapping)) => (Some(*mapping), None),
+        Some(Origin::Told(name)) => (None, Some(*name)),
+        None => (None, None),
+    };
+    Code { pid, mapping, told, address: frame.address, kernel: frame.kernel }
+}
+
+fn kernel_text(origins: &[Origin], names: &Names) -> Option<Mapping> {
+    origins.iter().find_map(|origin| match origin {
+        Origin::Mapped(m) if m.kernel && names.get(m.file).starts_with("[kernel") => Some(*m),
+        _ => None,
+    })
 }

@@ -16,6 +16,7 @@
 //! mapped and with distinct chains, not with samples. Names are looked for afterwards, of what is
 //! shown only.
 
+mod backtrace;
 mod callers;
 mod calls;
 mod chains;
@@ -35,6 +36,7 @@ mod stacks;
 mod times;
 mod tree;
 
+pub use backtrace::{Backtraces, NamedFrame};
 pub use callers::{CallerRow, callers};
 pub use calls::{CallRow, calls};
 pub use code::{Around, Code, KnowsCode, Spot, code};

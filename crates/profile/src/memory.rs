@@ -132,6 +132,11 @@ impl Memory {
         Frame { address, origin: self.id(Origin::Told(name)), kernel, returns: false }
     }
 
+    /// All that has been mapped or named, by number.
+    pub(crate) fn origins(&self) -> &[Origin] {
+        &self.origins
+    }
+
     /// All that was ever mapped or named, by number.
     pub(crate) fn into_origins(self) -> Vec<Origin> {
         self.origins
