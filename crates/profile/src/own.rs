@@ -61,9 +61,16 @@ impl Own {
         let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
         let mut through = None;
         for (depth, code) in chain.enumerate().filter(|(_, code)| !code.kernel) {
+            // All but the innermost are return addresses.
+            if depth > 0
+                && let Some(hidden) = symbols.called(&code).filter(|named| self.is_own(named))
+            {
+                let (caller, dso) = (text(&hidden.function), text(&hidden.dso));
+                return (Place { caller, dso, through }, None);
+            }
             let named = symbols.name(&code);
             if self.is_own(&named) {
-                // All but the innermost are return addresses: the call is before.
+                // The call is before.
                 let address = code.address.saturating_sub(u64::from(depth > 0));
                 let at = Code { address, ..code };
                 let (caller, dso) = (text(&named.function), text(&named.dso));

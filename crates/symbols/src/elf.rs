@@ -85,6 +85,29 @@ impl Elf {
         Some(if is_stub { name + OF_STUB } else { name })
     }
 
+    /// Where the call goes that returns to a virtual address; `None` if what stands before that
+    /// address is no call, or does not say its target. Instructions have no fixed length: the bytes
+    /// may be the end of another one, unless a function begins where they lead.
+    pub(crate) fn called(&self, back: u64) -> Option<u64> {
+        /// `call` with the distance from its end to its target, in 4 bytes.
+        const CALL: u8 = 0xe8;
+        const LEN: u64 = 5;
+        let file = File::parse(self.bytes.all()).ok()?;
+        if file.architecture() != Architecture::X86_64 {
+            return None;
+        }
+        let start = back.checked_sub(LEN)?;
+        let mut segments = file.segments().take(MOST);
+        let code = segments.find_map(|s| s.data_range(start, LEN).ok().flatten())?;
+        let &[CALL, a, b, c, d] = code else { return None };
+        Some(back.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into()))
+    }
+
+    /// Whether a function begins at a virtual address.
+    pub(crate) fn begins(&self, address: u64) -> bool {
+        self.table.begins(address)
+    }
+
     /// Whether there are names of functions.
     pub(crate) fn has_functions(&self) -> bool {
         !self.table.is_empty()

@@ -109,6 +109,7 @@ pub fn try_all(bytes: &[u8]) {
         let lines = Lines::new(&elf);
         for address in addresses().filter_map(|offset| elf.address(offset)).chain(addresses()) {
             elf.function(address);
+            elf.called(address);
             lines.as_ref().map(|lines| lines.inlined(address));
         }
     }
@@ -168,6 +169,18 @@ impl<'a> Symbols<'a> {
         };
         self.known.insert(*code, named.clone());
         named
+    }
+
+    /// The function that was called by the instruction before `back`, an address that is returned
+    /// to; `None` if its target is not in that instruction, or the file not at hand. A function that
+    /// keeps no frame pointer hides its caller from a chain of return addresses, and the next one is
+    /// where that caller returns to: this is its name then.
+    pub fn called(&mut self, back: &Code) -> Option<Named> {
+        let mapping = back.mapping.filter(|_| !back.kernel && !self.options.off)?;
+        let Named { dso, .. } = self.name(back);
+        let (module, address) = self.place(&mapping, back.address)?;
+        let function = module.called(address).map(Arc::from)?;
+        Some(Named { dso, function: Some(function) })
     }
 
     /// Where in the source the code at an address is, once [`Symbols::name`] was asked for it;
@@ -366,12 +379,22 @@ impl Module {
     }
 
     fn function(&self, mapping: &Mapping, address: u64) -> Option<String> {
-        let address = self.address(mapping, address)?;
+        self.names()?.function(self.address(mapping, address)?)
+    }
+
+    /// Where functions have names.
+    fn names(&self) -> Option<&Elf> {
         let Search { elf, debug, .. } = &self.found;
         // A stripped file names only what others may link to.
-        let of = |elf: &&Elf| elf.has_functions();
         let full = elf.as_ref().filter(|elf| !elf.only_dynamic);
-        full.or(debug.as_ref()).or(elf.as_ref()).filter(of)?.function(address)
+        full.or(debug.as_ref()).or(elf.as_ref()).filter(|elf| elf.has_functions())
+    }
+
+    /// The function whose call returns to a virtual address.
+    fn called(&self, back: u64) -> Option<String> {
+        let target = self.found.elf.as_ref()?.called(back)?;
+        let names = self.names().filter(|names| names.begins(target))?;
+        names.function(target)
     }
 }
 

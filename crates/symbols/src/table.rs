@@ -73,6 +73,11 @@ impl Table {
         self.0.is_empty()
     }
 
+    /// Whether a function begins at `address`.
+    pub(crate) fn begins(&self, address: u64) -> bool {
+        self.0.binary_search_by_key(&address, |s| s.start).is_ok()
+    }
+
     /// Where the name of the function is that has `address`.
     pub(crate) fn find(&self, address: u64) -> Option<u32> {
         let i = self.0.partition_point(|s| s.start <= address).checked_sub(1)?;
