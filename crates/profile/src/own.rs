@@ -10,6 +10,19 @@ const RUNTIMES: &str = include_str!("runtimes.txt");
 pub(crate) struct Own {
     files: Vec<WildMatch>,
     functions: Vec<WildMatch>,
+    compiled: Vec<WildMatch>,
+    hides: Vec<WildMatch>,
+}
+
+/// Whose a frame of a chain is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    /// The program's own.
+    Own,
+    /// A library's or runtime's.
+    Runtime,
+    /// Of a function that is not named, which may be the program's own.
+    Hidden,
 }
 
 /// Where a chain leaves the program's own code.
@@ -29,17 +42,33 @@ impl Own {
             let lines = RUNTIMES.lines().filter_map(|line| line.strip_prefix(kind));
             lines.map(|pattern| WildMatch::new(pattern.trim())).collect()
         };
-        Own { files: of("file "), functions: of("function ") }
+        Own {
+            files: of("file "),
+            functions: of("function "),
+            compiled: of("compiled "),
+            hides: of("hides "),
+        }
+    }
+
+    fn whose(&self, named: &Named) -> Whose {
+        let matches = |patterns: &[WildMatch], name: Option<&str>| {
+            name.is_some_and(|name| patterns.iter().any(|p| p.matches(name)))
+        };
+        let (dso, function) = (named.dso.as_deref(), named.function.as_deref().map(plain));
+        let is_compiled = dso.is_some_and(|dso| dso.starts_with(COMPILED));
+        if is_compiled && matches(&self.hides, function) {
+            return Whose::Hidden;
+        }
+        // Frames in nothing that is known are those of a chain that went astray.
+        let is_own = (dso.is_some() || function.is_some())
+            && !matches(&self.files, dso)
+            && !matches(&self.functions, function)
+            && !(is_compiled && matches(&self.compiled, function));
+        if is_own { Whose::Own } else { Whose::Runtime }
     }
 
     fn is_own(&self, named: &Named) -> bool {
-        let matches = |patterns: &[WildMatch], name: &Option<std::sync::Arc<str>>| {
-            name.as_ref().is_some_and(|name| patterns.iter().any(|p| p.matches(name)))
-        };
-        // Frames in nothing that is mapped are those of a chain that went astray.
-        (named.dso.is_some() || named.function.is_some())
-            && !matches(&self.files, &named.dso)
-            && !matches(&self.functions, &named.function)
+        self.whose(named) == Whose::Own
     }
 
     /// Where a chain, innermost first, leaves the program's own code; nothing of it in a chain that
@@ -69,7 +98,8 @@ impl Own {
                 return (Place { caller, dso, through }, None);
             }
             let named = symbols.name(&code);
-            if self.is_own(&named) {
+            let whose = self.whose(&named);
+            if whose == Whose::Own {
                 // The call is before.
                 let address = code.address.saturating_sub(u64::from(depth > 0));
                 let at = Code { address, ..code };
@@ -77,8 +107,25 @@ impl Own {
                 return (Place { caller, dso, through }, Some(at));
             }
             through = text(&named.function).or(text(&named.dso));
+            if whose == Whose::Hidden {
+                break;
+            }
         }
         (Place { through, ..Place::default() }, None)
+    }
+}
+
+/// How the name of memory begins whose code a compiler made at run time.
+const COMPILED: &str = "[JIT]";
+
+/// The name of a function without its types, where a JVM wrote it: `a.B.c` of `int a.B.c(int[])`.
+fn plain(name: &str) -> &str {
+    match name.split_once('(') {
+        Some((before, types)) if types.ends_with(')') && !before.is_empty() => {
+            let before = before.trim_end();
+            before.rsplit_once(' ').map_or(before, |(_, name)| name)
+        }
+        _ => name,
     }
 }
 
@@ -86,34 +133,136 @@ impl Own {
 mod tests {
     use super::*;
 
-    fn own(dso: Option<&str>, function: Option<&str>) -> bool {
-        Own::new().is_own(&Named { dso: dso.map(Into::into), function: function.map(Into::into) })
+    const JIT: &str = "[JIT] tid 7";
+
+    #[track_caller]
+    fn are(whose: Whose, all: &[(&str, Option<&str>)]) {
+        for &(dso, function) in all {
+            let named = Named { dso: Some(dso.into()), function: function.map(Into::into) };
+            assert_eq!(Own::new().whose(&named), whose, "{dso} {function:?}");
+        }
     }
 
     #[test]
-    fn runtimes_are_not_the_programs_own() {
-        for (dso, function) in [
-            ("libc.so.6", Some("__lll_lock_wait")),
-            ("libc.so.6", None),
-            ("prog", Some("pthread_mutex_lock@plt")),
-            ("prog", Some("std::thread::_State_impl<X>::_M_run")),
-            ("prog", Some("<std::sys::sync::mutex::futex::Mutex>::lock_contended")),
-            ("prog", Some("runtime.futex.abi0")),
-            ("libjvm.so", Some("Unsafe_Park")),
-            ("[JIT] tid 7", Some("Interpreter")),
-            ("python3.11", Some("_PyEval_EvalFrameDefault")),
-        ] {
-            assert!(!own(Some(dso), function), "{dso} {function:?}");
-        }
-        for (dso, function) in [
-            ("prog", Some("update_balance")),
-            ("prog", None),
-            ("prog", Some("main.worker")),
-            ("prog", Some("bank::Ledger<64u>::transfer")),
-            ("libbusiness.so", Some("standard")),
-        ] {
-            assert!(own(Some(dso), function), "{dso} {function:?}");
-        }
-        assert!(!own(None, None), "nothing is mapped there");
+    fn c_and_cpp() {
+        are(
+            Whose::Runtime,
+            &[
+                ("libc.so.6", Some("__lll_lock_wait")),
+                ("libc.so.6", None),
+                ("ld-linux-x86-64.so.2", Some("_dl_start_user")),
+                ("libstdc++.so.6.0.30", None),
+                ("prog", Some("pthread_mutex_lock@plt")),
+                ("prog", Some("__gthread_mutex_lock")),
+                ("prog", Some("std::mutex::lock")),
+                ("prog", Some("std::thread::_State_impl<X>::_M_run")),
+                ("prog", Some("__lll_lock_wait_private")),
+                ("prog", Some("clone3")),
+            ],
+        );
+        are(
+            Whose::Own,
+            &[
+                ("prog", Some("update_balance")),
+                ("prog", None),
+                ("prog", Some("OrderBook::match")),
+                ("prog", Some("bank::Ledger<64u>::transfer")),
+                ("prog", Some("(anonymous namespace)::match(std::mutex&)")),
+                ("libbusiness.so", Some("standard")),
+                ("prog", Some("reset_stub")),
+            ],
+        );
+        let nowhere = Named::default();
+        assert_eq!(Own::new().whose(&nowhere), Whose::Runtime, "nothing is mapped there");
+    }
+
+    #[test]
+    fn rust() {
+        are(
+            Whose::Runtime,
+            &[
+                ("prog", Some("<std::sys::sync::mutex::futex::Mutex>::lock_contended")),
+                ("prog", Some("std::sys::backtrace::__rust_begin_short_backtrace")),
+                ("prog", Some("core::ops::function::FnOnce::call_once{{vtable.shim}}")),
+                ("prog", Some("<alloc::boxed::Box<F> as core::ops::FnOnce<A>>::call_once")),
+                ("prog", Some("parking_lot::raw_mutex::RawMutex::lock_slow")),
+            ],
+        );
+        are(Whose::Own, &[("prog", Some("stock::Stock::reserve")), ("prog", Some("stock::main"))]);
+    }
+
+    #[test]
+    fn go() {
+        are(
+            Whose::Runtime,
+            &[
+                ("prog", Some("runtime.futex.abi0")),
+                ("prog", Some("runtime.goexit.abi0")),
+                ("prog", Some("internal/sync.(*Mutex).unlockSlow")),
+                ("prog", Some("sync.(*Mutex).Lock")),
+                ("prog", Some("sync/atomic.(*Value).Store")),
+                ("prog", Some("net/http.(*conn).serve")),
+            ],
+        );
+        are(
+            Whose::Own,
+            &[
+                ("prog", Some("main.(*Table).Lookup")),
+                ("prog", Some("main.main.func1")),
+                ("prog", Some("example.com/sync/table.Lookup")),
+            ],
+        );
+    }
+
+    #[test]
+    fn java() {
+        are(
+            Whose::Runtime,
+            &[
+                ("libjvm.so", Some("Unsafe_Park")),
+                (JIT, Some("StubRoutines (1)")),
+                (JIT, Some("monitorenter_nofpu Runtime1 stub")),
+                (JIT, Some("_complete_monitor_locking_Java")),
+                (JIT, Some("I2C/C2I adapters")),
+                (JIT, Some("void jdk.internal.misc.Unsafe.park(boolean, long)")),
+                (JIT, Some("void java.util.concurrent.locks.ReentrantLock.lock()")),
+                (JIT, Some("Ljava/util/concurrent/locks/LockSupport;::park")),
+            ],
+        );
+        are(
+            Whose::Own,
+            &[
+                (JIT, Some("void Journal.append(long)")),
+                (JIT, Some("java.lang.Object bank.Book.get(java.util.List, java.util.Map)")),
+                (JIT, Some("void bank.Book$$Lambda$1.run()")),
+                (JIT, None),
+            ],
+        );
+        // It may be interpreting the program's own function, or one of Java's.
+        are(Whose::Hidden, &[(JIT, Some("Interpreter"))]);
+        are(Whose::Own, &[("prog", Some("InterpreterLoop"))]);
+    }
+
+    #[test]
+    fn python() {
+        are(
+            Whose::Runtime,
+            &[
+                ("python3.11", Some("_PyEval_EvalFrameDefault")),
+                ("python3.12", Some("lock_PyThread_acquire_lock")),
+                ("python3.12", Some("main")),
+                ("libpython3.12.so.1.0", Some("take_gil")),
+                ("zlib.cpython-312-x86_64-linux-gnu.so", Some("zlib_compress")),
+                (JIT, Some("py::Lock.__enter__:/usr/lib/python3.12/threading.py")),
+                (JIT, Some("py::Queue.get:/usr/lib/python3.12/queue.py")),
+            ],
+        );
+        are(
+            Whose::Own,
+            &[
+                (JIT, Some("py::Ledger.settle:/srv/ledger.py")),
+                (JIT, Some("py::<lambda>:/srv/a (copy)/ledger.py")),
+            ],
+        );
     }
 }
