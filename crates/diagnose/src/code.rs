@@ -47,9 +47,10 @@ impl Deed {
 }
 
 impl Culprit {
-    /// Its name, and the function in which it is waited for, or which it runs.
+    /// Its name, and the function in which it is waited for, or which it runs; where no chain tells
+    /// that, the one in which it is let go.
     pub fn named_in_code(&self) -> String {
-        let place = self.places_in_code(1);
+        let place = self.places_in_code(1).or_else(|| self.let_go_in_code(1));
         place.map_or_else(|| self.name.clone(), |place| format!("{}, {place}", self.name))
     }
 
@@ -65,13 +66,15 @@ impl Culprit {
     /// What is to be said of it where there is room: where it is waited for, let go, and what runs
     /// meanwhile.
     pub fn told_by_code(&self) -> Vec<String> {
-        let Some(code) = &self.code else { return Vec::new() };
-        let mut told: Vec<String> = self.places_in_code(FUNCTIONS).into_iter().collect();
-        if Deed::of(self.role) == Deed::Takes {
-            let let_go = functions(&code.wakes, FUNCTIONS);
-            told.extend(let_go.map(|functions| format!("let go in {functions}")));
-        }
-        told
+        let told = [self.places_in_code(FUNCTIONS), self.let_go_in_code(FUNCTIONS)];
+        told.into_iter().flatten().collect()
+    }
+
+    /// `let go in transfer (bank.c:33)`, of what one thread at a time has. Runtimes that schedule
+    /// threads of their own, as Go's, sleep on none of the program's stacks: who lets go is on one.
+    fn let_go_in_code(&self, most: usize) -> Option<String> {
+        let code = self.code.as_ref().filter(|_| Deed::of(self.role) == Deed::Takes)?;
+        Some(format!("let go in {}", functions(&code.wakes, most)?))
     }
 }
 
