@@ -196,9 +196,9 @@ fn without_samples_switches_say_how_long_threads_ran_and_not_where() {
 
 #[test]
 fn waits_are_told_by_the_function_of_the_program_that_waits() {
-    // libc has no frame pointers, so the kernel missed the function that called it: these are the
-    // callers of update_balance and Ledger::transfer.
-    for (name, waits) in [(CONVOY, "handle_request"), (BANK, "bank::clerk")] {
+    // libc has no frame pointers, so the kernel missed the function that called it: the call before
+    // the next address of the chain tells.
+    for (name, waits) in [(CONVOY, "update_balance"), (BANK, "bank::Ledger<64u>::transfer")] {
         let (root, trace) = (fixture(name).join("root"), recording(name));
         let (root, trace) = (root.display().to_string(), trace.display().to_string());
         let by_caller: Value = serde_json::from_str(&stdout(&[

@@ -6,7 +6,7 @@ use crate::compressed;
 use crate::cursor::{Cursor, Order, text};
 use crate::features::{self, EventName, Features};
 use crate::format::header::FULL_SIZE;
-use crate::format::{EVENT_UPDATE_NAME, SECTION, feature};
+use crate::format::{EVENT_UPDATE_NAME, SECTION, feature, sample};
 use crate::header::{FileHeader, Header, Section};
 use crate::index::Index;
 use crate::reader::{PerfData, index_in, shown_in};
@@ -420,6 +420,8 @@ impl Facts {
         found: Index,
     ) -> Result<PerfData, ErrorKind> {
         self.quality.add(QualityCode::AuxErrors, found.census[record::AUXTRACE_ERROR as usize]);
+        let copied = self.attrs.iter().filter(|attr| attr.sample_type & sample::STACK_USER != 0);
+        self.quality.add(QualityCode::CopiedStacks, copied.count() as u64);
         self.info.span = found.span;
         self.describe(&found.tasks);
         let shown = shown_in(self.order, &source, &schema, &found.spans)?;

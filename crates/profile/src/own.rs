@@ -89,9 +89,11 @@ impl Own {
     ) -> (Place, Option<Code>) {
         let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
         let mut through = None;
+        let mut innermost = true;
         for (depth, code) in chain.enumerate().filter(|(_, code)| !code.kernel) {
-            // All but the innermost are return addresses.
-            if depth > 0
+            // The innermost outside of the kernel is where the thread is, the others are returned to.
+            let returned_to = !std::mem::replace(&mut innermost, false);
+            if returned_to
                 && let Some(hidden) = symbols.called(&code).filter(|named| self.is_own(named))
             {
                 let (caller, dso) = (text(&hidden.function), text(&hidden.dso));

@@ -243,6 +243,12 @@ codes! {
         "system calls were recorded and all others are dark: application code and dark calls are \
          one figure, and what only a recording of all calls can show is n/a"
     ),
+    /// PERF_SAMPLE_STACK_USER: counts the events recorded so.
+    CopiedStacks = (
+        "copied-stacks", Info,
+        "events were recorded with copies of stacks (--call-graph dwarf), which are not followed: \
+         callers in programs are n/a; -g (frame pointers) shows them"
+    ),
     /// Thread switched in without wake-up although wake-ups are recorded.
     MissingWakeup = (
         "missing-wakeup", Info,

@@ -1,0 +1,117 @@
+//! Programs in five languages whose threads take turns at one lock: the function that takes it is
+//! named. Each was recorded with `holdup record -g`; `fixtures/code/README.md` says how.
+
+mod support;
+
+use serde_json::Value;
+use support::{fixture, run, stdout};
+
+/// A program, and what is to be said of it.
+struct Case {
+    /// The folder below `fixtures/code`.
+    name: &'static str,
+    /// The process, by the name of a thread of it.
+    comm: &'static str,
+    /// The function that takes the lock, as the fixture's source has it and the runtime spells it.
+    function: &'static str,
+    /// Whether chains of those who wait show it; else only those of who lets go do.
+    waits: bool,
+}
+
+const CASES: [Case; 7] = [
+    Case { name: "cpp", comm: "orders", function: "OrderBook::match", waits: true },
+    Case { name: "rust", comm: "stock", function: "stock::Stock::reserve", waits: true },
+    Case { name: "go", comm: "routes", function: "main.(*Table).Lookup", waits: false },
+    Case { name: "java", comm: "writer-", function: "void Journal.append(long)", waits: true },
+    Case { name: "java_lock", comm: "writer-", function: "void Journal.seal(long)", waits: true },
+    Case { name: "python", comm: "ld-linux", function: "py::Ledger.settle:", waits: true },
+    Case { name: "python_gil", comm: "ld-linux", function: "py::parse_rows:", waits: true },
+];
+
+impl Case {
+    fn trace(&self) -> String {
+        fixture("code").join(self.name).join("perf.data.zst").display().to_string()
+    }
+
+    /// The answer as JSON, with the names that the fixture has, or with none.
+    fn json(&self, args: &[&str], names: bool) -> Value {
+        let root = fixture("code").join(self.name).join("root").display().to_string();
+        let symbols = if names { vec!["--symfs", &root] } else { vec!["--no-symbols"] };
+        let trace = self.trace();
+        // Exit code 4 says that the evidence is not enough for a verdict.
+        let out = run(&[args, &symbols[..], &["-j", &trace]].concat());
+        serde_json::from_slice(&out.stdout).unwrap()
+    }
+
+    /// Rows of the waits of the program by the code that waits.
+    fn waits(&self, names: bool) -> Vec<Value> {
+        let answer = self.json(&["waits", "--by", "caller", "-n", "0"], names);
+        let of = |r: &&Value| r["comm"].as_str().is_some_and(|comm| comm.starts_with(self.comm));
+        answer["rows"].as_array().unwrap().iter().filter(of).cloned().collect()
+    }
+
+    fn is_it(&self, function: &Value) -> bool {
+        function.as_str().is_some_and(|name| name.starts_with(self.function))
+    }
+}
+
+#[test]
+fn waits_are_told_by_the_function_that_takes_the_lock() {
+    for case in CASES {
+        let rows = case.waits(true);
+        let total = |rows: &mut dyn Iterator<Item = &Value>| -> u64 {
+            rows.map(|r| r["waits"].as_u64().unwrap()).sum()
+        };
+        let named = total(&mut rows.iter().filter(|r| case.is_it(&r["caller"])));
+        let others =
+            total(&mut rows.iter().filter(|r| !r["caller"].is_null() && !case.is_it(&r["caller"])));
+        match case.waits {
+            true => assert!(named > 50 && named > 10 * others, "{}: {rows:#?}", case.name),
+            // Threads of Go's scheduler sleep on stacks of their own.
+            false => assert_eq!((named, others), (0, 0), "{}: {rows:#?}", case.name),
+        }
+    }
+}
+
+#[test]
+fn without_names_nobody_is_the_caller() {
+    for case in CASES {
+        let (rows, named) = (case.waits(false), case.waits(true));
+        assert!(rows.iter().all(|r| r["caller"].is_null()), "{}: {rows:#?}", case.name);
+        let sum = |rows: &[Value]| -> u64 {
+            rows.iter().map(|r| r["wait_total_ns"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(sum(&rows), sum(&named), "{}: every sleep is in one row", case.name);
+    }
+}
+
+#[test]
+fn culprits_name_the_function() {
+    for case in CASES.iter().filter(|case| case.waits) {
+        let name = case.name;
+        // Other programs ran meanwhile, so that the verdict may be another one: whatever a rule says
+        // of turns at a lock, it says of which code.
+        let functions = |names: bool| -> Vec<Value> {
+            let answer = case.json(&["diagnose"], names);
+            let findings = answer["findings"].as_array().unwrap().iter();
+            let turns = findings.filter(|f| f["class"] == "thread-serialization");
+            let culprits = turns.flat_map(|f| f["culprits"].as_array().unwrap());
+            culprits.map(|c| c["code"]["waits"][0]["function"].clone()).collect()
+        };
+        assert!(case.is_it(&functions(true)[0]), "{name}: {:?}", functions(true));
+        assert!(functions(false).iter().all(Value::is_null), "{name}");
+    }
+}
+
+#[test]
+fn copies_of_stacks_are_not_followed_and_a_note_names_the_flag() {
+    let trace = fixture("code").join("copied_stacks/perf.data.zst").display().to_string();
+    let answer: Value =
+        serde_json::from_str(&stdout(&["waits", "--by", "caller", "-j", &trace])).unwrap();
+    let rows = answer["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|r| r["comm"] == "orders"), "{rows:#?}");
+    assert!(rows.iter().all(|r| r["caller"].is_null() && r["dso"].is_null()), "{rows:#?}");
+    let quality = answer["quality"].as_array().unwrap();
+    let note = quality.iter().find(|q| q["code"] == "copied-stacks").expect("a note");
+    assert!(note["message"].as_str().unwrap().contains("-g (frame pointers)"), "{note}");
+}
