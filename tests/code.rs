@@ -43,11 +43,10 @@ impl Case {
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
-    /// Rows of the waits of the program by the code that waits.
+    /// Rows of waits by the code that waits.
     fn waits(&self, names: bool) -> Vec<Value> {
         let answer = self.json(&["waits", "--by", "caller", "-n", "0"], names);
-        let of = |r: &&Value| r["comm"].as_str().is_some_and(|comm| comm.starts_with(self.comm));
-        answer["rows"].as_array().unwrap().iter().filter(of).cloned().collect()
+        answer["rows"].as_array().unwrap().clone()
     }
 
     fn is_it(&self, function: &Value) -> bool {
@@ -58,19 +57,31 @@ impl Case {
 #[test]
 fn waits_are_told_by_the_function_that_takes_the_lock() {
     for case in CASES {
+        // The three threads of the program wait in one function most of all.
+        let is_programs =
+            |r: &&Value| r["comm"].as_str().unwrap().starts_with(case.comm) && r["waiters"] == 3;
         let rows = case.waits(true);
-        let total = |rows: &mut dyn Iterator<Item = &Value>| -> u64 {
-            rows.map(|r| r["waits"].as_u64().unwrap()).sum()
-        };
-        let named = total(&mut rows.iter().filter(|r| case.is_it(&r["caller"])));
-        let others =
-            total(&mut rows.iter().filter(|r| !r["caller"].is_null() && !case.is_it(&r["caller"])));
+        let named = rows.iter().filter(is_programs).find(|r| !r["caller"].is_null());
         match case.waits {
-            true => assert!(named > 50 && named > 10 * others, "{}: {rows:#?}", case.name),
+            true => {
+                let row = named.unwrap_or_else(|| panic!("{}: {rows:#?}", case.name));
+                assert!(case.is_it(&row["caller"]), "{}: {row:#}", case.name);
+                assert!(row["waits"].as_u64().unwrap() > 50, "{}: {row:#}", case.name);
+                assert!(row["through"].is_string(), "{}: {row:#}", case.name);
+            }
             // Threads of Go's scheduler sleep on stacks of their own.
-            false => assert_eq!((named, others), (0, 0), "{}: {rows:#?}", case.name),
+            false => assert!(named.is_none(), "{}: {named:?}", case.name),
         }
     }
+}
+
+#[test]
+fn of_go_the_chains_of_wake_ups_show_who_lets_go() {
+    let go = &CASES[2];
+    let root = fixture("code").join(go.name).join("root").display().to_string();
+    let args = ["profile", "--folded", "-e", "sched:sched_waking", "--symfs", &root, &go.trace()];
+    let chain = format!(";{};internal/sync.(*Mutex).unlockSlow;", go.function);
+    assert!(stdout(&args).lines().filter(|line| line.contains(&chain)).count() > 0);
 }
 
 #[test]

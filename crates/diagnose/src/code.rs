@@ -70,11 +70,16 @@ impl Culprit {
         told.into_iter().flatten().collect()
     }
 
-    /// `let go in transfer (bank.c:33)`, of what one thread at a time has. Runtimes that schedule
-    /// threads of their own, as Go's, sleep on none of the program's stacks: who lets go is on one.
+    /// `let go in transfer (bank.c:33)`: who ends the waits. Of what threads only wait for that is
+    /// told where nobody knows who waits: runtimes that schedule threads of their own, as Go's,
+    /// sleep on none of the program's stacks, but who wakes them is on one.
     fn let_go_in_code(&self, most: usize) -> Option<String> {
-        let code = self.code.as_ref().filter(|_| Deed::of(self.role) == Deed::Takes)?;
-        Some(format!("let go in {}", functions(&code.wakes, most)?))
+        let words = match Deed::of(self.role) {
+            Deed::Takes => "let go in",
+            Deed::Waits if self.places_in_code(1).is_none() => "its waits end in",
+            Deed::Waits | Deed::Runs => return None,
+        };
+        Some(format!("{words} {}", functions(&self.code.as_ref()?.wakes, most)?))
     }
 }
 

@@ -77,6 +77,31 @@ fn a_sound_file_has_names_and_lines() {
 }
 
 #[test]
+fn a_call_says_which_function_returns_behind_it() {
+    let case = Case::new("/bin/prog");
+    let program = fs::read(PROGRAM).unwrap();
+    let called = |bytes: &[u8], options: Options| {
+        case.put("bin/prog", bytes);
+        let mut symbols = Symbols::new(&case.info, None, options);
+        // handle_request, from 13d0 on: two instructions, two calls of 5 bytes each, the end.
+        [0x13d4, 0x13d9, 0x13dd, 0x13de].map(|virtual_address| {
+            let code = case.code(case.mapping.start + virtual_address - case.mapping.offset);
+            symbols.called(&code).and_then(|named| named.function).map(|name| name.to_string())
+        })
+    };
+    let name = |name: &str| Some(name.to_owned());
+    let of = called(&program, case.options());
+    assert_eq!(of, [None, name("parse_request"), None, name("update_balance")]);
+    let off = Options { off: true, ..case.options() };
+    assert_eq!(called(&program, off), [const { None }; 4]);
+    // A call that leads into the middle of a function is none.
+    let mut changed = program.clone();
+    changed[0x13da] += 1;
+    let of = called(&changed, case.options());
+    assert_eq!(of, [None, name("parse_request"), None, None]);
+}
+
+#[test]
 fn a_file_that_is_cut_off_or_changed_gives_fewer_names_and_no_panic() {
     let sound = fs::read(PROGRAM).unwrap();
     let case = Case::new("/bin/prog");
