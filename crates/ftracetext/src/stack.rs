@@ -123,8 +123,8 @@ fn without_offset(name: &[u8]) -> (&[u8], Option<u64>) {
     (name, None)
 }
 
-/// Function and file of `function (file)`. Names of functions may have spaces and brackets, as those
-/// of C++ do, and so may names of files: `(/tmp/prog (deleted))`.
+/// Function and file of `function (file)`. Names of functions may have spaces and brackets, as
+/// those of C++ do, and so may names of files: `(/tmp/prog (deleted))`.
 fn split(text: &[u8]) -> (&[u8], &[u8]) {
     let Some(inner) = text.strip_suffix(b")") else { return (text, b"") };
     let apart = |at: usize| (&text[..at], &inner[at + 2..]);

@@ -51,7 +51,7 @@ impl StackPlan {
             4 => E::u32(a, 0) as i32 as u64,
             _ => 0,
         });
-        // Programs' chains end in zeros. Addresses of 32 bits were extended to compare them with -1.
+        // Chains of programs end in zeros. Addresses of 32 bits were extended: -1 ends them, too.
         let addresses = addresses.take_while(|&a| a != 0 && a != u64::MAX);
         let narrow = move |a: u64| if long == 4 { a & u64::from(u32::MAX) } else { a };
         addresses.map(move |a| Frame { address: narrow(a), kernel: !user })
