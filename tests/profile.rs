@@ -224,6 +224,8 @@ fn waits_are_told_by_the_function_of_the_program_that_waits() {
     let trace = recording("imb_server_c4").display().to_string();
     let text = stdout(&["waits", "--by", "caller", &trace]);
     assert!(text.contains("no call chains were recorded"), "{text}");
+    let out = run(&["waits", "--by", "thread", "--no-symbols", &trace]);
+    assert_eq!(out.status.code(), Some(2));
 }
 
 // ---- beside perf ---------------------------------------------------------------------------

@@ -4,7 +4,6 @@ use crate::chains::ChainId;
 use crate::context::{CodeTable, Context};
 use crate::times::{Row, Samples, Timed, Times};
 use holdup_passes::Selection;
-use holdup_symbols::Code;
 use holdup_trace::{
     Batch, Cpu, ErrorKind, Event, EventDesc, EventId, Mapping, NameId, Names, Pid, Quality, Reader,
     Result, StackRef, Tid, TraceInfo, What, merge,
@@ -259,10 +258,5 @@ impl Profile {
         let mut whole = Sum::default();
         self.sums.iter().for_each(|(_, sum)| whole.add(*sum));
         whole
-    }
-
-    /// The code of a sample, innermost first.
-    pub(crate) fn code(&self, who: &Sampled) -> impl DoubleEndedIterator<Item = Code> {
-        self.code.chain(who.pid, who.chain)
     }
 }

@@ -1,12 +1,15 @@
 //! The tables.
 
+use crate::chains::Frame;
 use crate::children::children;
 use crate::collect::{Profile, Sampled, Sum};
 use holdup_passes::{Analysis, Filter, Group, percent};
 use holdup_symbols::{Source, Symbols};
-use holdup_trace::{Pid, Tid};
+use holdup_trace::{Cpu, NameId, Pid, Tid};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What rows are of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +79,9 @@ struct Key {
     line: Option<String>,
 }
 
+/// Process, thread with its name, CPU, and sampled address.
+type Place = (Pid, Tid, Arc<str>, Cpu, Option<Frame>);
+
 /// A number that names something; the largest stands for none.
 pub(crate) fn known(id: u32) -> Option<u32> {
     (id != u32::MAX).then_some(id)
@@ -93,11 +99,29 @@ impl Profile {
     pub(crate) fn wanted<'a>(
         &'a self,
         filter: &'a Filter,
-    ) -> impl Iterator<Item = (&'a Sampled, &'a Sum, String)> {
-        self.sums.iter().filter_map(|(who, sum)| {
-            let comm = self.comm(who.tid, who.comm);
+    ) -> impl Iterator<Item = (&'a Sampled, &'a Sum, Arc<str>)> {
+        let mut comms: FxHashMap<(bool, NameId), Arc<str>> = FxHashMap::default();
+        self.sums.iter().filter_map(move |(who, sum)| {
+            let idle = who.tid == Tid::IDLE;
+            let comm = comms.entry((idle, who.comm));
+            let comm = comm.or_insert_with(|| self.comm(who.tid, who.comm).into());
+            // A thread without a name is called by its number.
+            let comm = match who.comm == NameId::NONE && !idle {
+                true => self.comm(who.tid, who.comm).into(),
+                false => comm.clone(),
+            };
             wanted(filter, who.pid, who.tid, &comm).then_some((who, sum, comm))
         })
+    }
+
+    /// The same by place: what is looked up for many samples at once.
+    fn sampled(&self, filter: &Filter) -> FxHashMap<Place, Sum> {
+        let mut sampled: FxHashMap<Place, Sum> = FxHashMap::default();
+        for (who, sum, comm) in self.wanted(filter) {
+            let frame = self.code.frames(who.chain).first().copied();
+            sampled.entry((who.pid, who.tid, comm, who.cpu, frame)).or_default().add(*sum);
+        }
+        sampled
     }
 }
 
@@ -129,16 +153,16 @@ pub fn rows(
         return children(profile, filter, symbols);
     }
     let mut rows: BTreeMap<Key, (Sum, u64)> = BTreeMap::new();
-    for (who, sum, comm) in profile.wanted(filter) {
-        let code = profile.code(who).next();
-        let key = key(who, comm, by, |line| {
+    for ((pid, tid, comm, cpu, frame), sum) in profile.sampled(filter) {
+        let code = frame.map(|frame| profile.code.code(pid, &frame));
+        let key = key((pid, tid, cpu), &comm, by, |line| {
             let Some(code) = &code else { return Default::default() };
             let named = symbols.name(code);
             let line = if line { symbols.line(code).as_ref().map(Source::to_string) } else { None };
             (named.dso.map(|s| s.to_string()), named.function.map(|s| s.to_string()), line)
         });
         let row = rows.entry(key).or_default();
-        row.0.add(*sum);
+        row.0.add(sum);
         row.1 += if code.is_some_and(|c| c.kernel) { sum.samples } else { 0 };
     }
     let shares = Shares::of(profile);
@@ -173,13 +197,13 @@ impl Key {
 
 /// What the row of a sample is called. `names` gives file and function, and if asked the line.
 fn key(
-    who: &Sampled,
-    comm: String,
+    (pid, tid, cpu): (Pid, Tid, Cpu),
+    comm: &str,
     by: By,
     names: impl FnOnce(bool) -> (Option<String>, Option<String>, Option<String>),
 ) -> Key {
-    let (pid, tid) = (known(who.pid.0), known(who.tid.0));
-    let comm = Some(comm);
+    let (pid, tid) = (known(pid.0), known(tid.0));
+    let comm = Some(comm.to_owned());
     match by {
         By::Function | By::Children => {
             let (dso, symbol, _) = names(false);
@@ -193,7 +217,7 @@ fn key(
             Key { dso, symbol, line, ..Key::default() }
         }
         By::Cpu => {
-            let cpu = (who.cpu != holdup_trace::Cpu::UNKNOWN).then_some(who.cpu.0.into());
+            let cpu = (cpu != Cpu::UNKNOWN).then_some(cpu.0.into());
             Key { cpu, ..Key::default() }
         }
     }

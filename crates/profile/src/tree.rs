@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Which end of the chains is the root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +86,7 @@ pub fn tree(
 ) -> Vec<TreeRow> {
     let mut functions = Functions::new(profile, symbols);
     let mut nodes = Nodes::default();
-    let mut roots: BTreeMap<String, usize> = BTreeMap::new();
+    let mut roots: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     let mut path: Vec<FunctionId> = Vec::new();
     for (who, sum, comm) in profile.wanted(filter) {
         path.clear();
@@ -113,8 +114,8 @@ struct Drawn<'a> {
 }
 
 impl Drawn<'_> {
-    fn rows(&self, nodes: &[Node], roots: BTreeMap<String, usize>) -> Vec<TreeRow> {
-        let mut roots: Vec<(String, usize)> = roots.into_iter().collect();
+    fn rows(&self, nodes: &[Node], roots: BTreeMap<Arc<str>, usize>) -> Vec<TreeRow> {
+        let mut roots: Vec<(Arc<str>, usize)> = roots.into_iter().collect();
         roots.sort_by_key(|(_, at)| Reverse(nodes[*at].total.samples));
         let mut rows = Vec::new();
         for (comm, root) in roots {
@@ -149,7 +150,7 @@ impl Drawn<'_> {
         total_pct: f64,
     ) -> TreeRow {
         let function = function.map(|id| &self.functions[id.0 as usize]);
-        let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
+        let text = |name: &Option<Arc<str>>| name.as_deref().map(str::to_owned);
         TreeRow {
             depth,
             comm: comm.to_owned(),

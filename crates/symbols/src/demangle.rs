@@ -25,7 +25,12 @@ pub(crate) fn demangle(name: &[u8]) -> String {
     let name = &name[..name.len().min(LONGEST)];
     let text = String::from_utf8_lossy(name);
     let mut short = Short(String::new());
-    if let Ok(rust) = rustc_demangle::try_demangle(&text)
+    // Later stages of a compiler put words behind the name (`.warm`), which binutils ignore.
+    let rust = match text.starts_with("_R") {
+        true => text.split('.').next().unwrap_or_default(),
+        false => &text,
+    };
+    if let Ok(rust) = rustc_demangle::try_demangle(rust)
         && write!(short, "{rust:#}").is_ok()
     {
         return short.0;
@@ -102,6 +107,8 @@ mod tests {
         }
         assert_eq!(as_binutils("A<B, >::f<(int)1, (long)2, >"), "A<B>::f<1, 2l>");
         assert_eq!(as_binutils("f<(unsigned int)x>"), "f<(unsigned int)x>");
+        let warm = b"_RNvNtCs1234_7mycrate3foo3bar.llvm.9362712566924669442.warm";
+        assert_eq!(demangle(warm), "mycrate::foo::bar");
         assert_eq!(demangle(b"\xffname"), "\u{fffd}name");
     }
 
