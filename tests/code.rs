@@ -16,53 +16,54 @@ struct Case {
     function: &'static str,
     /// Whether chains of those who wait show it; else only those of who lets go do.
     waits: bool,
-    /// Whether the lock is a culprit of the rule in this recording, of a machine that was not quiet.
-    culprit: bool,
+    /// Whether the kernel sees threads take turns: of a runtime that schedules threads of its own it
+    /// sees no more than that there is no work.
+    verdict: bool,
 }
 
 const CASES: [Case; 7] = [
-    Case { name: "cpp", comm: "orders", function: "OrderBook::match", waits: true, culprit: true },
+    Case { name: "cpp", comm: "orders", function: "OrderBook::match", waits: true, verdict: true },
     Case {
         name: "rust",
         comm: "stock",
         function: "stock::Stock::reserve",
         waits: true,
-        culprit: true,
+        verdict: true,
     },
     Case {
         name: "go",
         comm: "routes",
         function: "main.(*Table).Lookup",
         waits: false,
-        culprit: false,
+        verdict: false,
     },
     Case {
         name: "java",
         comm: "writer-",
         function: "void Journal.append(long)",
         waits: true,
-        culprit: true,
+        verdict: true,
     },
     Case {
         name: "java_lock",
         comm: "writer-",
         function: "void Journal.seal(long)",
         waits: true,
-        culprit: true,
+        verdict: true,
     },
     Case {
         name: "python",
         comm: "ld-linux",
         function: "py::Ledger.settle:",
         waits: true,
-        culprit: false,
+        verdict: true,
     },
     Case {
         name: "python_gil",
         comm: "ld-linux",
         function: "py::parse_rows:",
         waits: true,
-        culprit: true,
+        verdict: true,
     },
 ];
 
@@ -135,20 +136,26 @@ fn without_names_nobody_is_the_caller() {
 }
 
 #[test]
-fn culprits_name_the_function() {
-    for case in CASES.iter().filter(|case| case.culprit) {
+fn verdicts_name_the_function() {
+    for case in CASES.iter().filter(|case| case.verdict) {
         let name = case.name;
-        // Other programs ran meanwhile, so that the verdict may be another one: whatever a rule says
-        // of turns at a lock, it says of which code.
-        let functions = |names: bool| -> Vec<Value> {
-            let answer = case.json(&["diagnose"], names);
+        let answer = case.json(&["diagnose"], true);
+        let verdict = &answer["verdict"];
+        assert_eq!(verdict["class"], "thread-serialization", "{name}: {verdict}");
+        let summary = verdict["summary"].as_str().unwrap();
+        let words = format!("in {}", case.function);
+        assert!(summary.contains(&words), "{name}: {summary}");
+        let functions = |answer: &Value| -> Vec<Value> {
             let findings = answer["findings"].as_array().unwrap().iter();
             let turns = findings.filter(|f| f["class"] == "thread-serialization");
             let culprits = turns.flat_map(|f| f["culprits"].as_array().unwrap());
             culprits.map(|c| c["code"]["waits"][0]["function"].clone()).collect()
         };
-        assert!(case.is_it(&functions(true)[0]), "{name}: {:?}", functions(true));
-        assert!(functions(false).iter().all(Value::is_null), "{name}");
+        let named = functions(&answer);
+        assert!(case.is_it(&named[0]), "{name}: {named:?}");
+        let nameless = case.json(&["diagnose"], false);
+        assert!(functions(&nameless).iter().all(Value::is_null), "{name}");
+        assert_eq!(nameless["verdict"]["class"], verdict["class"], "{name}");
     }
 }
 
