@@ -16,8 +16,8 @@ struct Case {
     function: &'static str,
     /// Whether chains of those who wait show it; else only those of who lets go do.
     waits: bool,
-    /// Whether the kernel sees threads take turns: of a runtime that schedules threads of its own it
-    /// sees no more than that there is no work.
+    /// Whether the kernel sees threads take turns: of a runtime that schedules threads of its own
+    /// it sees no more than that there is no work.
     verdict: bool,
 }
 

@@ -45,8 +45,8 @@ pub struct PathRow {
     pub max_ns: u64,
     /// Of the path.
     pub pct_path: f64,
-    /// The function of the program in which threads wait for the object, or which the thread runs, with its source line or
-    /// file: the one with the most time. `null` without call chains.
+    /// The function of the program in which threads wait for the object, or which the thread runs,
+    /// with its source line or file: the one with the most time. `null` without call chains.
     pub code: Option<String>,
 }
 

@@ -314,8 +314,8 @@ impl Scan {
         }
     }
 
-    /// Learn the name of a kernel function from `ffffffff81… name+0x2d ([kernel.kallsyms])`: nothing
-    /// else in the text tells where kernel functions are.
+    /// Learn the name of a kernel function from `ffffffff81… name+0x2d ([kernel.kallsyms])`:
+    /// nothing else in the text tells where kernel functions are.
     #[inline]
     fn frame(&mut self, line: &[u8]) {
         self.index.frames = true;

@@ -91,7 +91,8 @@ impl Own {
         let mut through = None;
         let mut innermost = true;
         for (depth, code) in chain.enumerate().filter(|(_, code)| !code.kernel) {
-            // The innermost outside of the kernel is where the thread is, the others are returned to.
+            // The innermost outside of the kernel is where the thread is, the others are returned
+            // to.
             let returned_to = !std::mem::replace(&mut innermost, false);
             if returned_to
                 && let Some(hidden) = symbols.called(&code).filter(|named| self.is_own(named))

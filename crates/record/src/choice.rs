@@ -37,7 +37,8 @@ pub const EVENTS: &[(Preset, &[EventKind])] = &[
     ),
 ];
 
-/// An event that only new kernels have (Linux 7.2), from this preset on. On others nobody misses it.
+/// An event that only new kernels have (Linux 7.2), from this preset on. On others nobody misses
+/// it.
 const NEW: (Preset, EventKind) = (Preset::Locks, EventKind::ContendedRelease);
 
 /// The system of the tracepoints of single calls.

@@ -172,9 +172,9 @@ impl<'a> Symbols<'a> {
     }
 
     /// The function that was called by the instruction before `back`, an address that is returned
-    /// to; `None` if its target is not in that instruction, or the file not at hand. A function that
-    /// keeps no frame pointer hides its caller from a chain of return addresses, and the next one is
-    /// where that caller returns to: this is its name then.
+    /// to; `None` if its target is not in that instruction, or the file not at hand. A function
+    /// that keeps no frame pointer hides its caller from a chain of return addresses, and the next
+    /// one is where that caller returns to: this is its name then.
     pub fn called(&mut self, back: &Code) -> Option<Named> {
         let mapping = back.mapping.filter(|_| !back.kernel && !self.options.off)?;
         let Named { dso, .. } = self.name(back);
@@ -406,8 +406,8 @@ fn user_dso(file: &str) -> String {
     }
 }
 
-/// As [`user_dso`]; where nothing is mapped from a file, perf names the list of what a compiler made
-/// there.
+/// As [`user_dso`]; where nothing is mapped from a file, perf names the list of what a compiler
+/// made there.
 fn told_dso(file: &str) -> String {
     let name = user_dso(file);
     match name.strip_prefix("perf-").and_then(|rest| rest.strip_suffix(".map")) {

@@ -209,8 +209,8 @@ impl SymbolTable {
         self.symbols.iter().map(|(address, name)| (*address, &**name))
     }
 
-    /// Where the functions are whose names are `wanted`: first address of each, and of the next one;
-    /// ascending.
+    /// Where the functions are whose names are `wanted`: first address of each, and of the next
+    /// one; ascending.
     pub fn ranges(&self, wanted: impl Fn(&str) -> bool) -> Vec<(u64, u64)> {
         let mut ranges = Vec::new();
         let mut open = None;
