@@ -10,7 +10,7 @@ use crate::perf::{self, KworkRow};
 use crate::raw::{Raw, RunKey, Runs};
 use crate::tally::Tally;
 use holdup_testkit::needs;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[needs(perf_6_1)]
 #[test]
@@ -58,13 +58,24 @@ fn compare(file: &Recording, tally: &mut Tally) {
 
     // The events against holdup.
     let mut mine: BTreeMap<RunKey, Runs> = BTreeMap::new();
+    // Of an item that had several functions nobody knows which run was of which.
+    let several = |functions: &&BTreeSet<u64>| functions.len() > 1;
+    let mixed: BTreeSet<u64> = raw.functions.values().filter(several).flatten().copied().collect();
     for (&(kind, id, cpu), runs) in &raw.runs {
-        let id = if kind == 'w' { raw.functions.get(&id).copied().unwrap_or(0) } else { id };
+        let function = || raw.functions.get(&id).and_then(|f| f.first()).copied().unwrap_or(0);
+        let id = if kind == 'w' { function() } else { id };
+        if kind == 'w' && mixed.contains(&id) {
+            continue;
+        }
         mine.entry((kind, id, cpu)).or_default().join(runs);
     }
     for h in analysis.irqs(true) {
         tally.count("rows of holdup", 1);
         let kind = if h.kind == "workqueue" { 'w' } else { h.kind.chars().next().expect("a kind") };
+        if kind == 'w' && mixed.contains(&h.id) {
+            tally.count("rows of work items that had several functions", 1);
+            continue;
+        }
         let key = (kind, h.id, h.cpu.expect("per CPU"));
         let runs = mine.remove(&key).or_else(|| mine.remove(&('v', key.1, key.2)));
         let same = runs.is_some_and(|r| {

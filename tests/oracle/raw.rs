@@ -150,8 +150,8 @@ pub(crate) struct Raw {
     pub(crate) moved: BTreeMap<Id, u64>,
     /// Executions as perf pairs them.
     pub(crate) runs: BTreeMap<RunKey, Runs>,
-    /// Function of each work item.
-    pub(crate) functions: BTreeMap<u64, u64>,
+    /// Functions of each work item: several where its memory was used again.
+    pub(crate) functions: BTreeMap<u64, BTreeSet<u64>>,
     pub(crate) idle: BTreeMap<u16, Idle>,
     /// Every name a thread id had.
     pub(crate) names: BTreeMap<Id, BTreeSet<String>>,
@@ -288,7 +288,7 @@ impl Walk {
             What::SoftirqEntry { vec } => self.enter(e, 's', vec as u64),
             What::SoftirqExit { vec } => self.leave(e, 's', vec as u64),
             What::WorkStart { work, function, .. } => {
-                self.raw.functions.insert(work, function);
+                self.raw.functions.entry(work).or_default().insert(function);
                 self.running.entry(('w', work, e.cpu.0)).or_default().push(e.ts);
             }
             What::WorkEnd { work } => self.ended(('w', work, e.cpu.0), e.ts),

@@ -64,6 +64,11 @@ fn columns_are_the_fields_of_the_rows() {
         likely: Some(None),
         lock_type: Some(None),
         caller: Some(None),
+        holder: Some(None),
+        holder_comm: Some(None),
+        holder_ns: Some(None),
+        pct_holder: Some(None),
+        holders: Some(0),
         ..Default::default()
     };
     same_keys(lock, &locks::VERB);
