@@ -58,9 +58,13 @@ fn compare(file: &Recording, tally: &mut Tally) {
 
     // The events against holdup.
     let mut mine: BTreeMap<RunKey, Runs> = BTreeMap::new();
-    // Of an item that had several functions nobody knows which run was of which.
-    let several = |functions: &&BTreeSet<u64>| functions.len() > 1;
-    let mixed: BTreeSet<u64> = raw.functions.values().filter(several).flatten().copied().collect();
+    // Of an item that had several functions nobody knows which run was of which, and perf pairs no
+    // run that began on one CPU and ended on another.
+    let odd = |(work, functions): &(&u64, &BTreeSet<u64>)| {
+        functions.len() > 1 || raw.moved_items.contains(work)
+    };
+    let mixed: BTreeSet<u64> =
+        raw.functions.iter().filter(odd).flat_map(|(_, functions)| functions).copied().collect();
     for (&(kind, id, cpu), runs) in &raw.runs {
         let function = || raw.functions.get(&id).and_then(|f| f.first()).copied().unwrap_or(0);
         let id = if kind == 'w' { function() } else { id };
@@ -73,7 +77,7 @@ fn compare(file: &Recording, tally: &mut Tally) {
         tally.count("rows of holdup", 1);
         let kind = if h.kind == "workqueue" { 'w' } else { h.kind.chars().next().expect("a kind") };
         if kind == 'w' && mixed.contains(&h.id) {
-            tally.count("rows of work items that had several functions", 1);
+            tally.count("rows of work items that had several functions, or moved", 1);
             continue;
         }
         let key = (kind, h.id, h.cpu.expect("per CPU"));

@@ -152,6 +152,8 @@ pub(crate) struct Raw {
     pub(crate) runs: BTreeMap<RunKey, Runs>,
     /// Functions of each work item: several where its memory was used again.
     pub(crate) functions: BTreeMap<u64, BTreeSet<u64>>,
+    /// Work items that ended on another CPU than they began on, whose runs perf does not see.
+    pub(crate) moved_items: BTreeSet<u64>,
     pub(crate) idle: BTreeMap<u16, Idle>,
     /// Every name a thread id had.
     pub(crate) names: BTreeMap<Id, BTreeSet<String>>,
@@ -291,7 +293,18 @@ impl Walk {
                 self.raw.functions.entry(work).or_default().insert(function);
                 self.running.entry(('w', work, e.cpu.0)).or_default().push(e.ts);
             }
-            What::WorkEnd { work } => self.ended(('w', work, e.cpu.0), e.ts),
+            What::WorkEnd { work } => {
+                let here = ('w', work, e.cpu.0);
+                let begun = |(key, times): (&RunKey, &Vec<Nanos>)| {
+                    key.0 == 'w' && key.1 == work && key.2 != e.cpu.0 && !times.is_empty()
+                };
+                if self.running.get(&here).is_none_or(Vec::is_empty)
+                    && self.running.iter().any(begun)
+                {
+                    self.raw.moved_items.insert(work);
+                }
+                self.ended(here, e.ts);
+            }
             _ => {}
         }
         if e.cpu != Cpu::UNKNOWN && e.id != holdup_trace::EventId::SIDEBAND {
