@@ -149,6 +149,9 @@ fn waits(args: &WaitsArgs) -> Result<()> {
     if args.hist && matches!(args.by, WaitsByName::Thread | WaitsByName::Caller) {
         return Err(usage("--hist goes by object or by kind"));
     }
+    if args.folded {
+        return crate::profile::callers::folded(&args.table, &args.symbols);
+    }
     let by = match args.by {
         WaitsByName::Object => WaitsBy::Object,
         WaitsByName::Kind => WaitsBy::Kind,

@@ -373,3 +373,36 @@ fn inlined_functions_are_those_of_addr2line() {
     let theirs = folded(chains(INLINE).into_iter().map(|(comm, f)| (comm, expand(f))));
     assert_eq!(profile(INLINE, &["--folded"]).lines().collect::<Vec<_>>(), theirs);
 }
+
+/// Chains with their weights, of output in the form of flame graphs.
+fn weights(folded: &str) -> BTreeMap<String, u64> {
+    let line = |line: &str| {
+        let (chain, weight) = line.rsplit_once(' ').unwrap();
+        (chain.to_owned(), weight.parse().unwrap())
+    };
+    folded.lines().map(line).collect()
+}
+
+#[test]
+fn time_asleep_by_chains_is_that_of_the_tables() {
+    for name in ["profile_convoy", "profile_bank"] {
+        let trace = fixture(name).join("perf.data").display().to_string();
+        let root = fixture(name).join("root").display().to_string();
+        let asleep = weights(&stdout(&["waits", "--folded", "--symfs", &root, &trace]));
+        let table: Value =
+            serde_json::from_str(&stdout(&["waits", "--by", "kind", "-j", &trace])).unwrap();
+        let rows = table["rows"].as_array().unwrap();
+        let total: u64 = rows.iter().map(|r| r["wait_total_ns"].as_u64().unwrap()).sum();
+        assert_eq!(asleep.values().sum::<u64>(), total, "{name}");
+        // Each is a chain with which a thread gave up its CPU.
+        let args = ["profile", "--folded", "-e", "sched:sched_switch", "--no-inline"];
+        let left = weights(&stdout(&[&args[..], &["--symfs", &root, &trace]].concat()));
+        for chain in asleep.keys() {
+            assert!(left.contains_key(chain), "{name}: {chain}");
+        }
+        assert!(asleep.len() >= 2, "{name}: {asleep:?}");
+    }
+    let out = run(&["waits", "--folded", recording("imb_server_c4").to_str().unwrap()]);
+    assert!(out.status.success() && out.stdout.is_empty());
+    assert!(String::from_utf8(out.stderr).unwrap().contains("no call chains were recorded"));
+}

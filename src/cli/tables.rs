@@ -207,6 +207,13 @@ pub(crate) struct WaitsArgs {
     /// text, see -n]
     #[arg(long, conflicts_with_all = ["graph", "sort"])]
     pub(crate) hist: bool,
+    /// Time asleep by whole call chains, in nanoseconds, for flame graphs, in place of a table
+    #[arg(
+        long,
+        conflicts_with_all = ["by", "graph", "hist", "format", "json", "separator", "entries", "sort"],
+        help_heading = "Output"
+    )]
+    pub(crate) folded: bool,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
 }

@@ -9,10 +9,10 @@ use crate::exit::usage;
 use anyhow::Result;
 use holdup_attribution::{Attribution, JUDGE, analyze};
 use holdup_passes::Analysis;
-use holdup_profile::{callers, calls};
-use holdup_render::{Body, Table, schema};
+use holdup_profile::{callers, calls, folded_waits};
+use holdup_render::{Body, Table, schema, text};
 use holdup_symbols::Options;
-use holdup_trace::Reader;
+use holdup_trace::{Reader, Severity};
 
 /// Waits.
 pub(crate) fn waits(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
@@ -22,6 +22,29 @@ pub(crate) fn waits(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
         Ok((schema::callers(&rows), remarks))
     })
 }
+
+/// Waits by whole chains. What is to be said besides goes to standard error.
+pub(crate) fn folded(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
+    let config = Config::new(&args.common)?;
+    let places = places(symbols)?;
+    let reader = holdup_open::open(&config.trace)?;
+    let analysis = analyze(&*reader, &config.options(&*reader)?)?;
+    let (lines, mut remarks) = match reader.info().capabilities.stacks {
+        true => folded_waits(&*reader, &analysis, &JUDGE, places)?,
+        false => (String::new(), vec![NO_CHAINS.to_owned()]),
+    };
+    crate::progress::end();
+    if !config.quiet {
+        let losses = analysis.quality.entries();
+        let losses = losses.iter().filter(|e| e.severity > Severity::Info);
+        remarks.extend(losses.map(text::quality_words));
+        remarks.iter().for_each(|remark| eprintln!("holdup: {}", text::escape(remark)));
+    }
+    config.output.write_with(|out| out.write_all(lines.as_bytes()))
+}
+
+const NO_CHAINS: &str =
+    "no call chains were recorded (holdup record -g, perf record -g), so callers are not known";
 
 /// System calls.
 pub(crate) fn syscalls(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
@@ -55,9 +78,7 @@ fn run(
         let (mut table, notes) = if capabilities.stacks {
             build(reader, analysis, places)?
         } else {
-            let note = "no call chains were recorded (holdup record -g, perf record -g), so \
-                callers are not known";
-            (empty, vec![note.to_owned()])
+            (empty, vec![NO_CHAINS.to_owned()])
         };
         if let Some(keys) = sort {
             table.sort(keys)?;

@@ -1,9 +1,12 @@
 //! Waits by the code that waits.
 
+use crate::context::CodeTable;
 use crate::moments::{InCode, Watch};
+use crate::names::label;
 use crate::own::{Own, Place};
-use holdup_passes::{Analysis, Fact, Judge, Object, Slept, each_fact_beside};
-use holdup_symbols::{Options, Symbols};
+use crate::stacks::word;
+use holdup_passes::{Analysis, Fact, Judge, Object, each_fact_beside};
+use holdup_symbols::{Named, Options, Symbols};
 use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, Tid};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -68,11 +71,74 @@ pub fn callers(
     words: &BTreeMap<Object, String>,
     places: Options,
 ) -> Result<(Vec<CallerRow>, Vec<String>)> {
+    let Slept { sums, comms, code } = slept(reader, whole, judge)?;
     let info = reader.info();
-    let watch = RefCell::new(Watch::new(info, None));
+    let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
+    let own = Own::new();
+    let mut known: FxHashMap<InCode, Place> = FxHashMap::default();
+    let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
+    for ((chain, tid, object), sum) in sums {
+        let place = chain.map_or_else(Place::default, |(pid, id)| {
+            let find = || own.place(code.chain(pid, id), &mut symbols);
+            known.entry((pid, id)).or_insert_with(find).clone()
+        });
+        groups.entry(place).or_default().add(tid, chain.map(|c| c.0), object, sum);
+    }
+    let mut rows: Vec<CallerRow> =
+        groups.into_iter().map(|(place, group)| group.row(place, &comms, words)).collect();
+    rows.sort_by_key(|r| Reverse(r.wait_total_ns));
+    Ok((rows, symbols.remarks()))
+}
+
+/// The same sleeps by whole call chains, for flame graphs of time asleep: a line for each thread's
+/// name and chain, with the functions from the outermost on and nanoseconds, in the form of
+/// [`crate::folded`]. Remarks on files of code come with the lines.
+///
+/// # Errors
+/// Whatever makes the rest of the trace unreadable.
+pub fn folded_waits(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    places: Options,
+) -> Result<(String, Vec<String>)> {
+    let Slept { sums, comms, code } = slept(reader, whole, judge)?;
+    let info = reader.info();
+    let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
+    let mut lines: BTreeMap<String, Nanos> = BTreeMap::new();
+    for ((chain, tid, _), sum) in sums {
+        let comm = comms.get(&tid).map_or("", String::as_str);
+        let mut line = word(&comm.replace(' ', "_"));
+        match chain {
+            Some((pid, id)) => {
+                for code in code.chain(pid, id).rev() {
+                    line.push(';');
+                    let Named { dso, function } = symbols.name(&code);
+                    line += &word(&label(&function, &dso));
+                }
+            }
+            None => line.push_str(";[unknown]"),
+        }
+        *lines.entry(line).or_default() += sum.total;
+    }
+    let lines = lines.iter().map(|(line, ns)| format!("{line} {ns}\n")).collect();
+    Ok((lines, symbols.remarks()))
+}
+
+/// Sleeps, added up while the trace was read once more.
+struct Slept {
+    sums: FxHashMap<Key, Sum>,
+    /// Names of threads.
+    comms: FxHashMap<Tid, String>,
+    code: CodeTable,
+}
+
+fn slept(reader: &dyn Reader, whole: &Analysis, judge: &Judge) -> Result<Slept> {
+    let watch = RefCell::new(Watch::new(reader.info(), None));
     let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
     let mut take = |fact: &Fact| {
-        if let Fact::Wait(Slept { start, end, slot, object, .. }) = *fact {
+        if let Fact::Wait(wait) = *fact {
+            let (start, end, slot, object) = (wait.start, wait.end, wait.slot, wait.object);
             let thread = whole.thread(slot);
             if whole.wanted(thread) {
                 let place = watch.borrow_mut().left.last(thread.tid, start).map(|m| m.code);
@@ -89,22 +155,7 @@ pub fn callers(
     each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
     let comms: FxHashMap<Tid, String> =
         whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
-    let code = watch.into_inner().context.finish();
-    let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
-    let own = Own::new();
-    let mut known: FxHashMap<InCode, Place> = FxHashMap::default();
-    let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
-    for ((chain, tid, object), sum) in sums {
-        let place = chain.map_or_else(Place::default, |(pid, id)| {
-            let find = || own.place(code.chain(pid, id), &mut symbols);
-            known.entry((pid, id)).or_insert_with(find).clone()
-        });
-        groups.entry(place).or_default().add(tid, chain.map(|c| c.0), object, sum);
-    }
-    let mut rows: Vec<CallerRow> =
-        groups.into_iter().map(|(place, group)| group.row(place, &comms, words)).collect();
-    rows.sort_by_key(|r| Reverse(r.wait_total_ns));
-    Ok((rows, symbols.remarks()))
+    Ok(Slept { sums, comms, code: watch.into_inner().context.finish() })
 }
 
 /// The waits of one place.

@@ -37,7 +37,7 @@ mod times;
 mod tree;
 
 pub use backtrace::{Backtraces, NamedFrame};
-pub use callers::{CallerRow, callers};
+pub use callers::{CallerRow, callers, folded_waits};
 pub use calls::{CallRow, calls};
 pub use code::{Around, Code, KnowsCode, Spot, code};
 pub use collect::{Collector, Profile, Timeline};

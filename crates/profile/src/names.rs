@@ -28,11 +28,16 @@ pub(crate) struct Function {
 impl Function {
     /// Its name; of one without a name the file in brackets, or `[unknown]`.
     pub(crate) fn label(&self) -> String {
-        match (&self.name, &self.dso) {
-            (Some(name), _) => name.to_string(),
-            (None, Some(dso)) => format!("[{}]", dso.trim_matches(['[', ']'])),
-            (None, None) => "[unknown]".to_owned(),
-        }
+        label(&self.name, &self.dso)
+    }
+}
+
+/// A function's name; without one the file in brackets, or `[unknown]`.
+pub(crate) fn label(function: &Option<Arc<str>>, dso: &Option<Arc<str>>) -> String {
+    match (function, dso) {
+        (Some(name), _) => name.to_string(),
+        (None, Some(dso)) => format!("[{}]", dso.trim_matches(['[', ']'])),
+        (None, None) => "[unknown]".to_owned(),
     }
 }
 

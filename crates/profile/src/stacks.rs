@@ -30,6 +30,6 @@ pub fn folded(profile: &Profile, filter: &Filter, symbols: &mut Symbols<'_>) -> 
 }
 
 /// A name without what ends it in this form.
-fn word(name: &str) -> String {
+pub(crate) fn word(name: &str) -> String {
     name.replace([';', '\n', '\r'], ":")
 }
