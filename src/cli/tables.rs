@@ -210,7 +210,8 @@ pub(crate) struct WaitsArgs {
     /// Time asleep by whole call chains, in nanoseconds, for flame graphs, in place of a table
     #[arg(
         long,
-        conflicts_with_all = ["by", "graph", "hist", "format", "json", "separator", "entries", "sort"],
+        conflicts_with_all = ["by", "graph", "hist"],
+        conflicts_with_all = ["format", "json", "separator", "entries", "sort"],
         help_heading = "Output"
     )]
     pub(crate) folded: bool,
