@@ -38,13 +38,17 @@ impl Lines {
 
     /// Where in the source the code at a virtual address of the file is.
     pub(crate) fn find(&self, address: u64) -> Option<Source> {
+        // addr2line looks for what ends behind the address.
+        address.checked_add(1)?;
         self.context.find_location(address).ok()?.and_then(source)
     }
 
     /// The functions that were put at a virtual address of the file, each in the one behind it, and
     /// where in the source the function is that they are all in.
     pub(crate) fn inlined(&self, address: u64) -> (Vec<Function>, Option<Source>) {
-        let unit = self.context.find_dwarf_and_unit(address).skip_all_loads();
+        let unit = address
+            .checked_add(1)
+            .and_then(|_| self.context.find_dwarf_and_unit(address).skip_all_loads());
         let found = unit.and_then(|unit| self.inlines.find(unit, address).ok());
         let mut place = self.find(address);
         let mut functions = Vec::new();

@@ -154,6 +154,12 @@ fn what_a_compiler_wrote_at_run_time_names_memory_without_a_file() {
     assert!(symbols.remarks()[0].ends_with("written: perf-7.map"), "{:?}", symbols.remarks());
 }
 
+/// addr2line counted on from the last address there is.
+#[test]
+fn the_last_address_of_all_has_no_line() {
+    holdup_symbols::try_all(&fs::read(PROGRAM).unwrap());
+}
+
 #[test]
 fn addresses_outside_of_everything_have_no_name() {
     let case = Case::new("/bin/prog");
