@@ -191,6 +191,23 @@ fn the_ledger_closes() {
     }
 }
 
+/// Counted on real machines by others: the same instructions, a third more cycles on six cores. On
+/// another machine a fifth more, which is just below what counts.
+#[test]
+fn reads_of_a_database_on_six_cores_wait_for_the_hardware() {
+    let of = |case| {
+        let d = diagnosis("published/cqlite.toml", Some(case));
+        let more = "cycles per instruction with many CPUs busy, against few";
+        (d.verdict.class, evidence(&d, Class::HardwareBandwidth, more))
+    };
+    let (class, slower) = of("guest");
+    assert_eq!(class, Class::HardwareBandwidth);
+    assert!((slower - 34.0).abs() < 0.1, "{slower}");
+    let (class, slower) = of("metal");
+    assert_ne!(class, Class::HardwareBandwidth);
+    assert!((slower - 19.6).abs() < 0.1, "{slower}");
+}
+
 #[test]
 fn cycles_per_instruction_that_grow_with_the_cpus_are_the_hardwares() {
     let d = diagnosis("figures/bandwidth.toml", None);
@@ -206,8 +223,9 @@ fn cycles_per_instruction_that_grow_with_the_cpus_are_the_hardwares() {
     };
     let same = "{ cpus = 1, cycles = 20, instructions = 10 }, { cpus = 4, cycles = 21, \
         instructions = 10 }";
+    // Other work, which needs few cycles.
     let quick =
-        "{ cpus = 1, cycles = 3, instructions = 10 }, { cpus = 4, cycles = 6, instructions = 10 }";
+        "{ cpus = 1, cycles = 3, instructions = 10 }, { cpus = 4, cycles = 9, instructions = 15 }";
     assert_ne!(of(same), Class::HardwareBandwidth);
     assert_ne!(of(quick), Class::HardwareBandwidth);
 }

@@ -4,7 +4,9 @@
 use super::{Kernel, View, given};
 use crate::counted;
 use crate::report::{Class, Evidence, Finding};
-use crate::rules::{BUSY, CPI, KERNEL, MATTERS, OVERHEAD, QUEUE, SLOWER, hardware_advice};
+use crate::rules::{
+    BUSY, CPI, KERNEL, MATTERS, OVERHEAD, QUEUE, SAME_WORK, SLOWER, hardware_advice,
+};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
@@ -121,6 +123,8 @@ fn compared(view: &View<'_>) -> Finding {
     let per_instruction = |c: &super::Counters| c.cycles / c.instructions;
     let (alone, cpi) = (per_instruction(few), per_instruction(many));
     let slower = (cpi / alone - 1.0) * 100.0;
+    let other_work = (many.instructions / few.instructions - 1.0).abs() * 100.0;
+    let same_work = other_work <= view.limit(&SAME_WORK);
     // Without sar nobody knows how much of the time application code took.
     let share = view.usr.map_or(f64::NAN, |usr| usr * (1.0 - alone / cpi).max(0.0));
     let summary = format!(
@@ -138,10 +142,12 @@ fn compared(view: &View<'_>) -> Finding {
         .against(view.thresholds, &SLOWER),
         Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters")
             .against(view.thresholds, &CPI),
+        Evidence::of("difference of instructions", other_work, "%", "counters")
+            .against(view.thresholds, &SAME_WORK),
     ];
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
-    } else if cpi < view.limit(&CPI) {
+    } else if cpi < view.limit(&CPI) && !same_work {
         f.ruled_out =
             Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }

@@ -17,7 +17,7 @@ mod workload_imbalance;
 pub(crate) use cpu_overload::{BUSY, QUEUE};
 pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
 pub(crate) use hardware_bandwidth::{
-    CPI, SLOWER, advice as hardware_advice, check as hardware_bandwidth, lead,
+    CPI, SAME_WORK, SLOWER, advice as hardware_advice, check as hardware_bandwidth, lead,
 };
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD, Overhead};
 pub(crate) use workload_imbalance::DOMINANT;
