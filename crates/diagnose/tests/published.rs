@@ -195,8 +195,8 @@ fn the_ledger_closes() {
 /// another machine a fifth more, which is just below what counts.
 #[test]
 fn reads_of_a_database_on_six_cores_wait_for_the_hardware() {
-    let of = |case| {
-        let d = diagnosis("published/cqlite.toml", Some(case));
+    let of = |machine| {
+        let d = diagnosis(&format!("published/cqlite-{machine}.toml"), None);
         let more = "cycles per instruction with many CPUs busy, against few";
         (d.verdict.class, evidence(&d, Class::HardwareBandwidth, more))
     };

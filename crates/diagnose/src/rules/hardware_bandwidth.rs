@@ -73,7 +73,7 @@ thresholds! {
     pub(crate) SAME_WORK = "hardware-bandwidth.same_work_pct", 5.0, "% of instructions",
         meaning: "runs whose numbers of instructions differ by no more did the same work: if that \
                   takes more cycles in company it waits for the hardware, however few they are",
-        source: "reads of a database on 1 and 6 cores (fixtures/published/cqlite.toml): \
+        source: "reads of a database on 1 and 6 cores (fixtures/published/cqlite-guest.toml): \
                  instructions a row differ by 0.1 and 0.4 %, cycles by 34 and 19 %";
 }
 
