@@ -1,6 +1,7 @@
 //! `holdup events`: the one verb that writes as it reads.
 
 use crate::cli::EventsArgs;
+use crate::commands::warn_of_losses;
 use crate::config::Config;
 use crate::exit::{self, usage};
 use crate::profile::places;
@@ -8,7 +9,7 @@ use anyhow::{Context, Result};
 use holdup_events::{Form, Select, StreamError, stream};
 use holdup_profile::Backtraces;
 use holdup_render::{Format, text};
-use holdup_trace::{Reader, Severity};
+use holdup_trace::Reader;
 
 /// Run it.
 pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
@@ -50,14 +51,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
         if args.stacks && !reader.info().capabilities.stacks {
             eprintln!("holdup: no call chains were recorded (holdup record -g, perf record -g)");
         }
-        // A stream of events has no place for them, and losses must not pass in silence.
-        for entry in quality.entries().iter().filter(|e| e.severity > Severity::Info) {
-            eprintln!(
-                "holdup: {}: {}",
-                text::escape(&reader.info().path.to_string_lossy()),
-                text::quality_words(entry)
-            );
-        }
+        // A stream of events has no place for them.
+        warn_of_losses(&reader.info().path.to_string_lossy(), &quality.entries());
     }
     Ok(exit::OK)
 }
