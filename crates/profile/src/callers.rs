@@ -1,19 +1,18 @@
 //! Waits by the code that waits.
 
+use crate::by_code::{Comms, Finder, Who, longest, read, symbols};
 use crate::context::CodeTable;
-use crate::moments::{InCode, Watch};
+use crate::moments::InCode;
 use crate::names::label;
-use crate::own::{Own, Place};
+use crate::own::Place;
 use crate::stacks::word;
-use holdup_passes::{Analysis, Fact, Judge, Object, each_fact_beside};
-use holdup_symbols::{Named, Options, Symbols};
-use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, Tid};
+use holdup_passes::{Analysis, Fact, Judge, Object};
+use holdup_symbols::{Named, Options};
+use holdup_trace::{Nanos, Reader, Result, Tid};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 
 /// Waits that begin in one function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -72,22 +71,15 @@ pub fn callers(
     places: Options,
 ) -> Result<(Vec<CallerRow>, Vec<String>)> {
     let Slept { sums, comms, code } = slept(reader, whole, judge)?;
-    let info = reader.info();
-    let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
-    let own = Own::new();
-    let mut known: FxHashMap<InCode, Place> = FxHashMap::default();
+    let mut finder = Finder::new(reader.info(), code, places);
     let mut groups: BTreeMap<Place, Group> = BTreeMap::new();
     for ((chain, tid, object), sum) in sums {
-        let place = chain.map_or_else(Place::default, |(pid, id)| {
-            let find = || own.place(code.chain(pid, id), &mut symbols);
-            known.entry((pid, id)).or_insert_with(find).clone()
-        });
-        groups.entry(place).or_default().add(tid, chain.map(|c| c.0), object, sum);
+        groups.entry(finder.place(chain)).or_default().add(tid, chain, object, sum);
     }
     let mut rows: Vec<CallerRow> =
         groups.into_iter().map(|(place, group)| group.row(place, &comms, words)).collect();
     rows.sort_by_key(|r| Reverse(r.wait_total_ns));
-    Ok((rows, symbols.remarks()))
+    Ok((rows, finder.symbols.remarks()))
 }
 
 /// The same sleeps by whole call chains, for flame graphs of time asleep: a line for each thread's
@@ -103,8 +95,7 @@ pub fn folded_waits(
     places: Options,
 ) -> Result<(String, Vec<String>)> {
     let Slept { sums, comms, code } = slept(reader, whole, judge)?;
-    let info = reader.info();
-    let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
+    let mut symbols = symbols(reader.info(), &code, places);
     let mut lines: BTreeMap<String, Nanos> = BTreeMap::new();
     for ((chain, tid, _), sum) in sums {
         let comm = comms.get(&tid).map_or("", String::as_str);
@@ -128,84 +119,58 @@ pub fn folded_waits(
 /// Sleeps, added up while the trace was read once more.
 struct Slept {
     sums: FxHashMap<Key, Sum>,
-    /// Names of threads.
-    comms: FxHashMap<Tid, String>,
+    comms: Comms,
     code: CodeTable,
 }
 
 fn slept(reader: &dyn Reader, whole: &Analysis, judge: &Judge) -> Result<Slept> {
-    let watch = RefCell::new(Watch::new(reader.info(), None));
     let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
-    let mut take = |fact: &Fact| {
-        if let Fact::Wait(wait) = *fact {
-            let (start, end, slot, object) = (wait.start, wait.end, wait.slot, wait.object);
-            let thread = whole.thread(slot);
-            if whole.wanted(thread) {
-                let place = watch.borrow_mut().left.last(thread.tid, start).map(|m| m.code);
-                let object = whole.final_object(object);
-                let sum = sums.entry((place, thread.tid, object)).or_default();
-                sum.waits += 1;
-                sum.total += end - start;
-                sum.max = sum.max.max(end - start);
-            }
+    let (code, comms) = read(reader, whole, judge, &mut |fact, watch| {
+        let Fact::Wait(wait) = fact else { return };
+        let thread = whole.thread(wait.slot);
+        if whole.wanted(thread) {
+            let left = watch.left.last(thread.tid, wait.start).map(|m| m.code);
+            let object = whole.final_object(wait.object);
+            let sum = sums.entry((left, thread.tid, object)).or_default();
+            sum.waits += 1;
+            sum.total += wait.end - wait.start;
+            sum.max = sum.max.max(wait.end - wait.start);
         }
-        ControlFlow::Continue(())
-    };
-    let mut see = |events: &[Event], batch: &Batch| watch.borrow_mut().see_all(events, batch);
-    each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
-    let comms: FxHashMap<Tid, String> =
-        whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
-    Ok(Slept { sums, comms, code: watch.into_inner().context.finish() })
+    })?;
+    Ok(Slept { sums, comms, code })
 }
 
 /// The waits of one place.
 #[derive(Default)]
 struct Group {
     sum: Sum,
-    threads: BTreeMap<Tid, Nanos>,
+    who: Who,
     objects: BTreeMap<Object, Nanos>,
-    pids: BTreeSet<Pid>,
 }
 
 impl Group {
-    fn add(&mut self, tid: Tid, pid: Option<Pid>, object: Object, sum: Sum) {
+    fn add(&mut self, tid: Tid, chain: Option<InCode>, object: Object, sum: Sum) {
         self.sum.waits += sum.waits;
         self.sum.total += sum.total;
         self.sum.max = self.sum.max.max(sum.max);
-        *self.threads.entry(tid).or_default() += sum.total;
+        self.who.add(tid, chain, sum.total);
         *self.objects.entry(object).or_default() += sum.total;
-        self.pids.insert(pid.unwrap_or(Pid::UNKNOWN));
     }
 
-    fn row(
-        self,
-        place: Place,
-        comms: &FxHashMap<Tid, String>,
-        words: &BTreeMap<Object, String>,
-    ) -> CallerRow {
-        let pid = match (self.pids.first(), self.pids.len()) {
-            (Some(&pid), 1) if pid != Pid::UNKNOWN => Some(pid.0),
-            _ => None,
-        };
-        let comm = longest(&self.threads).and_then(|tid| comms.get(tid)).cloned();
+    fn row(self, place: Place, comms: &Comms, words: &BTreeMap<Object, String>) -> CallerRow {
         CallerRow {
             caller: place.caller,
             dso: place.dso,
             through: place.through,
-            comm: comm.unwrap_or_default(),
-            pid,
+            comm: self.who.comm(comms),
+            pid: self.who.pid(),
             object: longest(&self.objects).and_then(|o| words.get(o)).cloned().unwrap_or_default(),
             objects: self.objects.len() as u64,
             waits: self.sum.waits,
-            waiters: self.threads.len() as u64,
+            waiters: self.who.threads(),
             wait_total_ns: self.sum.total,
             wait_avg_ns: self.sum.total.checked_div(self.sum.waits).unwrap_or(0),
             wait_max_ns: self.sum.max,
         }
     }
-}
-
-/// Of these the one with most; of equals the first.
-pub(crate) fn longest<K: Ord>(of: &BTreeMap<K, Nanos>) -> Option<&K> {
-    of.iter().min_by_key(|(_, ns)| Reverse(**ns)).map(|(key, _)| key)
 }

@@ -1,17 +1,15 @@
 //! System calls by the code that makes them.
 
-use crate::callers::longest;
-use crate::moments::{InCode, Watch};
-use crate::own::{Own, Place};
-use holdup_passes::{Analysis, Fact, Judge, Return, each_fact_beside};
-use holdup_symbols::{Options, Symbols};
-use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, Tid};
+use crate::by_code::{Comms, Finder, Who, read};
+use crate::moments::InCode;
+use crate::own::Place;
+use holdup_passes::{Analysis, Fact, Judge, Return};
+use holdup_symbols::Options;
+use holdup_trace::{Nanos, Reader, Result, Tid};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
 
 /// Calls of one kind that one function makes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -90,42 +88,32 @@ pub fn calls(
 ) -> Result<(Vec<CallRow>, Vec<String>)> {
     /// What a call returns that failed: a negative errno.
     const ERRORS: std::ops::RangeInclusive<i64> = -4095..=-1;
-    let info = reader.info();
-    let watch = RefCell::new(Watch::new(info, None));
     let mut sums: FxHashMap<Key, Sum> = FxHashMap::default();
-    let mut take = |fact: &Fact| {
-        if let Fact::Call(Return { start, end, slot, nr, ret, split: Some(split), .. }) = *fact {
-            let thread = whole.thread(slot);
-            let entered = watch.borrow_mut().entered.last(thread.tid, start);
-            if whole.wanted(thread) {
-                let chain = entered.filter(|m| m.at == start).map(|m| m.code);
-                sums.entry((chain, thread.tid, nr)).or_default().add(&Sum {
-                    count: 1,
-                    errors: u64::from(ERRORS.contains(&ret)),
-                    total: end - start,
-                    running: split.running,
-                    blocked: split.blocked,
-                    max: end - start,
-                });
-            }
+    let (code, comms) = read(reader, whole, judge, &mut |fact, watch| {
+        let Fact::Call(call) = fact else { return };
+        let (Return { start, end, slot, nr, ret, .. }, Some(split)) = (*call, call.split) else {
+            return;
+        };
+        let thread = whole.thread(slot);
+        let entered = watch.entered.last(thread.tid, start);
+        if whole.wanted(thread) {
+            let chain = entered.filter(|m| m.at == start).map(|m| m.code);
+            sums.entry((chain, thread.tid, nr)).or_default().add(&Sum {
+                count: 1,
+                errors: u64::from(ERRORS.contains(&ret)),
+                total: end - start,
+                running: split.running,
+                blocked: split.blocked,
+                max: end - start,
+            });
         }
-        ControlFlow::Continue(())
-    };
-    let mut see = |events: &[Event], batch: &Batch| watch.borrow_mut().see_all(events, batch);
-    each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
-    let comms: FxHashMap<Tid, String> =
-        whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
-    let code = watch.into_inner().context.finish();
-    let mut symbols = Symbols::new(info, code.kernel_text(&info.names), places);
-    let own = Own::new();
-    let mut known: FxHashMap<InCode, Place> = FxHashMap::default();
+    })?;
+    let mut finder = Finder::new(reader.info(), code, places);
     let mut groups: BTreeMap<(Place, u32), Group> = BTreeMap::new();
     for ((chain, tid, nr), sum) in sums {
-        let place = chain.map_or_else(Place::default, |(pid, id)| {
-            let find = || own.place(code.chain(pid, id), &mut symbols);
-            known.entry((pid, id)).or_insert_with(find).clone()
-        });
-        groups.entry((place, nr)).or_default().add(tid, chain.map(|c| c.0), &sum);
+        let group = groups.entry((finder.place(chain), nr)).or_default();
+        group.sum.add(&sum);
+        group.who.add(tid, chain, sum.total);
     }
     let row = |((place, nr), group): ((Place, u32), Group)| {
         let name = whole.call_name(nr);
@@ -133,41 +121,30 @@ pub fn calls(
     };
     let mut rows: Vec<CallRow> = groups.into_iter().map(row).collect();
     rows.sort_by_key(|r| Reverse(r.total_ns));
-    Ok((rows, symbols.remarks()))
+    Ok((rows, finder.symbols.remarks()))
 }
 
 /// The calls of one place and number.
 #[derive(Default)]
 struct Group {
     sum: Sum,
-    threads: BTreeMap<Tid, Nanos>,
-    pids: BTreeSet<Pid>,
+    who: Who,
 }
 
 impl Group {
-    fn add(&mut self, tid: Tid, pid: Option<Pid>, sum: &Sum) {
-        self.sum.add(sum);
-        *self.threads.entry(tid).or_default() += sum.total;
-        self.pids.insert(pid.unwrap_or(Pid::UNKNOWN));
-    }
-
-    fn row(self, place: Place, nr: u32, name: String, comms: &FxHashMap<Tid, String>) -> CallRow {
-        let comm = longest(&self.threads).and_then(|tid| comms.get(tid)).cloned();
+    fn row(self, place: Place, nr: u32, name: String, comms: &Comms) -> CallRow {
         let Sum { count, errors, total, running, blocked, max } = self.sum;
         CallRow {
             caller: place.caller,
             dso: place.dso,
             through: place.through,
-            comm: comm.unwrap_or_default(),
-            pid: match (self.pids.first(), self.pids.len()) {
-                (Some(&pid), 1) if pid != Pid::UNKNOWN => Some(pid.0),
-                _ => None,
-            },
+            comm: self.who.comm(comms),
+            pid: self.who.pid(),
             name,
             nr,
             count,
             errors,
-            threads: self.threads.len() as u64,
+            threads: self.who.threads(),
             total_ns: total,
             cpu_ns: running,
             blocked_ns: blocked,

@@ -1,8 +1,9 @@
 //! The code around what threads wait for: who waits, who ends the waits, and what runs meanwhile.
 
+use crate::by_code::symbols;
 use crate::collect::plainest;
 use crate::context::CodeTable;
-use crate::moments::{InCode, Watch};
+use crate::moments::{InCode, Moment, Watch};
 use crate::own::{Own, Place};
 use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
 use holdup_passes::{Return, Slot, percent};
@@ -87,6 +88,16 @@ struct Sums {
     waits: Weights,
     wakes: Weights,
     runs: Weights,
+}
+
+impl Sums {
+    /// A wait from `start` to `end` that began in this code, if a chain tells.
+    fn add(&mut self, start: Nanos, end: Nanos, began: Option<Moment>) {
+        self.waited += end - start;
+        if let Some(began) = began {
+            *self.waits.entry(began.code).or_default() += end - start;
+        }
+    }
 }
 
 /// The code around all that threads of a trace waited for. Functions are looked up when asked for.
@@ -177,10 +188,7 @@ impl Adding<'_> {
             return;
         }
         let sums = self.objects.entry(self.whole.final_object(object)).or_default();
-        sums.waited += end - start;
-        if let Some(left) = left {
-            *sums.waits.entry(left.code).or_default() += end - start;
-        }
+        sums.add(start, end, left);
         let Some(waker) = waker else { return };
         // The first word of a wake-up is that of the waker; a later one may come from the CPU that
         // the thread goes to, on top of whatever runs there.
@@ -198,11 +206,8 @@ impl Adding<'_> {
         if call.split.is_none() || !self.within(call.start, call.end) {
             return;
         }
-        let sums = self.calls.entry(call.nr).or_default();
-        sums.waited += call.end - call.start;
-        if let Some(entered) = entered.filter(|m| m.at == call.start) {
-            *sums.waits.entry(entered.code).or_default() += call.end - call.start;
-        }
+        let entered = entered.filter(|m| m.at == call.start);
+        self.calls.entry(call.nr).or_default().add(call.start, call.end, entered);
     }
 
     fn contended(&mut self, wait: &LockWait) {
@@ -211,11 +216,8 @@ impl Adding<'_> {
         if !self.within(wait.start, wait.end) {
             return;
         }
-        let sums = self.locks.entry(wait.lock).or_default();
-        sums.waited += wait.end - wait.start;
-        if let Some(began) = began.filter(|m| m.at == wait.start) {
-            *sums.waits.entry(began.code).or_default() += wait.end - wait.start;
-        }
+        let began = began.filter(|m| m.at == wait.start);
+        self.locks.entry(wait.lock).or_default().add(wait.start, wait.end, began);
     }
 }
 
@@ -258,7 +260,7 @@ pub fn code<'a>(
     each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
     let Adding { watch, objects, locks, calls, threads, .. } = adding.into_inner();
     let table = watch.context.finish();
-    let text = table.kernel_text(&info.names);
+    let symbols = symbols(info, &table, places);
     let named = objects.into_iter().filter_map(|(o, sums)| Some((words.get(&o)?.clone(), sums)));
     Ok(Code {
         objects: named.collect(),
@@ -267,7 +269,7 @@ pub fn code<'a>(
         threads,
         table,
         own: Own::new(),
-        symbols: RefCell::new(Symbols::new(info, text, places)),
+        symbols: RefCell::new(symbols),
     })
 }
 

@@ -17,6 +17,7 @@
 //! shown only.
 
 mod backtrace;
+mod by_code;
 mod callers;
 mod calls;
 mod chains;

@@ -1,0 +1,102 @@
+//! What sleeps by code and system calls by code have in common: one more reading of the trace, the
+//! places of chains, and whose the chains are.
+
+use crate::context::CodeTable;
+use crate::moments::{InCode, Watch};
+use crate::own::{Own, Place};
+use holdup_passes::{Analysis, Fact, Judge, each_fact_beside};
+use holdup_symbols::{Options, Symbols};
+use holdup_trace::{Batch, Event, Nanos, Pid, Reader, Result, Tid, TraceInfo};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+/// Names of threads.
+pub(crate) type Comms = FxHashMap<Tid, String>;
+
+/// Read the trace of `whole` once more. `take` gets each fact, beside where threads were.
+///
+/// # Errors
+/// Whatever makes the rest of the trace unreadable.
+pub(crate) fn read(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    judge: &Judge,
+    take: &mut dyn FnMut(&Fact, &mut Watch),
+) -> Result<(CodeTable, Comms)> {
+    let watch = RefCell::new(Watch::new(reader.info(), None));
+    let mut see = |events: &[Event], batch: &Batch| watch.borrow_mut().see_all(events, batch);
+    let mut take = |fact: &Fact| {
+        take(fact, &mut watch.borrow_mut());
+        ControlFlow::Continue(())
+    };
+    each_fact_beside(reader, whole, judge, &mut see, &mut take)?;
+    let comms = whole.all_threads().map(|(_, t)| (t.tid, whole.comm(t))).collect();
+    Ok((watch.into_inner().context.finish(), comms))
+}
+
+/// Finds the places of chains; what it has found it keeps.
+pub(crate) struct Finder<'a> {
+    code: CodeTable,
+    pub(crate) symbols: Symbols<'a>,
+    own: Own,
+    known: FxHashMap<InCode, Place>,
+}
+
+impl<'a> Finder<'a> {
+    pub(crate) fn new(info: &'a TraceInfo, code: CodeTable, places: Options) -> Finder<'a> {
+        let symbols = symbols(info, &code, places);
+        Finder { code, symbols, own: Own::new(), known: FxHashMap::default() }
+    }
+
+    /// Where a chain leaves the program's own code; nothing where there is no chain.
+    pub(crate) fn place(&mut self, chain: Option<InCode>) -> Place {
+        let Some((pid, id)) = chain else { return Place::default() };
+        let find = || self.own.place(self.code.chain(pid, id), &mut self.symbols);
+        self.known.entry((pid, id)).or_insert_with(find).clone()
+    }
+}
+
+/// Names of the code of a trace that has been read.
+pub(crate) fn symbols<'a>(info: &'a TraceInfo, code: &CodeTable, places: Options) -> Symbols<'a> {
+    Symbols::new(info, code.kernel_text(&info.names), places)
+}
+
+/// The threads of a row, by the time that each has in it, and their processes.
+#[derive(Default)]
+pub(crate) struct Who {
+    threads: BTreeMap<Tid, Nanos>,
+    pids: BTreeSet<Pid>,
+}
+
+impl Who {
+    pub(crate) fn add(&mut self, tid: Tid, chain: Option<InCode>, ns: Nanos) {
+        *self.threads.entry(tid).or_default() += ns;
+        self.pids.insert(chain.map_or(Pid::UNKNOWN, |(pid, _)| pid));
+    }
+
+    /// How many threads.
+    pub(crate) fn threads(&self) -> u64 {
+        self.threads.len() as u64
+    }
+
+    /// Name of the thread with the most time.
+    pub(crate) fn comm(&self, comms: &Comms) -> String {
+        longest(&self.threads).and_then(|tid| comms.get(tid)).cloned().unwrap_or_default()
+    }
+
+    /// The process, if all are of one that is known.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match (self.pids.first(), self.pids.len()) {
+            (Some(&pid), 1) if pid != Pid::UNKNOWN => Some(pid.0),
+            _ => None,
+        }
+    }
+}
+
+/// Of these the one with most; of equals the first.
+pub(crate) fn longest<K: Ord>(of: &BTreeMap<K, Nanos>) -> Option<&K> {
+    of.iter().min_by_key(|(_, ns)| Reverse(**ns)).map(|(key, _)| key)
+}
