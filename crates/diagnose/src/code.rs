@@ -63,8 +63,8 @@ impl Culprit {
         Some(format!("{} {}", deed.words(), functions(spots, most)?))
     }
 
-    /// What is to be said of it where there is room: where it is waited for, let go, and what runs
-    /// meanwhile.
+    /// What is to be said of it where there is room: where it is waited for, or runs, and where it
+    /// is let go.
     pub fn told_by_code(&self) -> Vec<String> {
         let told = [self.places_in_code(FUNCTIONS), self.let_go_in_code(FUNCTIONS)];
         told.into_iter().flatten().collect()
@@ -92,14 +92,7 @@ fn functions(spots: &[Spot], most: usize) -> Option<String> {
 
 /// `transfer (bank.c:31, 62 %)`.
 fn function(spot: &Spot) -> Option<String> {
-    let function = spot.function.as_deref()?;
-    let at = spot.line.as_ref().or(spot.dso.as_ref()).cloned();
-    let share = (spot.pct < NEARLY_ALL).then(|| format!("{:.0} %", spot.pct));
-    let beside: Vec<String> = at.into_iter().chain(share).collect();
-    Some(match beside.is_empty() {
-        true => function.to_owned(),
-        false => format!("{function} ({})", beside.join(", ")),
-    })
+    spot.words_with((spot.pct < NEARLY_ALL).then(|| format!("{:.0} %", spot.pct)))
 }
 
 /// Say what to do in words of the program's code; or where there are no call chains, how to get

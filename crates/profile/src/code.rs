@@ -47,9 +47,18 @@ impl Spot {
     /// `transfer (bank.c:31)`, or with the file of the code where no source line is known; `None`
     /// of a function without a name.
     pub fn words(&self) -> Option<String> {
+        self.words_with(None)
+    }
+
+    /// The same with something more in the brackets: `transfer (bank.c:31, 62 %)`.
+    pub fn words_with(&self, more: Option<String>) -> Option<String> {
         let function = self.function.as_deref()?;
-        let at = self.line.as_ref().or(self.dso.as_ref());
-        Some(at.map_or_else(|| function.to_owned(), |at| format!("{function} ({at})")))
+        let at = self.line.as_ref().or(self.dso.as_ref()).cloned();
+        let beside: Vec<String> = at.into_iter().chain(more).collect();
+        Some(match beside.is_empty() {
+            true => function.to_owned(),
+            false => format!("{function} ({})", beside.join(", ")),
+        })
     }
 }
 

@@ -57,6 +57,11 @@ impl Sum {
         self.family = Some(kind.family());
     }
 
+    /// The family of the lock, if all events agree.
+    fn family(&self) -> Option<&'static str> {
+        self.family.filter(|_| !self.families)
+    }
+
     fn waits(&mut self, waiter: Waiter, waits: &Waits) {
         self.spin += waits.spin;
         self.block += waits.block;
@@ -88,7 +93,7 @@ impl Analysis {
             sum.kind(key.kind);
             *sum.callers.entry(key.caller).or_default() += waits.total;
         }
-        let of = |s: &Sum| self.likely(s.family.filter(|_| !s.families), &s.callers);
+        let of = |s: &Sum| self.likely(s.family(), &s.callers);
         sums.iter().filter_map(|(&lock, sum)| Some((lock, of(sum)?))).collect()
     }
 
@@ -130,10 +135,10 @@ impl Analysis {
             .filter(|(_, s)| s.spin + s.block > 0)
             .map(|(address, s)| LockPeople {
                 address,
-                likely: self.likely(s.family.filter(|_| !s.families), &s.callers),
+                likely: self.likely(s.family(), &s.callers),
                 contended_at: s.contended_at,
                 name: self.class(address).or_else(|| self.lock_name(address)),
-                kind: s.family.filter(|_| !s.families),
+                kind: s.family(),
                 spin_ns: s.spin,
                 block_ns: s.block,
                 callers: longest(&s.callers).into_iter().filter_map(function).collect(),
