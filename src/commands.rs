@@ -179,7 +179,7 @@ fn waits(args: &WaitsArgs) -> Result<()> {
             };
             for row in &mut rows {
                 let words = in_words(row.kind, row.usage, &row.object);
-                row.code = code.as_ref().and_then(|code| code.object(&words)?.words());
+                row.code = code.as_ref().and_then(|code| code.object(&[words])?.words());
             }
             Ok(with_remarks(schema::waits(&rows, by), code))
         };
@@ -244,7 +244,7 @@ fn path(args: &PathArgs) -> Result<()> {
             let words = in_words(row.kind, row.usage, &row.object);
             let around = |code: &Code<'_>| match row.state {
                 "run" => code.thread(Tid(row.tid)),
-                _ => code.object(&words),
+                _ => code.object(&[words]),
             };
             row.code = code.as_ref().and_then(|code| around(code)?.words());
         }

@@ -7,7 +7,7 @@
 use crate::leaf::Leaf;
 use crate::object::WaitRule;
 use crate::rings;
-use crate::table::WaitsRow;
+use crate::table::{WaitsRow, in_words};
 use crate::{Attribution, People};
 use holdup_passes::{HoldSum, Object, ObjectKind, Slot, WaitSum};
 use holdup_trace::Nanos;
@@ -44,6 +44,8 @@ pub struct Blamed {
     pub held: BTreeMap<Slot, HoldSum>,
     /// Objects beside that of the row that are the same lock.
     pub others: usize,
+    /// What all of them are called, that of the row first ([`in_words`]).
+    pub names: Vec<String>,
 }
 
 impl Blamed {
@@ -104,6 +106,7 @@ impl Attribution<'_> {
                     calls.into_iter().map(|(call, ns)| (call.to_owned(), ns)).collect();
                 calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
                 let holders_in_all = o.holders_in_all.max(o.row.holders.len() as u64);
+                let names = vec![in_words(o.row.kind, o.row.usage, &o.row.object)];
                 let blamed = Blamed {
                     row: o.row,
                     kind: judged.kind,
@@ -114,6 +117,7 @@ impl Attribution<'_> {
                     sleepers,
                     held,
                     others: 0,
+                    names,
                 };
                 Some((o.objects, blamed))
             })

@@ -141,6 +141,7 @@ fn add(sum: &mut Blamed, b: Blamed) {
         sum.held.entry(slot).or_default().add(held);
     }
     sum.others += b.others + 1;
+    sum.names.extend(b.names);
     let pid = sum.row.pid.filter(|_| sum.row.pid == b.row.pid);
     absorb(&mut sum.row, b.row);
     (sum.row.pid, sum.row.waiters) = (pid, sum.sleepers.len() as u64);

@@ -180,6 +180,10 @@ fn changes(program: &Program, diagnosis: &Diagnosis) -> Result<Vec<Change>, Stri
         Role::Queued => Ok(vec![Change::AnyCpu]),
         Role::Device => no_devices(program),
         Role::Spins => Err(SPUN.to_owned()),
+        Role::Inside => Err(format!(
+            "of {} the replay does not know which thread would have had what to do",
+            first.name
+        )),
         Role::Throttled | Role::Driver | Role::Costs => Err(format!(
             "of {} {} the replay does not know who waits for whom",
             first.kind, first.name

@@ -14,6 +14,7 @@ mod counted;
 mod culprits;
 mod facts;
 mod gain;
+mod given_back;
 pub mod guide;
 mod measured;
 pub mod metrics;

@@ -337,6 +337,9 @@ pub enum Role {
     Costs,
     /// One thread at a time has it, the others sleep.
     Turns,
+    /// The same inside a runtime that schedules threads of its own; those of the kernel sleep for
+    /// work.
+    Inside,
     /// One thread at a time has something, the others call this again and again meanwhile.
     Spins,
     /// Threads sleep until another one hands something over through it.

@@ -53,7 +53,7 @@ fn told(trace: &MemTrace, span: (u64, u64)) -> (Option<Around>, Option<Around>) 
     let found = code(trace, &analysis, span, &JUDGE, &words, Default::default()).unwrap();
     let of_word = format!("{WORD:#x}");
     let mut mutexes = words.values().filter(|words| words.contains(&of_word));
-    let object = mutexes.next().and_then(|words| found.object(words));
+    let object = mutexes.next().and_then(|words| found.object(std::slice::from_ref(words)));
     (object, found.thread(Tid(11)))
 }
 

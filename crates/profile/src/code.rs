@@ -4,7 +4,7 @@ use crate::by_code::symbols;
 use crate::collect::plainest;
 use crate::context::CodeTable;
 use crate::moments::{InCode, Moment, Watch};
-use crate::own::{Own, Place};
+use crate::own::{Found, Own, Place};
 use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
 use holdup_passes::{Return, Slot, percent};
 use holdup_symbols::{Options, Symbols};
@@ -73,12 +73,22 @@ pub struct Around {
     pub wakes: Vec<Spot>,
     /// What those other threads ran meanwhile, by samples of CPU time; of a thread, what it ran.
     pub runs: Vec<Spot>,
+    /// Of the time slept, what ended as a runtime that schedules threads of its own, such as Go's,
+    /// gave back a lock: the sleepers had waited for no object that the kernel knows.
+    #[serde(skip)]
+    pub given_back_ns: Nanos,
 }
 
 impl Around {
-    /// The first function with a name, in words: where most of it is waited for, or runs.
+    /// The first function with a name, in words: where most of it is waited for, or else where the
+    /// waits end; of a thread, what it runs.
     pub fn words(&self) -> Option<String> {
-        self.waits.iter().chain(&self.runs).find_map(Spot::words)
+        let named = |spots: &[Spot]| spots.iter().find_map(Spot::words);
+        if self.waits.is_empty() && self.wakes.is_empty() {
+            return named(&self.runs);
+        }
+        let ends = || Some(format!("ended in {}", named(&self.wakes)?));
+        named(&self.waits).or_else(ends)
     }
 
     /// Whether nothing is told.
@@ -100,6 +110,17 @@ struct Sums {
 }
 
 impl Sums {
+    fn add_all(&mut self, o: &Sums) {
+        self.waited += o.waited;
+        let sides =
+            [(&mut self.waits, &o.waits), (&mut self.wakes, &o.wakes), (&mut self.runs, &o.runs)];
+        for (into, from) in sides {
+            for (&code, weight) in from {
+                *into.entry(code).or_default() += weight;
+            }
+        }
+    }
+
     /// A wait from `start` to `end` that began in this code, if a chain tells.
     fn add(&mut self, start: Nanos, end: Nanos, began: Option<Moment>) {
         self.waited += end - start;
@@ -122,8 +143,8 @@ pub struct Code<'a> {
 
 /// Tells the code around things. [`Code`] does; who asks need not know of the trace behind it.
 pub trait KnowsCode {
-    /// Around an object, by its words.
-    fn object(&self, words: &str) -> Option<Around>;
+    /// Around an object, by its words; by all of them where it is several in one.
+    fn object(&self, words: &[String]) -> Option<Around>;
 
     /// Around a lock of the kernel, by the address that its events have.
     fn lock(&self, address: u64) -> Option<Around>;
@@ -139,8 +160,13 @@ pub trait KnowsCode {
 }
 
 impl KnowsCode for Code<'_> {
-    fn object(&self, words: &str) -> Option<Around> {
-        self.objects.get(words).and_then(|sums| self.around(sums))
+    fn object(&self, words: &[String]) -> Option<Around> {
+        let mut all = words.iter().filter_map(|words| self.objects.get(words));
+        let first = all.next()?;
+        let Some(second) = all.next() else { return self.around(first) };
+        let mut sums = Sums::default();
+        [first, second].into_iter().chain(all).for_each(|one| sums.add_all(one));
+        self.around(&sums)
     }
 
     fn lock(&self, address: u64) -> Option<Around> {
@@ -284,32 +310,37 @@ pub fn code<'a>(
 
 impl Code<'_> {
     fn around(&self, sums: &Sums) -> Option<Around> {
-        let slept = |weights| {
-            let spots = self.spots(weights, sums.waited).into_iter();
-            spots.map(|(spot, ns)| Spot { ns: Some(ns), ..spot }).collect()
+        let slept = |spots: Vec<(Spot, u64)>| {
+            spots.into_iter().map(|(spot, ns)| Spot { ns: Some(ns), ..spot }).collect()
         };
+        let (wakes, given_back_ns) = self.spots(&sums.wakes, sums.waited);
         let around = Around {
-            waits: slept(&sums.waits),
-            wakes: slept(&sums.wakes),
+            waits: slept(self.spots(&sums.waits, sums.waited).0),
+            wakes: slept(wakes),
             runs: self.samples(&sums.runs),
+            given_back_ns,
         };
         (!around.is_empty()).then_some(around)
     }
 
     fn samples(&self, weights: &Weights) -> Vec<Spot> {
-        let spots = self.spots(weights, weights.values().sum()).into_iter();
-        spots.map(|(spot, samples)| Spot { samples: Some(samples), ..spot }).collect()
+        let (spots, _) = self.spots(weights, weights.values().sum());
+        spots.into_iter().map(|(spot, samples)| Spot { samples: Some(samples), ..spot }).collect()
     }
 
     /// The first few places of these chains, the heaviest first; their shares are those of `all`.
-    fn spots(&self, weights: &Weights, all: u64) -> Vec<(Spot, u64)> {
+    /// And the weight of those by which a runtime gives back a lock.
+    fn spots(&self, weights: &Weights, all: u64) -> (Vec<(Spot, u64)>, u64) {
         let mut chains: Vec<(&InCode, u64)> = weights.iter().map(|(c, &w)| (c, w)).collect();
         chains.sort_by_key(|&(code, weight)| (Reverse(weight), *code));
         let symbols = &mut *self.symbols.borrow_mut();
         // Of each place the weight, and the line of its heaviest chain.
         let mut places: BTreeMap<Place, (u64, Option<String>)> = BTreeMap::new();
+        let mut given_back = 0;
         for &(&(pid, chain), weight) in chains.iter().take(CHAINS) {
-            let (place, at) = self.own.find(self.table.chain(pid, chain), symbols);
+            let found = self.own.find(self.table.chain(pid, chain), symbols);
+            given_back += if found.gives_back { weight } else { 0 };
+            let Found { place, at, .. } = found;
             let line = || Some(symbols.line(&at?)?.to_string());
             places.entry(place).or_insert_with(|| (0, line())).0 += weight;
         }
@@ -320,6 +351,6 @@ impl Code<'_> {
             let pct = percent(weight, all);
             (Spot { function, dso, line, through, pct, ..Spot::default() }, weight)
         };
-        places.into_iter().take(SPOTS).map(spot).collect()
+        (places.into_iter().take(SPOTS).map(spot).collect(), given_back)
     }
 }

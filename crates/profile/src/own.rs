@@ -12,6 +12,7 @@ pub(crate) struct Own {
     functions: Vec<WildMatch>,
     compiled: Vec<WildMatch>,
     hides: Vec<WildMatch>,
+    gives: Vec<WildMatch>,
 }
 
 /// Whose a frame of a chain is.
@@ -23,6 +24,17 @@ enum Whose {
     Runtime,
     /// Of a function that is not named, which may be the program's own.
     Hidden,
+}
+
+/// What a chain shows of the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it leaves the program's own code.
+    pub(crate) place: Place,
+    /// The code that is the program's own.
+    pub(crate) at: Option<Code>,
+    /// A runtime that schedules threads of its own gives back a lock.
+    pub(crate) gives_back: bool,
 }
 
 /// Where a chain leaves the program's own code.
@@ -47,6 +59,7 @@ impl Own {
             functions: of("function "),
             compiled: of("compiled "),
             hides: of("hides "),
+            gives: of("gives "),
         }
     }
 
@@ -78,17 +91,17 @@ impl Own {
         chain: impl Iterator<Item = Code>,
         symbols: &mut Symbols<'_>,
     ) -> Place {
-        self.find(chain, symbols).0
+        self.find(chain, symbols).place
     }
 
-    /// The same, with the code that is the program's own.
+    /// The same, with all else that the chain shows.
     pub(crate) fn find(
         &self,
         chain: impl Iterator<Item = Code>,
         symbols: &mut Symbols<'_>,
-    ) -> (Place, Option<Code>) {
+    ) -> Found {
         let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
-        let mut through = None;
+        let mut found = Found::default();
         let mut innermost = true;
         for (depth, code) in chain.enumerate().filter(|(_, code)| !code.kernel) {
             // The innermost outside of the kernel is where the thread is, the others are returned
@@ -97,24 +110,32 @@ impl Own {
             if returned_to
                 && let Some(hidden) = symbols.called(&code).filter(|named| self.is_own(named))
             {
-                let (caller, dso) = (text(&hidden.function), text(&hidden.dso));
-                return (Place { caller, dso, through }, None);
+                found.place.caller = text(&hidden.function);
+                found.place.dso = text(&hidden.dso);
+                break;
             }
             let named = symbols.name(&code);
             let whose = self.whose(&named);
             if whose == Whose::Own {
                 // The call is before.
                 let address = code.address.saturating_sub(u64::from(depth > 0));
-                let at = Code { address, ..code };
-                let (caller, dso) = (text(&named.function), text(&named.dso));
-                return (Place { caller, dso, through }, Some(at));
+                found.at = Some(Code { address, ..code });
+                found.place.caller = text(&named.function);
+                found.place.dso = text(&named.dso);
+                break;
             }
-            through = text(&named.function).or(text(&named.dso));
+            found.gives_back |= self.gives_back(&named);
+            found.place.through = text(&named.function).or(text(&named.dso));
             if whose == Whose::Hidden {
                 break;
             }
         }
-        (Place { through, ..Place::default() }, None)
+        found
+    }
+
+    fn gives_back(&self, named: &Named) -> bool {
+        let function = named.function.as_deref();
+        function.is_some_and(|name| self.gives.iter().any(|p| p.matches(name)))
     }
 }
 
@@ -215,6 +236,14 @@ mod tests {
                 ("prog", Some("example.com/sync/table.Lookup")),
             ],
         );
+        let gives = |function: &str| {
+            let named = Named { dso: Some("prog".into()), function: Some(function.into()) };
+            Own::new().gives_back(&named)
+        };
+        assert!(gives("internal/sync.(*Mutex).unlockSlow") && gives("sync.(*RWMutex).Unlock"));
+        // Channels and wait groups hand work over: who sleeps for that had none.
+        assert!(!gives("sync.(*WaitGroup).Add") && !gives("runtime.chansend"));
+        assert!(!gives("main.(*Mutex).unlockSlow") && !gives("sync.(*Mutex).Lock"));
     }
 
     #[test]

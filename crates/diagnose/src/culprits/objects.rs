@@ -3,8 +3,9 @@
 
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
+use crate::given_back::GivenBack;
 use crate::report::{Culprit, Person, Role};
-use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow, in_words};
+use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow};
 use holdup_passes::ObjectKind;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -18,8 +19,14 @@ pub(crate) fn turns(
     (asleep, awake): (Leaf, Leaf),
     by_call: &[(String, Nanos)],
     spinning: &[&Spinning],
+    given_back: Option<&GivenBack<'_>>,
 ) -> Vec<Culprit> {
     let mut objects = at_leaf(facts, asleep);
+    if let Some(given_back) = given_back {
+        let is_of = |id: &str| given_back.objects.iter().any(|o| o.row.object == id);
+        objects.retain(|c| !is_of(&c.id));
+        objects.push(inside(facts, given_back, asleep));
+    }
     if let [only] = &mut objects[..] {
         only.ns += facts.leaf(awake);
     }
@@ -30,6 +37,24 @@ pub(crate) fn turns(
         true if facts.caps.syscalls.are_any() => calls(facts, by_call),
         true => Vec::new(),
     }
+}
+
+/// A lock that a runtime keeps to itself: its threads sleep for work, each on a word of its own.
+fn inside(facts: &Facts<'_>, of: &GivenBack<'_>, asleep: Leaf) -> Culprit {
+    let names: Vec<String> = of.objects.iter().flat_map(|o| &o.names).cloned().collect();
+    let own: Nanos = of.objects.iter().map(|o| o.idle_ns(asleep)).sum();
+    let whose = of.objects.first().map(|o| owner(&o.row)).unwrap_or_default();
+    let culprit = Culprit {
+        kind: "runtime-lock",
+        id: of.objects.first().map(|o| o.row.object.clone()).unwrap_or_default(),
+        code: facts.code.and_then(|code| code.object(&names)),
+        name: format!("a lock of the runtime{whose}"),
+        pid: of.objects.first().and_then(|o| o.row.pid),
+        ns: own + of.more(),
+        role: Role::Inside,
+        ..Culprit::default()
+    };
+    waited_for(facts, &of.sleepers(), culprit)
 }
 
 /// Threads that yield until others let them go on.
@@ -92,11 +117,10 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
             inferred: h.inferred,
         })
         .collect();
-    let words = in_words(row.kind, row.usage, &row.object);
     let culprit = Culprit {
         kind: row.usage.unwrap_or(row.kind),
         id: row.object.clone(),
-        code: facts.code.and_then(|code| code.object(&words)),
+        code: facts.code.and_then(|code| code.object(&o.names)),
         name: name(facts, o),
         pid: row.pid,
         ns,

@@ -42,6 +42,7 @@
 use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
+use crate::given_back::GivenBack;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Leaf, Spinning};
 use holdup_passes::{Cause, Outside};
@@ -95,19 +96,27 @@ impl Turns {
         let services = self.cause == Cause::KernelService;
         facts.judged.spinning.iter().filter(|s| s.between_processes == services).collect()
     }
+
+    /// Locks that a runtime keeps to itself are of threads.
+    fn given_back<'a>(&self, facts: &'a Facts<'_>) -> Option<GivenBack<'a>> {
+        if self.cause == Cause::ThreadSync { GivenBack::of(facts) } else { None }
+    }
 }
 
 /// Threads take turns: those who sleep leave CPUs idle, and going to sleep and waking costs too.
 /// Behind a server the calls are its clients' way of waiting, and their price is the server's.
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
-    let idle = facts.leaf(of.asleep);
+    let given_back = of.given_back(facts);
+    let (order, serial) = given_back.as_ref().map_or((0, 0), |g| (g.order, g.serial));
+    let idle = facts.leaf(of.asleep) + order + serial;
     let spinning = of.spinning(facts);
     let spun = spinning.iter().map(|s| s.sum.cpu_ns).sum::<u64>().min(facts.leaf(Leaf::Spin));
     let (waited, by_call) = facts.waiting_for(of.cause);
     let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
     // Who never sleeps takes no turns, whatever the calls cost.
     let cpu = if behind_a_server || idle == 0 { 0 } else { facts.leaf(of.awake) };
-    let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call, &spinning);
+    let leaves = (of.asleep, of.awake);
+    let culprits = culprits::turns(facts, leaves, &by_call, &spinning, given_back.as_ref());
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
             format!("in {}, at what is not known without raw_syscalls events", of.at)
@@ -141,7 +150,13 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         },
         None => Told::plain("nobody-waits", of.nobody),
     };
-    let parts = [(of.asleep, idle), (of.awake, cpu), (Leaf::Spin, spun)];
+    let parts = [
+        (of.asleep, facts.leaf(of.asleep)),
+        (Leaf::Order, order),
+        (Leaf::Serial, serial),
+        (of.awake, cpu),
+        (Leaf::Spin, spun),
+    ];
     let mut f = finding(facts, rule, &parts, told);
     let (wakers, most) = facts.wakers(of.cause);
     let [of_wanted, of_one_cpu] = cost(facts, &f);
@@ -152,7 +167,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             } else {
                 "idle while threads slept for each other".to_owned()
             },
-            facts.pct(idle),
+            facts.leaf_pct(of.asleep),
             "% of capacity",
             of.asleep.source(),
         ),
@@ -176,6 +191,12 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
+    if order + serial > 0 {
+        let metric = "idle beside, while threads slept for a lock of their runtime";
+        let source = "call chains of wake-ups";
+        f.evidence
+            .insert(1, Evidence::of(metric, facts.pct(order + serial), "% of capacity", source));
+    }
     if !spinning.is_empty() {
         let (metric, pct) = ("CPU time of yielding again and again", facts.pct(spun));
         f.evidence.insert(2, Evidence::of(metric, pct, "% of capacity", Leaf::Spin.source()));

@@ -233,7 +233,7 @@ impl Weight {
     fn of(facts: &Facts<'_>, leaves: &[Part]) -> Weight {
         let lost: Nanos = leaves.iter().map(|p| p.ns).sum();
         // Time without work for more threads is wanted by a finding that says there should be.
-        let spare = [Leaf::NoWork.path(), Leaf::Serial.path()];
+        let spare = [Leaf::NoWork, Leaf::Serial, Leaf::Order].map(Leaf::path);
         let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
         let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
         let idle: Nanos = leaves.iter().filter(idle).map(|p| p.ns).sum();
