@@ -41,6 +41,26 @@ fn call_chains_have_names() {
 
 #[needs(tracepoints)]
 #[test]
+fn with_chains_come_samples_and_what_files_were_mapped() {
+    let (_folder, file) = place();
+    let busy = ["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"];
+    done(recorder(&file).args(["-g", "-F", "500", "--preset", "sched", "--"]).args(busy));
+    let report = of(&["perf", "report", "--stdio", "-n", "-g", "none", "--sort", "comm"], &file);
+    let rows = report.lines().filter(|line| line.split_whitespace().last() == Some("sh"));
+    let samples = rows.filter_map(|line| line.split_whitespace().nth(2)?.parse::<u64>().ok());
+    assert!(samples.max().is_some_and(|most| most > 10), "{report}");
+    // The kernel writes down the build of each file that is mapped meanwhile, from Linux 5.12 on.
+    let mapped = of(&["perf", "script", "--show-mmap-events"], &file);
+    let mut code = mapped.lines().filter(|l| l.contains("PERF_RECORD_MMAP2") && l.contains("r-xp"));
+    assert!(code.any(|line| line.contains('<') && line.contains("/libc")), "{:.2000}", mapped);
+    let profile = done(crate::holdup().args(["profile", "-j"]).arg(&file));
+    let answer: serde_json::Value = serde_json::from_slice(&profile.stdout).unwrap();
+    let of_sh = answer["rows"].as_array().unwrap().iter().filter(|row| row["comm"] == "sh");
+    assert!(of_sh.filter_map(|row| row["samples"].as_u64()).sum::<u64>() > 10, "{answer:#}");
+}
+
+#[needs(tracepoints)]
+#[test]
 fn compressed_and_through_a_pipe_it_is_the_same() {
     let (folder, file) = place();
     done(recorder(&file).args(["-z", "--preset", "sched", "--"]).args(WORK));
