@@ -66,8 +66,21 @@ impl Culprit {
     /// What is to be said of it where there is room: where it is waited for, or runs, and where it
     /// is let go.
     pub fn told_by_code(&self) -> Vec<String> {
-        let told = [self.places_in_code(FUNCTIONS), self.let_go_in_code(FUNCTIONS)];
+        let told = [
+            self.places_in_code(FUNCTIONS),
+            self.let_go_in_code(FUNCTIONS),
+            self.calls_meanwhile(),
+        ];
         told.into_iter().flatten().collect()
+    }
+
+    /// `meanwhile in write (62 % of the waiting)`: the calls of those who have it.
+    fn calls_meanwhile(&self) -> Option<String> {
+        let calls = self.code.as_ref().filter(|_| Deed::of(self.role) == Deed::Takes)?.calls.iter();
+        let named = calls.filter(|call| call.pct >= NAMED).take(FUNCTIONS);
+        let words: Vec<String> =
+            named.map(|c| format!("{} ({:.0} % of the waiting)", c.call, c.pct)).collect();
+        (!words.is_empty()).then(|| format!("meanwhile in {}", words.join(", ")))
     }
 
     /// `let go in transfer (bank.c:33)`: who ends the waits. Of what threads only wait for that is

@@ -57,6 +57,19 @@ fn told(trace: &MemTrace, span: (u64, u64)) -> (Option<Around>, Option<Around>) 
     (object, found.thread(Tid(11)))
 }
 
+/// The same, with calls that the first thread makes meanwhile.
+fn with_calls(trace: TraceBuilder) -> TraceBuilder {
+    const FSYNC: u32 = 74;
+    trace
+        // Half of it before the other began to wait.
+        .sys_enter(1_000_000, 0, 11, FSYNC)
+        .sys_exit(1_200_000, 0, 11, FSYNC, 0)
+        .sys_enter(3_500_000, 0, 11, FSYNC)
+        .sys_exit(4_400_000, 0, 11, FSYNC, 0)
+        .sys_enter_with(4_500_000, 0, 11, FUTEX, &WAKE)
+        .sys_exit(4_600_000, 0, 11, FUTEX, 0)
+}
+
 /// File, what was called there, time slept, samples, share.
 type Counted<'a> = (&'a str, &'a str, Option<u64>, Option<u64>, f64);
 
@@ -68,6 +81,18 @@ fn counts(spots: &[Spot]) -> Vec<Counted<'_>> {
             (dso.unwrap_or_default(), through.unwrap_or_default(), s.ns, s.samples, s.pct)
         })
         .collect()
+}
+
+#[test]
+fn calls_of_who_has_it_are_told() {
+    let (object, thread) = told(&with_calls(trace()).build(), (0, u64::MAX));
+    let calls = object.unwrap().calls;
+    let shown: Vec<(&str, u64, f64)> =
+        calls.iter().map(|c| (c.call.as_str(), c.ns, c.pct)).collect();
+    assert_eq!(shown, [("fsync", 1_000_000, 25.0)], "calls to wake others are left out");
+    assert!(thread.unwrap().calls.is_empty());
+    let (object, _) = told(&trace().build(), (0, u64::MAX));
+    assert!(object.unwrap().calls.is_empty());
 }
 
 #[test]

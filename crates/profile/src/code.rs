@@ -8,16 +8,19 @@ use crate::own::{Found, Own, Place};
 use holdup_passes::{Analysis, Fact, Judge, LockWait, LockWaiter, Object, Slept, each_fact_beside};
 use holdup_passes::{Return, Slot, percent};
 use holdup_symbols::{Options, Symbols};
+use holdup_syscalls::wait_kind;
 use holdup_trace::{Batch, Event, Nanos, Reader, Result, Tid};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 
 /// Functions told of each side, at most.
 const SPOTS: usize = 5;
+/// Calls of each thread that are remembered.
+const CALLS: usize = 256;
 /// Call chains looked up for that, the heaviest.
 const CHAINS: usize = 256;
 
@@ -62,6 +65,18 @@ impl Spot {
     }
 }
 
+/// A system call of those who had something while others waited for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CallMeanwhile {
+    /// The system call.
+    pub call: String,
+    /// Time in it while others waited, running or asleep.
+    pub ns: u64,
+    /// Its part of all the waiting, in per cent.
+    pub pct: f64,
+}
+
 /// The code around something that threads wait for, or of a thread that others wait for. Each list
 /// begins with what counts most, and is empty where no call chain tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -73,6 +88,9 @@ pub struct Around {
     pub wakes: Vec<Spot>,
     /// What those other threads ran meanwhile, by samples of CPU time; of a thread, what it ran.
     pub runs: Vec<Spot>,
+    /// The system calls that those other threads were in meanwhile, by time. Calls by which threads
+    /// take turns are left out; of calls that were not recorded nothing is known.
+    pub calls: Vec<CallMeanwhile>,
     /// Of the time slept, what ended as a runtime that schedules threads of its own, such as Go's,
     /// gave back a lock: the sleepers had waited for no object that the kernel knows.
     #[serde(skip)]
@@ -93,7 +111,10 @@ impl Around {
 
     /// Whether nothing is told.
     pub fn is_empty(&self) -> bool {
-        self.waits.is_empty() && self.wakes.is_empty() && self.runs.is_empty()
+        self.waits.is_empty()
+            && self.wakes.is_empty()
+            && self.runs.is_empty()
+            && self.calls.is_empty()
     }
 }
 
@@ -107,6 +128,8 @@ struct Sums {
     waits: Weights,
     wakes: Weights,
     runs: Weights,
+    /// By number.
+    calls: BTreeMap<u32, Nanos>,
 }
 
 impl Sums {
@@ -118,6 +141,9 @@ impl Sums {
             for (&code, weight) in from {
                 *into.entry(code).or_default() += weight;
             }
+        }
+        for (&nr, ns) in &o.calls {
+            *self.calls.entry(nr).or_default() += ns;
         }
     }
 
@@ -136,6 +162,8 @@ pub struct Code<'a> {
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Tid, Weights>,
+    /// What system calls are called.
+    names: BTreeMap<u32, String>,
     table: CodeTable,
     own: Own,
     symbols: RefCell<Symbols<'a>>,
@@ -196,6 +224,10 @@ struct Adding<'a> {
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Tid, Weights>,
+    /// The latest calls of each thread in which it takes no turns, oldest first.
+    returned: FxHashMap<Slot, VecDeque<Return>>,
+    /// When a thread last had waited for an object.
+    had: FxHashMap<(Object, Slot), Nanos>,
 }
 
 impl Adding<'_> {
@@ -216,27 +248,45 @@ impl Adding<'_> {
     }
 
     fn slept(&mut self, slept: &Slept) {
-        let Slept { start, end, slot, object, waker, .. } = *slept;
-        let (tid, waker) = (self.tid(slot), waker.map(|slot| self.tid(slot)));
+        let Slept { start, end, slot, object, waker: by, .. } = *slept;
+        let (tid, waker) = (self.tid(slot), by.map(|slot| self.tid(slot)));
+        let object = self.whole.final_object(object);
+        self.had.insert((object, slot), end);
         let left = self.watch.left.last(tid, start);
         if !self.within(start, end) {
             return;
         }
-        let sums = self.objects.entry(self.whole.final_object(object)).or_default();
+        let sums = self.objects.entry(object).or_default();
         sums.add(start, end, left);
-        let Some(waker) = waker else { return };
+        let (Some(waker), Some(by)) = (waker, by) else { return };
         // The first word of a wake-up is that of the waker; a later one may come from the CPU that
         // the thread goes to, on top of whatever runs there.
         let mut woken = self.watch.woken.between(tid, start, end).filter(|m| m.by == waker);
         if let Some(woken) = woken.next() {
             *sums.wakes.entry(woken.code).or_default() += end - start;
         }
-        for ran in self.watch.ran.between(waker, start, end) {
+        // Before that it waited for its own turn.
+        let since = self.had.get(&(object, by)).map_or(start, |&had| had.max(start));
+        for ran in self.watch.ran.between(waker, since, end) {
             *sums.runs.entry(ran.code).or_default() += 1;
+        }
+        for call in self.returned.get(&by).into_iter().flatten().rev() {
+            if call.end <= since {
+                break;
+            }
+            *sums.calls.entry(call.nr).or_default() += call.end.min(end) - call.start.max(since);
         }
     }
 
     fn returned(&mut self, call: &Return) {
+        if !wait_kind(&self.whole.call_name(call.nr)).takes_turns() {
+            let calls = self.returned.entry(call.slot).or_default();
+            // A hold of more calls than this is told by the last of them.
+            if calls.len() >= CALLS {
+                calls.pop_front();
+            }
+            calls.push_back(*call);
+        }
         let entered = self.watch.entered.last(self.tid(call.slot), call.start);
         if call.split.is_none() || !self.within(call.start, call.end) {
             return;
@@ -278,6 +328,8 @@ pub fn code<'a>(
         locks: FxHashMap::default(),
         calls: FxHashMap::default(),
         threads: FxHashMap::default(),
+        returned: FxHashMap::default(),
+        had: FxHashMap::default(),
     });
     let mut take = |fact: &Fact| {
         match fact {
@@ -296,12 +348,15 @@ pub fn code<'a>(
     let Adding { watch, objects, locks, calls, threads, .. } = adding.into_inner();
     let table = watch.context.finish();
     let symbols = symbols(info, &table, places);
+    let numbers = objects.values().flat_map(|sums| sums.calls.keys().copied());
+    let names = numbers.map(|nr| (nr, whole.call_name(nr))).collect();
     let named = objects.into_iter().filter_map(|(o, sums)| Some((words.get(&o)?.clone(), sums)));
     Ok(Code {
         objects: named.collect(),
         locks,
         calls,
         threads,
+        names,
         table,
         own: Own::new(),
         symbols: RefCell::new(symbols),
@@ -318,9 +373,22 @@ impl Code<'_> {
             waits: slept(self.spots(&sums.waits, sums.waited).0),
             wakes: slept(wakes),
             runs: self.samples(&sums.runs),
+            calls: self.meanwhile(sums),
             given_back_ns,
         };
         (!around.is_empty()).then_some(around)
+    }
+
+    /// The calls of those who had it, the longest.
+    fn meanwhile(&self, sums: &Sums) -> Vec<CallMeanwhile> {
+        let mut calls: Vec<(u32, Nanos)> = sums.calls.iter().map(|(&nr, &ns)| (nr, ns)).collect();
+        calls.retain(|call| call.1 > 0);
+        calls.sort_by_key(|&(nr, ns)| (Reverse(ns), nr));
+        let named = |(nr, ns): (u32, Nanos)| {
+            let call = self.names.get(&nr).cloned().unwrap_or_default();
+            CallMeanwhile { call, ns, pct: percent(ns, sums.waited) }
+        };
+        calls.into_iter().take(SPOTS).map(named).collect()
     }
 
     fn samples(&self, weights: &Weights) -> Vec<Spot> {

@@ -8,7 +8,6 @@ use holdup_symbols::{Source, Symbols};
 use holdup_trace::{Cpu, NameId, Pid, Tid};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What rows are of.
@@ -68,14 +67,14 @@ pub struct ProfileRow {
 }
 
 /// What makes a row one row.
-#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
-    comm: Option<String>,
+    comm: Option<Arc<str>>,
     pid: Option<u32>,
     tid: Option<u32>,
     cpu: Option<u32>,
-    dso: Option<String>,
-    symbol: Option<String>,
+    dso: Option<Arc<str>>,
+    symbol: Option<Arc<str>>,
     line: Option<String>,
 }
 
@@ -152,20 +151,23 @@ pub fn rows(
     if by == By::Children {
         return children(profile, filter, symbols);
     }
-    let mut rows: BTreeMap<Key, (Sum, u64)> = BTreeMap::new();
+    // Many keys begin alike: hashed once they are found sooner than compared with some of the rest.
+    let mut rows: FxHashMap<Key, (Sum, u64)> = FxHashMap::default();
     for ((pid, tid, comm, cpu, frame), sum) in profile.sampled(filter) {
         let code = frame.map(|frame| profile.code.code(pid, &frame));
         let key = key((pid, tid, cpu), &comm, by, |line| {
             let Some(code) = &code else { return Default::default() };
             let named = symbols.name(code);
             let line = if line { symbols.line(code).as_ref().map(Source::to_string) } else { None };
-            (named.dso.map(|s| s.to_string()), named.function.map(|s| s.to_string()), line)
+            (named.dso, named.function, line)
         });
         let row = rows.entry(key).or_default();
         row.0.add(sum);
         row.1 += if code.is_some_and(|c| c.kernel) { sum.samples } else { 0 };
     }
     let shares = Shares::of(profile);
+    let mut rows: Vec<(Key, (Sum, u64))> = rows.into_iter().collect();
+    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     let mut rows: Vec<ProfileRow> = rows
         .into_iter()
         .map(|(key, (sum, kernel))| ProfileRow {
@@ -182,13 +184,14 @@ pub fn rows(
 
 impl Key {
     fn row(self) -> ProfileRow {
+        let text = |name: Option<Arc<str>>| name.map(|name| name.to_string());
         ProfileRow {
-            comm: self.comm,
+            comm: text(self.comm),
             pid: self.pid,
             tid: self.tid,
             cpu: self.cpu,
-            dso: self.dso,
-            symbol: self.symbol,
+            dso: text(self.dso),
+            symbol: text(self.symbol),
             line: self.line,
             ..ProfileRow::default()
         }
@@ -198,12 +201,12 @@ impl Key {
 /// What the row of a sample is called. `names` gives file and function, and if asked the line.
 fn key(
     (pid, tid, cpu): (Pid, Tid, Cpu),
-    comm: &str,
+    comm: &Arc<str>,
     by: By,
-    names: impl FnOnce(bool) -> (Option<String>, Option<String>, Option<String>),
+    names: impl FnOnce(bool) -> (Option<Arc<str>>, Option<Arc<str>>, Option<String>),
 ) -> Key {
     let (pid, tid) = (known(pid.0), known(tid.0));
-    let comm = Some(comm.to_owned());
+    let comm = Some(comm.clone());
     match by {
         By::Function | By::Children => {
             let (dso, symbol, _) = names(false);

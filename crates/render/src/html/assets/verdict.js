@@ -142,6 +142,8 @@ function objects() {
         el('p', { class: 'dim', text: `stands for ${duration(c.ns)} of CPU time` }),
         code('waited for in', c.code?.waits), code('waits ended in', c.code?.wakes),
         code('meanwhile its holders ran', c.code?.runs),
+        code('meanwhile its holders were in', c.code?.calls?.map((call) =>
+          ({ function: call.call, line: null, dso: null, pct: call.pct }))),
         people('held by, or waits ended by', c.holders, c.holders_in_all),
         people('waited for by', c.waiters, c.waiters_in_all))),
       rest.map((w) => el('div', { class: 'card', 'data-object': clean(w.object) },
