@@ -23,6 +23,20 @@ pub struct Sleeper {
     pub wait_ns: Nanos,
 }
 
+impl Sleeper {
+    /// Of each thread the sum, longest first.
+    pub fn added_up(sleepers: impl IntoIterator<Item = Sleeper>) -> Vec<Sleeper> {
+        let mut of: BTreeMap<Slot, Nanos> = BTreeMap::new();
+        for s in sleepers {
+            *of.entry(s.slot).or_default() += s.wait_ns;
+        }
+        let sleeper = |(slot, wait_ns)| Sleeper { slot, wait_ns };
+        let mut sleepers: Vec<Sleeper> = of.into_iter().map(sleeper).collect();
+        sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
+        sleepers
+    }
+}
+
 /// An object that threads waited for.
 #[derive(Clone, Debug)]
 pub struct Blamed {
@@ -82,7 +96,7 @@ impl Attribution<'_> {
             .filter_map(|o| {
                 let judged = self.objects.get(o.objects.first()?)?;
                 let mut sums: BTreeMap<Leaf, WaitSum> = BTreeMap::new();
-                let mut slept: BTreeMap<Slot, Nanos> = BTreeMap::new();
+                let mut slept: Vec<Sleeper> = Vec::new();
                 let mut calls: BTreeMap<&str, Nanos> = BTreeMap::new();
                 let mut held: BTreeMap<Slot, HoldSum> = BTreeMap::new();
                 for object in &o.objects {
@@ -92,16 +106,12 @@ impl Attribution<'_> {
                     for (&call, &ns) in in_calls.get(object).into_iter().flatten() {
                         *calls.entry(call).or_default() += ns;
                     }
-                    for (&slot, pair) in waited_by.get(object).into_iter().flatten() {
-                        *slept.entry(slot).or_default() += pair.wait_ns;
-                    }
+                    let by = waited_by.get(object).into_iter().flatten();
+                    slept.extend(by.map(|(&slot, p)| Sleeper { slot, wait_ns: p.wait_ns }));
                     for (&slot, &sum) in held_by.get(object).into_iter().flatten() {
                         held.entry(slot).or_default().add(sum);
                     }
                 }
-                let mut sleepers: Vec<Sleeper> =
-                    slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
-                sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
                 let mut calls: Vec<(String, Nanos)> =
                     calls.into_iter().map(|(call, ns)| (call.to_owned(), ns)).collect();
                 calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
@@ -114,7 +124,7 @@ impl Attribution<'_> {
                     holders_in_all,
                     leaves: sums,
                     calls,
-                    sleepers,
+                    sleepers: Sleeper::added_up(slept),
                     held,
                     others: 0,
                     names,

@@ -131,12 +131,7 @@ fn add(sum: &mut Blamed, b: Blamed) {
     }
     sum.calls = calls.into_iter().collect();
     sum.calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
-    let mut slept: BTreeMap<Slot, Nanos> = BTreeMap::new();
-    for s in sum.sleepers.iter().chain(&b.sleepers) {
-        *slept.entry(s.slot).or_default() += s.wait_ns;
-    }
-    sum.sleepers = slept.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
-    sum.sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
+    sum.sleepers = Sleeper::added_up(sum.sleepers.iter().chain(&b.sleepers).copied());
     for (slot, held) in b.held {
         sum.held.entry(slot).or_default().add(held);
     }

@@ -7,6 +7,7 @@
 //! wake-ups: they pass through the function by which the runtime gives back a lock.
 
 use crate::facts::Facts;
+use crate::report::Culprit;
 use holdup_attribution::{Blamed, Leaf, Sleeper, WaitRule};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -14,8 +15,12 @@ use std::collections::BTreeMap;
 
 /// What threads slept for until a runtime gave back a lock, and the idle CPU time that costs.
 pub(crate) struct GivenBack<'a> {
-    /// The words that its threads sleep on, longest first; all of one process.
-    pub(crate) objects: Vec<&'a Blamed>,
+    /// The word that its threads slept on longest.
+    pub(crate) longest: &'a Blamed,
+    /// All of them; all of one process.
+    objects: Vec<&'a Blamed>,
+    /// Idle CPU time that the ledger lays to threads that take turns.
+    own: Nanos,
     /// Idle CPU time at `idle/order`: the ledger took those who sleep for stages of a pipeline.
     pub(crate) order: Nanos,
     /// Idle CPU time at `idle/serial`, as far as threads slept for the lock meanwhile.
@@ -27,7 +32,11 @@ impl GivenBack<'_> {
     pub(crate) fn of<'a>(facts: &'a Facts<'_>) -> Option<GivenBack<'a>> {
         let code = facts.code?;
         let mut of: BTreeMap<u32, (Nanos, Vec<&Blamed>)> = BTreeMap::new();
-        for o in facts.objects().iter().filter(|o| o.rule == WaitRule::HandoverTurns) {
+        // What is handed on through pipes and the like is no runtime's lock.
+        let leaves = [Leaf::ThreadSync, Leaf::Order];
+        let of_threads = |o: &&Blamed| leaves.iter().any(|leaf| o.leaves.contains_key(leaf));
+        let handed_on = |o: &&Blamed| o.rule == WaitRule::HandoverTurns;
+        for o in facts.objects().iter().filter(handed_on).filter(of_threads) {
             let Some((pid, around)) = o.row.pid.zip(code.object(&o.names)) else { continue };
             if around.given_back_ns * 2 > o.row.wait_total_ns {
                 let (ns, objects) = of.entry(pid).or_default();
@@ -37,26 +46,31 @@ impl GivenBack<'_> {
         }
         let (slept, mut objects) = of.into_values().max_by_key(|of| of.0)?;
         objects.sort_by_key(|o| Reverse(o.row.wait_total_ns));
+        let longest = *objects.first()?;
         let idle = |leaf| -> Nanos { objects.iter().map(|o| o.idle_ns(leaf)).sum() };
         let (own, order) = (idle(Leaf::ThreadSync), idle(Leaf::Order));
         let serial = slept.saturating_sub(own + order).min(facts.leaf(Leaf::Serial));
-        Some(GivenBack { order, serial, objects })
+        Some(GivenBack { longest, objects, own, order, serial })
     }
 
-    /// Idle CPU time that it costs beyond what the ledger lays to threads that take turns.
-    pub(crate) fn more(&self) -> Nanos {
-        self.order + self.serial
+    /// Idle CPU time that it costs.
+    pub(crate) fn idle_ns(&self) -> Nanos {
+        self.own + self.order + self.serial
+    }
+
+    /// Whether a culprit is one of these words.
+    pub(crate) fn has(&self, culprit: &Culprit) -> bool {
+        let is_it = |o: &&Blamed| o.row.object == culprit.id && o.row.pid == culprit.pid;
+        self.objects.iter().any(is_it)
+    }
+
+    /// What the words are called.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.objects.iter().flat_map(|o| &o.names).cloned().collect()
     }
 
     /// The threads that slept, longest first.
     pub(crate) fn sleepers(&self) -> Vec<Sleeper> {
-        let mut of: BTreeMap<_, Nanos> = BTreeMap::new();
-        for s in self.objects.iter().flat_map(|o| &o.sleepers) {
-            *of.entry(s.slot).or_default() += s.wait_ns;
-        }
-        let sleeper = |(slot, wait_ns)| Sleeper { slot, wait_ns };
-        let mut sleepers: Vec<Sleeper> = of.into_iter().map(sleeper).collect();
-        sleepers.sort_by_key(|s| (Reverse(s.wait_ns), s.slot));
-        sleepers
+        Sleeper::added_up(self.objects.iter().flat_map(|o| &o.sleepers).copied())
     }
 }

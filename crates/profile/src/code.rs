@@ -189,11 +189,8 @@ pub trait KnowsCode {
 
 impl KnowsCode for Code<'_> {
     fn object(&self, words: &[String]) -> Option<Around> {
-        let mut all = words.iter().filter_map(|words| self.objects.get(words));
-        let first = all.next()?;
-        let Some(second) = all.next() else { return self.around(first) };
         let mut sums = Sums::default();
-        [first, second].into_iter().chain(all).for_each(|one| sums.add_all(one));
+        words.iter().filter_map(|words| self.objects.get(words)).for_each(|o| sums.add_all(o));
         self.around(&sums)
     }
 
@@ -224,6 +221,8 @@ struct Adding<'a> {
     locks: FxHashMap<u64, Sums>,
     calls: FxHashMap<u32, Sums>,
     threads: FxHashMap<Tid, Weights>,
+    /// Whether threads take turns by calls of a number; asked once of each.
+    of_turns: FxHashMap<u32, bool>,
     /// The latest calls of each thread in which it takes no turns, oldest first.
     returned: FxHashMap<Slot, VecDeque<Return>>,
     /// When a thread last had waited for an object.
@@ -279,7 +278,8 @@ impl Adding<'_> {
     }
 
     fn returned(&mut self, call: &Return) {
-        if !wait_kind(&self.whole.call_name(call.nr)).takes_turns() {
+        let is_of_turns = || wait_kind(&self.whole.call_name(call.nr)).takes_turns();
+        if !*self.of_turns.entry(call.nr).or_insert_with(is_of_turns) {
             let calls = self.returned.entry(call.slot).or_default();
             // A hold of more calls than this is told by the last of them.
             if calls.len() >= CALLS {
@@ -328,6 +328,7 @@ pub fn code<'a>(
         locks: FxHashMap::default(),
         calls: FxHashMap::default(),
         threads: FxHashMap::default(),
+        of_turns: FxHashMap::default(),
         returned: FxHashMap::default(),
         had: FxHashMap::default(),
     });

@@ -1,6 +1,7 @@
 //! Which frame of a chain is the program's own.
 
 use holdup_symbols::{Code, Named, Symbols};
+use std::sync::Arc;
 use wildmatch::WildMatch;
 
 /// What is not, a line for each pattern.
@@ -46,6 +47,16 @@ pub(crate) struct Place {
     pub(crate) dso: Option<String>,
     /// What it called.
     pub(crate) through: Option<String>,
+}
+
+impl Place {
+    fn leaves(&mut self, named: &Named) {
+        (self.caller, self.dso) = (text(&named.function), text(&named.dso));
+    }
+}
+
+fn text(name: &Option<Arc<str>>) -> Option<String> {
+    name.as_deref().map(str::to_owned)
 }
 
 impl Own {
@@ -100,7 +111,6 @@ impl Own {
         chain: impl Iterator<Item = Code>,
         symbols: &mut Symbols<'_>,
     ) -> Found {
-        let text = |name: &Option<std::sync::Arc<str>>| name.as_deref().map(str::to_owned);
         let mut found = Found::default();
         let mut innermost = true;
         for (depth, code) in chain.enumerate().filter(|(_, code)| !code.kernel) {
@@ -110,8 +120,7 @@ impl Own {
             if returned_to
                 && let Some(hidden) = symbols.called(&code).filter(|named| self.is_own(named))
             {
-                found.place.caller = text(&hidden.function);
-                found.place.dso = text(&hidden.dso);
+                found.place.leaves(&hidden);
                 break;
             }
             let named = symbols.name(&code);
@@ -120,8 +129,7 @@ impl Own {
                 // The call is before.
                 let address = code.address.saturating_sub(u64::from(depth > 0));
                 found.at = Some(Code { address, ..code });
-                found.place.caller = text(&named.function);
-                found.place.dso = text(&named.dso);
+                found.place.leaves(&named);
                 break;
             }
             found.gives_back |= self.gives_back(&named);

@@ -151,7 +151,7 @@ pub fn rows(
     if by == By::Children {
         return children(profile, filter, symbols);
     }
-    // Many keys begin alike: hashed once they are found sooner than compared with some of the rest.
+    // By hash: names begin alike, which makes it slow to compare them.
     let mut rows: FxHashMap<Key, (Sum, u64)> = FxHashMap::default();
     for ((pid, tid, comm, cpu, frame), sum) in profile.sampled(filter) {
         let code = frame.map(|frame| profile.code.code(pid, &frame));
@@ -167,19 +167,17 @@ pub fn rows(
     }
     let shares = Shares::of(profile);
     let mut rows: Vec<(Key, (Sum, u64))> = rows.into_iter().collect();
-    rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    let mut rows: Vec<ProfileRow> = rows
-        .into_iter()
+    rows.sort_unstable_by(|(a, of_a), (b, of_b)| {
+        of_b.0.samples.cmp(&of_a.0.samples).then_with(|| a.cmp(b))
+    });
+    rows.into_iter()
         .map(|(key, (sum, kernel))| ProfileRow {
             samples: Some(sum.samples),
             kernel_samples: Some(kernel),
             pct: shares.pct(sum),
             ..key.row()
         })
-        .collect();
-    // Keys are in order, which equal numbers keep.
-    rows.sort_by_key(|r| std::cmp::Reverse(r.samples));
-    rows
+        .collect()
 }
 
 impl Key {

@@ -23,9 +23,8 @@ pub(crate) fn turns(
 ) -> Vec<Culprit> {
     let mut objects = at_leaf(facts, asleep);
     if let Some(given_back) = given_back {
-        let is_of = |id: &str| given_back.objects.iter().any(|o| o.row.object == id);
-        objects.retain(|c| !is_of(&c.id));
-        objects.push(inside(facts, given_back, asleep));
+        objects.retain(|c| !given_back.has(c));
+        objects.push(inside(facts, given_back));
     }
     if let [only] = &mut objects[..] {
         only.ns += facts.leaf(awake);
@@ -40,17 +39,15 @@ pub(crate) fn turns(
 }
 
 /// A lock that a runtime keeps to itself: its threads sleep for work, each on a word of its own.
-fn inside(facts: &Facts<'_>, of: &GivenBack<'_>, asleep: Leaf) -> Culprit {
-    let names: Vec<String> = of.objects.iter().flat_map(|o| &o.names).cloned().collect();
-    let own: Nanos = of.objects.iter().map(|o| o.idle_ns(asleep)).sum();
-    let whose = of.objects.first().map(|o| owner(&o.row)).unwrap_or_default();
+fn inside(facts: &Facts<'_>, of: &GivenBack<'_>) -> Culprit {
+    let row = &of.longest.row;
     let culprit = Culprit {
         kind: "runtime-lock",
-        id: of.objects.first().map(|o| o.row.object.clone()).unwrap_or_default(),
-        code: facts.code.and_then(|code| code.object(&names)),
-        name: format!("a lock of the runtime{whose}"),
-        pid: of.objects.first().and_then(|o| o.row.pid),
-        ns: own + of.more(),
+        id: row.object.clone(),
+        code: facts.code.and_then(|code| code.object(&of.names())),
+        name: format!("a lock of the runtime{}", owner(row)),
+        pid: row.pid,
+        ns: of.idle_ns(),
         role: Role::Inside,
         ..Culprit::default()
     };

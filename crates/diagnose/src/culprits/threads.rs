@@ -8,7 +8,6 @@ use holdup_attribution::{Blamed, Leaf, Server, Sleeper};
 use holdup_passes::Slot;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// A thread by the time it runs.
 fn runs(facts: &Facts<'_>, slot: Slot, role: Role) -> Culprit {
@@ -66,12 +65,6 @@ pub(crate) fn queued(facts: &Facts<'_>) -> Vec<Culprit> {
 
 /// Threads that slept for any of these objects, longest first.
 pub(super) fn waiters(facts: &Facts<'_>, of: impl Fn(&Blamed) -> bool) -> Vec<Sleeper> {
-    let mut by: BTreeMap<Slot, Nanos> = BTreeMap::new();
-    for s in facts.objects().iter().filter(|o| of(o)).flat_map(|o| &o.sleepers) {
-        *by.entry(s.slot).or_default() += s.wait_ns;
-    }
-    let mut waiters: Vec<Sleeper> =
-        by.into_iter().map(|(slot, wait_ns)| Sleeper { slot, wait_ns }).collect();
-    waiters.sort_by_key(|w| (Reverse(w.wait_ns), w.slot));
-    waiters
+    let objects = facts.objects().iter().filter(|o| of(o));
+    Sleeper::added_up(objects.flat_map(|o| &o.sleepers).copied())
 }

@@ -108,7 +108,8 @@ impl Turns {
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let given_back = of.given_back(facts);
     let (order, serial) = given_back.as_ref().map_or((0, 0), |g| (g.order, g.serial));
-    let idle = facts.leaf(of.asleep) + order + serial;
+    let beside = order + serial;
+    let idle = facts.leaf(of.asleep) + beside;
     let spinning = of.spinning(facts);
     let spun = spinning.iter().map(|s| s.sum.cpu_ns).sum::<u64>().min(facts.leaf(Leaf::Spin));
     let (waited, by_call) = facts.waiting_for(of.cause);
@@ -191,11 +192,10 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    if order + serial > 0 {
+    if beside > 0 {
         let metric = "idle beside, while threads slept for a lock of their runtime";
         let source = "call chains of wake-ups";
-        f.evidence
-            .insert(1, Evidence::of(metric, facts.pct(order + serial), "% of capacity", source));
+        f.evidence.insert(1, Evidence::of(metric, facts.pct(beside), "% of capacity", source));
     }
     if !spinning.is_empty() {
         let (metric, pct) = ("CPU time of yielding again and again", facts.pct(spun));
