@@ -2,12 +2,13 @@
 """Predicted against done: `holdup whatif` of a program, and the program mended. Needs root, tracepoints, cc,
 libsqlite3-dev; sysbench for two of the pairs.
 
-    benches/whatif.py HOLDUP [--rounds N] [--only WORD]
+    benches/whatif.py HOLDUP [--rounds N] [--only WORD] [--keep FOLDER | --from FOLDER]
 
 Each round records the program as it is, then mended, one after the other, so that both meet the same machine. Done is
 the median over the rounds of (rate of the mended) / (rate as it is); predicted is the median of what whatif says of the
 recordings of the program as it is. Prints a table in Markdown; the spread is (largest - smallest) / median of the done
-ones: what the machine does to a pair.
+ones: what the machine does to a pair. For locks the closed model's answer stands beside: from the demand that `predict`
+finds in the same recordings. `--keep` leaves the recordings and rates in a folder, `--from` asks of those.
 """
 import argparse
 import json
@@ -20,8 +21,8 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Program, what differs when mended (`@` runs it as it is on one CPU), the change that says so. A kind of object stands
-# for the one of that kind that was waited for longest.
+# Program, what differs when mended (`@` runs it as it is on one CPU; `@@` runs it as it is on one CPU, mended on two),
+# the change that says so. A kind of object stands for the one of that kind that was waited for longest.
 PAIRS = [
     ("mutex n=2 cs=300 think=300", "cs=150", "--lock mutex=hold*0.5"),
     ("mutex n=4 cs=200 think=200", "cs=100", "--lock mutex=hold*0.5"),
@@ -48,6 +49,13 @@ PAIRS = [
     ("amdahl n=2 ser=10000 cs=20000", "@", "--cpus 1"),
     ("ring n=2 cs=300 think=0", "@", "--cpus 1"),
     ("messaging n=4", "@", "--cpus 1"),
+    ("cpu n=4 cs=1000 think=0", "@@", "--affinity none"),
+    ("mutex n=4 cs=100 think=600", "@@", "--affinity none"),
+    ("mutex n=8 cs=200 think=400", "@@", "--affinity none"),
+    ("flock n=4 cs=200 think=400", "@@", "--affinity none"),
+    ("semop n=3 cs=200 think=600", "@@", "--affinity none"),
+    ("server n=3 cs=300 think=900", "@@", "--affinity none"),
+    ("barrier n=4 cs=1000 heavy=2", "@@", "--affinity none"),
     ("sqlite threads=2 memstatus=1", "memstatus=0", "--lock mutex=none"),
     ("sqlite threads=4 memstatus=1", "memstatus=0", "--lock mutex=none"),
     ("python workers=2 kind=threads", "kind=processes", "--lock condvar=none"),
@@ -83,6 +91,12 @@ def ask(holdup, *argv):
     return json.loads(out.stdout) if out.stdout else sys.exit(out.stderr)
 
 
+def of_program(program, change):
+    """Other programs of the machine have locks too."""
+    comms = {"python": ["python"], "sqlite": ["sqlite"], "sysbench": ["sysbench"]}.get(program, ["wl", program])
+    return " of " not in change or any(f" of {comm}" in change for comm in comms)
+
+
 def predicted(holdup, program, file, change):
     words = change.split()
     kind = re.match(r"([a-z-]+)=", words[1]) if words[0] == "--lock" else None
@@ -90,15 +104,68 @@ def predicted(holdup, program, file, change):
         # The ranking names all objects.
         rows = ask(holdup, "whatif", "-j", "-n", "0", "--rank", file)["rows"]
         begins = f"lock {kind.group(1)} "
-        # Other programs of the machine have locks too.
-        of = {"python": "python3", "sqlite": "sqlite", "sysbench": "sysbench"}.get(program, "wl")
-        named = [r for r in rows if r["change"].startswith(begins) and f" of {of}" in r["change"]]
-        named = named or [r for r in rows if r["change"].startswith(begins) and " of " not in r["change"]]
+        named = [r for r in rows if r["change"].startswith(begins) and of_program(program, r["change"])]
         if not named:
+            # Nobody waited for one.
             return 1.0
         name = max(named, key=lambda r: r["wait_ns"] or 0)["change"][len("lock "):].rsplit("=", 1)[0]
         words[1] = name + words[1][kind.end() - 1:]
     return ask(holdup, "whatif", "-j", file, *words)["rows"][-1]["gain"]
+
+
+def closed(customers, holds, think):
+    """Rounds per unit of time: exact mean value analysis of locks with these hold times."""
+    queues = [0.0] * len(holds)
+    rate = 0.0
+    for n in range(1, customers + 1):
+        waits = [x * (1 + q) for x, q in zip(holds, queues)]
+        rate = n / (think + sum(waits))
+        queues = [rate * w for w in waits]
+    return rate
+
+
+def by_the_model(holdup, program, file, change):
+    """What the closed model says of the change, from the demand that `predict` finds; None if nothing."""
+    lock = re.fullmatch(r"--lock [a-z-]+=(none|hold\*([\d.]+)|split:(\d+))", change)
+    cpus = {"--cpus 1": 1, "--affinity none": 2}.get(change)
+    if not lock and not cpus or program not in ("mutex", "flock", "semop", "msgq", "rwlock"):
+        return None
+    rows = ask(holdup, "predict", "-j", "-n", "0", "--cpus", "2", file)["rows"]
+    rows = [r for r in rows if r["object"].startswith(program) and r["cpus"] == 2 and r["demand"]]
+    if not rows:
+        return None
+    demand = max(r["demand"] for r in rows)
+    customers = min(2, rows[0]["threads"])
+    now = closed(customers, [demand], 1 - demand)
+    if cpus:
+        return 1 / now if cpus == 1 else now
+    none, hold, parts = lock.groups()
+    if none == "none":
+        return customers / now
+    if hold:
+        return closed(customers, [demand * float(hold)], 1 - demand) / now
+    return closed(customers, [demand / int(parts)] * int(parts), 1 - demand) / now
+
+
+def rounds(args, folder, pair, wl, its):
+    """Of each round: the file of the program as it is, and how many times as much the mended one did."""
+    program, mended, _ = PAIRS[pair]
+    kept = f"{folder}/{pair}.json"
+    if args.again:
+        gains = json.load(open(kept)) if os.path.exists(kept) else []
+        return [(f"{folder}/{pair}-{i}.data", gain) for i, gain in enumerate(gains)]
+    as_is = program.split()
+    new = [] if mended.startswith("@") else mended.split()
+    keys = {word.split("=")[0] for word in new}
+    mend = [word for word in as_is if word.split("=")[0] not in keys] + new
+    done = []
+    for i in range(args.rounds):
+        file = f"{folder}/{pair}-{i}.data"
+        before = run(args.holdup, wl, its, as_is, file, 0 if mended == "@@" else None)
+        after = run(args.holdup, wl, its, mend, f"{folder}/mended.data", 0 if mended == "@" else None)
+        done.append((file, after / before))
+    json.dump([gain for _, gain in done], open(kept, "w"))
+    return done
 
 
 def main():
@@ -106,38 +173,51 @@ def main():
     parser.add_argument("holdup")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
+    parser.add_argument("--keep")
+    parser.add_argument("--from", dest="again")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        wl, file, other = f"{folder}/wl", f"{folder}/a.data", f"{folder}/b.data"
-        subprocess.run(["cc", "-O2", "-o", wl, f"{HERE}/../fixtures/workload/wl.c", "-lpthread", "-lrt"], check=True)
-        sqlite = ["cc", "-O2", "-o", f"{folder}/sqlite", f"{HERE}/whatif_db.c", "-lsqlite3", "-lpthread"]
-        subprocess.run(sqlite, check=True)
-        its = json.loads(subprocess.run([wl, "cpu", "n=1", "dur=500"], capture_output=True, text=True).stdout)
-        its = its["spin_it_per_us"]
-        print("| program | mended | change | predicted | done | error | spread |\n|---|---|---|---|---|---|---|")
-        errors = []
-        for program, mended, change in PAIRS:
+    args.holdup = os.path.abspath(args.holdup)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = os.path.abspath(args.again or args.keep or scratch)
+        os.makedirs(folder, exist_ok=True)
+        wl, its = f"{scratch}/wl", None
+        if not args.again:
+            source = f"{HERE}/../fixtures/workload/wl.c"
+            subprocess.run(["cc", "-O2", "-o", wl, source, "-lpthread", "-lrt"], check=True)
+            sqlite = ["cc", "-O2", "-o", f"{scratch}/sqlite", f"{HERE}/whatif_db.c", "-lsqlite3", "-lpthread"]
+            subprocess.run(sqlite, check=True)
+            out = subprocess.run([wl, "cpu", "n=1", "dur=500"], capture_output=True, text=True).stdout
+            its = json.loads(out)["spin_it_per_us"]
+        print("| program | mended | change | replay | closed model | done | error | of the model | spread |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        errors, models = [], []
+        for pair, (program, mended, change) in enumerate(PAIRS):
             if args.only not in program:
                 continue
-            as_is = program.split()
-            new = [] if mended == "@" else mended.split()
-            keys = {word.split("=")[0] for word in new}
-            mend = [word for word in as_is if word.split("=")[0] not in keys] + new
-            gains, foretold = [], []
-            for _ in range(args.rounds):
-                before = run(args.holdup, wl, its, as_is, file)
-                after = run(args.holdup, wl, its, mend, other, 0 if mended == "@" else None)
-                gains.append(after / before)
-                foretold.append(predicted(args.holdup, as_is[0], file, change))
-            done, said = statistics.median(gains), statistics.median(foretold)
+            found = rounds(args, folder, pair, wl, its)
+            if not found:
+                continue
+            name = program.split()[0]
+            gains = [gain for _, gain in found]
+            done = statistics.median(gains)
+            said = statistics.median(predicted(args.holdup, name, file, change) for file, _ in found)
+            model = [by_the_model(args.holdup, name, file, change) for file, _ in found]
+            model = [gain for gain in model if gain is not None]
             error = (said / done - 1) * 100
             spread = (max(gains) - min(gains)) / done * 100
             errors.append(abs(error))
-            mended = "one CPU" if mended == "@" else f"`{mended}`"
-            print(f"| `{program}` | {mended} | `{change}` | {said:.2f}x | {done:.2f}x | {error:+.0f} % | {spread:.0f} % |",
-                  flush=True)
+            of_model, model_off = "", ""
+            if model:
+                models.append((abs(statistics.median(model) / done - 1) * 100, abs(error)))
+                of_model = f"{statistics.median(model):.2f}x"
+                model_off = f"{(statistics.median(model) / done - 1) * 100:+.0f} %"
+            mended = {"@": "one CPU", "@@": "two CPUs for one"}.get(mended, f"`{mended}`")
+            print(f"| `{program}` | {mended} | `{change}` | {said:.2f}x | {of_model} | {done:.2f}x | {error:+.0f} % | "
+                  f"{model_off} | {spread:.0f} % |", flush=True)
         print(f"\nmedian error {statistics.median(errors):.1f} %, {sum(e > 15 for e in errors)} of {len(errors)} above 15 %")
+        if models:
+            print(f"locks: closed model {statistics.median(m for m, _ in models):.1f} %, replay "
+                  f"{statistics.median(r for _, r in models):.1f} %")
 
 
 main()

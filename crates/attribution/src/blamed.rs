@@ -4,12 +4,13 @@
 //! what a verdict needs beside: the part of their idle time at each leaf of the ledger, and the
 //! threads that slept for them. Objects that are one lock are one here (`crate::rings`).
 
+use crate::held::HeldInAll;
 use crate::leaf::Leaf;
 use crate::object::WaitRule;
 use crate::rings;
 use crate::table::{WaitsRow, in_words};
 use crate::{Attribution, People};
-use holdup_passes::{HoldSum, Object, ObjectKind, Slot, WaitSum};
+use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, ObjectStats, Slot, WaitSum};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -56,6 +57,8 @@ pub struct Blamed {
     pub sleepers: Vec<Sleeper>,
     /// What each thread held of it.
     pub held: BTreeMap<Slot, HoldSum>,
+    /// Of a mutex: the same of all threads, with those holds that no event shows.
+    pub in_all: Option<HeldInAll>,
     /// Objects beside that of the row that are the same lock.
     pub others: usize,
     /// What all of them are called, that of the row first ([`in_words`]).
@@ -90,6 +93,11 @@ impl Attribution<'_> {
             }
         }
         let People { waited_by, held_by, .. } = &self.people;
+        let mutexes: BTreeMap<Object, ObjectStats> = a
+            .objects()
+            .filter(|o| o.usage == Some(FutexUse::Mutex))
+            .map(|o| (o.object, o))
+            .collect();
         let objects = self
             .object_rows()
             .into_iter()
@@ -112,6 +120,14 @@ impl Attribution<'_> {
                         held.entry(slot).or_default().add(sum);
                     }
                 }
+                // The words of a condition variable are several, a mutex is one.
+                let in_all = match o.objects[..] {
+                    [object] => mutexes.get(&object).and_then(|stats| {
+                        let waited = slept.iter().map(|s| (s.slot, s.wait_ns));
+                        HeldInAll::of(a, stats, &held, waited)
+                    }),
+                    _ => None,
+                };
                 let mut calls: Vec<(String, Nanos)> =
                     calls.into_iter().map(|(call, ns)| (call.to_owned(), ns)).collect();
                 calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
@@ -126,6 +142,7 @@ impl Attribution<'_> {
                     calls,
                     sleepers: Sleeper::added_up(slept),
                     held,
+                    in_all,
                     others: 0,
                     names,
                 };

@@ -18,6 +18,7 @@
 pub mod blamed;
 pub mod call;
 pub mod graph;
+mod held;
 mod hist;
 pub mod leaf;
 pub mod ledger;
@@ -36,6 +37,7 @@ pub mod wait;
 pub use blamed::{Blamed, Sleeper};
 pub use call::Contended;
 pub use graph::{Edge, Graph, Node, Root};
+pub use held::HeldInAll;
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder};

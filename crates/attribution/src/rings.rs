@@ -135,6 +135,8 @@ fn add(sum: &mut Blamed, b: Blamed) {
     for (slot, held) in b.held {
         sum.held.entry(slot).or_default().add(held);
     }
+    // Held one beside the other: the sum is not how long the lock that they are was held.
+    sum.in_all = None;
     sum.others += b.others + 1;
     sum.names.extend(b.names);
     let pid = sum.row.pid.filter(|_| sum.row.pid == b.row.pid);

@@ -4,6 +4,7 @@
 //! | file | question | source |
 //! |---|---|---|
 //! | `lock` | what does one lock cost on N processors? | Bier and Vernon 1988 |
+//! | `arrivals` | how long was a lock held of which only waits are seen? | Sevcik, Mitrani 1981 |
 //! | `network` | what do several locks cost, or a busy server? | Reiser, Lavenberg 1980 |
 //! | `machine` | what if more threads than CPUs sleep for it? | Chandy et al. 1975 |
 //! | `classes` | what if the threads are of unlike habits? | the same; Schweitzer 1979 |
@@ -12,6 +13,7 @@
 //!
 //! docs/models.md has the formulas, what they suppose, and when not to believe them.
 
+mod arrivals;
 mod classes;
 mod ladder;
 mod lock;
@@ -19,6 +21,7 @@ mod machine;
 mod network;
 mod usl;
 
+pub use arrivals::Arrivals;
 pub use classes::{Class, Mix, Served};
 pub use ladder::{Ladder, Rung};
 pub use lock::{Lock, Measured, OPTIMISM, Prediction};

@@ -57,6 +57,9 @@ pub struct Held {
     pub from: Nanos,
     /// When it gave it back.
     pub to: Nanos,
+    /// A call of its own shows when it got it. Else that follows from what others did, and may be
+    /// later than it was.
+    pub seen: bool,
 }
 
 /// A thread waited for a lock of the kernel, spinning or asleep.
@@ -203,9 +206,9 @@ impl Steps {
         (c.at, c.begun) = (now, true);
     }
 
-    /// `slot` gives back what it has had since `from`.
-    pub(crate) fn held(&mut self, (from, now): (Nanos, Nanos), slot: Slot, object: Object) {
-        self.course(slot).held.push(Held { object, from, to: now });
+    /// `slot` gives back what it has had.
+    pub(crate) fn held(&mut self, slot: Slot, held: Held) {
+        self.course(slot).held.push(held);
     }
 
     /// `slot` spent so much CPU time in a call by which threads take turns at a mutex.

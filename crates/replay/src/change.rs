@@ -1,6 +1,6 @@
 //! What shall be different in a replay.
 
-use crate::program::{ObjectId, Op, Program};
+use crate::program::{ObjectId, Op, Order, Program};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
@@ -113,6 +113,8 @@ pub(crate) struct View<'a> {
     pub(crate) allowed: Vec<u64>,
     pub(crate) free_devices: bool,
     any_cpu: bool,
+    /// Locks go to whoever comes first, as far as their holds are known.
+    free_order: bool,
     /// Who ever ends a wait of each thread that is split.
     asking: FxHashMap<u32, FxHashSet<u32>>,
 }
@@ -130,6 +132,7 @@ impl<'a> View<'a> {
             allowed: Vec::new(),
             free_devices: false,
             any_cpu: false,
+            free_order: !changes.is_empty(),
             asking: FxHashMap::default(),
         };
         for change in changes {
@@ -138,6 +141,24 @@ impl<'a> View<'a> {
         view.allowed = (0..program.threads.len()).map(|i| view.allowed(i)).collect();
         view.find_asking();
         Ok(view)
+    }
+
+    /// `program` without a change, but for the order in which threads get locks.
+    pub(crate) fn in_free_order(program: &'a Program) -> Result<View<'a>, ChangeError> {
+        Ok(View { free_order: true, ..View::new(program, &[])? })
+    }
+
+    /// Who gets this lock when it is given back.
+    pub(crate) fn order(&self, object: ObjectId) -> Order {
+        match self.program.objects.get(object.0 as usize) {
+            Some(known) if self.free_order => known.order,
+            _ => Order::Traced,
+        }
+    }
+
+    /// Whether any lock goes to whoever comes first.
+    pub(crate) fn has_free_order(&self) -> bool {
+        self.free_order && self.program.objects.iter().any(|o| o.order != Order::Traced)
     }
 
     /// The CPUs that a thread may run on, of this machine.

@@ -1,7 +1,7 @@
 //! How long the work would take.
 
 use crate::change::{Change, ChangeError, View};
-use crate::program::Program;
+use crate::program::{FreeOrder, Program};
 use crate::simulate::simulate;
 use holdup_trace::Nanos;
 use std::panic::resume_unwind;
@@ -59,17 +59,50 @@ pub fn predict(
     seeds: Seeds,
 ) -> Result<Prediction, ChangeError> {
     let view = View::new(program, changes)?;
-    let mut runs: Vec<_> = (0..seeds.0).map(|seed| simulate(&view, u64::from(seed))).collect();
+    let mut prediction = replayed(&view, seeds);
+    if view.has_free_order() {
+        let order = free_order(program)?;
+        for ns in
+            [&mut prediction.wall_ns, &mut prediction.wall_low_ns, &mut prediction.wall_high_ns]
+        {
+            *ns = order.as_traced(*ns);
+        }
+    }
+    Ok(prediction)
+}
+
+fn replayed(view: &View<'_>, seeds: Seeds) -> Prediction {
+    let mut runs: Vec<_> = (0..seeds.0).map(|seed| simulate(view, u64::from(seed))).collect();
     runs.sort_by_key(|run| run.wall_ns);
     let (low, high) = (runs[0].wall_ns, runs[runs.len() - 1].wall_ns);
     let median = runs.swap_remove(runs.len() / 2);
-    Ok(Prediction {
+    Prediction {
         wall_ns: median.wall_ns,
         wall_low_ns: low,
         wall_high_ns: high,
         forced: median.forced,
         run_ns: median.run_ns,
-    })
+    }
+}
+
+/// What the order of locks alone makes of the work.
+fn free_order(program: &Program) -> Result<FreeOrder, ChangeError> {
+    if let Some(&known) = program.free_order.get() {
+        return Ok(known);
+    }
+    let seeds = Seeds::of(program);
+    let traced_ns = replayed(&View::new(program, &[])?, seeds).wall_ns;
+    let free_ns = replayed(&View::in_free_order(program)?, seeds).wall_ns;
+    Ok(*program.free_order.get_or_init(|| FreeOrder { traced_ns, free_ns }))
+}
+
+impl FreeOrder {
+    /// A time with locks for whoever comes first, as it is beside that of the unchanged replay,
+    /// which has them in the order of the trace: a change gains what it gains under one order.
+    fn as_traced(self, ns: Nanos) -> Nanos {
+        let scaled = u128::from(ns) * u128::from(self.traced_ns) / u128::from(self.free_ns.max(1));
+        u64::try_from(scaled).unwrap_or(ns)
+    }
 }
 
 /// Replay `program` with each set of changes, on as many threads as there are CPUs here: what

@@ -2,6 +2,7 @@
 
 use holdup_passes::Slot;
 use holdup_trace::Nanos;
+use std::sync::OnceLock;
 
 /// Index of an object of a [`Program`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -68,10 +69,24 @@ pub struct ThreadProgram {
     pub(crate) spawned: bool,
     /// So long an idle CPU takes to take it first.
     pub(crate) delay: u32,
+    /// And so long when it is woken, the mean.
+    pub(crate) usual_delay: u32,
     /// The CPUs it may run on, bit n for CPU n; all ones where nothing keeps it from any.
     pub(crate) allowed: u64,
     /// Of its CPU time: in calls that it would not make if nobody else wanted the mutex.
     pub(crate) turns: Vec<(ObjectId, Nanos)>,
+}
+
+/// In which order threads get a lock once anything is changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// In the order of the trace: not all of its holds are known.
+    Traced,
+    /// It is free when it is given back, and who has waited longest is woken: whoever is there
+    /// first has it.
+    Taken,
+    /// Who has waited longest has it at once.
+    Handed,
 }
 
 /// What threads waited for.
@@ -81,6 +96,8 @@ pub struct ReplayObject {
     pub name: String,
     /// One thread at a time has it: holds of it can be changed.
     pub is_lock: bool,
+    /// Who gets it once anything is changed.
+    pub order: Order,
     /// Sleeps for it that the replay has.
     pub waits: u64,
     /// Their time in the trace.
@@ -115,6 +132,17 @@ pub struct Program {
     pub(crate) numbers: u32,
     /// Who takes part in each round of a barrier.
     pub(crate) rounds: Vec<u32>,
+    /// What giving locks to whoever comes first makes of the work, if nothing else is changed.
+    pub(crate) free_order: OnceLock<FreeOrder>,
+}
+
+/// Times of the work without a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FreeOrder {
+    /// Locks in the order of the trace.
+    pub(crate) traced_ns: Nanos,
+    /// Locks to whoever comes first.
+    pub(crate) free_ns: Nanos,
 }
 
 impl Program {

@@ -2,15 +2,16 @@
 
 use crate::change::{Change, LockChange};
 use crate::predict::{Seeds, predict};
-use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
+use crate::program::{ObjectId, Op, Order, Program, ReplayObject, ThreadProgram};
 use crate::rank::next_holdup;
 use holdup_passes::Slot;
 use holdup_trace::Nanos;
 use proptest::prelude::*;
+use std::sync::OnceLock;
 
 /// A machine, and the programs of its threads. A step's time is what its thread has run and slept
 /// until then.
-fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
+pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
     let (mut ops, mut times, mut made) = (Vec::new(), Vec::new(), Vec::new());
     for (steps, i) in threads.iter().zip(0..) {
         let from = ops.len() as u32;
@@ -40,6 +41,7 @@ fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
             at_barriers: false,
             spawned: false,
             delay: 0,
+            usual_delay: 0,
             allowed: u64::MAX,
             turns: Vec::new(),
         });
@@ -47,6 +49,7 @@ fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
     let object = ReplayObject {
         name: "mutex 0x1".into(),
         is_lock: true,
+        order: Order::Traced,
         waits: 1,
         wait_ns: 1,
         hold_ns: 1,
@@ -64,12 +67,13 @@ fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         times,
         numbers: 64,
         rounds: vec![threads.len() as u32],
+        free_order: OnceLock::new(),
     }
 }
 
-const LOCK: ObjectId = ObjectId(0);
+pub(crate) const LOCK: ObjectId = ObjectId(0);
 
-fn wall(program: &Program, changes: &[Change]) -> Nanos {
+pub(crate) fn wall(program: &Program, changes: &[Change]) -> Nanos {
     predict(program, changes, Seeds::ONE).unwrap().wall_ns
 }
 
@@ -183,7 +187,7 @@ fn what_cannot_be_changed_is_an_error() {
 
 /// Threads that run, sleep, and wait for each other in any order: some of it can never end by
 /// itself.
-fn any_threads() -> impl Strategy<Value = Vec<Vec<Op>>> {
+pub(crate) fn any_threads() -> impl Strategy<Value = Vec<Vec<Op>>> {
     let op = prop_oneof![
         4 => (1..5_000_000_u64).prop_map(Op::Run),
         1 => (1..100_000_u64).prop_map(|ns| Op::Spin(ns, LOCK)),

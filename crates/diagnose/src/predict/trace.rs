@@ -47,6 +47,9 @@ pub fn of_trace(judged: &Attribution<'_>, cpus: &[u32], threads: Option<u32>) ->
         b.held
             .iter()
             .for_each(|(&slot, sum)| users.entry(slot).or_default().held_ns += sum.hold_ns);
+        if let Some(in_all) = b.in_all {
+            with_unseen(&mut users, in_all.ns);
+        }
         let spin_ns = lock.as_ref().map_or(0, |l| l.spin_ns);
         let (held, rate, basis) = match lock.as_ref().and_then(|l| l.holds) {
             Some((n, ns)) => (Some(part(ns)), Some(n as f64 / wall * 1e9), Basis::Measured),
@@ -152,9 +155,16 @@ fn is_lock(rule: WaitRule) -> bool {
     matches!(rule, WaitRule::LockTurns | WaitRule::KernelLock | WaitRule::OneServer)
 }
 
+/// Who is seen to hold it more is taken to hold it more unseen too.
+fn with_unseen(users: &mut BTreeMap<Slot, Use>, all_ns: Nanos) {
+    let seen: Nanos = users.values().map(|u| u.held_ns).sum();
+    let times = all_ns as f64 / seen.max(1) as f64;
+    users.values_mut().for_each(|u| u.held_ns = (u.held_ns as f64 * times) as Nanos);
+}
+
 /// Part of the time held and acquisitions per second, where holds are known. A futex enters the
-/// kernel only when contended, so that the other holds are not seen; and of a kernel's lock or a
-/// busy thread only wake-ups tell.
+/// kernel only when contended: how long a mutex is held besides is told by those who came and found
+/// it held. Of a kernel's lock or a busy thread only wake-ups tell.
 fn holds(b: &Blamed, wall: f64) -> (Option<f64>, Option<f64>, Basis) {
     let (mut times, mut held, mut inferred) = (0, 0, 0);
     for sum in b.held.values() {
@@ -164,6 +174,10 @@ fn holds(b: &Blamed, wall: f64) -> (Option<f64>, Option<f64>, Basis) {
     }
     if b.rule != WaitRule::LockTurns || held == 0 {
         return (None, None, Basis::Inferred);
+    }
+    if let Some(all) = b.in_all {
+        let rate = all.holds as f64 / wall * 1e9;
+        return (Some(all.ns as f64 / wall), Some(rate), Basis::Inferred);
     }
     let all_seen = b.kind != ObjectKind::Futex && inferred * 2 <= held;
     let basis = if all_seen { Basis::Measured } else { Basis::Inferred };
@@ -209,8 +223,9 @@ fn notes(judged: &Attribution<'_>, subjects: &[Subject], others_ns: u64) -> Vec<
     let uses = |basis| subjects.iter().any(|s| s.basis == Some(basis) && !s.stations.is_empty());
     if uses(Basis::Inferred) {
         notes.push(
-            "inferred: holds follow from who woke whom, and those for which nobody waited are not \
-             seen: the demand may be larger"
+            "inferred: how long a mutex was held follows from how often threads came and found it \
+             held, mostly within a fifth; of others only holds are known for which threads waited, \
+             so that their demand may be larger"
                 .to_owned(),
         );
     }

@@ -92,7 +92,8 @@ impl Waits {
                     }
                 }
                 // Back to sleep: it did not get what it was woken for.
-                self.forget_hold(slot, object);
+                let again = self.forget_hold(slot, object);
+                self.thing(object).came += u64::from(!again);
             }
             FutexOp::Wake | FutexOp::WakeOp | FutexOp::UnlockPi => {
                 if f.op == FutexOp::WakeOp

@@ -1,6 +1,7 @@
 //! Who has what others may wait for.
 
 use super::{HoldSum, Object, Waits};
+use crate::steps::Held;
 use crate::threads::Slot;
 use holdup_trace::Nanos;
 
@@ -19,13 +20,15 @@ pub(super) struct Hold {
 }
 
 impl Waits {
-    pub(super) fn forget_hold(&mut self, slot: Slot, object: Object) {
+    /// The thread does not have the object after all. True if it was believed to.
+    pub(super) fn forget_hold(&mut self, slot: Slot, object: Object) -> bool {
         let w = self.waiter(slot);
-        let Some(i) = w.held.iter().position(|h| h.object == object) else { return };
+        let Some(i) = w.held.iter().position(|h| h.object == object) else { return false };
         if w.held.swap_remove(i).certain {
             let thing = self.thing(object);
             thing.holding = thing.holding.saturating_sub(1);
         }
+        true
     }
 
     pub(super) fn acquire(&mut self, now: Nanos, slot: Slot, object: Object, certain: bool) {
@@ -61,8 +64,8 @@ impl Waits {
             sum.add(HoldSum {
                 holds: 1,
                 hold_ns: now.saturating_sub(since),
-                inferred_ns: 0,
                 explained_ns: waited,
+                ..HoldSum::default()
             });
         }
     }
@@ -95,11 +98,13 @@ impl Waits {
             None => return,
         };
         if let Some(steps) = &mut self.steps {
-            steps.held((now.saturating_sub(hold_ns), now), slot, object);
+            let seen = held.is_some();
+            steps.held(slot, Held { object, from: now.saturating_sub(hold_ns), to: now, seen });
         }
         let sum = self.holds.entry((object, slot)).or_default();
         sum.holds += 1;
         sum.hold_ns += hold_ns;
+        sum.inferred += u64::from(held.is_none());
         sum.inferred_ns += inferred_ns;
         sum.explained_ns += explained_ns;
     }

@@ -132,7 +132,9 @@ pub struct HoldSum {
     pub holds: u64,
     /// So long in all.
     pub hold_ns: Nanos,
-    /// Of it: the beginning was not seen.
+    /// Of `holds`: the beginning was not seen.
+    pub inferred: u64,
+    /// Of `hold_ns`: the beginning was not seen.
     pub inferred_ns: Nanos,
     /// Waiting time of others meanwhile.
     pub explained_ns: Nanos,
@@ -143,6 +145,7 @@ impl HoldSum {
     pub fn add(&mut self, o: HoldSum) {
         self.holds += o.holds;
         self.hold_ns += o.hold_ns;
+        self.inferred += o.inferred;
         self.inferred_ns += o.inferred_ns;
         self.explained_ns += o.explained_ns;
     }

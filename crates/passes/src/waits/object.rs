@@ -361,6 +361,8 @@ pub(crate) struct Thing {
     pub(crate) acquired: u64,
     /// Acquisitions while another thread held it: then it is no lock.
     pub(crate) overlaps: u64,
+    /// Of a futex: times that a thread came to wait, each counted once however often it slept.
+    pub(crate) came: u64,
 }
 
 impl Thing {
@@ -433,6 +435,7 @@ impl Thing {
         self.holding += o.holding;
         self.acquired += o.acquired;
         self.overlaps += o.overlaps;
+        self.came += o.came;
     }
 
     /// Forget the sums, keep the state.

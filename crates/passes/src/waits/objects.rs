@@ -52,6 +52,9 @@ pub struct ObjectStats {
     pub wake_delay_ns: Nanos,
     /// Calls that returned without sleeping because the word had changed.
     pub retries: u64,
+    /// Of a futex: times that a thread came to wait, each counted once however often it slept
+    /// until it had it.
+    pub came: u64,
 }
 
 /// Sums by object and thread.
@@ -111,6 +114,7 @@ impl Analysis {
             elapsed_ns: thing.elapsed,
             wake_delay_ns: thing.wake_delay,
             retries: thing.retries,
+            came: thing.came,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Builder;
 use super::objects::Class;
 use super::writer::Hold;
-use crate::program::ObjectId;
+use crate::program::{ObjectId, Order};
 use holdup_passes::{Held, Object, ObjectKind, Slot};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ impl Builder<'_> {
             let last = released.insert(object, to).unwrap_or(0);
             let own = got.get(&(object, waker)).copied().unwrap_or(0);
             let from = last.max(own).max(if own == 0 { began } else { 0 }).min(to);
-            self.inferred.entry(waker).or_default().push(Held { object, from, to });
+            self.inferred.entry(waker).or_default().push(Held { object, from, to, seen: false });
             got.insert((object, sleeper), to);
         }
     }
@@ -41,6 +41,10 @@ impl Builder<'_> {
         let lock = |h: &Held| {
             (self.class(h.object) == Class::Lock).then(|| (h.from, h.to, self.id(h.object)))
         };
-        held.filter_map(lock).filter(|h| h.2 != ObjectId::NONE).collect()
+        // Of locks that whoever comes first can have, all are known.
+        let traced =
+            |h: &Hold| h.2 != ObjectId::NONE && self.objects[h.2.0 as usize].order == Order::Traced;
+        let held = held.filter_map(lock).filter(traced);
+        held.chain(self.taken(slot).iter().copied()).collect()
     }
 }

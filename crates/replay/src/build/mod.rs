@@ -10,6 +10,8 @@ mod bound;
 mod ends;
 mod holds;
 mod objects;
+mod runs;
+mod taken;
 mod thread;
 mod work;
 mod writer;
@@ -22,6 +24,7 @@ use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// Why a trace cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +51,8 @@ struct Builder<'a> {
     kernel: FxHashMap<u64, ObjectId>,
     /// Holds of locks whose acquisition is not traced.
     inferred: FxHashMap<Slot, Vec<Held>>,
+    /// Holds of locks that whoever comes first can have.
+    taken: FxHashMap<Slot, Vec<writer::Hold>>,
     /// Rounds of barriers, by who slept in them.
     in_round: FxHashMap<(Slot, u32), u32>,
     /// Sleeps that a thread of the trace ended, by number.
@@ -88,6 +93,7 @@ impl Program {
             ids: FxHashMap::default(),
             kernel: FxHashMap::default(),
             inferred: FxHashMap::default(),
+            taken: FxHashMap::default(),
             in_round: FxHashMap::default(),
             woken: BitSet::new(total),
             spawned: FxHashSet::default(),
@@ -100,6 +106,7 @@ impl Program {
         builder.tell_apart();
         builder.find_ends();
         builder.infer_holds();
+        builder.find_taken();
         builder.find_rounds();
         builder.usual_delay = builder.mean_delay(builder.slots.iter().map(|s| s.0)).unwrap_or(0);
         let mut threads: Vec<ThreadProgram> =
@@ -118,6 +125,7 @@ impl Program {
             times: builder.times,
             numbers: total,
             rounds: builder.rounds,
+            free_order: OnceLock::new(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What threads waited for: its name, its kind, and what a wait for it means to the replay.
 
 use super::Builder;
-use crate::program::{ObjectId, ReplayObject};
+use crate::program::{ObjectId, Order, ReplayObject};
 use holdup_passes::{Analysis, FutexUse, Object, ObjectKind, ObjectStats};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -52,6 +52,7 @@ impl Builder<'_> {
             let object_of = ReplayObject {
                 name: name_of(self.analysis, object, o),
                 is_lock: o.is_lock,
+                order: Order::Traced,
                 waits: o.waits,
                 wait_ns: o.wait_ns,
                 hold_ns: 0,

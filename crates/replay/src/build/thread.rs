@@ -135,6 +135,7 @@ impl Builder<'_> {
             to: self.ops.len() as u32,
             spawned,
             delay: narrow(first_delay),
+            usual_delay: narrow(usual),
             allowed,
             turns,
         }

@@ -1,5 +1,6 @@
 //! The simulated machine: CPUs, a scheduler, and threads that follow their programs.
 
+mod locks;
 mod pieces;
 mod scheduler;
 mod steps;
@@ -38,6 +39,8 @@ enum State {
     Waiting(u32),
     /// At a barrier.
     Arrived,
+    /// Until it gets a lock, of its kind this one.
+    Locked(ObjectId, u32),
     Ended,
 }
 
@@ -57,8 +60,12 @@ struct Thread {
     ran: Nanos,
     last_cpu: u32,
     state: State,
-    /// The locks it has that are changed.
+    /// The locks it has that are held for longer or shorter.
     held: Vec<ObjectId>,
+    /// The locks it took before others.
+    took: Vec<(ObjectId, u32)>,
+    /// It was woken to take one of this kind, this one.
+    tries: Option<(ObjectId, u32)>,
     /// Product of the factors of the locks it has.
     holding: f64,
 }
@@ -101,6 +108,8 @@ pub(crate) struct Machine<'a> {
     ended: BitSet,
     /// Waits that were begun, where somebody is split.
     begun: Option<BitSet>,
+    /// Locks that go to whoever comes first, by object; several of one that is split.
+    locks: Vec<Vec<locks::Lock>>,
     /// Who has arrived, by round.
     arrived: Vec<Vec<u32>>,
     chance: u64,
@@ -141,6 +150,8 @@ impl<'a> Machine<'a> {
                 last_cpu: NOBODY,
                 state: State::Unborn,
                 held: Vec::new(),
+                took: Vec::new(),
+                tries: None,
                 holding: 1.0,
             });
         }
@@ -158,6 +169,7 @@ impl<'a> Machine<'a> {
             awaiting: FxHashMap::default(),
             ended: BitSet::new(program.numbers),
             begun: None,
+            locks: vec![Vec::new(); program.objects.len()],
             arrived: vec![Vec::new(); program.rounds.len()],
             chance: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             jitter: seed != 0,
@@ -198,16 +210,18 @@ impl<'a> Machine<'a> {
     /// Nothing will happen any more, and there is work left: all wait for each other, in an order
     /// that the trace did not have. Let the first go.
     fn force(&mut self) -> bool {
-        let stuck = |t: &Thread| matches!(t.state, State::Waiting(_) | State::Arrived);
+        let stuck =
+            |t: &Thread| matches!(t.state, State::Waiting(_) | State::Arrived | State::Locked(..));
         let Some(thread) = self.threads.iter().position(stuck) else { return false };
         self.forced += 1;
         let thread = thread as u32;
         self.awaiting.retain(|_, &mut t| t != thread);
+        self.leave_queues(thread);
         for arrived in &mut self.arrived {
             arrived.retain(|&t| t != thread);
         }
         let t = &mut self.threads[thread as usize];
-        let waits = |op: &Op| matches!(op, Op::Wait { .. } | Op::Arrive { .. });
+        let waits = |op: &Op| matches!(op, Op::Wait { .. } | Op::Arrive { .. } | Op::Hold(_));
         let past = t.at < t.end && self.view.program.ops.get(t.at as usize).is_some_and(waits);
         t.at += u32::from(past);
         self.wake(thread, 0);

@@ -2,7 +2,7 @@
 
 use super::{Machine, State, What};
 use crate::change::Rule;
-use crate::program::{ObjectId, Op};
+use crate::program::{ObjectId, Op, Order};
 use holdup_trace::Nanos;
 
 impl Machine<'_> {
@@ -14,6 +14,11 @@ impl Machine<'_> {
         }
         let t = &self.threads[thread as usize];
         if t.at == t.end {
+            // Whoever gets a lock now may take its CPU: its end is a step of its own.
+            if !t.took.is_empty() {
+                self.gives_all_back(thread);
+                return true;
+            }
             return self.next_piece(thread);
         }
         let (of, op) = (t.of as usize, self.view.program.ops[t.at as usize]);
@@ -30,7 +35,7 @@ impl Machine<'_> {
                 }
             }
             Op::Sleep(ns, object) => {
-                if !self.is_gone(object) {
+                if !self.is_gone(object) && !self.is_free_order(object) {
                     self.threads[thread as usize].state = State::Asleep;
                     self.later(self.now.saturating_add(ns), What::Wakes(thread));
                     stays = false;
@@ -43,7 +48,8 @@ impl Machine<'_> {
                         self.wake(server, 0);
                     }
                 }
-                if !self.ended.contains(number) && !self.is_gone(object) && self.meets(object) {
+                let over = self.ended.contains(number) || self.is_gone(object);
+                if !over && !self.is_free_order(object) && self.meets(object) {
                     self.threads[thread as usize].state = State::Waiting(number);
                     stays = false;
                 }
@@ -58,8 +64,19 @@ impl Machine<'_> {
                     return true;
                 }
             }
-            Op::Hold(lock) => self.hold(thread, lock),
-            Op::Drop(lock) => self.drop(thread, lock),
+            Op::Hold(lock) => {
+                if self.is_free_order(lock) && !self.takes(thread, lock) {
+                    return false;
+                }
+                self.hold(thread, lock);
+            }
+            Op::Drop(lock) => {
+                self.drop(thread, lock);
+                // Its own step is taken before whoever is woken may take its CPU.
+                self.threads[thread as usize].at += 1;
+                self.gives_back(thread, lock);
+                return true;
+            }
             Op::Arrive { round, object, .. } => {
                 if !self.is_gone(object) && !self.arrive(thread, round) {
                     return false;
@@ -106,6 +123,11 @@ impl Machine<'_> {
         object != ObjectId::NONE
             && (matches!(self.view.rules[object.0 as usize], Rule::Gone)
                 || self.view.free_devices && self.view.program.objects[object.0 as usize].is_device)
+    }
+
+    /// Whether this lock goes to whoever comes first.
+    fn is_free_order(&self, object: ObjectId) -> bool {
+        self.view.order(object) != Order::Traced
     }
 
     /// Whether two meet at the same part of a lock that is split.

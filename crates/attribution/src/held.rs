@@ -1,0 +1,67 @@
+//! How long a mutex was held in all, those holds included that no event shows.
+
+use holdup_model::Arrivals;
+use holdup_passes::{Analysis, FutexUse, HoldSum, ObjectStats, Slot};
+use holdup_trace::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many holds must be seen from beginning to end, and so many must come to wait, before
+/// anything is said of those that are not seen.
+const ENOUGH: u64 = 10;
+
+/// What all threads together held of a mutex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeldInAll {
+    /// Time held.
+    pub ns: Nanos,
+    /// Times held.
+    pub holds: u64,
+    /// Threads that use it.
+    pub users: u32,
+}
+
+impl HeldInAll {
+    /// Of a mutex by which calls enter the kernel only when two threads want it: by the number of
+    /// those who came and found it held ([`Arrivals`]). `held` and `waited` are by thread. `None`
+    /// of all else: of a lock whose every hold is seen, of one that is handed to a thread that is
+    /// still asleep, of one that several may have at once; and where too little is seen.
+    pub fn of(
+        a: &Analysis,
+        o: &ObjectStats,
+        held: &BTreeMap<Slot, HoldSum>,
+        waited: impl IntoIterator<Item = (Slot, Nanos)>,
+    ) -> Option<HeldInAll> {
+        if o.usage != Some(FutexUse::Mutex) || o.came < ENOUGH {
+            return None;
+        }
+        let mut seen = HoldSum::default();
+        held.values().for_each(|&sum| seen.add(sum));
+        let (whole, whole_ns) = (seen.holds - seen.inferred, seen.hold_ns - seen.inferred_ns);
+        if whole < ENOUGH || whole_ns == 0 {
+            return None;
+        }
+        let mut users: BTreeSet<Slot> = held.keys().copied().collect();
+        let mut waited_ns: Nanos = 0;
+        for (slot, ns) in waited {
+            users.insert(slot);
+            waited_ns += ns;
+        }
+        let alive = |slot: &Slot| {
+            let t = a.thread(*slot);
+            let alive = t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns;
+            alive.saturating_sub(a.idle_wait_ns(*slot)) as f64
+        };
+        let number = users.len() as f64;
+        let hold = whole_ns as f64 / whole as f64;
+        let seen_by = Arrivals {
+            customers: users.len() as u32,
+            alive: users.iter().map(alive).sum::<f64>() / number,
+            waited: waited_ns as f64 / number,
+            found_held: o.came as f64,
+            hold,
+        };
+        let ns = seen_by.held()?.max(whole_ns as f64);
+        let holds = (ns / hold).round() as u64;
+        Some(HeldInAll { ns: ns as Nanos, holds: holds.max(seen.holds), users: users.len() as u32 })
+    }
+}

@@ -1,0 +1,189 @@
+//! Locks that go to whoever comes first.
+
+use super::{Machine, NOBODY, State};
+use crate::change::Rule;
+use crate::program::{ObjectId, Order};
+use std::collections::VecDeque;
+
+/// One lock, and who waits for it.
+#[derive(Clone, Debug)]
+pub(super) struct Lock {
+    holder: u32,
+    queue: VecDeque<u32>,
+}
+
+impl Machine<'_> {
+    /// The thread wants the lock. False if it has to wait.
+    pub(super) fn takes(&mut self, thread: u32, object: ObjectId) -> bool {
+        let parts = match self.view.rules[object.0 as usize] {
+            Rule::Gone => return true,
+            Rule::Parts(count) => count,
+            Rule::Same | Rule::Scaled(_) => 1,
+        };
+        let woken = self.threads[thread as usize].tries.take().filter(|t| t.0 == object);
+        let part = woken.map_or_else(|| if parts > 1 { self.random(parts) } else { 0 }, |t| t.1);
+        let locks = &mut self.locks[object.0 as usize];
+        if locks.is_empty() {
+            locks.resize(parts as usize, Lock { holder: NOBODY, queue: VecDeque::new() });
+        }
+        let lock = &mut locks[part as usize];
+        let t = &mut self.threads[thread as usize];
+        if lock.holder == NOBODY || lock.holder == thread {
+            lock.holder = thread;
+            t.took.push((object, part));
+            return true;
+        }
+        lock.queue.push_back(thread);
+        t.state = State::Locked(object, part);
+        false
+    }
+
+    /// The thread gives the lock back, if it has it.
+    pub(super) fn gives_back(&mut self, thread: u32, object: ObjectId) {
+        let t = &mut self.threads[thread as usize];
+        let Some(at) = t.took.iter().position(|took| took.0 == object) else { return };
+        let (_, part) = t.took.swap_remove(at);
+        self.frees(object, part);
+    }
+
+    /// A thread that has come to its end has no lock any more.
+    pub(super) fn gives_all_back(&mut self, thread: u32) {
+        for (object, part) in std::mem::take(&mut self.threads[thread as usize].took) {
+            self.frees(object, part);
+        }
+    }
+
+    fn frees(&mut self, object: ObjectId, part: u32) {
+        let lock = &mut self.locks[object.0 as usize][part as usize];
+        lock.holder = NOBODY;
+        let Some(next) = lock.queue.pop_front() else { return };
+        let handed = self.view.order(object) == Order::Handed;
+        if handed {
+            lock.holder = next;
+        }
+        let t = &mut self.threads[next as usize];
+        t.tries = Some((object, part));
+        let delay = self.view.program.threads[t.of as usize].usual_delay;
+        self.wake(next, delay);
+    }
+
+    /// It waits for no lock any more.
+    pub(super) fn leave_queues(&mut self, thread: u32) {
+        if let State::Locked(object, part) = self.threads[thread as usize].state {
+            self.locks[object.0 as usize][part as usize].queue.retain(|&t| t != thread);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::change::{Change, LockChange};
+    use crate::predict::{Seeds, predict};
+    use crate::program::{Op, Order, Program};
+    use crate::tests::{LOCK, any_threads, program, wall};
+    use proptest::prelude::*;
+
+    /// The threads run for so long before, in and after a hold; whoever is not the first waited for
+    /// the one before.
+    fn in_turns(order: Order, threads: &[[u64; 3]]) -> Program {
+        let count = threads.len() as u32;
+        let steps = threads.iter().zip(0..).map(|(&[before, within, after], i)| {
+            let wait = (i > 0).then_some(Op::Wait { number: i, object: LOCK, delay: 0 });
+            let wake = (i + 1 < count).then_some(Op::Wake { thread: i + 1, number: i + 1 });
+            let held = [Op::Hold(LOCK), Op::Run(within), Op::Drop(LOCK)];
+            let mut steps = vec![Op::Run(before)];
+            steps.extend(wait.into_iter().chain(held).chain(wake));
+            steps.push(Op::Run(after));
+            steps
+        });
+        let mut p = program(count, &steps.collect::<Vec<_>>());
+        p.objects[0].order = order;
+        p
+    }
+
+    const SLOW_FIRST: Change = Change::Speed(0, 0.001);
+
+    #[test]
+    fn once_anything_is_changed_whoever_comes_first_has_the_lock() {
+        let threads = [[1_000, 2_000, 0], [1_500, 2_000, 7_000_000]];
+        let p = in_turns(Order::Taken, &threads);
+        assert_eq!(wall(&p, &[]), 7_005_000, "one waits for the other");
+        assert_eq!(wall(&p, &[SLOW_FIRST]), 7_003_500, "nobody waits");
+        let p = in_turns(Order::Traced, &threads);
+        assert_eq!(wall(&p, &[SLOW_FIRST]), 10_002_000, "it waits for the slow one");
+    }
+
+    #[test]
+    fn a_shorter_hold_makes_others_wait_less() {
+        let p = in_turns(Order::Taken, &[[0, 4_000, 9_000], [1_000, 4_000, 9_000]]);
+        assert_eq!(wall(&p, &[]), 17_000);
+        assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::Hold(0.5))]), 13_000);
+        assert_eq!(wall(&p, &[Change::Lock(LOCK, LockChange::None)]), 14_000);
+    }
+
+    /// A time of work that the order of locks alone changes is no gain.
+    #[test]
+    fn what_the_order_alone_makes_is_no_gain() {
+        // In the trace the one that came later had the lock first.
+        let p = in_turns(Order::Taken, &[[3_000, 2_000, 0], [1_000, 2_000, 9_000]]);
+        assert_eq!(wall(&p, &[]), 16_000);
+        assert_eq!(wall(&p, &[Change::Cpus(64)]), 16_000, "12,000 if nobody waits in vain");
+        assert_eq!(p.free_order.get().map(|o| o.free_ns), Some(12_000));
+    }
+
+    /// The first gives it back and wants it again at once: it has it before the second is awake,
+    /// unless the second was given it.
+    #[test]
+    fn who_waits_longest_is_overtaken_unless_the_lock_is_handed_over() {
+        for (order, first_ends) in [(Order::Taken, 20_000), (Order::Handed, 30_500)] {
+            let hold = [Op::Hold(LOCK), Op::Run(10_000), Op::Drop(LOCK)];
+            let mut second = vec![Op::Run(1_000)];
+            second.extend(hold);
+            let mut p = program(2, &[[hold, hold].concat(), second]);
+            p.objects[0].order = order;
+            p.threads[1].usual_delay = 500;
+            p.threads[1].works = false;
+            let _ = p.free_order.set(crate::program::FreeOrder { traced_ns: 1, free_ns: 1 });
+            assert_eq!(wall(&p, &[Change::Cpus(2)]), first_ends, "{order:?}");
+        }
+    }
+
+    proptest! {
+        /// Whatever threads do with a lock that one at a time has: all of it comes to its end, and
+        /// nothing of their CPU time is lost.
+        #[test]
+        fn nobody_waits_for_ever(threads in any_threads(), cpus in 1_u32..6, handed: bool) {
+            let mut p = program(cpus, &threads);
+            p.objects[0].order = if handed { Order::Handed } else { Order::Taken };
+            for change in [Change::Cpus(cpus), Change::Lock(LOCK, LockChange::Split(2))] {
+                let ran = predict(&p, std::slice::from_ref(&change), Seeds::of(&p)).unwrap();
+                let split = matches!(change, Change::Lock(..));
+                for (t, ns) in p.threads.iter().zip(&ran.run_ns) {
+                    prop_assert!(t.run_ns == *ns || split && *ns <= t.run_ns);
+                }
+            }
+        }
+
+        /// Holds of one lock follow each other: the work takes as long as all of them.
+        #[test]
+        fn one_at_a_time_has_it(holds in prop::collection::vec(1..9_000_000_u64, 1..8)) {
+            let threads: Vec<Vec<Op>> = holds
+                .iter()
+                .map(|&ns| vec![Op::Hold(LOCK), Op::Run(ns), Op::Drop(LOCK)])
+                .collect();
+            for order in [Order::Taken, Order::Handed] {
+                let mut p = program(8, &threads);
+                p.objects[0].order = order;
+                let longest = *holds.iter().max().unwrap();
+                prop_assert_eq!(wall(&p, &[]), longest, "as in the trace, where nobody waits");
+                let free = p.free_order.get_or_init(|| crate::program::FreeOrder {
+                    traced_ns: 1,
+                    free_ns: 1,
+                });
+                prop_assert_eq!(free.free_ns, 1);
+                let all: u64 = holds.iter().sum();
+                prop_assert_eq!(wall(&p, &[Change::Cpus(64)]), all);
+            }
+        }
+    }
+}
