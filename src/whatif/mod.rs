@@ -45,7 +45,7 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
         doubts: Vec::new(),
         conclusions,
     };
-    head.doubts = words::doubts(&head, &rows, &analysis);
+    head.doubts = words::doubts(&head, &rows, &analysis, &program);
     if matches!(config.format, Format::Csv { .. }) && !config.quiet {
         // CSV has no place for them.
         head.doubts.iter().for_each(|doubt| eprintln!("holdup: {}", escape(doubt)));

@@ -6,7 +6,12 @@ use holdup_replay::words::{fix, fix_of, subject};
 use holdup_replay::{self as replay, Holdup, Program, Ranked, Ranking};
 
 /// Reasons not to trust the figures.
-pub(super) fn doubts(head: &WhatifHead, rows: &[WhatifRow], analysis: &Analysis) -> Vec<String> {
+pub(super) fn doubts(
+    head: &WhatifHead,
+    rows: &[WhatifRow],
+    analysis: &Analysis,
+    program: &Program,
+) -> Vec<String> {
     let mut doubts = replay::doubts(analysis, head.replay_off_pct);
     let forced = rows.iter().filter(|row| row.forced > 0).count();
     if forced > 0 {
@@ -14,6 +19,17 @@ pub(super) fn doubts(head: &WhatifHead, rows: &[WhatifRow], analysis: &Analysis)
             "in {forced} of {} rows threads waited for each other in a ring, and one had to be let \
              go (column forced): the more often, the less such a row means",
             rows.len()
+        ));
+    }
+    let fought = program.objects.iter().filter(|object| {
+        let name = format!("lock {}=none", object.name);
+        object.is_fought_for && rows.iter().any(|row| row.gains() && row.change.contains(&name))
+    });
+    for object in fought {
+        doubts.push(format!(
+            "threads fight for {} without sleeping: that makes them slower in between too, which a \
+             replay cannot see, so removing it may gain more than is shown",
+            object.name
         ));
     }
     doubts
@@ -26,8 +42,8 @@ pub(super) fn notes(alternatives: bool) -> Vec<String> {
         notes.push("no row has all changes together, as two of them change the same".to_owned());
     }
     notes.push(
-        "a figure is that of the traced work done again in its traced order on a simulated \
-         machine: it does not know what threads would do otherwise (docs/models.md)"
+        "a figure is that of the traced work done again on a simulated machine, by each thread in \
+         its traced order: it does not know what threads would do otherwise (docs/models.md)"
             .to_owned(),
     );
     notes

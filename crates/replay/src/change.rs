@@ -1,6 +1,6 @@
 //! What shall be different in a replay.
 
-use crate::program::{ObjectId, Op, Order, Program};
+use crate::program::{ObjectId, Op, Order, Program, ReplayObject};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
@@ -114,7 +114,7 @@ pub(crate) struct View<'a> {
     pub(crate) free_devices: bool,
     any_cpu: bool,
     /// Locks go to whoever comes first, as far as their holds are known.
-    free_order: bool,
+    pub(crate) free_order: bool,
     /// Who ever ends a wait of each thread that is split.
     asking: FxHashMap<u32, FxHashSet<u32>>,
 }
@@ -156,9 +156,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether any lock goes to whoever comes first.
+    /// Whether any lock goes to whoever comes first: one for which nobody waits any more has no
+    /// order.
     pub(crate) fn has_free_order(&self) -> bool {
-        self.free_order && self.program.objects.iter().any(|o| o.order != Order::Traced)
+        let mut locks = self.program.objects.iter().zip(&self.rules);
+        let free = |(o, rule): (&ReplayObject, &Rule)| {
+            o.order != Order::Traced && !matches!(rule, Rule::Gone)
+        };
+        self.free_order && locks.any(free)
     }
 
     /// The CPUs that a thread may run on, of this machine.

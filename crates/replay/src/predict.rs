@@ -8,6 +8,10 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+/// If the order in which threads get locks alone changes the time of the work by more, in per cent,
+/// their holds are not what they are taken for: then locks keep the order of the trace.
+const ORDER_PCT: f64 = 15.0;
+
 /// How often a replay is repeated, each time with other ties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seeds(u32);
@@ -58,15 +62,15 @@ pub fn predict(
     changes: &[Change],
     seeds: Seeds,
 ) -> Result<Prediction, ChangeError> {
-    let view = View::new(program, changes)?;
+    let mut view = View::new(program, changes)?;
+    let order = if view.has_free_order() { Some(free_order(program)?) } else { None };
+    let trusted = order.filter(|order| order.off_pct().abs() <= ORDER_PCT);
+    view.free_order &= trusted.is_some();
     let mut prediction = replayed(&view, seeds);
-    if view.has_free_order() {
-        let order = free_order(program)?;
-        for ns in
-            [&mut prediction.wall_ns, &mut prediction.wall_low_ns, &mut prediction.wall_high_ns]
-        {
-            *ns = order.as_traced(*ns);
-        }
+    if let Some(order) = trusted {
+        prediction.wall_ns = order.as_traced(prediction.wall_ns);
+        prediction.wall_low_ns = order.as_traced(prediction.wall_low_ns);
+        prediction.wall_high_ns = order.as_traced(prediction.wall_high_ns);
     }
     Ok(prediction)
 }
@@ -97,6 +101,11 @@ fn free_order(program: &Program) -> Result<FreeOrder, ChangeError> {
 }
 
 impl FreeOrder {
+    /// By how much the order of locks alone changes the time of the work, in per cent.
+    fn off_pct(self) -> f64 {
+        (self.free_ns as f64 / self.traced_ns.max(1) as f64 - 1.0) * 100.0
+    }
+
     /// A time with locks for whoever comes first, as it is beside that of the unchanged replay,
     /// which has them in the order of the trace: a change gains what it gains under one order.
     fn as_traced(self, ns: Nanos) -> Nanos {

@@ -98,6 +98,9 @@ pub struct ReplayObject {
     pub is_lock: bool,
     /// Who gets it once anything is changed.
     pub order: Order,
+    /// It is a mutex that threads fight for: most of those who come to wait find it free before
+    /// they sleep.
+    pub is_fought_for: bool,
     /// Sleeps for it that the replay has.
     pub waits: u64,
     /// Their time in the trace.

@@ -50,6 +50,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         name: "mutex 0x1".into(),
         is_lock: true,
         order: Order::Traced,
+        is_fought_for: false,
         waits: 1,
         wait_ns: 1,
         hold_ns: 1,

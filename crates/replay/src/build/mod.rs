@@ -13,6 +13,7 @@ mod objects;
 mod runs;
 mod taken;
 mod thread;
+mod unseen;
 mod work;
 mod writer;
 

@@ -53,6 +53,7 @@ impl Builder<'_> {
                 name: name_of(self.analysis, object, o),
                 is_lock: o.is_lock,
                 order: Order::Traced,
+                is_fought_for: is_fought_for(o),
                 waits: o.waits,
                 wait_ns: o.wait_ns,
                 hold_ns: 0,
@@ -99,6 +100,11 @@ fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
     let of = o.first.filter(|_| o.kind != ObjectKind::KernelLock);
     let of = of.map(|slot| format!(" of {}", analysis.comm(analysis.thread(slot))));
     format!("{kind} {}{}", analysis.object_name(object), of.unwrap_or_default())
+}
+
+/// Whether those who come to wait for a mutex seldom sleep.
+pub(super) fn is_fought_for(o: &ObjectStats) -> bool {
+    o.usage == Some(FutexUse::Mutex) && o.retries * 2 > o.came
 }
 
 /// Whether threads wait there for what others do.

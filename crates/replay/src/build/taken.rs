@@ -1,31 +1,47 @@
 //! Locks that a changed replay gives to whoever comes first, in place of the order of the trace.
 //!
 //! For that every hold must be known. Of locks that are system calls it is. Of a mutex only those
-//! holds are seen that somebody waited for: the others are as many as [`HeldInAll`] says, and are
-//! put where they leave no trace: while a thread runs and no other has the mutex.
+//! holds are seen that somebody waited for: the others are as many as [`HeldInAll`] says
+//! (`unseen`).
 
 use super::Builder;
-use super::objects::Class;
+use super::objects::{Class, is_fought_for};
 use super::runs::Runs;
+use super::unseen::{self, Own};
 use super::writer::Hold;
 use crate::program::{ObjectId, Order};
 use holdup_attribution::HeldInAll;
-use holdup_passes::{FutexUse, Held, Object, ObjectKind, ObjectStats, Slot};
+use holdup_passes::{ByThread, FutexUse, Held, HoldSum, Object, ObjectKind, ObjectStats};
+use holdup_passes::{PairSum, Slot};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Holds of a lock that lie within those of others for more than this part of their time, in per
 /// cent, are not those of one lock.
 const OVERLAP_PCT: u64 = 10;
+/// Of so many locks, those waited for longest, all holds are looked for: each costs a look at all
+/// that its threads did.
+const LOCKS: usize = 64;
 
 /// One hold, by its thread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Of {
-    from: Nanos,
-    to: Nanos,
-    slot: Slot,
-    seen: bool,
+pub(super) struct Of {
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    pub(super) slot: Slot,
+    pub(super) seen: bool,
+}
+
+/// A lock with all of its holds, in the order of time, but for so many.
+struct Taken {
+    id: ObjectId,
+    order: Order,
+    holds: Vec<Of>,
+    /// How long a hold takes a CPU, the mean.
+    usual: Nanos,
+    unseen: u64,
 }
 
 impl Builder<'_> {
@@ -41,32 +57,65 @@ impl Builder<'_> {
             }
         }
         let (held_by, waited_by) = (self.analysis.held_by(), self.analysis.waited_by());
+        let mut holds: Vec<(ObjectStats, Vec<Of>)> = holds
+            .into_iter()
+            .filter_map(|(object, holds)| Some((*self.stats.get(&object)?, holds)))
+            .collect();
+        holds.sort_by_key(|(stats, _)| (Reverse(stats.wait_ns), stats.object));
+        holds.truncate(LOCKS);
         let mut runs: FxHashMap<Slot, Runs> = FxHashMap::default();
-        for (object, mut holds) in holds {
-            let Some(&stats) = self.stats.get(&object) else { continue };
-            let Some(order) = order(&stats) else { continue };
+        let mut found: Vec<Taken> = Vec::new();
+        for (stats, holds) in holds {
             for of in &holds {
                 let steps = self.analysis.steps(of.slot).steps;
                 runs.entry(of.slot).or_insert_with(|| Runs::of(steps));
             }
-            if stats.kind == ObjectKind::Futex {
-                let waited = waited_by.get(&object).into_iter().flatten();
-                let waited = waited.map(|(&slot, pair)| (slot, pair.wait_ns));
-                let all = held_by
-                    .get(&object)
-                    .and_then(|held| HeldInAll::of(self.analysis, &stats, held, waited));
-                let Some(all) = all else { continue };
-                with_unseen(&mut holds, &runs, all.holds);
+            found.extend(self.whole(&stats, holds, &runs, &held_by, &waited_by));
+        }
+        let mut own = Own::default();
+        for taken in &found {
+            taken.holds.iter().for_each(|&of| own.add(of));
+        }
+        for mut taken in found {
+            if taken.unseen > 0 {
+                let put = unseen::put(&taken.holds, taken.unseen, taken.usual, &runs, &own);
+                put.iter().for_each(|&of| own.add(of));
+                taken.holds.extend(put);
             }
-            let id = self.id(object);
-            if id == ObjectId::NONE || overlap(&mut holds) {
-                continue;
-            }
-            self.objects[id.0 as usize].order = order;
-            for of in holds {
-                self.taken.entry(of.slot).or_default().push((of.from, of.to, id));
+            self.objects[taken.id.0 as usize].order = taken.order;
+            for of in taken.holds {
+                self.taken.entry(of.slot).or_default().push((of.from, of.to, taken.id));
             }
         }
+    }
+
+    /// The lock with its holds from beginning to end, if they are all known.
+    fn whole(
+        &self,
+        stats: &ObjectStats,
+        mut holds: Vec<Of>,
+        runs: &FxHashMap<Slot, Runs>,
+        held_by: &ByThread<HoldSum>,
+        waited_by: &ByThread<PairSum>,
+    ) -> Option<Taken> {
+        let (id, order) = (self.id(stats.object), order(stats)?);
+        let (mut usual, mut unseen) = (0, 0);
+        if stats.kind == ObjectKind::Futex {
+            let waited = waited_by.get(&stats.object).into_iter().flatten();
+            let waited = waited.map(|(&slot, pair)| (slot, pair.wait_ns));
+            let held = held_by.get(&stats.object)?;
+            let all = HeldInAll::of(self.analysis, stats, held, waited)?;
+            usual = unseen::begin(&mut holds, runs);
+            unseen = all.holds.saturating_sub(holds.len() as u64);
+        }
+        holds.sort_unstable();
+        (id != ObjectId::NONE && !overlap(&holds)).then_some(Taken {
+            id,
+            order,
+            holds,
+            usual,
+            unseen,
+        })
     }
 
     /// What the thread held of those locks.
@@ -80,80 +129,24 @@ fn order(o: &ObjectStats) -> Option<Order> {
     match o.kind {
         // The kernel gives the semaphore, or the message, to the one who waits longest.
         ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => Some(Order::Handed),
-        // It wakes the one who waits longest, and whoever is there first has it.
-        ObjectKind::Futex if o.usage == Some(FutexUse::Mutex) => Some(Order::Taken),
+        // It wakes the one who waits longest, and whoever is there first has it. Those who fight
+        // for it do not wait to be woken.
+        ObjectKind::Futex if o.usage == Some(FutexUse::Mutex) && !is_fought_for(o) => {
+            Some(Order::Taken)
+        }
         // Who tries and naps is woken by nobody.
         ObjectKind::Flock | ObjectKind::PosixLock if o.retries == 0 => Some(Order::Taken),
         _ => None,
     }
 }
 
-/// Whether holds lie within each other. Puts them in the order of time.
-fn overlap(holds: &mut [Of]) -> bool {
-    holds.sort_unstable();
+/// Whether holds, which are in the order of time, lie within each other.
+fn overlap(holds: &[Of]) -> bool {
     let (mut end, mut both, mut all) = (0, 0, 0);
-    for of in holds.iter() {
+    for of in holds {
         all += of.to - of.from;
         both += of.to.min(end).saturating_sub(of.from);
         end = end.max(of.to);
     }
-    crate::build::is_part(both, all, OVERLAP_PCT) && both > 0
-}
-
-/// Make `holds` those `count` that there were. Whose beginning is not seen lasts as long as the
-/// others do, but begins after the one before ended.
-fn with_unseen(holds: &mut Vec<Of>, runs: &FxHashMap<Slot, Runs>, count: u64) {
-    let ran = |of: &Of| runs[&of.slot].within(of.from, of.to);
-    let whole = holds.iter().filter(|of| of.seen);
-    let (times, sum) = whole.fold((0, 0), |(n, sum), of| (n + 1, sum + ran(of)));
-    let usual: Nanos = (sum / Nanos::max(times, 1)).max(1);
-    holds.sort_unstable_by_key(|of| (of.to, of.slot));
-    let mut end = 0;
-    for of in holds.iter_mut() {
-        if !of.seen {
-            of.from = runs[&of.slot].before(of.to, usual).max(end).min(of.to);
-        }
-        end = end.max(of.to);
-    }
-    let unseen = count.saturating_sub(holds.len() as u64);
-    if unseen == 0 {
-        return;
-    }
-    holds.sort_unstable();
-    let busy: Vec<(Nanos, Nanos)> = holds.iter().map(|of| (of.from, of.to)).collect();
-    let mut free: Vec<(Slot, Nanos, Nanos)> = Vec::new();
-    for (&slot, runs) in runs {
-        if holds.iter().any(|of| of.slot == slot) {
-            free.extend(runs.without(&busy).into_iter().map(|(from, to)| (slot, from, to)));
-        }
-    }
-    free.sort_unstable_by_key(|&(slot, from, to)| (from, to, slot));
-    let all: Nanos = free.iter().map(|f| f.2 - f.1).sum();
-    // By thread, in holds: what is due.
-    let mut due: FxHashMap<Slot, f64> = FxHashMap::default();
-    // From, to.
-    let mut put: BTreeMap<Nanos, Nanos> = BTreeMap::new();
-    for (slot, from, to) in free {
-        let due = due.entry(slot).or_insert(0.5);
-        *due += unseen as f64 * (to - from) as f64 / all.max(1) as f64;
-        let n = ((to - from) / usual).min(*due as u64);
-        let gap = ((to - from) - n * usual) / (n + 1);
-        let mut at = from;
-        for _ in 0..n {
-            at += gap;
-            // Behind those of other threads.
-            while let Some((_, &end)) = put.range(..at + usual).next_back()
-                && end > at
-            {
-                at = end;
-            }
-            if at + usual > to {
-                break;
-            }
-            put.insert(at, at + usual);
-            holds.push(Of { from: at, to: at + usual, slot, seen: false });
-            *due -= 1.0;
-            at += usual;
-        }
-    }
+    super::is_part(both, all, OVERLAP_PCT) && both > 0
 }
