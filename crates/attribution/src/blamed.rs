@@ -95,7 +95,7 @@ impl Attribution<'_> {
         let People { waited_by, held_by, .. } = &self.people;
         let mutexes: BTreeMap<Object, ObjectStats> = a
             .objects()
-            .filter(|o| o.usage == Some(FutexUse::Mutex))
+            .filter(|o| matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)))
             .map(|o| (o.object, o))
             .collect();
         let objects = self

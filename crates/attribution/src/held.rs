@@ -21,7 +21,7 @@ pub struct HeldInAll {
 }
 
 impl HeldInAll {
-    /// Of a mutex by which calls enter the kernel only when two threads want it: by the number of
+    /// Of a mutex, or the writers of a lock, for which calls are made only when two want it: by the number of
     /// those who came and found it held ([`Arrivals`]). `held` and `waited` are by thread. `None`
     /// of all else: of a lock whose every hold is seen, of one that is handed to a thread that is
     /// still asleep, of one that several may have at once; and where too little is seen.
@@ -31,7 +31,8 @@ impl HeldInAll {
         held: &BTreeMap<Slot, HoldSum>,
         waited: impl IntoIterator<Item = (Slot, Nanos)>,
     ) -> Option<HeldInAll> {
-        if o.usage != Some(FutexUse::Mutex) || o.came < ENOUGH {
+        let in_turns = matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock));
+        if !in_turns || o.is_shared || o.came < ENOUGH {
             return None;
         }
         let mut seen = HoldSum::default();

@@ -1,7 +1,7 @@
 //! Calls begin and return: which object they are about, and what they do to it.
 
 use super::class::{FcntlOp, Futex, FutexOp, LOCK_UN, fcntl, futex};
-use super::{Class, Key, Object, ObjectKind, Waits};
+use super::{Class, FutexUse, Key, Object, ObjectKind, Waits};
 use crate::threads::Slot;
 use holdup_trace::{Nanos, Pid};
 
@@ -9,6 +9,9 @@ const EAGAIN: i64 = -11;
 const EACCES: i64 = -13;
 /// A mutex of glibc, of Rust and of others that somebody wants while another has it.
 const LOCKED_AND_WANTED: u32 = 2;
+/// The word of a readers-writer lock of glibc on which writers sleep, and the one of its phase, on
+/// which readers do, while somebody sleeps (`PTHREAD_RWLOCK_FUTEX_USED`).
+const WRITTEN_AND_WANTED: u32 = 3;
 
 /// The call a thread is in: written at every call of interest, so it has a cache line of its own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -162,7 +165,10 @@ impl Waits {
                                 self.thing(o).retries += 1;
                             }
                             // Woken, or just too late to sleep: now it tries to take the lock.
-                            if f.val == LOCKED_AND_WANTED && (ret == 0 || ret == EAGAIN) {
+                            let wanted = f.val == LOCKED_AND_WANTED
+                                || f.val == WRITTEN_AND_WANTED
+                                    && self.thing(o).futex.usage() == FutexUse::RwLock;
+                            if wanted && (ret == 0 || ret == EAGAIN) {
                                 self.acquire(now, slot, o, true);
                             }
                             if f.val == LOCKED_AND_WANTED && self.thing(o).is_lock() {

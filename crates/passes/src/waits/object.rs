@@ -386,6 +386,11 @@ impl Thing {
         self.waiting = self.waiting.saturating_sub(1);
     }
 
+    /// Several threads had it at once, too often to be a mistake.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.overlaps * 10 > self.acquired
+    }
+
     /// One thread at a time has it, and gives it back itself.
     pub(crate) fn is_lock(&self) -> bool {
         match self.kind {
@@ -393,7 +398,7 @@ impl Thing {
                 matches!(self.futex.usage(), FutexUse::Mutex | FutexUse::PiMutex | FutexUse::RwLock)
             }
             ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => {
-                self.acquired > 0 && self.overlaps * 10 <= self.acquired
+                self.acquired > 0 && !self.is_shared()
             }
             ObjectKind::Flock | ObjectKind::PosixLock | ObjectKind::KernelLock => true,
             _ => false,

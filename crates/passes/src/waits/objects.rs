@@ -22,6 +22,8 @@ pub struct ObjectStats {
     pub usage: Option<FutexUse>,
     /// One thread at a time has it, and gives it back itself.
     pub is_lock: bool,
+    /// Several threads had it at once, as readers of a lock do.
+    pub is_shared: bool,
     /// A futex of one process: no other can wait for it or end a wait.
     pub private: bool,
     /// The thread that first waited.
@@ -100,6 +102,7 @@ impl Analysis {
             kind: thing.kind,
             usage,
             is_lock: thing.is_lock(),
+            is_shared: thing.is_shared(),
             private: matches!(waits.keys[object.0 as usize], Key::Futex { shared: false, .. }),
             first: thing.first,
             condvar,

@@ -104,7 +104,7 @@ fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
 
 /// Whether those who come to wait for a mutex seldom sleep.
 pub(super) fn is_fought_for(o: &ObjectStats) -> bool {
-    o.usage == Some(FutexUse::Mutex) && o.retries * 2 > o.came
+    matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)) && o.retries * 2 > o.came
 }
 
 /// Whether threads wait there for what others do.

@@ -11,7 +11,7 @@ use super::unseen::{self, Own};
 use super::writer::Hold;
 use crate::program::{ObjectId, Order};
 use holdup_attribution::HeldInAll;
-use holdup_passes::{ByThread, FutexUse, Held, HoldSum, Object, ObjectKind, ObjectStats};
+use holdup_passes::{ByThread, Held, HoldSum, Object, ObjectKind, ObjectStats};
 use holdup_passes::{PairSum, Slot};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -131,9 +131,7 @@ fn order(o: &ObjectStats) -> Option<Order> {
         ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => Some(Order::Handed),
         // It wakes the one who waits longest, and whoever is there first has it. Those who fight
         // for it do not wait to be woken.
-        ObjectKind::Futex if o.usage == Some(FutexUse::Mutex) && !is_fought_for(o) => {
-            Some(Order::Taken)
-        }
+        ObjectKind::Futex if !is_fought_for(o) => Some(Order::Taken),
         // Who tries and naps is woken by nobody.
         ObjectKind::Flock | ObjectKind::PosixLock if o.retries == 0 => Some(Order::Taken),
         _ => None,
