@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Predicted against done: `holdup whatif` of a program, and the program mended. Needs root, tracepoints, cc,
-libsqlite3-dev; sysbench for two of the pairs.
+libsqlite3-dev; sysbench, pigz, xz and zstd for some of the pairs.
 
     benches/whatif.py HOLDUP [--rounds N] [--only WORD] [--keep FOLDER | --from FOLDER]
 
@@ -13,11 +13,13 @@ finds in the same recordings. `--keep` leaves the recordings and rates in a fold
 import argparse
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -56,12 +58,19 @@ PAIRS = [
     ("semop n=3 cs=200 think=600", "@@", "--affinity none"),
     ("server n=3 cs=300 think=900", "@@", "--affinity none"),
     ("barrier n=4 cs=1000 heavy=2", "@@", "--affinity none"),
+    ("pigz -p 4 -c", "@@", "--affinity none"),
+    ("xz -T4 -1 -c --block-size=2MiB", "@@", "--affinity none"),
+    ("zstd -T4 -9 -q -c", "@@", "--affinity none"),
+    ("sort --parallel=4 -S 1G", "@@", "--affinity none"),
     ("sqlite threads=2 memstatus=1", "memstatus=0", "--lock mutex=none"),
     ("sqlite threads=4 memstatus=1", "memstatus=0", "--lock mutex=none"),
     ("python workers=2 kind=threads", "kind=processes", "--lock condvar=none"),
     ("sysbench threads --threads=4 --thread-yields=0 --thread-locks=1", "--thread-locks=4", "--lock mutex=split:4"),
     ("sysbench mutex --threads=4 --mutex-num=1 --mutex-locks=4000 --mutex-loops=2000", "@", "--cpus 1"),
 ]
+
+# Programs that read a file of words.
+FILTERS = ("pigz", "xz", "zstd", "sort")
 
 
 def run(holdup, wl, its, program, file, cpu=None):
@@ -70,6 +79,8 @@ def run(holdup, wl, its, program, file, cpu=None):
         command = ["sysbench", *program[2:], "--time=1" if program[1] == "threads" else "--time=0", program[1], "run"]
     elif program[0] == "sqlite":
         command = [f"{os.path.dirname(wl)}/sqlite", *program[1:], "dur=500"]
+    elif program[0] in FILTERS:
+        command = ["sh", "-c", f"{' '.join(program)} {os.path.dirname(wl)}/words > /dev/null"]
     elif program[0] == "python":
         command = [sys.executable, f"{HERE}/whatif_gil.py", *program[1:], "dur=500"]
     else:
@@ -77,7 +88,10 @@ def run(holdup, wl, its, program, file, cpu=None):
     if cpu is not None:
         command = ["taskset", "-c", str(cpu), *command]
     record = [holdup, "record", "-q", "-o", file, "--", *command]
+    began = time.monotonic()
     out = subprocess.run(record, capture_output=True, text=True, check=True).stdout
+    if program[0] in FILTERS:
+        return 1 / (time.monotonic() - began)
     if program[0] == "sysbench":
         seconds = float(re.search(r"total time:\s+([\d.]+)s", out).group(1))
         events = int(re.search(r"total number of events:\s+(\d+)", out).group(1))
@@ -188,6 +202,11 @@ def main():
             subprocess.run(sqlite, check=True)
             out = subprocess.run([wl, "cpu", "n=1", "dur=500"], capture_output=True, text=True).stdout
             its = json.loads(out)["spin_it_per_us"]
+            chance = random.Random(1)
+            words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(2, 9))) for _ in range(5000)]
+            with open(f"{scratch}/words", "w", encoding="ascii") as file:
+                for _ in range(300_000):
+                    file.write(" ".join(chance.choices(words, k=8)) + "\n")
         print("| program | mended | change | replay | closed model | done | error | of the model | spread |")
         print("|---|---|---|---|---|---|---|---|---|")
         errors, models = [], []

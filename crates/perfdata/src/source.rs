@@ -27,7 +27,7 @@ pub(crate) enum Source {
 const BLOCK: usize = 1 << 20;
 
 /// So much of the front of a file is left in memory between indexing and decoding.
-const KEPT: u64 = 512 << 20;
+const KEPT: u64 = 256 << 20;
 
 impl Source {
     pub(crate) fn file(file: File) -> io::Result<Source> {
