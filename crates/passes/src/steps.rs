@@ -195,7 +195,7 @@ impl Steps {
         }
     }
 
-    /// `parent`, which has run for `ran` in all, makes `child`.
+    /// `parent`, which has run for `ran` in all, lets `child` begin.
     pub(crate) fn spawns(&mut self, now: Nanos, parent: Slot, ran: Nanos, child: Slot) {
         self.ran(now, parent, ran);
         self.course(parent).steps.push(Step { at: now, what: Did::Spawn(child) });

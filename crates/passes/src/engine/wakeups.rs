@@ -77,6 +77,8 @@ impl Engine {
         if t.state == State::Unseen {
             (t.state, t.born, t.since) = (State::New, now, now);
         }
+        self.begins(now, e, slot);
+        let t = &mut self.threads[slot];
         t.latency.wakeup(now);
         self.name(slot, comm);
         self.note_wakeup(e.cpu, WakeEvent::New, slot, waker, target);
