@@ -45,3 +45,66 @@ fn a_new_thread_begins_when_it_is_let_not_when_it_is_made() {
     assert_eq!(spawns, [spawn]);
     assert_eq!(did(&a, 9), [Did::Run(50)]);
 }
+
+#[test]
+fn who_was_taken_second_by_a_cpu_that_was_late_is_late_too() {
+    let a = run(two()
+        .switch(100, 1, 8, 0, "S")
+        .waking_to(200, 0, 7, 8, 1)
+        .wakeup_to(210, 0, 7, 8, 1)
+        .switch(900, 1, 0, 9, "R") // a thread that nobody knew of, before 8
+        .switch(950, 1, 9, 8, "S")
+        .switch(1000, 1, 8, 0, "S")
+        .switch(1100, 0, 7, 0, "S"));
+    assert_eq!(did(&a, 8)[2..], [Did::Delay(700), Did::Run(50)]);
+}
+
+#[test]
+fn who_queues_for_a_busy_cpu_is_passed_over_or_taken_over_by_one_that_idles() {
+    let queued = || {
+        two().switch(1_000, 1, 8, 0, "S").waking_to(2_000, 0, 7, 8, 0).wakeup_to(2_000, 0, 7, 8, 0) // CPU 1 idles
+    };
+    let waited = run(queued()
+        .switch(9_000, 0, 7, 8, "S")
+        .switch(9_500, 0, 8, 0, "S")
+        .switch(9_600, 1, 0, 8, "R"));
+    let behind = slot(&waited, 7);
+    let passed_over = Did::PassedOver { ns: 7_000, behind, idle: true };
+    assert_eq!(did(&waited, 8)[2], passed_over);
+    let moved = run(queued()
+        .migrate(5_000, 1, 0, 8, 1)
+        .switch(5_000, 1, 0, 8, "R")
+        .switch(9_000, 0, 7, 0, "S"));
+    let behind = slot(&moved, 7);
+    assert_eq!(did(&moved, 8)[2], Did::TakenOver { ns: 3_000, behind, idle: true });
+}
+
+#[test]
+fn who_takes_the_cpu_of_another_as_soon_as_it_is_woken_preempts_it() {
+    let a = run(two()
+        .switch(100, 1, 8, 0, "S")
+        .waking_to(200, 0, 7, 8, 0)
+        .wakeup_to(200, 0, 7, 8, 0)
+        .switch(250, 0, 7, 8, "R")
+        .switch(300, 0, 8, 7, "S")
+        .switch(900, 0, 7, 0, "S"));
+    assert_eq!(did(&a, 8)[2], Did::Preempts(slot(&a, 7)));
+}
+
+#[test]
+fn slices_are_measured_where_somebody_queued() {
+    const MS: u64 = 1_000_000;
+    let a = run(two()
+        .switch(MS, 1, 8, 0, "S")
+        .waking_to(2 * MS, 0, 7, 8, 0)
+        .wakeup_to(2 * MS, 0, 7, 8, 0)
+        .switch(9 * MS, 0, 7, 8, "R") // nobody knows since when 7 has had it
+        .switch(12 * MS, 0, 8, 7, "R")
+        .switch(14 * MS, 0, 7, 0, "S")
+        .switch(15 * MS, 0, 0, 8, "R")
+        .waking_to(20 * MS, 0, 8, 7, 0)
+        .wakeup_to(20 * MS, 0, 8, 7, 0)
+        .switch(25 * MS, 0, 8, 7, "R") // 8 had it for 10 ms, and 7 wanted it for 5
+        .switch(26 * MS, 0, 7, 0, "S"));
+    assert_eq!(a.slice_ns(), Some(4 * MS));
+}

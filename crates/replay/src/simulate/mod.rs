@@ -1,5 +1,6 @@
 //! The simulated machine: CPUs, a scheduler, and threads that follow their programs.
 
+mod beside;
 mod pieces;
 mod scheduler;
 mod steps;
@@ -7,6 +8,7 @@ mod steps;
 use crate::bits::BitSet;
 use crate::change::View;
 use crate::program::{ObjectId, Op};
+use beside::Resting;
 use holdup_trace::Nanos;
 use pieces::Pieces;
 use rustc_hash::FxHashMap;
@@ -56,6 +58,12 @@ struct Thread {
     course: Nanos,
     ran: Nanos,
     last_cpu: u32,
+    /// The number of its place in a queue.
+    queued: u32,
+    /// Idle time after which another CPU takes it from there.
+    until: Nanos,
+    /// For so long idle CPUs leave it where it is when it loses its CPU now.
+    left_for: Option<Nanos>,
     state: State,
     /// The locks it has that are changed.
     held: Vec<ObjectId>,
@@ -75,8 +83,13 @@ struct Cpu {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum What {
-    Cpu { cpu: u32, turn: u32 },
+    Cpu {
+        cpu: u32,
+        turn: u32,
+    },
     Wakes(u32),
+    /// A CPU that idles looks for threads.
+    Looks(u32),
 }
 
 /// Threads that are ready: who is furthest behind comes first.
@@ -92,6 +105,7 @@ pub(crate) struct Machine<'a> {
     ready: Queue,
     /// Of threads that may not run everywhere, by the CPU they were put on.
     ready_on: Vec<Queue>,
+    resting: Resting,
     threads: Vec<Thread>,
     /// Of threads that are split.
     pieces: FxHashMap<u32, Pieces>,
@@ -139,6 +153,9 @@ impl<'a> Machine<'a> {
                 course: 0,
                 ran: 0,
                 last_cpu: NOBODY,
+                queued: 0,
+                until: 0,
+                left_for: None,
                 state: State::Unborn,
                 held: Vec::new(),
                 holding: 1.0,
@@ -153,6 +170,7 @@ impl<'a> Machine<'a> {
             idle: view.cpus,
             ready: BinaryHeap::new(),
             ready_on: vec![BinaryHeap::new(); count],
+            resting: Resting::default(),
             threads,
             pieces: FxHashMap::default(),
             awaiting: FxHashMap::default(),
@@ -173,6 +191,7 @@ impl<'a> Machine<'a> {
     }
 
     fn go(&mut self) {
+        self.idle_changed();
         for i in 0..self.threads.len() as u32 {
             let t = &self.view.program.threads[self.threads[i as usize].of as usize];
             if !t.spawned {
@@ -189,6 +208,7 @@ impl<'a> Machine<'a> {
             self.now = at;
             match what {
                 What::Wakes(thread) => self.wake(thread, 0),
+                What::Looks(turn) => self.take_over(turn),
                 What::Cpu { cpu, turn } if self.cpus[cpu as usize].turn == turn => self.turn(cpu),
                 What::Cpu { .. } => {}
             }

@@ -58,6 +58,8 @@ impl Machine<'_> {
                     return true;
                 }
             }
+            Op::Beside(..) | Op::Preempts(_) => {}
+            Op::LosesCpu(ns) => stays = self.loses_cpu(thread, ns),
             Op::Hold(lock) => self.hold(thread, lock),
             Op::Drop(lock) => self.drop(thread, lock),
             Op::Arrive { round, object, .. } => {
@@ -72,7 +74,7 @@ impl Machine<'_> {
             }
         }
         // A sleeper takes this step again, or the one after it, when it is awake.
-        if stays || matches!(op, Op::Sleep(..)) {
+        if stays || matches!(op, Op::Sleep(..) | Op::LosesCpu(..)) {
             self.threads[thread as usize].at += 1;
         }
         stays
