@@ -46,6 +46,28 @@ fn a_new_thread_begins_when_it_is_let_not_when_it_is_made() {
     assert_eq!(did(&a, 9), [Did::Run(50)]);
 }
 
+/// The wait kept its length, as if an interrupt that was not recorded had ended it.
+#[test]
+fn who_gives_a_lock_of_the_kernel_back_in_a_page_fault_ends_the_wait_for_it() {
+    const LOCK: u64 = 0xffff_8881_0000_0000;
+    const READ: u32 = 2;
+    let mmap = 9;
+    let a = run(two()
+        .records("irq", "irq_handler_entry")
+        .sys_enter(10, 0, 7, mmap)
+        .sys_exit(20, 0, 7, mmap, 0)
+        .contention_begin(100, 1, 8, LOCK, READ)
+        .switch(110, 1, 8, 0, "D")
+        .waking_to(300, 0, 7, 8, 1) // application code, as far as system calls tell
+        .wakeup_to(310, 1, 0, 8, 1)
+        .switch(320, 1, 0, 8, "R")
+        .contention_end(330, 1, 8, LOCK)
+        .switch(400, 1, 8, 0, "S")
+        .switch(500, 0, 7, 0, "S"));
+    let wakes = Did::Wake { thread: slot(&a, 8), step: 1 };
+    assert!(did(&a, 7).contains(&wakes), "{:?}", did(&a, 7));
+}
+
 #[test]
 fn who_was_taken_second_by_a_cpu_that_was_late_is_late_too() {
     let a = run(two()

@@ -30,7 +30,7 @@ impl Engine {
             return;
         }
         self.cpus.target(target);
-        let waker = self.waker(now, e);
+        let waker = self.waker(now, e, tid);
         let slot = self.find_or_add(tid);
         let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
         self.name(slot, comm);
@@ -72,7 +72,7 @@ impl Engine {
             // Fork events are not recorded, or the id was used before and its exit lost.
             _ => self.threads.insert(Thread::new(tid, now, State::New)),
         };
-        let waker = self.waker(now, e);
+        let waker = self.waker(now, e, tid);
         let t = &mut self.threads[slot];
         if t.state == State::Unseen {
             (t.state, t.born, t.since) = (State::New, now, now);
@@ -175,9 +175,9 @@ impl Engine {
         }
     }
 
-    /// The thread that causes this event, unless an interrupt does; and whether nothing ran on top
-    /// of it for sure.
-    pub(super) fn waker(&mut self, now: Nanos, e: &Event) -> Option<(Slot, bool)> {
+    /// The thread that ends the sleep of `sleeper` by this event, unless an interrupt does; and
+    /// whether nothing ran on top of it for sure.
+    fn waker(&mut self, now: Nanos, e: &Event, sleeper: Tid) -> Option<(Slot, bool)> {
         if !self.valid(e.cpu, e.tid) {
             return None;
         }
@@ -193,11 +193,22 @@ impl Engine {
                 Some((slot, false))
             }
             Some(_) => None,
+            // No interrupt gives a lock of the kernel back on which threads sleep: that thread took
+            // a page fault, of which the end is no event.
+            None if self.sleeps_for_lock(sleeper) => Some((slot, true)),
             // Nobody wakes others from application code: an interrupt that was not recorded did.
             // But it may be in a dark call.
             None if t.mode == Mode::User && self.outside != Outside::DarkCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
+    }
+
+    /// Between `contention_begin` and `contention_end`.
+    fn sleeps_for_lock(&self, sleeper: Tid) -> bool {
+        self.threads.get(sleeper).is_some_and(|slot| {
+            let t = &self.threads[slot];
+            t.state == State::Blocked && t.contending > 0
+        })
     }
 
     /// Whether `waker` may end the sleep: from no recorded call it may by a dark one, but none of
