@@ -68,6 +68,28 @@ fn who_gives_a_lock_of_the_kernel_back_in_a_page_fault_ends_the_wait_for_it() {
     assert!(did(&a, 7).contains(&wakes), "{:?}", did(&a, 7));
 }
 
+/// The softirq of a device on top of `ksoftirqd` ends the wait: as late as that gets its CPU.
+#[test]
+fn what_ksoftirqd_ends_waits_for_ksoftirqd() {
+    const NET_TX: u32 = 2;
+    let woken_by = |name: &str| {
+        let a = run(two()
+            .task(9, 9, Some(2), name)
+            .switch(100, 1, 8, 0, "D")
+            .switch(200, 0, 7, 9, "R")
+            .softirq(210, 310, 0, 9, NET_TX)
+            .waking_to(300, 0, 9, 8, 1)
+            .switch(400, 0, 9, 7, "S")
+            .wakeup_to(500, 1, 0, 8, 1)
+            .switch(510, 1, 0, 8, "R")
+            .switch(600, 1, 8, 0, "S")
+            .switch(900, 0, 7, 0, "S"));
+        did(&a, 9).contains(&Did::Wake { thread: slot(&a, 8), step: 1 })
+    };
+    assert!(woken_by("ksoftirqd/0"));
+    assert!(!woken_by("kworker/0:1"), "an interrupt on top of it");
+}
+
 #[test]
 fn who_was_taken_second_by_a_cpu_that_was_late_is_late_too() {
     let a = run(two()

@@ -168,7 +168,7 @@ impl Engine {
         }
         self.transition(now, slot, State::Blocked);
         let t = &mut self.threads[slot];
-        t.waker = None;
+        (t.waker, t.softirqd) = (None, None);
         t.uninterruptible = state.is_uninterruptible();
         (t.reason, t.waking) = (None, None);
         if let Some(call) = &mut t.call

@@ -34,6 +34,9 @@ impl Engine {
         let slot = self.find_or_add(tid);
         let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
         self.name(slot, comm);
+        if self.threads[slot].state == State::Blocked && self.threads[slot].waking.is_none() {
+            self.threads[slot].softirqd = self.softirqd(e.cpu);
+        }
         if !early || !self.caps.wakeups {
             self.threads[slot].latency.wakeup(now);
         }
@@ -221,8 +224,20 @@ impl Engine {
         !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
+    /// The `ksoftirqd` that runs a softirq on `cpu`. That is no interrupt: it waits for its CPU as
+    /// any thread does, and who waits for it waits for that too.
+    fn softirqd(&mut self, cpu: Cpu) -> Option<Slot> {
+        self.waits.steps.as_ref()?;
+        let c = self.cpus.known_mut(cpu)?;
+        let [Frame { level: Level::Softirq, .. }] = c.stack[..] else { return None };
+        let current = c.current?.1;
+        let name = self.names.bytes(self.threads[current].comm);
+        name.starts_with(b"ksoftirqd/").then_some(current)
+    }
+
     /// Write down a sleep of which no more is known than who ended it.
     fn note_sleep(&mut self, now: Nanos, slot: Slot, waker: Option<Slot>) {
+        let waker = waker.or(self.threads[slot].softirqd);
         let Some(steps) = &mut self.waits.steps else { return };
         let waker = waker.map(|w| (w, self.threads[w].running_at(now)));
         steps.slept((self.threads[slot].since, now), slot, Object::OTHER, waker);
@@ -303,8 +318,19 @@ impl Engine {
                 call.woke = true;
             }
         }
-        let finished =
-            Finished { slot, wait, now, end, facts, cause, nr, g, counted: mark.is_some() };
+        let softirqd = self.threads[slot].softirqd.map(|w| (w, self.threads[w].running_at(now)));
+        let finished = Finished {
+            slot,
+            wait,
+            now,
+            end,
+            facts,
+            cause,
+            nr,
+            g,
+            softirqd,
+            counted: mark.is_some(),
+        };
         let waker = end.waker.map(|w| &self.threads[w]);
         let counted = self.waits.ends(&finished, waker, &mut self.blame);
         if let (Some(facts), Some(object)) = (&mut self.facts, counted) {
