@@ -243,6 +243,16 @@ impl Steps {
         (c.at, c.begun) = (now, true);
     }
 
+    /// `slot`, which had lost its CPU, turns out to have had one since `since`. Whoever had it before
+    /// was not recorded.
+    pub(crate) fn arrives(&mut self, since: Nanos, slot: Slot) {
+        let c = self.course(slot);
+        if since > c.at {
+            c.steps.push(Step { at: c.at, what: Did::Unknown(since - c.at) });
+            c.at = since;
+        }
+    }
+
     /// `slot` is ready from now on, behind the thread that has the CPU; there was no idle CPU for so
     /// long in all.
     pub(crate) fn queues(&mut self, slot: Slot, full: Nanos, behind: Slot, idle: bool) {

@@ -90,6 +90,18 @@ fn what_ksoftirqd_ends_waits_for_ksoftirqd() {
     assert!(!woken_by("kworker/0:1"), "an interrupt on top of it");
 }
 
+/// Only some tasks were recorded: whoever had the CPU from 300 to 700 has no events.
+#[test]
+fn a_thread_whose_cpu_somebody_unrecorded_had_keeps_that_time() {
+    let a = run(two()
+        .sys_enter(10, 1, 8, 9)
+        .switch(300, 1, 8, 9, "R")
+        .sys_exit(700, 1, 8, 9, 0)
+        .switch(900, 1, 8, 0, "S")
+        .switch(1000, 0, 7, 0, "S"));
+    assert_eq!(did(&a, 8), [Did::Run(300), Did::Unknown(400), Did::Run(200)]);
+}
+
 #[test]
 fn who_was_taken_second_by_a_cpu_that_was_late_is_late_too() {
     let a = run(two()
