@@ -392,6 +392,11 @@ impl Blame {
         self.running = step(self.running, running);
     }
 
+    /// Whether a CPU idles.
+    pub(crate) fn any_idle(&self) -> bool {
+        self.idle > 0
+    }
+
     /// CPUs that run a thread, but for one.
     #[inline]
     pub(crate) fn others_running(&self) -> u32 {

@@ -28,8 +28,26 @@ pub enum Did {
     Sleep(Nanos, Object),
     /// An idle CPU took so long to take it, from its wake-up on.
     Delay(Nanos),
-    /// It queued for so long though a CPU idled: its share of that CPU's time.
-    PassedOver(Nanos),
+    /// It queued until the CPU that takes it was free, though for so long of it others idled.
+    PassedOver {
+        /// For so long.
+        ns: Nanos,
+        /// The thread that had the CPU when it was put there; [`Slot::IDLE`] if none.
+        behind: Slot,
+        /// One idled already then.
+        idle: bool,
+    },
+    /// It queued for a CPU until another took it over, though CPUs idled for so long of it.
+    TakenOver {
+        /// For so long.
+        ns: Nanos,
+        /// The thread that had the CPU when it was put there; [`Slot::IDLE`] if none.
+        behind: Slot,
+        /// One idled already then.
+        idle: bool,
+    },
+    /// It took its CPU from this thread, which would have gone on, as soon as it was woken.
+    Preempts(Slot),
     /// It could have run and did not for so long, though the CPU that took it had been idle: a
     /// quota or a sibling kept it off.
     HeldOff(Nanos),
@@ -85,8 +103,13 @@ struct Course {
     /// others idled.
     cpus: u64,
     waited_for: u64,
-    /// Time ready while CPUs idled: since it is ready, and in all.
+    /// Those that it ran on since it first did, and how often it has.
+    since: u64,
+    waits: u32,
+    /// Its share of idle time while it is ready.
     passes_over: Nanos,
+    queued: Queued,
+    /// The same in all.
     passed_over: Nanos,
     /// Up to this time, and this running time of the thread, its steps are written.
     at: Nanos,
@@ -97,9 +120,36 @@ struct Course {
 /// It takes a CPU that idles up to so long to look what others have in their queues.
 const WAITS: Nanos = 1_000_000;
 
+/// A thread that is ready, and where.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    /// Time without an idle CPU when it began to.
+    full: Nanos,
+    /// The thread that had the CPU then.
+    behind: Slot,
+    /// A CPU idled then.
+    idle: bool,
+    /// It went from one queue to another.
+    moved: bool,
+}
+
+impl Default for Queued {
+    fn default() -> Queued {
+        Queued { full: 0, behind: Slot::IDLE, idle: false, moved: false }
+    }
+}
+
 /// What a thread gets a CPU from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct From {
+    /// Time without an idle CPU up to now.
+    pub(crate) full: Nanos,
+    /// Since when the CPU has idled, or has not.
+    pub(crate) since: Nanos,
+    /// From whom.
+    pub(crate) whom: Slot,
+    /// Who would have gone on.
+    pub(crate) preempted: bool,
     /// From the idle task.
     pub(crate) idle: bool,
     /// Whoever was asleep before has been woken: no wake-up is missing.
@@ -110,6 +160,8 @@ pub(crate) struct From {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
     courses: Vec<Course>,
+    /// Stays that ended because another thread had queued for long: the time it did, and how many.
+    slices: (Nanos, u64),
 }
 
 impl Steps {
@@ -156,19 +208,63 @@ impl Steps {
         let passed = std::mem::take(&mut c.passes_over).min(ns);
         if passed > WAITS {
             c.waited_for |= 1 << (cpu.0 % 64);
+            c.waits += 1;
         }
+        if c.waited_for != 0 {
+            c.since |= 1 << (cpu.0 % 64);
+        }
+        let queued = std::mem::take(&mut c.queued);
+        let idled = ns.saturating_sub(from.full.saturating_sub(queued.full));
+        // The CPU idled when it was put there, and took another first when it no longer did.
+        let late = if from.idle { 0 } else { from.since.saturating_sub(c.at).min(ns) };
+        let taken_over = match state {
+            State::Woken(queue) => queued.moved || from.idle && queue != cpu,
+            State::Preempted(_) => queued.moved || from.idle && thread.last_cpu != cpu,
+            _ => false,
+        };
         let what = match state {
+            _ if taken_over => {
+                Some(Did::TakenOver { ns: idled, behind: queued.behind, idle: queued.idle })
+            }
+            State::Woken(_) if from.preempted && ns <= WAITS => Some(Did::Preempts(from.whom)),
             State::Woken(_) | State::Waking if from.idle => Some(Did::Delay(ns)),
             State::Preempted(_) if from.idle => Some(Did::HeldOff(ns)),
             State::Unseen if from.wakeups => Some(Did::Ready(ns)),
             State::Lost | State::Unseen | State::Dead | State::Running(_) => Some(Did::Unknown(ns)),
-            _ if passed > 0 => Some(Did::PassedOver(passed)),
+            State::Woken(_) if queued.behind == Slot::IDLE && late > 0 && ns - late <= WAITS => {
+                Some(Did::Delay(late))
+            }
+            _ if idled.max(late) > 0 => {
+                let behind = if queued.behind == Slot::IDLE { from.whom } else { queued.behind };
+                Some(Did::PassedOver { ns: idled.max(late), behind, idle: queued.idle })
+            }
             _ => None,
         };
         if let Some(what) = what.filter(|_| ns > 0) {
             c.steps.push(Step { at: c.at, what });
         }
         (c.at, c.begun) = (now, true);
+    }
+
+    /// `slot`, which had lost its CPU, turns out to have had one since `since`. Whoever had it before
+    /// was not recorded.
+    pub(crate) fn arrives(&mut self, since: Nanos, slot: Slot) {
+        let c = self.course(slot);
+        if since > c.at {
+            c.steps.push(Step { at: c.at, what: Did::Unknown(since - c.at) });
+            c.at = since;
+        }
+    }
+
+    /// `slot` is ready from now on, behind the thread that has the CPU; there was no idle CPU for so
+    /// long in all.
+    pub(crate) fn queues(&mut self, slot: Slot, full: Nanos, behind: Slot, idle: bool) {
+        self.course(slot).queued = Queued { full, behind, idle, moved: false };
+    }
+
+    /// Being ready, it goes to the queue of another CPU.
+    pub(crate) fn moves(&mut self, slot: Slot) {
+        self.course(slot).queued.moved = true;
     }
 
     /// So much of the time that `slot` was ready, CPUs idled that it could have had.
@@ -198,7 +294,15 @@ impl Steps {
         }
     }
 
-    /// `parent`, which has run for `ran` in all, makes `child`.
+    /// A thread that has run for `ns` loses its CPU to one that has queued for `queued`.
+    pub(crate) fn slice_ends(&mut self, ns: Nanos, queued: Nanos) {
+        // Who has just been woken takes its place by right, not because its slice is over.
+        if queued > WAITS {
+            self.slices = (self.slices.0 + ns.min(queued), self.slices.1 + 1);
+        }
+    }
+
+    /// `parent`, which has run for `ran` in all, lets `child` begin.
     pub(crate) fn spawns(&mut self, now: Nanos, parent: Slot, ran: Nanos, child: Slot) {
         self.ran(now, parent, ran);
         self.course(parent).steps.push(Step { at: now, what: Did::Spawn(child) });
@@ -232,6 +336,7 @@ impl Steps {
 
     /// Forget what was written, keep what is going on.
     pub(crate) fn restart(&mut self, now: Nanos) {
+        self.slices = (0, 0);
         for c in &mut self.courses {
             *c = Course { at: c.at.max(now), begun: c.begun, ..Course::default() };
         }
@@ -252,6 +357,10 @@ pub struct ThreadSteps<'a> {
     pub cpus: u64,
     /// Of them, those that it waited for though others idled.
     pub waited_for: u64,
+    /// And those that it ran on since it first did.
+    pub since: u64,
+    /// How often it waited so.
+    pub waits: u32,
     /// Of the time it was ready: its share of the idle time of CPUs that did not take it.
     pub passed_over_ns: Nanos,
 }
@@ -273,6 +382,13 @@ impl Analysis {
         }
     }
 
+    /// How long threads keep a CPU that others queue for, on average; `None` if none was seen to
+    /// lose one for that, and without [`crate::Detail::Steps`].
+    pub fn slice_ns(&self) -> Option<Nanos> {
+        let (ns, count) = self.engine.waits.steps.as_ref()?.slices;
+        ns.checked_div(count)
+    }
+
     /// Whether it has what threads did: [`crate::Detail::Steps`].
     pub fn keeps_steps(&self) -> bool {
         self.engine.waits.steps.is_some()
@@ -288,6 +404,8 @@ impl Analysis {
             contended: &c.contended,
             cpus: c.cpus,
             waited_for: c.waited_for,
+            since: c.since,
+            waits: c.waits,
             passed_over_ns: c.passed_over,
         })
     }

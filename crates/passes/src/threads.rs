@@ -196,6 +196,8 @@ pub struct Thread {
     pub(crate) waking: Option<EarlyWake>,
     /// Who woke it last: the thread, if one did, not an interrupt.
     pub(crate) waker: Option<Slot>,
+    /// The `ksoftirqd` whose softirq did.
+    pub(crate) softirqd: Option<Slot>,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
     pub(crate) ended_wait_ns: Nanos,
     /// Moves to another CPU.
@@ -267,6 +269,7 @@ impl Thread {
             reason: None,
             waking: None,
             waker: None,
+            softirqd: None,
             running_ns: 0,
             irq_ns: 0,
             woken_ns: 0,

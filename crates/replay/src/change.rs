@@ -1,6 +1,6 @@
 //! What shall be different in a replay.
 
-use crate::program::{ObjectId, Op, Order, Program, ReplayObject};
+use crate::program::{ObjectId, Op, Order, Program};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
@@ -113,8 +113,11 @@ pub(crate) struct View<'a> {
     pub(crate) allowed: Vec<u64>,
     pub(crate) free_devices: bool,
     any_cpu: bool,
-    /// Locks go to whoever comes first, as far as their holds are known.
-    pub(crate) free_order: bool,
+    /// Threads are not held to who came first in the trace: locks go to whoever comes first, as far
+    /// as their holds are known, and no thread queues while a CPU idles.
+    pub(crate) free: bool,
+    /// Nothing is changed at all.
+    pub(crate) unchanged: bool,
     /// Who ever ends a wait of each thread that is split.
     asking: FxHashMap<u32, FxHashSet<u32>>,
 }
@@ -132,7 +135,8 @@ impl<'a> View<'a> {
             allowed: Vec::new(),
             free_devices: false,
             any_cpu: false,
-            free_order: !changes.is_empty(),
+            free: !changes.is_empty(),
+            unchanged: changes.is_empty(),
             asking: FxHashMap::default(),
         };
         for change in changes {
@@ -143,27 +147,17 @@ impl<'a> View<'a> {
         Ok(view)
     }
 
-    /// `program` without a change, but for the order in which threads get locks.
-    pub(crate) fn in_free_order(program: &'a Program) -> Result<View<'a>, ChangeError> {
-        Ok(View { free_order: true, ..View::new(program, &[])? })
+    /// `program` without a change, but free of the order of the trace.
+    pub(crate) fn free(program: &'a Program) -> Result<View<'a>, ChangeError> {
+        Ok(View { free: true, unchanged: false, ..View::new(program, &[])? })
     }
 
     /// Who gets this lock when it is given back.
     pub(crate) fn order(&self, object: ObjectId) -> Order {
         match self.program.objects.get(object.0 as usize) {
-            Some(known) if self.free_order => known.order,
+            Some(known) if self.free => known.order,
             _ => Order::Traced,
         }
-    }
-
-    /// Whether any lock goes to whoever comes first: one for which nobody waits any more has no
-    /// order.
-    pub(crate) fn has_free_order(&self) -> bool {
-        let mut locks = self.program.objects.iter().zip(&self.rules);
-        let free = |(o, rule): (&ReplayObject, &Rule)| {
-            o.order != Order::Traced && !matches!(rule, Rule::Gone)
-        };
-        self.free_order && locks.any(free)
     }
 
     /// The CPUs that a thread may run on, of this machine.

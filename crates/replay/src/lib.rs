@@ -28,7 +28,7 @@ pub mod words;
 pub use build::{CannotReplay, WORK_PCT};
 pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
 pub use doubts::{WELL_MET_PCT, doubts, off_pct};
-pub use predict::{Prediction, Seeds, order_off_pct, predict, predict_all};
+pub use predict::{Prediction, Seeds, free_off_pct, predict, predict_all};
 pub use program::{ObjectId, Order, Program, ReplayObject, ThreadProgram};
 pub use rank::{Holdup, Next, Ranked, Ranking, next_holdup, rank, relief};
 

@@ -1,16 +1,16 @@
 //! How long the work would take.
 
 use crate::change::{Change, ChangeError, View};
-use crate::program::{FreeOrder, Program};
+use crate::program::{Free, Program};
 use crate::simulate::simulate;
 use holdup_trace::Nanos;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// If the order in which threads get locks alone changes the time of the work by more, in per cent,
-/// their holds are not what they are taken for: then locks keep the order of the trace.
-const ORDER_PCT: f64 = 30.0;
+/// If being free of the order of the trace alone changes the time of the work by more, in per cent,
+/// holds are not what they are taken for, or the work hangs on the order: then that is kept.
+const FREE_PCT: f64 = 30.0;
 
 /// How often a replay is repeated, each time with other ties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,61 +63,76 @@ pub fn predict(
     seeds: Seeds,
 ) -> Result<Prediction, ChangeError> {
     let mut view = View::new(program, changes)?;
-    let order = if view.has_free_order() { Some(free_order(program)?) } else { None };
-    let trusted = order.filter(|order| order.off_pct().abs() <= ORDER_PCT);
-    view.free_order &= trusted.is_some();
-    let mut prediction = replayed(&view, seeds);
-    if let Some(order) = trusted {
-        prediction.wall_ns = order.as_traced(prediction.wall_ns);
-        prediction.wall_low_ns = order.as_traced(prediction.wall_low_ns);
-        prediction.wall_high_ns = order.as_traced(prediction.wall_high_ns);
+    if !view.free {
+        return Ok(replayed(&view, seeds).0);
+    }
+    let free = unchanged_but_free(program)?;
+    view.free = free.off_pct().abs() <= FREE_PCT;
+    let (mut prediction, idle) = replayed(&view, seeds);
+    if view.free {
+        let by = free.missed(idle);
+        for ns in
+            [&mut prediction.wall_ns, &mut prediction.wall_low_ns, &mut prediction.wall_high_ns]
+        {
+            *ns = (*ns as f64 * by).round() as Nanos;
+        }
     }
     Ok(prediction)
 }
 
-fn replayed(view: &View<'_>, seeds: Seeds) -> Prediction {
+/// What comes of a view, and the part of its CPU time that idled.
+fn replayed(view: &View<'_>, seeds: Seeds) -> (Prediction, f64) {
     let mut runs: Vec<_> = (0..seeds.0).map(|seed| simulate(view, u64::from(seed))).collect();
     runs.sort_by_key(|run| run.wall_ns);
     let (low, high) = (runs[0].wall_ns, runs[runs.len() - 1].wall_ns);
     let median = runs.swap_remove(runs.len() / 2);
-    Prediction {
+    let capacity = median.wall_ns as f64 * f64::from(view.cpus);
+    let idle = (1.0 - median.busy_ns as f64 / capacity.max(1.0)).max(0.0);
+    let prediction = Prediction {
         wall_ns: median.wall_ns,
         wall_low_ns: low,
         wall_high_ns: high,
         forced: median.forced,
         run_ns: median.run_ns,
-    }
+    };
+    (prediction, idle)
 }
 
-/// By how much locks for whoever comes first, in place of the order of the trace, alone change the
-/// time of the work, in per cent. `None` where not all holds of any lock are known.
-pub fn order_off_pct(program: &Program) -> Option<f64> {
-    let view = View::in_free_order(program).ok()?;
-    view.has_free_order().then(|| Some(free_order(program).ok()?.off_pct()))?
+/// By how much being free of the order of the trace alone changes the time of the work, in per
+/// cent: locks go to whoever comes first, and no thread queues while a CPU idles.
+pub fn free_off_pct(program: &Program) -> f64 {
+    // Without a change there is none that cannot be made.
+    unchanged_but_free(program).map_or(0.0, Free::off_pct)
 }
 
-/// What the order of locks alone makes of the work.
-fn free_order(program: &Program) -> Result<FreeOrder, ChangeError> {
-    if let Some(&known) = program.free_order.get() {
+/// What being free of the order of the trace alone makes of the work.
+fn unchanged_but_free(program: &Program) -> Result<Free, ChangeError> {
+    if let Some(&known) = program.free.get() {
         return Ok(known);
     }
     let seeds = Seeds::of(program);
-    let traced_ns = replayed(&View::new(program, &[])?, seeds).wall_ns;
-    let free_ns = replayed(&View::in_free_order(program)?, seeds).wall_ns;
-    Ok(*program.free_order.get_or_init(|| FreeOrder { traced_ns, free_ns }))
+    let traced_ns = replayed(&View::new(program, &[])?, seeds).0.wall_ns;
+    let (free, idle) = replayed(&View::free(program)?, seeds);
+    Ok(*program.free.get_or_init(|| Free { traced_ns, free_ns: free.wall_ns, idle }))
 }
 
-impl FreeOrder {
-    /// By how much the order of locks alone changes the time of the work, in per cent.
+impl Free {
+    /// By how much that is more or less, in per cent.
     fn off_pct(self) -> f64 {
         (self.free_ns as f64 / self.traced_ns.max(1) as f64 - 1.0) * 100.0
     }
 
-    /// A time with locks for whoever comes first, as it is beside that of the unchanged replay,
-    /// which has them in the order of the trace: a change gains what it gains under one order.
-    fn as_traced(self, ns: Nanos) -> Nanos {
-        let scaled = u128::from(ns) * u128::from(self.traced_ns) / u128::from(self.free_ns.max(1));
-        u64::try_from(scaled).unwrap_or(ns)
+    /// What a time free of the order of the trace is multiplied by. What such a replay misses of the
+    /// unchanged work it misses while CPUs idle, as it keeps the time that they are busy. So it is
+    /// taken to miss as much with a change if CPUs idle as much of the time, and less if less.
+    fn missed(self, idle: f64) -> f64 {
+        let as_idle = if self.idle > 0.0 { (idle / self.idle).min(1.0) } else { 1.0 };
+        1.0 + self.off_by() * as_idle
+    }
+
+    /// How much longer the traced order takes, as a part of the time without it.
+    fn off_by(self) -> f64 {
+        self.traced_ns as f64 / self.free_ns.max(1) as f64 - 1.0
     }
 }
 

@@ -27,6 +27,13 @@ pub(crate) enum Op {
     Wait { number: u32, object: ObjectId, delay: u32 },
     /// Ends the wait of this number of that thread, or lets it pass when it comes to it.
     Wake { thread: u32, number: u32 },
+    /// What it slept for is over, but CPUs that idle let it queue for a busy one for so long, behind
+    /// this thread; and one idled already then.
+    Beside(Nanos, u32, bool),
+    /// What it slept for is over, and it takes the CPU from this thread.
+    Preempts(u32),
+    /// Loses its CPU if another is further behind; CPUs that idle then leave it there for so long.
+    LosesCpu(Nanos),
     /// Has a lock from now on.
     Hold(ObjectId),
     /// Gives it back.
@@ -131,21 +138,27 @@ pub struct Program {
     pub(crate) ops: Vec<Op>,
     /// When each step was taken in the trace.
     pub(crate) times: Vec<Nanos>,
+    /// How long a thread runs while others wait.
+    pub(crate) slice_ns: Nanos,
+    /// So long CPUs that idle let threads queue for others.
+    pub(crate) looks_ns: Nanos,
     /// Waits that have a number.
     pub(crate) numbers: u32,
     /// Who takes part in each round of a barrier.
     pub(crate) rounds: Vec<u32>,
-    /// What giving locks to whoever comes first makes of the work, if nothing else is changed.
-    pub(crate) free_order: OnceLock<FreeOrder>,
+    /// What being free of the order of the trace makes of the work, if nothing else is changed.
+    pub(crate) free: OnceLock<Free>,
 }
 
 /// Times of the work without a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct FreeOrder {
-    /// Locks in the order of the trace.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Free {
+    /// In the order of the trace.
     pub(crate) traced_ns: Nanos,
-    /// Locks to whoever comes first.
+    /// Free of it.
     pub(crate) free_ns: Nanos,
+    /// The part of the CPU time that idled then.
+    pub(crate) idle: f64,
 }
 
 impl Program {

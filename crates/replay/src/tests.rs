@@ -1,5 +1,7 @@
 //! What must hold of every replay.
 
+mod queues;
+
 use crate::change::{Change, LockChange};
 use crate::predict::{Seeds, predict};
 use crate::program::{ObjectId, Op, Order, Program, ReplayObject, ThreadProgram};
@@ -66,9 +68,11 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         wall_ns: 1,
         ops,
         times,
+        slice_ns: 3_000_000,
+        looks_ns: 0,
         numbers: 64,
         rounds: vec![threads.len() as u32],
-        free_order: OnceLock::new(),
+        free: OnceLock::new(),
     }
 }
 

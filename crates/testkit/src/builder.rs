@@ -157,16 +157,20 @@ impl TraceBuilder {
 
     /// `sched_process_fork` and `sched_wakeup_new`.
     pub fn fork(self, ts: Nanos, cpu: u16, parent: u32, child: u32) -> Self {
+        self.makes(ts, cpu, parent, child).lets_begin(ts, cpu, parent, child)
+    }
+
+    /// `sched_process_fork` alone.
+    pub fn makes(self, ts: Nanos, cpu: u16, parent: u32, child: u32) -> Self {
         let fork = What::Fork { parent: Tid(parent), child: Tid(child), child_comm: NameId::NONE };
+        self.push(ts, cpu, parent, ("sched", "sched_process_fork"), fork)
+    }
+
+    /// `sched_wakeup_new` alone.
+    pub fn lets_begin(self, ts: Nanos, cpu: u16, parent: u32, child: u32) -> Self {
         let new =
             What::WakeupNew { tid: Tid(child), comm: NameId::NONE, prio: 120, target: Cpu(cpu) };
-        self.push(ts, cpu, parent, ("sched", "sched_process_fork"), fork).push(
-            ts,
-            cpu,
-            parent,
-            ("sched", "sched_wakeup_new"),
-            new,
-        )
+        self.push(ts, cpu, parent, ("sched", "sched_wakeup_new"), new)
     }
 
     /// `sched_blocked_reason`: `tid` slept in the function `caller` until now, `current` wakes it.

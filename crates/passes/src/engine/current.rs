@@ -85,7 +85,11 @@ impl Engine {
         match self.threads[slot].state {
             State::Woken(_) | State::Preempted(_) => {
                 let left = left.max(self.threads[slot].since);
+                let preempted = matches!(self.threads[slot].state, State::Preempted(_));
                 self.ready_until(now, slot, left);
+                if let (Some(steps), true) = (&mut self.waits.steps, preempted) {
+                    steps.arrives(since, slot);
+                }
             }
             State::Running(other) if other != cpu => {
                 self.apply(Law::OneCpu, slot);

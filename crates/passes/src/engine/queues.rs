@@ -35,6 +35,7 @@ impl Engine {
             self.join_queue(slot, to);
             if !from.is_ready() {
                 self.threads[slot].ready_mark = self.blame.ready_at(now);
+                self.note_queue(slot, to);
             }
         }
         if from.is_active() != to.is_active() {
@@ -58,6 +59,17 @@ impl Engine {
             t.early_wake = false;
         }
         t.state = to;
+    }
+
+    /// Where a thread is ready that was not.
+    fn note_queue(&mut self, slot: Slot, state: State) {
+        let Some(steps) = &mut self.waits.steps else { return };
+        let behind = match state {
+            State::Woken(cpu) => self.cpus.get(cpu).and_then(|c| c.current),
+            _ => None,
+        };
+        let behind = behind.map_or(Slot::IDLE, |c| c.1);
+        steps.queues(slot, self.blame.full_ns, behind, self.blame.any_idle());
     }
 
     fn join_queue(&mut self, slot: Slot, state: State) {
@@ -117,6 +129,9 @@ impl Engine {
             State::Waking => return self.taken_by_blind(now, slot, to),
             _ => return,
         };
+        if let Some(steps) = &mut self.waits.steps {
+            steps.moves(slot);
+        }
         self.transition(now, slot, state);
         self.taken_by_blind(now, slot, to);
     }

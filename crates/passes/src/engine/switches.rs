@@ -56,6 +56,9 @@ impl Engine {
         };
         if n != Slot::IDLE {
             self.name(n, next_comm);
+            if p != Slot::IDLE && known && state.is_runnable() {
+                self.note_slice(now, n, stay);
+            }
             self.enters(now, cpu, n, Some(p));
             self.gets_cpu(now, n);
         } else if !self.cpus.get_mut(cpu).queue.is_empty() {
@@ -104,6 +107,14 @@ impl Engine {
             && !t.is_kthread()
         {
             self.delays.add(delay);
+        }
+    }
+
+    /// A thread loses its CPU to the next after a stay of so long.
+    fn note_slice(&mut self, now: Nanos, next: Slot, stay: Nanos) {
+        let t = &self.threads[next];
+        if let (Some(steps), true) = (&mut self.waits.steps, t.state.is_ready()) {
+            steps.slice_ends(stay, now.saturating_sub(t.since));
         }
     }
 
@@ -157,7 +168,7 @@ impl Engine {
         }
         self.transition(now, slot, State::Blocked);
         let t = &mut self.threads[slot];
-        t.waker = None;
+        (t.waker, t.softirqd) = (None, None);
         t.uninterruptible = state.is_uninterruptible();
         (t.reason, t.waking) = (None, None);
         if let Some(call) = &mut t.call
@@ -284,7 +295,12 @@ impl Engine {
         }
         let t = &self.threads[slot];
         if let Some(steps) = &mut self.waits.steps {
-            let from = From { idle: from_idle, wakeups: trust_wakeups };
+            let full = self.blame.full_ns;
+            let since = self.cpus.get_mut(cpu).busy_since;
+            let whom = from.unwrap_or(Slot::IDLE);
+            let preempted = matches!(self.threads[whom].state, State::Preempted(_));
+            let from =
+                From { full, since, whom, preempted, idle: from_idle, wakeups: trust_wakeups };
             steps.enters(now, slot, before, t, cpu, from);
         }
         self.transition(now, slot, State::Running(cpu));

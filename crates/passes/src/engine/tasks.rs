@@ -7,7 +7,8 @@ use crate::blame::Kind;
 use crate::cpus::MAX_CPUS;
 use crate::judge::Outside;
 use crate::threads::{Mode, Slot, State, Thread, Undecided};
-use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
+use holdup_trace::EventKind::WakeupNew;
+use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
 
 /// Parent of every kernel thread.
 const KTHREADD: Tid = Tid(2);
@@ -75,7 +76,7 @@ impl Engine {
     fn made(&mut self, parent: Tid, child: Slot) {
         let Some(p) = self.threads.get(parent).filter(|&p| p != Slot::IDLE) else { return };
         let ran = self.threads[p].running_at(self.now);
-        if let Some(steps) = &mut self.waits.steps {
+        if let (Some(steps), false) = (&mut self.waits.steps, self.recorded.has(WakeupNew)) {
             steps.spawns(self.now, p, ran, child);
         }
         let flags = self.threads[p].call.and_then(|c| self.waits.cloning(p, c.start));
@@ -100,6 +101,22 @@ impl Engine {
             (t.pid, t.pid_inferred) = (pid, true);
         }
         self.waits.forked((p, self.threads[p].pid), (child, self.threads[child].pid), thread);
+    }
+
+    /// A new thread may run. The one that made it does not let it at once: it may have lost its
+    /// CPU between the two.
+    pub(super) fn begins(&mut self, now: Nanos, e: &Event, child: Slot) {
+        if self.waits.steps.is_none() || !self.valid(e.cpu, e.tid) {
+            return;
+        }
+        let parent = self.current(now, e.cpu, e.tid, e.pid);
+        if parent == Slot::IDLE || self.threads[child].state != State::New {
+            return;
+        }
+        let ran = self.threads[parent].running_at(now);
+        if let Some(steps) = &mut self.waits.steps {
+            steps.spawns(now, parent, ran, child);
+        }
     }
 
     pub(super) fn task_new(&mut self, now: Nanos, ts: Nanos, tid: Tid, pid: Pid, parent: Tid) {

@@ -30,10 +30,13 @@ impl Engine {
             return;
         }
         self.cpus.target(target);
-        let waker = self.waker(now, e);
+        let waker = self.waker(now, e, tid);
         let slot = self.find_or_add(tid);
         let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
         self.name(slot, comm);
+        if self.threads[slot].state == State::Blocked && self.threads[slot].waking.is_none() {
+            self.threads[slot].softirqd = self.softirqd(e.cpu);
+        }
         if !early || !self.caps.wakeups {
             self.threads[slot].latency.wakeup(now);
         }
@@ -72,11 +75,13 @@ impl Engine {
             // Fork events are not recorded, or the id was used before and its exit lost.
             _ => self.threads.insert(Thread::new(tid, now, State::New)),
         };
-        let waker = self.waker(now, e);
+        let waker = self.waker(now, e, tid);
         let t = &mut self.threads[slot];
         if t.state == State::Unseen {
             (t.state, t.born, t.since) = (State::New, now, now);
         }
+        self.begins(now, e, slot);
+        let t = &mut self.threads[slot];
         t.latency.wakeup(now);
         self.name(slot, comm);
         self.note_wakeup(e.cpu, WakeEvent::New, slot, waker, target);
@@ -173,9 +178,9 @@ impl Engine {
         }
     }
 
-    /// The thread that causes this event, unless an interrupt does; and whether nothing ran on top
-    /// of it for sure.
-    pub(super) fn waker(&mut self, now: Nanos, e: &Event) -> Option<(Slot, bool)> {
+    /// The thread that ends the sleep of `sleeper` by this event, unless an interrupt does; and
+    /// whether nothing ran on top of it for sure.
+    fn waker(&mut self, now: Nanos, e: &Event, sleeper: Tid) -> Option<(Slot, bool)> {
         if !self.valid(e.cpu, e.tid) {
             return None;
         }
@@ -191,11 +196,22 @@ impl Engine {
                 Some((slot, false))
             }
             Some(_) => None,
+            // No interrupt gives a lock of the kernel back on which threads sleep: that thread took
+            // a page fault, of which the end is no event.
+            None if self.sleeps_for_lock(sleeper) => Some((slot, true)),
             // Nobody wakes others from application code: an interrupt that was not recorded did.
             // But it may be in a dark call.
             None if t.mode == Mode::User && self.outside != Outside::DarkCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
+    }
+
+    /// Between `contention_begin` and `contention_end`.
+    fn sleeps_for_lock(&self, sleeper: Tid) -> bool {
+        self.threads.get(sleeper).is_some_and(|slot| {
+            let t = &self.threads[slot];
+            t.state == State::Blocked && t.contending > 0
+        })
     }
 
     /// Whether `waker` may end the sleep: from no recorded call it may by a dark one, but none of
@@ -208,8 +224,20 @@ impl Engine {
         !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
+    /// The `ksoftirqd` that runs a softirq on `cpu`. That is no interrupt: it waits for its CPU as
+    /// any thread does, and who waits for it waits for that too.
+    fn softirqd(&mut self, cpu: Cpu) -> Option<Slot> {
+        self.waits.steps.as_ref()?;
+        let c = self.cpus.known_mut(cpu)?;
+        let [Frame { level: Level::Softirq, .. }] = c.stack[..] else { return None };
+        let current = c.current?.1;
+        let name = self.names.bytes(self.threads[current].comm);
+        name.starts_with(b"ksoftirqd/").then_some(current)
+    }
+
     /// Write down a sleep of which no more is known than who ended it.
     fn note_sleep(&mut self, now: Nanos, slot: Slot, waker: Option<Slot>) {
+        let waker = waker.or(self.threads[slot].softirqd);
         let Some(steps) = &mut self.waits.steps else { return };
         let waker = waker.map(|w| (w, self.threads[w].running_at(now)));
         steps.slept((self.threads[slot].since, now), slot, Object::OTHER, waker);
@@ -290,8 +318,19 @@ impl Engine {
                 call.woke = true;
             }
         }
-        let finished =
-            Finished { slot, wait, now, end, facts, cause, nr, g, counted: mark.is_some() };
+        let softirqd = self.threads[slot].softirqd.map(|w| (w, self.threads[w].running_at(now)));
+        let finished = Finished {
+            slot,
+            wait,
+            now,
+            end,
+            facts,
+            cause,
+            nr,
+            g,
+            softirqd,
+            counted: mark.is_some(),
+        };
         let waker = end.waker.map(|w| &self.threads[w]);
         let counted = self.waits.ends(&finished, waker, &mut self.blame);
         if let (Some(facts), Some(object)) = (&mut self.facts, counted) {

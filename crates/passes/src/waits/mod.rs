@@ -200,6 +200,8 @@ pub(crate) struct Finished {
     pub(crate) nr: Option<u32>,
     /// The blame integral now.
     pub(crate) g: u128,
+    /// The `ksoftirqd` whose softirq ended it, and how long that has run.
+    pub(crate) softirqd: Option<(Slot, Nanos)>,
     /// It took part in sharing idle time.
     pub(crate) counted: bool,
 }

@@ -152,7 +152,7 @@ impl Waits {
         let span = now - wait.start;
         if let (Some(steps), true) = (&mut self.steps, f.facts.ended != Ended::Trace) {
             let waker = end.waker.zip(waker).map(|(slot, t)| (slot, t.running_at(now)));
-            steps.slept((wait.start, now), slot, object, waker);
+            steps.slept((wait.start, now), slot, object, waker.or(f.softirqd));
         }
         if let (Some(w), Some(thread), true) = (end.waker, waker, f.by_application()) {
             object = self.woken_by(now, object, end, w, thread);

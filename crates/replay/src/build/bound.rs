@@ -8,6 +8,8 @@ use holdup_passes::{Thread, ThreadSteps};
 const PASSED_OVER_PCT: u64 = 30;
 /// If that was so much of the recording, in per cent, too.
 const PASSED_OVER_WALL_PCT: u64 = 5;
+/// And if it happened so often.
+const PASSED_OVER_TIMES: u32 = 5;
 
 impl Builder<'_> {
     /// The CPUs that a thread may run on, as far as what it did tells.
@@ -15,7 +17,9 @@ impl Builder<'_> {
         let cpus = self.analysis.cpu_list();
         let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
         let ready = t.woken_ns + t.preempted_ns;
-        let passed_over = of.passed_over_ns > 0
+        // Who has run elsewhere since, or waited so a few times only, was left where it was.
+        let passed_over = of.waits >= PASSED_OVER_TIMES
+            && of.since & !of.waited_for == 0
             && is_part(of.passed_over_ns, self.analysis.wall_ns(), PASSED_OVER_WALL_PCT)
             && is_part(of.passed_over_ns, ready, PASSED_OVER_PCT);
         let at_home = is_per_cpu(&self.analysis.comm(t)) && of.cpus.count_ones() == 1;

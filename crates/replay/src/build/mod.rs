@@ -6,6 +6,7 @@
 //! that counts but everybody's: under a change another may well come last.
 
 mod barriers;
+mod beside;
 mod bound;
 mod ends;
 mod holds;
@@ -26,6 +27,10 @@ use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
+
+/// How long a thread runs while others wait, where the trace does not tell
+/// (`sysctl_sched_base_slice` of machines with some CPUs).
+const SLICE_NS: Nanos = 3_000_000;
 
 /// Why a trace cannot be replayed.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +69,7 @@ struct Builder<'a> {
     ops: Vec<Op>,
     times: Vec<Nanos>,
     usual_delay: Nanos,
+    looks_ns: Nanos,
 }
 
 impl Program {
@@ -102,6 +108,7 @@ impl Program {
             ops: Vec::new(),
             times: Vec::new(),
             usual_delay: 0,
+            looks_ns: 0,
         };
         builder.name_objects();
         builder.tell_apart();
@@ -109,7 +116,8 @@ impl Program {
         builder.infer_holds();
         builder.find_taken();
         builder.find_rounds();
-        builder.usual_delay = builder.mean_delay(builder.slots.iter().map(|s| s.0)).unwrap_or(0);
+        builder.usual_delay = builder.usual_delay(builder.slots.iter().map(|s| s.0)).unwrap_or(0);
+        builder.looks_ns = builder.usual_look();
         let mut threads: Vec<ThreadProgram> =
             (0..builder.slots.len()).map(|i| builder.thread(i)).collect();
         work::mark_workers(analysis, &mut threads);
@@ -124,9 +132,11 @@ impl Program {
             wall_ns: analysis.wall_ns(),
             ops: builder.ops,
             times: builder.times,
+            slice_ns: analysis.slice_ns().unwrap_or(SLICE_NS),
+            looks_ns: builder.looks_ns,
             numbers: total,
             rounds: builder.rounds,
-            free_order: OnceLock::new(),
+            free: OnceLock::new(),
         })
     }
 }

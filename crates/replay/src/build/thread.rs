@@ -1,25 +1,14 @@
 //! The program of one thread.
 
+use super::beside::{delay, ran_to};
 use super::objects::Class;
 use super::writer::Writer;
 use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
-use holdup_passes::{Did, Slot};
+use holdup_passes::Did;
 use holdup_trace::Nanos;
 
 impl Builder<'_> {
-    pub(super) fn mean_delay(&self, slots: impl Iterator<Item = Slot>) -> Option<Nanos> {
-        let (mut sum, mut count) = (0, 0);
-        for slot in slots {
-            for step in self.analysis.steps(slot).steps {
-                if let Did::Delay(ns) = step.what {
-                    (sum, count) = (sum + ns, count + 1);
-                }
-            }
-        }
-        (count > 0).then(|| sum / count)
-    }
-
     /// The program of one thread.
     pub(super) fn thread(&mut self, number: usize) -> ThreadProgram {
         let (slot, t) = self.slots[number];
@@ -27,7 +16,7 @@ impl Builder<'_> {
         let of = analysis.steps(slot);
         let from = self.ops.len() as u32;
         let spawned = self.spawned.contains(&slot);
-        let usual = self.mean_delay([slot].into_iter()).unwrap_or(self.usual_delay);
+        let usual = self.usual_delay([slot].into_iter()).unwrap_or(self.usual_delay);
         let holds = self.holds(slot);
         let spins = of
             .contended
@@ -50,15 +39,17 @@ impl Builder<'_> {
         let (mut ends_ns, mut longest_ns) = (0, 0);
         for (i, step) in of.steps.iter().enumerate() {
             writer.marks_until(step.at);
-            let took = match of.steps.get(i + 1).map(|s| s.what) {
-                Some(Did::Delay(ns)) => Some(ns),
-                Some(Did::PassedOver(ns)) if allowed == u64::MAX => Some(ns),
-                _ => None,
-            };
-            let delay = narrow(took.unwrap_or(usual));
-            let after_run = i > 0 && matches!(of.steps[i - 1].what, Did::Run(_));
+            let next = of.steps.get(i + 1);
+            let took = next.and_then(|next| delay(step, next));
+            let late = narrow(took.unwrap_or(usual));
+            let before = i.checked_sub(1).map(|before| &of.steps[before]);
+            let ran_to = before.and_then(ran_to);
+            let after_run = ran_to.is_some();
             match step.what {
                 Did::Run(ns) => {
+                    if ran_to.is_some_and(|to| to < step.at) {
+                        writer.push(step.at, Op::LosesCpu(0));
+                    }
                     run_ns += ns;
                     writer.run(step.at, ns);
                 }
@@ -69,18 +60,31 @@ impl Builder<'_> {
                         longest_ns = longest_ns.max(ns);
                         Op::Sleep(ns.saturating_add(took.unwrap_or(0)), object)
                     } else if let Some(&round) = self.in_round.get(&(slot, i as u32)) {
-                        Op::Arrive { round, object, delay }
+                        Op::Arrive { round, object, delay: late }
                     } else {
-                        Op::Wait { number: wait, object, delay }
+                        Op::Wait { number: wait, object, delay: late }
                     };
                     writer.push(step.at, op);
+                    if let Some(op) = next.and_then(|s| self.queues(s, allowed)) {
+                        writer.push(step.at + ns, op);
+                    }
                 }
                 Did::Delay(ns) if i == 0 => first_delay = ns,
-                Did::PassedOver(ns) if after_run && allowed == u64::MAX => {
-                    // Having lost its CPU it did not get the one that idled.
-                    writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
+                Did::PassedOver { .. } | Did::TakenOver { .. } if after_run => {
+                    if let Some(Op::Beside(ns, ..)) = self.queues(step, allowed) {
+                        writer.push(step.at, Op::LosesCpu(ns));
+                    }
                 }
-                Did::Delay(_) | Did::PassedOver(_) | Did::Ready(_) => {}
+                Did::PassedOver { .. } | Did::TakenOver { .. } if i == 0 => {
+                    if let Some(op) = self.queues(step, allowed) {
+                        writer.push(step.at, op);
+                    }
+                }
+                Did::Delay(_)
+                | Did::PassedOver { .. }
+                | Did::TakenOver { .. }
+                | Did::Preempts(_)
+                | Did::Ready(_) => {}
                 Did::HeldOff(ns) | Did::Unknown(ns) => {
                     writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
                 }
@@ -92,7 +96,7 @@ impl Builder<'_> {
                     if let Some(&round) = self.in_round.get(&(ended.sleeper, ended.number)) {
                         if in_round.replace(round) != Some(round) {
                             let object = self.id(ended.object);
-                            writer.push(step.at, Op::Arrive { round, object, delay });
+                            writer.push(step.at, Op::Arrive { round, object, delay: late });
                         }
                     } else {
                         let thread = self.numbers[&ended.sleeper];

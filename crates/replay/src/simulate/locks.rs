@@ -128,16 +128,16 @@ mod tests {
         let p = in_turns(Order::Taken, &[[3_000, 2_000, 0], [1_000, 2_000, 29_000]]);
         assert_eq!(wall(&p, &[]), 36_000);
         assert_eq!(wall(&p, &[Change::Cpus(64)]), 36_000, "32,000 if nobody waits in vain");
-        assert_eq!(p.free_order.get().map(|o| o.free_ns), Some(32_000));
+        assert_eq!(p.free.get().map(|o| o.free_ns), Some(32_000));
     }
 
     #[test]
     fn locks_whose_order_alone_changes_too_much_keep_it() {
-        let p = in_turns(Order::Taken, &[[3_000, 2_000, 0], [1_000, 2_000, 9_000]]);
+        let p = in_turns(Order::Taken, &[[6_000, 2_000, 0], [1_000, 2_000, 9_000]]);
         // The second would be done at 12,000; so it waits, as in the trace, for a first that is
         // late now.
-        assert_eq!(wall(&p, &[SLOW_FIRST]), 5_000_000 + 11_000);
-        assert_eq!(p.free_order.get().map(|o| (o.traced_ns, o.free_ns)), Some((16_000, 12_000)));
+        assert_eq!(wall(&p, &[SLOW_FIRST]), 8_000_000 + 11_000);
+        assert_eq!(p.free.get().map(|o| (o.traced_ns, o.free_ns)), Some((19_000, 12_000)));
     }
 
     /// The first gives it back and wants it again at once: it has it before the second is awake,
@@ -152,7 +152,7 @@ mod tests {
             p.objects[0].order = order;
             p.threads[1].usual_delay = 500;
             p.threads[1].works = false;
-            let _ = p.free_order.set(crate::program::FreeOrder { traced_ns: 1, free_ns: 1 });
+            let _ = p.free.set(crate::program::Free { traced_ns: 1, free_ns: 1, idle: 1.0 });
             assert_eq!(wall(&p, &[Change::Cpus(2)]), first_ends, "{order:?}");
         }
     }
@@ -164,7 +164,7 @@ mod tests {
         fn nobody_waits_for_ever(threads in any_threads(), cpus in 1_u32..6, handed: bool) {
             let mut p = program(cpus, &threads);
             p.objects[0].order = if handed { Order::Handed } else { Order::Taken };
-            let _ = p.free_order.set(crate::program::FreeOrder { traced_ns: 1, free_ns: 1 });
+            let _ = p.free.set(crate::program::Free { traced_ns: 1, free_ns: 1, idle: 1.0 });
             for change in [Change::Cpus(cpus), Change::Lock(LOCK, LockChange::Split(2))] {
                 let ran = predict(&p, std::slice::from_ref(&change), Seeds::of(&p)).unwrap();
                 let split = matches!(change, Change::Lock(..));
@@ -186,9 +186,10 @@ mod tests {
                 p.objects[0].order = order;
                 let longest = *holds.iter().max().unwrap();
                 prop_assert_eq!(wall(&p, &[]), longest, "as in the trace, where nobody waits");
-                let free = p.free_order.get_or_init(|| crate::program::FreeOrder {
+                let free = p.free.get_or_init(|| crate::program::Free {
                     traced_ns: 1,
                     free_ns: 1,
+                    idle: 1.0,
                 });
                 prop_assert_eq!(free.free_ns, 1);
                 let all: u64 = holds.iter().sum();

@@ -1,5 +1,6 @@
 //! The simulated machine: CPUs, a scheduler, and threads that follow their programs.
 
+mod beside;
 mod locks;
 mod pieces;
 mod scheduler;
@@ -8,6 +9,7 @@ mod steps;
 use crate::bits::BitSet;
 use crate::change::View;
 use crate::program::{ObjectId, Op};
+use beside::Resting;
 use holdup_trace::Nanos;
 use pieces::Pieces;
 use rustc_hash::FxHashMap;
@@ -21,6 +23,8 @@ const NOBODY: u32 = u32::MAX;
 pub(crate) struct Ran {
     /// From the moment the work began to its end.
     pub(crate) wall_ns: Nanos,
+    /// CPU time that was used meanwhile, by whomever.
+    pub(crate) busy_ns: Nanos,
     /// Threads that all waited for each other, and of which one was let go.
     pub(crate) forced: u64,
     /// CPU time of each thread.
@@ -59,6 +63,12 @@ struct Thread {
     course: Nanos,
     ran: Nanos,
     last_cpu: u32,
+    /// The number of its place in a queue.
+    queued: u32,
+    /// Idle time after which another CPU takes it from there.
+    until: Nanos,
+    /// For so long idle CPUs leave it where it is when it loses its CPU now.
+    left_for: Option<Nanos>,
     state: State,
     /// The locks it has that are held for longer or shorter.
     held: Vec<ObjectId>,
@@ -82,8 +92,13 @@ struct Cpu {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum What {
-    Cpu { cpu: u32, turn: u32 },
+    Cpu {
+        cpu: u32,
+        turn: u32,
+    },
     Wakes(u32),
+    /// A CPU that idles looks for threads.
+    Looks(u32),
 }
 
 /// Threads that are ready: who is furthest behind comes first.
@@ -99,6 +114,7 @@ pub(crate) struct Machine<'a> {
     ready: Queue,
     /// Of threads that may not run everywhere, by the CPU they were put on.
     ready_on: Vec<Queue>,
+    resting: Resting,
     threads: Vec<Thread>,
     /// Of threads that are split.
     pieces: FxHashMap<u32, Pieces>,
@@ -116,8 +132,20 @@ pub(crate) struct Machine<'a> {
     jitter: bool,
     /// Threads of the work that have not ended.
     left: u32,
-    work: Option<(Nanos, Nanos)>,
+    work: Option<Work>,
+    /// CPU time that was used so far.
+    ran: Nanos,
     forced: u64,
+}
+
+/// From when to when the work was done.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    from: Nanos,
+    to: Nanos,
+    /// CPU time that had been used at both ends.
+    ran_from: Nanos,
+    ran_to: Nanos,
 }
 
 /// Replay `view` once. Seed 0 is the scheduler without chance.
@@ -128,8 +156,9 @@ pub(crate) fn simulate(view: &View<'_>, seed: u64) -> Ran {
     for t in &machine.threads {
         run_ns[t.of as usize] += t.ran;
     }
-    let wall_ns = machine.work.map_or(0, |(from, to)| to - from);
-    Ran { wall_ns, forced: machine.forced, run_ns }
+    let (wall_ns, busy_ns) =
+        machine.work.map_or((0, 0), |work| (work.to - work.from, work.ran_to - work.ran_from));
+    Ran { wall_ns, busy_ns, forced: machine.forced, run_ns }
 }
 
 impl<'a> Machine<'a> {
@@ -148,6 +177,9 @@ impl<'a> Machine<'a> {
                 course: 0,
                 ran: 0,
                 last_cpu: NOBODY,
+                queued: 0,
+                until: 0,
+                left_for: None,
                 state: State::Unborn,
                 held: Vec::new(),
                 took: Vec::new(),
@@ -164,6 +196,7 @@ impl<'a> Machine<'a> {
             idle: view.cpus,
             ready: BinaryHeap::new(),
             ready_on: vec![BinaryHeap::new(); count],
+            resting: Resting::default(),
             threads,
             pieces: FxHashMap::default(),
             awaiting: FxHashMap::default(),
@@ -175,6 +208,7 @@ impl<'a> Machine<'a> {
             jitter: seed != 0,
             left: 0,
             work: None,
+            ran: 0,
             forced: 0,
         };
         for i in 0..program.threads.len() {
@@ -185,6 +219,7 @@ impl<'a> Machine<'a> {
     }
 
     fn go(&mut self) {
+        self.idle_changed();
         for i in 0..self.threads.len() as u32 {
             let t = &self.view.program.threads[self.threads[i as usize].of as usize];
             if !t.spawned {
@@ -201,6 +236,7 @@ impl<'a> Machine<'a> {
             self.now = at;
             match what {
                 What::Wakes(thread) => self.wake(thread, 0),
+                What::Looks(turn) => self.take_over(turn),
                 What::Cpu { cpu, turn } if self.cpus[cpu as usize].turn == turn => self.turn(cpu),
                 What::Cpu { .. } => {}
             }

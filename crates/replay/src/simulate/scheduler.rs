@@ -3,15 +3,14 @@
 //! It keeps all threads as far as they were in the trace: whoever is furthest behind
 //! goes first, for a time slice if others wait. So what the traced scheduler did about priorities,
 //! groups and fairness is kept, and the rest is as in Linux: who wakes up goes to an idle CPU, its
-//! last one if it can be, else it takes the place of whoever is further ahead. No CPU idles while a
-//! thread is ready that may run there. Ties and lengths of slices are drawn from a seed.
+//! last one if it can be, else it takes the place of whoever is further ahead, or queues for that
+//! CPU: see [`super::beside`]. Ties and lengths of slices are drawn from a seed.
 
+use super::beside::Queues;
 use super::{Cpu, Machine, NOBODY, Queue, State, What};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// How long a thread runs while others wait (`sysctl_sched_base_slice` of machines with some CPUs).
-const SLICE_NS: Nanos = 3_000_000;
 /// Who wakes up takes the CPU of a thread that has run for so much longer
 /// (`sysctl_sched_wakeup_granularity`).
 const WAKE_UP_NS: Nanos = 1_000_000;
@@ -19,49 +18,100 @@ impl Machine<'_> {
     fn slice(&mut self) -> Nanos {
         // From 4/5 to 6/5.
         let odd = self.draw(401);
-        if self.jitter { SLICE_NS * (800 + Nanos::from(odd)) / 1000 } else { SLICE_NS }
+        let ns = self.view.program.slice_ns;
+        if self.jitter { ns * (800 + Nanos::from(odd)) / 1000 } else { ns }
     }
 
     /// A thread is ready; a CPU that idles takes it after `delay`.
-    pub(super) fn wake(&mut self, thread: u32, delay: u32) {
+    pub(super) fn wake(&mut self, thread: u32, mut delay: u32) {
+        let beside = self.left_beside(thread);
         self.find_course(thread);
         let t = &mut self.threads[thread as usize];
         t.state = State::Ready;
         let (mine, last) = (t.course, t.last_cpu);
+        let looks_ns = self.view.program.looks_ns;
+        if let Some(Queues { behind, ns, idle }) = beside {
+            let cpu = self.home(thread, behind);
+            // A CPU that idles is taken, unless one was not.
+            if self.cpus[cpu as usize].thread != NOBODY && (idle || self.idle == 0) {
+                return match ns {
+                    Some(ns) => self.queue_beside(thread, cpu, ns.max(looks_ns)),
+                    None => self.preempt(thread, cpu),
+                };
+            }
+            // Who was in its way comes and goes by itself: another time it will be.
+            if let Some(ns) = ns
+                && self.is_away(behind)
+            {
+                delay = delay.max(ns.min(u64::from(u32::MAX)) as u32);
+            }
+        }
         let allowed = self.allowed(thread);
         if let Some(cpu) = self.idle_cpu(allowed, last) {
             self.idle -= 1;
+            self.idle_changed();
             let at = self.now.saturating_add(Nanos::from(delay));
             self.put_on(cpu, thread, at);
             self.look_at(cpu, at);
             return;
         }
+        if allowed == u64::MAX && looks_ns > 0 && !self.view.free {
+            let cpu = self.home(thread, NOBODY);
+            return self.queue_beside(thread, cpu, looks_ns);
+        }
         // The one that has run most gives way.
         let candidates = (0..self.cpus.len() as u32).filter(|&c| allowed >> (c % 64) & 1 == 1);
-        let run = |c: u32| {
-            let c = &self.cpus[c as usize];
-            let t = &self.threads[c.thread as usize];
-            t.course.saturating_add(self.now.saturating_sub(c.since))
-        };
-        let Some(cpu) = candidates.max_by_key(|&c| (run(c), c == last)) else { return };
-        let gives_way = run(cpu) > mine.saturating_add(WAKE_UP_NS);
+        let run = |c: u32| (self.course_on(c), c == last);
+        let Some(cpu) = candidates.max_by_key(|&c| run(c)) else { return };
+        let gives_way = self.course_on(cpu) > mine.saturating_add(WAKE_UP_NS);
         self.queue(thread, allowed, cpu);
         if gives_way {
-            self.stop(cpu);
-            self.take_next(cpu);
-            // Not at once: whoever wakes others has not taken its own step yet.
-            self.look_at(cpu, self.now);
+            self.gives_way(cpu);
         } else {
             self.cut_slices(allowed, cpu);
         }
     }
 
+    /// A thread is ready, and queues for `cpu` alone until others have idled for `ns`.
+    fn queue_beside(&mut self, thread: u32, cpu: u32, ns: Nanos) {
+        let mine = self.threads[thread as usize].course;
+        let gives_way = self.course_on(cpu) > mine.saturating_add(WAKE_UP_NS);
+        self.rest(thread, cpu, ns);
+        if gives_way {
+            self.gives_way(cpu);
+        } else {
+            self.cut_slices(1 << (cpu % 64), cpu);
+        }
+    }
+
+    /// A thread takes `cpu` from whoever has it.
+    fn preempt(&mut self, thread: u32, cpu: u32) {
+        self.stop(cpu);
+        self.put_on(cpu, thread, self.now);
+        self.look_at(cpu, self.now);
+    }
+
+    /// The thread on `cpu` leaves it to one that queues for it.
+    fn gives_way(&mut self, cpu: u32) {
+        self.stop(cpu);
+        self.take_next(cpu);
+        // Not at once: whoever wakes others has not taken its own step yet.
+        self.look_at(cpu, self.now);
+    }
+
+    /// How far the thread on `cpu` is.
+    pub(super) fn course_on(&self, cpu: u32) -> Nanos {
+        let c = &self.cpus[cpu as usize];
+        let course = self.threads.get(c.thread as usize).map_or(0, |t| t.course);
+        course.saturating_add(self.now.saturating_sub(c.since))
+    }
+
     /// The CPUs that a thread may run on.
-    fn allowed(&self, thread: u32) -> u64 {
+    pub(super) fn allowed(&self, thread: u32) -> u64 {
         self.view.allowed[self.threads[thread as usize].of as usize]
     }
 
-    fn idle_cpu(&mut self, allowed: u64, last: u32) -> Option<u32> {
+    pub(super) fn idle_cpu(&mut self, allowed: u64, last: u32) -> Option<u32> {
         if self.idle == 0 {
             return None;
         }
@@ -89,6 +139,7 @@ impl Machine<'_> {
     fn queue(&mut self, thread: u32, allowed: u64, cpu: u32) {
         self.count = self.count.wrapping_add(1);
         let entry = Reverse((self.threads[thread as usize].course, self.count, thread));
+        self.threads[thread as usize].queued = self.count;
         if allowed == u64::MAX {
             self.ready.push(entry);
         } else {
@@ -113,9 +164,10 @@ impl Machine<'_> {
 
     /// Somebody who is ready is further behind than the thread on `cpu`.
     fn is_ahead(&self, cpu: u32) -> bool {
-        let mine = self.threads[self.cpus[cpu as usize].thread as usize].course;
-        let first =
-            |queue: &Queue| queue.peek().is_some_and(|r| r.0.0.saturating_add(WAKE_UP_NS) < mine);
+        let t = &self.threads[self.cpus[cpu as usize].thread as usize];
+        let mine = t.course;
+        let odds = if t.left_for.is_some() { 0 } else { WAKE_UP_NS };
+        let first = |queue: &Queue| queue.peek().is_some_and(|r| r.0.0.saturating_add(odds) < mine);
         first(&self.ready) || first(&self.ready_on[cpu as usize])
     }
 
@@ -131,7 +183,7 @@ impl Machine<'_> {
     }
 
     /// Look at `cpu` at that time, and not before.
-    fn look_at(&mut self, cpu: u32, at: Nanos) {
+    pub(super) fn look_at(&mut self, cpu: u32, at: Nanos) {
         let c = &mut self.cpus[cpu as usize];
         c.turn = c.turn.wrapping_add(1);
         let turn = c.turn;
@@ -139,17 +191,17 @@ impl Machine<'_> {
     }
 
     /// Whether somebody who is ready waits for `cpu`.
-    fn is_contended(&self, cpu: u32) -> bool {
+    pub(super) fn is_contended(&self, cpu: u32) -> bool {
         !self.ready.is_empty() || !self.ready_on[cpu as usize].is_empty()
     }
 
     /// `cpu` is `thread`'s from `since` on.
-    fn put_on(&mut self, cpu: u32, thread: u32, since: Nanos) {
+    pub(super) fn put_on(&mut self, cpu: u32, thread: u32, since: Nanos) {
         let slice = self.slice();
         let c = &mut self.cpus[cpu as usize];
         (c.thread, c.since, c.slice_ends) = (thread, since, since.saturating_add(slice));
         let t = &mut self.threads[thread as usize];
-        (t.state, t.last_cpu) = (State::Running, cpu);
+        (t.state, t.last_cpu, t.left_for) = (State::Running, cpu, None);
     }
 
     /// Charge what ran on `cpu` up to now.
@@ -159,6 +211,7 @@ impl Machine<'_> {
         let ns = self.now.saturating_sub(c.since).min(t.left);
         t.left -= ns;
         t.ran += ns;
+        self.ran += ns;
         t.course = t.course.saturating_add(ns);
         c.since = c.since.max(self.now);
     }
@@ -167,8 +220,16 @@ impl Machine<'_> {
     fn stop(&mut self, cpu: u32) {
         self.charge(cpu);
         let thread = self.cpus[cpu as usize].thread;
-        self.threads[thread as usize].state = State::Ready;
-        self.queue(thread, self.allowed(thread), cpu);
+        let t = &mut self.threads[thread as usize];
+        t.state = State::Ready;
+        let left_for = t.left_for.take();
+        let allowed = self.allowed(thread);
+        match left_for {
+            // An idle CPU does not see at once that this one has more to do now.
+            _ if allowed != u64::MAX || self.idle == 0 => self.queue(thread, allowed, cpu),
+            Some(ns) => self.rest(thread, cpu, ns),
+            None => self.rest_again(thread, cpu),
+        }
     }
 
     /// `cpu` takes whoever is furthest behind, or idles: then it is false.
@@ -184,6 +245,7 @@ impl Machine<'_> {
             let c = &mut self.cpus[cpu as usize];
             (c.thread, c.turn) = (NOBODY, c.turn.wrapping_add(1));
             self.idle += 1;
+            self.idle_changed();
             return false;
         };
         self.put_on(cpu, thread, self.now);

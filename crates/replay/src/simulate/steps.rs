@@ -1,6 +1,6 @@
 //! The steps of a thread, one after the other.
 
-use super::{Machine, State, What};
+use super::{Machine, State, What, Work};
 use crate::change::Rule;
 use crate::program::{ObjectId, Op, Order};
 use holdup_trace::Nanos;
@@ -24,6 +24,10 @@ impl Machine<'_> {
         let (of, op) = (t.of as usize, self.view.program.ops[t.at as usize]);
         let mut stays = true;
         match op {
+            Op::Run(ns) if self.view.unchanged => {
+                let more = self.runs_on(thread);
+                self.runs(thread, ns + more);
+            }
             Op::Run(ns) => self.runs(thread, self.view.scaled(of, t.holding, ns)),
             Op::Spin(ns, lock) => {
                 let rule = self.view.rules[lock.0 as usize];
@@ -64,6 +68,8 @@ impl Machine<'_> {
                     return true;
                 }
             }
+            Op::Beside(..) | Op::Preempts(_) => {}
+            Op::LosesCpu(ns) => stays = self.loses_cpu(thread, ns),
             Op::Hold(lock) => {
                 if self.is_free_order(lock) && !self.takes(thread, lock) {
                     return false;
@@ -89,10 +95,34 @@ impl Machine<'_> {
             }
         }
         // A sleeper takes this step again, or the one after it, when it is awake.
-        if stays || matches!(op, Op::Sleep(..)) {
+        if stays || matches!(op, Op::Sleep(..) | Op::LosesCpu(..)) {
             self.threads[thread as usize].at += 1;
         }
         stays
+    }
+
+    /// That holds begin and end cuts no run where they are as they were: step on to the last piece
+    /// of this one. How long the others are.
+    fn runs_on(&mut self, thread: u32) -> Nanos {
+        let t = &mut self.threads[thread as usize];
+        let program = self.view.program;
+        let end = program.threads[t.of as usize].work_to.max(t.at + 1).min(t.end);
+        let (mut more, mut at, mut cut) = (0, t.at + 1, false);
+        while at < end {
+            match program.ops[at as usize] {
+                Op::Hold(lock) | Op::Drop(lock)
+                    if program.objects[lock.0 as usize].order != Order::Traced =>
+                {
+                    cut = true;
+                }
+                Op::Run(ns) if cut => {
+                    (more, t.at, cut) = (more + ns, at, false);
+                }
+                _ => break,
+            }
+            at += 1;
+        }
+        more
     }
 
     fn runs(&mut self, thread: u32, ns: Nanos) {
@@ -100,7 +130,8 @@ impl Machine<'_> {
         let t = &mut self.threads[thread as usize];
         t.left = ns;
         if self.view.program.threads[t.of as usize].works && self.work.is_none() {
-            self.work = Some((self.now, self.now));
+            let (now, ran) = (self.now, self.ran);
+            self.work = Some(Work { from: now, to: now, ran_from: ran, ran_to: ran });
         }
     }
 
@@ -113,8 +144,8 @@ impl Machine<'_> {
         }
         t.works = false;
         self.left -= 1;
-        if let Some((_, to)) = &mut self.work {
-            *to = self.now;
+        if let Some(work) = &mut self.work {
+            (work.to, work.ran_to) = (self.now, self.ran);
         }
     }
 

@@ -1,0 +1,71 @@
+//! How long idle CPUs take: to take a thread, and to take over one that queues for another.
+
+use super::Builder;
+use crate::program::Op;
+use holdup_passes::{Did, Slot, Step};
+use holdup_trace::Nanos;
+
+/// So many times idle CPUs must have taken threads over to tell how long that takes.
+const LOOKS: usize = 5;
+/// Else it takes so long: the tick of a busy CPU sends an idle one to look (`nohz_balancer_kick`).
+const LOOK_NS: Nanos = 1_000_000;
+
+impl Builder<'_> {
+    /// How long CPUs that idled let threads queue for others before they took them over: the median.
+    pub(super) fn usual_look(&self) -> Nanos {
+        let steps = self.slots.iter().flat_map(|s| self.analysis.steps(s.0).steps);
+        let looks = steps.filter_map(|step| match step.what {
+            Did::TakenOver { ns, .. } => Some(ns),
+            _ => None,
+        });
+        let count = looks.clone().count();
+        median(looks).filter(|_| count >= LOOKS).unwrap_or(LOOK_NS)
+    }
+
+    /// How long idle CPUs take to take threads that are woken: the median.
+    pub(super) fn usual_delay(&self, slots: impl Iterator<Item = Slot>) -> Option<Nanos> {
+        let pairs = slots.flat_map(|slot| self.analysis.steps(slot).steps.windows(2));
+        median(pairs.filter_map(|pair| delay(&pair[0], &pair[1])))
+    }
+
+    /// How a thread is ready, where this step says that it did not get a CPU that idled.
+    pub(super) fn queues(&self, step: &Step, allowed: u64) -> Option<Op> {
+        // That a thread is bound says more.
+        if allowed != u64::MAX {
+            return None;
+        }
+        let number = |slot| self.numbers.get(&slot).copied().unwrap_or(u32::MAX);
+        match step.what {
+            Did::TakenOver { ns: 0, .. } => None,
+            Did::TakenOver { ns, behind, idle } | Did::PassedOver { ns, behind, idle } => {
+                Some(Op::Beside(ns, number(behind), idle))
+            }
+            Did::Preempts(whom) => Some(Op::Preempts(number(whom))),
+            _ => None,
+        }
+    }
+}
+
+/// How long an idle CPU took to take a thread after its sleep.
+pub(super) fn delay(sleep: &Step, next: &Step) -> Option<Nanos> {
+    match (sleep.what, next.what) {
+        (Did::Sleep(..), Did::Delay(ns)) => Some(ns),
+        (Did::Sleep(ns, _), Did::Run(_)) if sleep.at + ns == next.at => Some(0),
+        _ => None,
+    }
+}
+
+/// When a stay on a CPU ended.
+pub(super) fn ran_to(step: &Step) -> Option<Nanos> {
+    match step.what {
+        Did::Run(ns) => Some(step.at + ns),
+        _ => None,
+    }
+}
+
+/// The one in the middle: one that is hundreds of milliseconds says nothing about the others.
+fn median(times: impl Iterator<Item = Nanos>) -> Option<Nanos> {
+    let mut times: Vec<Nanos> = times.collect();
+    let middle = times.len() / 2;
+    (!times.is_empty()).then(|| *times.select_nth_unstable(middle).1)
+}
