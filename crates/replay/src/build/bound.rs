@@ -1,7 +1,8 @@
 //! Threads that may not run on every CPU.
 
 use super::{Builder, is_part};
-use holdup_passes::{Thread, ThreadSteps};
+use holdup_passes::{Thread, ThreadSteps, role};
+use holdup_trace::Nanos;
 
 /// A thread that was ready for so much of the time, in per cent, while CPUs idled that never took
 /// it was not allowed there.
@@ -10,23 +11,107 @@ const PASSED_OVER_PCT: u64 = 30;
 const PASSED_OVER_WALL_PCT: u64 = 5;
 /// And if it happened so often.
 const PASSED_OVER_TIMES: u32 = 5;
+/// Threads that are alike share the idle time among them. If CPUs idled for so much of the
+/// recording, in per cent, while one of them was ready, none was allowed there: no scheduler is so
+/// late so long.
+const ALWAYS_WALL_PCT: u64 = 20;
+
+/// Threads that are mostly bound alike.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Alike {
+    /// Those of a process.
+    Process(u32),
+    /// Those with this name, but for a number at its end.
+    Name(Vec<u8>),
+}
+
+/// What threads did while they were ready and CPUs idled: of one, or of those that are mostly bound
+/// alike, which share the idle time among them.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct PassedOver {
+    ns: Nanos,
+    ready: Nanos,
+    times: u32,
+    /// The CPUs that they waited for, and ran on since.
+    waited_for: u64,
+    since: u64,
+}
+
+impl PassedOver {
+    fn of(t: &Thread, of: &ThreadSteps<'_>) -> PassedOver {
+        PassedOver {
+            ns: of.passed_over_ns,
+            ready: t.woken_ns + t.preempted_ns,
+            times: of.waits,
+            waited_for: of.waited_for,
+            since: of.since,
+        }
+    }
+
+    fn add(&mut self, o: PassedOver) {
+        self.ns += o.ns;
+        self.ready += o.ready;
+        self.times += o.times;
+        self.waited_for |= o.waited_for;
+        self.since |= o.since;
+    }
+
+    /// Whether one thread was not allowed elsewhere. Who has run elsewhere since, or waited so a few
+    /// times only, was left where it was.
+    fn is_bound(&self, wall_ns: Nanos) -> bool {
+        self.stayed()
+            && self.times >= PASSED_OVER_TIMES
+            && is_part(self.ns, wall_ns, PASSED_OVER_WALL_PCT)
+            && is_part(self.ns, self.ready, PASSED_OVER_PCT)
+    }
+
+    /// Whether threads together kept to some CPUs, half of all `cpus` at most, while others idled.
+    fn are_bound(&self, wall_ns: Nanos, cpus: usize) -> bool {
+        self.stayed()
+            && self.waited_for.count_ones() as usize * 2 <= cpus
+            && is_part(self.ns, wall_ns, ALWAYS_WALL_PCT)
+    }
+
+    fn stayed(&self) -> bool {
+        self.waited_for != 0 && self.since & !self.waited_for == 0
+    }
+}
 
 impl Builder<'_> {
+    /// What the threads of each process did, and those with one name but for a number.
+    pub(super) fn find_passed_over(&mut self) {
+        for &(slot, t) in &self.slots {
+            let of = self.analysis.steps(slot);
+            for alike in self.alike(t).collect::<Vec<_>>() {
+                self.passed_over.entry(alike).or_default().add(PassedOver::of(t, &of));
+            }
+        }
+    }
+
+    /// Whom a thread is mostly bound as.
+    fn alike(&self, t: &Thread) -> impl Iterator<Item = Alike> {
+        let name = Alike::Name(role(self.analysis.comm(t).as_bytes()).to_vec());
+        self.analysis.pid(t).map(Alike::Process).into_iter().chain([name])
+    }
+
     /// The CPUs that a thread may run on, as far as what it did tells.
     pub(super) fn allowed(&self, t: &Thread, of: &ThreadSteps<'_>) -> u64 {
         let cpus = self.analysis.cpu_list();
         let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
-        let ready = t.woken_ns + t.preempted_ns;
-        // Who has run elsewhere since, or waited so a few times only, was left where it was.
-        let passed_over = of.waits >= PASSED_OVER_TIMES
-            && of.since & !of.waited_for == 0
-            && is_part(of.passed_over_ns, self.analysis.wall_ns(), PASSED_OVER_WALL_PCT)
-            && is_part(of.passed_over_ns, ready, PASSED_OVER_PCT);
+        let wall_ns = self.analysis.wall_ns();
+        let own = PassedOver::of(t, of);
+        // One that never waited so may have run elsewhere: then it is not bound as the others are.
+        let mut alike =
+            self.alike(t).filter_map(|alike| self.passed_over.get(&alike)).filter(|a| {
+                a.are_bound(wall_ns, cpus.len())
+                    && (of.waited_for != 0 || of.cpus & !a.waited_for == 0)
+            });
+        let bound = if own.is_bound(wall_ns) { Some(&own) } else { alike.next() };
         let at_home = is_per_cpu(&self.analysis.comm(t)) && of.cpus.count_ones() == 1;
-        let bound_to = match (passed_over, at_home) {
-            (true, _) => of.waited_for,
-            (false, true) => of.cpus,
-            (false, false) => 0,
+        let bound_to = match (bound, at_home) {
+            (Some(bound), _) => bound.waited_for,
+            (None, true) => of.cpus,
+            (None, false) => 0,
         };
         if cpus.len() > 64 || bound_to == 0 || bound_to & all == all {
             return u64::MAX;
@@ -41,4 +126,26 @@ impl Builder<'_> {
 /// and `kworker/3:1H`.
 fn is_per_cpu(comm: &str) -> bool {
     comm.split_once('/').is_some_and(|(_, of)| of.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PassedOver;
+
+    /// Eight threads with `taskset -c 0` share the idle time of the other CPU: each was passed over
+    /// for a quarter of the time that it was ready, and all together nearly always.
+    #[test]
+    fn threads_that_are_bound_alike_are_told_together() {
+        let one = PassedOver { ns: 60, ready: 250, times: 20, waited_for: 1, since: 1 };
+        let mut all = PassedOver::default();
+        (0..8).for_each(|_| all.add(one));
+        assert_eq!((one.is_bound(500), all.are_bound(500, 2)), (false, true));
+        // Whoever of them ran elsewhere since, or most CPUs being theirs: nobody forbade it.
+        let mut roaming = all;
+        roaming.add(PassedOver { since: 2, ..PassedOver::default() });
+        assert!(!roaming.are_bound(500, 2));
+        assert!(!PassedOver { waited_for: 7, since: 7, ..all }.are_bound(500, 4));
+        assert!(!PassedOver { ns: 90, ..all }.are_bound(500, 2));
+        assert!(!PassedOver::default().are_bound(0, 2));
+    }
 }

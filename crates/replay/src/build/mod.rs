@@ -61,6 +61,8 @@ struct Builder<'a> {
     taken: FxHashMap<Slot, Vec<writer::Hold>>,
     /// Rounds of barriers, by who slept in them.
     in_round: FxHashMap<(Slot, u32), u32>,
+    /// How threads were passed over by idle CPUs.
+    passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
     /// Sleeps that a thread of the trace ended, by number.
     woken: BitSet,
     /// Threads that others made.
@@ -102,6 +104,7 @@ impl Program {
             inferred: FxHashMap::default(),
             taken: FxHashMap::default(),
             in_round: FxHashMap::default(),
+            passed_over: FxHashMap::default(),
             woken: BitSet::new(total),
             spawned: FxHashSet::default(),
             rounds: Vec::new(),
@@ -116,6 +119,7 @@ impl Program {
         builder.infer_holds();
         builder.find_taken();
         builder.find_rounds();
+        builder.find_passed_over();
         builder.usual_delay = builder.usual_delay(builder.slots.iter().map(|s| s.0)).unwrap_or(0);
         builder.looks_ns = builder.usual_look();
         let mut threads: Vec<ThreadProgram> =
