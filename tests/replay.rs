@@ -101,8 +101,8 @@ fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
         made += &format!("| `{file}…` | {limit} % | {why} |\n");
     }
     made += &format!(
-        "\nFree of the order of the trace, and otherwise unchanged, half of them take {:.1} % more or \
-         less at most, {} of {} more than 15 %, and {} more than 30 %.\n",
+        "\nFree of the order of the trace, and otherwise unchanged, half of them take {:.1} % more \
+         or less at most, {} of {} more than 15 %, and {} more than 30 %.\n",
         free[free.len() / 2],
         free.iter().filter(|&&pct| pct > 15.0).count(),
         free.len(),

@@ -21,10 +21,11 @@ pub struct HeldInAll {
 }
 
 impl HeldInAll {
-    /// Of a mutex, or the writers of a lock, for which calls are made only when two want it: by the number of
-    /// those who came and found it held ([`Arrivals`]). `held` and `waited` are by thread. `None`
-    /// of all else: of a lock whose every hold is seen, of one that is handed to a thread that is
-    /// still asleep, of one that several may have at once; and where too little is seen.
+    /// Of a mutex, or the writers of a lock, for which calls are made only when two want it: by the
+    /// number of those who came and found it held ([`Arrivals`]). `held` and `waited` are by
+    /// thread. `None` of all else: of a lock whose every hold is seen, of one that is handed to a
+    /// thread that is still asleep, of one that several may have at once; and where too little is
+    /// seen.
     pub fn of(
         a: &Analysis,
         o: &ObjectStats,

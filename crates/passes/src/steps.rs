@@ -246,8 +246,8 @@ impl Steps {
         (c.at, c.begun) = (now, true);
     }
 
-    /// `slot`, which had lost its CPU, turns out to have had one since `since`. Whoever had it before
-    /// was not recorded.
+    /// `slot`, which had lost its CPU, turns out to have had one since `since`. Whoever had it
+    /// before was not recorded.
     pub(crate) fn arrives(&mut self, since: Nanos, slot: Slot) {
         let c = self.course(slot);
         if since > c.at {
@@ -256,8 +256,8 @@ impl Steps {
         }
     }
 
-    /// `slot` is ready from now on, behind the thread that has the CPU; there was no idle CPU for so
-    /// long in all.
+    /// `slot` is ready from now on, behind the thread that has the CPU; there was no idle CPU for
+    /// so long in all.
     pub(crate) fn queues(&mut self, slot: Slot, full: Nanos, behind: Slot, idle: bool) {
         self.course(slot).queued = Queued { full, behind, idle, moved: false };
     }

@@ -118,7 +118,8 @@ fn who_was_taken_second_by_a_cpu_that_was_late_is_late_too() {
 #[test]
 fn who_queues_for_a_busy_cpu_is_passed_over_or_taken_over_by_one_that_idles() {
     let queued = || {
-        two().switch(1_000, 1, 8, 0, "S").waking_to(2_000, 0, 7, 8, 0).wakeup_to(2_000, 0, 7, 8, 0) // CPU 1 idles
+        // CPU 1 idles
+        two().switch(1_000, 1, 8, 0, "S").waking_to(2_000, 0, 7, 8, 0).wakeup_to(2_000, 0, 7, 8, 0)
     };
     let waited = run(queued()
         .switch(9_000, 0, 7, 8, "S")

@@ -122,9 +122,9 @@ impl Free {
         (self.free_ns as f64 / self.traced_ns.max(1) as f64 - 1.0) * 100.0
     }
 
-    /// What a time free of the order of the trace is multiplied by. What such a replay misses of the
-    /// unchanged work it misses while CPUs idle, as it keeps the time that they are busy. So it is
-    /// taken to miss as much with a change if CPUs idle as much of the time, and less if less.
+    /// What a time free of the order of the trace is multiplied by. What such a replay misses of
+    /// the unchanged work it misses while CPUs idle, as it keeps the time that they are busy. So it
+    /// is taken to miss as much with a change if CPUs idle as much of the time, and less if less.
     fn missed(self, idle: f64) -> f64 {
         let as_idle = if self.idle > 0.0 { (idle / self.idle).min(1.0) } else { 1.0 };
         1.0 + self.off_by() * as_idle

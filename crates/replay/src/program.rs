@@ -27,8 +27,8 @@ pub(crate) enum Op {
     Wait { number: u32, object: ObjectId, delay: u32 },
     /// Ends the wait of this number of that thread, or lets it pass when it comes to it.
     Wake { thread: u32, number: u32 },
-    /// What it slept for is over, but CPUs that idle let it queue for a busy one for so long, behind
-    /// this thread; and one idled already then.
+    /// What it slept for is over, but CPUs that idle let it queue for a busy one for so long,
+    /// behind this thread; and one idled already then.
     Beside(Nanos, u32, bool),
     /// What it slept for is over, and it takes the CPU from this thread.
     Preempts(u32),

@@ -11,7 +11,8 @@ const LOOKS: usize = 5;
 const LOOK_NS: Nanos = 1_000_000;
 
 impl Builder<'_> {
-    /// How long CPUs that idled let threads queue for others before they took them over: the median.
+    /// How long CPUs that idled let threads queue for others before they took them over: the
+    /// median.
     pub(super) fn usual_look(&self) -> Nanos {
         let steps = self.slots.iter().flat_map(|s| self.analysis.steps(s.0).steps);
         let looks = steps.filter_map(|step| match step.what {

@@ -56,8 +56,8 @@ impl PassedOver {
         self.since |= o.since;
     }
 
-    /// Whether one thread was not allowed elsewhere. Who has run elsewhere since, or waited so a few
-    /// times only, was left where it was.
+    /// Whether one thread was not allowed elsewhere. Who has run elsewhere since, or waited so a
+    /// few times only, was left where it was.
     fn is_bound(&self, wall_ns: Nanos) -> bool {
         self.stayed()
             && self.times >= PASSED_OVER_TIMES
