@@ -195,6 +195,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = os.path.abspath(args.again or args.keep or scratch)
         os.makedirs(folder, exist_ok=True)
+        # Some programs write where they are.
+        os.chdir(scratch)
         wl, its = f"{scratch}/wl", None
         if not args.again:
             source = f"{HERE}/../fixtures/workload/wl.c"
