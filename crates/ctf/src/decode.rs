@@ -97,24 +97,29 @@ impl Place<'_> {
     #[inline(always)]
     fn put(&mut self, here: &Here<'_>, names: &mut LocalNames, what: What) {
         let (stream, regs) = (here.stream, here.regs);
+        let [own_cpu, own_tid, own_pid, own_comm] = here.class.own;
         let register = |r: u8| regs.int[usize::from(r)] as u32;
+        let cpu = match own_cpu {
+            true => Cpu(u16::try_from(register(reg::CPU)).unwrap_or(u16::MAX)),
+            false => self.cpu,
+        };
         let tid = match what {
-            _ if stream.has_tid => Tid(register(reg::TID)),
+            _ if stream.has_tid || own_tid => Tid(register(reg::TID)),
             What::Switch { prev, .. } => prev,
             // An event of the CPU that nobody knows says nothing about any CPU's thread.
             _ if self.cpu == Cpu::UNKNOWN => Tid::UNKNOWN,
             _ => *self.current,
         };
-        let comm = match stream.has_comm {
+        let comm = match stream.has_comm || own_comm {
             true => name(text(here.data, regs.text[usize::from(reg::COMM)]), tid, names),
             false => NameId::NONE,
         };
         self.batch.events.push(Event {
             ts: here.ts,
             tid,
-            pid: if stream.has_pid { Pid(register(reg::PID)) } else { Pid::UNKNOWN },
+            pid: if stream.has_pid || own_pid { Pid(register(reg::PID)) } else { Pid::UNKNOWN },
             comm,
-            cpu: self.cpu,
+            cpu,
             id: here.class.event,
             what,
         });

@@ -38,6 +38,19 @@ pub(crate) mod reg {
     pub(crate) const UUID: u8 = 3;
 }
 
+/// What LTTng up to 2.5 writes when any call returns, and how it names those that begin.
+pub(crate) const OLD_EXIT: &str = "exit_syscall";
+const OLD_ENTRIES: [&str; 2] = ["sys_", "compat_sys_"];
+
+/// The same for a trace of LTTng up to 2.5, which records all system calls or none.
+pub(crate) fn old_call(name: &str) -> Option<(Meaning, String)> {
+    if name == OLD_EXIT {
+        return Some((Meaning::Kernel(EventKind::SysExitNamed), "sys_exit_".to_owned()));
+    }
+    let call = OLD_ENTRIES.iter().find_map(|before| name.strip_prefix(before))?;
+    Some((Meaning::Kernel(EventKind::SysEnterNamed), format!("sys_enter_{call}")))
+}
+
 /// What the kernel's event `name` tells, and the kernel's own name of it.
 pub(crate) fn kernel(name: &str) -> (Meaning, String) {
     if name == "lttng_statedump_process_state" {
@@ -168,6 +181,15 @@ pub(crate) const CALL_ID: Field = int(6, &["id"]);
 /// Its arguments.
 pub(crate) const RAW_ARGS: [&str; 6] =
     ["args[0]", "args[1]", "args[2]", "args[3]", "args[4]", "args[5]"];
+
+/// What `perf data convert --to-ctf` writes of each event beside its fields, where it is not in
+/// the context of the stream: the CPU, the thread, the process, the thread's name.
+pub(crate) const PERF: [Want<'static>; 4] = [
+    Want { names: &["perf_cpu"], to: Slot::Register(reg::CPU) },
+    Want { names: &["perf_tid"], to: Slot::Register(reg::TID) },
+    Want { names: &["perf_pid"], to: Slot::Register(reg::PID) },
+    Want { names: &["perf_comm"], to: Slot::Text(reg::COMM) },
+];
 
 /// Names of the fields of a struct, without the underscore that LTTng puts before them.
 pub(crate) fn names(of: Option<&Type>) -> impl Iterator<Item = (&str, &Type)> {

@@ -17,16 +17,21 @@ pub(crate) fn is_packets(head: &[u8]) -> bool {
     })
 }
 
+/// What CTF 2 is, in packets or not.
+fn json() -> ErrorKind {
+    ErrorKind::Unsupported {
+        what: "a CTF 2 trace (its metadata is JSON)".into(),
+        way_out: "record with lttng create --trace-format=ctf-1.8, or convert it: \
+            babeltrace2 convert TRACE --component=sink.ctf.fs \
+            --params='path=\"OUT\",ctf-version=\"1\"'"
+            .into(),
+    }
+}
+
 /// The text, and whether some of it is missing at the end.
 pub(crate) fn text(bytes: &[u8]) -> Result<(Vec<u8>, bool), ErrorKind> {
     if bytes.first() == Some(&0x1e) || bytes.starts_with(b"{") {
-        return Err(ErrorKind::Unsupported {
-            what: "a CTF 2 trace (its metadata is JSON)".into(),
-            way_out: "record with lttng create --trace-format=ctf-1.8, or convert it: \
-                babeltrace2 convert TRACE --component=sink.ctf.fs \
-                --params='path=\"OUT\",ctf-version=\"1\"'"
-                .into(),
-        });
+        return Err(json());
     }
     if !is_packets(bytes) {
         return Ok((bytes.to_vec(), false));
@@ -53,6 +58,9 @@ pub(crate) fn text(bytes: &[u8]) -> Result<(Vec<u8>, bool), ErrorKind> {
         }
         if u32_at(packet, 0) != MAGIC {
             return bad(0, "the magic number 75d11d57", format!("{:08x}", u32_at(packet, 0)));
+        }
+        if packet[35] == 2 || packet.get(HEADER) == Some(&0x1e) {
+            return Err(json());
         }
         if packet[35..37] != [1, 8] {
             let found = format!("{}.{}", packet[35], packet[36]);

@@ -89,17 +89,22 @@ impl CtfTrace {
                     let key = (uuid, number as u32, id, packet.instance);
                     // Parts of one recording share the trace's uuid.
                     let key = if trace.uuid.is_some() { (key.0, 0, key.2, key.3) } else { key };
+                    // Nothing says that two files are parts of one stream.
+                    let apart = packet.cpu == Cpu::UNKNOWN && !trace.header.has_instance;
+                    let key = if apart { (key.0, key.1, key.2, u64::from(file)) } else { key };
                     streams.entry((packet.cpu.0, key)).or_default().push(packet);
                 }
                 files.push(bytes);
             }
         }
         let kernel: Vec<bool> = metadatas.iter().map(is_kernel).collect();
+        // Of the machine's CPUs: as the kernel's trace has them, if there is one.
+        let whole = |p: &Packet| kernel[p.class.0 as usize] || !kernel.contains(&true);
         let mut cpus = BTreeSet::new();
         let mut lanes: Vec<Lane> = Vec::new();
         for ((cpu, _), mut packets) in streams {
             sort(&mut packets);
-            if cpu != Cpu::UNKNOWN.0 && packets.iter().any(|p| kernel[p.class.0 as usize]) {
+            if cpu != Cpu::UNKNOWN.0 && packets.iter().any(whole) {
                 cpus.insert(cpu);
             }
             match lanes.last_mut().filter(|lane| lane.cpu.0 == cpu) {
@@ -214,6 +219,9 @@ fn format_name(metadatas: &[Metadata]) -> String {
 fn describe(info: &mut TraceInfo, metadatas: &[Metadata], since_1970: bool) {
     let env = |key: &str| metadatas.iter().find_map(|m| m.env(key)).map(str::to_owned);
     info.hostname = env("hostname");
+    if let Some(cut) = env("holdup_cut") {
+        info.is_cut(&cut);
+    }
     info.os_release = env("kernel_release");
     info.arch = arch(metadatas);
     info.recorder = metadatas.iter().find_map(|m| {

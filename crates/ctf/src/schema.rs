@@ -29,6 +29,7 @@ pub(crate) struct PacketHeader {
     pub(crate) has_magic: bool,
     pub(crate) has_uuid: bool,
     pub(crate) has_stream: bool,
+    pub(crate) has_instance: bool,
 }
 
 /// One kind of stream: what LTTng calls a channel.
@@ -69,6 +70,8 @@ pub(crate) struct EventClass {
     pub(crate) nr: CallNumber,
     /// The event says what a call's arguments are.
     pub(crate) has_args: bool,
+    /// Which of CPU, thread, process and name stand among its own fields.
+    pub(crate) own: [bool; 4],
     /// Name of the interrupt vector.
     pub(crate) vector: NameId,
     /// What stands for wanted fields that the event does not have.
@@ -144,6 +147,7 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
         has_magic: has("magic"),
         has_uuid: has("uuid"),
         has_stream: has("stream_id"),
+        has_instance: has("stream_instance_id"),
     };
     let shared = Shared {
         metadata,
@@ -158,7 +162,14 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
     }
     let mut seen = Vec::new();
     let mut streams = Vec::new();
-    for stream in &metadata.streams {
+    // Without any declaration there is one, of events without a header.
+    let implied =
+        [StreamDecl { id: 0, packet_context: None, event_header: None, event_context: None }];
+    let declared = match &metadata.streams[..] {
+        [] if !metadata.events.is_empty() => &implied,
+        declared => declared,
+    };
+    for stream in declared {
         // Declared twice: the first stands.
         if !seen.contains(&stream.id) && seen.len() < 4096 {
             seen.push(stream.id);
@@ -258,14 +269,19 @@ fn stream(
     // What a call gives back by pointer stands in its exit.
     let exits: FxHashMap<&str, &EventDecl> =
         events.iter().filter_map(|e| Some((e.name.strip_prefix("syscall_exit_")?, *e))).collect();
+    let old = shared.kernel && events.iter().any(|e| e.name == kind::OLD_EXIT);
+    let in_context = [false, class.has_tid, class.has_pid, class.has_comm];
     // Without a plan of what stands before its fields no event can be read.
     for decl in events.iter().filter(|_| whole) {
-        let (meaning, name) = match shared.kernel {
-            true => kind::kernel(&decl.name),
-            false => (Meaning::Other, decl.name.clone()),
+        let (meaning, name) = match kind::old_call(&decl.name).filter(|_| old) {
+            Some(call) => call,
+            None if shared.kernel => kind::kernel(&decl.name),
+            None => (Meaning::Other, decl.name.clone()),
         };
         let number = u32::try_from(class.events.len()).unwrap_or(u32::MAX);
-        let built = event(decl, (meaning, &name), &exits, &mut compiler, shared, setting);
+        let exits = (!old).then_some(&exits);
+        let built =
+            event(decl, (meaning, &name), exits, in_context, &mut compiler, shared, setting);
         class.switches |= meaning == Meaning::Kernel(EventKind::Switch) && !built.incomplete;
         class.events.push(built);
         if decl.id < DENSE {
@@ -358,7 +374,8 @@ fn clock_name(of: &Type) -> Option<&str> {
 fn event(
     decl: &EventDecl,
     (meaning, name): (Meaning, &str),
-    exits: &FxHashMap<&str, &EventDecl>,
+    exits: Option<&FxHashMap<&str, &EventDecl>>,
+    in_context: [bool; 4],
     compiler: &mut Compiler,
     shared: &Shared<'_>,
     setting: &mut Setting<'_>,
@@ -369,8 +386,17 @@ fn event(
         Meaning::Kernel(kind) => kind.detail(name).filter(|d| !d.is_empty()),
         Meaning::Process | Meaning::Other => None,
     };
+    let listed = match (exits, meaning) {
+        // One event for all calls, as the kernel has it.
+        (None, Meaning::Kernel(EventKind::SysEnterNamed)) => Some(EventKind::SysEnter),
+        (None, Meaning::Kernel(EventKind::SysExitNamed)) => Some(EventKind::SysExit),
+        _ => None,
+    };
     let mut class = EventClass {
-        event: setting.events.id(name, shared.kernel, meaning),
+        event: match listed {
+            Some(kind) => setting.events.id(kind.kernel_name(), true, Meaning::Kernel(kind)),
+            None => setting.events.id(name, shared.kernel, meaning),
+        },
         meaning,
         steps: Err(NoPlan::TooLarge),
         size: None,
@@ -378,6 +404,7 @@ fn event(
             detail.and_then(|name| entry_number(setting.arch, name)).unwrap_or(u32::MAX),
         ),
         has_args: false,
+        own: [false; 4],
         vector: detail.map_or(NameId::NONE, |name| setting.names.intern(name.as_bytes())),
         absent: Box::default(),
         incomplete: false,
@@ -396,9 +423,15 @@ fn event(
             }
         }
     }
+    if shared.kernel {
+        for ((own, want), elsewhere) in class.own.iter_mut().zip(kind::PERF).zip(in_context) {
+            *own = !elsewhere && has(of, want.names);
+            wants.extend(own.then_some(want));
+        }
+    }
     // Not of a 32-bit program: its numbers are others'.
     let unknown = detail == Some(kind::UNKNOWN_CALL)
-        && decl.name.starts_with("syscall_")
+        && (decl.name.starts_with("syscall_") || decl.name.starts_with("sys_"))
         && has(of, kind::CALL_ID.want.names);
     if unknown {
         class.nr = CallNumber::Field;
@@ -407,7 +440,8 @@ fn event(
     let args = match meaning {
         Meaning::Kernel(EventKind::SysEnterNamed) if unknown => kind::RAW_ARGS.map(Some),
         Meaning::Kernel(EventKind::SysEnterNamed) => {
-            let exit = detail.and_then(|name| exits.get(name)).map(|e| e.fields.as_ref());
+            let exit = detail.zip(exits).and_then(|(name, exits)| exits.get(name));
+            let exit = exit.map(|e| e.fields.as_ref());
             let back = |of: Option<&Type>| {
                 kind::names(of).any(|(name, _)| match name {
                     "ret" => false,
@@ -415,7 +449,8 @@ fn event(
                     name => !has(decl.fields.as_ref(), &[name]),
                 })
             };
-            let outs = exit.is_none_or(back);
+            // Up to 2.5 all arguments came with the entry.
+            let outs = exits.is_some() && exit.is_none_or(back);
             kind::arguments(of, outs)
         }
         _ => [None; 6],

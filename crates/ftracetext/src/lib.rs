@@ -53,6 +53,7 @@ mod line;
 mod nearly;
 mod order;
 mod preamble;
+mod raw;
 mod scan;
 mod sniff;
 mod source;
@@ -60,5 +61,6 @@ mod stack;
 mod trace;
 
 pub use nearly::nearly;
+pub use raw::{RawLine, Take, each_line};
 pub use sniff::{Dialect, DialectKind, sniff};
 pub use trace::{SyscallNumber, TextOptions, TextTrace, UNNUMBERED_SYSCALL, open, open_stream};

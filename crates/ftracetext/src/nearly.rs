@@ -1,22 +1,37 @@
 //! Text of perf script that lacks the columns without which it is no trace, and how to get them.
 
 use crate::line::{Syntax, names_no_event, parse};
-use crate::scan::{blank, whole_dec};
+use crate::scan::{blank, hex, trim, whole_dec};
 use holdup_trace::{ErrorKind, Tid};
 
 /// Lines looked at.
 const LINES: usize = 200;
+/// So many frames of call chains are no accident.
+const FRAMES: usize = 3;
+
+/// A frame of a call chain: an address of some length, and more behind it.
+fn is_frame(line: &[u8]) -> bool {
+    let text = trim(line);
+    let blank_first = line.first().is_some_and(|&b| blank(b));
+    blank_first && hex(text).is_some_and(|(_, n)| n >= 8 && text.get(n).is_some_and(|&b| blank(b)))
+}
 
 /// What the columns of a file that starts with `head` are lacking, as a refusal; `None` if it is
 /// something else than perf script's text.
 pub fn nearly(head: &[u8]) -> Option<ErrorKind> {
     let (mut timeless, mut nameless, mut placeless) = (0, 0, 0);
-    for line in head.split(|&b| b == b'\n').filter(|line| !line.starts_with(b"\t")).take(LINES) {
+    let (frames, heads): (Vec<_>, Vec<_>) =
+        head.split(|&b| b == b'\n').partition(|line| is_frame(line));
+    for line in heads.into_iter().filter(|line| !line.starts_with(b"\t")).take(LINES) {
         match parse(Syntax::Perf, line) {
             Some(l) => placeless += usize::from(l.comm.is_empty() && l.tid == Tid::UNKNOWN),
             None if names_no_event(line) => nameless += 1,
             None => timeless += usize::from(has_no_time(line)),
         }
+    }
+    // Chains alone: their heads say neither when nor where.
+    if frames.len() >= FRAMES && nameless + placeless == 0 {
+        timeless = timeless.max(1);
     }
     let most = timeless.max(nameless).max(placeless);
     let (what, way_out) = match most {
@@ -54,6 +69,12 @@ fn has_no_time(line: &[u8]) -> bool {
             let is_count = whole_dec(before[1]).is_some();
             let place = is_place(before[1]) || is_count && is_place(before[0]);
             let tracepoint = name.contains(&b':');
+            // Of samples nothing follows but a blank.
+            let last = line.ends_with(b": ");
+            let counter = last && name.first().is_some_and(u8::is_ascii_alphabetic);
+            if counter && (is_thread(before[1]) || is_count && is_thread(before[0])) {
+                return true;
+            }
             return place && name.first().is_some_and(u8::is_ascii_alphabetic)
                 || tracepoint && is_thread(before[1]);
         }
@@ -73,6 +94,12 @@ mod tests {
             ("            perf   200/200   [000]     sched:sched_stat_wait: comm=perf\n", "+time"),
             ("perf   200     sched:sched_stat_wait: comm=perf\n", "+time"),
             ("perf 83220/83220 [001]          1 cycles: \n\tffff x+0x6 ([k])\n", "+time"),
+            ("             off 25170/25170 cpu-clock: \n", "+time"),
+            ("             off 25170     250000 cpu-clock: \n", "+time"),
+            (
+                "off \n\t    ffffffff8 a+0x6 (x)\n\t    7ffff1234 b (y)\n\t    55555555 c (z)\n",
+                "+time",
+            ),
             ("    perf   200/200   [000]    16.595270: comm=perf pid=200\n", "+event"),
             ("   16.595270:          sched:sched_stat_wait: comm=perf pid=200\n", "+cpu,+tid"),
         ] {
@@ -82,6 +109,7 @@ mod tests {
         for text in [
             "",
             "Nov 22 05:14:02 host kernel: [    0.123456] smpboot: CPU0\n",
+            "chapter 12 contents:\n  0001 a\n",
             "19239 1795324609.871201 execve(\"/usr/bin/sleep\", [\"sleep\"], 0x7ff) = 0\n",
             "      16.600114 [0000]  perf[200]                           0.000      0.000\n",
             "[    0.000000] Linux version 6.1.0: x\n",

@@ -16,6 +16,8 @@ pub(crate) fn read(head: &[u8], info: &mut TraceInfo, quality: &mut Quality) {
             info.extra.push(("tracer".to_owned(), text(tracer)));
         } else if let Some(entries) = line.strip_prefix(b"# entries-in-buffer/entries-written:") {
             kernel_entries(trim(entries), info, quality);
+        } else if line.starts_with(b"# holdup cut ") {
+            info.is_cut(&String::from_utf8_lossy(line));
         } else if line.starts_with(b"# latency:")
             && let Some(at) = memchr::memmem::find(line, b"#P:")
         {

@@ -63,12 +63,12 @@ fn switches_without_their_cpu_are_counted_and_prove_nothing() {
     let whole = trace(&ALL.text());
     assert_eq!(lacks(&whole), [0; 3]);
     let caps = &whole.info().capabilities;
-    assert!(caps.switches && caps.wakeups && caps.syscalls.are_all() && caps.counters);
+    assert!(caps.switches && caps.wakeups && caps.syscalls.are_all());
 
     let t = trace(&Columns { cpu: false, ..ALL }.text());
     assert_eq!((t.event_count(), lacks(&t)), (5, [4, 0, 0]));
     // A counter counts for a thread, wherever it ran.
-    assert_eq!(t.info().capabilities, Capabilities { counters: true, ..Capabilities::default() });
+    assert_eq!(t.info().capabilities, Capabilities::default());
     // They are shown nevertheless.
     let (rows, _) = all(&t, &common::row);
     assert!(rows[0].contains("Switch 42"), "{rows:?}");
@@ -96,7 +96,7 @@ fn events_without_their_fields_are_counted_once_and_prove_nothing() {
     let t = trace(&Columns { fields: false, ..ALL }.text());
     let (_, quality) = all(&t, &common::row);
     assert_eq!((lacks(&t), quality.count(QualityCode::MissingField)), ([0, 0, 4], 0));
-    assert_eq!(t.info().capabilities, Capabilities { counters: true, ..Capabilities::default() });
+    assert_eq!(t.info().capabilities, Capabilities::default());
     // A call without arguments has none: `sys_enter_getpid: `.
     let t = trace(&ALL.line(42, 1, "syscalls:sys_enter_getpid", ""));
     assert_eq!((lacks(&t), t.info().events[0].presence), ([0; 3], Presence::Seen));

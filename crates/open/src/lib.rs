@@ -12,15 +12,17 @@ mod foreign;
 mod glance;
 mod look;
 mod printed;
+mod unpacked;
 mod wrap;
 mod zip;
 
 pub use glance::{SMALL, glance};
 pub use holdup_map::{ALLOWANCE, RATIO};
 pub use look::{is_trace_folder, no_trace};
+pub use unpacked::{Unpacked, first_bytes, unpacked};
 
 use holdup_trace::{
-    ErrorKind, Glance, QualityCode, ReadError, Reader, Result, TraceInfo, progress,
+    ErrorKind, Glance, QualityCode, ReadError, Reader, Result, TraceInfo, progress, union,
 };
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -190,8 +192,12 @@ impl Read for Watched {
 }
 
 /// Unpack until what comes out is no wrapper.
-fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box<dyn Reader>> {
-    let meter = Arc::new(Meter::default());
+fn unwrap_all(
+    path: &Path,
+    outermost: Wrapper,
+    mut input: Input,
+    meter: &Arc<Meter>,
+) -> Result<(Vec<Wrapper>, Input)> {
     if let Some(len) = input.len() {
         progress::unpacking(Some(len));
     }
@@ -208,11 +214,11 @@ fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box
             .in_file(path));
         }
         layers.push(wrapper);
-        let unpacked = wrapper.unwrap(input, &meter).and_then(|mut stream| {
+        let unpacked = wrapper.unwrap(input, meter).and_then(|mut stream| {
             head = read_head(&mut stream)?;
             Ok(stream)
         });
-        let stream = unpacked.map_err(|kind| not_unpacked(kind, wrapper, &meter).in_file(path))?;
+        let stream = unpacked.map_err(|kind| not_unpacked(kind, wrapper, meter).in_file(path))?;
         next = Wrapper::of(&head);
         input = Input::Stream(Box::new(
             Cursor::new(std::mem::take(&mut head).into_boxed_slice()).chain(stream),
@@ -221,6 +227,12 @@ fn open_wrapped(path: &Path, outermost: Wrapper, mut input: Input) -> Result<Box
             break;
         }
     }
+    Ok((layers, input))
+}
+
+fn open_wrapped(path: &Path, outermost: Wrapper, input: Input) -> Result<Box<dyn Reader>> {
+    let meter = Arc::new(Meter::default());
+    let (layers, input) = unwrap_all(path, outermost, input, &meter)?;
     let Input::Stream(mut stream) = input else { return Err(io_other(path)) };
     let head = read_head(&mut stream)
         .map_err(|e| not_unpacked(e.into(), outermost, &meter).in_file(path))?;
@@ -310,6 +322,11 @@ fn note_in(info: &mut TraceInfo, why: &str) {
     const LABEL: &str = "recognised by";
     info.extra.retain(|(label, _)| label != LABEL);
     info.extra.insert(0, (LABEL.to_owned(), why.to_owned()));
+    if let Some(cut) = &info.cut {
+        // A part is judged as a part, and ends where it was cut, not where its events do.
+        info.span = cut.whole.or(union(info.span, cut.time));
+        info.extra.push(("cut out of a longer trace by".to_owned(), cut.words()));
+    }
 }
 
 /// Directories that are traces: of `perf record --threads`, and per-CPU dumps of ftrace.

@@ -61,7 +61,9 @@ impl Features {
             feature::CMDLINE => {
                 let n = c.u32()?;
                 let words: Vec<String> = (0..n).map_while(|_| c.string()).collect();
-                info.cmdline = Some(words.join(" "));
+                let line = words.join(" ");
+                info.is_cut(&line);
+                info.cmdline = Some(line);
                 (words.len() == n as usize).then_some(())?;
             }
             feature::EVENT_DESC => self.event_desc(&mut c)?,

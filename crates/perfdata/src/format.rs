@@ -49,7 +49,11 @@ pub mod record {
     pub const LOST_SAMPLES: u32 = 13;
     pub const SWITCH: u32 = 14;
     pub const SWITCH_CPU_WIDE: u32 = 15;
+    pub const NAMESPACES: u32 = 16;
     pub const KSYMBOL: u32 = 17;
+    pub const BPF_EVENT: u32 = 18;
+    pub const CGROUP: u32 = 19;
+    pub const TEXT_POKE: u32 = 20;
     /// Highest type the kernel writes as of Linux 6.18 (CALLCHAIN_DEFERRED).
     pub const LAST_KERNEL: u32 = 22;
 
@@ -59,6 +63,7 @@ pub mod record {
     pub const HEADER_BUILD_ID: u32 = 67;
     pub const FINISHED_ROUND: u32 = 68;
     pub const ID_INDEX: u32 = 69;
+    pub const AUXTRACE_INFO: u32 = 70;
     pub const AUXTRACE: u32 = 71;
     pub const AUXTRACE_ERROR: u32 = 72;
     pub const THREAD_MAP: u32 = 73;
@@ -114,11 +119,14 @@ pub mod feature {
     pub const EVENT_DESC: u32 = 12;
     pub const CPU_TOPOLOGY: u32 = 13;
     pub const NUMA_TOPOLOGY: u32 = 14;
+    pub const BRANCH_STACK: u32 = 15;
     pub const PMU_MAPPINGS: u32 = 16;
+    pub const AUXTRACE: u32 = 18;
     pub const CACHE: u32 = 20;
     pub const SAMPLE_TIME: u32 = 21;
     pub const MEM_TOPOLOGY: u32 = 22;
     pub const CLOCKID: u32 = 23;
+    pub const DIR_FORMAT: u32 = 24;
     pub const COMPRESSED: u32 = 27;
     pub const CLOCK_DATA: u32 = 29;
 }
@@ -141,8 +149,11 @@ pub mod sample {
     pub const PERIOD: u64 = 1 << 8;
     pub const STREAM_ID: u64 = 1 << 9;
     pub const RAW: u64 = 1 << 10;
+    pub const BRANCH_STACK: u64 = 1 << 11;
+    pub const REGS_USER: u64 = 1 << 12;
     pub const STACK_USER: u64 = 1 << 13;
     pub const IDENTIFIER: u64 = 1 << 16;
+    pub const AUX: u64 = 1 << 20;
 }
 
 /// Marks between the addresses of a call chain: whose they are from there on. None is an address.

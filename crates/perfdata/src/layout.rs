@@ -111,6 +111,22 @@ impl Layout {
     /// Find call chain and payload behind fields of variable length. `None` if the record does
     /// not hold what it promises.
     pub(crate) fn walk<'a, E: Endian>(&self, rec: &'a [u8]) -> Option<Variable<'a>> {
+        Some(self.walk_to::<E>(rec)?.0)
+    }
+
+    /// Where a tracepoint's payload begins in `rec`, and where what follows it does.
+    pub(crate) fn payload<E: Endian>(&self, rec: &[u8]) -> Option<(usize, usize)> {
+        if self.raw == 0 {
+            let (found, end) = self.walk_to::<E>(rec)?;
+            return Some((end - found.raw.len(), end));
+        }
+        let start = usize::from(self.raw) + 4;
+        let end = start.checked_add(E::u32(rec, self.raw.into()) as usize)?;
+        (end <= rec.len()).then_some((start, end))
+    }
+
+    /// As [`Layout::walk`], and where the parts end.
+    fn walk_to<'a, E: Endian>(&self, rec: &'a [u8]) -> Option<(Variable<'a>, usize)> {
         let mut rest = rec.get(self.min as usize..)?;
         let mut take = |n: u64| {
             let (head, tail) = rest.split_at_checked(usize::try_from(n).ok()?)?;
@@ -138,7 +154,7 @@ impl Layout {
             let n = E::u32(take(4)?, 0);
             found.raw = take(n as u64)?;
         }
-        Some(found)
+        Some((found, rec.len() - rest.len()))
     }
 }
 

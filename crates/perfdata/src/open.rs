@@ -58,17 +58,22 @@ pub fn open_stream(name: &Path, input: impl Read) -> Result<PerfData> {
 }
 
 fn open_file(path: &Path) -> Result<PerfData, ErrorKind> {
+    open_source(path, content(path)?)
+}
+
+/// The bytes of a file, a folder or a pipe.
+pub(crate) fn content(path: &Path) -> Result<Source, ErrorKind> {
     let file = File::open(path)?;
     let meta = file.metadata()?;
     if meta.is_dir() {
-        return open_source(path, directory(path)?);
+        return directory(path);
     }
     if !meta.is_file() {
         let mut spool = Spool::new(IN_MEMORY);
         spool.push_all(file)?;
-        return open_source(path, spool.finish()?);
+        return Ok(spool.finish()?);
     }
-    open_source(path, Source::file(file)?)
+    Ok(Source::file(file)?)
 }
 
 /// `perf record --threads` makes a directory: `data` is an ordinary file with header and features,
@@ -143,7 +148,7 @@ fn data_bounds(len: u64, file: &FileHeader, quality: &mut Quality) -> (u64, u64)
     (file.data.offset, if cut { len } else { file.data.end() })
 }
 
-fn index_all(
+pub(crate) fn index_all(
     order: Order,
     source: &Source,
     schema: &Schema,
@@ -381,7 +386,11 @@ impl Facts {
 
     /// Replace compressed records by what they hold.
     #[cfg(feature = "zstd")]
-    fn inflate(&mut self, source: &Source, stretches: &[(u64, u64)]) -> Result<Source, ErrorKind> {
+    pub(crate) fn inflate(
+        &mut self,
+        source: &Source,
+        stretches: &[(u64, u64)],
+    ) -> Result<Source, ErrorKind> {
         let mut inflater = compressed::Inflater::new();
         progress::unpacking(Some(source.len()));
         for &(start, limit) in stretches {
@@ -399,7 +408,7 @@ impl Facts {
     }
 
     #[cfg(not(feature = "zstd"))]
-    fn inflate(&mut self, _: &Source, _: &[(u64, u64)]) -> Result<Source, ErrorKind> {
+    pub(crate) fn inflate(&mut self, _: &Source, _: &[(u64, u64)]) -> Result<Source, ErrorKind> {
         Err(ErrorKind::Unsupported {
             what: "a recording of perf record -z, in a program built without zstd".into(),
             way_out: "build holdup-perfdata with its feature zstd, or record without -z".into(),

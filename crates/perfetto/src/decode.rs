@@ -266,7 +266,11 @@ impl<'a> Decoder<'a> {
         loop {
             match fields.next() {
                 Ok(Some((number, value))) => {
-                    let Some(slot) = Plan::slot(slots, number) else { continue };
+                    let Some((slot, holds)) = Plan::slot(slots, number) else { continue };
+                    if !holds.fits(value) {
+                        batch.quality.add(QualityCode::BadRecords, 1);
+                        return What::Other;
+                    }
                     match value {
                         Value::Int(n) if kind == EventKind::SysEnter && slot == 1 => {
                             argument(&mut found, n);

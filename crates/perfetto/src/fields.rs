@@ -6,6 +6,7 @@
 //! names of the fields with every event. All three end in the same slots.
 
 use crate::decode::Symbols;
+use crate::wire::{Fields, Value};
 use holdup_trace::{
     ArgsRef, Batch, Cpu, EventKind, LocalNames, NameId, StackRef, StatKind, StateTable, Tid, What,
 };
@@ -20,23 +21,49 @@ pub(crate) struct Name {
     name: &'static str,
     /// Without it the event cannot be understood.
     needed: bool,
+    holds: Holds,
+}
+
+/// What a field holds on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Holds {
+    Number,
+    Text,
+    /// A list, packed or not.
+    Numbers,
+}
+
+impl Holds {
+    /// Whether it may be written so.
+    #[inline(always)]
+    pub(crate) fn fits(self, value: Value<'_>) -> bool {
+        match value {
+            Value::Int(_) => self != Holds::Text,
+            Value::Bytes(_) => self != Holds::Number,
+            Value::Fixed => false,
+        }
+    }
 }
 
 const fn int(name: &'static str) -> Name {
-    Name { name, needed: true }
+    Name { name, needed: true, holds: Holds::Number }
 }
 
 /// Names and priorities are never worth refusing an event for.
 const fn maybe(name: &'static str) -> Name {
-    Name { name, needed: false }
+    Name { name, needed: false, holds: Holds::Number }
+}
+
+const fn text(name: &'static str) -> Name {
+    Name { name, needed: false, holds: Holds::Text }
 }
 
 /// The fields holdup reads of an event, in the order [`what`] takes them. `None` for an event that
 /// this format cannot hold in a form that is understood.
 fn names(kind: EventKind) -> Option<&'static [Name]> {
-    const WAKE: &[Name] = &[int("pid"), int("target_cpu"), maybe("prio"), maybe("comm")];
+    const WAKE: &[Name] = &[int("pid"), int("target_cpu"), maybe("prio"), text("comm")];
     const DELAY: &[Name] = &[int("pid"), int("delay")];
-    const LOCK: &[Name] = &[int("lockdep_addr"), maybe("name"), maybe("flags")];
+    const LOCK: &[Name] = &[int("lockdep_addr"), text("name"), maybe("flags")];
     const VEC: &[Name] = &[int("vec")];
     const FAULT: &[Name] = &[int("address"), int("ip")];
     Some(match kind {
@@ -48,16 +75,16 @@ fn names(kind: EventKind) -> Option<&'static [Name]> {
                     int("prev_state"),
                     maybe("prev_prio"),
                     maybe("next_prio"),
-                    maybe("prev_comm"),
-                    maybe("next_comm"),
+                    text("prev_comm"),
+                    text("next_comm"),
                 ]
             }
         }
         EventKind::Waking | EventKind::Wakeup | EventKind::WakeupNew => WAKE,
         EventKind::Migrate => &const { [int("pid"), int("orig_cpu"), int("dest_cpu")] },
-        EventKind::Fork => &const { [int("parent_pid"), int("child_pid"), maybe("child_comm")] },
-        EventKind::Exec => &const { [int("pid"), int("old_pid"), maybe("filename")] },
-        EventKind::Exit => &const { [int("pid"), maybe("comm")] },
+        EventKind::Fork => &const { [int("parent_pid"), int("child_pid"), text("child_comm")] },
+        EventKind::Exec => &const { [int("pid"), int("old_pid"), text("filename")] },
+        EventKind::Exit => &const { [int("pid"), text("comm")] },
         EventKind::StatRuntime => &const { [int("pid"), int("runtime")] },
         EventKind::StatWait
         | EventKind::StatSleep
@@ -65,11 +92,13 @@ fn names(kind: EventKind) -> Option<&'static [Name]> {
         | EventKind::StatBlocked => DELAY,
         EventKind::BlockedReason => &const { [int("pid"), int("io_wait"), int("caller")] },
         EventKind::PiSetPrio => &const { [int("pid"), int("oldprio"), int("newprio")] },
-        EventKind::SysEnter => &const { [int("id"), maybe("args")] },
+        EventKind::SysEnter => {
+            &const { [int("id"), Name { name: "args", needed: false, holds: Holds::Numbers }] }
+        }
         EventKind::SysExit => &const { [int("id"), int("ret")] },
         // Perfetto records `raw_syscalls` only; arguments by name would need the kernel's formats.
         EventKind::SysEnterNamed | EventKind::SysExitNamed => return None,
-        EventKind::IrqEntry => &const { [int("irq"), maybe("name")] },
+        EventKind::IrqEntry => &const { [int("irq"), text("name")] },
         EventKind::IrqExit => &const { [int("irq")] },
         EventKind::SoftirqRaise | EventKind::SoftirqEntry | EventKind::SoftirqExit => VEC,
         EventKind::VectorEntry | EventKind::VectorExit => &const { [int("vector")] },
@@ -124,7 +153,7 @@ pub(crate) enum Plan {
         kind: EventKind,
         /// What stands for the `*` of a family's name.
         detail: NameId,
-        /// Slot of each field number, [`Plan::NOWHERE`] for those not wanted.
+        /// Slot of each field number and what it holds, [`Plan::NOWHERE`] for those not wanted.
         slots: [u8; NUMBERS],
     },
     /// By name, repeated in every event.
@@ -135,6 +164,8 @@ pub(crate) enum Plan {
 
 impl Plan {
     const NOWHERE: u8 = u8::MAX;
+    /// The bits from here on say what the field holds.
+    const HOLDS: u32 = 4;
 
     /// The plan for an event `kind` whose message has these fields.
     pub(crate) fn numbered<'n>(
@@ -149,7 +180,7 @@ impl Plan {
             if let Some(slot) = wanted.iter().position(|w| w.name == name)
                 && let Some(place) = slots.get_mut(number as usize)
             {
-                *place = slot as u8;
+                *place = slot as u8 | (wanted[slot].holds as u8) << Plan::HOLDS;
                 found[slot] = true;
             }
         }
@@ -164,11 +195,30 @@ impl Plan {
         if names(kind).is_some() { Plan::Named { kind } } else { Plan::Other }
     }
 
-    /// The slot of field `number` of a message read by number.
+    /// The slot of field `number` of a message read by number, and what it holds.
     #[inline(always)]
-    pub(crate) fn slot(slots: &[u8; NUMBERS], number: u32) -> Option<usize> {
-        let slot = *slots.get(number as usize)? as usize;
-        (slot < SLOTS).then_some(slot)
+    pub(crate) fn slot(slots: &[u8; NUMBERS], number: u32) -> Option<(usize, Holds)> {
+        let place = *slots.get(number as usize)?;
+        let slot = (place & ((1 << Plan::HOLDS) - 1)) as usize;
+        let holds = match place >> Plan::HOLDS {
+            0 => Holds::Number,
+            1 => Holds::Text,
+            _ => Holds::Numbers,
+        };
+        (slot < SLOTS).then_some((slot, holds))
+    }
+
+    /// Whether a message that is read by this plan has fields of the right types. A recorder that
+    /// numbers its events otherwise than Perfetto gives itself away by those that have not.
+    pub(crate) fn fits(&self, content: &[u8]) -> bool {
+        let Plan::Numbered { slots, .. } = self else { return true };
+        let mut fits = true;
+        let read = Fields::of(content).each(|number, value| {
+            if let Some((_, holds)) = Plan::slot(slots, number) {
+                fits &= holds.fits(value);
+            }
+        });
+        read.is_ok() && fits
     }
 
     /// The slot of the field `name` of an event `kind`.

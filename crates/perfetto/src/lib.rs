@@ -24,6 +24,7 @@ mod decode;
 mod fields;
 mod index;
 mod packets;
+mod raw;
 mod reader;
 mod schema;
 mod source;
@@ -32,6 +33,7 @@ mod table;
 mod unpack;
 mod wire;
 
+pub use raw::{RawPacket, each_packet};
 pub use reader::Perfetto;
 
 use holdup_map::Bytes;

@@ -97,6 +97,7 @@ impl Perfetto {
 fn describe(info: &mut TraceInfo, survey: &mut Survey, events: u64, packed: u64) {
     let system = &mut survey.system;
     info.os_release = system.release.take();
+    info.cut = survey.cut.take();
     info.arch = system.machine.take();
     info.recorder = system.recorder.take();
     info.total_mem = system.memory;
@@ -119,6 +120,11 @@ fn describe(info: &mut TraceInfo, survey: &mut Survey, events: u64, packed: u64)
             "ftrace",
             "this trace has no ftrace events; record with the data source linux.ftrace".to_owned(),
         );
+    }
+    if survey.perf_samples > 0 {
+        let n = survey.perf_samples;
+        let samples = format!("{n} with call chains are not read: perf record -g keeps them too");
+        note("samples of linux.perf", samples);
     }
     if packed > 0 {
         note("packed", format!("{packed} bytes"));

@@ -25,13 +25,16 @@ pub(crate) mod packet {
     pub(crate) const PREVIOUS_PACKET_DROPPED: u32 = 42;
     pub(crate) const SYSTEM_INFO: u32 = 45;
     pub(crate) const COMPRESSED_PACKETS: u32 = 50;
+    pub(crate) const PERF_SAMPLE: u32 = 66;
     pub(crate) const TIMESTAMP_CLOCK_ID: u32 = 58;
     pub(crate) const TRUSTED_PID: u32 = 79;
     pub(crate) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     pub(crate) const MACHINE_ID: u32 = 98;
     pub(crate) const ZSTD_COMPRESSED_PACKETS: u32 = 133;
-    /// The largest number given out so far, that of `for_testing`.
-    pub(crate) const LAST: u32 = 900;
+    /// Tests' own words, which tools pass over.
+    pub(crate) const FOR_TESTING: u32 = 900;
+    /// The largest number given out so far.
+    pub(crate) const LAST: u32 = FOR_TESTING;
 
     /// Of the fields above, those that are numbers; the other fields of a packet are messages,
     /// bytes or text.

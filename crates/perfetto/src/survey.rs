@@ -5,7 +5,7 @@ use crate::index::Found;
 use crate::schema::{buffers, clock, config, interned, packet, snapshot, stats, system, tree};
 use crate::source::{Part, Place};
 use crate::wire::{Broken, Fields, Value};
-use holdup_trace::{NameId, Names, Pid, Task, Tid};
+use holdup_trace::{Cut, NameId, Names, Pid, Task, Tid};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,8 +34,12 @@ pub(crate) struct Survey {
     /// From `CLOCK_MONOTONIC_RAW` to the boot clock.
     pub(crate) raw_to_boot: Option<i64>,
     pub(crate) packets: u64,
+    /// Which part of a longer trace it is.
+    pub(crate) cut: Option<Cut>,
     /// Packets that break off.
     pub(crate) broken: u64,
+    /// Samples of `linux.perf`, with call chains, which are not read.
+    pub(crate) perf_samples: u64,
 }
 
 /// The machine and the recorder (`SystemInfo`).
@@ -102,7 +106,9 @@ impl Survey {
             discarded: 0,
             raw_to_boot: None,
             packets: 0,
+            cut: None,
             broken: 0,
+            perf_samples: 0,
         }
     }
 
@@ -153,6 +159,14 @@ impl Survey {
             packet::CLOCK_SNAPSHOT => self.clock_snapshot(bytes),
             packet::TRACE_CONFIG => self.trace_config(bytes),
             packet::TRACE_STATS => self.trace_stats(bytes),
+            packet::PERF_SAMPLE => {
+                self.perf_samples += 1;
+                Ok(())
+            }
+            packet::FOR_TESTING => {
+                self.cut = Cut::find(&String::from_utf8_lossy(bytes)).or(self.cut.take());
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -34,8 +34,20 @@ pub(crate) struct Seen {
     sparse: FxHashMap<u32, u64>,
     names: Vec<(Vec<u8>, u64)>,
     descriptors: FxHashMap<u32, Descriptor>,
+    /// Of the first events of each number: the plan they are read by, and how many it fits.
+    looked_at: FxHashMap<u32, Look>,
     pub(crate) events: u64,
 }
+
+/// A look at the first events of a number.
+struct Look {
+    plan: Plan,
+    fit: u64,
+    other: u64,
+}
+
+/// So many of them are looked at by each thread.
+const LOOKS: u64 = 16;
 
 impl Seen {
     pub(crate) fn new() -> Seen {
@@ -44,6 +56,7 @@ impl Seen {
             sparse: FxHashMap::default(),
             names: Vec::new(),
             descriptors: FxHashMap::default(),
+            looked_at: FxHashMap::default(),
             events: 0,
         }
     }
@@ -67,7 +80,32 @@ impl Seen {
         self.count(raw.number, 1);
         if raw.number == event::GENERIC {
             self.named(generic_name(raw.content), 1);
+        } else if self.dense.get(raw.number as usize).is_some_and(|&n| n <= LOOKS) {
+            self.look_at(raw);
         }
+    }
+
+    /// Whether the event is what Perfetto means by its number, by the types of its fields.
+    #[cold]
+    fn look_at(&mut self, raw: &Raw<'_>) {
+        let plan = || match known(raw.number).and_then(|(name, of)| Some((kind_of(name)?, of))) {
+            Some((kind, fields)) => Plan::numbered(kind, NameId::NONE, fields),
+            None => Plan::Other,
+        };
+        let look = self.looked_at.entry(raw.number).or_insert_with(|| Look {
+            plan: plan(),
+            fit: 0,
+            other: 0,
+        });
+        match look.plan.fits(raw.content) {
+            true => look.fit += 1,
+            false => look.other += 1,
+        }
+    }
+
+    /// The recorder means something else by the number than Perfetto.
+    fn means_other(&self, number: u32) -> bool {
+        self.looked_at.get(&number).is_some_and(|look| look.other > look.fit)
     }
 
     fn named(&mut self, name: &[u8], n: u64) {
@@ -125,6 +163,14 @@ impl Seen {
         }
         for (name, n) in other.names {
             self.named(&name, n);
+        }
+        for (number, look) in other.looked_at {
+            match self.looked_at.get_mut(&number) {
+                Some(known) => {
+                    (known.fit, known.other) = (known.fit + look.fit, known.other + look.other);
+                }
+                None => drop(self.looked_at.insert(number, look)),
+            }
         }
         for (number, descriptor) in other.descriptors {
             self.descriptors.entry(number).or_insert(descriptor);
@@ -201,7 +247,8 @@ impl Table {
     }
 
     fn add_numbered(&mut self, number: u32, n: u64, seen: &Seen, names: &Names) {
-        let id = match (known(number), seen.descriptors.get(&number)) {
+        let known = known(number).filter(|_| !seen.means_other(number));
+        let id = match (known, seen.descriptors.get(&number)) {
             (Some((name, fields)), _) => {
                 let kind = kind_of(name);
                 let system = kind.map_or("", EventKind::system);

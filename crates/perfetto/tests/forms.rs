@@ -181,3 +181,23 @@ fn a_loss_is_told_and_ends_what_lists_leave_out() {
     assert_eq!(seen[before + 1], "-1", "{seen:?}");
     assert!(seen.iter().filter(|s| *s == "-1").count() == 2, "{seen:?}");
 }
+
+/// A producer that numbers its events otherwise: what stands at the number of `sched_switch` has
+/// text and numbers where that has numbers and text.
+#[test]
+fn an_event_of_other_types_is_not_the_one_with_its_number() {
+    let field = |number: u8, wire: u8, bytes: &[u8]| [&[number << 3 | wire][..], bytes].concat();
+    let message = |number: u8, of: &[u8]| field(number, 2, &[&[of.len() as u8][..], of].concat());
+    let event = |ts: u8, content: &[u8]| {
+        let of = [field(1, 0, &[ts]), field(2, 0, &[77]), message(4, content)].concat();
+        message(2, &of)
+    };
+    let counter = [field(1, 0, &[1]), message(2, b"a_counter"), field(3, 0, &[5])].concat();
+    let events: Vec<u8> = (1..4).flat_map(|ts| event(ts, &counter)).collect();
+    let bundle = message(1, &[field(1, 0, &[0]), events].concat());
+    let file = message(1, &[field(10, 0, &[1]), bundle].concat());
+    let trace = open_stream(Path::new("x"), &file[..]).unwrap();
+    assert!(!trace.info().capabilities.switches);
+    assert_eq!(trace.info().events[0].name, "ftrace_event_4");
+    assert_eq!(trace.quality().count(QualityCode::MissingFormat), 3);
+}

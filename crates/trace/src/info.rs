@@ -1,6 +1,6 @@
 //! What a file is and what it can prove.
 
-use crate::{Built, Capabilities, Cpu, NameId, Names, Nanos, Pid, Presence, Tid};
+use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Presence, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct TraceInfo {
     pub clock: Clock,
     /// Earliest and latest time stamp of a printed event; `None` in a trace without events.
     pub span: Option<(Nanos, Nanos)>,
+    /// Which part of a longer trace it is, if it was cut out of one.
+    pub cut: Option<Cut>,
     /// When the recording began by the wall clock, nanoseconds since 1970, where the file says so.
     pub recorded_ns: Option<u64>,
     /// CPUs that existed when recording, where the file says so. CPUs with events but missing
@@ -79,6 +81,7 @@ impl TraceInfo {
             capabilities: Capabilities::default(),
             clock: Clock::default(),
             span: None,
+            cut: None,
             recorded_ns: None,
             cpus_online: None,
             arch: None,

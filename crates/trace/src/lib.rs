@@ -14,10 +14,12 @@
 
 mod batch;
 mod calls;
+mod cut;
 mod error;
 mod event;
 mod glance;
 mod info;
+mod kernel;
 mod kind;
 mod lttng;
 mod mapping;
@@ -32,12 +34,14 @@ mod state_table;
 
 pub use batch::{ArgsRef, Batch, Frame, FrameName, MappingRef, Reading, ReadingsRef, StackRef};
 pub use calls::Calls;
+pub use cut::Cut;
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;
 pub use info::{
     Clock, EventDesc, SymbolTable, Task, TraceInfo, is_recorder, kernel_version, union,
 };
+pub use kernel::{is_kernel_thread, kernel_thread};
 pub use kind::{Capabilities, EventKind, softirq_name};
 pub use mapping::{BuildId, Built, Mapping};
 pub use names::{LocalNames, NameId, Names};

@@ -5,11 +5,14 @@
 
 use crate::EventKind;
 
-/// Those that are not.
-const RENAMED: [(&str, EventKind); 6] = [
+/// Those that are not; where LTTng up to 2.5 called them otherwise, that name comes second.
+const RENAMED: [(&str, EventKind); 9] = [
     ("irq_softirq_entry", EventKind::SoftirqEntry),
     ("irq_softirq_exit", EventKind::SoftirqExit),
     ("irq_softirq_raise", EventKind::SoftirqRaise),
+    ("softirq_entry", EventKind::SoftirqEntry),
+    ("softirq_exit", EventKind::SoftirqExit),
+    ("softirq_raise", EventKind::SoftirqRaise),
     ("x86_exceptions_page_fault_user", EventKind::PageFaultUser),
     ("x86_exceptions_page_fault_kernel", EventKind::PageFaultKernel),
     ("power_cpu_idle", EventKind::CpuIdle),
@@ -72,13 +75,14 @@ mod tests {
         for (theirs, kind, ours) in [
             ("sched_switch", EventKind::Switch, "sched_switch"),
             ("irq_softirq_raise", EventKind::SoftirqRaise, "softirq_raise"),
+            ("softirq_entry", EventKind::SoftirqEntry, "softirq_entry"),
             ("syscall_entry_read", EventKind::SysEnterNamed, "sys_enter_read"),
             ("compat_syscall_exit_read", EventKind::SysExitNamed, "sys_exit_read"),
             ("x86_irq_vectors_local_timer_entry", EventKind::VectorEntry, "local_timer_entry"),
         ] {
             assert_eq!(EventKind::of_lttng(theirs), Some((kind, ours.to_owned())), "{theirs}");
         }
-        for other in ["timer_hrtimer_start", "softirq_entry", "sys_enter", "sched:sched_switch"] {
+        for other in ["timer_hrtimer_start", "sys_enter", "sched:sched_switch"] {
             assert_eq!(EventKind::of_lttng(other), None, "{other}");
         }
     }

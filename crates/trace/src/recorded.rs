@@ -40,7 +40,7 @@ pub enum Presence {
 pub struct Beside {
     /// Call chains.
     pub stacks: bool,
-    /// Samples of a hardware counter.
+    /// Samples of a hardware counter, or readings of several.
     pub counters: bool,
     /// PERF_RECORD_SWITCH, which tells of switches what `sched_switch` does, only less.
     pub switch_records: bool,
@@ -163,20 +163,20 @@ impl Recorded {
 impl Capabilities {
     /// What a file can prove with these events and with what it holds beside them.
     pub fn of(events: &[EventDesc], beside: Beside) -> Capabilities {
-        Capabilities::from(&Recorded::of(events), beside)
+        Capabilities::from(&Recorded::of(events), counting_work(events, beside))
     }
 
     /// What the events prove that were seen, whatever the recorder was asked for: for samples of
     /// a file, in which an event stays away that the file holds.
     pub fn seen(events: &[EventDesc], beside: Beside) -> Capabilities {
         let if_seen = |p| if p == Presence::Seen { p } else { Presence::Described };
-        Capabilities::from(&Recorded::taking(events, if_seen), beside)
+        Capabilities::from(&Recorded::taking(events, if_seen), counting_work(events, beside))
     }
 
     /// What the events would prove that the recorder was asked for, if all came.
     pub fn promised(events: &[EventDesc], beside: Beside) -> Capabilities {
         let as_seen = |p| if p == Presence::Enabled { Presence::Seen } else { p };
-        Capabilities::from(&Recorded::taking(events, as_seen), beside)
+        Capabilities::from(&Recorded::taking(events, as_seen), counting_work(events, beside))
     }
 
     fn from(recorded: &Recorded, beside: Beside) -> Capabilities {
@@ -187,6 +187,24 @@ impl Capabilities {
         caps.counters = beside.counters;
         caps
     }
+}
+
+/// Counters tell work from stalls where they count both cycles and instructions; samples of either
+/// alone say where time goes.
+fn counting_work(events: &[EventDesc], beside: Beside) -> Beside {
+    const CYCLES: &[&str] =
+        &["cycles", "cpu-cycles", "cpu_cycles", "cpu_clk_unhalted", "ls_not_halted_cyc"];
+    const INSTRUCTIONS: &[&str] = &["instructions", "inst_retired", "ex_ret_instr"];
+    let counts = |names: &[&str]| {
+        events.iter().filter(|e| e.system.is_empty()).any(|e| {
+            // `cpu_core/cycles/u`, `cycles:u`, `cpu_clk_unhalted.thread`.
+            let name = e.name.split_once('/').map_or(e.name.as_str(), |(_, name)| name);
+            let name = name.split(['/', ':', '.']).next().unwrap_or_default();
+            names.iter().any(|known| known.eq_ignore_ascii_case(name))
+        })
+    };
+    let counters = beside.counters && counts(CYCLES) && counts(INSTRUCTIONS);
+    Beside { counters, ..beside }
 }
 
 impl EventKind {
@@ -342,6 +360,23 @@ mod tests {
         events.pop();
         let calls = calls(&events);
         assert!(calls.have("call000") && !calls.have("call001"));
+    }
+
+    #[test]
+    fn counters_tell_work_from_stalls_where_they_count_both() {
+        let counts = |names: &[&str]| {
+            let counter = |name: &&str| EventDesc {
+                name: (*name).to_owned(),
+                system: String::new(),
+                presence: Seen,
+            };
+            let events: Vec<EventDesc> = names.iter().map(counter).collect();
+            Capabilities::of(&events, Beside { counters: true, ..Beside::default() }).counters
+        };
+        assert!(counts(&["cycles:u", "instructions:u"]));
+        assert!(counts(&["cpu_core/cycles/", "cpu_core/instructions/"]));
+        assert!(counts(&["cpu_clk_unhalted.thread", "INST_RETIRED.ANY"]));
+        assert!(!counts(&["cycles:P"]) && !counts(&["cache-misses", "instructions"]));
     }
 
     #[test]

@@ -42,6 +42,7 @@ mod guest;
 mod latency;
 mod meta;
 mod page;
+mod raw;
 mod rawdir;
 mod reader;
 mod scan;
@@ -53,6 +54,7 @@ mod v7;
 
 pub use glance::glance;
 pub use latency::LatencyText;
+pub use raw::{RawBuffer, RawDat, RawLane, RawPage, open_raw};
 pub use rawdir::open_raw_dir;
 pub use reader::TraceDat;
 

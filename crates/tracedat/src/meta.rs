@@ -7,9 +7,9 @@ use crate::codec::Codec;
 use crate::format::Descriptions;
 use crate::guest::GuestClock;
 use crate::page::PageLayout;
-use crate::source::Cursor;
+use crate::source::{Cursor, Source};
 use crate::time::TimeMap;
-use holdup_trace::ErrorKind;
+use holdup_trace::{Cut, ErrorKind};
 
 /// The first bytes of every trace.dat.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -39,6 +39,15 @@ pub(crate) struct Meta {
     pub(crate) buffers: Vec<Buffer>,
     /// Parts that could not be read because the file ends, or is damaged, before them.
     pub(crate) cut: u64,
+    /// The parts as bytes, by the number of their section, and the options, for who copies them.
+    pub(crate) raw: Option<RawMeta>,
+}
+
+/// Metadata as bytes.
+#[derive(Debug, Default)]
+pub(crate) struct RawMeta {
+    pub(crate) sections: Vec<(u16, Vec<u8>)>,
+    pub(crate) options: Vec<(u16, Vec<u8>)>,
 }
 
 /// What the options say, apart from pointing to sections.
@@ -58,6 +67,8 @@ pub(crate) struct Options {
     pub(crate) unknown: Vec<u16>,
     /// Where the text of a latency tracer is.
     pub(crate) texts: Vec<TextExtent>,
+    /// Which part of a longer trace it is.
+    pub(crate) cut: Option<Cut>,
 }
 
 impl Options {
@@ -152,7 +163,24 @@ impl Meta {
             options: Options::default(),
             buffers: Vec::new(),
             cut: 0,
+            raw: None,
         })
+    }
+
+    /// Keep the bytes of a part that lie in `source` from `from` to `to`, if somebody asked.
+    pub(crate) fn keep(
+        &mut self,
+        id: u16,
+        source: &Source,
+        (from, to): (u64, u64),
+    ) -> Result<(), ErrorKind> {
+        if let Some(raw) = &mut self.raw {
+            let mut bytes = vec![0; usize::try_from(to - from).unwrap_or(0)];
+            let got = source.read_at(from, &mut bytes)?;
+            bytes.truncate(got);
+            raw.sections.push((id, bytes));
+        }
+        Ok(())
     }
 
     /// `header_page` and `header_event`.
@@ -238,6 +266,9 @@ impl Meta {
 
     /// One option. Those whose content makes no sense are as good as unknown.
     pub(crate) fn option(&mut self, id: u16, data: &[u8]) -> Pointer {
+        if let Some(raw) = &mut self.raw {
+            raw.options.push((id, data.to_vec()));
+        }
         let text = || String::from_utf8_lossy(data).trim_end_matches(['\0', '\n']).to_owned();
         let big = self.big;
         let u32_at = |at: usize| {
@@ -267,7 +298,10 @@ impl Meta {
                     (o.time.mult, o.time.shift) = (mult, shift);
                 }
             }
-            option::CPUSTAT => o.overrun = o.overrun.saturating_add(overruns(&text())),
+            option::CPUSTAT => {
+                o.overrun = o.overrun.saturating_add(overruns(&text()));
+                o.cut = Cut::find(&text()).or(o.cut.take());
+            }
             option::BUFFER if self.version == 6 => {
                 if let Some(offset) = u64_at(0) {
                     let name: Vec<u8> = data[8..].iter().copied().take_while(|&b| b != 0).collect();
@@ -306,22 +340,22 @@ impl Meta {
 }
 
 /// Numbers of the options that are not sections.
-mod option {
-    pub(super) const DONE: u16 = 0;
-    pub(super) const DATE: u16 = 1;
-    pub(super) const CPUSTAT: u16 = 2;
-    pub(super) const BUFFER: u16 = 3;
-    pub(super) const TRACECLOCK: u16 = 4;
-    pub(super) const UNAME: u16 = 5;
-    pub(super) const HOOK: u16 = 6;
-    pub(super) const OFFSET: u16 = 7;
-    pub(super) const CPUCOUNT: u16 = 8;
-    pub(super) const VERSION: u16 = 9;
-    pub(super) const PROCMAPS: u16 = 10;
-    pub(super) const TRACEID: u16 = 11;
-    pub(super) const TIME_SHIFT: u16 = 12;
-    pub(super) const GUEST: u16 = 13;
-    pub(super) const TSC2NSEC: u16 = 14;
+pub(crate) mod option {
+    pub(crate) const DONE: u16 = 0;
+    pub(crate) const DATE: u16 = 1;
+    pub(crate) const CPUSTAT: u16 = 2;
+    pub(crate) const BUFFER: u16 = 3;
+    pub(crate) const TRACECLOCK: u16 = 4;
+    pub(crate) const UNAME: u16 = 5;
+    pub(crate) const HOOK: u16 = 6;
+    pub(crate) const OFFSET: u16 = 7;
+    pub(crate) const CPUCOUNT: u16 = 8;
+    pub(crate) const VERSION: u16 = 9;
+    pub(crate) const PROCMAPS: u16 = 10;
+    pub(crate) const TRACEID: u16 = 11;
+    pub(crate) const TIME_SHIFT: u16 = 12;
+    pub(crate) const GUEST: u16 = 13;
+    pub(crate) const TSC2NSEC: u16 = 14;
 }
 
 /// Numbers of sections, and of the options that point to them.

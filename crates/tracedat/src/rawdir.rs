@@ -77,6 +77,7 @@ fn parse(dir: &Path) -> Result<TraceDat, ErrorKind> {
         },
         buffers: Vec::new(),
         cut: 0,
+        raw: None,
     };
     meta.add_cmdlines(&text("saved_cmdlines"));
     Parts { format: "ftrace raw".into(), meta, layout, lanes }.assemble(dir)

@@ -4,7 +4,7 @@ use crate::blocks::CpuData;
 use crate::codec::Codec;
 use crate::decode::{Decoder, Shared};
 use crate::format::EventTable;
-use crate::meta::{Buffer, Meta};
+use crate::meta::{Buffer, Meta, RawMeta};
 use crate::page::PageLayout;
 use crate::scan::{Found, IdSet, Look, scan};
 use crate::source::{Cursor, Source};
@@ -85,8 +85,14 @@ pub(crate) struct Looked {
 
 impl Parsed {
     pub(crate) fn new(source: Source) -> Result<Parsed, ErrorKind> {
+        Parsed::keeping(source, None)
+    }
+
+    /// The same, keeping the metadata as bytes in `raw`.
+    pub(crate) fn keeping(source: Source, raw: Option<RawMeta>) -> Result<Parsed, ErrorKind> {
         let mut c = Cursor::new(&source, 0, false, "initial format");
         let mut meta = Meta::initial(&mut c)?;
+        meta.raw = raw;
         match meta.version {
             6 => v6::read(&mut meta, &source, &mut c)?,
             _ => v7::read(&mut meta, &source, &mut c)?,
@@ -317,6 +323,7 @@ fn fits_in<E: Endian>(lanes: &[Lane], layout: &PageLayout) -> bool {
 pub(crate) fn describe_machine(info: &mut TraceInfo, meta: &Meta) {
     let options = &meta.options;
     info.cpus_online = meta.cpus.filter(|&n| n > 0);
+    info.cut.clone_from(&options.cut);
     if let Some(uname) = &options.uname {
         let word = |n: usize| options.uname_word(n).map(str::to_owned);
         (info.hostname, info.os_release) = (word(1), word(2));

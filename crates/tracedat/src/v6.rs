@@ -1,6 +1,6 @@
 //! Version 6: one fixed sequence. Source: trace-cmd.dat.v6(5).
 
-use crate::meta::{Buffer, CpuExtent, MANY, Meta, Pointer, TextExtent, bracketed, sized};
+use crate::meta::{Buffer, CpuExtent, MANY, Meta, Pointer, TextExtent, bracketed, section, sized};
 use crate::source::{Cursor, Source, printable};
 use holdup_trace::ErrorKind;
 
@@ -9,18 +9,21 @@ const MOST_INSTANCES: usize = 1024;
 
 /// Read everything after the initial format.
 pub(crate) fn read(meta: &mut Meta, source: &Source, c: &mut Cursor<'_>) -> Result<(), ErrorKind> {
-    c.enter("header info");
-    meta.header_info(c)?;
-    c.enter("ftrace event formats");
-    meta.ftrace_events(c)?;
-    c.enter("event formats");
-    meta.event_formats(c)?;
-    c.enter("kallsyms");
-    meta.kallsyms(c)?;
-    c.enter("printk formats");
-    meta.printk_formats(c)?;
-    c.enter("saved command lines");
-    meta.saved_cmdlines(c)?;
+    type Read = fn(&mut Meta, &mut Cursor<'_>) -> Result<(), ErrorKind>;
+    let parts: [(_, _, Read); 6] = [
+        ("header info", section::HEADER_INFO, Meta::header_info),
+        ("ftrace event formats", section::FTRACE_EVENTS, Meta::ftrace_events),
+        ("event formats", section::EVENT_FORMATS, Meta::event_formats),
+        ("kallsyms", section::KALLSYMS, Meta::kallsyms),
+        ("printk formats", section::PRINTK, Meta::printk_formats),
+        ("saved command lines", section::CMDLINES, Meta::saved_cmdlines),
+    ];
+    for (name, id, read) in parts {
+        c.enter(name);
+        let from = c.pos();
+        read(meta, c)?;
+        meta.keep(id, source, (from, c.pos()))?;
+    }
     c.enter("CPU count");
     let at = c.pos();
     let cpus = c.u32("CPU count")?;

@@ -130,7 +130,15 @@ fn metadata(meta: &mut Meta, source: &Source, id: u16, offset: u64) -> Result<()
     };
     let body = open(meta, source, offset, name, id)?;
     let big = meta.big;
-    read(meta, &mut body.cursor(source, big, name))
+    let mut c = body.cursor(source, big, name);
+    let from = c.pos();
+    read(meta, &mut c)?;
+    let place = (from, c.pos());
+    drop(c);
+    match &body {
+        Body::At(_) => meta.keep(id, source, place),
+        Body::Unpacked(content) => meta.keep(id, content, place),
+    }
 }
 
 /// The content of a section: in the file, or decompressed from it.

@@ -200,6 +200,9 @@ impl Parser<'_> {
 
     fn number(&mut self, what: &str) -> Parsed<i128> {
         let minus = self.is_mark('-');
+        if !minus {
+            self.is_mark('+');
+        }
         match self.next() {
             (_, Token::Number(n)) => Ok(if minus { -n } else { n }),
             other => self.fault(other, what),
@@ -230,7 +233,7 @@ impl Parser<'_> {
     fn value(&mut self) -> Parsed<Value> {
         match self.next() {
             (_, Token::Text(text)) => Ok(Value::Text(text)),
-            word @ (_, Token::Number(_) | Token::Mark('-')) => {
+            word @ (_, Token::Number(_) | Token::Mark('-' | '+')) => {
                 self.back(word);
                 Ok(Value::Number(self.number("a number")?))
             }

@@ -11,6 +11,11 @@ use std::sync::mpsc::{Receiver, Sender};
 /// still in a cache near by when they are used.
 const CHUNK: usize = Batch::TARGET / 2;
 
+/// Batches that wait to be filled again, at most. Each grows to what the largest run needed that
+/// was
+/// ever decoded into it; where runs are short, a chunk has events of dozens of batches.
+const SPARE: usize = 8;
+
 /// Events of one batch that follow each other in the merged stream.
 #[derive(Clone, Copy)]
 struct Slice {
@@ -254,7 +259,7 @@ impl<'a> Order<'a> {
     fn hand_on(&mut self) -> Result<(), Halt> {
         let mut chunk = receive(&self.empty).map_err(|_| Halt::Stopped)?;
         for batch in chunk.batches.drain(..) {
-            self.spare.extend(Arc::into_inner(batch));
+            keep(&mut self.spare, batch);
         }
         chunk.slices.clear();
         chunk.quality.clear();
@@ -285,8 +290,7 @@ impl<'a> Order<'a> {
     fn refill(&mut self, run: u32, slot: u32) -> Result<(), Halt> {
         loop {
             let open = &mut self.slots[slot as usize];
-            let used = std::mem::take(&mut open.batch);
-            self.spare.extend(Arc::into_inner(used));
+            keep(&mut self.spare, std::mem::take(&mut open.batch));
             let spare = &mut self.spare;
             let Some((batch, result)) =
                 open.next.fetch(&self.jobs, || spare.pop().unwrap_or_default())
@@ -310,5 +314,12 @@ impl<'a> Order<'a> {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Have a batch filled again, unless it is still in use or enough of them wait for that.
+fn keep(spare: &mut Vec<Batch>, batch: Arc<Batch>) {
+    if let Some(batch) = Arc::into_inner(batch).filter(|_| spare.len() < SPARE) {
+        spare.push(batch);
     }
 }

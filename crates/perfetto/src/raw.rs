@@ -1,0 +1,109 @@
+//! A trace as it lies there, for who writes a part of it into another: packet by packet, with the
+//! times of the events in each.
+
+use crate::bundle::{Compact, Head, Raw};
+use crate::index::{Bundle, index};
+use crate::packets::{Packets, Step};
+use crate::schema::packet;
+use crate::source::{Part, Source};
+use crate::survey::Survey;
+use crate::unpack::unpack;
+use crate::wire::{Fields, Value};
+use holdup_map::Bytes;
+use holdup_trace::{Cpu, ErrorKind, Names, Nanos, Quality, ReadError, Result};
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::path::Path;
+
+/// A packet, unpacked if it was packed with others.
+#[derive(Debug)]
+pub struct RawPacket<'a> {
+    /// Its content, without key and length.
+    pub content: &'a [u8],
+    /// Of which CPU its events are; [`Cpu::UNKNOWN`] if it has none.
+    pub cpu: Cpu,
+    /// Their times.
+    pub times: &'a [Nanos],
+}
+
+/// Hand out the packets of the trace in `path` in the order they were written.
+///
+/// # Errors
+/// Those of [`crate::open`] and of `take`.
+pub fn each_packet<E: From<ReadError>>(
+    path: &Path,
+    take: &mut dyn FnMut(&RawPacket<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let opened = open(path).map_err(|kind| kind.in_file(path))?;
+    let mut times = Vec::new();
+    for stretch in &opened.stretches {
+        for step in Packets::of(opened.source.get(*stretch)) {
+            let Step::Packet { start, end, .. } = step else { continue };
+            let content = &opened.source.get(*stretch)[start..end];
+            times.clear();
+            let bundle = bundle_in(content).and_then(|bundle| {
+                let at = bundle.as_ptr() as usize - content.as_ptr() as usize;
+                let place = (stretch.part == Part::File, stretch.start + start + at);
+                let known = opened.bundles.get(&place)?;
+                times_of(bundle, known, &mut times);
+                Some(known.cpu)
+            });
+            let cpu = bundle.unwrap_or(Cpu::UNKNOWN);
+            take(&RawPacket { content, cpu, times: &times })?;
+        }
+    }
+    Ok(())
+}
+
+struct Opened {
+    source: Source,
+    stretches: Vec<crate::source::Place>,
+    /// By where they lie: in the file or not, and at which byte.
+    bundles: FxHashMap<(bool, usize), Bundle>,
+}
+
+fn open(path: &Path) -> Result<Opened, ErrorKind> {
+    let file = File::open(path).and_then(Bytes::file)?;
+    let mut quality = Quality::default();
+    let unpacked = unpack(file.all(), &mut quality)?;
+    let source = Source::new(file, unpacked.bytes);
+    let mut survey = Survey::new(Names::new());
+    for stretch in &unpacked.stretches {
+        for step in Packets::of(source.get(*stretch)) {
+            if let Step::Packet { start, end, .. } = step {
+                let content = &source.get(*stretch)[start..end];
+                survey.packet(stretch.part, stretch.start + start, content);
+            }
+        }
+    }
+    let found = index(&source, &survey.bundles, survey.raw_to_boot)?;
+    let of = |b: Bundle| ((b.place.part == Part::File, b.place.start), b);
+    let bundles = found.runs.into_iter().flat_map(|run| run.bundles).map(of).collect();
+    Ok(Opened { source, stretches: unpacked.stretches, bundles })
+}
+
+fn bundle_in(content: &[u8]) -> Option<&[u8]> {
+    let mut bundle = None;
+    let _ = Fields::of(content).each(|number, value| {
+        if let (packet::FTRACE_EVENTS, Value::Bytes(bytes)) = (number, value) {
+            bundle = Some(bytes);
+        }
+    });
+    bundle
+}
+
+fn times_of(message: &[u8], bundle: &Bundle, times: &mut Vec<Nanos>) {
+    let event = |event: &[u8]| {
+        if let Ok(raw) = Raw::read(event) {
+            times.push(bundle.time(raw.ts));
+        }
+    };
+    let head = Head::read(message, event, |_| {});
+    if let Some(lists) = head.compact.and_then(|lists| Compact::read(lists, |_| {}).ok()) {
+        for mut lane in [lists.switches, lists.wakings] {
+            while let Ok(Some((ts, _))) = lane.next() {
+                times.push(bundle.time(ts));
+            }
+        }
+    }
+}
