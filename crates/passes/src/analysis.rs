@@ -8,20 +8,19 @@ use crate::engine::{Engine, Law};
 use crate::judge::Outside;
 use crate::options::Options;
 use crate::programs::Together;
-use crate::rows::*;
 use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
 use crate::stretches::QUARTERS;
 use crate::stretches::Stretches;
-use crate::tables::pid_of;
+use crate::tables::{CallSum, pid_of};
 use crate::threads::{Slot, Thread};
 use crate::throttle::Quota;
 use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
-use holdup_syscalls::WaitKind;
 use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything one pass found out about a trace.
@@ -52,6 +51,8 @@ pub struct Analysis {
     others: Vec<(String, u64)>,
     /// The threads that have rows, where somebody chose.
     pub(crate) shown: Option<BTreeSet<u32>>,
+    /// The system calls of those threads.
+    pub(crate) calls: OnceCell<BTreeMap<u32, CallSum>>,
 }
 
 /// Waits that one thread ended, in sum.
@@ -116,6 +117,7 @@ impl Analysis {
             callers,
             others,
             shown: None,
+            calls: OnceCell::new(),
         }
     }
 
@@ -135,6 +137,7 @@ impl Analysis {
     /// From here on rows are of these threads only, beside what the filters say.
     pub fn show_threads(&mut self, tids: BTreeSet<u32>) {
         self.shown = Some(tids);
+        self.calls = OnceCell::new();
     }
 
     /// Events that mean something to the recorded program alone, such as writes to trace_marker and
@@ -239,29 +242,6 @@ impl Analysis {
         (cpus().map(|c| c.user).sum(), calls.then(|| cpus().map(|c| c.kernel).sum()))
     }
 
-    /// For each system call the sum of the squares of the threads' numbers of it: over the square
-    /// of the sum, how often two calls drawn by lot are the same thread's.
-    pub fn squares_of_calls(&self) -> BTreeMap<u32, u128> {
-        let mut squares = BTreeMap::new();
-        for (nr, stats) in self.threads().flat_map(|(_, t)| t.calls.iter()) {
-            *squares.entry(nr).or_default() += (stats.count as u128).pow(2);
-        }
-        squares
-    }
-
-    /// Every thread that made one of these calls, in order of appearance.
-    pub fn callers(&self, numbers: &[u32]) -> Vec<Caller> {
-        let of = |(slot, t): (Slot, &Thread)| {
-            let (mut calls, mut all_calls) = (0, 0);
-            for (nr, stats) in t.calls.iter() {
-                all_calls += stats.count;
-                calls += if numbers.contains(&nr) { stats.count } else { 0 };
-            }
-            (calls > 0).then_some(Caller { slot, calls, all_calls })
-        };
-        self.threads().filter_map(of).collect()
-    }
-
     /// Time during which at least one work item with this function (the id of its row) was in
     /// progress.
     pub fn work_busy_ns(&self, id: u64) -> Nanos {
@@ -303,14 +283,6 @@ impl Analysis {
     /// Threads that yield their CPU, and how.
     pub fn yields(&self) -> impl Iterator<Item = (Slot, &Yields)> {
         self.threads().filter_map(|(slot, t)| Some((slot, t.yields.as_deref()?)))
-    }
-
-    /// CPU time in calls of these kinds that slept, or ended the sleep of another thread: the price
-    /// of waiting for each other, apart from the waiting.
-    pub fn in_turns_ns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
-        let calls = self.threads().flat_map(|(_, t)| t.calls.iter());
-        let of_kind = |nr: u32| kinds(holdup_syscalls::wait_kind(&self.call_name(nr)));
-        calls.filter(|(nr, s)| s.in_turns > 0 && of_kind(*nr)).map(|(_, s)| s.in_turns).sum()
     }
 
     /// What a system call costs by the number of threads in system calls meanwhile.

@@ -1,5 +1,6 @@
 //! A logarithmic histogram of spans, for percentiles in constant memory.
 
+use crate::packed::{Reader, Writer};
 use holdup_trace::Nanos;
 use serde::Serialize;
 
@@ -9,19 +10,19 @@ const SUB_BITS: u32 = SUB.trailing_zeros();
 /// Up to 2^45 ns (nine hours); longer spans share the last bucket.
 const BUCKETS: usize = 43 * SUB;
 
-/// Counts of spans by magnitude.
+/// Counts of spans by magnitude; allocates on the first one.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram(Option<Box<Buckets>>);
+
+/// One count for each magnitude.
 #[derive(Clone, Debug)]
-pub(crate) struct Buckets([u32; BUCKETS]);
+struct Buckets([u32; BUCKETS]);
 
 impl Default for Buckets {
     fn default() -> Buckets {
         Buckets([0; BUCKETS])
     }
 }
-
-/// Counts of spans by magnitude; allocates on the first one.
-#[derive(Clone, Debug, Default)]
-pub struct Histogram(Option<Box<Buckets>>);
 
 fn bucket(ns: Nanos) -> usize {
     if ns < SUB as u64 {
@@ -44,18 +45,23 @@ fn middle(bucket: usize) -> Nanos {
 
 impl Buckets {
     #[inline]
-    pub(crate) fn add(&mut self, ns: Nanos) {
-        let c = &mut self.0[bucket(ns)];
+    fn add(&mut self, ns: Nanos) {
+        self.count(bucket(ns));
+    }
+
+    #[inline]
+    fn count(&mut self, bucket: usize) {
+        let c = &mut self.0[bucket];
         *c = c.saturating_add(1);
     }
 
-    pub(crate) fn merge(&mut self, other: &Buckets) {
+    fn merge(&mut self, other: &Buckets) {
         for (a, b) in self.0.iter_mut().zip(other.0.iter()) {
             *a = a.saturating_add(*b);
         }
     }
 
-    pub(crate) fn percentile(&self, per_cent: u64) -> Option<Nanos> {
+    fn percentile(&self, per_cent: u64) -> Option<Nanos> {
         let total: u64 = self.0.iter().map(|&c| c as u64).sum();
         let rank = (total * per_cent).div_ceil(100).max(1);
         let mut seen = 0;
@@ -98,6 +104,114 @@ impl Histogram {
             octaves.add_many(middle(i), count.into());
         }
         octaves
+    }
+}
+
+/// So many spans are kept one by one.
+const FEW: usize = 11;
+
+/// What a [`Histogram`] counts, where there are very many that count a handful of spans: the first
+/// are kept by their buckets, in the place of the pointer's company. Answers are the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SmallHistogram {
+    /// All of them, once they are many.
+    many: Option<Box<Buckets>>,
+    few: [u16; FEW],
+    /// How many of `few` are in use.
+    len: u16,
+}
+
+impl SmallHistogram {
+    /// Count one span.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, ns: Nanos) {
+        match &mut self.many {
+            Some(many) => many.add(ns),
+            None => self.add_early(bucket(ns)),
+        }
+    }
+
+    #[inline(never)]
+    fn add_early(&mut self, bucket: usize) {
+        if (self.len as usize) < FEW {
+            self.few[self.len as usize] = bucket as u16;
+            self.len += 1;
+        } else {
+            self.counted().count(bucket);
+        }
+    }
+
+    /// From now on they are counted.
+    fn counted(&mut self) -> &mut Buckets {
+        let (few, len) = (std::mem::take(&mut self.few), std::mem::take(&mut self.len));
+        let many = self.many.get_or_insert_default();
+        few[..len as usize].iter().for_each(|&bucket| many.count(bucket as usize));
+        many
+    }
+
+    /// Add all of `other`.
+    pub(crate) fn merge(&mut self, other: &SmallHistogram) {
+        if let Some(theirs) = &other.many {
+            self.counted().merge(theirs);
+        }
+        for &bucket in other.early() {
+            match &mut self.many {
+                Some(many) => many.count(bucket as usize),
+                None => self.add_early(bucket as usize),
+            }
+        }
+    }
+
+    /// It counts one span, and that is as long.
+    pub(crate) fn is_only(&self, ns: Nanos) -> bool {
+        self.many.is_none() && self.early() == [bucket(ns) as u16]
+    }
+
+    /// Write it down, for [`SmallHistogram::unpack`].
+    pub(crate) fn pack(&self, out: &mut Writer) {
+        let Some(many) = &self.many else {
+            out.number(self.len.into());
+            return self.early().iter().for_each(|&bucket| out.number(bucket.into()));
+        };
+        let counts = || many.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        out.number((FEW + 1 + counts().count()) as u64);
+        for (bucket, &count) in counts() {
+            out.number(bucket as u64);
+            out.number(count.into());
+        }
+    }
+
+    /// What [`SmallHistogram::pack`] wrote.
+    pub(crate) fn unpack(from: &mut Reader<'_>) -> SmallHistogram {
+        let mut hist = SmallHistogram::default();
+        let len = from.number() as usize;
+        if len <= FEW {
+            (0..len).for_each(|_| hist.add_early(from.number() as usize));
+        } else {
+            let many = hist.many.get_or_insert_default();
+            for _ in FEW + 1..len {
+                let (bucket, count) = (from.number() as usize, from.number() as u32);
+                many.0[bucket.min(BUCKETS - 1)] = count;
+            }
+        }
+        hist
+    }
+
+    /// The buckets of the spans, while they are few.
+    fn early(&self) -> &[u16] {
+        &self.few[..self.len as usize]
+    }
+
+    /// The span that `per_cent` of all spans do not exceed, within 1/16; `None` without spans.
+    pub(crate) fn percentile(&self, per_cent: u64) -> Option<Nanos> {
+        if let Some(many) = &self.many {
+            return many.percentile(per_cent);
+        }
+        let mut sorted = self.few;
+        let sorted = &mut sorted[..self.len as usize];
+        sorted.sort_unstable();
+        let rank = (sorted.len() as u64 * per_cent).div_ceil(100).max(1);
+        sorted.get(rank as usize - 1).map(|&bucket| middle(bucket as usize))
     }
 }
 
@@ -237,6 +351,26 @@ mod tests {
             let exact = p * 1000;
             let got = h.percentile(p).unwrap();
             assert!(got.abs_diff(exact) * 16 <= exact, "p{p}: {got} for {exact}");
+        }
+    }
+
+    #[test]
+    fn few_spans_are_answered_for_as_many_are() {
+        for n in 0..3 * FEW as u64 {
+            let (mut plain, mut small) = (Histogram::default(), SmallHistogram::default());
+            let (mut left, mut right) = (SmallHistogram::default(), SmallHistogram::default());
+            for i in 0..n {
+                let ns = (i * 7919) % 1000 * (i + 1);
+                plain.add(ns);
+                small.add(ns);
+                if i % 3 == 0 { left.add(ns) } else { right.add(ns) }
+            }
+            left.merge(&right);
+            for p in [0, 1, 50, 51, 99, 100] {
+                let expected = plain.percentile(p);
+                assert_eq!(small.percentile(p), expected, "p{p} of {n}");
+                assert_eq!(left.percentile(p), expected, "p{p} of {n}, merged");
+            }
         }
     }
 

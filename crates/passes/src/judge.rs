@@ -17,6 +17,8 @@ pub enum BlockedFor {
     Lock,
     /// Not I/O, and nothing more.
     Other,
+    /// It says so of other sleeps, and nothing of this one.
+    Unsaid,
 }
 
 /// Where a thread sleeps that is in no recorded system call.

@@ -168,6 +168,9 @@ pub struct Lane {
     at: Nanos,
     /// What the sleep that ends now was for.
     pub(crate) slept: Option<SleptFor>,
+    /// That is still to be told; and the sleep, once it is over.
+    awaits_reason: bool,
+    asleep: Option<(Nanos, Nanos)>,
     spans: Vec<Span>,
     full: Option<Nanos>,
     /// Time of each thing in all.
@@ -192,6 +195,8 @@ impl Lane {
             filling: [0; DOINGS],
             at: start,
             slept: None,
+            awaits_reason: false,
+            asleep: None,
             spans: Vec::new(),
             full: None,
             sums: [0; DOINGS],
@@ -203,8 +208,26 @@ impl Lane {
         Box::new(Lane::new(follow))
     }
 
+    /// What the sleep that ends now was for is still to be told.
+    pub(crate) fn awaits_reason(&mut self) {
+        self.awaits_reason = true;
+    }
+
+    /// What the sleep that ends now, or ended last, was for.
+    pub(crate) fn told(&mut self, slept: SleptFor) {
+        self.slept = Some(slept);
+        self.awaits_reason = false;
+        if let Some((from, to)) = self.asleep.take() {
+            self.was(State::Blocked, from, to);
+        }
+    }
+
     /// A thread was in `state` for so long.
     pub(crate) fn was(&mut self, state: State, from: Nanos, to: Nanos) {
+        if self.awaits_reason && state == State::Blocked {
+            self.asleep = Some((from, to));
+            return;
+        }
         let what = match state {
             State::Running(_) => Doing::Running,
             State::Woken(_) | State::Preempted(_) => Doing::Ready,

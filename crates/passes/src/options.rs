@@ -1,7 +1,7 @@
 //! What part of a trace to look at, and which rows to show of it.
 
 use crate::locks::LockKind;
-use holdup_trace::{Cpu, Nanos, SymbolTable};
+use holdup_trace::{Cpu, Nanos, SymbolTable, TraceInfo};
 use std::sync::Arc;
 
 /// How much to keep about waits.
@@ -28,6 +28,25 @@ pub struct Selection {
     pub from: Option<Nanos>,
     /// Only up to this time.
     pub to: Option<Nanos>,
+}
+
+impl Selection {
+    /// This choice within the part that a trace is which was cut out of a longer one.
+    #[must_use]
+    pub fn within(mut self, info: &TraceInfo) -> Selection {
+        let Some(cut) = &info.cut else { return self };
+        if let Some((from, to)) = cut.time {
+            self.from = Some(self.from.map_or(from, |t| t.max(from)));
+            self.to = Some(self.to.map_or(to, |t| t.min(to)));
+        }
+        if let Some(cpus) = &cut.cpus {
+            self.cpus = Some(match self.cpus {
+                Some(chosen) => chosen.into_iter().filter(|c| cpus.contains(c)).collect(),
+                None => cpus.clone(),
+            });
+        }
+        self
+    }
 }
 
 /// The rows that tables show.

@@ -53,12 +53,12 @@ impl Programs {
     /// A thread begins or ends to be active.
     #[inline]
     pub(crate) fn active(&mut self, now: Nanos, t: &mut Thread, active: bool) {
-        if active && t.program_pid != t.pid {
+        if active && t.living.program_pid != t.pid {
             self.find(t);
         }
         // It leaves the one that it was counted for.
-        let at = if active { t.program } else { t.counted_for };
-        t.counted_for = if active { at } else { NO_PROGRAM };
+        let at = if active { t.living.program } else { t.living.counted_for };
+        t.living.counted_for = if active { at } else { NO_PROGRAM };
         let Some(p) = self.programs.get_mut(at as usize) else { return };
         p.advance(now);
         p.active = if active { p.active + 1 } else { p.active.saturating_sub(1) };
@@ -66,13 +66,13 @@ impl Programs {
 
     #[cold]
     fn find(&mut self, t: &mut Thread) {
-        t.program_pid = t.pid;
+        t.living.program_pid = t.pid;
         let next = self.programs.len() as u32;
         let at = *self.by_pid.entry(t.pid).or_insert(next);
         if at == next {
             self.programs.push(Program::default());
         }
-        t.program = at;
+        t.living.program = at;
     }
 
     pub(crate) fn restart(&mut self, now: Nanos) {

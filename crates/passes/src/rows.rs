@@ -268,9 +268,9 @@ pub struct SarRow {
     /// Kernel: system calls, kernel threads, interrupts. `None` unless all calls were recorded.
     pub pct_sys: Option<f64>,
     /// Idle while a thread waited for I/O.
-    pub pct_wio: f64,
+    pub pct_wio: Option<f64>,
     /// Idle otherwise.
-    pub pct_idle: f64,
+    pub pct_idle: Option<f64>,
     /// Not known.
     pub pct_unaccounted: f64,
     /// System calls.

@@ -294,6 +294,17 @@ impl Steps {
         }
     }
 
+    /// What the last sleep of `slot` was for, where more is known of it now.
+    pub(crate) fn slept_for(&mut self, slot: Slot, object: Object) {
+        let last = self.course(slot).steps.iter_mut().rev().find_map(|step| match &mut step.what {
+            Did::Sleep(_, object) => Some(object),
+            _ => None,
+        });
+        if let Some(last) = last {
+            *last = object;
+        }
+    }
+
     /// A thread that has run for `ns` loses its CPU to one that has queued for `queued`.
     pub(crate) fn slice_ends(&mut self, ns: Nanos, queued: Nanos) {
         // Who has just been woken takes its place by right, not because its slice is over.
@@ -331,6 +342,15 @@ impl Steps {
                 c.contends = None;
             }
             _ => {}
+        }
+    }
+
+    /// A thread has ended, some time ago: it makes no more steps.
+    pub(crate) fn retire(&mut self, slot: Slot) {
+        if let Some(c) = self.courses.get_mut(slot.0 as usize) {
+            c.steps.shrink_to_fit();
+            c.held.shrink_to_fit();
+            c.contended.shrink_to_fit();
         }
     }
 

@@ -12,6 +12,7 @@ use crate::spread::Spread;
 use crate::threads::Slot;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 /// Shorter stretches are the recorder's own time as much as the application's; leaving them out
 /// spares the busiest traces the look-up.
@@ -70,6 +71,18 @@ impl StretchTable {
             kind.early += 1;
         } else {
             kind.levels[quarter as usize % QUARTERS].get_or_insert_default().add(ns);
+        }
+    }
+
+    /// A thread has ended that made these calls: nothing is kept of kinds that it met but a few
+    /// times.
+    pub(crate) fn retire(&mut self, slot: Slot, numbers: impl Iterator<Item = u32>) {
+        for nr in numbers {
+            if let Entry::Occupied(kind) = self.0.entry((slot, nr))
+                && kind.get().levels().next().is_none()
+            {
+                kind.remove();
+            }
         }
     }
 

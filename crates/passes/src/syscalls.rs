@@ -17,7 +17,7 @@
 //! * lost events in between can only lengthen a call.
 
 use crate::crowding::Crowding;
-use crate::hist::Buckets;
+use crate::hist::SmallHistogram;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -92,7 +92,7 @@ pub(crate) struct CallStats {
     /// Sum of positive results: characters, for the calls whose result is a length.
     pub(crate) result_sum: u64,
     pub(crate) errnos: Vec<(u16, u64)>,
-    pub(crate) hist: Buckets,
+    pub(crate) hist: SmallHistogram,
 }
 
 impl CallStats {
@@ -170,20 +170,30 @@ impl CallStats {
 ///
 /// Threads use few different calls, usually the same two or three in turn: the numbers are kept
 /// apart from the sums so that the search touches one cache line.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct CallTable {
     numbers: Vec<u32>,
     stats: Vec<CallStats>,
     /// One of `numbers`, as a rule the latest, and where its sums are: it comes again. Means
     /// nothing while there are none.
     latest: (u32, u32),
-    /// A damaged trace may show any number; past this many the rest is hashed.
-    far: FxHashMap<u32, CallStats>,
+    /// A damaged trace may show any number; past [`NEAR`] the rest is hashed.
+    far: Option<Box<FxHashMap<u32, CallStats>>>,
 }
 
 const NEAR: usize = 64;
 
+impl Default for CallTable {
+    fn default() -> CallTable {
+        CallTable::EMPTY
+    }
+}
+
 impl CallTable {
+    /// Of no calls.
+    pub(crate) const EMPTY: CallTable =
+        CallTable { numbers: Vec::new(), stats: Vec::new(), latest: (0, 0), far: None };
+
     #[inline]
     pub(crate) fn entry(&mut self, nr: u32) -> &mut CallStats {
         if self.latest.0 != nr || self.stats.is_empty() {
@@ -203,12 +213,25 @@ impl CallTable {
             self.stats.push(CallStats::default());
             return self.stats.last_mut().expect("just pushed");
         }
-        self.far.entry(nr).or_default()
+        self.far.get_or_insert_default().entry(nr).or_default()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &CallStats)> {
         let near = self.numbers.iter().copied().zip(&self.stats);
-        near.chain(self.far.iter().map(|(&n, s)| (n, s)))
+        let far = self.far.iter().flat_map(|far| far.iter());
+        near.chain(far.map(|(&n, s)| (n, s)))
+    }
+
+    /// Forget them, keep the memory.
+    pub(crate) fn clear(&mut self) {
+        self.numbers.clear();
+        self.stats.clear();
+        self.far = None;
+    }
+
+    /// There are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
     }
 }
 

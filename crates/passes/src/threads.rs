@@ -26,11 +26,9 @@
 //! Lost events: a state that no longer fits is corrected by the next event that proves another
 //! one, by the laws in `engine/laws.rs`; a span of which nobody knows the state is in no sum.
 
-use crate::engine::{EarlyWake, Reason};
 use crate::lanes::{Doing, Follow, Lane};
 use crate::latency::Latency;
-use crate::programs::NO_PROGRAM;
-use crate::syscalls::{Call, CallTable};
+use crate::living::Living;
 use crate::throttle::Throttle;
 use crate::yields::Yields;
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
@@ -104,11 +102,8 @@ pub(crate) enum Mode {
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
-    /// System call in progress.
-    pub(crate) call: Option<Call>,
-    /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
-    /// with [`crate::stretches::FAULTED`] if a page fault came since.
-    pub(crate) stretch: Option<(Nanos, u8)>,
+    /// What only a thread that lives needs.
+    pub(crate) living: Living,
     /// How it yields, if it ever does.
     pub(crate) yields: Option<Box<Yields>>,
     /// Thread id.
@@ -139,8 +134,6 @@ pub struct Thread {
     pub kernel_ns: Nanos,
     /// System calls seen, pending ones and returns included.
     pub(crate) syscall_events: u64,
-    /// Finished system calls.
-    pub(crate) calls: CallTable,
 
     /// A picture of what it does, if it is followed.
     pub(crate) lane: Option<Box<Lane>>,
@@ -158,12 +151,6 @@ pub struct Thread {
     pub stays_ns: Nanos,
     /// Run-queue delays as `perf sched latency` counts them.
     pub latency: Latency,
-    /// Waiting threads counted in [`crate::blame::Blame`]: integral at the start of the wait.
-    pub(crate) blame_mark: Option<u128>,
-    /// While ready: integral of the scheduler's part of idle time when it began to be.
-    pub(crate) ready_mark: u128,
-    /// While ready on a known queue: its place there.
-    pub(crate) queue_at: u32,
     /// Latest name.
     pub comm: NameId,
     /// Last CPU it ran on.
@@ -181,31 +168,12 @@ pub struct Thread {
     pub(crate) exiting: bool,
     /// `pid` was not in the trace but follows from how the thread was made.
     pub pid_inferred: bool,
-    /// Its place among [`crate::programs::Programs`], of the process id beside it; and the one it
-    /// is counted for while it is active.
-    pub(crate) program: u32,
-    pub(crate) program_pid: Pid,
-    pub(crate) counted_for: u32,
-    /// Counted in a CPU's number of threads waiting for I/O.
-    pub(crate) iowait_cpu: Option<Cpu>,
-    /// The sleep now in progress looks like one for a device.
-    pub(crate) for_device: bool,
-    /// What the kernel said about the sleep in progress, which is about to end.
-    pub(crate) reason: Option<Reason>,
-    /// `sched_waking` has come, and what the sleep was for is still to be told.
-    pub(crate) waking: Option<EarlyWake>,
-    /// Who woke it last: the thread, if one did, not an interrupt.
-    pub(crate) waker: Option<Slot>,
-    /// The `ksoftirqd` whose softirq did.
-    pub(crate) softirqd: Option<Slot>,
     /// Waiting time of others that its wake-ups ended, and idle CPU time shared out to them.
     pub(crate) ended_wait_ns: Nanos,
     /// Moves to another CPU.
     pub migrations: u64,
     /// Page faults.
     pub faults: u64,
-    /// The kernel lock it is or was last waiting for.
-    pub(crate) contended: u64,
     /// Application or kernel, not known until the first system call shows: per CPU and bin.
     pub(crate) undecided: Vec<Undecided>,
     /// What that turned out to be.
@@ -256,20 +224,7 @@ impl Thread {
             spins: false,
             exiting: false,
             hands_over: false,
-            blame_mark: None,
-            ready_mark: 0,
-            queue_at: 0,
-            contended: 0,
             pid_inferred: false,
-            program: NO_PROGRAM,
-            program_pid: Pid::UNKNOWN,
-            counted_for: NO_PROGRAM,
-            iowait_cpu: None,
-            for_device: false,
-            reason: None,
-            waking: None,
-            waker: None,
-            softirqd: None,
             running_ns: 0,
             irq_ns: 0,
             woken_ns: 0,
@@ -288,10 +243,8 @@ impl Thread {
             stays_ns: 0,
             lane: None,
             latency: Latency::default(),
-            call: None,
-            stretch: None,
+            living: Living::default(),
             yields: None,
-            calls: CallTable::default(),
             ended_wait_ns: 0,
             syscall_events: 0,
             faults: 0,
@@ -368,11 +321,8 @@ impl Thread {
             (0, 0, 0, 0, 0);
         self.undecided.clear();
         self.latency.restart();
-        self.calls = CallTable::default();
-        (self.stretch, self.yields) = (None, None);
-        if let Some(call) = &mut self.call {
-            call.restart(now);
-        }
+        self.living.restart(now);
+        self.yields = None;
         self.ended_wait_ns = 0;
         self.faults = 0;
         if let Some(lane) = &mut self.lane {
@@ -386,6 +336,8 @@ const PAGE: usize = 4096;
 /// a damaged file must not make us allocate for a thread id of two billion.
 const DENSE: u32 = 1 << 22;
 const NO_SLOT: u32 = u32::MAX;
+/// What so many that ended leave to others that begin, at most.
+const SPARE: usize = 64;
 
 /// All threads, alive and gone.
 #[derive(Clone)]
@@ -396,6 +348,8 @@ pub(crate) struct Threads {
     far: FxHashMap<u32, u32>,
     /// Who gets a lane.
     follow: Follow,
+    /// Of threads that have ended, for the next that begin.
+    spare: Vec<Living>,
 }
 
 impl Default for Threads {
@@ -407,6 +361,7 @@ impl Default for Threads {
             pages: Vec::new(),
             far: FxHashMap::default(),
             follow: Follow::default(),
+            spare: Vec::new(),
         };
         t.map(Tid::IDLE, 0);
         t
@@ -439,8 +394,9 @@ impl Threads {
     }
 
     /// Put a new thread in the table; an older one with its id is no longer found by id.
-    pub(crate) fn insert(&mut self, thread: Thread) -> Slot {
+    pub(crate) fn insert(&mut self, mut thread: Thread) -> Slot {
         let slot = self.threads.len() as u32;
+        thread.living = self.spare.pop().unwrap_or_default();
         self.map(thread.tid, slot);
         self.threads.push(thread);
         if !self.follow.threads.is_empty() {
@@ -466,6 +422,16 @@ impl Threads {
     pub(crate) fn forget(&mut self, tid: Tid) {
         if tid != Tid::IDLE && self.get(tid).is_some() {
             self.map(tid, NO_SLOT);
+        }
+    }
+
+    /// A thread has ended, and what only the living need of it is not needed any more.
+    pub(crate) fn retire(&mut self, slot: Slot) {
+        let t = &mut self[slot];
+        t.undecided.shrink_to_fit();
+        let spare = t.living.end();
+        if !spare.is_over() && self.spare.len() < SPARE {
+            self.spare.push(spare);
         }
     }
 

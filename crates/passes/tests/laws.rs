@@ -77,7 +77,7 @@ fn a_thread_queued_behind_a_busy_cpu_is_ready_while_another_cpu_idles() {
         .build());
     assert!(a.laws().is_empty(), "{:?}", a.laws());
     assert_eq!((ready(&a, 9), ready(&a, 7)), (400, 100));
-    assert_eq!(ledger(&a).ns(Leaf::Scheduler), 500);
+    assert_eq!(ledger(&a).ns(Leaf::Scheduler) + ledger(&a).ns(Leaf::Bound), 500);
 }
 
 #[test]

@@ -51,3 +51,17 @@ fn events_without_a_cpu_make_nobody_ready_for_ever() {
     assert_eq!(a.mean_queue_milli(), 0);
     assert_eq!(a.cpu_rows().iter().map(|r| r.unaccounted_ns).sum::<u64>(), 4 * 1000);
 }
+
+#[test]
+fn without_a_cpu_in_any_event_no_cpu_is_silent_and_no_share_is_0() {
+    let nowhere = u16::MAX;
+    let a = run(&TraceBuilder::new(4)
+        .switch(0, nowhere, 0, 7, "R")
+        .waking(20, nowhere, 7, 10)
+        .switch(100, nowhere, 7, 0, "S")
+        .build());
+    assert_eq!(a.quality.count(QualityCode::SilentCpu), 0);
+    let sar = &a.sar(false)[0];
+    assert_eq!((sar.pct_usr, sar.pct_wio, sar.pct_idle), (None, None, None));
+    assert_eq!(sar.pct_unaccounted, 100.0);
+}

@@ -150,5 +150,72 @@ fn a_reason_of_a_thread_that_does_not_sleep_changes_nothing() {
         .switch(1000, 0, 7, 0, "D")
         .switch(1100, 0, 0, 7, "R");
     let a = run(&t.build());
-    assert_eq!(idle(&a)[0], 100, "the last sleep, of which nothing is said");
+    assert_eq!(idle(&a)[0], 0, "of the last sleep nothing is said, and nothing is known");
+}
+
+/// Thread 7 sleeps in D again and again, as `sleeper`; the events that wake it are chosen.
+fn sleeps(waking: bool, wakeup: bool, reason: Option<bool>) -> MemTrace {
+    let mut t = TraceBuilder::new(2).switch(0, 1, 0, 8, "R").switch(0, 0, 0, 7, "R");
+    for at in [1_000, 2_000, 3_000] {
+        t = t.switch(at, 0, 7, 0, "D");
+        if waking {
+            t = t.waking_to(at + 600, 1, 0, 7, 0);
+        }
+        if let Some(io) = reason {
+            t = t.blocked_reason(at + 601, (1, 0), 7, io, "msleep+0x28");
+        }
+        if wakeup {
+            t = t.wakeup_to(at + 602, 1, 0, 7, 0);
+        }
+        t = t.switch(at + 700, 0, 0, 7, "R");
+    }
+    t.switch(4_000, 0, 7, 0, "S").build()
+}
+
+#[test]
+fn a_reason_after_sched_waking_alone_is_no_less_a_reason() {
+    for (waking, wakeup) in [(true, false), (true, true), (false, true)] {
+        let a = run(&sleeps(waking, wakeup, Some(false)));
+        assert_eq!((idle(&a)[0], iowait(&a)), (0, 0), "waking {waking}, wakeup {wakeup}");
+        assert_eq!(waits(&a)[0].object, "in msleep+0x28 of pid 7");
+        let io = run(&sleeps(waking, wakeup, Some(true)));
+        assert!((1800..=1806).contains(&idle(&io)[0]), "{:?}", idle(&io));
+    }
+}
+
+#[test]
+fn a_sleep_ends_when_its_thread_is_woken_though_its_reason_comes_later() {
+    let blocked = |waking, wakeup, reason| {
+        let a = run(&sleeps(waking, wakeup, reason));
+        let t = a.threads().map(|(_, t)| t).find(|t| t.tid.0 == 7).unwrap();
+        (t.blocked_ns, t.woken_ns)
+    };
+    for reason in [None, Some(false), Some(true)] {
+        assert_eq!(blocked(true, false, reason), (1800, 300), "{reason:?}");
+        assert_eq!(blocked(true, true, reason), (1806, 294), "{reason:?}");
+    }
+}
+
+#[test]
+fn a_kernel_that_tells_of_some_sleeps_does_not_call_the_others_io() {
+    // Of thread 9, a real-time one, it never says anything.
+    let both = |tells: bool| {
+        let mut t = TraceBuilder::new(2)
+            .records("sched", "sched_blocked_reason")
+            .switch(0, 0, 0, 7, "R")
+            .switch(0, 1, 0, 9, "R")
+            .switch(100, 0, 7, 0, "D")
+            .waking_to(200, 0, 0, 7, 0);
+        if tells {
+            t = t.blocked_reason(201, (0, 0), 7, true, "io_schedule+0x10");
+        }
+        t.switch(210, 0, 0, 7, "R")
+            .switch(300, 1, 9, 0, "D")
+            .waking_to(900, 0, 7, 9, 1)
+            .switch(910, 1, 0, 9, "R")
+            .switch(1000, 0, 7, 0, "S")
+            .build()
+    };
+    assert_eq!(iowait(&run(&both(true))), 101, "of thread 7 alone");
+    assert_eq!(iowait(&run(&both(false))), 110 + 610, "a guess is all there is");
 }

@@ -5,7 +5,7 @@ mod pair;
 use holdup_attribution::{Attribution, Leaf, WaitsBy, WaitsRow, analyze};
 use holdup_passes::{Analysis, Detail, Group, Options};
 use holdup_testkit::{MemTrace, TraceBuilder};
-use pair::{FUTEX, WAIT, WAKE, contended, two};
+use pair::{FUTEX, WAIT, WAKE, contended, contended_from, two};
 
 const READ: u32 = 0;
 const PREAD: u32 = 17;
@@ -450,34 +450,20 @@ fn a_word_that_happens_to_be_a_thread_id_elsewhere_is_no_join() {
 /// found it taken once more, it has come once.
 #[test]
 fn a_waiter_that_is_woken_has_the_lock_and_has_come_once_however_often_it_slept() {
-    for (wait, value) in [(WAIT, 2), (WAIT_BITSET, 3)] {
-        let a = run(&two()
-            .sys_enter_with(10, 1, 8, FUTEX, &[0x1000, wait, value])
-            .switch(20, 1, 8, 0, "S")
-            .sys_enter_with(25, 0, 7, FUTEX, &[0x1000, WAKE, 1])
-            .waking(30, 0, 7, 8)
-            .sys_exit(32, 0, 7, FUTEX, 1)
-            .switch(40, 1, 0, 8, "R")
-            .sys_exit(42, 1, 8, FUTEX, 0)
-            // Taken once more.
-            .sys_enter_with(44, 1, 8, FUTEX, &[0x1000, wait, value])
-            .switch(46, 1, 8, 0, "S")
-            .sys_enter_with(50, 0, 7, FUTEX, &[0x1000, WAKE, 1])
-            .waking(51, 0, 7, 8)
-            .sys_exit(52, 0, 7, FUTEX, 1)
-            .switch(60, 1, 0, 8, "R")
-            .sys_exit(62, 1, 8, FUTEX, 0)
-            .sys_enter_with(80, 1, 8, FUTEX, &[0x1000, WAKE, 1])
-            .sys_exit(81, 1, 8, FUTEX, 0)
-            .switch(100, 0, 7, 0, "S")
+    for way in [(WAIT, 2), (WAIT_BITSET, 3)] {
+        // The second time it finds it taken once more.
+        let a = run(&contended_from(60, contended_from(0, two(), way), way)
+            .sys_enter_with(140, 1, 8, FUTEX, &[0x1000, WAKE, 1])
+            .sys_exit(141, 1, 8, FUTEX, 0)
+            .switch(200, 0, 7, 0, "S")
             .switch(400, 1, 8, 0, "S")
             .build());
         let lock = a.objects().find(|o| o.usage.is_some()).unwrap();
-        assert_eq!((lock.waits, lock.came, lock.is_shared), (2, 1, false), "{value}");
+        assert_eq!((lock.waits, lock.came, lock.is_shared), (2, 1, false), "{way:?}");
         let held = &a.held_by()[&lock.object];
         let by = |tid| held.iter().find(|(slot, _)| a.thread(**slot).tid.0 == tid).unwrap().1;
-        assert_eq!((by(8).holds, by(8).inferred, by(8).hold_ns), (1, 0, 80 - 62), "{value}");
-        assert_eq!((by(7).holds, by(7).inferred), (2, 2), "{value}");
+        assert_eq!((by(8).holds, by(8).inferred, by(8).hold_ns), (1, 0, 140 - 122), "{way:?}");
+        assert_eq!((by(7).holds, by(7).inferred), (2, 2), "{way:?}");
     }
 }
 

@@ -14,6 +14,8 @@ impl Engine {
     /// Forget every sum, keep every state: the part of the trace to be analysed starts at `now`.
     pub(crate) fn restart(&mut self, now: Nanos) {
         let now = now.max(self.now);
+        let slots: Vec<Slot> = self.threads.iter().map(|(slot, _)| slot).collect();
+        slots.into_iter().for_each(|slot| self.told(now, slot));
         let cpus: Vec<Cpu> = self.cpus.iter().map(|(c, _)| c).collect();
         for cpu in cpus {
             // Who is only presumed to run still is, and nothing is known of the time before.
@@ -38,8 +40,8 @@ impl Engine {
         self.events = 0;
         self.delays = Histogram::default();
         self.others.fill(0);
-        let marks: Vec<Slot> =
-            self.threads.iter().filter(|(_, t)| t.blame_mark.is_some()).map(|(s, _)| s).collect();
+        let waits = self.threads.iter().filter(|(_, t)| t.living.blame_mark.is_some());
+        let marks: Vec<Slot> = waits.map(|(slot, _)| slot).collect();
         for t in self.threads.iter_mut() {
             t.restart(now);
         }
@@ -51,13 +53,15 @@ impl Engine {
             // The wait goes on; its share counts from here.
             self.blame.wait_ends(now, 0);
             let mark = self.blame.wait_begins(now);
-            self.threads[slot].blame_mark = Some(mark);
+            self.threads[slot].living.blame_mark = Some(mark);
         }
         let (g, ready) = (self.blame.integral_at(now), self.blame.ready_at(now));
         let held = self.blame.throttled_at(now);
         self.waits.restart(now, g);
         for t in self.threads.iter_mut() {
-            t.ready_mark = ready;
+            if !t.living.is_over() {
+                t.living.ready_mark = ready;
+            }
             if let Some(throttle) = &mut t.throttle {
                 **throttle = throttle.restarted(now, held);
             }
@@ -70,13 +74,15 @@ impl Engine {
     pub(crate) fn finish(&mut self, end: Nanos, cpus: &[Cpu]) {
         let end = end.max(self.now);
         self.now = end;
+        // Where no event says its CPU, no CPU is more silent than the others.
+        let told = self.cpus.iter().any(|(_, c)| c.met);
         for &cpu in cpus {
             // A busy CPU has at least its timer's interrupts; but where some tasks only were
             // recorded, interrupts of others were not.
             let silent_is_idle = self.system_wide && (self.caps.irqs || self.caps.softirqs);
             let c = self.cpus.get_mut(cpu);
             if !c.seen {
-                self.quality.add(QualityCode::SilentCpu, !c.met as u64);
+                self.quality.add(QualityCode::SilentCpu, (told && !c.met) as u64);
                 // Whoever was sent there ran there: its events are missing.
                 let idle = silent_is_idle && !c.is_target && !self.lost;
                 let what: fn(&mut CpuState, Nanos) = match idle {
@@ -95,7 +101,10 @@ impl Engine {
         }
         let slots: Vec<Slot> = self.threads.iter().map(|(s, _)| s).collect();
         for slot in slots {
-            self.stop_waiting(end, slot, None, Ended::Trace);
+            // Who has ended waits for nothing; most have, where there are very many.
+            if !self.threads[slot].living.is_over() {
+                self.stop_waiting(end, slot, None, Ended::Trace);
+            }
             if self.threads[slot].is_throttled() {
                 self.unthrottle(end, slot, end);
             }
@@ -110,8 +119,9 @@ impl Engine {
             if let Some(facts) = &mut self.facts {
                 facts.run_ends(end, slot, t, RunEnd::Trace);
             }
-            if let Some(call) = t.call.take() {
-                let stats = t.calls.entry(call.nr);
+            if let Some(call) = t.living.call {
+                t.living.call = None;
+                let stats = t.living.calls.entry(call.nr);
                 stats.pending += 1;
                 stats.pending_ns += end - call.start;
             }

@@ -119,7 +119,7 @@ impl Engine {
         if self.threads[slot].contending > 0 {
             self.abandon_waits(slot);
         }
-        if before == Mode::User && self.threads[slot].call.is_some() {
+        if before == Mode::User && self.threads[slot].living.call.is_some() {
             self.return_was_lost(now, slot);
         }
         true
@@ -144,21 +144,23 @@ impl Engine {
             }
             return;
         };
-        if !SETTLED && t.call.is_some() {
+        let running0 = t.running_at(now);
+        let living = &mut *t.living;
+        if !SETTLED && living.call.is_some() {
             return self.sys_enter_settled(now, e, nr, args);
         }
         t.mode = Mode::Kernel;
         t.syscall_events += 1;
-        if let Some((user0, quarter)) = t.stretch {
-            t.stretch = None;
+        if let Some((user0, quarter)) = living.stretch {
+            living.stretch = None;
             let ns = t.user_ns.saturating_sub(user0);
             self.costs.stretch(nr, ns);
             self.stretches.add(slot, nr, ns, quarter);
         }
-        t.call = Some(Call {
+        living.call = Some(Call {
             nr,
             start: now,
-            running0: t.running_at(now),
+            running0,
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
             blocked0: t.blocked_ns,
@@ -189,7 +191,7 @@ impl Engine {
     #[inline(never)]
     fn space_begins(&mut self, cpu: Cpu, slot: Slot) {
         let beside = self.has_sibling(cpu, slot);
-        if let Some(call) = &mut self.threads[slot].call {
+        if let Some(call) = &mut self.threads[slot].living.call {
             call.beside = beside;
         }
     }
@@ -223,7 +225,7 @@ impl Engine {
     fn return_was_lost(&mut self, now: Nanos, slot: Slot) {
         self.quality.add(QualityCode::OrphanSysEnter, 1);
         let t = &mut self.threads[slot];
-        if let Some(mut call) = t.call.take() {
+        if let Some(mut call) = t.living.call.take() {
             call.leaves_cpu(now, &mut self.crowding);
             if call.inside {
                 self.costs.leave();
@@ -256,9 +258,12 @@ impl Engine {
         t.mode = Mode::User;
         t.syscall_events += 1;
         // How many CPUs are busy as the application goes on.
-        t.stretch = Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
         let running = t.running_at(now);
-        let Some(call) = &mut t.call else { return self.only_returned(now, e.cpu, slot, nr, ret) };
+        let living = &mut *t.living;
+        living.stretch = Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
+        let Some(call) = &mut living.call else {
+            return self.only_returned(now, e.cpu, slot, nr, ret);
+        };
         call.leaves_cpu(now, &mut self.crowding);
         if call.inside {
             self.costs.leave();
@@ -268,10 +273,15 @@ impl Engine {
         let (start, crowd, alone, woke) = (call.start, call.crowd, call.alone, call.woke);
         let beside = call.beside;
         let stolen = call.stolen;
-        // rt_sigreturn returns as number -1, with what the interrupted code had in its registers:
-        // the number it was entered with is the true one, and there is no result.
-        let (nr, ret) = if nr == u32::MAX { (call.nr, 0) } else { (nr, ret) };
-        let stats = t.calls.entry(nr);
+        // The number it was entered with is the true one where the exit does not say it (LTTng up
+        // to 2.5). rt_sigreturn returns as number -1, with what the interrupted code had in its
+        // registers: there is no result.
+        let (nr, ret) = match nr {
+            u32::MAX if Some(call.nr) == self.sigreturn => (call.nr, 0),
+            u32::MAX => (call.nr, ret),
+            nr => (nr, ret),
+        };
+        let stats = living.calls.entry(nr);
         stats.returned(elapsed, ret);
         // Most calls keep their CPU from beginning to end.
         let (own, runnable, blocked) = if running == elapsed && interrupted == 0 {
@@ -300,7 +310,7 @@ impl Engine {
             let call = Return { start, end: now, slot, cpu: e.cpu, nr, ret, split };
             facts.rows.push(Fact::Call(call));
         }
-        t.call = None;
+        living.call = None;
         let cost = own.saturating_sub(stolen);
         self.crowding.call(nr, own + interrupted, crowd, cost);
         self.costs.call(nr, now, slot, cost, alone, blocked > 0);
@@ -309,7 +319,7 @@ impl Engine {
             let mutex = self.waits.call_returns(now, slot, t.pid, traits.class, start, ret);
             if let Some(mutex) = mutex {
                 if !woke && blocked == 0 {
-                    t.calls.entry(nr).in_turns += own;
+                    t.living.calls.entry(nr).in_turns += own;
                 }
                 if let Some(steps) = &mut self.waits.steps {
                     steps.took_turns(slot, mutex, own);
@@ -340,7 +350,7 @@ impl Engine {
         }
         // See `sys_exit`.
         let ret = if nr == u32::MAX { 0 } else { ret };
-        t.calls.entry(nr).only_returned(ret);
+        t.living.calls.entry(nr).only_returned(ret);
         if let Some(facts) = &mut self.facts {
             let call = Return { start: now, end: now, slot, cpu, nr, ret, split: None };
             facts.rows.push(Fact::Call(call));

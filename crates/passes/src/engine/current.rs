@@ -81,6 +81,7 @@ impl Engine {
     /// A thread turns out to be on `cpu`, which it got unseen: it was in its old state until
     /// `left`, and runs here since `since`; in between nobody knows.
     fn arrives(&mut self, now: Nanos, slot: Slot, left: Nanos, since: Nanos, cpu: Cpu) {
+        self.told(now, slot);
         let before = self.threads[slot].since;
         match self.threads[slot].state {
             State::Woken(_) | State::Preempted(_) => {

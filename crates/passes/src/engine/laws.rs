@@ -125,7 +125,7 @@ impl Engine {
             self.set_current(now, cpu, None);
         }
         self.threads[slot].settle(known_to);
-        if let Some(call) = &mut self.threads[slot].call {
+        if let Some(call) = &mut self.threads[slot].living.call {
             call.leaves_cpu(now, &mut self.crowding);
         }
         self.transition(now, slot, State::Lost);
@@ -153,7 +153,7 @@ impl Engine {
     /// elsewhere, or had not been enqueued yet: `cpu` has idled until now.
     pub(super) fn not_taken(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         self.charge_as(now, cpu, |c, span| c.idle += span);
-        if let Some(call) = &mut self.threads[slot].call {
+        if let Some(call) = &mut self.threads[slot].living.call {
             call.leaves_cpu(now, &mut self.crowding);
         }
         self.transition(now, slot, State::Waking);

@@ -12,6 +12,7 @@
 //! * [`silence`]: CPUs that a hypervisor took away.
 //! * [`reasons`]: what the kernel says that uninterruptible sleeps were for.
 //! * [`throttled`]: threads that are ready and may not run.
+//! * [`retire`]: what those that have ended no longer need.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
 //! * [`bounds`]: the part analysed begins and ends.
@@ -23,6 +24,7 @@ mod irqs;
 mod laws;
 mod queues;
 mod reasons;
+mod retire;
 mod silence;
 mod switches;
 mod tasks;
@@ -56,8 +58,9 @@ use holdup_trace::{
     Quality, QualityCode, Reading, Recorded, SymbolTable, Tid, TraceInfo, What,
 };
 pub use laws::Law;
-pub(crate) use reasons::{EarlyWake, Reason};
+pub(crate) use reasons::{Reason, Untold};
 use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 #[derive(Clone)]
@@ -72,6 +75,8 @@ pub(crate) struct Engine {
     pub(crate) names: Arc<Names>,
     pub(crate) arch: Arch,
     traits: Vec<CallTraits>,
+    /// Number of `rt_sigreturn`.
+    sigreturn: Option<u32>,
     /// Events that are software page-fault samples.
     fault_ids: Vec<bool>,
     /// Events to leave alone, by id: `syscalls:*` in a trace that has `raw_syscalls:*` too, the
@@ -79,6 +84,8 @@ pub(crate) struct Engine {
     unused_ids: Vec<bool>,
     /// `sched_blocked_reason` is there.
     reasons: bool,
+    /// And comes at some time.
+    reasons_told: bool,
     /// And has come.
     pub(crate) reasons_seen: bool,
     /// Functions that it named, and whether they take locks.
@@ -89,6 +96,8 @@ pub(crate) struct Engine {
     /// End of the part analysed.
     last: Nanos,
     pub(crate) threads: Threads,
+    /// Those that ended last, oldest first.
+    last_ended: VecDeque<Slot>,
     pub(crate) cpus: Cpus,
     pub(crate) irqs: Irqs,
     pub(crate) blame: Blame,
@@ -143,6 +152,7 @@ impl Engine {
             names: info.names.clone(),
             arch,
             traits: CallTraits::table(arch),
+            sigreturn: holdup_syscalls::entry_number(arch, "rt_sigreturn"),
             fault_ids: info
                 .events
                 .iter()
@@ -150,12 +160,17 @@ impl Engine {
                 .collect(),
             unused_ids,
             reasons: recorded.has(EventKind::BlockedReason),
+            reasons_told: info.events.iter().any(|e| {
+                e.presence == Presence::Seen
+                    && EventKind::of(&e.system, e.short_name()) == Some(EventKind::BlockedReason)
+            }),
             reasons_seen: false,
             locking: FxHashMap::default(),
             start,
             now: start,
             last,
             threads: Threads::default(),
+            last_ended: VecDeque::new(),
             cpus: Cpus::new(start, grid),
             irqs: Irqs::default(),
             blame: Blame::default(),
@@ -350,13 +365,11 @@ impl Engine {
                 self.task_new(now, e.ts, tid, pid, parent_tid)
             }
             What::ContextSwitch { out, preempt, other } => {
-                if !self.recorded.has(EventKind::Switch)
-                    && cpu.0 < MAX_CPUS
-                    && e.tid != Tid::UNKNOWN
-                {
+                if self.valid(cpu, e.tid) {
                     self.context_switch(now, cpu, e, out, preempt, other);
                 }
             }
+            What::TaskEnd { tid, .. } => self.task_end(now, cpu, tid),
             What::Lost { .. } => {
                 self.lost = true;
                 // Who ran meanwhile is not known.
@@ -373,8 +386,7 @@ impl Engine {
             | What::WorkQueue { .. }
             | What::CpuIdle { .. }
             | What::Stack { .. }
-            | What::Mapped { .. }
-            | What::TaskEnd { .. } => {}
+            | What::Mapped { .. } => {}
         }
     }
 
@@ -400,7 +412,7 @@ impl Engine {
         if let Some(slot) = self.threads.get(tid) {
             let t = &mut self.threads[slot];
             t.faults += 1;
-            if let Some((_, quarter)) = &mut t.stretch {
+            if let Some((_, quarter)) = &mut t.living.stretch {
                 *quarter |= FAULTED;
             }
         }

@@ -21,6 +21,9 @@ impl Engine {
     #[inline]
     pub(super) fn transition(&mut self, now: Nanos, slot: Slot, to: State) {
         let from = self.threads[slot].state;
+        if from != State::Blocked {
+            self.told(now, slot);
+        }
         match (from.is_ready(), to.is_ready()) {
             (true, _) => {
                 self.leave_queue(slot, from);
@@ -34,7 +37,7 @@ impl Engine {
         if to.is_ready() {
             self.join_queue(slot, to);
             if !from.is_ready() {
-                self.threads[slot].ready_mark = self.blame.ready_at(now);
+                self.threads[slot].living.ready_mark = self.blame.ready_at(now);
                 self.note_queue(slot, to);
             }
         }
@@ -76,7 +79,7 @@ impl Engine {
         if let State::Woken(cpu) | State::Preempted(cpu) = state
             && let Some(c) = self.cpus.known_mut(cpu)
         {
-            self.threads[slot].queue_at = c.queue.len() as u32;
+            self.threads[slot].living.queue_at = c.queue.len() as u32;
             c.queue.push(slot);
         }
     }
@@ -85,11 +88,11 @@ impl Engine {
         if let State::Woken(cpu) | State::Preempted(cpu) = state
             && let Some(c) = self.cpus.known_mut(cpu)
         {
-            let at = self.threads[slot].queue_at as usize;
+            let at = self.threads[slot].living.queue_at as usize;
             if c.queue.get(at) == Some(&slot) {
                 c.queue.swap_remove(at);
                 if let Some(&moved) = c.queue.get(at) {
-                    self.threads[moved].queue_at = at as u32;
+                    self.threads[moved].living.queue_at = at as u32;
                 }
             }
         }
@@ -103,7 +106,7 @@ impl Engine {
             self.unthrottle(now, slot, until);
         }
         let t = &mut self.threads[slot];
-        let share = self.blame.ready_at(now) - t.ready_mark;
+        let share = self.blame.ready_at(now) - t.living.ready_mark;
         let kept = share.min((until.saturating_sub(t.since) as u128) << crate::blame::FRACTION);
         self.blame.take_back(share - kept);
         t.settle(until);

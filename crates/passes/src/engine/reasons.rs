@@ -5,15 +5,17 @@
 //!  who ends it       what it was for          on the run queue
 //! ```
 //!
-//! A sleep is judged when it ends, which is at `sched_waking`. Where reasons are recorded, that of
-//! an uninterruptible sleep is put off until the reason has come, or `sched_wakeup` without one:
-//! the kernel is silent where it does not know, and some kernels are about real-time threads.
+//! A sleep ends at the first event that wakes the thread, and its time with it, whichever of the
+//! three events were recorded. What it was for is judged when that is known: where reasons are
+//! recorded, that of an uninterruptible sleep is put off until the reason has come, or the thread
+//! is on a run queue or runs without one. A kernel that tells of some sleeps is silent about
+//! others, some about all real-time threads: of these nobody knows what they were for.
 
 use super::Engine;
-use crate::judge::BlockedFor;
+use crate::judge::{BlockedFor, Ended};
 use crate::threads::{Slot, State};
-use crate::waits::{Caller, Wait};
-use holdup_trace::{Cpu, NameId, Nanos, Tid};
+use crate::waits::{Caller, End, Wait};
+use holdup_trace::{NameId, Nanos, Tid};
 
 /// What a `sched_blocked_reason` says.
 #[derive(Clone, Copy, Debug)]
@@ -24,11 +26,17 @@ pub(crate) struct Reason {
     lock: bool,
 }
 
-/// A `sched_waking` that is kept until the reason of the sleep is known.
+/// A sleep that is over, of which the reason may still come.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EarlyWake {
-    pub(super) waker: Option<(Slot, bool)>,
-    pub(super) target: Cpu,
+pub(crate) struct Untold {
+    pub(super) wait: Wait,
+    /// When it ended, and the blame integral then.
+    pub(super) now: Nanos,
+    pub(super) g: u128,
+    pub(super) end: End,
+    pub(super) ended: Ended,
+    /// It took part in sharing idle time.
+    pub(super) counted: bool,
 }
 
 impl Engine {
@@ -46,31 +54,48 @@ impl Engine {
             name => (Caller::Name(name), self.is_locking(name)),
         };
         let t = &mut self.threads[slot];
-        if t.state != State::Blocked || !t.uninterruptible {
-            return;
-        }
-        t.reason = Some(Reason { io_wait, caller, lock });
-        if let Some(early) = t.waking.take() {
-            self.wake(now, slot, early.waker, early.target, true);
+        if t.uninterruptible && (t.state == State::Blocked || t.living.untold.is_some()) {
+            t.living.reason = Some(Reason { io_wait, caller, lock });
+            self.told(now, slot);
         }
     }
 
-    /// Whether the reason of the sleep that `sched_waking` ends now is still to come.
+    /// Whether the reason of a sleep that ends now may still come.
     pub(super) fn awaits_reason(&self, slot: Slot) -> bool {
         let t = &self.threads[slot];
-        self.reasons
-            && self.caps.wakeups
-            && t.state == State::Blocked
-            && t.uninterruptible
-            && t.reason.is_none()
-            && t.waking.is_none()
+        self.reasons && t.state == State::Blocked && t.uninterruptible && t.living.reason.is_none()
+    }
+
+    /// The reason of a sleep that is over has come, or will not come any more.
+    #[inline]
+    pub(super) fn told(&mut self, now: Nanos, slot: Slot) {
+        if self.reasons && self.threads[slot].living.untold.is_some() {
+            self.judge_untold(now, slot);
+        }
+    }
+
+    #[cold]
+    fn judge_untold(&mut self, now: Nanos, slot: Slot) {
+        let Some(over) = self.threads[slot].living.untold.take() else { return };
+        self.judge_sleep(now, slot, *over);
+        if over.counted && self.threads[slot].state == State::Waking {
+            self.wake_up_begins(now, slot);
+        }
+    }
+
+    /// Whether the kernel, which tells what other sleeps were for, does not tell it of this one.
+    pub(super) fn is_silent(&self, slot: Slot, ended: Ended) -> bool {
+        let t = &self.threads[slot];
+        t.uninterruptible
+            && t.living.reason.is_none()
+            && (self.reasons_told || self.reasons_seen && ended == Ended::Trace)
     }
 
     /// What a sleep that ends was for, as far as the kernel says. A lock that is known by its own
     /// events needs no such hint.
     pub(super) fn blocked_for(&self, slot: Slot) -> Option<BlockedFor> {
         let t = &self.threads[slot];
-        let reason = t.reason.filter(|_| t.contending == 0)?;
+        let reason = t.living.reason.filter(|_| t.contending == 0)?;
         Some(match reason {
             Reason { io_wait: true, .. } => BlockedFor::Io,
             Reason { lock: true, .. } => BlockedFor::Lock,
@@ -81,7 +106,7 @@ impl Engine {
     /// A wait that ends, for the function it was in where that says more than what is known.
     pub(super) fn blocked_in(&mut self, now: Nanos, slot: Slot, wait: Wait) -> Wait {
         let of = self.blocked_for(slot);
-        match (of, self.threads[slot].reason) {
+        match (of, self.threads[slot].living.reason) {
             (Some(of), Some(reason)) => self.waits.blocked_in(now, slot, wait, of, reason.caller),
             _ => wait,
         }

@@ -59,7 +59,8 @@ impl Engine {
         }
         c.stolen.charge(from, ns);
         // It is no part of what the thread's code and its calls cost.
-        match (from, &mut t.call, &mut t.stretch) {
+        let living = &mut *t.living;
+        match (from, &mut living.call, &mut living.stretch) {
             (From::User, _, Some((user0, _))) => *user0 += ns,
             (From::Kernel { .. }, Some(call), _) => call.stolen += ns,
             _ => {}

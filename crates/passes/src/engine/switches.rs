@@ -7,7 +7,7 @@ use crate::judge::Ended;
 use crate::steps::From;
 use crate::threads::{Mode, Slot, State};
 use holdup_syscalls::WaitKind;
-use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
+use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
 
 impl Engine {
     pub(super) fn switch(
@@ -68,6 +68,11 @@ impl Engine {
             self.queue_is_empty(now, cpu, now);
         }
         self.set_current(now, cpu, Some((next, n)));
+        if !self.system_wide && n != Slot::IDLE {
+            // Who was not recorded never shows when it leaves.
+            let c = self.cpus.get_mut(cpu);
+            c.presumed_at = c.charged_to;
+        }
     }
 
     /// A switch that does not say who leaves, as the first of Perfetto's lists: nobody knows what
@@ -132,7 +137,7 @@ impl Engine {
             self.throttles.ran(t.running_ns - throttle.ran_to);
             throttle.ran_to = t.running_ns;
         }
-        if let Some(call) = &mut t.call {
+        if let Some(call) = &mut t.living.call {
             call.leaves_cpu(now, &mut self.crowding);
         }
         if state.has_unknown() {
@@ -154,8 +159,8 @@ impl Engine {
         {
             t.died = Some(now);
             let tid = t.tid;
-            if let Some(call) = t.call.take() {
-                let stats = t.calls.entry(call.nr);
+            if let Some(call) = t.living.call.take() {
+                let stats = t.living.calls.entry(call.nr);
                 stats.pending += 1;
                 stats.pending_ns += now - call.start;
                 if call.inside {
@@ -164,14 +169,14 @@ impl Engine {
             }
             self.threads.forget(tid);
             self.transition(now, slot, State::Dead);
-            return;
+            return self.ended(slot);
         }
         self.transition(now, slot, State::Blocked);
         let t = &mut self.threads[slot];
-        (t.waker, t.softirqd) = (None, None);
+        (t.living.waker, t.living.softirqd) = (None, None);
         t.uninterruptible = state.is_uninterruptible();
-        (t.reason, t.waking) = (None, None);
-        if let Some(call) = &mut t.call
+        t.living.reason = None;
+        if let Some(call) = &mut t.living.call
             && call.inside
             && t.contending == 0
             && !t.uninterruptible
@@ -187,14 +192,14 @@ impl Engine {
         if t.mode == Mode::Kthread {
             return;
         }
-        let kind = t.call.map(|c| self.wait_kind(c.nr));
+        let kind = t.living.call.map(|c| self.wait_kind(c.nr));
         let device =
             t.uninterruptible && t.contending == 0 && kind.is_none_or(WaitKind::reaches_disk);
         // Where the kernel tells what such sleeps were for, any may turn out to be for I/O.
         if device || t.uninterruptible && self.reasons {
             let t = &mut self.threads[slot];
-            t.for_device = device;
-            if let Some(before) = t.iowait_cpu.replace(cpu) {
+            t.living.for_device = device;
+            if let Some(before) = t.living.iowait_cpu.replace(cpu) {
                 self.cpus.get_mut(before).io_ends(slot, false);
             }
             self.cpus.get_mut(cpu).io_begins(slot);
@@ -209,19 +214,20 @@ impl Engine {
                     pid == t.pid || pid == Pid::UNKNOWN || t.pid == Pid::UNKNOWN
                 })
             };
-            self.waits.object(slot, t, kind, t.contended, is_sibling)
+            self.waits.object(slot, t, kind, t.living.contended, is_sibling)
         };
         let mark = self.blame.integral_at(now);
         self.waits.begins(now, slot, object, mark);
         if (self.judge.counts)(&self.sleep(slot, object)) {
             let mark = self.blame.wait_begins(now);
-            self.threads[slot].blame_mark = Some(mark);
+            self.threads[slot].living.blame_mark = Some(mark);
         }
     }
 
     /// A thread gets a CPU `from` another: from the idle task (it waited for the CPU to wake up) or
     /// not (it queued).
     pub(super) fn enters(&mut self, now: Nanos, cpu: Cpu, slot: Slot, from: Option<Slot>) {
+        self.told(now, slot);
         let from_idle = from == Some(Slot::IDLE);
         let trust_wakeups = self.caps.wakeups && !self.lost;
         let woken = self.threads[slot].since;
@@ -237,7 +243,7 @@ impl Engine {
                 if !from_idle {
                     t.queued_ns += delay;
                     // Who wakes another and goes to sleep hands its CPU over.
-                    if from.is_some() && from == t.waker {
+                    if from.is_some() && from == t.living.waker {
                         t.handed_ns += delay;
                     }
                 }
@@ -257,7 +263,6 @@ impl Engine {
                 }
             }
             State::Blocked => {
-                let waking = self.threads[slot].waking.is_some();
                 self.stop_waiting(now, slot, None, Ended::Unseen);
                 let t = &mut self.threads[slot];
                 if t.early_wake {
@@ -266,7 +271,7 @@ impl Engine {
                     t.since = now;
                 } else {
                     t.settle(now);
-                    if self.caps.wakeups && !waking {
+                    if self.caps.wakeups {
                         self.apply(Law::WakeBeforeRun, slot);
                     }
                 }
@@ -312,7 +317,7 @@ impl Engine {
             t.migrations += 1;
         }
         t.since = now;
-        if let Some(call) = &mut t.call {
+        if let Some(call) = &mut t.living.call {
             call.crowd_mark = Some(self.crowding.enter(now));
             if !call.inside {
                 call.inside = true;
@@ -331,15 +336,23 @@ impl Engine {
         preempt: bool,
         other: Tid,
     ) {
+        let current = self.cpus.get_mut(cpu).current.map(|(tid, _)| tid);
+        let beside = self.recorded.has(EventKind::Switch);
+        // Of all CPUs it says what `sched_switch` has said. Of some tasks it is the only one to say
+        // when they get a CPU: `sched_switch` belongs to who leaves.
+        if beside && (self.system_wide || out && current != Some(e.tid)) {
+            return;
+        }
         if out {
             let state = if preempt { TaskState::PREEMPTED } else { TaskState::INTERRUPTIBLE };
             let next = (other != Tid::UNKNOWN).then_some((other, NameId::NONE));
             self.switch(now, cpu, e.pid, (e.tid, NameId::NONE), state, next);
             return;
         }
-        let c = self.cpus.get_mut(cpu);
-        if c.current.is_none() && c.seen {
+        if current.is_none() {
             self.charge(now, cpu);
+            let c = self.cpus.get_mut(cpu);
+            (c.seen, c.last_switch) = (true, now);
             let slot = self.find_or_add(e.tid);
             if slot != Slot::IDLE {
                 self.enters(now, cpu, slot, None);
@@ -347,6 +360,38 @@ impl Engine {
             self.set_current(now, cpu, Some((e.tid, slot)));
         } else {
             self.current(now, cpu, e.tid, e.pid);
+            self.charge(now, cpu);
+        }
+    }
+
+    /// A thread ends (PERF_RECORD_EXIT). Where some tasks only were recorded, that is the last of
+    /// it: the kernel takes its events away before it leaves its CPU.
+    pub(super) fn task_end(&mut self, now: Nanos, cpu: Cpu, tid: Tid) {
+        let Some(slot) = self.threads.get(tid).filter(|&s| s != Slot::IDLE && !self.system_wide)
+        else {
+            return;
+        };
+        match self.threads[slot].state {
+            State::Running(on) if on == cpu => {
+                self.charge(now, cpu);
+                let since = self.cpus.get_mut(cpu).last_switch;
+                let stay = if since == 0 { 0 } else { now.saturating_sub(since) };
+                let t = &mut self.threads[slot];
+                (t.stays, t.stays_ns) = (t.stays + 1, t.stays_ns + stay);
+                self.leaves(now, cpu, slot, TaskState::DEAD);
+                self.set_current(now, cpu, None);
+            }
+            State::Running(on) => self.left_unseen(now, slot, on),
+            state if state.is_ready() => self.out_of_sight(now, slot),
+            _ => {
+                self.stop_waiting(now, slot, None, Ended::Unseen);
+                self.threads[slot].settle(now);
+            }
+        }
+        if self.threads[slot].state != State::Dead {
+            self.threads[slot].died = Some(now);
+            self.threads.forget(tid);
+            self.transition(now, slot, State::Dead);
         }
     }
 }

@@ -35,7 +35,7 @@ impl Engine {
         let t = &self.threads[slot];
         if t.mode == Mode::Unknown
             && t.parent.is_none_or(|p| p == KTHREADD)
-            && is_kthread_name(&self.names.bytes(comm))
+            && holdup_trace::is_kernel_thread(&self.names.bytes(comm))
         {
             self.decide(slot, Mode::Kthread);
         }
@@ -79,7 +79,7 @@ impl Engine {
         if let (Some(steps), false) = (&mut self.waits.steps, self.recorded.has(WakeupNew)) {
             steps.spawns(self.now, p, ran, child);
         }
-        let flags = self.threads[p].call.and_then(|c| self.waits.cloning(p, c.start));
+        let flags = self.threads[p].living.call.and_then(|c| self.waits.cloning(p, c.start));
         let t = &self.threads[child];
         let thread = match (t.pid != Pid::UNKNOWN, flags) {
             (true, _) => t.pid.0 != t.tid.0,
@@ -227,43 +227,4 @@ impl Engine {
             Outside::DarkCall | Outside::Unknown => Mode::User,
         }
     }
-}
-
-/// Names that only kernel threads carry. Consulted when the file says nothing about parents.
-fn is_kthread_name(name: &[u8]) -> bool {
-    const PREFIXES: &[&[u8]] = &[
-        b"kworker/",
-        b"ksoftirqd/",
-        b"migration/",
-        b"rcu_",
-        b"rcuc/",
-        b"rcuog/",
-        b"rcuos/",
-        b"rcuop/",
-        b"rcub/",
-        b"cpuhp/",
-        b"idle_inject/",
-        b"watchdog/",
-        b"kswapd",
-        b"kcompactd",
-        b"khugepaged",
-        b"kthreadd",
-        b"ksmd",
-        b"kauditd",
-        b"khungtaskd",
-        b"oom_reaper",
-        b"kdevtmpfs",
-        b"jbd2/",
-        b"xfsaild/",
-        b"btrfs-",
-        b"irq/",
-        b"scsi_eh_",
-        b"nvme-",
-        b"dmcrypt_",
-        b"ktimers/",
-        b"kpsmoused",
-        b"netns",
-        b"posixcputmr",
-    ];
-    PREFIXES.iter().any(|p| name.starts_with(p))
 }

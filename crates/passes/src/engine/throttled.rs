@@ -31,7 +31,7 @@ impl Engine {
         let ready = self.blame.ready_at(now);
         let t = &mut self.threads[slot];
         // What it has of the scheduler's part from before it was throttled stays there.
-        t.ready_mark = ready;
+        t.living.ready_mark = ready;
         let Some(throttle) = &mut t.throttle else { return };
         let Some((since, mark)) = throttle.off.take() else { return };
         let (ns, share) = (until.saturating_sub(since), integral - mark);

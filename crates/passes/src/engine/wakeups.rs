@@ -1,11 +1,11 @@
 //! Threads are woken: by whom, and what their waits were for.
 
 use super::Engine;
-use super::reasons::EarlyWake;
+use super::reasons::Untold;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
-use crate::judge::{Activity, Ended, Outside, Sleep, WaitEnd, Waker};
+use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker};
 use crate::lanes::SleptFor;
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
@@ -34,8 +34,8 @@ impl Engine {
         let slot = self.find_or_add(tid);
         let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
         self.name(slot, comm);
-        if self.threads[slot].state == State::Blocked && self.threads[slot].waking.is_none() {
-            self.threads[slot].softirqd = self.softirqd(e.cpu);
+        if self.threads[slot].state == State::Blocked {
+            self.threads[slot].living.softirqd = self.softirqd(e.cpu);
         }
         if !early || !self.caps.wakeups {
             self.threads[slot].latency.wakeup(now);
@@ -96,9 +96,10 @@ impl Engine {
         target: Cpu,
         early: bool,
     ) {
+        self.told(now, slot);
         match self.threads[slot].state {
             State::Running(cpu) if self.is_presumed(slot, cpu) => {
-                if early {
+                if early || !self.cpus.get_mut(cpu).is_blind() {
                     self.slept_unseen(now, slot);
                 } else {
                     self.not_taken(now, slot, cpu);
@@ -111,12 +112,7 @@ impl Engine {
         }
         match self.threads[slot].state {
             State::Blocked | State::Unseen | State::New | State::Lost => {
-                if early && self.awaits_reason(slot) {
-                    self.threads[slot].waking = Some(EarlyWake { waker, target });
-                    return;
-                }
-                let waker = self.threads[slot].waking.take().map_or(waker, |w| w.waker);
-                let counted = self.threads[slot].blame_mark.is_some();
+                let counted = self.threads[slot].living.blame_mark.is_some();
                 self.stop_waiting(now, slot, waker, Ended::Woken);
                 if self.threads[slot].state == State::Unseen {
                     let since = self.threads[slot].since;
@@ -129,14 +125,13 @@ impl Engine {
                     _ => t.settle(now),
                 }
                 t.since = now;
-                t.waker = waker.map(|w| w.0);
+                t.living.waker = waker.map(|w| w.0);
                 if !early {
                     self.ready(now, slot, target);
                 } else if self.caps.wakeups {
                     self.transition(now, slot, State::Waking);
-                    if counted && self.waits.wake_up_costs(slot) {
-                        let mark = self.blame.wait_begins(now);
-                        self.threads[slot].blame_mark = Some(mark);
+                    if counted && self.threads[slot].living.untold.is_none() {
+                        self.wake_up_begins(now, slot);
                     }
                     self.taken_by_blind(now, slot, target);
                 } else {
@@ -164,10 +159,19 @@ impl Engine {
         self.taken_by_blind(now, slot, target);
     }
 
+    /// The wake-up of a thread that took part in sharing idle time goes on doing so, where it is
+    /// part of what the wait cost.
+    pub(super) fn wake_up_begins(&mut self, now: Nanos, slot: Slot) {
+        if self.waits.wake_up_costs(slot) {
+            let mark = self.blame.wait_begins(now);
+            self.threads[slot].living.blame_mark = Some(mark);
+        }
+    }
+
     /// What a thread that is no longer being woken has of idle time since `sched_waking`: part of
     /// the wait before.
     fn end_wake_up(&mut self, now: Nanos, slot: Slot) {
-        if let Some(mark) = self.threads[slot].blame_mark.take() {
+        if let Some(mark) = self.threads[slot].living.blame_mark.take() {
             let share = self.blame.wait_ends(now, mark);
             let from = self.threads[slot].since;
             if let Some(key) = self.waits.last_wait(slot) {
@@ -192,7 +196,7 @@ impl Engine {
         }
         let t = &self.threads[slot];
         match on_top {
-            Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.call.is_some() => {
+            Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.living.call.is_some() => {
                 Some((slot, false))
             }
             Some(_) => None,
@@ -220,7 +224,7 @@ impl Engine {
         if self.outside != Outside::DarkCall || self.threads[waker].mode != Mode::User {
             return true;
         }
-        let kind = self.threads[sleeper].call.map(|c| self.wait_kind(c.nr));
+        let kind = self.threads[sleeper].living.call.map(|c| self.wait_kind(c.nr));
         !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
@@ -237,13 +241,13 @@ impl Engine {
 
     /// Write down a sleep of which no more is known than who ended it.
     fn note_sleep(&mut self, now: Nanos, slot: Slot, waker: Option<Slot>) {
-        let waker = waker.or(self.threads[slot].softirqd);
+        let waker = waker.or(self.threads[slot].living.softirqd);
         let Some(steps) = &mut self.waits.steps else { return };
         let waker = waker.map(|w| (w, self.threads[w].running_at(now)));
         steps.slept((self.threads[slot].since, now), slot, Object::OTHER, waker);
     }
 
-    /// If the thread is asleep, settle what it was for.
+    /// If the thread is asleep, settle what it was for; where that is still to be told, all else.
     pub(super) fn stop_waiting(
         &mut self,
         now: Nanos,
@@ -251,45 +255,29 @@ impl Engine {
         waker: Option<(Slot, bool)>,
         ended: Ended,
     ) {
+        self.told(now, slot);
         if self.threads[slot].state == State::Waking {
             return self.end_wake_up(now, slot);
         }
         let t = &mut self.threads[slot];
-        let (waker, ended) = match t.waking.take() {
-            Some(early) if ended != Ended::Woken => (early.waker, Ended::Woken),
-            _ => (waker, ended),
-        };
-        if let Some(cpu) = t.iowait_cpu.take() {
-            let io = match t.reason {
-                Some(reason) => reason.io_wait,
-                // Where the kernel tells, a wait that has not ended is not known to be for I/O.
-                None => t.for_device && !(self.reasons_seen && ended == Ended::Trace),
-            };
-            // Charge the CPU's idle time with the waiter still counted.
-            if !self.cpus.get_mut(cpu).is_presumed() {
-                self.charge(now, cpu);
-            }
-            self.cpus.get_mut(cpu).io_ends(slot, io);
-        }
-        let t = &mut self.threads[slot];
-        let mark = t.blame_mark.take();
+        let mark = t.living.blame_mark.take();
         if let Some(lane) = &mut t.lane {
             lane.slept = None;
         }
         let Some(wait) = self.waits.take(slot) else {
+            self.io_ends(now, slot, ended);
             // A thread of the kernel: what it waits for is nobody's wait.
             if self.threads[slot].state == State::Blocked && ended != Ended::Trace {
                 self.note_sleep(now, slot, waker.map(|w| w.0));
             }
             return;
         };
-        let wait = self.blocked_in(now, slot, wait);
         let since = self.threads[slot].since;
         let g = match mark {
             Some(mark) => self.blame.wait_ends(now, mark) + mark,
             None => self.blame.integral_at(now),
         };
-        let nr = self.threads[slot].call.map(|c| c.nr);
+        let nr = self.threads[slot].living.call.map(|c| c.nr);
         // Time alone ends a nap, whoever was running when it did.
         let napped = self.waits.retries(slot, wait.object)
             && nr.is_some_and(|nr| self.wait_kind(nr) == WaitKind::Timer);
@@ -300,42 +288,67 @@ impl Engine {
             direct: waker.is_some_and(|w| w.1),
             early: self.threads[slot].early_wake,
         };
-        if let Some(w) = end.waker
-            && self.sleep(slot, wait.object).kind.is_some_and(WaitKind::is_event)
-            && self.hands_over(w, slot, end.direct)
-        {
-            self.threads[w].hands_over = true;
-        }
-        let facts = self.wait_end(now, slot, &end, wait.object, ended);
-        let cause = (self.judge.cause)(&facts);
-        if let Some(lane) = &mut self.threads[slot].lane {
-            lane.slept = Some(SleptFor { cause, object: wait.object, waker: end.waker });
-        }
         if let Some(w) = end.waker {
+            if self.sleep(slot, wait.object).kind.is_some_and(WaitKind::is_event)
+                && self.hands_over(w, slot, end.direct)
+            {
+                self.threads[w].hands_over = true;
+            }
             let waker = &mut self.threads[w];
             waker.ended_wait_ns += now - since;
-            if let Some(call) = &mut waker.call {
+            if let Some(call) = &mut waker.living.call {
                 call.woke = true;
             }
         }
-        let softirqd = self.threads[slot].softirqd.map(|w| (w, self.threads[w].running_at(now)));
-        let finished = Finished {
-            slot,
-            wait,
-            now,
-            end,
-            facts,
-            cause,
-            nr,
-            g,
-            softirqd,
-            counted: mark.is_some(),
+        if ended != Ended::Trace {
+            let by = end.waker.or(self.threads[slot].living.softirqd);
+            let by = by.map(|w| (w, self.threads[w].running_at(now)));
+            self.waits.slept((wait.start, now), slot, wait.object, by);
+        }
+        let over = Untold { wait, now, end, ended, g, counted: mark.is_some() };
+        if ended == Ended::Woken && self.awaits_reason(slot) {
+            let t = &mut self.threads[slot];
+            t.living.untold = Some(Box::new(over));
+            if let Some(lane) = &mut t.lane {
+                lane.awaits_reason();
+            }
+        } else {
+            self.judge_sleep(now, slot, over);
+        }
+    }
+
+    /// A CPU that may have idled for a wait for I/O no longer does.
+    fn io_ends(&mut self, now: Nanos, slot: Slot, ended: Ended) {
+        let t = &mut self.threads[slot];
+        let Some(cpu) = t.living.iowait_cpu.take() else { return };
+        let io = match t.living.reason {
+            Some(reason) => reason.io_wait,
+            None => t.living.for_device && !self.is_silent(slot, ended),
         };
+        // Charge the CPU's idle time with the waiter still counted.
+        if !self.cpus.get_mut(cpu).is_presumed() {
+            self.charge(now, cpu);
+        }
+        self.cpus.get_mut(cpu).io_ends(slot, io);
+    }
+
+    /// All is known of a sleep that will ever be: what it was for follows.
+    pub(super) fn judge_sleep(&mut self, now: Nanos, slot: Slot, over: Untold) {
+        let Untold { wait, now: over_at, end, ended, g, counted } = over;
+        self.io_ends(now, slot, ended);
+        let wait = self.blocked_in(over_at, slot, wait);
+        let nr = self.threads[slot].living.call.map(|c| c.nr);
+        let facts = self.wait_end(over_at, slot, &end, wait.object, ended);
+        let cause = (self.judge.cause)(&facts);
+        if let Some(lane) = &mut self.threads[slot].lane {
+            lane.told(SleptFor { cause, object: wait.object, waker: end.waker });
+        }
+        let finished = Finished { slot, wait, now: over_at, end, facts, cause, nr, g, counted };
         let waker = end.waker.map(|w| &self.threads[w]);
         let counted = self.waits.ends(&finished, waker, &mut self.blame);
         if let (Some(facts), Some(object)) = (&mut self.facts, counted) {
             let (start, waker) = (wait.start, end.waker);
-            let slept = Slept { start, end: now, slot, object, cause, nr, waker, ended };
+            let slept = Slept { start, end: over_at, slot, object, cause, nr, waker, ended };
             facts.rows.push(Fact::Wait(slept));
         }
     }
@@ -344,7 +357,7 @@ impl Engine {
     pub(super) fn sleep(&self, slot: Slot, object: Object) -> Sleep {
         let t = &self.threads[slot];
         Sleep {
-            kind: t.call.map(|c| self.wait_kind(c.nr)),
+            kind: t.living.call.map(|c| self.wait_kind(c.nr)),
             uninterruptible: t.uninterruptible,
             contending: t.contending > 0,
             join: self.waits.is_join(object),
@@ -370,7 +383,10 @@ impl Engine {
             t.running_ns + t.woken_ns + t.preempted_ns,
             now.saturating_sub(t.born.max(self.start)),
         );
-        let sleep = self.sleep(slot, object);
+        let mut sleep = self.sleep(slot, object);
+        if sleep.blocked_for.is_none() && self.is_silent(slot, ended) {
+            sleep.blocked_for = Some(BlockedFor::Unsaid);
+        }
         let between_processes = self.waits.between(object, slot, end.waker);
         let waker = end.waker.map(|w| Waker {
             kthread: self.threads[w].is_kthread(),
@@ -418,7 +434,7 @@ impl Engine {
             let traits = self.traits.get(nr as usize);
             traits.is_some_and(|t| t.signals || direct && t.sends())
         };
-        w.call.is_some_and(|c| lets_go(c.nr))
+        w.living.call.is_some_and(|c| lets_go(c.nr))
             && (self.same_program(waker, sleeper)
                 || role(&self.names.bytes(w.comm)) == role(&self.names.bytes(s.comm)))
     }

@@ -151,7 +151,7 @@ impl Engine {
         let spins = open > 0 && self.caps.syscalls.are_any();
         let t = &mut self.threads[slot];
         if let Some(steps) = &mut self.waits.steps {
-            steps.contends(now, slot, t.contended, open > 0);
+            steps.contends(now, slot, t.living.contended, open > 0);
         }
         t.contending = open as u32;
         t.spins = spins;
@@ -175,7 +175,7 @@ impl Engine {
         }
         let open = self.locks.contention.begin(now, Key { lock, kind, caller, waiter }, away);
         if let Some(slot) = waiter.slot() {
-            self.threads[slot].contended = lock;
+            self.threads[slot].living.contended = lock;
         }
         self.set_contending(now, e, waiter, open);
     }

@@ -130,6 +130,7 @@ impl Analysis {
             kinds.iter().for_each(|&kind| sum.kind(kind));
             sum.waits(key.waiter, &dep.waits);
         }
+        let mut holders = self.lock_holders();
         let function = |(caller, ns)| Some((locks.names.get(&caller).cloned()?, ns));
         sums.into_iter()
             .filter(|(_, s)| s.spin + s.block > 0)
@@ -142,20 +143,24 @@ impl Analysis {
                 spin_ns: s.spin,
                 block_ns: s.block,
                 callers: longest(&s.callers).into_iter().filter_map(function).collect(),
-                holders: self.lock_holders(s.contended_at.unwrap_or(address)),
+                holders: holders.remove(&s.contended_at.unwrap_or(address)).unwrap_or_default(),
                 waiters: longest(&s.waiters),
             })
             .collect()
     }
 
-    /// The threads that held the lock at an address while others waited.
-    fn lock_holders(&self, lock: u64) -> Vec<(Slot, Nanos, Nanos)> {
+    /// The threads that held each lock, by its address, while others waited.
+    fn lock_holders(&self) -> BTreeMap<u64, Vec<(Slot, Nanos, Nanos)>> {
         let turns = self.engine.locks.contention.turns.iter().flat_map(|turns| &turns.held);
-        let mut holders: Vec<_> = turns
-            .filter(|((of, _), _)| *of == lock)
-            .filter_map(|((_, who), held)| Some((who.slot()?, held.hold_ns, held.waited_ns)))
-            .collect();
-        holders.sort_by_key(|&(slot, _, waited)| (Reverse(waited), slot));
+        let mut holders: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+        for (&(lock, who), held) in turns {
+            if let Some(slot) = who.slot() {
+                holders.entry(lock).or_default().push((slot, held.hold_ns, held.waited_ns));
+            }
+        }
+        for list in holders.values_mut() {
+            list.sort_by_key(|&(slot, _, waited)| (Reverse(waited), slot));
+        }
         holders
     }
 }

@@ -4,7 +4,9 @@ use super::{GroupKey, pid_of};
 use crate::analysis::Analysis;
 use crate::rows::*;
 use crate::syscalls::CallStats;
-use crate::threads::Slot;
+use crate::threads::{Slot, Thread};
+use holdup_syscalls::WaitKind;
+use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
 /// Name of an error, `errno_N` if it has none.
@@ -12,24 +14,83 @@ pub fn errno_word(errno: u32) -> String {
     holdup_syscalls::errno_name(errno).map_or_else(|| format!("errno_{errno}"), str::to_owned)
 }
 
+/// The calls of one number by all threads that pass the filters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallSum {
+    stats: CallStats,
+    /// Sum of the squares of the threads' numbers of it.
+    squares: u128,
+}
+
+type Groups = BTreeMap<(GroupKey, u32), (CallStats, Option<Slot>)>;
+
 impl Analysis {
-    /// System calls.
-    pub fn syscalls(&self, by: Group) -> Vec<SyscallRow> {
-        let mut groups: BTreeMap<(GroupKey, u32), (CallStats, Option<Slot>)> = BTreeMap::new();
+    /// The calls of all threads by number: added up once, as there may be very many threads.
+    fn calls(&self) -> &BTreeMap<u32, CallSum> {
+        self.calls.get_or_init(|| {
+            let mut sums: BTreeMap<u32, CallSum> = BTreeMap::new();
+            for (nr, stats) in self.threads().flat_map(|(_, t)| t.living.calls()) {
+                let sum = sums.entry(nr).or_default();
+                sum.stats.merge(&stats);
+                sum.squares += u128::from(stats.count).pow(2);
+            }
+            sums
+        })
+    }
+
+    /// For each system call the sum of the squares of the threads' numbers of it: over the square
+    /// of the sum, how often two calls drawn by lot are the same thread's.
+    pub fn squares_of_calls(&self) -> BTreeMap<u32, u128> {
+        self.calls().iter().map(|(&nr, sum)| (nr, sum.squares)).collect()
+    }
+
+    /// CPU time in calls of these kinds that slept, or ended the sleep of another thread: the price
+    /// of waiting for each other, apart from the waiting.
+    pub fn in_turns_ns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
+        let of_kind = |nr: u32| kinds(holdup_syscalls::wait_kind(&self.call_name(nr)));
+        let calls = self.calls().iter().filter(|(nr, _)| of_kind(**nr));
+        calls.map(|(_, sum)| sum.stats.in_turns).sum()
+    }
+
+    /// Every thread that made one of these calls, in order of appearance.
+    pub fn callers(&self, numbers: &[u32]) -> Vec<Caller> {
+        let of = |(slot, t): (Slot, &Thread)| {
+            let (mut calls, mut all_calls) = (0, 0);
+            for (nr, stats) in t.living.calls() {
+                all_calls += stats.count;
+                calls += if numbers.contains(&nr) { stats.count } else { 0 };
+            }
+            (calls > 0).then_some(Caller { slot, calls, all_calls })
+        };
+        self.threads().filter_map(of).collect()
+    }
+
+    fn calls_by(&self, by: Group) -> Groups {
+        let mut groups = Groups::new();
+        if by == Group::System {
+            let whole =
+                |(&nr, sum): (&u32, &CallSum)| ((GroupKey::All, nr), (sum.stats.clone(), None));
+            return self.calls().iter().map(whole).collect();
+        }
         for (slot, t) in self.threads() {
             let key = self.group_key(by, slot, t);
-            for (nr, stats) in t.calls.iter() {
+            for (nr, stats) in t.living.calls() {
                 let entry = groups.entry((key.clone(), nr)).or_default();
-                entry.0.merge(stats);
+                entry.0.merge(&stats);
                 // A process is named after its leader, or the first thread seen.
                 if entry.1.is_none() || t.tid.0 == t.pid.0 {
                     entry.1 = Some(slot);
                 }
             }
         }
+        groups
+    }
+
+    /// System calls.
+    pub fn syscalls(&self, by: Group) -> Vec<SyscallRow> {
         let sched = self.sees_switches();
         let capacity = self.capacity_ns();
-        groups
+        self.calls_by(by)
             .into_iter()
             .map(|((_, nr), (s, slot))| {
                 let t = slot.map(|s| self.thread(s));

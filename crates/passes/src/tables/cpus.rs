@@ -41,6 +41,8 @@ impl Analysis {
                 rows.iter().filter(|r| cpu.is_none_or(|c| r.cpu == c)).collect();
             let sum = |f: &dyn Fn(&CpuRow) -> u64| mine.iter().map(|r| f(r)).sum::<u64>();
             let capacity = sum(&|r| r.wall_ns);
+            // Without a moment of which it is known what a CPU did, no part of it is 0.
+            let seen = sum(&|r| r.wall_ns - r.unaccounted_ns) > 0;
             let sys = sum(&|r| {
                 r.kernel_ns.unwrap_or(0)
                     + r.kthread_ns
@@ -62,14 +64,11 @@ impl Analysis {
             let system = cpu.is_none() && self.sees_switches();
             SarRow {
                 cpu,
-                pct_usr: caps
-                    .syscalls
-                    .chosen()
-                    .is_none()
+                pct_usr: (seen && caps.syscalls.chosen().is_none())
                     .then(|| percent(sum(&|r| r.user_ns.unwrap_or(0)), capacity)),
-                pct_sys: all.then(|| percent(sys, capacity)),
-                pct_wio: percent(wio, capacity),
-                pct_idle: percent(sum(&|r| r.idle_ns) - wio, capacity),
+                pct_sys: (seen && all).then(|| percent(sys, capacity)),
+                pct_wio: seen.then(|| percent(wio, capacity)),
+                pct_idle: seen.then(|| percent(sum(&|r| r.idle_ns) - wio, capacity)),
                 pct_unaccounted: percent(sum(&|r| r.unaccounted_ns), capacity),
                 scall_per_s: rate(all, n.scalls),
                 sread_per_s: rate(reads, n.sreads),

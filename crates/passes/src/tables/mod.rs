@@ -6,6 +6,7 @@ mod irqs;
 mod procs;
 mod switches;
 
+pub(crate) use calls::CallSum;
 pub use calls::errno_word;
 
 use crate::analysis::Analysis;

@@ -25,7 +25,7 @@ impl Analysis {
             if t.running_ns == 0
                 && t.voluntary + t.involuntary == 0
                 && t.woken_ns + t.preempted_ns == 0
-                && t.calls.iter().next().is_none()
+                && !t.living.made_calls()
             {
                 continue; // known by name only
             }

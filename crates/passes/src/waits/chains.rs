@@ -39,8 +39,7 @@ impl Waits {
         if let (Some(w), true) = (end.waker, follows) {
             let lock = self.things[object.0 as usize].is_lock();
             // A waker that never waited itself has no trail.
-            let trail =
-                self.threads.get(w.0 as usize).into_iter().flat_map(|w| w.trail.iter().rev());
+            let trail = self.threads.get(w).into_iter().flat_map(|w| w.trail.iter().rev());
             for s in trail {
                 if s.to <= wait.start || pieces.len() >= TRAIL / 2 {
                     break;

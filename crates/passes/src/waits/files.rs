@@ -76,6 +76,11 @@ impl Table {
         self.open.retain(|&fd, _| !(first..=last).contains(&u64::from(fd)));
     }
 
+    /// Few more will be opened.
+    pub(crate) fn shrink(&mut self) {
+        self.open.shrink_to_fit();
+    }
+
     /// What `fd` is; unknown ones are noted now.
     pub(crate) fn get(&mut self, fd: u64, ids: &mut Ids) -> Option<Descriptor> {
         if fd >= MAX_FD {

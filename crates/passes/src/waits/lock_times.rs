@@ -35,8 +35,8 @@ impl Analysis {
 
     /// CPU time of a thread in calls that synchronise.
     fn in_services(&self, t: &Thread) -> Nanos {
-        t.calls
-            .iter()
+        t.living
+            .calls()
             .filter(|(nr, _)| holdup_syscalls::wait_kind(&self.call_name(*nr)).takes_turns())
             .map(|(_, s)| s.running)
             .sum()

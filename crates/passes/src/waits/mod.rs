@@ -41,6 +41,7 @@ mod objects;
 mod processes;
 mod registry;
 mod tries;
+mod waiters;
 mod waiting;
 
 pub(crate) use class::Class;
@@ -49,20 +50,18 @@ pub use object::{FutexUse, Object, ObjectKind};
 pub(crate) use objects::callers;
 pub use objects::{ByThread, ObjectStats};
 
-use crate::blame::{Cause, WaitKey, WaitSum};
+use crate::blame::{Cause, WaitSum};
 use crate::judge::{Outside, WaitEnd};
 use crate::options::Detail;
 use crate::steps::Steps;
 use crate::threads::Slot;
-use calls::{Cached, Called};
+use calls::Called;
 use chains::Segment;
 use files::Ids;
-use holders::Hold;
 use holdup_trace::{Nanos, Pid};
-use processes::{Group, NO_GROUP};
+use processes::Group;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
-use tries::Tries;
+use waiters::{Waiter, Waiters};
 
 /// A wait in progress.
 #[derive(Clone, Copy, Debug)]
@@ -70,46 +69,6 @@ pub(crate) struct Wait {
     pub(crate) object: Object,
     pub(crate) start: Nanos,
     mark: u128,
-}
-
-/// What is known of one thread.
-#[derive(Clone, Debug)]
-struct Waiter {
-    cached: [Cached; 2],
-    group: u32,
-    /// The process id `group` was found by.
-    group_pid: Pid,
-    wait: Option<Wait>,
-    held: Vec<Hold>,
-    trail: VecDeque<Segment>,
-    /// What the last wait was for, while it is not yet running again.
-    last: Option<WaitKey>,
-    /// What its last wait was for, if that was idle.
-    idle_before: Option<Object>,
-    tries: Tries,
-    /// Time holding objects, and of harmless and other waits.
-    idle_ns: Nanos,
-    lock_wait_ns: Nanos,
-    intervals: Vec<Interval>,
-}
-
-impl Default for Waiter {
-    fn default() -> Waiter {
-        Waiter {
-            cached: [Cached::default(); 2],
-            group: NO_GROUP,
-            group_pid: Pid::UNKNOWN,
-            wait: None,
-            held: Vec::new(),
-            trail: VecDeque::new(),
-            last: None,
-            idle_before: None,
-            tries: Tries::default(),
-            idle_ns: 0,
-            lock_wait_ns: 0,
-            intervals: Vec::new(),
-        }
-    }
 }
 
 /// One time asleep, kept for [`Detail::Intervals`] only.
@@ -200,8 +159,6 @@ pub(crate) struct Finished {
     pub(crate) nr: Option<u32>,
     /// The blame integral now.
     pub(crate) g: u128,
-    /// The `ksoftirqd` whose softirq ended it, and how long that has run.
-    pub(crate) softirqd: Option<(Slot, Nanos)>,
     /// It took part in sharing idle time.
     pub(crate) counted: bool,
 }
@@ -220,8 +177,7 @@ pub(crate) struct Waits {
     pub(crate) keys: Vec<Key>,
     parents: Vec<Object>,
     index: FxHashMap<Key, Object>,
-    calls: Vec<Called>,
-    threads: Vec<Waiter>,
+    threads: Waiters,
     groups: Vec<Group>,
     by_pid: FxHashMap<Pid, u32>,
     ids: Ids,
@@ -245,8 +201,7 @@ impl Waits {
             keys: vec![Key::Other],
             parents: vec![Object::OTHER],
             index: FxHashMap::default(),
-            calls: Vec::new(),
-            threads: Vec::new(),
+            threads: Waiters::default(),
             groups: Vec::new(),
             by_pid: FxHashMap::default(),
             ids: Ids::default(),
@@ -264,26 +219,23 @@ impl Waits {
 
     #[inline]
     fn waiter(&mut self, slot: Slot) -> &mut Waiter {
-        let i = slot.0 as usize;
-        if i >= self.threads.len() {
-            self.grow(i);
-        }
-        &mut self.threads[i]
+        self.threads.of(slot)
     }
 
     #[inline]
     fn called(&mut self, slot: Slot) -> &mut Called {
-        let i = slot.0 as usize;
-        if i >= self.calls.len() {
-            self.grow(i);
-        }
-        &mut self.calls[i]
+        self.threads.called(slot)
     }
 
-    #[cold]
-    fn grow(&mut self, i: usize) {
-        self.calls.resize((i + 1).next_power_of_two(), Called::default());
-        self.threads.resize_with((i + 1).next_power_of_two(), Waiter::default);
+    /// A thread has ended, some time ago.
+    pub(crate) fn retire(&mut self, slot: Slot) {
+        let group = self.threads.retire(slot).map(|w| w.group);
+        if let Some(group) = group.and_then(|g| self.groups.get_mut(g as usize)) {
+            group.files.shrink();
+        }
+        if let Some(steps) = &mut self.steps {
+            steps.retire(slot);
+        }
     }
 
     /// Forget every sum, keep every state.
@@ -291,17 +243,7 @@ impl Waits {
         for thing in &mut self.things {
             thing.restart(now);
         }
-        for w in &mut self.threads {
-            if let Some(wait) = &mut w.wait {
-                (wait.start, wait.mark) = (now, g);
-            }
-            for h in &mut w.held {
-                (h.since, h.integral) = (now, 0);
-            }
-            w.trail.clear();
-            w.intervals.clear();
-            (w.idle_ns, w.lock_wait_ns) = (0, 0);
-        }
+        self.threads.restart(now, g);
         if let Some(steps) = &mut self.steps {
             steps.restart(now);
         }
@@ -313,11 +255,12 @@ impl Waits {
 
     /// (waits that were idle, waits for locks) of a thread.
     pub(crate) fn thread_waits(&self, slot: Slot) -> (Nanos, Nanos) {
-        self.threads.get(slot.0 as usize).map_or((0, 0), |w| (w.idle_ns, w.lock_wait_ns))
+        let slept = self.threads.times(slot);
+        (slept.idle_ns, slept.lock_ns)
     }
 
     /// Its times asleep, in order.
     pub(crate) fn intervals(&self, slot: Slot) -> &[Interval] {
-        self.threads.get(slot.0 as usize).map_or(&[], |w| &w.intervals)
+        self.threads.intervals(slot)
     }
 }

@@ -59,7 +59,7 @@ impl Waits {
     /// not in one: (makes a thread, the trace says so).
     pub(crate) fn cloning(&self, slot: Slot, call_start: Nanos) -> Option<(bool, bool)> {
         const CLONE_THREAD: u64 = 0x1_0000;
-        let w = self.calls.get(slot.0 as usize).filter(|w| w.at == call_start)?;
+        let w = self.threads.get_called(slot).filter(|w| w.at == call_start)?;
         match w.class {
             Class::Clone => Some((w.args[0] & CLONE_THREAD != 0, true)),
             // Its flags are in memory; the threads library uses it for threads (fork is clone).

@@ -131,7 +131,7 @@ impl Waits {
     pub(crate) fn can_wake(&self, object: Object, slot: Slot, waker: Slot) -> bool {
         let Key::Futex { shared: false, .. } = self.keys[object.0 as usize] else { return true };
         let known = |s: Slot| {
-            let group = self.threads.get(s.0 as usize)?.group;
+            let group = self.threads.get(s)?.group;
             Some((group, self.groups.get(group as usize).filter(|g| g.known)?.space))
         };
         match (known(slot), known(waker)) {
@@ -144,7 +144,7 @@ impl Waits {
     /// done so before.
     pub(crate) fn between(&mut self, object: Object, slot: Slot, waker: Option<Slot>) -> bool {
         let Key::Futex { shared: true, .. } = self.keys[object.0 as usize] else { return false };
-        let group = |s: Slot| self.threads.get(s.0 as usize).map(|w| w.group);
+        let group = |s: Slot| self.threads.get(s).map(|w| w.group);
         let now = waker.is_some_and(|w| group(w) != group(slot));
         let thing = self.thing(object);
         thing.between |= now;
@@ -159,6 +159,6 @@ impl Waits {
 
     /// The thread's last wait was for the same, and idle.
     pub(crate) fn idle_before(&self, slot: Slot, object: Object) -> bool {
-        self.threads.get(slot.0 as usize).is_some_and(|w| w.idle_before == Some(object))
+        self.threads.get(slot).is_some_and(|w| w.idle_before == Some(object))
     }
 }

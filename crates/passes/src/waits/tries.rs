@@ -86,7 +86,7 @@ impl Waits {
 
     /// The sleep now in progress is a nap between two tries at the object, and not the first.
     pub(crate) fn retries(&self, slot: Slot, object: Object) -> bool {
-        let Some(w) = self.threads.get(slot.0 as usize) else { return false };
+        let Some(w) = self.threads.get(slot) else { return false };
         let is = |o: Option<Object>| o.is_some_and(|o| self.find(o) == self.find(object));
         is(w.tries.napped) && is(w.tries.again)
     }

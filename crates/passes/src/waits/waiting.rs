@@ -22,7 +22,7 @@ impl Waits {
         is_sibling: impl Fn(u32) -> bool,
     ) -> Object {
         let group = self.group(slot, t.pid);
-        let Some(call) = &t.call else {
+        let Some(call) = &t.living.call else {
             return match t.uninterruptible {
                 _ if t.contending > 0 => self.intern(
                     Key::KernelLock { addr: lock, nr: 0 },
@@ -105,7 +105,7 @@ impl Waits {
 
     /// The wait of a thread that is no longer asleep.
     pub(crate) fn take(&mut self, slot: Slot) -> Option<Wait> {
-        let mut wait = self.threads.get_mut(slot.0 as usize)?.wait.take()?;
+        let mut wait = self.threads.get_mut(slot)?.wait.take()?;
         wait.object = self.find(wait.object);
         Some(wait)
     }
@@ -128,7 +128,7 @@ impl Waits {
         let kind = match of {
             BlockedFor::Io => ObjectKind::Disk,
             BlockedFor::Lock => ObjectKind::KernelLock,
-            BlockedFor::Other => ObjectKind::Uninterruptible,
+            BlockedFor::Other | BlockedFor::Unsaid => ObjectKind::Uninterruptible,
         };
         let object = self.intern(Key::In { group, caller, io }, kind, group, None);
         self.thing(wait.object).wait_ends(now);
@@ -136,6 +136,19 @@ impl Waits {
         thing.wait_begins(now);
         thing.first.get_or_insert(slot);
         Wait { object, ..wait }
+    }
+
+    /// It ended now; by a thread, if that is known, which has run for so long.
+    pub(crate) fn slept(
+        &mut self,
+        span: (Nanos, Nanos),
+        slot: Slot,
+        object: Object,
+        waker: Option<(Slot, Nanos)>,
+    ) {
+        if let Some(steps) = &mut self.steps {
+            steps.slept(span, slot, object, waker);
+        }
     }
 
     /// It ended, perhaps by `waker`: whatever follows from that. Returns what it counts for, if the
@@ -151,8 +164,7 @@ impl Waits {
         self.thing(object).wait_ends(now);
         let span = now - wait.start;
         if let (Some(steps), true) = (&mut self.steps, f.facts.ended != Ended::Trace) {
-            let waker = end.waker.zip(waker).map(|(slot, t)| (slot, t.running_at(now)));
-            steps.slept((wait.start, now), slot, object, waker.or(f.softirqd));
+            steps.slept_for(slot, object);
         }
         if let (Some(w), Some(thread), true) = (end.waker, waker, f.by_application()) {
             object = self.woken_by(now, object, end, w, thread);
@@ -181,11 +193,10 @@ impl Waits {
             }
             let is_lock = self.things[object.0 as usize].is_lock();
             let detail = self.detail;
-            let w = self.waiter(slot);
-            w.idle_before = cause.is_idle().then_some(object);
+            self.waiter(slot).idle_before = cause.is_idle().then_some(object);
             match cause {
-                cause if cause.is_idle() => w.idle_ns += span,
-                _ if is_lock => w.lock_wait_ns += span,
+                cause if cause.is_idle() => self.threads.slept(slot).idle_ns += span,
+                _ if is_lock => self.threads.slept(slot).lock_ns += span,
                 _ => {}
             }
             if detail >= Detail::Intervals {
@@ -195,7 +206,7 @@ impl Waits {
                     waker: end.waker.unwrap_or(Slot::IDLE),
                     object,
                 };
-                w.intervals.push(interval);
+                self.threads.keep(slot, interval);
             }
             if self.detail >= Detail::Edges {
                 let share = if f.counted { f.g - wait.mark } else { 0 };
@@ -213,15 +224,10 @@ impl Waits {
     /// A thread was asleep since before its first event, nobody knows for what: idle.
     pub(crate) fn slept_before(&mut self, slot: Slot, from: Nanos, to: Nanos, waker: Option<Slot>) {
         let keep = self.detail >= Detail::Intervals;
-        let w = self.waiter(slot);
-        w.idle_ns += to.saturating_sub(from);
+        self.threads.slept(slot).idle_ns += to.saturating_sub(from);
         if keep && to > from {
-            w.intervals.push(Interval {
-                from,
-                to,
-                waker: waker.unwrap_or(Slot::IDLE),
-                object: Object::OTHER,
-            });
+            let (waker, object) = (waker.unwrap_or(Slot::IDLE), Object::OTHER);
+            self.threads.keep(slot, Interval { from, to, waker, object });
         }
     }
 
@@ -234,7 +240,7 @@ impl Waits {
         w: Slot,
         thread: &Thread,
     ) -> Object {
-        let Some(call) = &thread.call else { return object };
+        let Some(call) = &thread.living.call else { return object };
         let state = self.called(w);
         if state.at != call.start || state.class == Class::None {
             return object;
@@ -338,7 +344,7 @@ impl Waits {
 
     /// What the last wait of a thread that is not yet running again was for.
     pub(crate) fn last_wait(&self, slot: Slot) -> Option<WaitKey> {
-        self.threads.get(slot.0 as usize)?.last
+        self.threads.get(slot)?.last
     }
 
     /// Whether the wake-up of a thread that is not yet running again is part of what its wait cost.
@@ -358,7 +364,7 @@ impl Waits {
 
     /// The thread got a CPU that had been idle `delay` after its wake-up: what the wait was for.
     pub(crate) fn resumes(&mut self, slot: Slot, delay: Nanos) -> Option<WaitKey> {
-        let key = self.threads.get_mut(slot.0 as usize)?.last.take()?;
+        let key = self.threads.get_mut(slot)?.last.take()?;
         self.thing(key.object).wake_delay += delay;
         self.costs_by_waking(&key).then_some(key)
     }

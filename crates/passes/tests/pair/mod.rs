@@ -19,11 +19,20 @@ pub(crate) fn two() -> TraceBuilder {
 
 /// 7 has the mutex (nobody saw how); 8 waits from 20 to 50.
 pub(crate) fn contended(base: TraceBuilder) -> TraceBuilder {
-    base.sys_enter_with(10, 1, 8, FUTEX, &[0x1000, WAIT, 2])
-        .switch(20, 1, 8, 0, "S")
-        .sys_enter_with(45, 0, 7, FUTEX, &[0x1000, WAKE, 1])
-        .waking(50, 0, 7, 8)
-        .sys_exit(52, 0, 7, FUTEX, 1)
-        .switch(60, 1, 0, 8, "R")
-        .sys_exit(62, 1, 8, FUTEX, 0)
+    contended_from(0, base, (WAIT, 2))
+}
+
+/// The same so much later, with this way to wait for this value of the word.
+pub(crate) fn contended_from(
+    at: u64,
+    base: TraceBuilder,
+    (wait, value): (u64, u64),
+) -> TraceBuilder {
+    base.sys_enter_with(at + 10, 1, 8, FUTEX, &[0x1000, wait, value])
+        .switch(at + 20, 1, 8, 0, "S")
+        .sys_enter_with(at + 45, 0, 7, FUTEX, &[0x1000, WAKE, 1])
+        .waking(at + 50, 0, 7, 8)
+        .sys_exit(at + 52, 0, 7, FUTEX, 1)
+        .switch(at + 60, 1, 0, 8, "R")
+        .sys_exit(at + 62, 1, 8, FUTEX, 0)
 }
