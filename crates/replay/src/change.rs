@@ -29,6 +29,10 @@ pub enum Change {
     NoDevices,
     /// No thread is bound to some CPUs.
     AnyCpu,
+    /// No quota keeps threads off the CPUs.
+    NoQuota,
+    /// What threads do between two rounds of a barrier takes each of them as long.
+    Deal,
 }
 
 /// What is changed of a lock.
@@ -96,6 +100,15 @@ impl Rule {
             Rule::Same | Rule::Gone | Rule::Parts(_) => 1.0,
         }
     }
+
+    /// What is left of so much spinning for it.
+    pub(crate) fn spun(self, ns: Nanos) -> Nanos {
+        match self {
+            Rule::Gone => 0,
+            Rule::Parts(count) => ns / Nanos::from(count),
+            Rule::Same | Rule::Scaled(_) => ns,
+        }
+    }
 }
 
 /// A program seen through changes.
@@ -112,44 +125,54 @@ pub(crate) struct View<'a> {
     /// The CPUs of this machine that each thread may run on; all ones for any.
     pub(crate) allowed: Vec<u64>,
     pub(crate) free_devices: bool,
-    any_cpu: bool,
+    pub(crate) no_quota: bool,
+    pub(crate) any_cpu: bool,
     /// Threads are not held to who came first in the trace: locks go to whoever comes first, as far
     /// as their holds are known, and no thread queues while a CPU idles.
     pub(crate) free: bool,
+    /// Those who are no part of the work come after all who are.
+    pub(crate) alone: bool,
     /// Nothing is changed at all.
     pub(crate) unchanged: bool,
-    /// Who ever ends a wait of each thread that is split.
-    asking: FxHashMap<u32, FxHashSet<u32>>,
+    /// Waits that are ended by a thread that is split, and that had begun in the trace before it
+    /// began its work for them, by number.
+    pub(crate) asked: FxHashSet<u32>,
 }
 
 impl<'a> View<'a> {
-    /// `program` with `changes`.
-    pub(crate) fn new(program: &'a Program, changes: &[Change]) -> Result<View<'a>, ChangeError> {
-        let objects = program.objects.len();
-        let mut view = View {
+    /// `program` as it is.
+    pub(crate) fn unchanged(program: &'a Program) -> View<'a> {
+        View {
             program,
             cpus: program.cpus,
-            rules: vec![Rule::Same; objects],
+            rules: vec![Rule::Same; program.objects.len()],
             factors: vec![1.0; program.threads.len()],
             parts: vec![1; program.threads.len()],
-            allowed: Vec::new(),
+            allowed: program.threads.iter().map(|t| t.allowed).collect(),
             free_devices: false,
+            no_quota: false,
             any_cpu: false,
-            free: !changes.is_empty(),
-            unchanged: changes.is_empty(),
-            asking: FxHashMap::default(),
-        };
+            free: false,
+            alone: false,
+            unchanged: true,
+            asked: FxHashSet::default(),
+        }
+    }
+
+    /// `program` without a change, but free of the order of the trace.
+    pub(crate) fn free(program: &'a Program) -> View<'a> {
+        View { free: true, unchanged: false, ..View::unchanged(program) }
+    }
+
+    /// `program` with `changes`, free of the order of the trace.
+    pub(crate) fn new(program: &'a Program, changes: &[Change]) -> Result<View<'a>, ChangeError> {
+        let mut view = View::free(program);
         for change in changes {
             view.apply(change)?;
         }
         view.allowed = (0..program.threads.len()).map(|i| view.allowed(i)).collect();
-        view.find_asking();
+        view.find_asked();
         Ok(view)
-    }
-
-    /// `program` without a change, but free of the order of the trace.
-    pub(crate) fn free(program: &'a Program) -> Result<View<'a>, ChangeError> {
-        Ok(View { free: true, unchanged: false, ..View::new(program, &[])? })
     }
 
     /// Who gets this lock when it is given back.
@@ -174,17 +197,48 @@ impl<'a> View<'a> {
         (0..64).filter(|bit| allowed >> bit & 1 == 1).fold(0, |all, bit| all | 1 << (bit % cpus))
     }
 
-    fn find_asking(&mut self) {
-        if self.parts.iter().all(|&parts| parts == 1) {
+    /// Where the pieces of work of a thread begin that others could do: after it has woken
+    /// somebody, the one who asked for it; and where it sleeps until there is something to do.
+    pub(crate) fn pieces(&self, thread: usize) -> Vec<u32> {
+        let t = &self.program.threads[thread];
+        let ops = &self.program.ops[t.from as usize..t.to as usize];
+        let mut starts = if ops.is_empty() { Vec::new() } else { vec![t.from] };
+        for (&op, at) in ops.iter().zip(t.from..) {
+            match op {
+                Op::Wake { .. } if at + 1 < t.to => starts.push(at + 1),
+                op if arrives(self.program, op) && starts.last() != Some(&at) => starts.push(at),
+                _ => {}
+            }
+        }
+        starts
+    }
+
+    fn find_asked(&mut self) {
+        let program = self.program;
+        // By number of the wait: when the work for it began.
+        let mut began: FxHashMap<u32, Nanos> = FxHashMap::default();
+        let split = (0..self.parts.len()).filter(|&thread| self.parts[thread] > 1);
+        for thread in split.collect::<Vec<_>>() {
+            let mut since = None;
+            let t = &program.threads[thread];
+            for at in t.from as usize..t.to as usize {
+                match program.ops[at] {
+                    Op::Run(_) | Op::Spin(..) => since = since.or(Some(program.times[at])),
+                    Op::Wake { number, .. } => began.extend(since.take().map(|at| (number, at))),
+                    Op::Wait { .. } => since = None,
+                    op if arrives(program, op) => since = None,
+                    _ => {}
+                }
+            }
+        }
+        if began.is_empty() {
             return;
         }
-        for (t, number) in self.program.threads.iter().zip(0..) {
-            for op in &self.program.ops[t.from as usize..t.to as usize] {
-                if let &Op::Wake { thread, .. } = op
-                    && self.parts[thread as usize] > 1
-                {
-                    self.asking.entry(thread).or_default().insert(number);
-                }
+        for (op, &at) in program.ops.iter().zip(&program.times) {
+            if let Op::Wait { number, .. } = op
+                && began.get(number).is_some_and(|&since| at <= since)
+            {
+                self.asked.insert(*number);
             }
         }
     }
@@ -222,6 +276,9 @@ impl<'a> View<'a> {
             }
             Change::NoDevices => self.free_devices = true,
             Change::AnyCpu => self.any_cpu = true,
+            Change::NoQuota => self.no_quota = true,
+            // That is another program.
+            Change::Deal => {}
         }
         Ok(())
     }
@@ -252,16 +309,23 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether one thread ever ends a wait of the other: a client asks its server.
-    pub(crate) fn asks(&self, client: u32, server: u32) -> bool {
-        self.asking.get(&server).is_some_and(|clients| clients.contains(&client))
-    }
-
     /// `ns` of running, of this thread, `holding` times as long because of what it holds.
     pub(crate) fn scaled(&self, thread: usize, holding: f64, ns: Nanos) -> Nanos {
         let by = self.factors[thread] * holding;
         if by == 1.0 { ns } else { (ns as f64 * by) as Nanos }
     }
+}
+
+/// Whether another part of a thread that is split may go on from there.
+pub(crate) fn ends_piece(program: &Program, op: Op) -> bool {
+    matches!(op, Op::Wake { .. }) || arrives(program, op)
+}
+
+/// Whether a thread sleeps there until it is told by somebody outside that there is something to
+/// do, or until it is time.
+pub(crate) fn arrives(program: &Program, op: Op) -> bool {
+    let of = |object: ObjectId| program.objects.get(object.0 as usize);
+    matches!(op, Op::Sleep(_, object) if !of(object).is_some_and(|o| o.is_device))
 }
 
 fn factor(f: f64) -> Result<f64, ChangeError> {

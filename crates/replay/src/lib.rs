@@ -16,21 +16,28 @@
 //! go on. What it does not know: what a thread would have done had it been earlier.
 
 mod bits;
+mod bound;
 mod build;
 mod change;
+mod deal;
 mod doubts;
+mod estimate;
 mod predict;
 mod program;
 mod rank;
+mod resources;
 mod simulate;
 pub mod words;
 
+pub use bound::Bound;
 pub use build::{CannotReplay, WORK_PCT};
 pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
 pub use doubts::{WELL_MET_PCT, doubts, off_pct};
+pub use estimate::{Basis, Estimate, Estimates, estimate};
 pub use predict::{Prediction, Seeds, free_off_pct, predict, predict_all};
 pub use program::{ObjectId, Order, Program, ReplayObject, ThreadProgram};
-pub use rank::{Holdup, Next, Ranked, Ranking, next_holdup, rank, relief};
+pub use rank::{Holdup, Next, Ranked, Ranking, rank};
+pub use resources::{Kind, Member};
 
 #[cfg(test)]
 mod tests;

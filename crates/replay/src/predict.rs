@@ -1,5 +1,6 @@
 //! How long the work would take.
 
+use crate::bound::{self, Bound};
 use crate::change::{Change, ChangeError, View};
 use crate::program::{Free, Program};
 use crate::simulate::simulate;
@@ -20,9 +21,8 @@ impl Seeds {
     /// As many as make a band: fewer of long traces, where chance evens out.
     pub fn of(program: &Program) -> Seeds {
         match program.steps() {
-            0..100_000 => Seeds(9),
-            100_000..1_000_000 => Seeds(5),
-            _ => Seeds(3),
+            0..200_000 => Seeds(3),
+            _ => Seeds(1),
         }
     }
 
@@ -44,6 +44,9 @@ pub struct Prediction {
     pub forced: u64,
     /// CPU time of each thread, by its number in [`Program::threads`].
     pub run_ns: Vec<Nanos>,
+    /// The law that the replay broke, if it broke one: then the times are those that the law
+    /// allows.
+    pub bounded: Option<Bound>,
 }
 
 impl Prediction {
@@ -62,12 +65,17 @@ pub fn predict(
     changes: &[Change],
     seeds: Seeds,
 ) -> Result<Prediction, ChangeError> {
-    let mut view = View::new(program, changes)?;
-    if !view.free {
-        return Ok(replayed(&view, seeds).0);
+    if changes.is_empty() {
+        return Ok(match seeds == Seeds::of(program) {
+            true => unchanged(program).clone(),
+            false => replayed(&View::unchanged(program), seeds).0,
+        });
     }
-    let free = unchanged_but_free(program)?;
+    let done = if changes.contains(&Change::Deal) { program.dealt() } else { program };
+    let mut view = View::new(done, changes)?;
+    let free = unchanged_but_free(program);
     view.free = free.off_pct().abs() <= FREE_PCT;
+    view.alone = view.free && program.has_neighbours();
     let (mut prediction, idle) = replayed(&view, seeds);
     if view.free {
         let by = free.missed(idle);
@@ -77,6 +85,7 @@ pub fn predict(
             *ns = (*ns as f64 * by).round() as Nanos;
         }
     }
+    bound::keep(&mut prediction, &view, changes, unchanged(program));
     Ok(prediction)
 }
 
@@ -94,6 +103,7 @@ fn replayed(view: &View<'_>, seeds: Seeds) -> (Prediction, f64) {
         wall_high_ns: high,
         forced: median.forced,
         run_ns: median.run_ns,
+        bounded: None,
     };
     (prediction, idle)
 }
@@ -101,19 +111,29 @@ fn replayed(view: &View<'_>, seeds: Seeds) -> (Prediction, f64) {
 /// By how much being free of the order of the trace alone changes the time of the work, in per
 /// cent: locks go to whoever comes first, and no thread queues while a CPU idles.
 pub fn free_off_pct(program: &Program) -> f64 {
-    // Without a change there is none that cannot be made.
-    unchanged_but_free(program).map_or(0.0, Free::off_pct)
+    unchanged_but_free(program).off_pct()
 }
 
-/// What being free of the order of the trace alone makes of the work.
-fn unchanged_but_free(program: &Program) -> Result<Free, ChangeError> {
-    if let Some(&known) = program.free.get() {
-        return Ok(known);
-    }
-    let seeds = Seeds::of(program);
-    let traced_ns = replayed(&View::new(program, &[])?, seeds).0.wall_ns;
-    let (free, idle) = replayed(&View::free(program)?, seeds);
-    Ok(*program.free.get_or_init(|| Free { traced_ns, free_ns: free.wall_ns, idle }))
+/// What being free of the order of the trace alone makes of the work. Several changes ask for it at
+/// once: all but the first wait.
+fn unchanged_but_free(program: &Program) -> Free {
+    *program.free.get_or_init(|| {
+        let (free, idle) = replayed(&View::free(program), Seeds::of(program));
+        let traced_ns = unchanged(program).wall_ns;
+        let mut known = Free { traced_ns, free_ns: free.wall_ns, alone_ns: free.wall_ns, idle };
+        if program.has_neighbours() && known.off_pct().abs() <= FREE_PCT {
+            let view = View { alone: true, ..View::free(program) };
+            let (alone, idle) = replayed(&view, Seeds::of(program));
+            known = Free { alone_ns: alone.wall_ns, idle, ..known };
+        }
+        known
+    })
+}
+
+/// The replay without a change: a row of its own, and what the others are held against.
+fn unchanged(program: &Program) -> &Prediction {
+    let replay = || replayed(&View::unchanged(program), Seeds::of(program)).0;
+    program.unchanged.get_or_init(replay)
 }
 
 impl Free {
@@ -125,9 +145,10 @@ impl Free {
     /// What a time free of the order of the trace is multiplied by. What such a replay misses of
     /// the unchanged work it misses while CPUs idle, as it keeps the time that they are busy. So it
     /// is taken to miss as much with a change if CPUs idle as much of the time, and less if less.
+    /// What those who are no part of the work take from it, they take under every change.
     fn missed(self, idle: f64) -> f64 {
         let as_idle = if self.idle > 0.0 { (idle / self.idle).min(1.0) } else { 1.0 };
-        1.0 + self.off_by() * as_idle
+        (1.0 + self.off_by() * as_idle) * self.free_ns as f64 / self.alone_ns.max(1) as f64
     }
 
     /// How much longer the traced order takes, as a part of the time without it.

@@ -1,6 +1,7 @@
 //! What the threads of a trace did, as programs that a simulated machine can run.
 
-use holdup_passes::Slot;
+use crate::predict::Prediction;
+use holdup_passes::{FutexUse, Object, ObjectKind, Slot};
 use holdup_trace::Nanos;
 use std::sync::OnceLock;
 
@@ -11,6 +12,8 @@ pub struct ObjectId(pub u32);
 impl ObjectId {
     /// Nothing that has a name.
     pub(crate) const NONE: ObjectId = ObjectId(u32::MAX);
+    /// The next period of a CPU quota.
+    pub(crate) const QUOTA: ObjectId = ObjectId(u32::MAX - 1);
 }
 
 /// One step of a thread's program, 16 bytes: there are millions.
@@ -66,10 +69,15 @@ pub struct ThreadProgram {
     pub(crate) to: u32,
     /// Where the work is done: all but the last hundredth of its CPU time.
     pub(crate) work_to: u32,
-    /// Time that other threads slept until it ended that, but for locks and barriers.
+    /// Time that other threads of programs that are the work slept until it ended that, but for
+    /// locks and barriers.
     pub(crate) ends_ns: Nanos,
+    /// The same by thread, of all.
+    pub(crate) ends: Vec<(u32, Nanos)>,
     /// Its longest sleep that nobody ended.
     pub(crate) longest_ns: Nanos,
+    /// And all those that were for no device.
+    pub(crate) napped_ns: Nanos,
     /// It takes part in rounds of a barrier.
     pub(crate) at_barriers: bool,
     /// It begins when another thread makes it.
@@ -80,6 +88,14 @@ pub struct ThreadProgram {
     pub(crate) usual_delay: u32,
     /// The CPUs it may run on, bit n for CPU n; all ones where nothing keeps it from any.
     pub(crate) allowed: u64,
+    /// Time that a quota kept it off the CPUs.
+    pub(crate) held_off_ns: Nanos,
+    /// It is known to be no part of the work.
+    pub(crate) is_neighbour: bool,
+    /// It is one of the kernel's.
+    pub(crate) is_kthread: bool,
+    /// And ends sleeps of others that wait for a device.
+    pub(crate) drives: bool,
     /// Of its CPU time: in calls that it would not make if nobody else wanted the mutex.
     pub(crate) turns: Vec<(ObjectId, Nanos)>,
 }
@@ -99,6 +115,14 @@ pub enum Order {
 /// What threads waited for.
 #[derive(Clone, Debug)]
 pub struct ReplayObject {
+    /// What it is in the analysis: a condition variable is two words.
+    pub of: Vec<Object>,
+    /// What kind of thing it is.
+    pub kind: ObjectKind,
+    /// What a futex is used for.
+    pub usage: Option<FutexUse>,
+    /// A futex that no other process can wait for.
+    pub(crate) is_private: bool,
     /// Such as `mutex 0x7f71238a0108 of orders`.
     pub name: String,
     /// One thread at a time has it: holds of it can be changed.
@@ -114,11 +138,30 @@ pub struct ReplayObject {
     pub wait_ns: Nanos,
     /// Time that threads had it in the trace, as far as known.
     pub hold_ns: Nanos,
-    /// The waits end when another thread does something: they are not for time to pass, for a
-    /// child or a thread to end, or for whatever comes first of many things.
-    pub is_turn: bool,
     /// The waits are for a device.
     pub is_device: bool,
+}
+
+impl ReplayObject {
+    /// Whether the waits end when another thread does something: they are not for time to pass, for
+    /// a child or a thread to end, for whatever comes first of many things, or for a device.
+    pub(crate) fn is_turn(&self) -> bool {
+        !self.is_device
+            && match self.kind {
+                ObjectKind::Futex => self.usage != Some(FutexUse::Join),
+                ObjectKind::Semop
+                | ObjectKind::MessageQueue
+                | ObjectKind::Mqueue
+                | ObjectKind::Flock
+                | ObjectKind::PosixLock
+                | ObjectKind::Pipe
+                | ObjectKind::Socket
+                | ObjectKind::Eventfd
+                | ObjectKind::KernelLock
+                | ObjectKind::Uninterruptible => true,
+                _ => false,
+            }
+    }
 }
 
 /// A trace, ready to be replayed.
@@ -146,8 +189,12 @@ pub struct Program {
     pub(crate) numbers: u32,
     /// Who takes part in each round of a barrier.
     pub(crate) rounds: Vec<u32>,
+    /// What comes of it without a change.
+    pub(crate) unchanged: OnceLock<Prediction>,
     /// What being free of the order of the trace makes of the work, if nothing else is changed.
     pub(crate) free: OnceLock<Free>,
+    /// The same work, dealt evenly over those who meet at barriers.
+    pub(crate) dealt: OnceLock<Box<Program>>,
 }
 
 /// Times of the work without a change.
@@ -157,11 +204,18 @@ pub(crate) struct Free {
     pub(crate) traced_ns: Nanos,
     /// Free of it.
     pub(crate) free_ns: Nanos,
+    /// And of those who are no part of the work.
+    pub(crate) alone_ns: Nanos,
     /// The part of the CPU time that idled then.
     pub(crate) idle: f64,
 }
 
 impl Program {
+    /// Whether some are known to be no part of the work.
+    pub(crate) fn has_neighbours(&self) -> bool {
+        self.threads.iter().any(|t| t.is_neighbour && t.run_ns > 0)
+    }
+
     /// Steps of all threads.
     pub fn steps(&self) -> usize {
         self.ops.len()

@@ -110,21 +110,6 @@ pub fn rank(program: &Program, seeds: Seeds) -> Ranking {
     Ranking { unchanged, rows, next }
 }
 
-/// What holds the work up most once `done` is made: its removal, and how many times as fast that
-/// makes the work then. `None` where nothing gains more.
-pub fn next_holdup(program: &Program, done: &[Change]) -> Option<(Change, f64)> {
-    let mut left = candidates(program);
-    left.retain(|(_, change)| !done.contains(change));
-    let with = |more: &[Change]| [done, more].concat();
-    let mut sets = vec![with(&[])];
-    sets.extend(left.iter().map(|(_, change)| with(std::slice::from_ref(change))));
-    let mut found = predict_all(program, &sets, Seeds::ONE).into_iter();
-    let before = found.next()?.ok()?;
-    let (wall_ns, at) = quickest(found)?;
-    let gain = before.wall_ns as f64 / wall_ns.max(1) as f64;
-    (gain > GAINS).then(|| (left.swap_remove(at).1, gain))
-}
-
 /// Time and place of the replay that takes least.
 fn quickest(of: impl Iterator<Item = Result<Prediction, ChangeError>>) -> Option<(Nanos, usize)> {
     of.zip(0..).filter_map(|(p, at)| Some((p.ok()?.wall_ns, at))).min()
@@ -132,7 +117,7 @@ fn quickest(of: impl Iterator<Item = Result<Prediction, ChangeError>>) -> Option
 
 /// What relieves a thread that does too much. Who works for others one request at a time can be
 /// several; who has the longest part of what all do together can only be relieved of some of it.
-pub fn relief(program: &Program, thread: usize) -> Change {
+fn relief(program: &Program, thread: usize) -> Change {
     let t = &program.threads[thread];
     let serves = !t.at_barriers && is_part(t.ends_ns, program.wall_ns, BUSY_PCT);
     match serves {
@@ -145,7 +130,7 @@ pub fn relief(program: &Program, thread: usize) -> Change {
 fn candidates(program: &Program) -> Vec<(Holdup, Change)> {
     let mut found = Vec::new();
     let mut objects: Vec<(Nanos, ObjectId)> = (program.objects.iter().zip(0..))
-        .filter(|(o, _)| o.is_turn && o.wait_ns > 0)
+        .filter(|(o, _)| o.is_turn() && o.wait_ns > 0)
         .map(|(o, i)| (o.wait_ns, ObjectId(i)))
         .collect();
     objects.sort_unstable_by(|a, b| b.cmp(a));

@@ -23,6 +23,8 @@ pub fn fix_of(program: &Program, change: &Change, name: &str) -> String {
         Change::SpreadIrqs => "spreading interrupts over all CPUs".to_owned(),
         Change::NoDevices => "devices that answer at once".to_owned(),
         Change::AnyCpu => "letting all threads run on any CPU".to_owned(),
+        Change::NoQuota => "lifting the CPU quota".to_owned(),
+        Change::Deal => "dealing the work evenly over the threads that meet at barriers".to_owned(),
         Change::Speed(_, times) => format!("making {name} {times} times as fast"),
         Change::Lock(..) | Change::Calls { .. } => format!("removing the waiting for {name}"),
     }
@@ -43,6 +45,8 @@ pub fn subject(program: &Program, change: &Change) -> String {
         Change::SpreadIrqs => "interrupts that few CPUs take".to_owned(),
         Change::NoDevices => "devices".to_owned(),
         Change::AnyCpu => "threads that are bound to some CPUs".to_owned(),
+        Change::NoQuota => "a CPU quota".to_owned(),
+        Change::Deal => "uneven work of threads that meet at barriers".to_owned(),
         Change::Calls { name, .. } => name.clone(),
     }
 }
@@ -68,6 +72,8 @@ impl fmt::Display for Shown<'_> {
             Change::Calls { name, .. } => write!(f, "syscall {name}"),
             Change::NoDevices => f.write_str("devices none"),
             Change::AnyCpu => f.write_str("affinity none"),
+            Change::NoQuota => f.write_str("quota none"),
+            Change::Deal => f.write_str("work even"),
         }
     }
 }

@@ -20,7 +20,7 @@ impl Builder<'_> {
                 if matches!(step.what, Did::Sleep(..)) {
                     open = None;
                 }
-                let Some(Ended { sleeper, number, object, .. }) = self.ended(step) else {
+                let Some(Ended { sleeper, number, object, .. }) = self.ended(slot, step) else {
                     continue;
                 };
                 if self.class(object) != Class::Barrier {

@@ -19,14 +19,13 @@ impl Builder<'_> {
             Did::TakenOver { ns, .. } => Some(ns),
             _ => None,
         });
-        let count = looks.clone().count();
-        median(looks).filter(|_| count >= LOOKS).unwrap_or(LOOK_NS)
+        median(looks.collect(), LOOKS).unwrap_or(LOOK_NS)
     }
 
     /// How long idle CPUs take to take threads that are woken: the median.
     pub(super) fn usual_delay(&self, slots: impl Iterator<Item = Slot>) -> Option<Nanos> {
         let pairs = slots.flat_map(|slot| self.analysis.steps(slot).steps.windows(2));
-        median(pairs.filter_map(|pair| delay(&pair[0], &pair[1])))
+        median(pairs.filter_map(|pair| delay(&pair[0], &pair[1])).collect(), 1)
     }
 
     /// How a thread is ready, where this step says that it did not get a CPU that idled.
@@ -64,9 +63,9 @@ pub(super) fn ran_to(step: &Step) -> Option<Nanos> {
     }
 }
 
-/// The one in the middle: one that is hundreds of milliseconds says nothing about the others.
-fn median(times: impl Iterator<Item = Nanos>) -> Option<Nanos> {
-    let mut times: Vec<Nanos> = times.collect();
+/// The one in the middle of at least so many: one that is hundreds of milliseconds says nothing
+/// about the others.
+fn median(mut times: Vec<Nanos>, least: usize) -> Option<Nanos> {
     let middle = times.len() / 2;
-    (!times.is_empty()).then(|| *times.select_nth_unstable(middle).1)
+    (times.len() >= least).then(|| *times.select_nth_unstable(middle).1)
 }

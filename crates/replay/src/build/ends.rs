@@ -1,7 +1,7 @@
 //! Which sleeps other threads ended, and who made whom.
 
 use super::Builder;
-use holdup_passes::{Did, Object, Slot, Step};
+use holdup_passes::{Did, Object, ObjectKind, Slot, Step};
 use holdup_trace::Nanos;
 
 /// A sleep that a thread ended.
@@ -19,12 +19,20 @@ pub(super) struct Ended {
 }
 
 impl Builder<'_> {
-    /// The sleep that is ended by a step, if one is.
-    pub(super) fn ended(&self, step: &Step) -> Option<Ended> {
+    /// The sleep that is ended by a step of `waker`, if one is. An interrupt that ends one is not
+    /// what the thread does on top of which it came.
+    pub(super) fn ended(&self, waker: Slot, step: &Step) -> Option<Ended> {
         let Did::Wake { thread: sleeper, step: number } = step.what else { return None };
         let slept = self.analysis.steps(sleeper).steps[number as usize];
         let Did::Sleep(ns, object) = slept.what else { return None };
         let object = self.analysis.final_object(object);
+        let known = self.objects.get(self.id(object).0 as usize);
+        let by_interrupt = known.is_some_and(|o| {
+            o.kind == ObjectKind::Timer || o.is_device && !self.analysis.thread(waker).is_kthread()
+        });
+        if by_interrupt {
+            return None;
+        }
         Some(Ended { sleeper, number, at: slept.at, ns, object })
     }
 
@@ -33,9 +41,12 @@ impl Builder<'_> {
         for &(slot, _) in &self.slots {
             for step in self.analysis.steps(slot).steps {
                 match step.what {
-                    Did::Wake { thread, step } => {
-                        let base = self.bases[self.numbers[&thread] as usize];
-                        self.woken.insert(base + step);
+                    Did::Wake { .. } => {
+                        let Some(Ended { sleeper, number, .. }) = self.ended(slot, step) else {
+                            continue;
+                        };
+                        let base = self.bases[self.numbers[&sleeper] as usize];
+                        self.woken.insert(base + number);
                     }
                     Did::Spawn(child) => {
                         self.spawned.insert(child);

@@ -15,7 +15,7 @@ impl Builder<'_> {
         let mut ends: Vec<(Object, Nanos, Nanos, Slot, Slot)> = Vec::new();
         for &(slot, _) in &self.slots {
             for step in self.analysis.steps(slot).steps {
-                let Some(ended) = self.ended(step) else { continue };
+                let Some(ended) = self.ended(slot, step) else { continue };
                 let known = self.stats.get(&ended.object);
                 if known.is_some_and(|o| o.is_lock && o.kind == ObjectKind::KernelLock) {
                     ends.push((ended.object, ended.at + ended.ns, ended.at, slot, ended.sleeper));

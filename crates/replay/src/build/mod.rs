@@ -114,6 +114,7 @@ impl Program {
             looks_ns: 0,
         };
         builder.name_objects();
+        builder.name_spinlocks();
         builder.tell_apart();
         builder.find_ends();
         builder.infer_holds();
@@ -140,7 +141,9 @@ impl Program {
             looks_ns: builder.looks_ns,
             numbers: total,
             rounds: builder.rounds,
+            unchanged: OnceLock::new(),
             free: OnceLock::new(),
+            dealt: OnceLock::new(),
         })
     }
 }

@@ -37,6 +37,7 @@ impl Builder<'_> {
             }
             if let Some((id, longest)) = o.condvar.and_then(|c| words.get_mut(&c)) {
                 let known = &mut self.objects[id.0 as usize];
+                known.of.push(object);
                 known.waits += o.waits;
                 known.wait_ns += o.wait_ns;
                 if o.wait_ns > *longest {
@@ -50,6 +51,10 @@ impl Builder<'_> {
             let is_device = matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault)
                 || o.device_ns * 2 > o.wait_ns;
             let object_of = ReplayObject {
+                of: vec![object],
+                kind: o.kind,
+                usage: o.usage,
+                is_private: o.private,
                 name: name_of(self.analysis, object, o),
                 is_lock: o.is_lock,
                 order: Order::Traced,
@@ -57,7 +62,6 @@ impl Builder<'_> {
                 waits: o.waits,
                 wait_ns: o.wait_ns,
                 hold_ns: 0,
-                is_turn: is_turn(o) && !is_device,
                 is_device,
             };
             self.objects.push(object_of);
@@ -65,6 +69,34 @@ impl Builder<'_> {
             words.extend(o.condvar.map(|c| (c, (id, o.wait_ns))));
             if let Some(address) = self.analysis.kernel_lock(object) {
                 self.kernel.insert(address, id);
+            }
+        }
+    }
+
+    /// Locks of the kernel that threads only ever spin for.
+    pub(super) fn name_spinlocks(&mut self) {
+        for &(slot, _) in &self.slots {
+            for spun in self.analysis.steps(slot).contended {
+                let next = ObjectId(self.objects.len() as u32);
+                let std::collections::hash_map::Entry::Vacant(free) = self.kernel.entry(spun.lock)
+                else {
+                    continue;
+                };
+                free.insert(next);
+                self.objects.push(ReplayObject {
+                    of: Vec::new(),
+                    kind: ObjectKind::KernelLock,
+                    usage: None,
+                    is_private: false,
+                    name: format!("{} {:#x}", ObjectKind::KernelLock.name(), spun.lock),
+                    is_lock: true,
+                    order: Order::Traced,
+                    is_fought_for: false,
+                    waits: 0,
+                    wait_ns: 0,
+                    hold_ns: 0,
+                    is_device: false,
+                });
             }
         }
     }
@@ -105,33 +137,4 @@ fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
 /// Whether those who come to wait for a mutex seldom sleep.
 pub(super) fn is_fought_for(o: &ObjectStats) -> bool {
     matches!(o.usage, Some(FutexUse::Mutex | FutexUse::RwLock)) && o.retries * 2 > o.came
-}
-
-/// Whether threads wait there for what others do.
-fn is_turn(o: &ObjectStats) -> bool {
-    match o.kind {
-        ObjectKind::Futex => o.usage != Some(FutexUse::Join),
-        ObjectKind::Semop
-        | ObjectKind::MessageQueue
-        | ObjectKind::Mqueue
-        | ObjectKind::Flock
-        | ObjectKind::PosixLock
-        | ObjectKind::Pipe
-        | ObjectKind::Socket
-        | ObjectKind::Eventfd
-        | ObjectKind::KernelLock
-        | ObjectKind::Uninterruptible => true,
-        ObjectKind::Other
-        | ObjectKind::Accept
-        | ObjectKind::Timerfd
-        | ObjectKind::File
-        | ObjectKind::Descriptor
-        | ObjectKind::Epoll
-        | ObjectKind::Poll
-        | ObjectKind::Child
-        | ObjectKind::Timer
-        | ObjectKind::Signal
-        | ObjectKind::Disk
-        | ObjectKind::PageFault => false,
-    }
 }

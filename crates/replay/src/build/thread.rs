@@ -7,6 +7,7 @@ use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
 use holdup_passes::Did;
 use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
 
 impl Builder<'_> {
     /// The program of one thread.
@@ -35,8 +36,9 @@ impl Builder<'_> {
         }
         let mut first_delay = usual;
         let mut run_ns = 0;
-        let mut in_round = None;
-        let (mut ends_ns, mut longest_ns) = (0, 0);
+        let (mut in_round, mut drives) = (None, false);
+        let (mut longest_ns, mut napped_ns, mut held_off_ns) = (0, 0, 0);
+        let mut ends: FxHashMap<u32, Nanos> = FxHashMap::default();
         for (i, step) in of.steps.iter().enumerate() {
             writer.marks_until(step.at);
             let next = of.steps.get(i + 1);
@@ -58,6 +60,10 @@ impl Builder<'_> {
                     let wait = self.bases[number] + i as u32;
                     let op = if !self.woken.contains(wait) {
                         longest_ns = longest_ns.max(ns);
+                        let known = self.objects.get(object.0 as usize);
+                        if !known.is_some_and(|o| o.is_device) {
+                            napped_ns += ns;
+                        }
                         Op::Sleep(ns.saturating_add(took.unwrap_or(0)), object)
                     } else if let Some(&round) = self.in_round.get(&(slot, i as u32)) {
                         Op::Arrive { round, object, delay: late }
@@ -85,13 +91,17 @@ impl Builder<'_> {
                 | Did::TakenOver { .. }
                 | Did::Preempts(_)
                 | Did::Ready(_) => {}
-                Did::HeldOff(ns) | Did::Unknown(ns) => {
-                    writer.push(step.at, Op::Sleep(ns, ObjectId::NONE));
+                Did::HeldOff(ns) => {
+                    held_off_ns += ns;
+                    writer.push(step.at, Op::Sleep(ns, ObjectId::QUOTA));
                 }
+                Did::Unknown(ns) => writer.push(step.at, Op::Sleep(ns, ObjectId::NONE)),
                 Did::Wake { .. } => {
-                    let Some(ended) = self.ended(step) else { continue };
+                    let Some(ended) = self.ended(slot, step) else { continue };
+                    let object = self.id(ended.object).0 as usize;
+                    drives |= self.objects.get(object).is_some_and(|o| o.is_device);
                     if self.class(ended.object) == Class::Other {
-                        ends_ns += ended.ns;
+                        *ends.entry(self.numbers[&ended.sleeper]).or_default() += ended.ns;
                     }
                     if let Some(&round) = self.in_round.get(&(ended.sleeper, ended.number)) {
                         if in_round.replace(round) != Some(round) {
@@ -125,8 +135,10 @@ impl Builder<'_> {
             self.ops[from as usize..].iter().any(|op| matches!(op, Op::Arrive { .. }));
         ThreadProgram {
             work_to: from + done,
-            ends_ns,
+            ends_ns: 0,
+            ends: ends.into_iter().collect(),
             longest_ns,
+            napped_ns,
             at_barriers,
             slot,
             tid: t.tid.0,
@@ -141,6 +153,10 @@ impl Builder<'_> {
             delay: narrow(first_delay),
             usual_delay: narrow(usual),
             allowed,
+            held_off_ns,
+            is_neighbour: false,
+            is_kthread: t.is_kthread(),
+            drives: drives && t.is_kthread(),
             turns,
         }
     }

@@ -2,31 +2,47 @@
 
 use super::{Builder, is_part};
 use crate::program::{Op, ThreadProgram};
-use holdup_attribution::is_recorder;
+use holdup_attribution::{is_recorder, who_works};
 use holdup_passes::Analysis;
 use holdup_trace::Nanos;
+use std::cmp::Reverse;
 
 /// Threads with so much of all CPU time, in per cent, the busiest first, do the work: when the last
 /// of them ends, the work does. What is left are daemons that wake up now and then, and a
 /// recorder's `sleep 10`.
 pub const WORK_PCT: u64 = 98;
 
+/// Who naps for so much of the recording, in per cent, does so whatever others do.
+const NAPS_PCT: u64 = 75;
+
 /// Part of a thread's CPU time that is work, in per cent. What comes last is being told to stop,
 /// which may be hours later, and cleaning up.
 const DONE_PCT: u64 = 99;
 
-/// Of the threads that are neither the kernel's nor a recorder's, the busiest.
+/// Of the threads that are neither the kernel's nor a recorder's, the busiest; of those that the
+/// recorder started, where it is known that they are the work.
 pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
+    let known = who_works(analysis);
+    let pid = |t: &ThreadProgram| analysis.pid(analysis.thread(t.slot)).unwrap_or(t.tid);
     // Who sleeps for half of the recording only says when it is over.
-    let is_worker =
-        |t: &ThreadProgram| !is_recorder(&t.comm) && t.longest_ns < analysis.wall_ns() / 2;
-    let of_program = |t: &ThreadProgram| is_worker(t) && !analysis.thread(t.slot).is_kthread();
-    let any = threads.iter().any(|t| of_program(t) && t.run_ns > 0);
-    let mut order: Vec<usize> = (0..threads.len())
-        .filter(|&i| if any { of_program(&threads[i]) } else { is_worker(&threads[i]) })
-        .collect();
-    order.sort_by_key(|&i| std::cmp::Reverse(threads[i].run_ns));
-    let all: Nanos = order.iter().map(|&i| threads[i].run_ns).sum();
+    let active = |t: &ThreadProgram| !is_recorder(&t.comm) && t.longest_ns < analysis.wall_ns() / 2;
+    let of_program = |t: &ThreadProgram| active(t) && !t.is_kthread;
+    let of_work =
+        |t: &ThreadProgram| known.work_known && of_program(t) && known.started.contains(&pid(t));
+    let rules: [&dyn Fn(&ThreadProgram) -> bool; 4] =
+        [&of_work, &of_program, &active, &|t| !is_recorder(&t.comm)];
+    let of = |rule: &dyn Fn(&ThreadProgram) -> bool| -> Vec<usize> {
+        (0..threads.len()).filter(|&i| threads[i].run_ns > 0 && rule(&threads[i])).collect()
+    };
+    let found = rules.into_iter().map(of).find(|found| !found.is_empty()).unwrap_or_default();
+    let run_ns = |of: &[usize]| -> Nanos { of.iter().map(|&i| threads[i].run_ns).sum() };
+    // Who naps for most of it looks now and then whether all is well, as long as there is work; if
+    // most of the work is done between naps, they are its own.
+    let naps = |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), NAPS_PCT);
+    let awake: Vec<usize> = found.iter().copied().filter(|i| !naps(i)).collect();
+    let mut order = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
+    order.sort_by_key(|&i| Reverse(threads[i].run_ns));
+    let all = run_ns(&order);
     let mut sum = 0;
     for i in order {
         if is_part(sum, all, WORK_PCT) {
@@ -34,6 +50,16 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
         }
         sum += threads[i].run_ns;
         threads[i].works = true;
+    }
+    for t in threads.iter_mut().filter(|t| !t.is_kthread && !t.works) {
+        t.is_neighbour = known.work_known && !known.work.contains(&pid(t));
+    }
+    // Who is no part of it waits for nothing that is.
+    let counts: Vec<bool> =
+        threads.iter().map(|t| !t.is_neighbour && !t.is_kthread && !is_recorder(&t.comm)).collect();
+    for t in threads {
+        let ends = t.ends.iter().filter(|of| counts[of.0 as usize]);
+        t.ends_ns = ends.map(|of| of.1).sum();
     }
 }
 

@@ -78,9 +78,8 @@ impl Machine<'_> {
 #[cfg(test)]
 mod tests {
     use crate::change::{Change, LockChange};
-    use crate::predict::{Seeds, predict};
-    use crate::program::{Op, Order, Program};
-    use crate::tests::{LOCK, any_threads, program, wall};
+    use crate::program::{ObjectId, Op, Order, Program};
+    use crate::tests::{LOCK, any_threads, freely, program, wall};
     use proptest::prelude::*;
 
     /// The threads run for so long before, in and after a hold; whoever is not the first waited for
@@ -108,7 +107,7 @@ mod tests {
         let threads = [[1_000, 2_000, 0], [1_500, 2_000, 7_000_000]];
         let p = in_turns(Order::Taken, &threads);
         assert_eq!(wall(&p, &[]), 7_005_000, "one waits for the other");
-        assert_eq!(wall(&p, &[SLOW_FIRST]), 7_003_500, "nobody waits");
+        assert_eq!(freely(&p, &[SLOW_FIRST]).wall_ns, 7_003_500, "nobody waits");
         let p = in_turns(Order::Traced, &threads);
         assert_eq!(wall(&p, &[SLOW_FIRST]), 10_002_000, "it waits for the slow one");
     }
@@ -152,9 +151,27 @@ mod tests {
             p.objects[0].order = order;
             p.threads[1].usual_delay = 500;
             p.threads[1].works = false;
-            let _ = p.free.set(crate::program::Free { traced_ns: 1, free_ns: 1, idle: 1.0 });
-            assert_eq!(wall(&p, &[Change::Cpus(2)]), first_ends, "{order:?}");
+            assert_eq!(freely(&p, &[]).wall_ns, first_ends, "{order:?}");
         }
+    }
+
+    /// It ended with the lock, and the one that got it was put on its CPU: that one was lost.
+    #[test]
+    fn who_ends_with_a_lock_leaves_its_cpu_to_whoever_gets_it() {
+        let (hold, run) = (Op::Hold(LOCK), Op::Run);
+        let asleep = Op::Sleep(1, ObjectId::NONE);
+        let mut p = program(
+            2,
+            &[
+                vec![run(1)],
+                vec![asleep, hold],
+                vec![run(1), hold, run(2_757_000)],
+                vec![run(2_757_001)],
+                vec![hold, run(1)],
+            ],
+        );
+        p.objects[0].order = Order::Taken;
+        assert_eq!(freely(&p, &[]).run_ns, [1, 0, 2_757_001, 2_757_001, 1]);
     }
 
     proptest! {
@@ -164,10 +181,9 @@ mod tests {
         fn nobody_waits_for_ever(threads in any_threads(), cpus in 1_u32..6, handed: bool) {
             let mut p = program(cpus, &threads);
             p.objects[0].order = if handed { Order::Handed } else { Order::Taken };
-            let _ = p.free.set(crate::program::Free { traced_ns: 1, free_ns: 1, idle: 1.0 });
-            for change in [Change::Cpus(cpus), Change::Lock(LOCK, LockChange::Split(2))] {
-                let ran = predict(&p, std::slice::from_ref(&change), Seeds::of(&p)).unwrap();
-                let split = matches!(change, Change::Lock(..));
+            for changes in [vec![], vec![Change::Lock(LOCK, LockChange::Split(2))]] {
+                let ran = freely(&p, &changes);
+                let split = !changes.is_empty();
                 for (t, ns) in p.threads.iter().zip(&ran.run_ns) {
                     prop_assert!(t.run_ns == *ns || split && *ns <= t.run_ns);
                 }
@@ -186,14 +202,8 @@ mod tests {
                 p.objects[0].order = order;
                 let longest = *holds.iter().max().unwrap();
                 prop_assert_eq!(wall(&p, &[]), longest, "as in the trace, where nobody waits");
-                let free = p.free.get_or_init(|| crate::program::Free {
-                    traced_ns: 1,
-                    free_ns: 1,
-                    idle: 1.0,
-                });
-                prop_assert_eq!(free.free_ns, 1);
                 let all: u64 = holds.iter().sum();
-                prop_assert_eq!(wall(&p, &[Change::Cpus(64)]), all);
+                prop_assert_eq!(freely(&p, &[]).wall_ns, all);
             }
         }
     }

@@ -41,8 +41,10 @@ enum State {
     Asleep,
     /// Until its wait of this number is ended.
     Waiting(u32),
-    /// At a barrier.
+    /// At a barrier, or where a client has to ask first.
     Arrived,
+    /// A part of a thread for which there is nothing to do yet.
+    Idle,
     /// Until it gets a lock, of its kind this one.
     Locked(ObjectId, u32),
     Ended,
@@ -54,6 +56,8 @@ struct Thread {
     of: u32,
     /// It works, and has not done its work yet.
     works: bool,
+    /// It is a part of one that is split, and has a piece of its work.
+    in_piece: bool,
     /// The next step, and the end of this piece of its program.
     at: u32,
     end: u32,
@@ -171,6 +175,7 @@ impl<'a> Machine<'a> {
             threads.push(Thread {
                 of,
                 works: t.works,
+                in_piece: false,
                 at: t.from,
                 end: t.to,
                 left: 0,
@@ -212,9 +217,8 @@ impl<'a> Machine<'a> {
             forced: 0,
         };
         for i in 0..program.threads.len() {
-            machine.split(i as u32);
+            machine.left += u32::from(machine.split(i as u32));
         }
-        machine.left = machine.threads.iter().filter(|t| t.works).count() as u32;
         machine
     }
 
@@ -227,6 +231,10 @@ impl<'a> Machine<'a> {
             }
         }
         loop {
+            // What is done after the work is of no interest once anything is changed.
+            if self.left == 0 && !self.view.unchanged {
+                break;
+            }
             let Some(Reverse((at, _, what))) = self.events.pop() else {
                 if self.left > 0 && self.force() {
                     continue;
@@ -235,7 +243,12 @@ impl<'a> Machine<'a> {
             };
             self.now = at;
             match what {
-                What::Wakes(thread) => self.wake(thread, 0),
+                What::Wakes(thread) => {
+                    if !self.pieces.is_empty() {
+                        self.has_slept(thread);
+                    }
+                    self.wake(thread, 0);
+                }
                 What::Looks(turn) => self.take_over(turn),
                 What::Cpu { cpu, turn } if self.cpus[cpu as usize].turn == turn => self.turn(cpu),
                 What::Cpu { .. } => {}
@@ -248,7 +261,11 @@ impl<'a> Machine<'a> {
     fn force(&mut self) -> bool {
         let stuck =
             |t: &Thread| matches!(t.state, State::Waiting(_) | State::Arrived | State::Locked(..));
-        let Some(thread) = self.threads.iter().position(stuck) else { return false };
+        // Who would have made a thread did not get there: its work is to be done all the same.
+        let unborn = |t: &Thread| t.state == State::Unborn;
+        let first = self.threads.iter().position(stuck);
+        let first = first.or_else(|| self.threads.iter().position(unborn));
+        let Some(thread) = first else { return false };
         self.forced += 1;
         let thread = thread as u32;
         self.awaiting.retain(|_, &mut t| t != thread);

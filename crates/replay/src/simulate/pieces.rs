@@ -2,6 +2,7 @@
 
 use super::{Machine, State};
 use crate::bits::BitSet;
+use crate::change::arrives;
 use crate::program::Op;
 
 /// The work of a thread that is split, in pieces: what each part takes next.
@@ -13,25 +14,31 @@ pub(super) struct Pieces {
     end: u32,
     /// The threads that share them.
     pub(super) parts: Vec<u32>,
+    /// Pieces with work in them that are not done yet.
+    open: u32,
+    /// Parts that are in a piece.
+    busy: u32,
+    /// One sleeps until there is something to do: what comes then nobody has yet.
+    gate: Option<u32>,
+    /// Parts that can have the next piece later.
+    idle: Vec<u32>,
 }
 
 impl Machine<'_> {
-    /// Make the parts of a thread that is split.
-    pub(super) fn split(&mut self, thread: u32) {
+    /// Make the parts of a thread that is split. True if it has work to do.
+    pub(super) fn split(&mut self, thread: u32) -> bool {
+        let works = self.threads[thread as usize].works;
         let parts = self.view.parts[thread as usize];
         if parts < 2 {
-            return;
+            return works;
         }
         let program = self.view.program;
         let t = &program.threads[thread as usize];
-        let ops = &program.ops[t.from as usize..t.to as usize];
-        // A piece of its work ends when it has woken somebody: the one who asked for it.
-        let mut starts = if ops.is_empty() { Vec::new() } else { vec![t.from] };
-        let ends = ops.iter().zip(t.from + 1..).filter(|(op, _)| matches!(op, Op::Wake { .. }));
-        starts.extend(ends.map(|(_, next)| next).filter(|&next| next < t.to));
+        let starts = self.view.pieces(thread as usize);
+        let open = starts.iter().filter(|&&start| works && start < t.work_to).count() as u32;
         // None has a piece yet.
         let part = &mut self.threads[thread as usize];
-        (part.at, part.end) = (t.to, t.to);
+        (part.at, part.end, part.works) = (t.to, t.to, false);
         let part = part.clone();
         let mut members = vec![thread];
         for _ in 1..parts {
@@ -39,35 +46,65 @@ impl Machine<'_> {
             self.threads.push(part.clone());
         }
         self.begun.get_or_insert_with(|| BitSet::new(program.numbers));
-        self.pieces.insert(thread, Pieces { starts, next: 0, end: t.to, parts: members });
+        let pieces = Pieces {
+            starts,
+            next: 0,
+            end: t.to,
+            parts: members,
+            open,
+            busy: 0,
+            gate: None,
+            idle: Vec::new(),
+        };
+        self.pieces.insert(thread, pieces);
+        open > 0
     }
 
-    /// The thread has come to the end of a piece of its program. False if there is no other.
+    /// Whether this was the last piece with work in it of a thread that is split.
+    pub(super) fn is_last_piece(&mut self, of: u32) -> bool {
+        let Some(pieces) = self.pieces.get_mut(&of) else { return true };
+        pieces.open = pieces.open.saturating_sub(1);
+        pieces.open == 0
+    }
+
+    /// The thread has come to the end of a piece of its program. False if there is no other, or
+    /// not yet.
     pub(super) fn next_piece(&mut self, thread: u32) -> bool {
         let of = self.threads[thread as usize].of;
-        let work_to = self.view.program.threads[of as usize].work_to;
-        let piece = self.pieces.get_mut(&of).and_then(|p| {
-            let from = *p.starts.get(p.next)?;
-            p.next += 1;
-            Some((from, p.starts.get(p.next).copied().unwrap_or(p.end)))
-        });
-        let Some((from, to)) = piece else {
-            let t = &mut self.threads[thread as usize];
-            t.state = State::Ended;
-            if t.works {
-                self.has_worked(thread);
-            }
+        let Some(pieces) = self.pieces.get_mut(&of) else {
+            self.threads[thread as usize].state = State::Ended;
             return false;
         };
-        let t = &mut self.threads[thread as usize];
-        if t.works && from >= work_to {
-            self.has_worked(thread);
+        if std::mem::take(&mut self.threads[thread as usize].in_piece) {
+            pieces.busy -= 1;
+            self.pieces_go_on(of);
         }
+        let program = self.view.program;
+        let Some(pieces) = self.pieces.get_mut(&of) else { return false };
+        let Some(&from) = pieces.starts.get(pieces.next) else {
+            self.threads[thread as usize].state = State::Ended;
+            return false;
+        };
+        // Nobody outside asks again before the answer is there.
+        let sleeps = arrives(program, program.ops[from as usize]);
+        if pieces.gate.is_some() || sleeps && pieces.busy > 0 {
+            pieces.idle.push(thread);
+            self.threads[thread as usize].state = State::Idle;
+            return false;
+        }
+        pieces.next += 1;
+        pieces.busy += 1;
+        let to = pieces.starts.get(pieces.next).copied().unwrap_or(pieces.end);
+        pieces.gate = sleeps.then_some(from);
+        let owner = &program.threads[of as usize];
         let t = &mut self.threads[thread as usize];
-        (t.at, t.end) = (from, to);
+        (t.at, t.end, t.in_piece) = (from, to, true);
+        t.works = owner.works && from < owner.work_to;
+        t.held.clear();
+        t.holding = 1.0;
         // Its work is for the one whose wait it ends: nobody works for who has not asked yet.
-        if let Op::Wake { thread: client, number } = self.view.program.ops[to as usize - 1]
-            && self.view.asks(client, of)
+        if let Op::Wake { number, .. } = program.ops[to as usize - 1]
+            && self.view.asked.contains(&number)
             && self.begun.as_ref().is_some_and(|begun| !begun.contains(number))
             && !self.ended.contains(number)
         {
@@ -76,5 +113,26 @@ impl Machine<'_> {
             return false;
         }
         true
+    }
+
+    /// The thread has slept. If it did so until there was something to do, others may be next.
+    pub(super) fn has_slept(&mut self, thread: u32) {
+        let t = &self.threads[thread as usize];
+        let (of, at) = (t.of, t.at);
+        if let Some(pieces) = self.pieces.get_mut(&of)
+            && pieces.gate.is_some_and(|gate| at > gate)
+            && self.threads[thread as usize].in_piece
+        {
+            pieces.gate = None;
+            self.pieces_go_on(of);
+        }
+    }
+
+    /// Parts that could not have a piece look once more.
+    fn pieces_go_on(&mut self, of: u32) {
+        let idle = self.pieces.get_mut(&of).map(|p| std::mem::take(&mut p.idle));
+        for part in idle.into_iter().flatten() {
+            self.wake(part, 0);
+        }
     }
 }

@@ -14,6 +14,9 @@ use std::cmp::Reverse;
 /// Who wakes up takes the CPU of a thread that has run for so much longer
 /// (`sysctl_sched_wakeup_granularity`).
 const WAKE_UP_NS: Nanos = 1_000_000;
+/// Those who are no part of the work come so much later: after all who are.
+const NEIGHBOURS_LATER: Nanos = 1 << 62;
+
 impl Machine<'_> {
     fn slice(&mut self) -> Nanos {
         // From 4/5 to 6/5.
@@ -132,7 +135,12 @@ impl Machine<'_> {
         if t.left == 0
             && let Some(&time) = self.view.program.times.get(t.at as usize)
         {
-            t.course = time;
+            // A replay that others are in the way of as they were gains nothing: whatever is done
+            // sooner than it was waits for all who are not. So those who are no part of the work
+            // have what it leaves.
+            let of = &self.view.program.threads[t.of as usize];
+            let after = if self.view.alone && of.is_neighbour { NEIGHBOURS_LATER } else { 0 };
+            t.course = time.saturating_add(after);
         }
     }
 

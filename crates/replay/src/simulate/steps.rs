@@ -2,14 +2,15 @@
 
 use super::{Machine, State, What, Work};
 use crate::change::Rule;
-use crate::program::{ObjectId, Op, Order};
+use crate::program::{ObjectId, Op, Order, ReplayObject};
 use holdup_trace::Nanos;
 
 impl Machine<'_> {
     /// Take the next step. False if the thread leaves its CPU.
     pub(super) fn step(&mut self, thread: u32) -> bool {
         let t = &self.threads[thread as usize];
-        if t.works && t.at >= self.view.program.threads[t.of as usize].work_to {
+        let done = self.view.program.threads[t.of as usize].work_to;
+        if t.works && (t.at >= done || t.at == t.end) {
             self.has_worked(thread);
         }
         let t = &self.threads[thread as usize];
@@ -31,15 +32,13 @@ impl Machine<'_> {
             Op::Run(ns) => self.runs(thread, self.view.scaled(of, t.holding, ns)),
             Op::Spin(ns, lock) => {
                 let rule = self.view.rules[lock.0 as usize];
-                let ns = self.view.scaled(of, t.holding * rule.factor(), ns);
-                match rule {
-                    Rule::Gone => {}
-                    Rule::Parts(count) => self.runs(thread, ns / Nanos::from(count)),
-                    Rule::Same | Rule::Scaled(_) => self.runs(thread, ns),
+                let ns = rule.spun(self.view.scaled(of, t.holding * rule.factor(), ns));
+                if ns > 0 {
+                    self.runs(thread, ns);
                 }
             }
             Op::Sleep(ns, object) => {
-                if !self.is_gone(object) && !self.is_free_order(object) {
+                if !self.is_slept(thread, object) && !self.is_free_order(object) {
                     self.threads[thread as usize].state = State::Asleep;
                     self.later(self.now.saturating_add(ns), What::Wakes(thread));
                     stays = false;
@@ -52,7 +51,10 @@ impl Machine<'_> {
                         self.wake(server, 0);
                     }
                 }
-                let over = self.ended.contains(number) || self.is_gone(object);
+                let over = self.ended.contains(number)
+                    || self.is_gone(object)
+                    // Whom it was woken on top of is chance.
+                    || self.view.free_devices && self.view.program.threads[of].is_softirq;
                 if !over && !self.is_free_order(object) && self.meets(object) {
                     self.threads[thread as usize].state = State::Waiting(number);
                     stays = false;
@@ -98,6 +100,9 @@ impl Machine<'_> {
         if stays || matches!(op, Op::Sleep(..) | Op::LosesCpu(..)) {
             self.threads[thread as usize].at += 1;
         }
+        if stays && matches!(op, Op::Sleep(..)) && !self.pieces.is_empty() {
+            self.has_slept(thread);
+        }
         stays
     }
 
@@ -138,11 +143,12 @@ impl Machine<'_> {
     /// A thread has done its work.
     pub(super) fn has_worked(&mut self, thread: u32) {
         let t = &mut self.threads[thread as usize];
+        t.works = false;
+        let of = t.of;
         // The other parts of one that is split still do theirs.
-        if t.at < t.end && self.view.parts[t.of as usize] > 1 {
+        if !self.is_last_piece(of) {
             return;
         }
-        t.works = false;
         self.left -= 1;
         if let Some(work) = &mut self.work {
             (work.to, work.ran_to) = (self.now, self.ran);
@@ -151,9 +157,23 @@ impl Machine<'_> {
 
     /// Whether nobody waits for this any more.
     fn is_gone(&self, object: ObjectId) -> bool {
-        object != ObjectId::NONE
-            && (matches!(self.view.rules[object.0 as usize], Rule::Gone)
-                || self.view.free_devices && self.view.program.objects[object.0 as usize].is_device)
+        match self.view.rules.get(object.0 as usize) {
+            Some(rule) => matches!(rule, Rule::Gone),
+            None => object == ObjectId::QUOTA && self.view.no_quota,
+        }
+    }
+
+    /// Whether a sleep that nobody of the trace ended is over at once.
+    fn is_slept(&self, thread: u32, object: ObjectId) -> bool {
+        if self.is_gone(object) {
+            return true;
+        }
+        // What a device's driver does for others it does without the device too, as soon as it can.
+        let is_device = |o: &ReplayObject| o.is_device;
+        let of = &self.view.program.threads[self.threads[thread as usize].of as usize];
+        self.view.free_devices
+            && (of.drives
+                || self.view.program.objects.get(object.0 as usize).is_some_and(is_device))
     }
 
     /// Whether this lock goes to whoever comes first.

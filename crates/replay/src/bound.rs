@@ -1,0 +1,145 @@
+//! What no change can do: laws that every figure keeps, whatever a replay says.
+//!
+//! CPUs do at most one second of work in a second, and no thread runs twice at once. What is made
+//! `k` times as fast, or divided in `k`, gains `k` at most. To take something out of the way makes
+//! nothing slower: where a replay is, its threads came in another order by chance, and whoever
+//! mends a program can leave that order as it was.
+
+use crate::change::{Change, LockChange, Rule, View, ends_piece};
+use crate::predict::Prediction;
+use crate::program::Op;
+use holdup_trace::Nanos;
+
+/// Why a replay was not believed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Bound {
+    /// All CPUs are busy all the time with the CPU work that is left.
+    Cpus,
+    /// One thread has so much of it.
+    Thread,
+    /// What was divided, or made faster, gains no more than that.
+    Factor,
+    /// Nothing that was done makes it slower.
+    Relief,
+}
+
+/// CPU work that is left to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Work {
+    /// Of all threads that work.
+    pub(crate) all_ns: Nanos,
+    /// Of the one with most, or of one of its parts.
+    pub(crate) longest_ns: Nanos,
+}
+
+impl Work {
+    /// With these changes, from the programs of the threads: nothing of it can get lost.
+    pub(crate) fn of(view: &View<'_>) -> Work {
+        let mut work = Work { all_ns: 0, longest_ns: 0 };
+        for (t, i) in view.program.threads.iter().zip(0..) {
+            if !t.works {
+                continue;
+            }
+            let (mut ns, mut holding) = (0, 1.0);
+            let mut held = Vec::new();
+            for &op in &view.program.ops[t.from as usize..t.work_to as usize] {
+                match op {
+                    Op::Run(run) => ns += view.scaled(i, holding, run),
+                    Op::Spin(spin, lock) => {
+                        let rule = view.rules[lock.0 as usize];
+                        ns += rule.spun(view.scaled(i, holding * rule.factor(), spin));
+                    }
+                    Op::Hold(lock) | Op::Drop(lock) => {
+                        if let Rule::Scaled(f) = view.rules[lock.0 as usize] {
+                            if matches!(op, Op::Hold(_)) {
+                                held.push((lock, f));
+                            } else if let Some(at) = held.iter().position(|h| h.0 == lock) {
+                                held.swap_remove(at);
+                            }
+                            holding = held.iter().map(|h| h.1).product();
+                        }
+                    }
+                    // Another has the next piece, and none of the locks.
+                    op if view.parts[i] > 1 && ends_piece(view.program, op) => {
+                        held.clear();
+                        holding = 1.0;
+                    }
+                    _ => {}
+                }
+            }
+            work.all_ns += ns;
+            work.longest_ns = work.longest_ns.max(ns / Nanos::from(view.parts[i]));
+        }
+        work
+    }
+}
+
+/// How many times as fast changes can make the work at most, as far as they say so themselves;
+/// whether they can only make it faster.
+fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
+    // One after the other is divided or sped up: each chain of work has of all kinds once.
+    let (mut parts, mut locks, mut speed, mut rest) = (1.0_f64, 1.0_f64, 1.0_f64, 1.0_f64);
+    let mut relieves = true;
+    for change in changes {
+        match change {
+            &Change::Cpus(cpus) => {
+                relieves &= cpus >= view.program.cpus;
+                rest = if cpus > view.program.cpus { f64::INFINITY } else { rest };
+            }
+            &Change::Lock(_, LockChange::Hold(by)) => {
+                relieves &= by <= 1.0;
+                locks = locks.max(1.0 / by);
+            }
+            &Change::Lock(_, LockChange::Split(count)) => locks = locks.max(f64::from(count)),
+            &Change::Split(_, count) => parts = parts.max(f64::from(count)),
+            &Change::Speed(_, times) => {
+                relieves &= times >= 1.0;
+                speed = speed.max(times);
+            }
+            Change::Calls { factors, .. } => {
+                relieves &= factors.iter().all(|&by| by <= 1.0);
+                speed = factors.iter().fold(speed, |speed, by| speed.max(1.0 / by));
+            }
+            Change::AnyCpu if view.program.threads.iter().all(|t| t.allowed == u64::MAX) => {}
+            Change::NoDevices if !view.program.objects.iter().any(|o| o.is_device) => {}
+            Change::NoQuota if view.program.threads.iter().all(|t| t.held_off_ns == 0) => {}
+            Change::NoQuota
+            | Change::Deal
+            | Change::Lock(_, LockChange::None)
+            | Change::SpreadIrqs
+            | Change::NoDevices
+            | Change::AnyCpu => rest = f64::INFINITY,
+        }
+    }
+    (parts * locks * speed * rest, relieves)
+}
+
+/// Keep a prediction within the laws, and say which it broke.
+pub(crate) fn keep(
+    prediction: &mut Prediction,
+    view: &View<'_>,
+    changes: &[Change],
+    unchanged: &Prediction,
+) {
+    let work = Work::of(view);
+    let (times, relieves) = limit(view, changes);
+    let least = [
+        (work.all_ns.div_ceil(Nanos::from(view.cpus.max(1))), Bound::Cpus),
+        (work.longest_ns, Bound::Thread),
+        ((unchanged.wall_ns as f64 / times).ceil() as Nanos, Bound::Factor),
+    ];
+    let (floor, law) = least.into_iter().max().unwrap_or((0, Bound::Cpus));
+    // Without a change it takes as long as it does, whatever CPUs there are.
+    let floor = floor.min(if relieves { unchanged.wall_ns } else { Nanos::MAX });
+    if prediction.wall_ns < floor {
+        prediction.bounded = Some(law);
+    } else if relieves && prediction.wall_ns > unchanged.wall_ns {
+        prediction.bounded = (prediction.wall_ns > unchanged.wall_high_ns).then_some(Bound::Relief);
+        prediction.wall_ns = unchanged.wall_ns;
+    }
+    let ceiling = if relieves { unchanged.wall_high_ns } else { Nanos::MAX };
+    let within = |ns: Nanos| ns.min(ceiling).max(floor);
+    prediction.wall_ns = within(prediction.wall_ns);
+    prediction.wall_low_ns = within(prediction.wall_low_ns).min(prediction.wall_ns);
+    prediction.wall_high_ns = within(prediction.wall_high_ns).max(prediction.wall_ns);
+}

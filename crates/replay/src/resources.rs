@@ -1,0 +1,427 @@
+//! What may be scarce, as people would mend it: which locks are one, who serves, what is confined.
+
+use crate::build::is_part;
+use crate::change::{Change, LockChange, PARTS};
+use crate::program::{ObjectId, Op, Program, ReplayObject};
+use holdup_attribution::Attribution;
+use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
+use holdup_trace::Nanos;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// A class of trouble: what is scarce.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// CPUs for all threads that want one.
+    Cpus,
+    /// The CPU quota of a control group.
+    Quota,
+    /// Devices.
+    Device,
+    /// A lock of the threads library, with all words that stand for it.
+    ThreadLock,
+    /// A service of the kernel in which several take turns.
+    Service,
+    /// A lock of the kernel.
+    KernelLock,
+    /// An interrupt or a thread of the kernel that one CPU has to do.
+    Funnel,
+    /// A thread that others wait for, one request after the other.
+    Server,
+    /// Work that is not even: over threads that meet, over CPUs, or all of one thread.
+    Uneven,
+    /// CPUs that a hypervisor took away.
+    Stolen,
+    /// A stage that others need the results of.
+    Order,
+}
+
+impl Kind {
+    /// In one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Cpus => "cpus",
+            Kind::Quota => "quota",
+            Kind::Device => "devices",
+            Kind::ThreadLock => "lock",
+            Kind::Service => "service",
+            Kind::KernelLock => "kernel-lock",
+            Kind::Funnel => "funnel",
+            Kind::Server => "server",
+            Kind::Uneven => "uneven",
+            Kind::Stolen => "stolen",
+            Kind::Order => "order",
+        }
+    }
+}
+
+/// One that is part of a resource.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Member {
+    /// What threads wait for.
+    Object(ObjectId),
+    /// A thread, by its number in [`Program::threads`].
+    Thread(usize),
+}
+
+/// One resource, and what removes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Resource {
+    pub(crate) kind: Kind,
+    pub(crate) members: Vec<Member>,
+    pub(crate) change: Vec<Change>,
+    /// What it holds up in the trace, at most: those that do more are tried first.
+    pub(crate) weight: Nanos,
+    /// It is the work of one thread of a program.
+    pub(crate) is_thread: bool,
+    /// No replay divides what one thread does: it is made faster, as far as CPUs could.
+    pub(crate) is_bound: bool,
+}
+
+/// A thread is worth relieving if it runs for so much of the work, in per cent; and others wait
+/// for one if it ended so much of their waiting.
+const BUSY_PCT: u64 = 20;
+/// A thread with so much of the work, in per cent, has it alone: no other can do more than wait.
+const ALONE_PCT: u64 = 75;
+
+/// Everything that may be scarce, by what is known of the trace.
+pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Resource> {
+    let finder = Finder {
+        program,
+        analysis: judged.analysis,
+        waited: judged.analysis.waited_by(),
+        ended: judged.analysis.ended_by(),
+    };
+    let mut found = finder.machine();
+    found.extend(finder.locks());
+    found.extend(finder.kernel(judged));
+    found.extend(finder.threads());
+    found.retain(|r| !r.change.is_empty());
+    found.sort_by_key(|r| (r.kind, Reverse(r.weight)));
+    found
+}
+
+struct Finder<'a> {
+    program: &'a Program,
+    analysis: &'a Analysis,
+    waited: ByThread<PairSum>,
+    ended: ByThread<PairSum>,
+}
+
+fn gone(objects: &[ObjectId]) -> Vec<Change> {
+    objects.iter().map(|&id| Change::Lock(id, LockChange::None)).collect()
+}
+
+impl Finder<'_> {
+    /// What the machine as a whole has too little of.
+    fn machine(&self) -> Vec<Resource> {
+        let p = self.program;
+        let one = |kind, change, weight| Resource {
+            kind,
+            members: Vec::new(),
+            change,
+            weight,
+            is_thread: false,
+            is_bound: false,
+        };
+        let ready: Nanos = self
+            .works()
+            .map(|(_, t)| self.analysis.thread(t.slot))
+            .fold(0, |all, t| all + t.woken_ns + t.preempted_ns);
+        let want = self.works().count().clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
+        let mut found = vec![one(Kind::Cpus, vec![Change::Cpus(want.min(crate::MAX_CPUS))], ready)];
+        let held_off = p.threads.iter().map(|t| t.held_off_ns).sum();
+        if held_off > 0 {
+            found.push(one(Kind::Quota, vec![Change::NoQuota], held_off));
+        }
+        let devices = p.objects.iter().zip(0..).filter(|(o, _)| o.is_device && o.waits > 0);
+        let devices: Vec<(&ReplayObject, u32)> = devices.collect();
+        if !devices.is_empty() {
+            found.push(Resource {
+                members: devices.iter().map(|&(_, id)| Member::Object(ObjectId(id))).collect(),
+                ..one(
+                    Kind::Device,
+                    vec![Change::NoDevices],
+                    devices.iter().map(|d| d.0.wait_ns).sum(),
+                )
+            });
+        }
+        if self.works().any(|(_, t)| t.allowed != u64::MAX) {
+            found.push(one(Kind::Uneven, vec![Change::AnyCpu], ready));
+        }
+        if p.threads.iter().any(|t| t.at_barriers) {
+            let barrier = |o: &&ReplayObject| o.usage == Some(FutexUse::Barrier);
+            let waits = p.objects.iter().filter(barrier).map(|o| o.wait_ns).sum();
+            found.push(one(Kind::Uneven, vec![Change::Deal, Change::AnyCpu], waits));
+        }
+        if let Some(stolen) = self.analysis.stolen().map(|s| s.total_ns()).filter(|&ns| ns > 0) {
+            let all: Nanos = p.threads.iter().map(|t| t.run_ns).sum();
+            let left = 1.0 - stolen as f64 / all.max(stolen).max(1) as f64;
+            let factors = vec![left.max(*crate::FACTORS.start()); p.threads.len()];
+            let name = "CPU time that was stolen".to_owned();
+            found.push(one(Kind::Stolen, vec![Change::Calls { name, factors }], stolen));
+        }
+        found
+    }
+
+    /// Threads that do the work.
+    fn works(&self) -> impl Iterator<Item = (usize, &crate::ThreadProgram)> {
+        self.program.threads.iter().enumerate().filter(|(_, t)| t.works)
+    }
+
+    /// Locks and services, each with all that stands for it.
+    fn locks(&self) -> Vec<Resource> {
+        let mut found = Vec::new();
+        // Words that are handed from thread to thread, by who may see them.
+        let mut words: BTreeMap<Option<u32>, Vec<ObjectId>> = BTreeMap::new();
+        let mut files = Vec::new();
+        // What threads of one kind tell each other.
+        let mut told = Vec::new();
+        for (o, id) in self.program.objects.iter().zip(0..).map(|(o, i)| (o, ObjectId(i))) {
+            if o.wait_ns == 0 || o.is_device {
+                continue;
+            }
+            match o.kind {
+                ObjectKind::Futex => match o.usage {
+                    // That is work which is not even.
+                    Some(FutexUse::Barrier | FutexUse::Join) => {}
+                    _ if o.is_lock => found.push(self.of_objects(self.futex(&[id]), vec![id])),
+                    _ => words.entry(self.process(&[id])).or_default().push(id),
+                },
+                ObjectKind::Flock | ObjectKind::PosixLock => files.push(id),
+                ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => {
+                    found.push(self.of_objects(Kind::Service, vec![id]));
+                }
+                ObjectKind::Pipe
+                | ObjectKind::Socket
+                | ObjectKind::Eventfd
+                | ObjectKind::Epoll
+                | ObjectKind::Poll
+                | ObjectKind::Signal
+                | ObjectKind::Descriptor => told.push(id),
+                ObjectKind::KernelLock | ObjectKind::Uninterruptible => {
+                    found.push(self.of_objects(Kind::KernelLock, vec![id]))
+                }
+                _ => {}
+            }
+        }
+        for words in words.into_values() {
+            let turns = self.in_turns(words, |_, _| true);
+            found.push(self.of_objects(self.futex(&turns), turns));
+        }
+        let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
+        let told = self.in_turns(told, |a, b| role(a) == role(b));
+        found.push(self.of_objects(Kind::Service, told));
+        found.push(self.of_objects(Kind::Service, files));
+        found
+    }
+
+    /// The process of those who wait for these, if most of the waiting is of one, and for one of
+    /// it.
+    fn process(&self, ids: &[ObjectId]) -> Option<u32> {
+        let of = |map: &ByThread<PairSum>| {
+            let mut by: BTreeMap<u32, Nanos> = BTreeMap::new();
+            for (&slot, pair) in self.words(ids).filter_map(|o| map.get(&o)).flatten() {
+                if let Some(pid) = self.analysis.pid(self.analysis.thread(slot)) {
+                    *by.entry(pid).or_default() += pair.wait_ns;
+                }
+            }
+            let all: Nanos = by.values().sum();
+            let (pid, ns) = by.into_iter().max_by_key(|of| of.1)?;
+            (ns * 2 > all).then_some(pid)
+        };
+        let waits = of(&self.waited)?;
+        of(&self.ended).is_none_or(|ends| ends == waits).then_some(waits)
+    }
+
+    fn words<'a>(&'a self, ids: &'a [ObjectId]) -> impl Iterator<Item = Object> + 'a {
+        ids.iter().flat_map(|id| self.program.objects[id.0 as usize].of.iter().copied())
+    }
+
+    fn futex(&self, ids: &[ObjectId]) -> Kind {
+        let private = |id: &ObjectId| self.program.objects[id.0 as usize].is_private;
+        match self.process(ids).is_some() || ids.iter().any(private) {
+            true => Kind::ThreadLock,
+            false => Kind::Service,
+        }
+    }
+
+    /// Of objects those that the same threads hand to each other: whoever ends most of the waiting
+    /// waits there itself at other times.
+    fn in_turns(
+        &self,
+        mut ids: Vec<ObjectId>,
+        alike: impl Fn(Slot, Slot) -> bool,
+    ) -> Vec<ObjectId> {
+        loop {
+            let waits: FxHashSet<Slot> = self
+                .words(&ids)
+                .filter_map(|o| self.waited.get(&o))
+                .flat_map(|by| by.keys().copied())
+                .collect();
+            let before = ids.len();
+            ids.retain(|&id| {
+                let (mut all, mut own) = (0, 0);
+                for word in self.words(&[id]) {
+                    let waited = self.waited.get(&word).into_iter().flatten();
+                    let Some((&waiter, _)) = waited.max_by_key(|by| by.1.wait_ns) else { continue };
+                    for (&slot, pair) in self.ended.get(&word).into_iter().flatten() {
+                        all += pair.wait_ns;
+                        let turns = waits.contains(&slot) && alike(waiter, slot);
+                        own += if turns { pair.wait_ns } else { 0 };
+                    }
+                }
+                // Some wait with a time-out, and look again.
+                let slept = self.program.objects[id.0 as usize].wait_ns;
+                is_part(own, all, 50) && is_part(own, slept, 25) && own > 0
+            });
+            if ids.len() == before {
+                return ids;
+            }
+        }
+    }
+
+    fn of_objects(&self, kind: Kind, ids: Vec<ObjectId>) -> Resource {
+        let weight = ids.iter().map(|id| self.program.objects[id.0 as usize].wait_ns).sum();
+        Resource {
+            kind,
+            change: gone(&ids),
+            members: ids.into_iter().map(Member::Object).collect(),
+            weight,
+            is_thread: false,
+            is_bound: false,
+        }
+    }
+
+    /// Locks of the kernel: those that threads are seen to spin for, and what calls cost because of
+    /// others.
+    fn kernel(&self, judged: &Attribution<'_>) -> Vec<Resource> {
+        let mut found = Vec::new();
+        let p = self.program;
+        let mut spun: FxHashMap<ObjectId, Nanos> = FxHashMap::default();
+        let mut by_thread = vec![0; p.threads.len()];
+        for (i, t) in p.threads.iter().enumerate() {
+            for op in &p.ops[t.from as usize..t.to as usize] {
+                if let &Op::Spin(ns, lock) = op {
+                    *spun.entry(lock).or_default() += ns;
+                    by_thread[i] += ns;
+                }
+            }
+        }
+        let mut spun: Vec<(Nanos, ObjectId)> = spun
+            .into_iter()
+            .filter(|(id, _)| p.objects[id.0 as usize].wait_ns == 0)
+            .map(|(id, ns)| (ns, id))
+            .collect();
+        spun.sort_unstable();
+        for (ns, id) in spun {
+            found.push(Resource { weight: ns, ..self.of_objects(Kind::KernelLock, vec![id]) });
+        }
+        found.extend(self.lost_in_calls(judged, &by_thread));
+        found
+    }
+
+    /// What calls cost beyond their own work, given back to each thread by its part of them.
+    fn lost_in_calls(&self, judged: &Attribution<'_>, spun: &[Nanos]) -> Option<Resource> {
+        let p = self.program;
+        let rows = self.analysis.syscalls(Group::Thread);
+        let mut all: FxHashMap<u32, Nanos> = FxHashMap::default();
+        for row in &rows {
+            *all.entry(row.nr).or_default() += row.cpu_ns.unwrap_or(0);
+        }
+        let lost: FxHashMap<u32, f64> = judged
+            .contended
+            .iter()
+            .filter(|c| !c.for_others)
+            .filter_map(|c| {
+                let cpu = *all.get(&c.nr)?;
+                Some((c.nr, (c.lost_ns as f64 / cpu.max(1) as f64).min(1.0)))
+            })
+            .collect();
+        let mut by_tid: FxHashMap<u32, f64> = FxHashMap::default();
+        for row in &rows {
+            if let (Some(tid), Some(ns), Some(part)) = (row.tid, row.cpu_ns, lost.get(&row.nr)) {
+                *by_tid.entry(tid).or_default() += ns as f64 * part;
+            }
+        }
+        let mut weight = 0.0;
+        let mut factors = vec![1.0; p.threads.len()];
+        for (i, t) in p.threads.iter().enumerate() {
+            let lost = by_tid.get(&t.tid).copied().unwrap_or(0.0) - spun[i] as f64;
+            let own = t.run_ns.saturating_sub(spun[i]) as f64;
+            if lost > 0.0 && own > 0.0 {
+                factors[i] = (1.0 - lost / own).max(*crate::FACTORS.start());
+                weight += lost;
+            }
+        }
+        let name = "calls that others make dearer".to_owned();
+        (weight > 0.0).then(|| Resource {
+            kind: Kind::KernelLock,
+            members: Vec::new(),
+            change: vec![Change::Calls { name, factors }],
+            weight: weight as Nanos,
+            is_thread: false,
+            is_bound: false,
+        })
+    }
+
+    /// Threads that do too much.
+    fn threads(&self) -> Vec<Resource> {
+        let p = self.program;
+        let mut found = Vec::new();
+        let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
+        let mut irqs = Vec::new();
+        let all: Nanos = self.works().map(|(_, t)| t.run_ns).sum();
+        for (i, t) in p.threads.iter().enumerate() {
+            if !is_part(t.run_ns, p.traced_wall_ns, BUSY_PCT) || t.run_ns == 0 {
+                continue;
+            }
+            let one = |kind, change, is_bound| Resource {
+                kind,
+                members: vec![Member::Thread(i)],
+                change: vec![change],
+                weight: t.run_ns,
+                is_thread: !t.is_kthread,
+                is_bound,
+            };
+            if t.is_softirq {
+                irqs.push(Member::Thread(i));
+            } else if t.is_kthread {
+                found.push(one(Kind::Funnel, Change::Split(i, parts), false));
+            } else if t.works {
+                let kind = if self.serves(i) { Kind::Server } else { Kind::Order };
+                if is_part(t.ends_ns, p.traced_wall_ns, BUSY_PCT) && !t.at_barriers {
+                    found.push(one(kind, Change::Split(i, parts), false));
+                } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, ALONE_PCT) {
+                    let faster = Change::Speed(i, f64::from(p.cpus));
+                    found.push(one(Kind::Uneven, faster, true));
+                }
+            }
+        }
+        let capacity = p.wall_ns.saturating_mul(Nanos::from(p.cpus));
+        if p.irq_ns > 0 && is_part(p.irq_ns, capacity, 1) || !irqs.is_empty() {
+            found.push(Resource {
+                kind: Kind::Funnel,
+                members: irqs,
+                change: vec![Change::SpreadIrqs],
+                weight: p.irq_ns,
+                is_thread: false,
+                is_bound: false,
+            });
+        }
+        found
+    }
+
+    /// Whether most of what a thread ends of others' waits had been asked for before it began: a
+    /// stage of a pipeline works ahead of those who need its results.
+    fn serves(&self, thread: usize) -> bool {
+        let p = self.program;
+        let parts = [Change::Split(thread, *PARTS.start())];
+        let Ok(view) = crate::change::View::new(p, &parts) else { return false };
+        let t = &p.threads[thread];
+        let ops = &p.ops[t.from as usize..t.to as usize];
+        let wakes = || ops.iter().filter(|op| matches!(op, Op::Wake { .. })).count();
+        view.asked.len() * 2 >= wakes()
+    }
+}

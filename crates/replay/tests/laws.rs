@@ -1,0 +1,133 @@
+//! No figure beyond physics: every row of every ranking, of all recordings at hand, whole and with
+//! events taken out.
+
+#[path = "../../../tests/verdicts/thinned.rs"]
+#[allow(dead_code)]
+mod thinned;
+
+use holdup_attribution::{Attribution, analyze};
+use holdup_passes::{Detail, Options};
+use holdup_replay::{
+    Bound, Change, Kind, LockChange, Program, Seeds, estimate, predict, rank, words,
+};
+use holdup_testkit::{corpus, in_parallel, needs};
+use holdup_trace::{Nanos, Reader};
+use std::path::{Path, PathBuf};
+use thinned::{Missing, Thinned};
+
+/// Two figures of one trace may differ so much without meaning anything: of rounding.
+const ROUNDING: f64 = 1e-6;
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if [".data.zst", ".dat.zst", ".txt.zst"].iter().any(|end| name.ends_with(end)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// How many rows were asked for, and how many replays broke a law themselves.
+#[derive(Clone, Copy, Default)]
+struct Rows {
+    all: usize,
+    broke: usize,
+}
+
+fn of_file(path: &Path) -> Result<Rows, String> {
+    let mut rows = Rows::default();
+    let Ok(reader) = holdup_open::open(path) else { return Ok(rows) };
+    let fifth = Thinned(&*reader, Missing::Percent(20));
+    let unwoken = Thinned(&*reader, Missing::WakeUps);
+    let traces = [(&*reader, "whole"), (&fifth as &dyn Reader, "thinned"), (&unwoken, "unwoken")];
+    for (trace, what) in traces {
+        let of = of_trace(trace).map_err(|e| format!("{} {what}: {e}", path.display()))?;
+        rows = Rows { all: rows.all + of.all, broke: rows.broke + of.broke };
+    }
+    Ok(rows)
+}
+
+fn of_trace(reader: &dyn Reader) -> Result<Rows, String> {
+    let mut rows = Rows::default();
+    let options = Options { detail: Detail::Steps, ..Options::default() };
+    let analysis = analyze(reader, &options).map_err(|e| e.to_string())?;
+    let Ok(program) = Program::new(&analysis) else { return Ok(rows) };
+    let ranking = rank(&program, Seeds::of(&program));
+    let before = ranking.unchanged.wall_ns as f64;
+    // A hundredth of each thread's may be cleaning up.
+    let works = || program.threads.iter().filter(|t| t.works).map(|t| t.run_ns);
+    let (work, longest): (Nanos, Nanos) = (works().sum(), works().max().unwrap_or(0));
+    for row in &ranking.rows {
+        let found = &row.prediction;
+        let gain = before / found.wall_ns.max(1) as f64;
+        let (cpus, most, parts, stays) = match row.change {
+            Change::Cpus(n) => (n, f64::INFINITY, 1, true),
+            Change::Split(_, n) => (program.cpus, f64::from(n), n, true),
+            Change::Speed(_, times) => (program.cpus, times, 1, false),
+            Change::Lock(_, LockChange::None) => (program.cpus, f64::INFINITY, 1, false),
+            _ => (program.cpus, f64::INFINITY, 1, !matches!(row.change, Change::SpreadIrqs)),
+        };
+        let least = (work as f64 / f64::from(cpus)).max(longest as f64 / f64::from(parts)) * 0.98;
+        let shown = words::shown(&program, std::slice::from_ref(&row.change));
+        if found.wall_low_ns > found.wall_ns || found.wall_ns > found.wall_high_ns {
+            return Err(format!("{shown}: {found:?}"));
+        }
+        if gain > most + ROUNDING || gain < 1.0 - ROUNDING {
+            return Err(format!("{shown} gains {gain}, of {most} at most"));
+        }
+        if stays && (found.wall_low_ns as f64) < least.min(before) {
+            return Err(format!("{shown} takes {} ns, work {least}", found.wall_low_ns));
+        }
+        rows.all += 1;
+        rows.broke += usize::from(found.bounded.is_some_and(|law| law != Bound::Relief));
+    }
+    for row in &estimate(&program, &Attribution::from(&analysis)).rows {
+        let kind = row.kind.word();
+        if row.low > row.worth + ROUNDING || row.worth > row.high + ROUNDING || row.worth.is_nan() {
+            return Err(format!("{kind}: {} in {} to {}", row.worth, row.low, row.high));
+        }
+        // What takes no work away leaves it to so many CPUs.
+        let cpus = match row.kind {
+            Kind::Cpus => 4 * program.cpus,
+            Kind::Device | Kind::Quota | Kind::Uneven | Kind::Server | Kind::Order => program.cpus,
+            _ => continue,
+        };
+        let most = before * f64::from(cpus) / (work as f64 * 0.98).max(1.0);
+        if row.worth < 1.0 - ROUNDING || row.worth > most.max(1.0) + ROUNDING {
+            return Err(format!("{kind} is worth {}, of {most} at most", row.worth));
+        }
+    }
+    let nothing = predict(&program, &[Change::Cpus(program.cpus)], Seeds::ONE).ok();
+    if nothing.is_some_and(|p| p.wall_ns != ranking.unchanged.wall_ns) {
+        return Err("the same number of CPUs changes something".to_owned());
+    }
+    Ok(rows)
+}
+
+fn all_within(folders: &[PathBuf]) {
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| files(folder)).collect();
+    let results = in_parallel(files, |path| of_file(&path));
+    let errors: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let of = || results.iter().flatten();
+    let (all, broke) = (of().map(|r| r.all).sum::<usize>(), of().map(|r| r.broke).sum::<usize>());
+    // Held to the laws they all are; that few have to be is the replay's own doing.
+    assert!(all > 100 && broke * 50 < all, "{broke} of {all} broke a law");
+}
+
+#[test]
+fn figures_of_fixtures_are_within_the_laws() {
+    all_within(&[Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")]);
+}
+
+#[needs(corpus)]
+#[test]
+fn figures_of_recordings_are_within_the_laws() {
+    all_within(&[corpus().join("vm"), corpus().join("real")]);
+}
