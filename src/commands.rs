@@ -46,6 +46,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Events(args) => return crate::events::run(args),
         Command::Query(args) => return crate::query::run(args),
         Command::Export(args) => return crate::export::run(args),
+        Command::Cut(args) => return crate::cut::run(args),
         Command::Fleet(args) => return crate::fleet::run(args),
         Command::Doctor(args) => return crate::doctor::run(args),
         Command::Completions(args) => return crate::man::completions(args.shell),

@@ -54,18 +54,19 @@ impl Config {
         let mut selection = self.selection.clone();
         if let Some(window) = self.window {
             (selection.from, selection.to) =
-                window.resolve(reader.info().span).map_err(|e| usage(format!("--time: {e}")))?;
+                window.resolve(reader.info().part()).map_err(|e| usage(format!("--time: {e}")))?;
         }
         if let Some(number) = self.phase {
             let (from, to) = self.phase_of(reader, number)?;
             (selection.from, selection.to) = (Some(from), Some(to));
         }
+        let selection = selection.within(reader.info());
         Ok(Options { selection, filter: self.filter.clone(), ..Options::default() })
     }
 
     /// First and last time of a phase.
     fn phase_of(&self, reader: &dyn Reader, number: usize) -> Result<(Nanos, Nanos)> {
-        let whole = analyze(reader, &self.selection.clone().into())?;
+        let whole = analyze(reader, &self.selection.clone().within(reader.info()).into())?;
         let phases = phases(&whole, &Thresholds::default());
         match number.checked_sub(1).and_then(|i| phases.get(i)) {
             Some(phase) => Ok((phase.start, phase.end)),

@@ -56,7 +56,7 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let mut config = Config::new(&args.common)?;
     config.format = config::explained(config.format, args.explain);
     let reader = holdup_open::open(&config.trace)?;
-    let (mut options, no_gain) = replay::options(&config, &*reader, args.gain)?;
+    let (mut options, why_not) = replay::options(&config, &*reader, args.gain)?;
     let page = matches!(config.format, Format::Html);
     if page {
         options.detail = options.detail.max(report::DETAIL);
@@ -66,7 +66,7 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let beside =
         Beside { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
     let mut diagnosis = diagnose_beside(reader.info(), &judged, beside, thresholds);
-    diagnosis.verdict.gain = diagnosis.verdict.gain.or(no_gain);
+    diagnosis.not_replayed = diagnosis.not_replayed.or(why_not);
     let verdict = diagnosis.verdict.class;
     let answer = Report {
         command: "diagnose",

@@ -41,12 +41,12 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         }
     };
     let reader = holdup_open::open(&config.trace)?;
-    let (options, no_gain) = replay::options(&config, &*reader, args.gain)?;
+    let (options, why_not) = replay::options(&config, &*reader, args.gain)?;
     let judged = phases::read(&*reader, &options, &limits)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
     let beside = Beside { code: code.as_ref().map(|c| c as _), ..Beside::default() };
     let mut walk = walk_judged(reader.info(), &judged, beside, limits);
-    walk.diagnosis.verdict.gain = walk.diagnosis.verdict.gain.or(no_gain);
+    walk.diagnosis.not_replayed = walk.diagnosis.not_replayed.or(why_not);
     if let Some(options) = ask_in {
         crate::progress::end();
         return Asking { walk: &walk, reader: &*reader, analysis: &judged.analysis, options }

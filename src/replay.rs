@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use anyhow::Result;
-use holdup_diagnose::{Gain, is_small};
+use holdup_diagnose::is_small;
 use holdup_passes::{Detail, Options};
 use holdup_trace::Reader;
 
@@ -12,7 +12,7 @@ pub(crate) fn options(
     config: &Config,
     reader: &dyn Reader,
     asked: bool,
-) -> Result<(Options, Option<Gain>)> {
+) -> Result<(Options, Option<String>)> {
     let mut options = config.options(reader)?;
     let trace = config.trace.display();
     let reason = if options.filter != holdup_passes::Filter::default() {
@@ -25,7 +25,7 @@ pub(crate) fn options(
     } else {
         format!("so large a trace is replayed only with --gain, or by holdup whatif {trace} --rank")
     };
-    Ok((options, Some(Gain::unknown(reason))))
+    Ok((options, Some(reason)))
 }
 
 #[cfg(test)]

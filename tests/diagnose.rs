@@ -32,7 +32,7 @@ fn figures_of_several_cases_need_a_choice() {
     let file = "fixtures/published/bier-vernon-table-1.toml";
     assert!(text(2, &["diagnose", "--metrics", file]).contains("compile-12-c4"));
     assert!(text(2, &["diagnose", "--metrics", file, "--case", "moon"]).contains("compile-12-c4"));
-    let report = text(0, &["diagnose", "--metrics", file, "--case", "compile-12-c4"]);
+    let report = text(0, &["diagnose", "-v", "--metrics", file, "--case", "compile-12-c4"]);
     assert!(
         report.contains("VERDICT: kernel-lock-conflict")
             && report.contains("3.03")

@@ -45,7 +45,10 @@ const NO_LIMITS: &[(&str, &str)] = &[
     // So many holds must be seen before a model says anything: it decides a prediction too.
     ("held.rs", "const ENOUGH"),
     // Bytes of a file; not a limit of a verdict.
-    ("gain.rs", "const SMALL"),
+    ("worth.rs", "const SMALL"),
+    // How many phases one reads at a glance, and what alternates in a row.
+    ("phases.rs", "const MOST"),
+    ("phases.rs", "const CYCLE"),
     // Programs told apart.
     ("phases.rs", "const FOLLOWED"),
 ];

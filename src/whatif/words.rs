@@ -2,8 +2,10 @@
 
 use holdup_passes::Analysis;
 use holdup_render::{WhatifHead, WhatifRow};
-use holdup_replay::words::{fix, fix_of, subject};
-use holdup_replay::{self as replay, Holdup, Program, Ranked, Ranking};
+use holdup_replay::words::{fix, fix_of, shown, subject};
+use holdup_replay::{
+    self as replay, Change, Holdup, LockChange, ObjectId, Program, Ranked, Ranking,
+};
 
 /// Reasons not to trust the figures.
 pub(super) fn doubts(
@@ -21,11 +23,11 @@ pub(super) fn doubts(
             rows.len()
         ));
     }
-    let fought = program.objects.iter().filter(|object| {
-        let name = format!("lock {}=none", object.name);
-        object.is_fought_for && rows.iter().any(|row| row.gains() && row.change.contains(&name))
+    let fought = program.objects.iter().zip(0..).filter(|&(object, id)| {
+        let gone = shown(program, &[Change::Lock(ObjectId(id), LockChange::None)]);
+        object.is_fought_for && rows.iter().any(|row| row.gains() && row.change.contains(&gone))
     });
-    for object in fought {
+    for (object, _) in fought {
         doubts.push(format!(
             "threads fight for {} without sleeping: that makes them slower in between too, which a \
              replay cannot see, so removing it may gain more than is shown",

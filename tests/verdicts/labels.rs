@@ -30,10 +30,15 @@ impl Labelled {
     }
 }
 
-/// All of them.
+/// Those of the laboratory.
 pub(crate) fn labelled() -> Vec<Labelled> {
-    let dir = holdup_testkit::corpus().join("vm");
-    let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).expect("labels");
+    labelled_in("vm")
+}
+
+/// Those of a folder; none if it is not there.
+pub(crate) fn labelled_in(folder: &str) -> Vec<Labelled> {
+    let dir = holdup_testkit::corpus().join(folder);
+    let Ok(labels) = std::fs::read_to_string(dir.join("LABELS.tsv")) else { return Vec::new() };
     let mut out = Vec::new();
     for line in labels.lines().skip(1) {
         let fields: Vec<&str> = line.split('\t').collect();

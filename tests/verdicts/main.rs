@@ -17,11 +17,10 @@ mod real;
 #[path = "../support/mod.rs"]
 mod support;
 mod thinned;
-mod worth;
 
 use holdup_attribution::{Thresholds, analyze};
 use holdup_diagnose::{Class, Verdict, diagnose_judged, phases};
-use holdup_passes::{Analysis, Options, Selection};
+use holdup_passes::{Analysis, Detail, Options, Selection};
 use holdup_testkit::{in_parallel, needs};
 use holdup_trace::Reader;
 use labels::{Labelled, labelled};
@@ -80,11 +79,15 @@ impl Outcome {
     }
 }
 
+/// As `diagnose` reads a recording: with what a replay needs.
+fn replayed() -> Options {
+    Options { detail: Detail::Steps, ..Options::default() }
+}
+
 /// The verdict on a recording as it is.
 fn verdict_on(path: &Path) -> Verdict {
     let reader = open(path);
-    let judged =
-        phases::read(&*reader, &Options::default(), &Thresholds::default()).expect("readable");
+    let judged = phases::read(&*reader, &replayed(), &Thresholds::default()).expect("readable");
     diagnose_judged(reader.info(), &judged, None, Thresholds::default()).verdict
 }
 
@@ -97,20 +100,18 @@ fn judge(of: Labelled) -> Outcome {
     let reader = open(&of.path);
     let (first, last) = reader.info().span.expect("events");
     let middle = first + (last - first) / 2;
-    let whole = verdict(&*reader, &Options::default());
+    let half = |selection: Selection| Options { detail: Detail::Steps, ..selection.into() };
+    let whole = verdict(&*reader, &replayed());
     let mut changed = BTreeMap::new();
     changed.insert(
         Change::FirstHalf,
-        verdict(&*reader, &Selection { to: Some(middle), ..Selection::default() }.into()),
+        verdict(&*reader, &half(Selection { to: Some(middle), ..Selection::default() })),
     );
     changed.insert(
         Change::SecondHalf,
-        verdict(&*reader, &Selection { from: Some(middle), ..Selection::default() }.into()),
+        verdict(&*reader, &half(Selection { from: Some(middle), ..Selection::default() })),
     );
-    changed.insert(
-        Change::Thinned,
-        verdict(&Thinned(&*reader, Missing::Percent(10)), &Options::default()),
-    );
+    changed.insert(Change::Thinned, verdict(&Thinned(&*reader, Missing::Percent(10)), &replayed()));
     Outcome { of, verdict: whole, changed }
 }
 
@@ -344,6 +345,26 @@ fn the_page_is_up_to_date() {
         std::fs::write(&path, format!("{page}{section}")).unwrap();
     } else {
         assert!(old == page, "docs/verdicts.md: HOLDUP_BLESS=1 cargo test --test verdicts");
+    }
+}
+
+/// Real programs, and a public scalability benchmark, labelled by their own instruments and by
+/// untraced throughput.
+#[needs(corpus)]
+#[test]
+fn programs_get_right_verdicts() {
+    for (folder, least) in [("real/apps", 50), ("real/wis", 20)] {
+        let all = in_parallel(labels::labelled_in(folder), |of| {
+            let verdict = verdict_on(&of.path);
+            Outcome { of, verdict, changed: BTreeMap::new() }
+        });
+        let all: Vec<&Outcome> = all.iter().collect();
+        println!("{folder}: {} of {} right; wrong: {:#?}", right(&all), all.len(), wrong(&all));
+        assert!(all.len() >= least || all.is_empty(), "{} recordings", all.len());
+        assert!(right(&all) * 100 >= all.len() * RIGHT_PCT, "wrong: {:#?}", wrong(&all));
+        let alarms = all.iter().filter(|o| o.of.is_healthy() && !o.is_right());
+        let alarms: Vec<&str> = alarms.map(|o| o.of.name.as_str()).collect();
+        assert_eq!(alarms, Vec::<&str>::new(), "healthy, and called something else");
     }
 }
 

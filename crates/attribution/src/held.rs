@@ -16,8 +16,6 @@ pub struct HeldInAll {
     pub ns: Nanos,
     /// Times held.
     pub holds: u64,
-    /// Threads that use it.
-    pub users: u32,
 }
 
 impl HeldInAll {
@@ -64,6 +62,6 @@ impl HeldInAll {
         };
         let ns = seen_by.held()?.max(whole_ns as f64);
         let holds = (ns / hold).round() as u64;
-        Some(HeldInAll { ns: ns as Nanos, holds: holds.max(seen.holds), users: users.len() as u32 })
+        Some(HeldInAll { ns: ns as Nanos, holds: holds.max(seen.holds) })
     }
 }

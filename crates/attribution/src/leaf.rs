@@ -1,4 +1,7 @@
-//! The leaves of the capacity ledger, and the nodes that sum them.
+//! The leaves of the capacity ledger, the nodes that sum them, and what the time at each was lost
+//! to.
+
+use crate::resource::Resource;
 
 /// A node that is the sum of others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,7 +44,10 @@ impl Total {
 }
 
 macro_rules! leaves {
-    ($($(#[doc = $doc:literal])+ $name:ident = $parent:expr, $path:literal, $title:literal;)+) => {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident = $parent:expr, $lost:expr, $path:literal, $title:literal;
+    )+) => {
         /// Where CPU time may go. In pre-order of the tree.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Leaf { $($(#[doc = $doc])+ $name),+ }
@@ -60,6 +66,11 @@ macro_rules! leaves {
                 match self { $(Leaf::$name => $parent),+ }
             }
 
+            /// What its time was lost to; `None` of time that was used.
+            pub fn lost_to(self) -> Option<Resource> {
+                match self { $(Leaf::$name => $lost),+ }
+            }
+
             /// `ledger idle/thread-sync` …: where evidence says that its figure comes from.
             pub fn source(self) -> &'static str {
                 match self { $(Leaf::$name => concat!("ledger ", $path)),+ }
@@ -75,81 +86,108 @@ macro_rules! leaves {
 
 leaves! {
     /// Application code, where nothing tells how fast it ran.
-    UserUndivided = Some(Total::User), "busy/user", "application code";
+    UserUndivided = Some(Total::User), None, "busy/user", "application code";
     /// What application code took longer than like work does with few CPUs busy.
-    UserStalled = Some(Total::User), "busy/user/stalled", "application code slowed down";
+    UserStalled = Some(Total::User), Some(Resource::Memory), "busy/user/stalled",
+        "application code slowed down";
     /// The rest of application code.
-    UserWork = Some(Total::User), "busy/user/work", "application code otherwise";
+    UserWork = Some(Total::User), None, "busy/user/work", "application code otherwise";
     /// Application code or calls that were not recorded, where nothing tells how fast it ran.
-    ApplicationUndivided = Some(Total::Application), "busy/application",
+    ApplicationUndivided = Some(Total::Application), None, "busy/application",
         "application code, or calls that were not recorded";
     /// What it took longer than like work does with few CPUs busy.
-    ApplicationStalled = Some(Total::Application), "busy/application/stalled",
+    ApplicationStalled = Some(Total::Application), Some(Resource::Memory),
+        "busy/application/stalled",
         "application code, or calls that were not recorded, slowed down";
     /// The rest of it.
-    ApplicationWork = Some(Total::Application), "busy/application/work",
+    ApplicationWork = Some(Total::Application), None, "busy/application/work",
         "application code, or calls that were not recorded, otherwise";
     /// System calls, where nothing tells spinning from work.
-    KernelUndivided = Some(Total::Kernel), "busy/kernel", "system calls";
+    KernelUndivided = Some(Total::Kernel), None, "busy/kernel", "system calls";
     /// In calls on futexes that slept, or ended the sleep of another thread; and in those by which
     /// threads fight for a mutex although none sleeps.
-    ThreadTurns = Some(Total::Kernel), "busy/kernel/thread-sync",
+    ThreadTurns = Some(Total::Kernel), Some(Resource::ThreadLock), "busy/kernel/thread-sync",
         "futex calls that slept or woke others";
     /// The same in calls on semaphores, message queues, file locks; and what reads and writes cost
     /// beyond their own work while threads sleep in them for each other.
-    ServiceTurns = Some(Total::Kernel), "busy/kernel/kernel-services",
+    ServiceTurns = Some(Total::Kernel), Some(Resource::Service), "busy/kernel/kernel-services",
         "calls on kernel services that slept or woke others";
+    /// The same where the calls are clients' way of waiting for one busy thread.
+    ServedTurns = Some(Total::Kernel), Some(Resource::Server), "busy/kernel/one-server",
+        "calls by which threads wait for one that is busy itself";
     /// Spinning that events of kernel locks show.
-    LockSpin = Some(Total::Kernel), "busy/kernel/lock-spin", "spinning for locks of the kernel";
+    LockSpin = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-spin",
+        "spinning for locks of the kernel";
     /// Waiting inside the kernel that no event shows: what calls cost beyond their own work because
     /// others were in the kernel too. Inferred.
-    LockWait = Some(Total::Kernel), "busy/kernel/lock-wait",
+    LockWait = Some(Total::Kernel), Some(Resource::KernelLock), "busy/kernel/lock-wait",
         "waiting in the kernel that no event shows (inferred)";
     /// What calls made alone cost beyond the same calls of a baseline with fewer CPUs.
-    MpOverhead = Some(Total::Kernel), "busy/kernel/mp-overhead",
+    MpOverhead = Some(Total::Kernel), Some(Resource::KernelPath), "busy/kernel/mp-overhead",
         "calls beyond what they cost in the baseline";
     /// The rest of system calls.
-    KernelOther = Some(Total::Kernel), "busy/kernel/other", "system calls otherwise";
+    KernelOther = Some(Total::Kernel), None, "busy/kernel/other", "system calls otherwise";
     /// Threads of a program that yield, look and yield again until another lets them go on: in the
     /// calls and between them.
-    Spin = Some(Total::Busy), "busy/spin", "yielding the CPU again and again to wait";
+    Spin = Some(Total::Busy), Some(Resource::ThreadLock), "busy/spin",
+        "yielding the CPU again and again to wait";
+    /// The same where the threads are of several processes.
+    ServiceSpin = Some(Total::Busy), Some(Resource::Service), "busy/service-spin",
+        "yielding the CPU again and again to wait for another process";
     /// Kernel threads.
-    Kthreads = Some(Total::Busy), "busy/kthreads", "kernel threads";
+    Kthreads = Some(Total::Busy), None, "busy/kthreads", "kernel threads";
     /// Interrupt handlers.
-    Irq = Some(Total::Busy), "busy/irq", "interrupts";
+    Irq = Some(Total::Busy), None, "busy/irq", "interrupts";
     /// Softirqs.
-    Softirq = Some(Total::Busy), "busy/softirq", "softirqs";
+    Softirq = Some(Total::Busy), None, "busy/softirq", "softirqs";
     /// Idle, where nothing tells why.
-    IdleUndivided = Some(Total::Idle), "idle", "a reason that is not known";
+    IdleUndivided = Some(Total::Idle), Some(Resource::Unknown), "idle",
+        "a reason that is not known";
     /// Threads waited for futexes.
-    ThreadSync = Some(Total::Idle), "idle/thread-sync", "objects of the threads library (futex)";
+    ThreadSync = Some(Total::Idle), Some(Resource::ThreadLock), "idle/thread-sync",
+        "objects of the threads library (futex)";
     /// Threads waited for each other in kernel services.
-    KernelServices = Some(Total::Idle), "idle/kernel-services",
+    KernelServices = Some(Total::Idle), Some(Resource::Service), "idle/kernel-services",
         "semaphores, message queues, file locks, pipes";
     /// Threads slept for locks of the kernel.
-    KernelLocks = Some(Total::Idle), "idle/kernel-locks", "locks of the kernel";
+    KernelLocks = Some(Total::Idle), Some(Resource::KernelLock), "idle/kernel-locks",
+        "locks of the kernel";
     /// Threads waited for one busy thread, or for the last one at a barrier.
-    OneServer = Some(Total::Idle), "idle/one-server", "one thread that is busy itself";
+    OneServer = Some(Total::Idle), Some(Resource::Server), "idle/one-server",
+        "one thread that is busy itself";
     /// Threads waited for a device.
-    Io = Some(Total::Idle), "idle/io", "disks and paging";
+    Io = Some(Total::Idle), Some(Resource::Device), "idle/io", "disks and paging";
     /// Threads were ready and kept off the CPUs: their CPU quota was used up.
-    Throttled = Some(Total::Idle), "idle/throttled", "the next period of a CPU quota";
-    /// Threads were ready, but for other CPUs.
-    Scheduler = Some(Total::Idle), "idle/scheduler", "a CPU, while others are idle";
+    Throttled = Some(Total::Idle), Some(Resource::Quota), "idle/throttled",
+        "the next period of a CPU quota";
+    /// Threads were ready, and had not been given the CPU yet.
+    Scheduler = Some(Total::Idle), Some(Resource::Dispatch), "idle/scheduler",
+        "a CPU, while others are idle";
+    /// The same where the threads were bound to other CPUs.
+    Bound = Some(Total::Idle), Some(Resource::Placement), "idle/bound",
+        "a CPU that threads are allowed on, while others are idle";
     /// Just one application thread, or one of two that take turns with each other alone, had
     /// anything to do.
-    Serial = Some(Total::Idle), "idle/serial", "work for one thread at a time";
+    Serial = Some(Total::Idle), Some(Resource::Parallelism), "idle/serial",
+        "work for one thread at a time";
     /// Threads waited for the results of threads that were busy themselves, and never wait for
     /// them in turn: stages of a pipeline, not rivals for an object.
-    Order = Some(Total::Idle), "idle/order", "the results of threads that are busy themselves";
+    Order = Some(Total::Idle), Some(Resource::Dependency), "idle/order",
+        "the results of threads that are busy themselves";
+    /// Driver work that one CPU or one worker did, while others waited for it.
+    Driver = Some(Total::Idle), Some(Resource::Driver), "idle/driver",
+        "driver work that one CPU or one worker does";
     /// No thread waited for anything that this machine could have done sooner.
-    NoWork = Some(Total::Idle), "idle/no-work", "nothing: there is no work";
+    NoWork = Some(Total::Idle), Some(Resource::Outside), "idle/no-work",
+        "nothing: there is no work";
     /// Lost events, gaps.
-    Unaccounted = Some(Total::Unaccounted), "unaccounted", "not known: events are missing";
+    Unaccounted = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted",
+        "not known: events are missing";
     /// The same, where it is known what was stolen.
-    Unseen = Some(Total::Unaccounted), "unaccounted/unseen", "not known: events are missing";
+    Unseen = Some(Total::Unaccounted), Some(Resource::Unknown), "unaccounted/unseen",
+        "not known: events are missing";
     /// A hypervisor ran something else on the CPU. Inferred from missing timer ticks.
-    Stolen = Some(Total::Unaccounted), "unaccounted/stolen",
+    Stolen = Some(Total::Unaccounted), Some(Resource::Hypervisor), "unaccounted/stolen",
         "taken away by the hypervisor (inferred)";
 }
 

@@ -7,24 +7,17 @@
 
 use crate::call::{self, Contended};
 use crate::leaf::{Leaf, Total};
+use crate::resource::Resource;
 use crate::spin::Spinning;
 use crate::threshold::Thresholds;
-use crate::thresholds;
 use crate::wait::Wait;
 use holdup_passes::{Again, Analysis, Cause, CpuRow, LockBy, WaitSum, percent};
 use holdup_syscalls::{WaitKind, wait_kind};
 use holdup_trace::Nanos;
 use serde::Serialize;
 
-thresholds! {
-    STREAMS_BESIDE = "calls.streams_times", 2.0, "times the idle time",
-        meaning: "CPU time that reads and writes cost beyond their own work counts as waiting for \
-                  other threads up to so many times the idle time of those who sleep in them",
-        source: "a choice: pipes and sockets are used for much else";
-}
-
 /// Where every CPU-second went. A leaf is `None` where the trace cannot tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(into = "Rows")]
 pub struct Ledger {
@@ -32,6 +25,8 @@ pub struct Ledger {
     pub capacity_ns: Nanos,
     /// What 100 % are.
     whole_ns: Nanos,
+    // schemars knows arrays of up to 32.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<Option<Nanos>>"))]
     ns: [Option<Nanos>; Leaf::ALL.len()],
 }
 
@@ -66,7 +61,7 @@ impl From<Ledger> for Rows {
 impl Ledger {
     /// These leaves; the others are not known.
     pub fn new(capacity_ns: Nanos, leaves: impl IntoIterator<Item = (Leaf, Nanos)>) -> Ledger {
-        let mut ledger = Ledger { capacity_ns, whole_ns: capacity_ns, ..Ledger::default() };
+        let mut ledger = Ledger { capacity_ns, whole_ns: capacity_ns, ns: [None; Leaf::ALL.len()] };
         for (leaf, ns) in leaves {
             ledger.ns[leaf.index()] = Some(ns);
         }
@@ -87,6 +82,20 @@ impl Ledger {
         self.ns[other.index()] = Some(all - part_ns);
     }
 
+    /// Move at most `ns` from one leaf to another that is known then; what was moved.
+    pub(crate) fn give(&mut self, from: Leaf, to: Leaf, ns: Nanos) -> Nanos {
+        let Some(all) = self.ns[from.index()] else { return 0 };
+        let ns = ns.min(all);
+        self.ns[from.index()] = Some(all - ns);
+        *self.ns[to.index()].get_or_insert(0) += ns;
+        ns
+    }
+
+    /// Time that was lost to a resource.
+    pub fn lost_to(&self, resource: Resource) -> Nanos {
+        self.leaves().filter(|l| l.0.lost_to() == Some(resource)).map(|l| l.1).sum()
+    }
+
     /// Time at a leaf; `None` where the trace cannot tell.
     pub fn get(&self, leaf: Leaf) -> Option<Nanos> {
         self.ns[leaf.index()]
@@ -95,6 +104,23 @@ impl Ledger {
     /// The same, for sums: what is not known adds nothing.
     pub fn ns(&self, leaf: Leaf) -> Nanos {
         self.get(leaf).unwrap_or(0)
+    }
+
+    /// What waits claim of idle time beyond what the ledger has at their leaf, because events are
+    /// missing, they do not get: whoever adds them up finds the ledger's figure, or less.
+    pub(crate) fn bound(&self, waits: &mut [Wait]) {
+        let mut claimed = [0u128; Leaf::ALL.len()];
+        for w in &*waits {
+            claimed[w.leaf.index()] += w.row.sum.share;
+        }
+        for w in waits {
+            let (all, has) = (claimed[w.leaf.index()], self.ns(w.leaf));
+            // In whole nanoseconds, of which neither is ever more than 2^64.
+            let (all, has) = (WaitSum { share: all, ..WaitSum::default() }.share_ns(), has);
+            if all > has {
+                w.row.sum.share = w.row.sum.share / u128::from(all) * u128::from(has);
+            }
+        }
     }
 
     /// CPU time that the work used, or would have used if nothing had held it up. What is missing
@@ -173,7 +199,6 @@ pub(crate) fn of(judged: Judged<'_>) -> Ledger {
     let rows = analysis.cpu_rows();
     let sum = |f: fn(&CpuRow) -> Option<u64>| -> Option<Nanos> { rows.iter().map(f).sum() };
     let idle = idle(analysis, waits, &rows);
-    let services = idle.iter().find(|l| l.0 == Leaf::KernelServices).map_or(0, |l| l.1);
     // What the CPUs were charged with while they were taken away.
     let seen = analysis.stolen();
     let stolen = seen.unwrap_or_default();
@@ -205,7 +230,7 @@ pub(crate) fn of(judged: Judged<'_>) -> Ledger {
     let kernel = in_kernel
         .map(|ns| {
             let (left, spin) = (ns - spun_kernel, stolen.lock_spin_ns);
-            kernel(judged, left, spin, services)
+            kernel(judged, left, spin)
         })
         .unwrap_or_default();
     Ledger::new(analysis.capacity_ns(), known.chain(kernel).chain(idle))
@@ -221,12 +246,7 @@ pub(crate) fn application(analysis: &Analysis) -> Leaf {
 }
 
 /// System calls: waiting in them for other threads and for locks, and the rest.
-fn kernel(
-    judged: Judged<'_>,
-    all: Nanos,
-    stolen_spin: Nanos,
-    services_idle: Nanos,
-) -> Vec<(Leaf, Nanos)> {
+fn kernel(judged: Judged<'_>, all: Nanos, stolen_spin: Nanos) -> Vec<(Leaf, Nanos)> {
     let Judged { analysis, waits, contended, thresholds, .. } = judged;
     let mut rest = Rest { left: all };
     let lost = |wanted: &dyn Fn(&Contended) -> bool| -> Nanos {
@@ -240,11 +260,8 @@ fn kernel(
     let library = turns(WaitKind::is_library);
     let between = between_processes(library, waits);
     let mut leaves = vec![(Leaf::ThreadTurns, rest.take(library - between))];
-    // Pipes and sockets are used for much else: beside few sleepers what they cost is no waiting.
-    let streams = lost(&|c| !c.kind.takes_turns() && c.for_others);
-    let beside = (services_idle as f64 * thresholds.get(&STREAMS_BESIDE)) as Nanos;
     let services = turns(WaitKind::is_service) + between;
-    leaves.push((Leaf::ServiceTurns, rest.take(services + streams.min(beside))));
+    leaves.push((Leaf::ServiceTurns, rest.take(services)));
     let mut shown = 0;
     if analysis.sees_locks() {
         // Lockdep's events show more waits than the contention events that the CPUs' time is

@@ -15,8 +15,11 @@
 //!
 //! Every number that decides is a registered [`Threshold`] ([`threshold`]).
 
+mod alone;
+mod assign;
 pub mod blamed;
 pub mod call;
+pub mod driver;
 pub mod graph;
 mod held;
 mod hist;
@@ -26,6 +29,7 @@ pub mod neighbours;
 pub mod object;
 pub mod path;
 pub mod phases;
+mod resource;
 mod rings;
 pub mod section;
 pub mod server;
@@ -34,21 +38,27 @@ pub mod table;
 pub mod threshold;
 pub mod wait;
 
+pub use alone::Alone;
 pub use blamed::{Blamed, Sleeper};
 pub use call::Contended;
+pub use driver::{Driver, Funnel, Worker};
 pub use graph::{Edge, Graph, Node, Root};
 pub use held::HeldInAll;
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
-pub use neighbours::{Neighbours, is_recorder};
+pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{Path, PathRow, Piece};
 pub use phases::{Part, Phase, phases};
+pub use resource::Resource;
 pub use section::Section;
-pub use server::Server;
+pub use server::{ALONE, SERVER_BUSY, SERVER_ENDS, Server};
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow, in_words};
-pub use threshold::{Check, Direction, Setting, Threshold, ThresholdError, Thresholds};
+pub use threshold::{
+    Check, Direction, ENOUGH, LimitKind, MATTERS, MATTERS_LEAST, NAMED, Setting, Threshold,
+    ThresholdError, Thresholds,
+};
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
@@ -100,11 +110,11 @@ pub fn follow(reader: &dyn Reader, whole: &Analysis, follow: &Follow) -> Result<
 
 /// The limits that this crate holds figures against.
 pub const THRESHOLDS: &[&[Threshold]] = &[
+    threshold::THRESHOLDS,
     server::THRESHOLDS,
-    object::THRESHOLDS,
     call::THRESHOLDS,
     section::THRESHOLDS,
-    ledger::THRESHOLDS,
+    driver::THRESHOLDS,
     neighbours::THRESHOLDS,
     spin::THRESHOLDS,
     phases::THRESHOLDS,
@@ -112,10 +122,10 @@ pub const THRESHOLDS: &[&[Threshold]] = &[
 
 /// Of them, those that say what calls cost because of others.
 pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
+/// And those that say whether few do all driver work.
+pub const DRIVER_THRESHOLDS: &[Threshold] = driver::THRESHOLDS;
 /// And those that say whether calls pass one at a time.
 pub const SECTION_THRESHOLDS: &[Threshold] = section::THRESHOLDS;
-/// From so much on a lock that threads want is what they wait for.
-pub const SECTION_WANTED: Threshold = section::WANTED;
 
 /// An analysis, judged.
 pub struct Attribution<'a> {
@@ -129,8 +139,10 @@ pub struct Attribution<'a> {
     pub waits: Vec<Wait>,
     /// The one thread that all wait for, if there is one.
     pub server: Option<Server>,
-    /// Whether the work was serial.
-    pub serial: Check,
+    /// Whether one thread at a time had work.
+    pub alone: Alone,
+    /// Driver work, and whether few do it.
+    pub driver: Option<Driver>,
     /// What threads waited for.
     pub objects: BTreeMap<Object, JudgedObject>,
     /// How much longer application code takes on average than undisturbed, 1 or more.
@@ -197,21 +209,35 @@ impl<'a> Attribution<'a> {
         let server = server::server(analysis, &rows, thresholds);
         let neighbours = neighbours::of(analysis, &people, thresholds);
         let serial = server::serial(analysis, neighbours.program, thresholds);
-        let waits = wait::judge(analysis, rows, server, &people, serial, thresholds);
+        let mut waits = wait::judge(analysis, rows, server, &people, serial, thresholds);
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         let spinning = spin::spinning(analysis, thresholds);
-        let ledger = ledger::of(ledger::Judged {
+        let mut ledger = ledger::of(ledger::Judged {
             analysis,
             waits: &waits,
             contended: &contended,
             spinning: &spinning,
             thresholds,
         });
+        ledger.bound(&mut waits);
+        let alone = Alone::of(analysis, serial, &neighbours, &ledger, thresholds);
+        let driver = Driver::of(analysis, thresholds);
+        assign::turns(&mut ledger, &spinning);
+        if !driver.as_ref().is_some_and(Driver::is_confined) {
+            assign::bound(&mut ledger, analysis, thresholds);
+        }
+        if let Some(driver) = &driver {
+            driver.claim(&mut ledger);
+        }
+        alone.claim(&neighbours, &mut ledger);
+        let mut objects = object::judge(analysis, server, &people.ended_by);
+        object::follow_ledger(&mut objects, analysis, &waits);
         Attribution {
-            objects: object::judge(analysis, server, &people.ended_by, thresholds),
+            objects,
             ledger,
-            serial,
+            alone,
+            driver,
             neighbours,
             contended,
             spinning,

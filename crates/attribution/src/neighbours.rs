@@ -11,22 +11,20 @@
 //! whom.
 
 use crate::People;
-use crate::threshold::Thresholds;
+use crate::threshold::{MATTERS, Thresholds};
 use crate::thresholds;
 use holdup_passes::{Analysis, Object, ObjectKind, Slot, role};
-use holdup_trace::Nanos;
+use holdup_trace::{NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 thresholds! {
-    WORK = "neighbours.work_pct", 20.0, "% of one CPU",
-        meaning: "what the recorder started, with all that belongs to it, must run for this part \
-                  of the time to be known as the work",
-        source: "a choice: a command that only waits for the end of the recording runs for less \
-                 than 1 %";
-    PROGRAM = "neighbours.program_pct", 90.0, "% of the work's CPU time",
-        meaning: "the process that takes this part of it is judged for the whole work, beside \
-                  whatever else runs",
-        source: "a choice: the rest is a shell, or a client that only asks";
+    WORK_STAYS = "neighbours.work_stays", 100.0, "times",
+        kind: Soundness,
+        meaning: "what the recorder started is known as the work if its threads get a CPU so \
+                  often, however little they run: work that mostly sleeps in turns is work too",
+        source: "a choice: a command that only waits for the end of the recording gets a CPU a few \
+                 times";
 }
 
 /// CPU time of programs that are not the work.
@@ -36,12 +34,14 @@ pub struct Neighbours {
     pub programs: Vec<(String, Nanos)>,
     /// Of them all.
     pub ns: Nanos,
-    /// The process that did nearly all of the work, if that is known.
+    /// The process that did all of the work that matters, if that is known.
     pub program: Option<u32>,
     /// Which programs are the work is known: else only the recorder is listed.
     pub work_known: bool,
     /// The processes of the work; where it is not known, all but the recorder's.
     pub work: BTreeSet<u32>,
+    /// Of them, those that the recorder started, and whom they did; all, where these only wait.
+    pub started: BTreeSet<u32>,
 }
 
 /// Whether a program of this name writes the recording.
@@ -52,9 +52,16 @@ pub fn is_recorder(comm: &str) -> bool {
 /// One program: a process, all of its threads.
 #[derive(Default)]
 struct Process {
-    comm: String,
+    comm: Rc<str>,
     parent: Option<u32>,
     ns: Nanos,
+    /// Times that its threads got a CPU.
+    stays: u64,
+}
+
+/// Who is the work, by the default limits.
+pub fn neighbours(analysis: &Analysis) -> Neighbours {
+    of(analysis, &People::of(analysis), &Thresholds::default())
 }
 
 /// Find them.
@@ -65,14 +72,20 @@ pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) 
     };
     let mut by_tid: BTreeMap<u32, u32> = BTreeMap::new();
     let mut all: BTreeMap<u32, Process> = BTreeMap::new();
+    // There may be very many processes, which have a handful of names.
+    let mut names: BTreeMap<NameId, Rc<str>> = BTreeMap::new();
     for (slot, t) in analysis.all_threads().filter(|(_, t)| !t.is_kthread()) {
         by_tid.insert(t.tid.0, pid(slot));
         let p = all.entry(pid(slot)).or_default();
         p.ns += t.running_ns;
+        p.stays += t.stays;
         // A process is named after its leader; the parent of another thread is its own process.
         let leads = t.tid.0 == pid(slot);
         if p.comm.is_empty() || leads {
-            p.comm = analysis.comm(t);
+            p.comm = match t.comm {
+                NameId::NONE => analysis.comm(t).into(),
+                name => names.entry(name).or_insert_with(|| analysis.comm(t).into()).clone(),
+            };
         }
         if leads {
             p.parent = t.parent.map(|parent| parent.0).or(p.parent);
@@ -80,36 +93,16 @@ pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) 
     }
     let recorders: BTreeSet<u32> =
         all.iter().filter(|p| is_recorder(&p.1.comm)).map(|p| *p.0).collect();
-    let parents: Vec<(u32, u32)> = all
-        .iter()
-        .filter_map(|(&child, p)| Some((child, *by_tid.get(&p.parent?)?)))
-        .filter(|(child, parent)| child != parent)
-        .collect();
-    let children = |of: &BTreeSet<u32>| -> BTreeSet<u32> {
-        parents.iter().filter(|p| of.contains(&p.1)).map(|p| p.0).collect()
-    };
     let groups = related(analysis, people, pid);
-    let mut names: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
-    for (&pid, p) in &all {
-        names.entry(role(p.comm.as_bytes())).or_default().push(pid);
-    }
-    let mut work: BTreeSet<u32> = BTreeSet::new();
-    let mut new: BTreeSet<u32> = children(&recorders).difference(&recorders).copied().collect();
-    while !new.is_empty() {
-        work.extend(&new);
-        let talk = groups.iter().filter(|g| !g.is_disjoint(&new)).flatten();
-        let namesakes = new
-            .iter()
-            .filter_map(|pid| all.get(pid))
-            .filter_map(|p| names.get(role(p.comm.as_bytes())))
-            .flatten();
-        let more: BTreeSet<u32> =
-            children(&new).iter().chain(talk).chain(namesakes).copied().collect();
-        new = more.into_iter().filter(|p| !work.contains(p) && !recorders.contains(p)).collect();
-    }
+    let (work, mut started) = work(&all, &by_tid, &recorders, &groups);
     let ran = |of: &BTreeSet<u32>| -> Nanos { of.iter().map(|p| all[p].ns).sum() };
-    let enough = analysis.wall_ns() as f64 * thresholds.get(&WORK);
-    let work_known = !work.is_empty() && ran(&work) as f64 * 100.0 >= enough;
+    let enough = analysis.wall_ns() as f64 * thresholds.get(&MATTERS);
+    let stays: u64 = started.iter().map(|p| all[p].stays).sum();
+    let often = thresholds.enough(stays, &WORK_STAYS);
+    let work_known = !work.is_empty() && (often || ran(&work) as f64 * 100.0 >= enough);
+    if !often && (ran(&started) as f64) * 100.0 < enough {
+        started.clone_from(&work);
+    }
     let mut programs: BTreeMap<&str, Nanos> = BTreeMap::new();
     for (pid, p) in &all {
         if recorders.contains(pid) || work_known && !work.contains(pid) {
@@ -120,14 +113,69 @@ pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) 
         programs.into_iter().filter(|p| p.1 > 0).map(|(name, ns)| (name.to_owned(), ns)).collect();
     programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let most = work.iter().max_by_key(|p| all[p].ns).copied();
-    let all_work = ran(&work) as f64;
-    let does_it = |p: &u32| all[p].ns as f64 * 100.0 >= all_work * thresholds.get(&PROGRAM);
+    let all_work = ran(&work);
+    // What the others do does not matter.
+    let rest = all_work as f64 * thresholds.get(&MATTERS);
+    let does_it = |p: &u32| (all_work - all[p].ns) as f64 * 100.0 <= rest;
     let program = most.filter(|p| work_known && does_it(p));
     let ns = programs.iter().map(|p| p.1).sum();
     let is_work =
         |pid: &u32| if work_known { work.contains(pid) } else { !recorders.contains(pid) };
     let work = all.keys().copied().filter(is_work).collect();
-    Neighbours { program, ns, programs, work_known, work }
+    Neighbours { program, ns, programs, work_known, work, started }
+}
+
+/// The processes that are the work: what the recorders started, with all that belongs to it. And
+/// of them, those that the recorders started, and whom they did.
+///
+/// Each process, name and group is looked at once, however many processes share it.
+fn work(
+    all: &BTreeMap<u32, Process>,
+    by_tid: &BTreeMap<u32, u32>,
+    recorders: &BTreeSet<u32>,
+    groups: &[BTreeSet<u32>],
+) -> (BTreeSet<u32>, BTreeSet<u32>) {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut names: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
+    for (&pid, p) in all {
+        names.entry(role(p.comm.as_bytes())).or_default().push(pid);
+        if let Some(&parent) = p.parent.and_then(|parent| by_tid.get(&parent))
+            && parent != pid
+        {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut talks: Vec<(u32, usize)> = Vec::new();
+    for (group, pids) in groups.iter().enumerate() {
+        talks.extend(pids.iter().map(|&pid| (pid, group)));
+    }
+    talks.sort_unstable();
+    let of_recorders = recorders.iter().filter_map(|pid| children.get(pid)).flatten();
+    let mut found: Vec<u32> = of_recorders.copied().collect();
+    let mut started = BTreeSet::new();
+    while let Some(pid) = found.pop() {
+        if !recorders.contains(&pid) && started.insert(pid) {
+            found.extend(children.get(&pid).into_iter().flatten());
+        }
+    }
+    let mut heard = vec![false; groups.len()];
+    let mut work = BTreeSet::new();
+    found.extend(&started);
+    while let Some(pid) = found.pop() {
+        if recorders.contains(&pid) || !work.insert(pid) {
+            continue;
+        }
+        found.extend(children.get(&pid).into_iter().flatten());
+        let name = all.get(&pid).map(|p| role(p.comm.as_bytes()));
+        found.extend(name.and_then(|name| names.remove(name)).into_iter().flatten());
+        let first = talks.partition_point(|talk| talk.0 < pid);
+        for &(_, group) in talks[first..].iter().take_while(|talk| talk.0 == pid) {
+            if !std::mem::replace(&mut heard[group], true) {
+                found.extend(&groups[group]);
+            }
+        }
+    }
+    (work, started)
 }
 
 /// Processes around one object: those that waited for it, and those that ended the waits. What any

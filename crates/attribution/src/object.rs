@@ -1,19 +1,11 @@
 //! Whether waiting for an object costs anything, and why.
 
+use crate::leaf::Leaf;
 use crate::server::Server;
-use crate::threshold::Thresholds;
-use crate::thresholds;
+use crate::wait::Wait;
 use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot};
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
-
-thresholds! {
-    IDLE = "waits.idle_pct", 75.0, "% of the waiting time for an object",
-        meaning: "ended by nobody (time-out, signal, device), or by threads that were idle \
-            themselves meanwhile: with more than this the waits for the object cost nothing",
-        source: "an empty worker pool waits for work nearly all the time; a lock that is fought \
-            for now and then times out hardly ever";
-}
 
 /// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -127,7 +119,6 @@ pub(crate) fn judge(
     analysis: &Analysis,
     server: Option<Server>,
     ended_by: &ByThread<PairSum>,
-    thresholds: &Thresholds,
 ) -> BTreeMap<Object, JudgedObject> {
     analysis
         .objects()
@@ -140,10 +131,32 @@ pub(crate) fn judge(
                 top_waker: top_waker(&wakers),
                 rule: WaitRule::default(),
             };
-            object.rule = object.rule_if_ended_by(object.top_waker, server, thresholds);
+            object.rule = object.rule_if_ended_by(object.top_waker, server);
             (stats.object, object)
         })
         .collect()
+}
+
+/// Waits that look harmful, and of which the ledger says that nothing of this machine would have
+/// ended most of them sooner, are none.
+pub(crate) fn follow_ledger(
+    objects: &mut BTreeMap<Object, JudgedObject>,
+    analysis: &Analysis,
+    waits: &[Wait],
+) {
+    let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
+    for w in waits {
+        let (laid, all) = shares.entry(analysis.final_object(w.row.object)).or_default();
+        *all += w.row.sum.share;
+        *laid += if w.leaf == Leaf::NoWork { 0 } else { w.row.sum.share };
+    }
+    for (object, (laid, all)) in shares {
+        if let Some(o) = objects.get_mut(&object).filter(|o| o.rule.is_harmful())
+            && laid * 2 < all
+        {
+            o.rule = WaitRule::IdleNoWork;
+        }
+    }
 }
 
 /// What it is, by what more than half of the waiting time was for.
@@ -168,12 +181,10 @@ impl JudgedObject {
         &self,
         top: Option<(Slot, Nanos)>,
         server: Option<Server>,
-        thresholds: &Thresholds,
     ) -> WaitRule {
         let o = &self.stats;
-        let nearly_all =
-            |part: Nanos| part as f64 * 100.0 > o.wait_ns as f64 * thresholds.get(&IDLE);
-        let idle = nearly_all(o.idle_ns);
+        let mostly = |part: Nanos| part * 2 > o.wait_ns;
+        let idle = mostly(o.idle_ns);
         match self.kind {
             ObjectKind::Timer | ObjectKind::Timerfd => WaitRule::IdleTimer,
             ObjectKind::Child => WaitRule::IdleChild,
@@ -182,6 +193,8 @@ impl JudgedObject {
             ObjectKind::Poll | ObjectKind::Epoll if idle || o.wait_ns == 0 => WaitRule::IdlePoll,
             ObjectKind::Accept => WaitRule::IdleAccept,
             ObjectKind::Disk => WaitRule::IoDevice,
+            // The kernel says nothing of them, or that they were neither.
+            ObjectKind::PageFault | ObjectKind::KernelLock if idle => WaitRule::IdleKernel,
             ObjectKind::PageFault if o.lock_ns * 2 > o.wait_ns => WaitRule::KernelLock,
             ObjectKind::PageFault => WaitRule::IoPaging,
             ObjectKind::KernelLock => WaitRule::KernelLock,
@@ -196,9 +209,8 @@ impl JudgedObject {
                 WaitRule::OneServer
             }
             _ if o.is_lock => WaitRule::LockTurns,
-            // Nearly all the wakers' own time went into waiting for input: they had nothing to
-            // give.
-            _ if nearly_all(o.followed_idle_ns) => WaitRule::IdleNoWork,
+            // Most of the wakers' own time went into waiting for input: they had nothing to give.
+            _ if mostly(o.followed_idle_ns) => WaitRule::IdleNoWork,
             ObjectKind::Other => WaitRule::IdleUnknown,
             _ => WaitRule::HandoverTurns,
         }

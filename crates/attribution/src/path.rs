@@ -13,7 +13,7 @@
 //! the object of the innermost wait they stand in for.
 
 use crate::Attribution;
-use holdup_passes::{Analysis, Interval, Object, Slot, Thread, percent};
+use holdup_passes::{Interval, Object, Slot, Thread, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -152,7 +152,23 @@ impl Attribution<'_> {
     pub fn path_of(&self) -> Option<Slot> {
         let a = self.analysis;
         let threads = a.threads().filter(|(_, t)| !t.is_kthread());
-        threads.max_by_key(|(s, t)| (effort(a, *s, t), std::cmp::Reverse(*s))).map(|(slot, _)| slot)
+        threads
+            .max_by_key(|(s, t)| (self.effort(*s, t), std::cmp::Reverse(*s)))
+            .map(|(slot, _)| slot)
+    }
+
+    /// Time a thread ran, was ready, or waited for what holds it up.
+    fn effort(&self, slot: Slot, t: &Thread) -> Nanos {
+        let a = self.analysis;
+        let harmful = |i: &&Interval| {
+            let object = self.objects.get(&a.final_object(i.object));
+            object.is_some_and(|o| o.rule.is_harmful())
+        };
+        let sleeps = a.sleeps(slot);
+        let asleep: Nanos = sleeps.iter().map(|i| i.to - i.from).sum();
+        let waited: Nanos = sleeps.iter().filter(harmful).map(|i| i.to - i.from).sum();
+        let active = t.running_ns + t.woken_ns + t.preempted_ns;
+        active + waited.min(asleep.saturating_sub(a.idle_wait_ns(slot)))
     }
 
     /// The critical path of a thread piece by piece, in no order: they cover its life without gap
@@ -194,10 +210,4 @@ impl Attribution<'_> {
             add(task.slot, true, task.through, (at, task.to));
         }
     }
-}
-
-/// Time a thread ran, was ready, or waited for what is not idle.
-fn effort(a: &Analysis, slot: Slot, t: &Thread) -> Nanos {
-    let asleep: Nanos = a.sleeps(slot).iter().map(|i| i.to - i.from).sum();
-    t.running_ns + t.woken_ns + t.preempted_ns + asleep.saturating_sub(a.idle_wait_ns(slot))
 }

@@ -16,57 +16,41 @@
 
 use crate::leaf::Leaf;
 use crate::neighbours::is_recorder;
-use crate::threshold::Thresholds;
+use crate::threshold::{MATTERS, Thresholds};
 use crate::thresholds;
 use holdup_passes::{Analysis, Bin, Cause, Who};
 use holdup_trace::Nanos;
 
 thresholds! {
     CHANGE = "phases.change_pct", 25.0, "% of capacity",
+        kind: Matters,
         meaning: "neighbouring pieces of a trace that differ by less, in what the CPUs do or in \
                   who runs, are one phase",
         source: "one of four CPUs";
-    CLEAR = "phases.clear_times", 1.5, "times",
-        meaning: "and so are neighbours that differ by less than so many times what the bins of \
-                  each differ from its mean",
-        source: "the change must show against what changes all the time";
     PRICE = "phases.cut_price", 0.3, "bins",
+        kind: Significance,
         meaning: "what a cut must take off the squared scatter of the make-up, in bins of 1 by 1: \
                   the price of a cut in a trace without noise",
         source: "a change by a quarter of the capacity for ten of the 128 bins";
     NOISE = "phases.noise_times", 12.0, "times the scatter between neighbouring bins",
+        kind: Significance,
         meaning: "what noise adds to the price of a cut",
         source: "a little more than twice the logarithm of 128, as criteria for change points have \
                  it";
-    BLIP = "phases.blip_pct", 6.0, "% of the trace",
+    SHORTEST = "phases.shortest_pct", 6.0, "% of the trace",
+        kind: Matters,
         meaning: "shorter pieces are part of a neighbour",
         source: "eight of 128 bins";
-    SHORTEST = "phases.shortest_ms", 100.0, "ms",
-        meaning: "and so are pieces shorter than that",
-        source: "half of verdict.short_ms: they show a moment";
-    CYCLE = "phases.cycle_pieces", 5.0, "pieces",
-        meaning: "so many that alternate in a row are one phase",
-        source: "A B A B A: twice there and back";
-    MOST = "phases.most", 10.0, "phases",
-        meaning: "with more the trace is cut more coarsely",
-        source: "what one reads at a glance";
-    EDGE = "phases.edge_pct", 15.0, "% of the trace",
-        meaning: "pieces at the begin or end that last no longer together are start-up or tail",
-        source: "what a finding must cost to matter: a longer piece could be the largest finding";
     ABSENT = "phases.absent_pct", 10.0, "% of their CPU time per second in the work",
+        kind: Matters,
         meaning: "programs that have no more than this of a piece do not do their work there",
         source: "a tenth: the end of their own start-up";
-    LONG = "phases.long_pct", 34.0, "% of the trace",
-        meaning: "where others run, or threads wait, for longer, that is work too",
-        source: "start-up that takes a third of the time is worth a finding";
-    QUIET = "phases.quiet_pct", 10.0, "% of capacity",
-        meaning: "a piece with fewer busy CPUs and fewer waiting threads is no work, however long",
-        source: "daemons and the recorder";
-    MATTERS = "phases.matters_pct", 15.0, "% of the trace",
-        meaning: "start-up and tail that take no more together do not change the verdict: the \
-                  whole trace is judged",
-        source: "what a finding must cost to matter: less of the trace cannot make up one";
 }
+
+/// With more phases the trace is cut more coarsely: what one reads at a glance.
+const MOST: usize = 10;
+/// So many pieces that alternate in a row are one phase: A B A B A, twice there and back.
+const CYCLE: usize = 5;
 
 /// What a phase is to the work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -170,20 +154,13 @@ struct Sums {
     squares: Vec<f64>,
     /// Capacity before each bin.
     capacity: Vec<Nanos>,
-    /// Length of all bins.
-    wall_ns: Nanos,
 }
 
 impl Sums {
     /// Of the bins joined by so many.
-    fn new(rows: &[Vec<Nanos>], capacity: &[Nanos], cpus: u64, joined: usize) -> Sums {
+    fn new(rows: &[Vec<Nanos>], capacity: &[Nanos], joined: usize) -> Sums {
         let width = rows.first().map_or(0, Vec::len);
-        let mut sums = Sums {
-            before: vec![vec![0; width]],
-            squares: vec![0.0],
-            capacity: vec![0],
-            wall_ns: 0,
-        };
+        let mut sums = Sums { before: vec![vec![0; width]], squares: vec![0.0], capacity: vec![0] };
         for (rows, capacity) in rows.chunks(joined).zip(capacity.chunks(joined)) {
             let whole: Nanos = capacity.iter().sum();
             let row: Vec<Nanos> = (0..width).map(|k| rows.iter().map(|r| r[k]).sum()).collect();
@@ -194,7 +171,6 @@ impl Sums {
             sums.squares.push(sums.squares[last] + square);
             sums.capacity.push(sums.capacity[last] + whole);
         }
-        sums.wall_ns = sums.capacity[sums.len()] / cpus.max(1);
         sums
     }
 
@@ -268,16 +244,14 @@ impl Sums {
 
     /// Join pieces, given by their ends, until no neighbours are alike.
     fn merge(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
-        let bins_per_ms = self.len() as f64 / (self.wall_ns.max(1) as f64 / 1e6);
-        let blip = (limits.get(&BLIP) * self.len() as f64 / 100.0)
-            .max(limits.get(&SHORTEST) * bins_per_ms);
+        let blip = limits.get(&SHORTEST) * self.len() as f64 / 100.0;
         while ends.len() > 1 {
             let short = |piece: Piece| ((piece.1 - piece.0) as f64) < blip;
             let alike = (0..ends.len() - 1)
                 .map(|i| (i, piece(ends, i), piece(ends, i + 1)))
                 .map(|(i, a, b)| (self.change(a, b), i, a, b))
                 .filter(|&(change, _, a, b)| {
-                    short(a) || short(b) || self.is_alike(change, a, b, limits)
+                    short(a) || short(b) || !limits.at_least(change, &CHANGE).holds()
                 })
                 .min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((_, i, ..)) = alike else { break };
@@ -286,29 +260,16 @@ impl Sums {
         self.merge_cycles(ends, limits);
     }
 
-    /// A change that is too small to tell two pieces apart.
-    fn is_alike(&self, change: f64, a: Piece, b: Piece, limits: &Thresholds) -> bool {
-        let bins = (b.1 - b.0 + a.1 - a.0) as f64;
-        let within = (self.deviation(a) + self.deviation(b)) / bins;
-        !limits.at_least(change, &CHANGE).holds() || change < within * limits.get(&CLEAR)
-    }
-
-    /// How much the bins of a piece differ from the piece, in sum.
-    fn deviation(&self, piece: Piece) -> f64 {
-        (piece.0..piece.1).map(|bin| self.change((bin, bin + 1), piece)).sum()
-    }
-
     /// A B A B A is one piece.
     fn merge_cycles(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
-        let cycle = limits.get(&CYCLE) as usize;
         let mut first = 0;
-        while first + cycle <= ends.len() {
+        while first + CYCLE <= ends.len() {
             let recurs = |i: usize| {
                 let change = self.change(piece(ends, i), piece(ends, i - 2));
                 !limits.at_least(change, &CHANGE).holds()
             };
             let last = (first + 2..ends.len()).take_while(|&i| recurs(i)).last().unwrap_or(first);
-            if last > first && last + 1 - first >= cycle {
+            if last > first && last + 1 - first >= CYCLE {
                 ends.drain(first..last);
             }
             first += 1;
@@ -330,11 +291,11 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
         .collect();
     let mut joined = 1;
     let (sums, ends) = loop {
-        let sums = Sums::new(&rows, &capacity, cpus, joined);
+        let sums = Sums::new(&rows, &capacity, joined);
         let price = limits.get(&PRICE) / joined as f64 + limits.get(&NOISE) * sums.noise();
         let mut ends = sums.cut(price);
         sums.merge(&mut ends, limits);
-        if ends.len() as f64 <= limits.get(&MOST) || sums.len() == 1 {
+        if ends.len() <= MOST || sums.len() == 1 {
             break (sums, ends);
         }
         joined *= 2;
@@ -449,7 +410,7 @@ impl Work<'_> {
             pieces
                 .take_while(|&i| {
                     short += self.pieces[i].1 - self.pieces[i].0;
-                    self.part_pct(short) <= self.limits.get(&EDGE)
+                    self.part_pct(short) <= self.limits.get(&MATTERS)
                         || self.rate(i, &workers) * 100.0 <= rate * self.limits.get(&ABSENT)
                             && self.is_idle(i)
                 })
@@ -474,12 +435,12 @@ impl Work<'_> {
             let shares = KINDS.iter().zip(&shares).filter(|(leaf, _)| wanted(**leaf));
             shares.map(|(_, share)| share * 100.0).sum()
         };
-        let quiet = self.limits.get(&QUIET);
+        let quiet = self.limits.get(&ABSENT);
         let busy = share(&|leaf| leaf.is_in(crate::Total::Busy));
         let waiting = share(&|leaf| {
             leaf.is_in(crate::Total::Idle) && !matches!(leaf, Leaf::NoWork | Leaf::Scheduler)
         });
-        let long = self.part_pct(to - from) > self.limits.get(&LONG);
+        let long = self.part_pct(to - from) > 2.0 * self.limits.get(&MATTERS);
         !long || waiting <= quiet && busy <= quiet
     }
 }

@@ -59,20 +59,29 @@ pub(crate) fn join(
         }
     }
     let mut joined: Vec<Option<(Vec<Object>, Blamed)>> = vec![None; sets.len()];
+    let mut sleepers: Vec<Vec<Sleeper>> = vec![Vec::new(); sets.len()];
     let mut out = Vec::new();
     for ((all, b), set) in objects.into_iter().zip(set_of) {
         match set {
             None => out.push(b),
-            Some(n) => match &mut joined[n] {
-                None => joined[n] = Some((all, b)),
-                Some((objects, sum)) => {
-                    objects.extend(all);
-                    add(sum, b);
+            Some(n) => {
+                sleepers[n].extend(&b.sleepers);
+                match &mut joined[n] {
+                    None => joined[n] = Some((all, b)),
+                    Some((objects, sum)) => {
+                        objects.extend(all);
+                        add(sum, b);
+                    }
                 }
-            },
+            }
         }
     }
-    out.extend(joined.into_iter().flatten().map(|(objects, mut b)| {
+    let joined = joined.into_iter().zip(sleepers).filter_map(|(set, by)| Some((set?, by)));
+    out.extend(joined.map(|((objects, mut b), by)| {
+        b.sleepers = Sleeper::added_up(by);
+        if b.others > 0 {
+            b.row.waiters = b.sleepers.len() as u64;
+        }
         if is_tried(&b) {
             name_holders(&mut b, analysis, &people.held_by, &program);
         } else {
@@ -120,7 +129,7 @@ fn rings(
     rings.map(|ring| ring.into_iter().map(|place| alike[place]).collect()).collect()
 }
 
-/// Add one more object to a lock.
+/// Add one more object to a lock, but for who slept for it.
 fn add(sum: &mut Blamed, b: Blamed) {
     for (leaf, wait) in &b.leaves {
         sum.leaves.entry(*leaf).or_default().add(wait);
@@ -131,7 +140,6 @@ fn add(sum: &mut Blamed, b: Blamed) {
     }
     sum.calls = calls.into_iter().collect();
     sum.calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
-    sum.sleepers = Sleeper::added_up(sum.sleepers.iter().chain(&b.sleepers).copied());
     for (slot, held) in b.held {
         sum.held.entry(slot).or_default().add(held);
     }
@@ -141,7 +149,7 @@ fn add(sum: &mut Blamed, b: Blamed) {
     sum.names.extend(b.names);
     let pid = sum.row.pid.filter(|_| sum.row.pid == b.row.pid);
     absorb(&mut sum.row, b.row);
-    (sum.row.pid, sum.row.waiters) = (pid, sum.sleepers.len() as u64);
+    sum.row.pid = pid;
 }
 
 /// Who got what others tried for: the threads of that program with locks of that kind.

@@ -18,33 +18,30 @@
 //! part of a call is twice the shortest time from the end of one call to the beginning of the next:
 //! it writes one event there, and one in the call.
 
-use crate::threshold::Thresholds;
+use crate::threshold::{ENOUGH, Thresholds};
 use crate::thresholds;
 use holdup_passes::{Analysis, Costing, Ends};
 use holdup_trace::Nanos;
 
 thresholds! {
     SHORTEST = "section.shortest_pct", 2.0, "% of the gaps",
+        kind: Significance,
         meaning: "gaps between the ends of two threads' calls that may be below the floor",
         source: "a choice: interrupts and lost time slices put an event so late that the next call \
                  ends right behind it";
     CLIFF = "section.cliff_times", 3.0, "times",
+        kind: Significance,
         meaning: "gaps from the floor to twice the floor, against those below it, from which on \
                   it is a floor",
         source: "once for calls that end by chance";
-    MIN_GAPS = "section.min_gaps", 500.0, "gaps",
-        meaning: "fewer gaps have no floor",
-        source: "section.shortest_pct of them are ten";
     SLEEPS = "section.sleeps_pct", 10.0, "sleeps per hundred calls",
+        kind: Significance,
         meaning: "threads that sleep more often may keep apart because they wait for each other",
         source: "partners that answer each other sleep once a call";
     EVENT = "section.event_us", 1.0, "us",
+        kind: Soundness,
         meaning: "the recorder's part of a call is twice this at most",
         source: "an event costs the recorder 0.2 to 1 us";
-    pub WANTED = "section.wanted_pct", 100.0, "% of the wall time",
-        meaning: "a lock that threads would want for this long, if nobody recorded them, is what \
-                  they wait for",
-        source: "a lock is not to be had for more than all of the time";
 }
 
 /// Calls that pass one at a time.
@@ -66,10 +63,11 @@ pub struct Section {
 /// distance.
 pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
     let gaps = ends.between_threads();
-    if !t.enough(gaps.count, &MIN_GAPS) {
+    let part = t.get(&SHORTEST) / 100.0;
+    // So many below the floor, or there is none.
+    if !t.enough((gaps.count as f64 * part) as u64, &ENOUGH) {
         return None;
     }
-    let part = t.get(&SHORTEST) / 100.0;
     let floor = gaps.quantile(part);
     let above = gaps.at_age(floor, floor * 2.0).0;
     (above >= gaps.count as f64 * part * t.get(&CLIFF)).then_some(floor)

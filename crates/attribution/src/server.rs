@@ -12,34 +12,28 @@ use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
 thresholds! {
-    SERVER_LIFE = "server.life_pct", 40.0, "% of the wall time",
-        meaning: "a thread must exist for this part of it to be judged by its life",
-        source: "recordings start before the work does";
     pub SERVER_BUSY = "server.busy_pct", 60.0, "% of its life",
+        kind: Significance,
         meaning: "running or ready for this part of it, a thread is busy enough to be a server \
             that others wait for",
         source: "the server of AIX case 4 ran 95 % of one CPU, one on a machine that was taken \
             away from it now and then 65 %; a lock's holder among N equal workers runs about 100/N \
             %";
     pub SERVER_ENDS = "server.ends_pct", 80.0, "% of the waiting time",
+        kind: Significance,
         meaning: "all waiting for threads and services, of which the server must have ended this \
             part",
         source: "servers of the labelled corpus end 98 % and more; two workers that hand a turn to \
                  each other end half each, up to two thirds";
-    pub LAST_ENDS = "server.last_pct", 60.0, "% of the waiting time at barriers",
-        meaning: "the thread that ended this part, as the last to arrive, is named as the server",
-        source: "of two equal workers each is last half of the time";
-    pub SERIAL = "server.serial_pct", 75.0, "% of the time",
+    pub ALONE = "server.alone_pct", 75.0, "% of the time",
+        kind: Significance,
         meaning: "time with just one application thread running or ready, of the time with any \
-            thread at all (or of two thirds of the wall time, if that is longer): from this part \
-            on the work is serial",
-        source: "workload-imbalance.dominant_pct, which says the same of one thread";
-    SERIAL_LIFE = "server.serial_life_times", 1.5, "times",
-        meaning: "the time with any thread counts as the wall time divided by this if it was \
-            shorter",
-        source: "work that fills less than two thirds of the recording held nothing up for the \
-            rest";
+            thread at all: from this part on the work is serial. A thread that runs for this part \
+            of its life has the work",
+        source: "the server of AIX case 4 used 23.8 % of four CPUs, 95 % of one; of two equal \
+            threads each runs half of the time";
     PARTNER = "server.partner_pct", 125.0, "% of its busy time",
+        kind: Significance,
         meaning: "two threads that answer each other through a pipe or socket are partners, who \
             have one CPU's worth of work between them, if the waits that one of them ends last \
             together no longer than this; beyond it threads stand in line for that one",
@@ -65,11 +59,6 @@ pub struct Server {
 }
 
 impl Server {
-    /// The limit that `ended_wait_ns` was held against.
-    pub fn ends_limit(&self) -> &'static crate::Threshold {
-        if self.at_barriers { &LAST_ENDS } else { &SERVER_ENDS }
-    }
-
     /// Waiting time of others that it ended, in per cent of all such waiting time.
     pub fn ended_pct(&self) -> f64 {
         pct(self.ended_wait_ns, self.all_wait_ns)
@@ -139,31 +128,30 @@ pub(crate) fn server(
         let (busy_ns, life_ns) = (busy_ns(t), analysis.life_ns(t));
         Server { slot, at_barriers, busy_ns, life_ns, ended_wait_ns, all_wait_ns }
     };
-    let reaches = |part: Nanos, whole: Nanos, limit| {
-        part as f64 * 100.0 >= whole as f64 * thresholds.get(limit)
-    };
-    let lasts = |s: &Server| reaches(s.life_ns, analysis.wall_ns(), &SERVER_LIFE);
-    let ends = |s: &Server| reaches(s.ended_wait_ns, s.all_wait_ns, s.ends_limit());
+    let is_busy = |s: &Server| thresholds.at_least(s.busy_pct(), &SERVER_BUSY).holds();
+    let ends = |s: &Server| thresholds.at_least(s.ended_pct(), &SERVER_ENDS).holds();
+    let most_of = |part: Nanos, whole: Nanos| part * 2 > whole;
     most(&ended)
         .map(|m| candidate(m, false))
-        .filter(|s| lasts(s) && ends(s) && reaches(s.busy_ns, s.life_ns, &SERVER_BUSY))
+        .filter(|s| ends(s) && is_busy(s) && most_of(s.life_ns * 2, analysis.wall_ns()))
         .or_else(|| {
-            most(&last)
-                .map(|m| candidate(m, true))
-                .filter(|s| lasts(s) && ends(s) && all_at_barriers * 2 > all)
+            most(&last).map(|m| candidate(m, true)).filter(|s| {
+                most_of(s.ended_wait_ns, s.all_wait_ns) && most_of(all_at_barriers, all)
+            })
         })
 }
 
 /// Whether there was work for one thread at a time only, whichever thread that was: of all
 /// applications, or of the one program that is the work, whatever runs beside it.
 pub(crate) fn serial(analysis: &Analysis, program: Option<u32>, thresholds: &Thresholds) -> Check {
-    let shortest = analysis.wall_ns() as f64 / thresholds.get(&SERIAL_LIFE).max(1.0);
-    let pct = |one: Nanos, any: Nanos| one as f64 * 100.0 / (any as f64).max(shortest).max(1.0);
+    // Work that fills less than two thirds of the recording held nothing up for the rest.
+    let shortest = analysis.wall_ns() / 3 * 2;
+    let pct = |one: Nanos, any: Nanos| pct(one, any.max(shortest));
     let of_all = pct(analysis.serial_wall_ns(), analysis.occupied_ns());
     let of_program = program
         .and_then(|pid| analysis.together(pid))
         .map_or(0.0, |t| pct(t.one_ns, t.one_ns + t.several_ns));
-    thresholds.at_least(of_all.max(of_program), &SERIAL)
+    thresholds.at_least(of_all.max(of_program), &ALONE)
 }
 
 /// Whom threads wait for, over all waits.
@@ -200,9 +188,8 @@ impl Awaited<'_> {
             wait as f64 * 100.0 <= busy as f64 * thresholds.get(&PARTNER)
         };
         let busy = |t: &Thread| {
-            let life = analysis.life_ns(t).max(1);
-            life as f64 * 100.0 >= analysis.wall_ns() as f64 * thresholds.get(&SERVER_LIFE)
-                && busy_ns(t) as f64 * 100.0 >= life as f64 * thresholds.get(&SERVER_BUSY)
+            let pct = pct(busy_ns(t), analysis.life_ns(t));
+            thresholds.at_least(pct, &SERVER_BUSY).holds()
         };
         Awaited {
             analysis,

@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 
 thresholds! {
     SHORT = "yields.short_us", 40.0, "us",
+        kind: Significance,
         meaning: "a thread that yields again after less of its own code than this, and without any \
                   other call, has only looked whether it may go on",
         source: "a look at a lock takes less than 0.1 us, but the recorder adds its own two \
                  events: 1 us, in slow guests 20 us; spin locks often turn for some us before they \
                  yield";
     WORK = "yields.work_pct", 10.0, "% of their CPU time",
+        kind: Significance,
         meaning: "threads that yield in this way do something else in this part of it at least, or \
                   nobody waits for anything",
         source: "threads that wait for each other work for 1/N of the time; a loop of nothing but \

@@ -1,5 +1,6 @@
 //! The table of waits: by object, kind or thread.
 
+use crate::leaf::Leaf;
 use crate::object::{JudgedObject, WaitRule, top_waker};
 use crate::{Attribution, People};
 use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, PairSum, Slot, WaitSum, percent};
@@ -101,17 +102,23 @@ impl Attribution<'_> {
     pub fn waits(&self, by: WaitsBy) -> Vec<WaitsRow> {
         let mut rows = match by {
             WaitsBy::Object => self.object_rows().into_iter().map(|o| o.row).collect(),
-            WaitsBy::Kind => kinds(self.object_rows().into_iter().map(|o| o.row).collect()),
+            WaitsBy::Kind => {
+                let mut rows: Vec<_> = self.object_rows().into_iter().map(|o| o.row).collect();
+                // A kind is shown by the object that costs most, whichever was met first.
+                rows.sort_by(by_cost);
+                kinds(rows)
+            }
             WaitsBy::Thread => self.waits_by_thread(),
         };
         rows.sort_by(by_cost);
         rows
     }
 
-    /// Idle time by the object its blame ends at.
+    /// Idle time by the object its blame ends at, as the ledger has it: what no wait could have
+    /// ended sooner is nobody's.
     fn blamed_sums(&self) -> BTreeMap<Object, WaitSum> {
         let mut sums: BTreeMap<Object, WaitSum> = BTreeMap::new();
-        for w in &self.waits {
+        for w in self.waits.iter().filter(|w| w.leaf != Leaf::NoWork) {
             sums.entry(self.analysis.final_object(w.row.object)).or_default().add(&w.row.sum);
         }
         sums
@@ -123,6 +130,7 @@ impl Attribution<'_> {
         let (blamed, idle) = (self.blamed_sums(), a.idle_ns());
         let People { waited_by, ended_by, held_by } = &self.people;
         let (none, no_holds) = (BTreeMap::new(), BTreeMap::new());
+        let leaders = self.leaders();
         let mut rows = Vec::new();
         for o in self.objects.values() {
             let stats = &o.stats;
@@ -144,7 +152,7 @@ impl Attribution<'_> {
                 let woken_by = ended_by.get(&stats.object).unwrap_or(&none);
                 self.holders(o, woken_by, held_by.get(&stats.object).unwrap_or(&no_holds))
             };
-            let (pid, comm) = self.owner(who, stats.first);
+            let (pid, comm) = self.owner(who, stats.first, &leaders);
             let row = WaitsRow {
                 kind: o.kind.name(),
                 usage: stats.usage.map(FutexUse::name),
@@ -214,8 +222,22 @@ impl Attribution<'_> {
         (holders, list.len() as u64, pct_explained)
     }
 
+    /// The thread that each process began with; where an id was used again, the first.
+    fn leaders(&self) -> BTreeMap<u32, Slot> {
+        let mut leaders = BTreeMap::new();
+        for (slot, t) in self.analysis.all_threads().filter(|(_, t)| t.tid.0 == t.pid.0) {
+            leaders.entry(t.tid.0).or_insert(slot);
+        }
+        leaders
+    }
+
     /// Process and name that stand for the waiting threads.
-    fn owner(&self, who: &BTreeMap<Slot, PairSum>, first: Option<Slot>) -> (Option<u32>, String) {
+    fn owner(
+        &self,
+        who: &BTreeMap<Slot, PairSum>,
+        first: Option<Slot>,
+        leaders: &BTreeMap<u32, Slot>,
+    ) -> (Option<u32>, String) {
         let a = self.analysis;
         let pids: BTreeSet<Option<u32>> = who.keys().map(|&s| a.pid(a.thread(s))).collect();
         let longest = who
@@ -224,9 +246,9 @@ impl Attribution<'_> {
             .map(|(&s, _)| s)
             .or(first);
         let pid = if pids.len() == 1 { pids.into_iter().next().flatten() } else { None };
-        let leader = pid.and_then(|p| a.all_threads().find(|(_, t)| t.tid.0 == p && t.pid.0 == p));
+        let leader = pid.and_then(|p| leaders.get(&p));
         let comm = match (leader, longest) {
-            (Some((_, t)), _) if who.len() > 1 => a.comm(t),
+            (Some(&leader), _) if who.len() > 1 => a.comm(a.thread(leader)),
             (_, Some(s)) => a.comm(a.thread(s)),
             _ => String::new(),
         };
@@ -236,9 +258,16 @@ impl Attribution<'_> {
     fn waits_by_thread(&self) -> Vec<WaitsRow> {
         let a = self.analysis;
         let idle = a.idle_ns();
+        // What an object costs is divided among those who waited for it, by their own shares.
+        let blamed = self.blamed_sums();
+        let mut shares: BTreeMap<Object, Nanos> = BTreeMap::new();
+        for (key, sum) in a.edges() {
+            *shares.entry(a.final_object(key.object)).or_default() += sum.share_ns();
+        }
         #[derive(Default)]
         struct Sum {
             sum: WaitSum,
+            idle: Nanos,
             objects: BTreeMap<Object, Nanos>,
             wakers: BTreeMap<Slot, Nanos>,
         }
@@ -251,6 +280,9 @@ impl Attribution<'_> {
             }
             let row = rows.entry((key.waiter, o.kind, o.stats.usage)).or_default();
             row.sum.add(sum);
+            let laid = blamed.get(&object).map_or(0, WaitSum::share_ns);
+            let all = shares.get(&object).copied().unwrap_or(0);
+            row.idle += share_of(laid, sum.share_ns(), all);
             *row.objects.entry(object).or_default() += sum.wait_ns;
             if let Some(w) = key.waker {
                 *row.wakers.entry(w).or_default() += sum.wait_ns;
@@ -265,8 +297,12 @@ impl Attribution<'_> {
                     .max_by_key(|(o, ns)| (**ns, std::cmp::Reverse(**o)))
                     .map(|(&o, _)| o)?;
                 let top = top_waker(&r.wakers);
-                let rule =
-                    self.objects.get(&most)?.rule_if_ended_by(top, self.server, &self.thresholds);
+                let object = self.objects.get(&most)?;
+                let rule = match object.rule {
+                    // By what the ledger says of all who waited for it.
+                    rule @ WaitRule::IdleNoWork => rule,
+                    _ => object.rule_if_ended_by(top, self.server),
+                };
                 Some(WaitsRow {
                     kind: kind.name(),
                     usage: usage.map(FutexUse::name),
@@ -282,8 +318,8 @@ impl Attribution<'_> {
                     top_waker: top.map(|(s, _)| a.thread(s).tid.0),
                     harmful: rule.is_harmful(),
                     rule: rule.id(),
-                    idle_blamed_ns: r.sum.share_ns(),
-                    pct_idle_blamed: percent(r.sum.share_ns(), idle),
+                    idle_blamed_ns: r.idle,
+                    pct_idle_blamed: percent(r.idle, idle),
                     ..WaitsRow::default()
                 })
             })
@@ -304,6 +340,12 @@ impl Attribution<'_> {
         };
         self.objects.iter().map(|(&object, o)| (object, words(o))).collect()
     }
+}
+
+/// Of `laid`, the part that `own` is of `all`.
+fn share_of(laid: Nanos, own: Nanos, all: Nanos) -> Nanos {
+    let part = u128::from(laid) * u128::from(own) / u128::from(all.max(1));
+    Nanos::try_from(part).unwrap_or(laid)
 }
 
 /// An object in words: its kind, or what a futex is used for, and its name.

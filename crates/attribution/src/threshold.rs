@@ -17,6 +17,31 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// The three kinds of limits. What is of none of them is no limit but a principle, and has no
+/// number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum LimitKind {
+    /// What is worth changing something for.
+    Matters,
+    /// When a figure is more than chance.
+    Significance,
+    /// When a trace, or a part of it, is believed.
+    Soundness,
+}
+
+impl LimitKind {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            LimitKind::Matters => "matters",
+            LimitKind::Significance => "significance",
+            LimitKind::Soundness => "soundness",
+        }
+    }
+}
+
 /// A limit that a figure is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -29,6 +54,8 @@ pub struct Threshold {
     pub default: f64,
     /// Of what: `% of capacity`, `ms`.
     pub unit: &'static str,
+    /// What kind of question it answers.
+    pub kind: LimitKind,
     /// What it decides.
     pub meaning: &'static str,
     /// Why this default.
@@ -42,10 +69,11 @@ impl Threshold {
         key: &'static str,
         default: f64,
         unit: &'static str,
+        kind: LimitKind,
         meaning: &'static str,
         source: &'static str,
     ) -> Threshold {
-        Threshold { key, default, unit, meaning, source }
+        Threshold { key, default, unit, kind, meaning, source }
     }
 }
 
@@ -53,13 +81,14 @@ impl Threshold {
 ///
 /// ```
 /// holdup_attribution::thresholds! {
-///     pub SHORT = "verdict.short_ms", 200.0, "ms",
+///     pub LEAST = "verdict.least_ms", 50.0, "ms",
+///         kind: Soundness,
 ///         meaning: "shorter traces show a moment, not a behaviour",
-///         source: "some fifty time slices of a fair scheduler (3 to 4 ms each)";
+///         source: "a dozen time slices of a fair scheduler (3 to 4 ms each)";
 /// }
 ///
 /// fn main() {
-///     assert_eq!(THRESHOLDS, [SHORT]);
+///     assert_eq!(THRESHOLDS, [LEAST]);
 /// }
 /// ```
 #[macro_export]
@@ -67,17 +96,42 @@ macro_rules! thresholds {
     ($(
         $(#[$doc:meta])*
         $vis:vis $name:ident = $key:literal, $default:literal, $unit:literal,
-            meaning: $meaning:literal, source: $source:literal;
+            kind: $kind:ident, meaning: $meaning:literal, source: $source:literal;
     )+) => {
         $(
             #[doc = $meaning]
             $(#[$doc])*
             $vis const $name: $crate::Threshold =
-                $crate::Threshold::registered($key, $default, $unit, $meaning, $source);
+                $crate::Threshold::registered(
+                    $key, $default, $unit, $crate::LimitKind::$kind, $meaning, $source,
+                );
         )+
         /// Every limit of this file.
         pub(crate) const THRESHOLDS: &[$crate::Threshold] = &[$($name),+];
     };
+}
+
+thresholds! {
+    pub MATTERS = "all.matters_pct", 15.0, "% of wanted CPU time",
+        kind: Matters,
+        meaning: "a loss below this is not worth a verdict; wanted is what the work used and what \
+                  it lacked, so that CPUs which nobody has work for change nothing",
+        source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, \
+                 wake-up delays and the recorder itself";
+    pub MATTERS_LEAST = "all.matters_cpu_pct", 25.0, "% of one CPU",
+        kind: Matters,
+        meaning: "and a loss below this neither, as a system that does next to nothing has little \
+                  to lose",
+        source: "a choice: one thread that waits for a quarter of its time";
+    pub NAMED = "all.named_pct", 1.0, "% of capacity",
+        kind: Matters,
+        meaning: "what costs less is not named among the evidence and the culprits, and decides \
+                  nothing else",
+        source: "a hundredth of the machine: the recorder costs as much";
+    pub ENOUGH = "all.enough", 20.0, "cases",
+        kind: Significance,
+        meaning: "a mean or a median over fewer says nothing",
+        source: "of 20 values the median is off by a quarter of their spread";
 }
 
 /// On which side of the limit a [`Check`] holds.
@@ -264,11 +318,13 @@ impl Thresholds {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{ThresholdError, Thresholds};
 
     thresholds! {
-        MATTERS = "all.matters_pct", 15.0, "%", meaning: "what matters", source: "this test";
-        BUSY = "cpu-overload.busy_pct", 85.0, "%", meaning: "what is busy", source: "this test";
+        MATTERS = "all.matters_pct", 15.0, "%",
+            kind: Matters, meaning: "what matters", source: "this test";
+        BUSY = "cpu-overload.busy_pct", 85.0, "%",
+            kind: Soundness, meaning: "what is busy", source: "this test";
     }
 
     fn parse(text: &str) -> Result<Thresholds, ThresholdError> {

@@ -55,6 +55,12 @@ fn cause(end: &WaitEnd) -> Cause {
             return Cause::KernelLock;
         }
         Some(BlockedFor::Other) => return Cause::External,
+        // It tells of others. A call that waits for disks alone says enough.
+        Some(BlockedFor::Unsaid) if sleep.kind == Some(WaitKind::DiskSync) => return Cause::Io,
+        Some(BlockedFor::Unsaid) if by_application && !end.contention_recorded => {
+            return Cause::KernelLock;
+        }
+        Some(BlockedFor::Unsaid) => return Cause::Unknown,
         None => {}
     }
     // Who hardly ever runs has no work to lack CPUs for: a main thread that waits for the workers,

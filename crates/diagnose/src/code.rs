@@ -25,7 +25,7 @@ enum Deed {
 impl Deed {
     fn of(role: Role) -> Deed {
         match role {
-            Role::Turns | Role::Inside | Role::Spins => Deed::Takes,
+            Role::Turns | Role::Spins => Deed::Takes,
             Role::Server | Role::Late | Role::Runs | Role::Queued | Role::Throttled => Deed::Runs,
             Role::Costs
             | Role::Handover

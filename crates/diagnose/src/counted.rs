@@ -3,7 +3,7 @@
 use crate::facts::Facts;
 use crate::measured::{Measured, companies, measurements};
 use crate::report::Evidence;
-use crate::slowdown::MIN_SAMPLES;
+use holdup_attribution::ENOUGH;
 use holdup_counters::{Bandwidth, Counter, Mode, Tally};
 
 /// Where figures of a trace's own counters come from.
@@ -47,7 +47,7 @@ fn of_trace(facts: &Facts<'_>) -> Vec<Evidence> {
 /// busy; only where that differs.
 fn in_company(facts: &Facts<'_>) -> Vec<Evidence> {
     let levels = facts.analysis.counted_in_company(Mode::User);
-    let samples = facts.limit(&MIN_SAMPLES) as u64;
+    let samples = facts.limit(&ENOUGH) as u64;
     let mut found = Vec::new();
     let mut known = 0;
     for (level, upto) in levels.iter().zip(["a quarter", "half", "three quarters", "all"]) {

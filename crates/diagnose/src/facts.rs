@@ -3,9 +3,11 @@
 use crate::report::{Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
+use crate::worth::Replays;
 use crate::{Beside, Measured};
 use holdup_attribution::{
-    Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder, thresholds,
+    Attribution, Blamed, Check, ENOUGH, Leaf, MATTERS, Threshold, Thresholds, Total, is_recorder,
+    thresholds,
 };
 use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
 use holdup_profile::KnowsCode;
@@ -14,6 +16,7 @@ use std::cell::OnceCell;
 
 thresholds! {
     WORKER = "all.worker_pct", 1.0, "% of the wall time",
+        kind: Matters,
         meaning: "application threads that run for less are not looked at one by one",
         source: "daemons and recorders; a hundred of them make one CPU's work";
 }
@@ -71,6 +74,8 @@ pub struct Facts<'a> {
     pub(crate) slowdowns: Vec<Slowdown>,
     /// What system calls cost more than in the baseline, if there is one.
     pub(crate) overhead: Option<Overhead>,
+    /// What replays say, where the trace was replayed.
+    pub(crate) replays: Option<Result<Replays, String>>,
     /// See [`Facts::objects`].
     objects: OnceCell<Vec<Blamed>>,
 }
@@ -133,6 +138,7 @@ impl<'a> Facts<'a> {
                 .map(|(_, t)| (t.running_ns + ready(t)).saturating_sub(t.handed_ns))
                 .sum(),
             queue: analysis.mean_queue_milli() as f64 / 1000.0,
+            replays: None,
             objects: OnceCell::new(),
         };
         facts.compare();
@@ -164,6 +170,29 @@ impl<'a> Facts<'a> {
     /// The value of a threshold.
     pub fn limit(&self, threshold: &Threshold) -> f64 {
         self.judged.thresholds.get(threshold)
+    }
+
+    /// A gain from which on something is worth changing: times as fast.
+    pub(crate) fn matters(&self) -> f64 {
+        100.0 / (100.0 - self.limit(&MATTERS).min(99.0))
+    }
+
+    /// Capacity of which nobody knows what it did, in per cent, that makes a verdict less sure: a
+    /// third of what matters.
+    pub(crate) fn doubtful(&self) -> f64 {
+        self.limit(&MATTERS) / 3.0
+    }
+
+    /// Whether there are so many that a mean of them says something.
+    pub(crate) fn enough(&self, count: u64) -> bool {
+        self.judged.thresholds.enough(count, &ENOUGH)
+    }
+
+    /// Capacity of which nobody knows what it did, in per cent, that could hide the largest
+    /// finding:
+    /// twice what matters.
+    pub(crate) fn too_much(&self) -> f64 {
+        2.0 * self.limit(&MATTERS)
     }
 
     /// A figure that should be at the threshold or above.

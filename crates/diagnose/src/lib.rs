@@ -1,20 +1,18 @@
 //! From the tables to a verdict.
 //!
 //! ```text
-//!  Analysis ──► Attribution ──► Facts ──► every rule ──► findings, largest loss first ──► verdict
+//!  Analysis ──► Attribution ──► Facts ──► every rule ──► findings, most worth first ──► verdict
 //! ```
 //!
-//! Every rule ([`rules`]) looks at the same [`Facts`] and answers with a [`Finding`]: how much CPU
-//! capacity its pathology costs and why one should believe it, or why it is ruled out. Losses are
-//! all in one currency, CPU-nanoseconds, so that findings compare; the verdict is the largest one
-//! that matters.
+//! Every rule ([`rules`]) looks at the same [`Facts`] and answers with a [`Finding`]: what its
+//! pathology costs and why one should believe it, or why it is ruled out. Each finding has a
+//! [`Worth`], how many times as fast the work would be done without it, so that findings compare;
+//! the verdict is the one that would gain most.
 
 mod code;
 mod counted;
 mod culprits;
 mod facts;
-mod gain;
-mod given_back;
 pub mod guide;
 mod measured;
 pub mod metrics;
@@ -26,9 +24,9 @@ pub mod rules;
 mod slowdown;
 mod too_little;
 mod verdict;
+mod worth;
 
 pub use facts::Facts;
-pub use gain::{Gain, Replayed, Then, Unknown, is_small};
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use measured::{Company, Measured, companies};
 pub use phases::PhaseRow;
@@ -38,6 +36,7 @@ pub use report::{
     Step, Verdict,
 };
 pub use rules::thresholds as registry;
+pub use worth::{Basis, Replays, Worth, is_small};
 
 use holdup_passes::Analysis;
 use holdup_profile::KnowsCode;
@@ -88,17 +87,19 @@ pub fn diagnose_beside(
 ) -> Diagnosis {
     let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
-    let mut diagnosis = Diagnosis { phases: judged.phases.clone(), ..judge(&facts) };
-    diagnosis.verdict.gain = judged.gain(&diagnosis);
-    diagnosis
+    facts.replays = judged.replays();
+    Diagnosis { phases: judged.phases.clone(), ..judge(&facts) }
 }
 
 /// Judge the facts.
 pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     let mut findings: Vec<Finding> =
         rules::ALL.iter().map(|rule| rules::check(rule, facts)).collect();
-    // Stable: rules of equal loss stay in the order of the list.
-    findings.sort_by_key(|f| (f.ruled_out.is_some(), std::cmp::Reverse(f.lost_cpu_ns)));
+    // Stable: rules of equal worth stay in the order of the list.
+    findings.sort_by(|a, b| {
+        let holds = |f: &Finding| f.ruled_out.is_some();
+        holds(a).cmp(&holds(b)).then(b.worth.low.total_cmp(&a.worth.low))
+    });
     let verdict = verdict::decide(facts, &findings);
     let leads = rules::lead(facts).into_iter().collect();
     let next = verdict::next_commands(facts, verdict.class);
@@ -108,6 +109,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
         phases: Vec::new(),
         findings,
         leads,
+        not_replayed: facts.replays.as_ref().and_then(|r| r.as_ref().err().cloned()),
         next,
         thresholds: facts.judged.thresholds.settings(),
         code_remarks: facts.code.map_or_else(Vec::new, KnowsCode::remarks),

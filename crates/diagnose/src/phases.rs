@@ -5,7 +5,7 @@
 //! matter, only what lies between them is judged.
 
 use crate::report::Class;
-use crate::{Diagnosis, Facts, Gain};
+use crate::{Facts, Replays};
 use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_parts, phases};
 use holdup_passes::{Analysis, Options};
@@ -85,10 +85,10 @@ impl Judged {
         self.whole.as_ref().unwrap_or(&self.analysis)
     }
 
-    /// What mending that which the verdict names would gain of all that was read; `None` where it
-    /// was read without [`holdup_passes::Detail::Steps`].
-    pub(crate) fn gain(&self, diagnosis: &Diagnosis) -> Option<Gain> {
-        self.whole().keeps_steps().then(|| Gain::of(self.whole(), diagnosis))
+    /// What replays of all that was read say; `None` where it was read without
+    /// [`holdup_passes::Detail::Steps`].
+    pub(crate) fn replays(&self) -> Option<Result<Replays, String>> {
+        self.whole().keeps_steps().then(|| Replays::of(self.whole()))
     }
 }
 

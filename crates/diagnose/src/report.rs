@@ -1,8 +1,8 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
-use crate::gain::Gain;
 use crate::phases::PhaseRow;
-use holdup_attribution::{Check, Ledger, Setting, Threshold, Thresholds};
+use crate::worth::Worth;
+use holdup_attribution::{Check, Ledger, Resource, Setting, Threshold, Thresholds};
 use holdup_profile::Around;
 use serde::{Serialize, Serializer};
 
@@ -60,36 +60,29 @@ classes! {
     NotEnoughEvidence = "not-enough-evidence",
 }
 
-/// What findings of a class cost by nature, of capacity.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Price {
-    /// Nothing: no capacity is wasted. What counts is something else, such as the CPU time that
-    /// threads lacked.
-    Nothing,
-    /// Little, and yet it is worth knowing.
-    Little,
-    /// As much as the ledger says.
-    Capacity,
-}
-
 impl Class {
-    /// A class with a price below [`Price::Capacity`] is mild: the verdict only if nothing else
-    /// holds. It decides about traces and about figures.
-    pub(crate) fn price(self) -> Price {
-        match self {
-            // Queueing for busy CPUs costs no capacity; the last two are no findings.
-            Class::CpuOverload | Class::Healthy | Class::NotEnoughEvidence => Price::Nothing,
-            // A longer kernel path.
-            Class::MpUpOverhead => Price::Little,
-            Class::WorkloadImbalance
-            | Class::ApplicationSerialization
-            | Class::ThreadSerialization
-            | Class::KernelLockConflict
-            | Class::FunneledDriver
-            | Class::HardwareBandwidth
-            | Class::CpuQuota
-            | Class::IoBound => Price::Capacity,
-        }
+    /// The class of trouble that a scarce resource is; `None` of what no change of this machine or
+    /// its programs frees.
+    pub fn of(resource: Resource) -> Option<Class> {
+        Some(match resource {
+            Resource::Cpus => Class::CpuOverload,
+            Resource::Placement | Resource::Server | Resource::Parallelism => {
+                Class::WorkloadImbalance
+            }
+            Resource::Quota => Class::CpuQuota,
+            Resource::Device => Class::IoBound,
+            Resource::ThreadLock => Class::ThreadSerialization,
+            Resource::Service => Class::ApplicationSerialization,
+            Resource::KernelLock => Class::KernelLockConflict,
+            Resource::Driver => Class::FunneledDriver,
+            Resource::Memory => Class::HardwareBandwidth,
+            Resource::KernelPath => Class::MpUpOverhead,
+            Resource::Dispatch
+            | Resource::Dependency
+            | Resource::Hypervisor
+            | Resource::Outside
+            | Resource::Unknown => return None,
+        })
     }
 }
 
@@ -111,10 +104,13 @@ pub struct Diagnosis {
     /// one. Each is judged alone where the work has several or is judged without the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRow>,
-    /// One per rule: those that hold first, largest loss first; then those ruled out.
+    /// One per rule: those that hold first, the most worth first; then those ruled out.
     pub findings: Vec<Finding>,
     /// What this trace makes one suspect and cannot prove.
     pub leads: Vec<Lead>,
+    /// Why the trace was not replayed, so that demand alone decides; absent where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_replayed: Option<String>,
     /// Commands that lead on.
     pub next: Vec<String>,
     /// Thresholds that are not at their defaults.
@@ -147,9 +143,6 @@ pub struct Verdict {
     pub neighbours: Option<Neighbours>,
     /// The factors that make the confidence, first the one that the figures alone give.
     pub steps: Vec<Step>,
-    /// What mending that which it names would gain; absent where there is no trace to replay.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gain: Option<Gain>,
 }
 
 /// Programs that are not the work: the recorder, and where it is known what the work is, whatever
@@ -246,6 +239,10 @@ pub struct Finding {
     /// The leaves of the ledger that make up the cost, whole or in part. None of a finding on
     /// published figures, which have no ledger of their own.
     pub leaves: Vec<Part>,
+    /// How many times as fast the work would be done without it.
+    pub worth: Worth,
+    /// The same from the demand alone: what the CPU time that it costs would give.
+    pub demand: f64,
     /// `lost_cpu_ns` as per cent of the CPU time that the work used or lacked: what decides whether
     /// the loss matters.
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -262,6 +259,9 @@ pub struct Finding {
     pub culprits: Vec<Culprit>,
     /// The figures, each beside the threshold it is held against.
     pub evidence: Vec<Evidence>,
+    /// It is ruled out for its size alone.
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub is_too_little: bool,
     /// Why it does not hold; `null` if it does.
     pub ruled_out: Option<String>,
     /// What to do.
@@ -271,11 +271,13 @@ pub struct Finding {
 impl Serialize for Finding {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        let mut out = s.serialize_struct("Finding", 11)?;
+        let mut out = s.serialize_struct("Finding", 13)?;
         out.serialize_field("class", &self.class)?;
         out.serialize_field("rule", self.rule)?;
         out.serialize_field("share", &self.priced().map(|_| self.share))?;
         out.serialize_field("lost_cpu_ns", &self.priced())?;
+        out.serialize_field("worth", &self.worth)?;
+        out.serialize_field("demand", &self.demand)?;
         out.serialize_field("leaves", &self.leaves)?;
         out.serialize_field("story", self.story)?;
         out.serialize_field("summary", &self.summary)?;
@@ -337,9 +339,6 @@ pub enum Role {
     Costs,
     /// One thread at a time has it, the others sleep.
     Turns,
-    /// The same inside a runtime that schedules threads of its own; those of the kernel sleep for
-    /// work.
-    Inside,
     /// One thread at a time has something, the others call this again and again meanwhile.
     Spins,
     /// Threads sleep until another one hands something over through it.

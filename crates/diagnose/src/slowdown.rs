@@ -14,34 +14,27 @@
 
 use crate::facts::Facts;
 use crate::measured::companies;
-use holdup_attribution::{Total, ledger, thresholds};
+use holdup_attribution::{ENOUGH, Total, ledger, thresholds};
 use holdup_counters::Counter;
 use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
 
 thresholds! {
-    pub(crate) COVERED = "hardware-bandwidth.covered_pct", 25.0, "% of application code's CPU time",
-        meaning: "like work must make up this part of it, or nothing is said",
-        source: "a slowdown to twice the time of a quarter of the work costs an eighth of it, \
-                 just below what matters";
     pub(crate) SHORT = "hardware-bandwidth.short_us", 10.0, "us",
+        kind: Soundness,
         meaning: "stretches that typically are shorter are not compared: what the recorder adds \
                   is a part of them",
         source: "an event costs the recorder 0.2 to 1 us, and its buffers compete for the \
                  caches that are to be judged";
     pub(crate) LONG = "hardware-bandwidth.long_us", 1000.0, "us",
+        kind: Soundness,
         meaning: "stretches that typically are longer are not compared: a hypervisor that takes \
                   the CPU away lengthens the typical one too",
         source: "Linux, also as a hypervisor, gives a CPU for 0.75 to 4 ms at a time; within 1 \
                  ms most stretches see no change";
-    MIN_STRETCHES = "hardware-bandwidth.min_stretches", 30.0, "stretches",
-        meaning: "fewer have no median to compare",
-        source: "of 30 its error is a quarter of their spread";
-    pub(crate) MIN_SAMPLES = "hardware-bandwidth.min_samples", 30.0, "samples",
-        meaning: "fewer samples of a counter make no count",
-        source: "of 30 the error is a fifth";
     FEWER_BUSY = "hardware-bandwidth.fewer_busy_pct", 80.0, "% of the trace's busy CPUs",
+        kind: Soundness,
         meaning: "a baseline must have kept at most this part of them busy; runs of perf stat \
                   are of the traced work if they kept this part at least, and not more by the same",
         source: "with nearly as many busy there is no other company to compare with";
@@ -153,8 +146,7 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let alike = |base: &&Analysis| base.capabilities.syscalls == facts.caps.syscalls;
     found.extend(base.filter(alike).map(|base| against_stretches(facts, base)));
     found.push(by_stretches(facts));
-    let user = facts.application() as f64;
-    found.retain(|s| s.taken_ns > 0.0 && s.covered_ns * 100.0 >= facts.limit(&COVERED) * user);
+    found.retain(|s| s.taken_ns > 0.0);
     found
 }
 
@@ -165,7 +157,7 @@ pub(crate) fn counts(analysis: &Analysis) -> Counts {
 
 fn by_counters(facts: &Facts<'_>) -> Slowdown {
     let mut s = Slowdown::of(Source::Counters);
-    let samples = facts.limit(&MIN_SAMPLES) as u64;
+    let samples = facts.limit(&ENOUGH) as u64;
     for (slot, levels) in facts.analysis.counters() {
         let cycles: u64 = levels.iter().map(|c| c.get(Counter::Cycles)).sum();
         let cost = facts.thread(slot).user_ns as f64 / cycles.max(1) as f64;
@@ -205,7 +197,7 @@ fn by_stretches(facts: &Facts<'_>) -> Slowdown {
         let mut levels = stretches
             .levels()
             .map(|(_, l)| l)
-            .filter(|l| facts.judged.thresholds.enough(l.count, &MIN_STRETCHES));
+            .filter(|l| facts.judged.thresholds.enough(l.count, &ENOUGH));
         let Some(few) = levels.next().filter(|l| comparable(facts, l)) else { continue };
         let mut more = false;
         for many in levels.filter(|l| comparable(facts, l)) {
@@ -224,7 +216,7 @@ fn against_counters(facts: &Facts<'_>, base: &Analysis) -> Slowdown {
         *sum = levels.iter().fold(*sum, Counts::with);
     }
     let mut s = Slowdown::of(Source::BaselineCounters);
-    let samples = facts.limit(&MIN_SAMPLES) as u64;
+    let samples = facts.limit(&ENOUGH) as u64;
     for (slot, levels) in facts.analysis.counters() {
         let here = levels.iter().fold(Counts::default(), Counts::with).per_instruction(samples);
         let there =
@@ -272,7 +264,7 @@ fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
 
 fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
     let us = l.quantile(0.5) / 1000.0;
-    facts.judged.thresholds.enough(l.count, &MIN_STRETCHES)
+    facts.judged.thresholds.enough(l.count, &ENOUGH)
         && us >= facts.limit(&SHORT)
         && us <= facts.limit(&LONG)
 }

@@ -10,23 +10,16 @@ use holdup_trace::QualityCode;
 
 thresholds! {
     LEAST = "verdict.least_ms", 50.0, "ms",
+        kind: Soundness,
         meaning: "shorter traces show a moment: no verdict on them",
         source: "a dozen time slices of a fair scheduler (3 to 4 ms each); the shortest labelled \
                  recording with a right verdict has 80 ms";
     LEAST_SWITCHES = "verdict.least_switches_per_s", 0.5, "switches per second and CPU",
+        kind: Soundness,
         meaning: "with fewer switches most of them are missing: a CPU that runs one thread, or \
                   none, still runs the kernel's housekeeping now and then",
         source: "the worker that folds a CPU's counters runs once a second (vm.stat_interval); \
                  the quietest labelled recording has 6, of one thread that computes";
-    MOST_LOST = "verdict.most_lost_pct", 50.0, "% of the events",
-        meaning: "if the recorder lost more than this, what it kept is a sample of moments",
-        source: "more lost than kept; right verdicts of the labelled corpus rest on recordings \
-                 that lost up to 6 %";
-    SILENT = "verdict.silent_cpus_pct", 30.0, "% of the CPUs",
-        meaning: "if so many CPUs show no event that tells what they did, they may not have been \
-                  recorded",
-        source: "verdict.unaccounted_pct: what silent CPUs did is as good as unaccounted for; no \
-                 labelled recording has a silent CPU and a right verdict";
 }
 
 /// Why no verdict is possible, if the trace is too small or too thin for one.
@@ -39,8 +32,9 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
                 behaves"
         ));
     }
-    let lost = a.lost_events as f64 * 100.0 / (a.lost_events + a.events).max(1) as f64;
-    if !facts.at_most(lost, &MOST_LOST).holds() {
+    // More lost than kept: what there is is a sample of moments.
+    if a.lost_events > a.events {
+        let lost = a.lost_events as f64 * 100.0 / (a.lost_events + a.events) as f64;
         return Some(format!("the recorder lost {lost:.1} % of the events"));
     }
     let switches: u64 = a.cpu_rows().iter().map(|c| c.switches).sum();
@@ -56,7 +50,7 @@ pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let whole = facts.info.span == Some((a.start, a.end));
     let silent = a.quality.count(QualityCode::SilentCpu);
     let pct = silent as f64 * 100.0 / f64::from(a.cpus.max(1));
-    if whole && silent > 0 && facts.at_least(pct, &SILENT).holds() {
+    if whole && silent > 0 && pct >= facts.too_much() {
         return Some(format!(
             "{silent} of {} CPUs show no event that tells what they did: they may not have been \
                 recorded",

@@ -2,208 +2,137 @@
 
 use crate::facts::Facts;
 use crate::record::record_command;
-use crate::report::{Class, Finding, Neighbour, Neighbours, Price, Step, Verdict};
-use crate::rules::{MATTERS, NAMED};
+use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
-use holdup_attribution::{Leaf, Total, thresholds};
+use holdup_attribution::{ALONE, Leaf, MATTERS, NAMED, Total, thresholds};
 use holdup_passes::{Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode};
 
 thresholds! {
     pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of wanted CPU time",
+        kind: Soundness,
         meaning: "kernel time of applications outside synchronisation calls that no rule \
                   explains and that is too much to call a system healthy: it may be spinning on \
                   locks",
         source: "AIX cases 1 and 3, both waiting for locks, spend 43 and 60.5 % of capacity in \
                  the kernel";
-    UNACCOUNTED = "verdict.unaccounted_pct", 30.0, "% of capacity",
-        meaning: "capacity that is not accounted for, beyond which nothing can be said",
-        source: "twice what a finding must cost to matter: more than that could hide the largest \
-                 finding";
-    SHORT = "verdict.short_ms", 200.0, "ms",
-        meaning: "shorter traces show a moment, not a behaviour",
-        source: "some fifty time slices of a fair scheduler (3 to 4 ms each)";
-    NO_WORK = "verdict.no_work_pct", 50.0, "% of capacity",
-        meaning: "idle without any known reason, in a trace without system calls: beyond this \
-                  nobody can tell what threads waited for",
-        source: "more than half of the machine";
-    LONE_WORKER = "verdict.lone_worker_pct", 75.0, "% of the wall time",
-        meaning: "unless one thread runs for this part of it: then it is what the others lack",
-        source: "workload-imbalance.dominant_pct, of the whole recording";
-    ONE_AT_A_TIME = "verdict.one_at_a_time_pct", 40.0, "% of the wall time",
-        meaning: "a lock that calls hold one at a time, and that would be wanted for this long if \
-                  nobody recorded, makes a healthy verdict less sure",
-        source: "appends to one file scale to 1.1 and 1.2 on two CPUs where it is 45 and 60 %, \
-                 truncation of one file to 1.9 where it is 50 %";
-    MOSTLY_BUSY = "verdict.mostly_busy_pct", 50.0, "% of accounted time",
-        meaning: "a healthy system with less than this is said to lack work",
-        source: "more busy than not";
-    GAPS_PART = "verdict.gaps_pct", 1.0, "% of the events",
-        meaning: "events that do not fit those before: with more the confidence is lowered",
-        source: "sound recordings of the labelled corpus have up to 0.2 %";
-    MIN_GAPS = "verdict.min_gaps", 20.0, "events",
-        meaning: "and at least so many of them",
-        source: "short recordings have a handful at their beginning";
-    STOLEN = "verdict.stolen_pct", 10.0, "% of capacity",
-        meaning: "capacity that a hypervisor took away, from which on the confidence is lowered \
-                  by half of it",
-        source: "a choice: the labelled recordings of guests lose up to 75 % of it, and most \
-                 verdicts on them are right";
-    NEIGHBOURS = "verdict.neighbours_pct", 30.0, "% of capacity",
-        meaning: "CPU time of programs that are not the work, the recorder among them, beyond \
-                  which nothing can be said about the work",
-        source: "twice what a finding must cost to matter, as verdict.unaccounted_pct";
-    NEIGHBOURS_DOUBT = "verdict.neighbours_doubt_pct", 10.0, "% of capacity",
-        meaning: "the same, from which on the confidence is lowered by it",
-        source: "a choice: two thirds of what a finding must cost to matter";
-    DOUBT = "verdict.doubt_pct", 5.0, "% of capacity",
-        meaning: "capacity that is not accounted for, from which on the confidence is lowered by \
-                  it",
-        source: "a third of what a finding must cost to matter";
 }
 
-/// Decide. `findings` are sorted: those that hold first, largest loss first.
+/// Decide. `findings` are sorted: those that hold first, the most worth first.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     if let Some(missing) = no_evidence(facts, findings) {
         return verdict(facts, Class::NotEnoughEvidence, 0.0, missing, None);
     }
-    let holding = || findings.iter().filter(|f| f.ruled_out.is_none());
-    // The mild ones are the verdict only if nothing else holds.
-    let best = [Price::Capacity, Price::Little, Price::Nothing]
-        .into_iter()
-        .find_map(|price| holding().find(|f| f.class.price() == price));
-    // Who is out of quota gains nothing from more threads.
-    let best = match best {
-        Some(b) if b.class == Class::WorkloadImbalance => {
-            holding().find(|f| f.class == Class::CpuQuota).or(best)
-        }
-        _ => best,
-    };
-    // Where threads lack CPUs far more than they leave them idle, whoever they wait for lacks one
-    // too.
-    let queued = holding().find(|f| f.class == Class::CpuOverload);
-    let best = match (best, queued) {
-        (Some(b), Some(q))
-            if b.class == Class::WorkloadImbalance && q.lacked_ns >= b.lost_cpu_ns * 2 =>
-        {
-            Some(q)
-        }
-        _ => best,
-    };
-    let costs = |f: &&Finding| f.class.price() != Price::Nothing;
-    let runner_up = best.and_then(|b| holding().find(|f| f.class != b.class));
+    let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
+    let best = holding.next();
+    let runner_up = holding.next();
+    if let Some(what) = unexplained(facts, best) {
+        return verdict(facts, Class::NotEnoughEvidence, 0.0, what, best.map(|b| b.class));
+    }
+    match best {
+        Some(best) => verdict(
+            facts,
+            best.class,
+            how_often_right(best.class, best.worth.low, runner_up.map_or(1.0, |r| r.worth.low)),
+            best.summary.clone(),
+            runner_up.map(|r| r.class),
+        ),
+        None => healthy(facts, findings),
+    }
+}
+
+/// Kernel time that nothing explains, and that is more than the best finding does: why there is no
+/// verdict then.
+fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     // Whether calls cost more because of others shows only where they were made often enough.
     let judged = facts.analysis.cpus == 1 || !facts.judged.contended.is_empty();
     let explained = facts.leaf(Leaf::ThreadTurns) + facts.leaf(Leaf::ServiceTurns);
     let kernel =
         if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
-    let best_share = best.filter(costs).map_or(0.0, |b| b.wanted_pct);
-    if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best_share {
-        let calls: Vec<String> = heaviest_calls(facts);
-        let what = format!(
+    if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best.map_or(0.0, |b| b.wanted_pct) {
+        return Some(format!(
             "{kernel:.0} % of the work goes into system calls ({}) and this trace does not show \
-                why: they may be long, or spin on locks",
-            calls.join(", ")
-        );
-        return verdict(facts, Class::NotEnoughEvidence, 0.0, what, best.map(|b| b.class));
+             why: they may be long, or spin on locks",
+            heaviest_calls(facts).join(", ")
+        ));
     }
     // Calls that are made with siblings on CPUs only: nobody knows what they cost without.
     let unjudged: Vec<_> = facts.judged.contended.iter().filter(|c| c.unjudged_ns > 0).collect();
     let beside = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
-    if best.is_none() && beside >= facts.limit(&UNEXPLAINED_KERNEL) {
+    (best.is_none() && beside >= facts.limit(&UNEXPLAINED_KERNEL)).then(|| {
         let mut calls: Vec<&str> = unjudged.iter().map(|c| c.name.as_str()).collect();
         calls.truncate(3);
-        let what = format!(
+        format!(
             "{beside:.0} % of capacity goes into {} while other threads of the process are on \
-                CPUs, and none is made without them: it may be waiting for the lock of the \
-                address space, or for other CPUs to forget what changed",
+             CPUs, and none is made without them: it may be waiting for the lock of the address \
+             space, or for other CPUs to forget what changed",
             calls.join(", ")
-        );
-        return verdict(facts, Class::NotEnoughEvidence, 0.0, what, None);
-    }
-    match best {
-        Some(best) => {
-            // What costs nothing weighs what threads lack.
-            let weight = best.wanted_pct.max(facts.pct(best.lacked_ns));
-            let rival = runner_up.filter(costs).map_or(0.0, |r| r.wanted_pct);
-            verdict(
-                facts,
-                best.class,
-                how_often_right(best.class, weight, rival),
-                best.summary.clone(),
-                runner_up.map(|r| r.class),
-            )
-        }
-        None => {
-            let busy = facts.busy();
-            // What a rule refused for another reason than its size is no near miss.
-            let small = |f: &&Finding| costs(f) && f.wanted_pct < facts.limit(&MATTERS);
-            let near = findings.iter().filter(small).map(|f| f.wanted_pct).fold(0.0, f64::max);
-            let largest = findings.iter().filter(small).map(|f| f.share).fold(0.0, f64::max);
-            let what = if busy >= facts.limit(&MOSTLY_BUSY) {
-                format!(
-                    "CPUs are {busy:.0} % busy and nothing holds them up: no cause costs more \
-                        than {largest:.0} % of capacity"
-                )
-            } else {
-                format!(
-                    "CPUs are {busy:.0} % busy because there is no more work: no cause costs more \
-                        than {largest:.0} % of capacity"
-                )
-            };
-            let order = facts.leaf(Leaf::Order);
-            let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
-                format!(
-                    "{what}; {:.1} CPUs idle while threads wait for the results of others that \
-                     are busy all the time: more of those would help, finer locks would not",
-                    order as f64 / facts.wall.max(1) as f64
-                )
-            } else {
-                what
-            };
-            verdict(
-                facts,
-                Class::Healthy,
-                HEALTHY_RIGHT - near / facts.limit(&MATTERS) * HEALTHY_NEAR,
-                what,
-                None,
-            )
-        }
-    }
+        )
+    })
+}
+
+/// Nothing gains what matters: what gains most, and whether there is work.
+fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
+    let busy = facts.busy();
+    // What a rule refused for another reason than its size is no near miss.
+    let near = findings
+        .iter()
+        .filter(|f| f.class != Class::CpuOverload)
+        .map(|f| f.worth.times)
+        .filter(|&times| times < facts.matters())
+        .fold(1.0, f64::max);
+    let most = (near - 1.0) * 100.0;
+    let what = if busy * 2.0 >= 100.0 {
+        format!("CPUs are {busy:.0} % busy and nothing holds them up")
+    } else {
+        format!("CPUs are {busy:.0} % busy because there is no more work")
+    };
+    let what = format!("{what}: no change that was tried gains more than {most:.0} %");
+    let order = facts.leaf(Leaf::Order);
+    let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
+        format!(
+            "{what}; {:.1} CPUs idle while threads wait for the results of others that are busy \
+             all the time: more of those would help, finer locks would not",
+            order as f64 / facts.wall.max(1) as f64
+        )
+    } else {
+        what
+    };
+    let near = (near - 1.0) / (facts.matters() - 1.0);
+    verdict(facts, Class::Healthy, HEALTHY_RIGHT - near * HEALTHY_NEAR, what, None)
 }
 
 /// How often `healthy` was right, and how much less often where a cause nearly mattered
 /// (docs/verdicts.md).
 const HEALTHY_RIGHT: f64 = 0.97;
 const HEALTHY_NEAR: f64 = 0.07;
-/// How often a verdict was right whose finding costs this much, in per cent of the CPU time that
-/// the work used or lacked (of capacity where threads lacked CPUs): recordings
-/// of known workloads, most of which no rule was made on (docs/verdicts.md). Small losses are
-/// easily something else's; queues for CPUs come with many other things.
-const RIGHT: &[(f64, f64)] = &[(15.0, 0.70), (30.0, 0.88), (50.0, 0.98)];
-const RIGHT_OVERLOAD: &[(f64, f64)] = &[(15.0, 0.30), (30.0, 0.60), (50.0, 0.96)];
-/// A rival that costs as much takes this part of the confidence away.
+/// How often a verdict was right whose finding is worth this, times as fast: recordings of known
+/// workloads, most of which no rule was made on (docs/verdicts.md). Small gains are easily
+/// something else's; queues for CPUs come with many other things.
+const RIGHT: &[(f64, f64)] = &[(1.15, 0.70), (1.4, 0.88), (2.0, 0.98)];
+const RIGHT_OVERLOAD: &[(f64, f64)] = &[(1.15, 0.30), (1.3, 0.60), (1.5, 0.96)];
+/// A rival that gains as much takes this part of the confidence away.
 const RIVAL: f64 = 0.3;
-/// The price of a multiprocessor kernel is small by nature: its share of capacity says nothing.
+/// The price of a multiprocessor kernel is small by nature: its worth says nothing.
 const RIGHT_MP_UP: f64 = 0.85;
 
 /// In which part of such verdicts this was the right class.
-fn how_often_right(class: Class, share: f64, rival: f64) -> f64 {
+fn how_often_right(class: Class, worth: f64, rival: f64) -> f64 {
     let points = match class {
         Class::MpUpOverhead => return RIGHT_MP_UP,
         Class::CpuOverload => RIGHT_OVERLOAD,
         _ => RIGHT,
     };
-    let right = match points.iter().position(|p| p.0 > share) {
+    let right = match points.iter().position(|p| p.0 > worth) {
         Some(0) => points[0].1,
         Some(i) => {
             let ((x0, y0), (x1, y1)) = (points[i - 1], points[i]);
-            y0 + (y1 - y0) * (share - x0) / (x1 - x0)
+            y0 + (y1 - y0) * (worth - x0) / (x1 - x0)
         }
         None => points[points.len() - 1].1,
     };
-    right * (1.0 - RIVAL * (rival / share.max(1.0)).min(1.0))
+    right * (1.0 - RIVAL * ((rival - 1.0) / (worth - 1.0).max(0.01)).clamp(0.0, 1.0))
 }
 
 /// What makes any verdict impossible.
@@ -233,7 +162,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     let unaccounted = facts.pct(facts.unseen());
     let one_program = facts.tasks_only()
         && findings.iter().any(|f| f.class == Class::WorkloadImbalance && f.ruled_out.is_none());
-    if unaccounted >= facts.limit(&UNACCOUNTED) && !one_program {
+    if unaccounted >= facts.too_much() && !one_program {
         let why = if facts.tasks_only() {
             "it was recorded for some tasks only"
         } else {
@@ -242,7 +171,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         return Some(format!("{unaccounted:.0} % of capacity is unaccounted for: {why}"));
     }
     let others = facts.pct(facts.judged.neighbours.ns);
-    if others >= facts.limit(&NEIGHBOURS) {
+    if others >= facts.too_much() {
         return Some(format!(
             "programs that are not the work took {others:.0} % of capacity ({}): record it again \
              without them",
@@ -260,14 +189,14 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     let (idle, limit) = if no_alibi {
         (idle + facts.leaf_pct(Leaf::Serial), facts.limit(&MATTERS))
     } else {
-        (idle, facts.limit(&NO_WORK))
+        (idle, 50.0)
     };
     if facts.analysis.outside() == Outside::Unknown
         && idle >= limit
         && !facts
             .workers
             .iter()
-            .any(|w| w.1 as f64 * 100.0 >= facts.wall as f64 * facts.limit(&LONE_WORKER))
+            .any(|w| w.1 as f64 * 100.0 >= facts.wall as f64 * facts.limit(&ALONE))
     {
         return Some(format!(
             "CPUs are idle for {idle:.0} % of capacity, and without system calls nobody can tell \
@@ -352,10 +281,8 @@ fn verdict(
     }
     let gaps_seen: u64 = GAPS.iter().map(|&code| q.count(code)).sum();
     let gaps = gaps_seen as f64 / facts.analysis.events.max(1) as f64;
-    if lost == 0
-        && gaps * 100.0 >= facts.limit(&GAPS_PART)
-        && facts.judged.thresholds.enough(gaps_seen, &MIN_GAPS)
-    {
+    // Short recordings have a handful at their beginning.
+    if lost == 0 && gaps * 100.0 >= facts.limit(&NAMED) && facts.enough(gaps_seen) {
         let what = format!(
             "{:.0} % of the events do not fit those before: events seem to be missing",
             gaps * 100.0
@@ -373,37 +300,36 @@ fn verdict(
         doubt(0.9, "the file is cut off".to_owned());
     }
     let unaccounted = facts.pct(facts.unseen());
-    if unaccounted >= facts.limit(&DOUBT) {
+    if unaccounted >= facts.doubtful() {
         doubt(
             1.0 - unaccounted / 100.0,
             format!("{unaccounted:.0} % of capacity is unaccounted for"),
         );
     }
     let stolen = facts.leaf_pct(Leaf::Stolen);
-    if stolen >= facts.limit(&STOLEN) {
+    if stolen >= 2.0 * facts.doubtful() {
         let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
-        doubt(1.0 - stolen / 200.0, what);
+        doubt(1.0 - stolen / 300.0, what);
     }
     let others = facts.pct(facts.judged.neighbours.ns);
-    if others >= facts.limit(&NEIGHBOURS_DOUBT) {
+    if others >= facts.doubtful() {
         let why = format!(
             "programs that are not the work took {others:.0} % of capacity ({})",
             neighbours(facts).listed()
         );
         doubt(1.0 - others / 100.0, why);
     }
-    if !facts.at_least(facts.wall as f64 / 1e6, &SHORT).holds() {
-        doubt(0.8, format!("the trace is only {} ms long", facts.wall / 1_000_000));
-    }
-    if class == Class::Healthy
-        && let Some((name, s)) = facts.judged.fullest_section()
-        && s.wanted_pct >= facts.limit(&ONE_AT_A_TIME)
-    {
+    // Time that was lost to nothing that was tried.
+    let unexplained = facts.leaf_pct(Leaf::Serial) + facts.leaf_pct(Leaf::Order);
+    if class == Class::Healthy && unexplained >= facts.limit(&MATTERS) {
         let why = format!(
-            "calls of {name} pass one at a time, and the recorder's own time may hide what that \
-                costs: CPU samples without system call events would show it"
+            "CPUs idle for {unexplained:.0} % of capacity while one thread at a time has work, and \
+             no replay gains from dividing it"
         );
-        doubt(0.8, why);
+        doubt(1.0 - unexplained / 100.0, why);
+    }
+    if let Some(Err(_)) = &facts.replays {
+        doubt(0.9, "the trace cannot be replayed, so that demand alone decides".to_owned());
     }
     let unknown = facts.analysis.outside() == Outside::Unknown;
     let lacking: Vec<&str> = facts
@@ -419,7 +345,7 @@ fn verdict(
     // Only the first three decide between the classes; contention adds certainty about kernel
     // locks.
     if unknown || !(facts.caps.wakeups || facts.caps.wakers) {
-        doubt(0.7, format!("not recorded: {}", lacking.join(", ")));
+        doubt(0.8, format!("not recorded: {}", lacking.join(", ")));
     }
     Verdict {
         class,
@@ -429,7 +355,6 @@ fn verdict(
         reservations,
         neighbours: Some(neighbours(facts)),
         steps,
-        gain: None,
     }
 }
 

@@ -36,9 +36,9 @@ fn two_that_change_memory(pids: [u32; 2]) -> MemTrace {
 }
 
 #[test]
-fn calls_that_never_lack_a_sibling_cannot_be_judged() {
+fn calls_that_never_lack_a_sibling_are_judged_by_their_ends() {
     let v = verdict(&two_that_change_memory([70, 70]));
-    assert_eq!(v.class, Class::NotEnoughEvidence, "{}", v.summary);
+    assert_eq!(v.class, Class::KernelLockConflict, "they never end together: {}", v.summary);
     assert!(v.summary.contains("mprotect"), "{}", v.summary);
     let v = verdict(&two_that_change_memory([70, 80]));
     assert_eq!(v.class, Class::Healthy, "strangers do not disturb: {}", v.summary);

@@ -8,7 +8,7 @@ use crate::tables;
 use holdup_attribution::Attribution;
 use holdup_diagnose::{Beside, diagnose_beside, is_small, phases};
 use holdup_export::{Digest, Request, TRACE, digest};
-use holdup_passes::{Detail, Options};
+use holdup_passes::{Detail, Options, Selection};
 use holdup_trace::{ErrorKind, ReadError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -120,7 +120,8 @@ fn judge(path: &Path, stamp: Stamp, settings: &Settings) -> Result<(Verdict, Dig
     let reader = holdup_open::open(path)?;
     let replayed = settings.gain || is_small(path);
     let detail = if replayed { Detail::Steps } else { Detail::Edges };
-    let options = Options { detail, ..Options::default() };
+    let selection = Selection::default().within(reader.info());
+    let options = Options { detail, selection, ..Options::default() };
     let limits = &settings.thresholds;
     let judged = phases::read(&*reader, &options, limits)?;
     let info = reader.info();

@@ -1,7 +1,7 @@
 //! The tables of a fleet: those of an export that sum a trace up, with the trace in front.
 
 use holdup_attribution::{Leaf, Ledger, Total};
-use holdup_diagnose::{Diagnosis, Gain};
+use holdup_diagnose::Diagnosis;
 use holdup_export::{Column, DIGEST, TRACE, TableDef, Type, definitions as exported};
 use serde_json::Value as Json;
 use std::sync::LazyLock;
@@ -113,17 +113,14 @@ pub(crate) fn outcome(diagnosis: &Diagnosis, ledger: &Ledger) -> Vec<Json> {
     let class = diagnosis.verdict.class;
     let holds = diagnosis.findings.iter().find(|f| f.class == class && f.ruled_out.is_none());
     let lost = holds.and_then(|f| f.priced());
-    let gain = match &diagnosis.verdict.gain {
-        Some(Gain::Replayed(replayed)) => Some(replayed),
-        Some(Gain::Unknown(_)) | None => None,
-    };
+    let worth = holds.map(|f| &f.worth);
     let mut row: Vec<Json> = vec![
         lost.map(|ns| i64::try_from(ns).unwrap_or(i64::MAX)).into(),
         lost.and(holds).map(|f| f.share).into(),
-        gain.map(|g| g.gain).into(),
-        gain.map(|g| g.gain_low).into(),
-        gain.map(|g| g.gain_high).into(),
-        gain.map(|g| g.change.as_str()).into(),
+        worth.map(|w| w.times).into(),
+        worth.map(|w| w.low).into(),
+        worth.map(|w| w.high).into(),
+        worth.and_then(|w| w.change.as_deref()).into(),
     ];
     let nodes = ledger.nodes();
     let share = |s: &Share| nodes.iter().find(|n| n.path == s.path).map(|n| n.pct).into();

@@ -5,7 +5,7 @@ use crate::metric::Table;
 use crate::why::{self, Object};
 use holdup_attribution::{Attribution, is_recorder};
 use holdup_diagnose::{Class, PhaseRow, Thresholds, diagnose_judged, phases};
-use holdup_passes::{Analysis, Detail, Options};
+use holdup_passes::{Analysis, Detail, Options, Selection};
 use holdup_trace::{EventDesc, Presence, QualityCode, Reader, Result, TraceInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -112,7 +112,8 @@ impl Run {
     /// # Errors
     /// Those of [`phases::read`].
     pub fn measure(reader: &dyn Reader, detail: Detail) -> Result<Run> {
-        let options = Options { detail, ..Options::default() };
+        let selection = Selection::default().within(reader.info());
+        let options = Options { detail, selection, ..Options::default() };
         let judged = phases::read(reader, &options, &Thresholds::default())?;
         let info = reader.info();
         let diagnosis = diagnose_judged(info, &judged, None, Thresholds::default());

@@ -8,7 +8,7 @@ use crate::sample;
 use crate::stats::spread::median;
 use crate::work::Work;
 use holdup_attribution::{Attribution, WaitsBy};
-use holdup_diagnose::{Diagnosis, Gain};
+use holdup_diagnose::{Diagnosis, Finding};
 
 /// Lines that a failing gate adds.
 const REASONS: usize = 3;
@@ -37,11 +37,9 @@ pub struct Object {
 /// the verdict is about.
 pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Object> {
     let verdict = &diagnosis.verdict;
-    let gain = verdict.gain.as_ref().filter(|gain| matches!(gain, Gain::Replayed(_)));
-    let finding = diagnosis.findings.iter().find(|f| f.class == verdict.class);
-    let named = |object: &str| {
-        finding.is_some_and(|f| f.ruled_out.is_none() && f.culprits.iter().any(|c| c.id == object))
-    };
+    let holds = |f: &&Finding| f.class == verdict.class && f.ruled_out.is_none();
+    let finding = diagnosis.findings.iter().find(holds);
+    let named = |object: &str| finding.filter(|f| f.culprits.iter().any(|c| c.id == object));
     let mut all: Vec<Object> = Vec::new();
     let mut rows = judged.waits(WaitsBy::Object);
     rows.sort_by(|a, b| {
@@ -62,8 +60,8 @@ pub(crate) fn objects(judged: &Attribution<'_>, diagnosis: &Diagnosis) -> Vec<Ob
         } else if let Some(waker) = row.top_waker {
             people += &format!("; mostly woken by tid {waker}");
         }
-        if let Some(gain) = gain.filter(|_| named(&row.object)) {
-            people += &format!(". {}", gain.to_string().trim_end_matches('.'));
+        if let Some(worth) = named(&row.object).map(|f| &f.worth) {
+            people += &format!(". Without it the work is {:.2} times as fast", worth.times);
         }
         all.push(Object { key, people });
     }

@@ -5,6 +5,7 @@ use crate::csv::field;
 use crate::report::{Body, Known, Report, Section, TraceHead};
 use crate::schema;
 use crate::table::{Cell, Table};
+use crate::text::worth;
 use crate::text::{culprit, escape, glanced_words, quality_words, remarks, strip};
 use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
@@ -169,9 +170,7 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
     write_ledger(&d.ledger, out)?;
     for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
         write_finding(f, out)?;
-        if let Some(gain) = d.verdict.gain.as_ref().filter(|_| f.class == d.verdict.class) {
-            writeln!(out, "\n{}", plain(&gain.to_string()))?;
-        }
+        writeln!(out, "\n{}", plain(&worth(f)))?;
     }
     writeln!(out, "\n## Ruled out\n")?;
     let rows: Vec<Vec<String>> = d

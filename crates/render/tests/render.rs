@@ -193,7 +193,8 @@ fn sar_rows() -> Vec<SarRow> {
     let system = SarRow {
         pct_usr: Some(36.0),
         pct_sys: Some(43.0),
-        pct_idle: 21.0,
+        pct_wio: Some(0.0),
+        pct_idle: Some(21.0),
         scall_per_s: Some(18734.0),
         sread_per_s: Some(21.0),
         rchar_per_s: Some(89850.0),
@@ -291,7 +292,7 @@ fn text_of_ledger_and_info() {
     );
     insta::assert_snapshot!(
         "text_ledger_empty",
-        text("ledger", Body::Ledger(Box::default()), options.clone())
+        text("ledger", Body::Ledger(Box::new(Ledger::new(0, []))), options.clone())
     );
     insta::assert_snapshot!("text_info", text("info", Body::Info(Box::new(info())), options));
 }

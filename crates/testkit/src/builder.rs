@@ -60,7 +60,10 @@ impl TraceBuilder {
         if let Some(i) = self.info.events.iter().position(|e| e.name == full) {
             return EventId(i as u16);
         }
-        let (system, presence) = (system.to_owned(), Presence::Seen);
+        // What always happens counts as recorded only if it was seen.
+        let always = EventKind::of(system, name).is_some_and(EventKind::always_happens);
+        let presence = if always || system.is_empty() { Presence::Seen } else { Presence::Enabled };
+        let system = system.to_owned();
         self.info.events.push(EventDesc { name: full, system, presence });
         EventId(self.info.events.len() as u16 - 1)
     }
@@ -81,6 +84,7 @@ impl TraceBuilder {
 
     fn push(mut self, ts: Nanos, cpu: u16, tid: u32, event: (&str, &str), what: What) -> Self {
         let id = self.id(event.0, event.1);
+        self.info.events[id.0 as usize].presence = Presence::Seen;
         self.push_as(ts, cpu, tid, id, what)
     }
 
@@ -185,6 +189,24 @@ impl TraceBuilder {
         let name = self.info.names.intern(caller.as_bytes());
         let what = What::BlockedReason { tid: Tid(tid), io_wait, caller: 0, name };
         self.push(ts, cpu, current, ("sched", "sched_blocked_reason"), what)
+    }
+
+    /// Only the tasks that show events of their own were recorded.
+    pub fn of_some_tasks(mut self) -> Self {
+        self.info.system_wide = Some(false);
+        self
+    }
+
+    /// PERF_RECORD_SWITCH: `tid` leaves the CPU, of its own will, or gets it.
+    pub fn switch_record(self, ts: Nanos, cpu: u16, tid: u32, out: bool) -> Self {
+        let what = What::ContextSwitch { out, preempt: false, other: Tid::UNKNOWN };
+        self.push_as(ts, cpu, tid, EventId::SIDEBAND, what)
+    }
+
+    /// PERF_RECORD_EXIT of `tid`.
+    pub fn task_end(self, ts: Nanos, cpu: u16, tid: u32) -> Self {
+        let what = What::TaskEnd { pid: Pid::UNKNOWN, tid: Tid(tid) };
+        self.push_as(ts, cpu, tid, EventId::SIDEBAND, what)
     }
 
     /// `sched_process_exit`.

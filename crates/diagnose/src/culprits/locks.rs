@@ -4,8 +4,7 @@
 use super::{CULPRITS, PEOPLE, objects, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
-use crate::rules::NAMED;
-use holdup_attribution::{Blamed, Leaf, Sleeper};
+use holdup_attribution::{Blamed, Leaf, NAMED, Sleeper};
 use holdup_passes::{LockPeople, Slot, percent};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;

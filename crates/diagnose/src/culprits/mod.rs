@@ -20,12 +20,11 @@ pub(crate) use drivers::{driver, worker};
 pub(crate) use locks::kernel_locks;
 pub(crate) use objects::{devices, turns};
 pub(crate) use quota::throttled;
-pub(crate) use threads::{alone, barriers, busiest, queued, server};
+pub(crate) use threads::{alone, barriers, busiest, queued, runs, server};
 
 use crate::facts::Facts;
 use crate::report::{Culprit, Person};
-use crate::rules::NAMED;
-use holdup_attribution::Sleeper;
+use holdup_attribution::{NAMED, Sleeper};
 use holdup_passes::percent;
 use holdup_trace::Nanos;
 

@@ -3,7 +3,6 @@
 
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
-use crate::given_back::GivenBack;
 use crate::report::{Culprit, Person, Role};
 use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow};
 use holdup_passes::ObjectKind;
@@ -19,13 +18,8 @@ pub(crate) fn turns(
     (asleep, awake): (Leaf, Leaf),
     by_call: &[(String, Nanos)],
     spinning: &[&Spinning],
-    given_back: Option<&GivenBack<'_>>,
 ) -> Vec<Culprit> {
     let mut objects = at_leaf(facts, asleep);
-    if let Some(given_back) = given_back {
-        objects.retain(|c| !given_back.has(c));
-        objects.push(inside(facts, given_back));
-    }
     if let [only] = &mut objects[..] {
         only.ns += facts.leaf(awake);
     }
@@ -36,22 +30,6 @@ pub(crate) fn turns(
         true if facts.caps.syscalls.are_any() => calls(facts, by_call),
         true => Vec::new(),
     }
-}
-
-/// A lock that a runtime keeps to itself: its threads sleep for work, each on a word of its own.
-fn inside(facts: &Facts<'_>, of: &GivenBack<'_>) -> Culprit {
-    let row = &of.longest.row;
-    let culprit = Culprit {
-        kind: "runtime-lock",
-        id: row.object.clone(),
-        code: facts.code.and_then(|code| code.object(&of.names())),
-        name: format!("a lock of the runtime{}", owner(row)),
-        pid: row.pid,
-        ns: of.idle_ns(),
-        role: Role::Inside,
-        ..Culprit::default()
-    };
-    waited_for(facts, &of.sleepers(), culprit)
 }
 
 /// Threads that yield until others let them go on.

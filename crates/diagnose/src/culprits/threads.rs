@@ -10,25 +10,27 @@ use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
 /// A thread by the time it runs.
-fn runs(facts: &Facts<'_>, slot: Slot, role: Role) -> Culprit {
-    Culprit { role, ..facts.culprit("thread", slot, facts.thread(slot).running_ns) }
+pub(crate) fn runs(facts: &Facts<'_>, slot: Slot) -> Culprit {
+    let ns = facts.thread(slot).running_ns;
+    Culprit { role: Role::Runs, ..facts.culprit("thread", slot, ns) }
 }
 
 /// The threads that run longest.
 pub(crate) fn busiest(facts: &Facts<'_>) -> Vec<Culprit> {
-    facts.workers.iter().take(CULPRITS).map(|w| runs(facts, w.0, Role::Runs)).collect()
+    facts.workers.iter().take(CULPRITS).map(|w| runs(facts, w.0)).collect()
 }
 
 /// The one thread that all wait for, and the objects that they wait at.
 pub(crate) fn server(facts: &Facts<'_>, server: Server) -> Vec<Culprit> {
     let at = barriers(facts);
     if server.at_barriers {
-        return with(at, 1, runs(facts, server.slot, Role::Late));
+        return with(at, 1, Culprit { role: Role::Late, ..runs(facts, server.slot) });
     }
     // Through which object a server serves matters less than who it is.
     let mut waiters = waiters(facts, |o| o.leaves.contains_key(&Leaf::OneServer));
     waiters.retain(|w| w.slot != server.slot);
-    with(at, 0, waited_for(facts, &waiters, runs(facts, server.slot, Role::Server)))
+    let one = Culprit { role: Role::Server, ..runs(facts, server.slot) };
+    with(at, 0, waited_for(facts, &waiters, one))
 }
 
 /// The objects at which threads wait for one other, or for whoever comes last.
@@ -39,7 +41,7 @@ pub(crate) fn barriers(facts: &Facts<'_>) -> Vec<Culprit> {
 /// The thread that has all the work.
 pub(crate) fn alone(facts: &Facts<'_>, slot: Slot) -> Vec<Culprit> {
     let at = if facts.leaf(Leaf::OneServer) > 0 { barriers(facts) } else { Vec::new() };
-    with(at, 0, runs(facts, slot, Role::Runs))
+    with(at, 0, runs(facts, slot))
 }
 
 fn with(mut culprits: Vec<Culprit>, place: usize, thread: Culprit) -> Vec<Culprit> {

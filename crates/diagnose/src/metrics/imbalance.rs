@@ -2,14 +2,7 @@
 
 use super::View;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::rules::DOMINANT;
-use holdup_attribution::thresholds;
-
-thresholds! {
-    ONE_CPU = "metrics.one_cpu_pct", 105.0, "% of one CPU",
-        meaning: "a process that uses more runs several threads and is no single server",
-        source: "100 %, and what rounding adds to published figures";
-}
+use holdup_attribution::ALONE;
 
 /// The process or thread that uses most of one CPU, and how much of it.
 pub(super) fn server<'a>(view: &View<'a>) -> Option<(&'a super::Process, f64)> {
@@ -21,7 +14,8 @@ pub(super) fn server<'a>(view: &View<'a>) -> Option<(&'a super::Process, f64)> {
         .filter_map(|p| Some((p, of_one_cpu(p)?)))
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     // A process of several threads may use more than one CPU: it is no single server.
-    (top.1 >= view.limit(&DOMINANT) && (top.0.tid.is_some() || top.1 <= view.limit(&ONE_CPU)))
+    // Published figures are rounded to one per cent of all CPUs: that is no second thread.
+    (top.1 >= view.limit(&ALONE) && (top.0.tid.is_some() || top.1 <= 100.0 + view.cpus))
         .then_some(top)
 }
 
@@ -40,7 +34,7 @@ pub(super) fn check(view: &View<'_>) -> Finding {
         f.ruled_out = Some(format!("the busiest process uses {top:.0} % of one CPU"));
         f.evidence = vec![
             Evidence::of("busiest process", top, "% of one CPU", "processes")
-                .against(view.thresholds, &DOMINANT),
+                .against(view.thresholds, &ALONE),
         ];
         return f;
     };
@@ -58,7 +52,7 @@ pub(super) fn check(view: &View<'_>) -> Finding {
     let mut f = view.finding(class, share, summary);
     f.evidence = vec![
         Evidence::of(format!("processing time of {name}"), of_one, "% of one CPU", "processes")
-            .against(view.thresholds, &DOMINANT),
+            .against(view.thresholds, &ALONE),
     ];
     super::given(&mut f.evidence, "CPUs idle", Some(idle), "% of capacity", "sar");
     super::given(&mut f.evidence, "CPUs busy", view.busy(), "% of capacity", "sar");

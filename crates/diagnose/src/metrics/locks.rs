@@ -3,16 +3,17 @@
 
 use super::{Command, Owner, View};
 use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::rules::MATTERS;
-use holdup_attribution::thresholds;
+use holdup_attribution::{MATTERS, thresholds};
 use holdup_model::Measured;
 
 thresholds! {
     pub(super) REFERENCES = "metrics.lock_ref_per_s", 1000.0, "1/s",
+        kind: Matters,
         meaning: "locks with fewer references matter little",
         source: "Olszewski and Van Fleet, figure 1: normally only locks with more than 1,000 \
                  references a second have much impact";
     pub(super) MISSES = "metrics.lock_miss_pct", 25.0, "% of references",
+        kind: Significance,
         meaning: "references that find the lock taken (blocked or slept), below which it is not \
                   in conflict",
         source: "AIX case 2: 89 % on the lock that is the cause, 10 % on the dispatcher's, \

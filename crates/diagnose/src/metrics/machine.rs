@@ -4,9 +4,8 @@
 use super::{Kernel, View, given};
 use crate::counted;
 use crate::report::{Class, Evidence, Finding};
-use crate::rules::{
-    BUSY, CPI, KERNEL, MATTERS, OVERHEAD, QUEUE, SAME_WORK, SLOWER, hardware_advice,
-};
+use crate::rules::{CPI, KERNEL, OVERHEAD, QUEUE, SAME_WORK, SLOWER, hardware_advice};
+use holdup_attribution::MATTERS;
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
@@ -41,11 +40,12 @@ pub(super) fn cpu_overload(view: &View<'_>) -> Finding {
         format!("{runq:.1} threads want {} CPUs, which are {busy:.0} % busy", view.cpus),
     );
     f.evidence = vec![
-        Evidence::of("CPUs busy", busy, "% of capacity", "sar").against(view.thresholds, &BUSY),
+        Evidence::of("CPUs busy", busy, "% of capacity", "sar"),
         Evidence::of("threads running or ready, per CPU", queue, "threads", "sar")
             .against(view.thresholds, &QUEUE),
     ];
-    f.ruled_out = if busy < view.limit(&BUSY) {
+    // What is idle but for what matters, nobody queues for.
+    f.ruled_out = if busy < 100.0 - view.limit(&MATTERS) {
         Some(format!("CPUs are only {busy:.0} % busy"))
     } else if queue < view.limit(&QUEUE) {
         Some(format!("only {queue:.2} threads per CPU run or want to"))

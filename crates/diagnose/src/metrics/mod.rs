@@ -24,16 +24,9 @@ pub use figures::{
 };
 
 use crate::measured::{Measured, companies};
-use crate::report::{Class, Diagnosis, Evidence, Finding, Price, Step, Verdict};
-use crate::rules::MATTERS;
-use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds, thresholds};
-
-thresholds! {
-    IDLE_UNEXPLAINED = "metrics.idle_pct", 50.0, "% of capacity",
-        meaning: "idle time that is too much to call a system healthy where nobody says who \
-                  works and who waits",
-        source: "more than half of the machine";
-}
+use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
+use crate::worth::Worth;
+use holdup_attribution::{Leaf, Ledger, MATTERS, Threshold, Thresholds};
 
 /// The figures with what follows from them at once.
 pub(crate) struct View<'a> {
@@ -107,6 +100,9 @@ impl<'a> View<'a> {
             summary,
             culprits: Vec::new(),
             evidence: Vec::new(),
+            demand: Worth::bound(share).times,
+            worth: Worth::bound(share),
+            is_too_little: small.is_some(),
             ruled_out: small,
             advice: Vec::new(),
         }
@@ -178,6 +174,7 @@ pub fn judge_beside(
         verdict,
         findings,
         leads: Vec::new(),
+        not_replayed: None,
         next,
         thresholds: thresholds.settings(),
         code_remarks: Vec::new(),
@@ -205,14 +202,11 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
             reservations,
             neighbours: None,
             steps,
-            gain: None,
         }
     };
     let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
-    // As for traces: the mild ones are the verdict only if nothing else holds.
-    let heavy = |f: &&Finding| f.class.price() == Price::Capacity;
-    if let Some(best) = holding.clone().find(heavy).or_else(|| holding.clone().next()) {
-        let runner_up = holding.find(|f| f.class != best.class);
+    if let Some(best) = holding.next() {
+        let runner_up = holding.next();
         let clear = if best.share.is_nan() {
             0.2
         } else {
@@ -252,9 +246,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
                 in which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
             ))
         }
-        (Some(busy), _, Some(idle))
-            if idle >= view.limit(&IDLE_UNEXPLAINED) && f.processes.is_empty() =>
-        {
+        (Some(busy), _, Some(idle)) if idle * 2.0 >= 100.0 && f.processes.is_empty() => {
             unknown(format!(
                 "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who \
                 works and who waits: add processes (utld, holdup procs) and syscalls"
@@ -263,7 +255,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
         (busy, ..) => {
             let largest = findings
                 .iter()
-                .filter(|f| f.class.price() != Price::Nothing)
+                .filter(|f| f.class != Class::CpuOverload)
                 .map(|f| f.share)
                 .fold(0.0, f64::max);
             let how = busy.map_or(String::new(), |b| format!("CPUs are {b:.0} % busy and "));

@@ -4,16 +4,7 @@
 use super::calls::{Sync, object, sync};
 use super::{Owner, SystemCall, View, given, imbalance, locks};
 use crate::report::{Class, Culprit, Evidence, Finding};
-use crate::rules::NAMED;
-use holdup_attribution::thresholds;
-
-thresholds! {
-    pub(super) SYNC = "metrics.sync_pct", 10.0, "% of capacity",
-        meaning: "with so much processing time in synchronisation calls, idle time counts as \
-                  waiting in those calls",
-        source: "AIX cases 1 and 3 spend 48 and 63 % in such calls; in the server of case 4 the \
-                 whole kernel takes 6 %";
-}
+use holdup_attribution::{MATTERS, NAMED};
 
 struct Look<'a> {
     calls: Vec<(&'a SystemCall, f64)>,
@@ -65,7 +56,9 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     };
     let server = imbalance::server(view);
     let idle = match view.idle {
-        Some(idle) if server.is_none() && own.pct >= view.limit(&SYNC) && own.pct >= other.pct => {
+        Some(idle)
+            if server.is_none() && own.pct >= view.limit(&MATTERS) && own.pct >= other.pct =>
+        {
             idle
         }
         _ => 0.0,
@@ -101,8 +94,9 @@ fn check(view: &View<'_>, class: Class, kind: Sync, owner: Owner) -> Finding {
     } else {
         "processing time in calls of the threads library"
     };
-    f.evidence =
-        vec![Evidence::of(label, cpu, "% of capacity", "syscalls").against(view.thresholds, &SYNC)];
+    f.evidence = vec![
+        Evidence::of(label, cpu, "% of capacity", "syscalls").against(view.thresholds, &MATTERS),
+    ];
     for (call, pct) in own.calls.iter().take(3) {
         f.evidence.push(Evidence::of(
             format!("{}: processing time", call.name),

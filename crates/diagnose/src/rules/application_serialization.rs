@@ -42,7 +42,6 @@
 use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
-use crate::given_back::GivenBack;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{Leaf, Spinning};
 use holdup_passes::{Cause, Outside};
@@ -68,6 +67,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             cause: Cause::KernelService,
             asleep: Leaf::KernelServices,
             awake: Leaf::ServiceTurns,
+            spins: Leaf::ServiceSpin,
             at: "services of the kernel",
             nobody: "no thread waits in a kernel service",
             advice: [
@@ -85,6 +85,8 @@ pub(super) struct Turns {
     pub(super) asleep: Leaf,
     /// CPU time in the calls by which they do.
     pub(super) awake: Leaf,
+    /// CPU time of those who yield again and again in place of sleeping.
+    pub(super) spins: Leaf,
     pub(super) at: &'static str,
     pub(super) nobody: &'static str,
     pub(super) advice: [&'static str; 2],
@@ -96,28 +98,14 @@ impl Turns {
         let services = self.cause == Cause::KernelService;
         facts.judged.spinning.iter().filter(|s| s.between_processes == services).collect()
     }
-
-    /// Locks that a runtime keeps to itself are of threads.
-    fn given_back<'a>(&self, facts: &'a Facts<'_>) -> Option<GivenBack<'a>> {
-        if self.cause == Cause::ThreadSync { GivenBack::of(facts) } else { None }
-    }
 }
 
 /// Threads take turns: those who sleep leave CPUs idle, and going to sleep and waking costs too.
-/// Behind a server the calls are its clients' way of waiting, and their price is the server's.
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
-    let given_back = of.given_back(facts);
-    let (order, serial) = given_back.as_ref().map_or((0, 0), |g| (g.order, g.serial));
-    let beside = order + serial;
-    let idle = facts.leaf(of.asleep) + beside;
+    let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
     let spinning = of.spinning(facts);
-    let spun = spinning.iter().map(|s| s.sum.cpu_ns).sum::<u64>().min(facts.leaf(Leaf::Spin));
     let (waited, by_call) = facts.waiting_for(of.cause);
-    let behind_a_server = facts.leaf(Leaf::OneServer) > idle;
-    // Who never sleeps takes no turns, whatever the calls cost.
-    let cpu = if behind_a_server || idle == 0 { 0 } else { facts.leaf(of.awake) };
-    let leaves = (of.asleep, of.awake);
-    let culprits = culprits::turns(facts, leaves, &by_call, &spinning, given_back.as_ref());
+    let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call, &spinning);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
             format!("in {}, at what is not known without raw_syscalls events", of.at)
@@ -151,14 +139,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         },
         None => Told::plain("nobody-waits", of.nobody),
     };
-    let parts = [
-        (of.asleep, facts.leaf(of.asleep)),
-        (Leaf::Order, order),
-        (Leaf::Serial, serial),
-        (of.awake, cpu),
-        (Leaf::Spin, spun),
-    ];
-    let mut f = finding(facts, rule, &parts, told);
+    let mut f = finding(facts, rule, told);
     let (wakers, most) = facts.wakers(of.cause);
     let [of_wanted, of_one_cpu] = cost(facts, &f);
     f.evidence = vec![
@@ -192,14 +173,9 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("threads that ended those waits", wakers as f64, "threads", "wake-ups"),
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
-    if beside > 0 {
-        let metric = "idle beside, while threads slept for a lock of their runtime";
-        let source = "call chains of wake-ups";
-        f.evidence.insert(1, Evidence::of(metric, facts.pct(beside), "% of capacity", source));
-    }
     if !spinning.is_empty() {
         let (metric, pct) = ("CPU time of yielding again and again", facts.pct(spun));
-        f.evidence.insert(2, Evidence::of(metric, pct, "% of capacity", Leaf::Spin.source()));
+        f.evidence.insert(2, Evidence::of(metric, pct, "% of capacity", of.spins.source()));
     }
     f.culprits = culprits;
     f

@@ -3,8 +3,7 @@
 //! # What it does
 //! It asks whether threads were ready for CPUs while no CPU was idle, and for how long. Queueing
 //! wastes no capacity, so the cost in the ledger is 0. What counts is the CPU time that the
-//! queueing threads lacked. It must matter, and most of the work must have been done while all CPUs
-//! were busy.
+//! queueing threads lacked.
 //!
 //! # What to do
 //! Nothing is wrong with the multiprocessor: more CPUs, or less work at a time.
@@ -15,7 +14,8 @@ use super::{Fixtures, Rule, Told, finding};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::{Leaf, Total, thresholds};
+use crate::worth::Worth;
+use holdup_attribution::{Leaf, MATTERS, Total, thresholds};
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-overload",
@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_overload.rs"),
     needs: &["switches"],
-    thresholds: &[THRESHOLDS],
+    thresholds: &[&[MATTERS], THRESHOLDS],
     fixtures: Fixtures {
         positive: "over_cpu_x3_c2/perf.data",
         negative: "healthy_cpu_threads_c4/perf.data",
@@ -31,37 +31,18 @@ pub(super) const RULE: Rule = Rule {
 };
 
 thresholds! {
-    LACKED = "cpu-overload.lacked_pct", 15.0, "% of capacity",
-        meaning: "CPU time that threads were ready for while no CPU was idle, below which nobody \
-                  lacked what matters",
-        source: "all.matters_pct, of which this is the counterpart: what threads lack, not what \
-            CPUs waste";
-    /// Also that of [`crate::metrics`].
-    pub(crate) BUSY = "cpu-overload.busy_pct", 85.0, "% of capacity",
-        meaning: "CPUs less busy than this are not overloaded, where only figures are given \
-                  (--metrics)",
-        source: "PARbench on the p690: overload is load beyond 100 %; figures over an interval \
-                 include its quiet moments";
     /// Also that of [`crate::metrics`].
     pub(crate) QUEUE = "cpu-overload.queue_per_cpu", 1.25, "threads",
+        kind: Significance,
         meaning: "threads per CPU that run or want to, below which there is no queue",
         source: "PARbench on the p690: 1 is a full load; recorders and daemons add some \
                  hundredths per CPU";
-    FULL = "cpu-overload.full_pct", 50.0, "% of CPU time",
-        meaning: "part of all CPU time that is used while no CPU is idle; with less the load is a \
-                  passing one",
-        source: "more often than not; of CPU time rather than of the wall time, as recordings \
-                 begin before the work does";
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
     let cpus = facts.analysis.cpus.max(1) as f64;
     let (full_ns, queue_milli) = facts.analysis.full();
     let of_time = full_ns as f64 * 100.0 / facts.wall.max(1) as f64;
-    // What is stolen is stolen from threads that run.
-    let used = (facts.total(Total::Busy) + facts.leaf(Leaf::Stolen)).max(1);
-    let full = (full_ns as f64 * cpus * 100.0 / used as f64).min(100.0);
-    let full = facts.at_least(full, &FULL);
     let queue = facts.at_least(queue_milli as f64 / 1000.0 / cpus, &QUEUE);
     // Who is ready while a CPU idles lacks another CPU, or waits for that one to wake up.
     // And who is woken by a thread that goes to sleep gets its CPU handed over.
@@ -69,7 +50,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let lacked_ns = facts.ready.saturating_sub(elsewhere).min(facts.capacity);
     let occupied = facts.analysis.occupied_ns().max(1) as f64;
     let demand = facts.at_least(facts.demand as f64 / occupied / cpus, &QUEUE);
-    let lacked = facts.at_least(facts.pct(lacked_ns), &LACKED);
+    let lacked = facts.at_least(facts.pct(lacked_ns), &MATTERS);
     let told = Told {
         story: "more-threads-than-cpus",
         summary: format!(
@@ -81,7 +62,16 @@ fn check(facts: &Facts<'_>) -> Finding {
                 .to_owned(),
         ],
     };
-    let mut f = Finding { lacked_ns, ..finding(facts, &RULE, &[], told) };
+    let lacked_pct =
+        lacked_ns as f64 * 100.0 / (facts.total(Total::Busy) + lacked_ns).max(1) as f64;
+    let worth = Worth::bound(lacked_pct);
+    let mut f = Finding {
+        lacked_ns,
+        demand: worth.times,
+        worth,
+        is_too_little: false,
+        ..finding(facts, &RULE, told)
+    };
     f.evidence = vec![
         Evidence::checked(
             "CPU time that ready threads lacked while no CPU was idle",
@@ -89,7 +79,6 @@ fn check(facts: &Facts<'_>) -> Finding {
             "% of capacity",
             "procs runnable",
         ),
-        Evidence::checked("CPU time used while no CPU was idle", &full, "% of all", "run queue"),
         Evidence::checked("threads running or ready then, per CPU", &queue, "threads", "run queue"),
         Evidence::checked(
             "application threads running or ready while any is, per CPU",
@@ -116,12 +105,6 @@ fn check(facts: &Facts<'_>) -> Finding {
         Some(format!(
             "only {:.2} application threads per CPU run or want to, without the recorder's",
             demand.value
-        ))
-    } else if !full.holds() {
-        Some(format!(
-            "only {:.0} % of the CPU time was used while no CPU was idle: the load was a passing \
-                one",
-            full.value
         ))
     } else if !queue.holds() {
         Some(format!("only {:.2} threads per CPU ran or wanted to", queue.value))

@@ -26,11 +26,11 @@
 //!
 //! Source: Linux, `Documentation/scheduler/sched-bwc.rst`.
 
-use super::{COST, Fixtures, NAMED, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::{Leaf, thresholds};
+use holdup_attribution::{Leaf, NAMED};
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-quota",
@@ -38,15 +38,9 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_quota.rs"),
     needs: &["switches"],
-    thresholds: &[COST, &[NAMED], THRESHOLDS],
+    thresholds: &[COST, &[NAMED]],
     fixtures: Fixtures { positive: "native_quota/perf.data", negative: "native_one_cpu/perf.data" },
 };
-
-thresholds! {
-    PERIODS = "cpu-quota.min_periods", 3.0, "periods",
-        meaning: "fewer in which threads were throttled show nothing regular",
-        source: "a choice: two periods make one distance, three make two to compare";
-}
 
 fn check(facts: &Facts<'_>) -> Finding {
     let idle = facts.leaf(Leaf::Throttled);
@@ -82,19 +76,15 @@ fn check(facts: &Facts<'_>) -> Finding {
         }
         None => Told::plain("nobody-throttled", "no quota keeps a thread off the CPUs"),
     };
-    let mut f = finding(facts, &RULE, &[(Leaf::Throttled, idle)], told);
-    let periods = facts.at_least(quota.periods as f64, &PERIODS);
+    let mut f = finding(facts, &RULE, told);
     f.evidence = cost(facts, &f).into();
     if facts.at_least(facts.pct(idle), &NAMED).holds() {
-        f.evidence.push(Evidence::checked(
+        f.evidence.push(Evidence::of(
             "periods in which the quota was used up",
-            &periods,
+            quota.periods as f64,
             "periods",
             "switches to idle in state R",
         ));
-        if f.ruled_out.is_none() && !periods.holds() {
-            f.ruled_out = Some(format!("threads were throttled only {} times", quota.periods));
-        }
         let of = |metric, value: Option<f64>, unit| Evidence {
             value: value.map(|v| (v * 1000.0).round() / 1000.0),
             ..Evidence::of(metric, 0.0, unit, "returns without wake-up")

@@ -36,13 +36,13 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{COST, Fixtures, MATTERS, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
 use crate::counted;
 use crate::facts::Facts;
 use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{self, Slowdown, Source, counts};
-use holdup_attribution::{Check, Leaf, thresholds};
+use holdup_attribution::{Check, MATTERS, thresholds};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -60,42 +60,39 @@ pub(super) const RULE: Rule = Rule {
 thresholds! {
     /// Also that of [`crate::metrics`].
     pub(crate) SLOWER = "hardware-bandwidth.slower_pct", 20.0, "% more time for like work",
+        kind: Significance,
         meaning: "a slowdown below this is not told from noise and clock rates",
         source: "processors clock 10 to 20 % lower with all cores busy than with one; medians \
                  are exact within 6 %";
     /// Also that of [`crate::metrics`].
     pub(crate) CPI = "hardware-bandwidth.cycles_per_instruction", 1.0, "cycles",
+        kind: Significance,
         meaning: "code that needs fewer cycles per instruction than this hardly waits for \
                   memory, whatever the company",
         source: "Intel's VTune manual, CPI Rate: 1 is acceptable; the ideal of processors that \
                  complete four at a time is 0.25";
     /// That of [`crate::metrics`] alone.
     pub(crate) SAME_WORK = "hardware-bandwidth.same_work_pct", 5.0, "% of instructions",
+        kind: Significance,
         meaning: "runs whose numbers of instructions differ by no more did the same work: if that \
                   takes more cycles in company it waits for the hardware, however few they are",
         source: "reads of a database on 1 and 6 cores (fixtures/published/cqlite-guest.toml): \
                  instructions a row differ by 0.1 and 0.4 %, cycles by 34 and 19 %";
 }
 
-pub(crate) fn check(facts: &Facts<'_>) -> Finding {
+fn check(facts: &Facts<'_>) -> Finding {
     let found = &facts.slowdowns;
     let cpi = per_instruction(facts);
     let Some(best) = found.first() else {
         let why = format!("not judged: {}", missing(facts, cpi));
-        let mut f = finding(facts, &RULE, &[], Told::plain("not-judged", why.clone()));
-        f.ruled_out = Some(why);
+        let mut f = not_judged(facts, &RULE, why);
         f.evidence.extend(cpi.map(|cpi| cpi.evidence(facts)));
         f.evidence.extend(counted::evidence(facts));
         return f;
     };
-    let stalled = match facts.caps.syscalls.chosen() {
-        Some(_) => Leaf::ApplicationStalled,
-        None => Leaf::UserStalled,
-    };
-    let lost = facts.leaf(stalled);
     let slower = slower(facts, best);
     let told = Told { story: "slowed-down", summary: summary(facts, best), advice: advice() };
-    let mut f = finding(facts, &RULE, &[(stalled, lost)], told);
+    let mut f = finding(facts, &RULE, told);
     let (metric, place) = (best.source.metric(), best.source.place());
     f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
     if best.proven_ns().is_some() {

@@ -54,7 +54,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         },
         None => Told::plain("nobody-waits", "no thread waits for a disk"),
     };
-    let mut f = finding(facts, &RULE, &[(Leaf::Io, idle)], told);
+    let mut f = finding(facts, &RULE, told);
     f.evidence = cost(facts, &f).to_vec();
     f.evidence.push(Evidence::of(
         "threads asleep for it, on average",

@@ -47,12 +47,12 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
-use super::{COST, Fixtures, MATTERS, NAMED, Rule, Told, cost, finding, in_cpus};
+use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::{
-    CALL_THRESHOLDS, Contended, Leaf, SECTION_THRESHOLDS, SECTION_WANTED, Section,
+    CALL_THRESHOLDS, Contended, Leaf, MATTERS, NAMED, SECTION_THRESHOLDS, Section,
 };
 use holdup_passes::{Cause, LockBy, LockRow};
 use std::collections::BTreeSet;
@@ -180,9 +180,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     let burnt = shown + inferred;
     // What nobody is seen to wait for, as the recorder stands between.
     let full = facts.judged.fullest_section();
-    let wanted = full.map(|(_, s)| facts.at_least(s.wanted_pct, &SECTION_WANTED));
+    // A lock is not to be had for more than all of the time.
     let full = full.filter(|(_, s)| {
-        wanted.is_some_and(|w| w.holds())
+        s.wanted_pct >= 100.0
             && facts.wanted_pct(idle + burnt) < facts.limit(&MATTERS)
             && facts.wanted_pct(s.callers_ns) >= facts.limit(&MATTERS)
     });
@@ -194,9 +194,8 @@ fn check(facts: &Facts<'_>) -> Finding {
         (_, _, Some(call)) if inferred > 0 => Story::Dear { call },
         _ => Story::Nobody,
     };
-    let parts = [(Leaf::KernelLocks, idle), (Leaf::LockSpin, shown), (Leaf::LockWait, inferred)];
     let told = story.told(facts.analysis.cpus, in_cpus(facts, idle + burnt), in_cpus(facts, idle));
-    let mut f = finding(facts, &RULE, &parts, told);
+    let mut f = finding(facts, &RULE, told);
     if let Some((_, s)) = full {
         f.ruled_out = None;
         f.lacked_ns = (s.callers_ns as f64 * (1.0 - 100.0 / s.wanted_pct)) as u64;
@@ -239,10 +238,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     for c in dear.iter().take(3).filter(|c| facts.pct(c.lost_ns) >= facts.limit(&NAMED)) {
         f.evidence.extend(signs(c));
     }
-    if let Some(check) = wanted {
-        f.evidence.push(Evidence::checked(
+    if let Some((_, s)) = facts.judged.fullest_section() {
+        f.evidence.push(Evidence::of(
             "one lock, if nobody recorded: wanted for",
-            &check,
+            s.wanted_pct,
             "% of the wall time",
             "gaps between ends of calls",
         ));

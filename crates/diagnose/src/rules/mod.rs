@@ -14,19 +14,17 @@ mod mp_up_overhead;
 mod thread_serialization;
 mod workload_imbalance;
 
-pub(crate) use cpu_overload::{BUSY, QUEUE};
-pub(crate) use funneled_driver::{CONCENTRATED, SATURATED};
-pub(crate) use hardware_bandwidth::{
-    CPI, SAME_WORK, SLOWER, advice as hardware_advice, check as hardware_bandwidth, lead,
-};
+pub(crate) use cpu_overload::QUEUE;
+pub(crate) use hardware_bandwidth::{CPI, SAME_WORK, SLOWER, advice as hardware_advice, lead};
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD, Overhead};
-pub(crate) use workload_imbalance::DOMINANT;
 
 use crate::code;
+use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
-use holdup_attribution::{Check, Leaf, Threshold, Total, thresholds};
-use holdup_passes::percent;
+use crate::worth::Worth;
+use holdup_attribution::{Check, Leaf, MATTERS, MATTERS_LEAST, SERVER_BUSY, Threshold, Total};
+use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
 
@@ -115,14 +113,9 @@ impl Page {
 
 /// The limits that belong to no single rule.
 const SHARED: &[&[Threshold]] = &[
-    THRESHOLDS,
     crate::facts::THRESHOLDS,
     crate::verdict::THRESHOLDS,
     crate::too_little::THRESHOLDS,
-    crate::guide::THRESHOLDS,
-    crate::metrics::THRESHOLDS,
-    crate::metrics::imbalance::THRESHOLDS,
-    crate::metrics::serialization::THRESHOLDS,
     crate::metrics::locks::THRESHOLDS,
 ];
 
@@ -161,21 +154,6 @@ pub const ALL: &[Rule] = &[
     cpu_overload::RULE,
 ];
 
-thresholds! {
-    pub(crate) MATTERS = "all.matters_pct", 15.0, "% of wanted CPU time",
-        meaning: "a loss below this is not worth a verdict; wanted is what the work used and what \
-                  it lacked, so that CPUs which nobody has work for change nothing",
-        source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, \
-                 wake-up delays and the recorder itself";
-    pub(crate) MATTERS_LEAST = "all.matters_cpu_pct", 25.0, "% of one CPU",
-        meaning: "and a loss below this neither, as a system that does next to nothing has little \
-                  to lose",
-        source: "a choice: one thread that waits for a quarter of its time";
-    pub(crate) NAMED = "all.named_pct", 1.0, "% of capacity",
-        meaning: "what costs less is not named among the evidence and the culprits",
-        source: "a hundredth of the machine: the recorder costs as much";
-}
-
 /// What every finding that costs capacity is held against.
 const COST: &[Threshold] = &[MATTERS, MATTERS_LEAST];
 
@@ -194,13 +172,32 @@ impl Told {
     }
 }
 
-/// A finding that costs these parts of leaves, and holds if that matters.
-fn finding(facts: &Facts<'_>, rule: &Rule, parts: &[(Leaf, Nanos)], told: Told) -> Finding {
-    let part = |&(leaf, ns): &(Leaf, Nanos)| {
-        let ns = ns.min(facts.leaf(leaf));
-        Part { path: leaf.path(), ns, pct: percent(ns, facts.capacity) }
+/// A finding of the rule's class: it costs the leaves of the ledger that were lost to resources of
+/// that class, and holds if that matters.
+fn finding(facts: &Facts<'_>, rule: &Rule, told: Told) -> Finding {
+    costing(facts, rule, lost(facts, rule.class), told)
+}
+
+/// The leaves that were lost to resources of a class. Time in which one thread had work is lost to
+/// that only where it was so for most of the time.
+fn lost(facts: &Facts<'_>, class: Class) -> Vec<Part> {
+    let of_class = |leaf: Leaf| leaf.lost_to().and_then(Class::of) == Some(class);
+    let alone = facts.judged.alone.is_one || facts.judged.alone.is_serial;
+    // Who never sleeps takes no turns, whatever the calls cost.
+    let counts = |leaf: Leaf| match leaf {
+        Leaf::Serial => alone,
+        Leaf::ThreadTurns => facts.leaf(Leaf::ThreadSync) > 0,
+        Leaf::ServiceTurns => facts.leaf(Leaf::KernelServices) > 0,
+        _ => true,
     };
-    let leaves: Vec<Part> = parts.iter().map(part).filter(|p| p.ns > 0).collect();
+    let leaves = facts.judged.ledger.leaves();
+    let lost = leaves.filter(|&(leaf, ns)| ns > 0 && of_class(leaf) && counts(leaf));
+    lost.map(|(leaf, ns)| Part { path: leaf.path(), ns, pct: percent(ns, facts.capacity) })
+        .collect()
+}
+
+/// A finding that costs these parts of leaves.
+fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Finding {
     let lost = leaves.iter().map(|p| p.ns).sum();
     let weight = Weight::of(facts, &leaves);
     Finding {
@@ -209,12 +206,15 @@ fn finding(facts: &Facts<'_>, rule: &Rule, parts: &[(Leaf, Nanos)], told: Told) 
         share: percent(lost, facts.capacity),
         lost_cpu_ns: lost,
         leaves,
+        demand: Worth::bound(weight.of_wanted.value).times,
+        worth: Worth::bound(weight.of_wanted.value),
         wanted_pct: weight.of_wanted.value,
         lacked_ns: 0,
         story: told.story,
         summary: told.summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
+        is_too_little: weight.too_little().is_some(),
         ruled_out: weight.too_little(),
         advice: told.advice,
     }
@@ -233,7 +233,7 @@ impl Weight {
     fn of(facts: &Facts<'_>, leaves: &[Part]) -> Weight {
         let lost: Nanos = leaves.iter().map(|p| p.ns).sum();
         // Time without work for more threads is wanted by a finding that says there should be.
-        let spare = [Leaf::NoWork, Leaf::Serial, Leaf::Order].map(Leaf::path);
+        let spare = [Leaf::Serial.path()];
         let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
         let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
         let idle: Nanos = leaves.iter().filter(idle).map(|p| p.ns).sum();
@@ -291,11 +291,56 @@ pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
         .collect();
     if lacking.is_empty() {
         let mut finding = (rule.check)(facts);
+        replayed(facts, &mut finding);
         code::advise(facts, &mut finding);
         return finding;
     }
     let why = format!("not judged: needs {}", lacking.join(" and "));
-    let mut f = finding(facts, rule, &[], Told::plain("not-judged", why.clone()));
+    not_judged(facts, rule, why)
+}
+
+/// What the replays say of a finding: where removing it gains what matters, that is its worth, be
+/// its demand as small as it may. Where it does not, the replay may lack what the demand knows, and
+/// the demand stays; but a machine with more CPUs is replayed whole.
+fn replayed(facts: &Facts<'_>, f: &mut Finding) {
+    let Some(Ok(replays)) = &facts.replays else { return };
+    let Some(replay) = replays.of_class(f.class) else { return };
+    let gains = replay.worth.low >= facts.matters();
+    let is_judged = f.ruled_out.is_none() || f.is_too_little;
+    if !is_judged || !gains && f.class != Class::CpuOverload {
+        return;
+    }
+    // The judged part may have other threads than all of the trace.
+    let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| longest(facts, tid)).collect();
+    let is_busy = |&slot: &Slot| {
+        let t = facts.thread(slot);
+        let busy = (t.running_ns + t.woken_ns + t.preempted_ns) as f64 * 100.0;
+        facts.at_least(busy / facts.wall.max(1) as f64, &SERVER_BUSY).holds()
+    };
+    // Who is idle for half of the time is not what the others wait for, whatever the order of the
+    // traced requests makes of it.
+    if !replay.tids.is_empty() && !threads.iter().any(is_busy) {
+        return;
+    }
+    f.worth = replay.worth.clone();
+    if f.ruled_out.take().is_some() && (!threads.is_empty() || f.culprits.is_empty()) {
+        // The figures do not name what the replay does.
+        f.story = "replayed";
+        f.summary = replay.summary();
+        f.culprits = threads.iter().map(|&slot| culprits::runs(facts, slot)).collect();
+        f.culprits.truncate(3);
+    }
+}
+
+/// The thread with this id that ran longest: an id may have been used again.
+fn longest(facts: &Facts<'_>, tid: u32) -> Option<Slot> {
+    let same = facts.analysis.all_threads().filter(|(_, t)| t.tid.0 == tid);
+    same.max_by_key(|(_, t)| t.running_ns).map(|(slot, _)| slot)
+}
+
+/// A finding of what the trace cannot show.
+fn not_judged(facts: &Facts<'_>, rule: &Rule, why: String) -> Finding {
+    let mut f = costing(facts, rule, Vec::new(), Told::plain("not-judged", why.clone()));
     f.ruled_out = Some(why);
     f
 }

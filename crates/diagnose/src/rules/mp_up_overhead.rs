@@ -16,10 +16,10 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section MP/UP Overhead.
 
-use super::{Fixtures, Rule, Told, finding};
+use super::{Fixtures, Rule, Told, finding, not_judged};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::{Leaf, Total, thresholds};
+use holdup_attribution::{ENOUGH, Total, thresholds};
 use holdup_passes::Analysis;
 
 pub(super) const RULE: Rule = Rule {
@@ -28,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("mp_up_overhead.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[THRESHOLDS],
+    thresholds: &[THRESHOLDS, &[ENOUGH]],
     fixtures: Fixtures {
         positive: "figures/mp-up.toml",
         negative: "ser_append_case2_c2/perf.data",
@@ -38,16 +38,15 @@ pub(super) const RULE: Rule = Rule {
 thresholds! {
     /// Also that of [`crate::metrics`].
     pub(crate) OVERHEAD = "mp-up-overhead.overhead_pct", 5.0, "% of the calls' time",
+        kind: Matters,
         meaning: "overhead below this is not told from noise",
         source: "Olszewski and Van Fleet, section MP/UP Overhead: normally between 5 and 10 %";
-    /// Also that of [`crate::metrics`].
+    /// That of [`crate::metrics`] alone.
     pub(crate) KERNEL = "mp-up-overhead.kernel_pct", 10.0, "% of capacity",
-        meaning: "kernel time below this makes the overhead uninteresting",
+        kind: Matters,
+        meaning: "kernel time below this makes the overhead of figures uninteresting",
         source: "Olszewski and Van Fleet, section MP/UP Overhead: an issue only with a large \
                  amount of kernel time; 10 % of it at 10 % is 1 % of capacity";
-    MIN_CALLS = "mp-up-overhead.min_calls", 50.0, "calls",
-        meaning: "a system call must have been made alone so often in both traces to be compared",
-        source: "of 50 calls the median is off by a sixth of their spread";
 }
 
 /// What system calls made alone cost here and in the baseline.
@@ -98,19 +97,13 @@ impl Overhead {
 /// Typical CPU time of a call begun alone in the kernel, and how many there were.
 fn alone(facts: &Facts<'_>, a: &Analysis, nr: u32) -> Option<(u64, u64)> {
     let alone = &a.costs(nr)?.alone;
-    facts
-        .judged
-        .thresholds
-        .enough(alone.count, &MIN_CALLS)
-        .then(|| (alone.median_ns(), alone.count))
+    facts.judged.thresholds.enough(alone.count, &ENOUGH).then(|| (alone.median_ns(), alone.count))
 }
 
 fn check(facts: &Facts<'_>) -> Finding {
     let (Some(base), Some(overhead)) = (facts.baseline, &facts.overhead) else {
         let why = "not judged: no baseline given (--baseline TRACE)".to_owned();
-        let mut f = finding(facts, &RULE, &[], Told::plain("not-judged", why.clone()));
-        f.ruled_out = Some(why);
-        return f;
+        return not_judged(facts, &RULE, why);
     };
     let kernel = facts.total_pct(Total::Kernel);
     let told = Told {
@@ -126,8 +119,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         ],
     };
     let dearer = facts.at_least(overhead.pct(), &OVERHEAD);
-    let much = facts.at_least(kernel, &KERNEL);
-    let mut f = finding(facts, &RULE, &[(Leaf::MpOverhead, overhead.lost_ns())], told);
+    let mut f = finding(facts, &RULE, told);
     f.evidence = vec![
         Evidence::checked(
             "CPU time of system calls beyond the baseline's",
@@ -135,12 +127,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             "%",
             "syscalls against baseline",
         ),
-        Evidence::checked(
-            "kernel time of applications",
-            &much,
-            "% of capacity",
-            "ledger busy/kernel",
-        ),
+        Evidence::of("kernel time of applications", kernel, "% of capacity", "ledger busy/kernel"),
         Evidence::of("CPUs of the baseline", base.cpus as f64, "CPUs", "baseline"),
     ];
     for (name, _, _, ratio) in overhead.calls.iter().take(3) {
@@ -158,8 +145,6 @@ fn check(facts: &Facts<'_>) -> Finding {
             "system calls cost {:.1} % more than in the baseline; below {} % that is noise",
             dearer.value, dearer.limit
         ))
-    } else if !much.holds() {
-        Some(format!("the kernel takes only {kernel:.0} % of capacity"))
     } else {
         None
     };

@@ -12,15 +12,10 @@
 //! call `sched_yield` again and again, with hardly any code of their own in between
 //! (`yields.short_us`) and no other call, and work at other times (`yields.work_pct`).
 //!
-//! Runtimes that schedule threads of their own, such as Go's, keep their locks to themselves: the
-//! kernel sees threads without work, whom a busy one wakes. Where most of their sleep for an object
-//! ended as the runtime gave back a lock, by the call chains of the wake-ups, the threads take
-//! turns. Then idle CPU time counts too that the ledger has at `idle/serial` and `idle/order`, up
-//! to the time so slept.
-//!
 //! # What it cannot tell
 //! Spinning without any call is not seen: it looks like work. Which lock the yields are for is not
-//! seen either. Without call chains a lock of such a runtime looks like too little work.
+//! seen either. Runtimes that schedule threads of their own, such as Go's, keep their locks to
+//! themselves: the kernel sees threads without work, whom a busy one wakes.
 //!
 //! # Why it holds a system up
 //! One lock guards data that all threads use; as the library spins a while and then sleeps, CPU
@@ -61,6 +56,7 @@ fn check(facts: &Facts<'_>) -> Finding {
             cause: Cause::ThreadSync,
             asleep: Leaf::ThreadSync,
             awake: Leaf::ThreadTurns,
+            spins: Leaf::Spin,
             at: "the threads library (futex)",
             nobody: "no thread waits in the threads library",
             advice: [

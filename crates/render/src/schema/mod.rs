@@ -252,6 +252,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         irqs::VERB.has(key),
         ledger::VERB.has(key),
         locks::VERB.has(key),
+        phases::VERB.has(key),
         predict::VERB.has(key),
         procs::VERB.has(key),
         profile::VERB.has(key),

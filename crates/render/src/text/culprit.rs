@@ -28,7 +28,6 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         Role::Costs if c.ns == 0 => return subject,
         Role::Costs => time,
         Role::Turns => format!("{waiting} take{s} turns{costs}"),
-        Role::Inside => format!("{waiting} sleep{s} for work until it is given back{costs}"),
         Role::Spins => format!("{waiting} do{es} so instead of sleeping{costs}"),
         Role::Handover => format!("{waiting} wait{s} to be handed something{costs}"),
         Role::Barrier => format!("{waiting} wait{s} there for the last to come{costs}"),

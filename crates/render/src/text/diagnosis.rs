@@ -1,19 +1,25 @@
-//! The verdict on one screen: what, how sure, where the time went, why, why not the rest, what
-//! next.
+//! The verdict on one screen, as one argument: what it is, what it would gain and what to do; the
+//! culprits; where the time went; what else was tried; what next. The figures behind each finding
+//! are for who asks (`-v`).
 
 use super::culprit::culprit;
 use super::escape::{escape, shell};
 use super::units::duration;
 use super::{Page, TextOptions, ledger};
 use crate::report::TraceHead;
-use holdup_diagnose::{Class, Diagnosis, Evidence, Finding};
+use holdup_attribution::LedgerNode;
+use holdup_diagnose::{Basis, Class, Diagnosis, Evidence, Finding};
 use std::io::{self, Write};
 
 /// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows
 /// them.
-const SHOWN_PCT: f64 = 0.5;
+const SHOWN_PCT: f64 = 1.0;
+/// And of the leaves so many are shown, those with most time.
+const LEAVES: usize = 10;
+/// Culprits of findings beside the verdict's are for `-v`.
+const CULPRITS: usize = 3;
 /// Columns if the output is no terminal.
-pub(super) const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 80;
 
 /// Write the diagnosis.
 pub(crate) fn write(
@@ -23,26 +29,95 @@ pub(crate) fn write(
     options: &TextOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let paint = options.paint();
+    let all = options.explain || options.verbose;
     let width = super::width(options);
     page.separate(out)?;
+    write_verdict(d, options, width, out)?;
+    write_remarks(d, trace, width, out)?;
+    if all && d.verdict.class != Class::NotEnoughEvidence {
+        write_steps(d, page, options, width, out)?;
+    }
+    let verdict = d.findings.iter().find(|f| holds(f) && f.class == d.verdict.class);
+    if let Some(f) = verdict.filter(|f| !all && !f.culprits.is_empty()) {
+        page.separate(out)?;
+        writeln!(out, "{}", options.paint().title("Culprits"))?;
+        for c in f.culprits.iter().take(CULPRITS) {
+            wrapped(&culprit(c), "  ", "    ", width, out)?;
+        }
+    }
+    let nodes = d.ledger.nodes();
+    let shown = if all { large(&nodes, 0.0, usize::MAX) } else { large(&nodes, SHOWN_PCT, LEAVES) };
+    ledger::write((d.ledger.capacity_ns, &shown), trace, page, options, out)?;
+    if all {
+        d.findings
+            .iter()
+            .try_for_each(|f| write_finding(f, d.verdict.class, page, options, width, out))?;
+    } else {
+        write_others(d, page, width, out)?;
+    }
+    page.separate(out)?;
+    writeln!(out, "{}", options.paint().title("Next"))?;
+    d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ")))
+}
+
+fn holds(f: &Finding) -> bool {
+    f.ruled_out.is_none()
+}
+
+/// What it is, what mending it would gain, what to do.
+fn write_verdict(
+    d: &Diagnosis,
+    options: &TextOptions,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let paint = options.paint();
     let class = d.verdict.class.id();
     let class = match d.verdict.class {
         Class::Healthy => paint.title(class),
         Class::NotEnoughEvidence => paint.warning(class),
         _ => paint.error(class),
     };
-    let sure = if d.verdict.class == Class::NotEnoughEvidence {
-        String::new()
-    } else {
-        format!(", confidence {:.2}", d.verdict.confidence)
+    let sure = match d.verdict.class {
+        Class::NotEnoughEvidence => String::new(),
+        _ => format!(", confidence {:.2}", d.verdict.confidence),
     };
     writeln!(out, "VERDICT: {class}{sure}")?;
     wrapped(&d.verdict.summary, "  ", "  ", width, out)?;
+    if let Some(f) = d.findings.iter().find(|f| holds(f) && f.class == d.verdict.class) {
+        wrapped(&worth(f), "  ", "  ", width, out)?;
+        f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))?;
+    }
     for r in &d.verdict.reservations {
         wrapped(&format!("less sure because {r}"), "  ", "    ", width, out)?;
     }
+    Ok(())
+}
 
+/// What the work would be without what a finding is about, in a sentence.
+pub(crate) fn worth(f: &Finding) -> String {
+    let w = &f.worth;
+    match (w.basis, w.unchanged_ns.zip(w.wall_ns), &w.fix) {
+        (Basis::Replayed, Some((before, after)), Some(fix)) => format!(
+            "Worth {:.2}x ({:.2} to {:.2}): replayed with a change, {fix}, the work takes {} \
+             instead of {}.",
+            w.times,
+            w.low,
+            w.high,
+            duration(after),
+            duration(before),
+        ),
+        _ => format!("Worth up to {:.2}x, by the CPU time that it costs.", w.times),
+    }
+}
+
+/// What is to be known of the trace beside the verdict.
+fn write_remarks(
+    d: &Diagnosis,
+    trace: &TraceHead,
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if !d.phases.is_empty() {
         wrapped(&super::strip(&d.phases), "  ", "    ", width, out)?;
         for remark in super::remarks(d, trace) {
@@ -57,13 +132,8 @@ pub(crate) fn write(
         wrapped(&format!("figures: {source}"), "  ", "    ", width, out)?;
     }
     for t in &d.thresholds {
-        wrapped(
-            &format!("threshold {} is {} {}, not {}", t.key, t.value, t.unit, t.default),
-            "  ",
-            "    ",
-            width,
-            out,
-        )?;
+        let line = format!("threshold {} is {} {}, not {}", t.key, t.value, t.unit, t.default);
+        wrapped(&line, "  ", "    ", width, out)?;
     }
     for remark in &d.code_remarks {
         wrapped(&format!("names of code: {remark}"), "  ", "    ", width, out)?;
@@ -72,64 +142,79 @@ pub(crate) fn write(
         wrapped(&format!("lead: {}: {}", lead.class.id(), lead.summary), "  ", "    ", width, out)?;
         writeln!(out, "{}", shell(&lead.command, "    to know: "))?;
     }
-    if options.explain && d.verdict.class != Class::NotEnoughEvidence {
-        page.separate(out)?;
-        writeln!(out, "{}", paint.title(format!("Confidence {:.2}", d.verdict.confidence)))?;
-        for (i, step) in d.verdict.steps.iter().enumerate() {
-            let times = if i == 0 { ' ' } else { 'x' };
-            wrapped(
-                &step.what,
-                &format!("  {times} {:.3}  ", step.factor),
-                "           ",
-                width,
-                out,
-            )?;
-        }
-    }
-
-    let big: Vec<_> = d.ledger.nodes().into_iter().filter(|n| n.pct >= SHOWN_PCT).collect();
-    ledger::write((d.ledger.capacity_ns, &big), trace, page, options, out)?;
-
-    for f in d.findings.iter().filter(|f| f.ruled_out.is_none()) {
-        write_finding(f, d.verdict.class, page, options, width, out)?;
-        if let Some(gain) = d.verdict.gain.as_ref().filter(|_| f.class == d.verdict.class) {
-            wrapped(&gain.to_string(), "  ", "  ", width, out)?;
-        }
-    }
-
-    if options.explain {
-        for f in d.findings.iter().filter(|f| f.ruled_out.is_some()) {
-            write_finding(f, d.verdict.class, page, options, width, out)?;
-        }
-    }
-
-    if !options.explain {
-        write_ruled_out(d, page, options, width, out)?;
-    }
-
-    page.separate(out)?;
-    writeln!(out, "{}", paint.title("Next"))?;
-    d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ")))
+    Ok(())
 }
 
-fn write_ruled_out(
+/// How the confidence comes about.
+fn write_steps(
     d: &Diagnosis,
     page: &Page,
     options: &TextOptions,
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let paint = options.paint();
     page.separate(out)?;
-    writeln!(out, "{}", paint.title("Ruled out"))?;
-    let ruled_out =
-        || d.findings.iter().filter_map(|f| Some((f.class.id(), f.ruled_out.as_deref()?)));
-    let names = ruled_out().map(|r| r.0.len()).max().unwrap_or(0);
-    for (class, why) in ruled_out() {
-        wrapped(why, &format!("  {class:names$}  "), &" ".repeat(names + 4), width, out)?;
+    let title = format!("Confidence {:.2}", d.verdict.confidence);
+    writeln!(out, "{}", options.paint().title(title))?;
+    for (i, step) in d.verdict.steps.iter().enumerate() {
+        let times = if i == 0 { ' ' } else { 'x' };
+        let first = format!("  {times} {:.3}  ", step.factor);
+        wrapped(&step.what, &first, "           ", width, out)?;
     }
     Ok(())
 }
+
+/// The nodes that have this part of capacity, and of the leaves the largest so many, with what they
+/// are part of.
+fn large(nodes: &[LedgerNode], pct: f64, leaves: usize) -> Vec<LedgerNode> {
+    let is_leaf = |n: &LedgerNode| {
+        let below = format!("{}/", n.path);
+        nodes.iter().all(|o| !o.path.starts_with(&below))
+    };
+    let mut largest: Vec<&LedgerNode> =
+        nodes.iter().filter(|n| is_leaf(n) && n.pct >= pct).collect();
+    largest.sort_by(|a, b| b.ns.cmp(&a.ns).then(a.path.cmp(b.path)));
+    largest.truncate(leaves);
+    let leads = |n: &LedgerNode| {
+        let below = format!("{}/", n.path);
+        largest.iter().any(|leaf| leaf.path == n.path || leaf.path.starts_with(&below))
+    };
+    nodes.iter().filter(|n| leads(n)).copied().collect()
+}
+
+/// What else holds, what gains nothing, and what was not judged: a line each.
+fn write_others(d: &Diagnosis, page: &Page, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    page.separate(out)?;
+    for f in d.findings.iter().filter(|f| holds(f) && f.class != d.verdict.class) {
+        let line = format!("Also: {}, {}", f.class.id(), f.summary);
+        wrapped(&line, "", "  ", width, out)?;
+    }
+    let names = |wanted: &dyn Fn(&Finding) -> bool| -> Vec<&str> {
+        let found = d.findings.iter().filter(|f| !holds(f) && wanted(f));
+        found.map(|f| f.class.id()).collect()
+    };
+    let unknown = names(&|f| f.story == NOT_JUDGED);
+    let nothing = names(&|f| f.story != NOT_JUDGED);
+    if !nothing.is_empty() {
+        wrapped(&format!("Gains too little: {}.", nothing.join(", ")), "", "  ", width, out)?;
+    }
+    if !unknown.is_empty() {
+        wrapped(
+            &format!("Not judged: {} (-v says why).", unknown.join(", ")),
+            "",
+            "  ",
+            width,
+            out,
+        )?;
+    }
+    if let Some(why) = &d.not_replayed {
+        wrapped(&format!("Not replayed: {why}."), "", "  ", width, out)?;
+    }
+    Ok(())
+}
+
+/// The story of findings that the trace does not allow.
+const NOT_JUDGED: &str = "not-judged";
 
 pub(super) fn write_finding(
     f: &Finding,
@@ -153,7 +238,7 @@ pub(super) fn write_finding(
         }
         Some(ns) => format!("{:.1} % of capacity ({})", f.share, duration(ns)),
     };
-    let title = format!("{what}: {}, {cost}", f.class.id());
+    let title = format!("{what}: {}, {cost}, worth {:.2}x", f.class.id(), f.worth.times);
     writeln!(out, "{}", paint.title(title))?;
     if f.class != verdict && f.ruled_out.as_ref() != Some(&f.summary) {
         wrapped(&f.summary, "  ", "  ", width, out)?;

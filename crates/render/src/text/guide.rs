@@ -1,6 +1,6 @@
 //! The guided walk: questions with their figures and branches, and where it ends.
 
-use super::diagnosis::{WIDTH, wrapped, write_finding};
+use super::diagnosis::{WIDTH, worth, wrapped, write_finding};
 use super::escape::{escape, width};
 use super::{Page, TextOptions, diagnosis};
 use crate::report::TraceHead;
@@ -94,8 +94,8 @@ pub fn write_end(
         None => writeln!(out, "  No single figure says so.")?,
     }
     let holds = finding.is_some_and(|f| f.ruled_out.is_none()) && class == verdict;
-    if let Some(gain) = walk.diagnosis.verdict.gain.as_ref().filter(|_| holds) {
-        wrapped(&gain.to_string(), "  ", "  ", columns, out)?;
+    if let Some(f) = finding.filter(|_| holds) {
+        wrapped(&worth(f), "  ", "  ", columns, out)?;
     }
     if verdict == Class::NotEnoughEvidence && class != verdict {
         wrapped(

@@ -20,6 +20,7 @@ pub(crate) mod units;
 mod whatif;
 
 pub(crate) use culprit::culprit;
+pub(crate) use diagnosis::worth;
 pub use escape::escape;
 pub use guide::{write_end, write_question};
 pub(crate) use phases::{busy, remarks, strip};

@@ -4,15 +4,14 @@ function sentence(finding) {
   return el('p', { class: 'summary' }, name(finding.summary, 2000));
 }
 
-/** What a replay without the hold-up says. */
-function gain(g) {
-  if (!g) return null;
-  if (g.gain === null) return `What mending it would gain is not known: ${clean(g.reason, 500)}.`;
-  const times = (x) => digits(x, 2);
-  return `Without it (${clean(g.change, 200)}) the work would be ${times(g.gain)} times as fast, ` +
-    `${times(g.gain_low)} to ${times(g.gain_high)}, by a replay of the trace` +
-    (g.beyond_chance ? '.' : '; that may be chance.') +
-    (g.next ? ` Next would be ${clean(g.next.change, 200)}: ${times(g.next.gain)} times.` : '');
+/** What the work would be without what a finding is about. */
+function worth(finding) {
+  if (!finding) return null;
+  const w = finding.worth;
+  const times = (x) => digits(x, 2) + ' times as fast';
+  if (w.basis !== 'replayed') return `Without it the work would be up to ${times(w.times)}.`;
+  return `Replayed with a change, ${clean(w.fix, 300)}, the work is ${times(w.times)} ` +
+    `(${digits(w.low, 2)} to ${digits(w.high, 2)}).`;
 }
 
 function verdict() {
@@ -35,7 +34,7 @@ function verdict() {
       el('p', { class: 'class', text: v.class }),
       el('p', { class: 'summary' }, name(v.summary, 2000)),
       el('p', { class: 'dim', text: facts.join(' · ') }),
-      gain(v.gain) && el('p', { class: 'gain', text: gain(v.gain) }),
+      worth(of) && el('p', { class: 'gain', text: worth(of) }),
       part && el('p', { class: 'dim', text: part }),
       v.reservations.map((r) => el('p', { class: 'warn', text: clean(r, 1000) })),
       (REPORT.code_remarks ?? []).map((r) =>

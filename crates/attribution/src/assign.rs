@@ -1,0 +1,37 @@
+//! Leaves whose time is another resource's than it seems at first.
+
+use crate::leaf::Leaf;
+use crate::ledger::Ledger;
+use crate::spin::Spinning;
+use crate::threshold::{MATTERS, Thresholds};
+use holdup_passes::Analysis;
+use holdup_trace::Nanos;
+
+/// Where most of the sleep is for one busy thread, the calls by which threads seem to take turns
+/// are
+/// its clients' way of waiting for it. And who yields for another process waits for a service, not
+/// for a lock of its threads.
+pub(crate) fn turns(ledger: &mut Ledger, spinning: &[Spinning]) {
+    let pairs = [(Leaf::ThreadSync, Leaf::ThreadTurns), (Leaf::KernelServices, Leaf::ServiceTurns)];
+    for (asleep, awake) in pairs {
+        if ledger.ns(Leaf::OneServer) > ledger.ns(asleep) {
+            ledger.give(awake, Leaf::ServedTurns, Nanos::MAX);
+        }
+    }
+    let between = spinning.iter().filter(|s| s.between_processes);
+    ledger.give(Leaf::Spin, Leaf::ServiceSpin, between.map(|s| s.sum.cpu_ns).sum());
+}
+
+/// Idle time beside threads that queue behind others is for lack of a CPU that they are allowed on,
+/// where it is more than wake-ups make of it: twice what matters. Each wake-up leaves a CPU idle
+/// beside a ready thread for a moment, up to 29 % of the wanted time in guests.
+pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thresholds) {
+    let applications = analysis.threads().filter(|(_, t)| !t.is_kthread());
+    // A kernel worker's queue is a funnel.
+    let queued: Nanos = applications.map(|(_, t)| t.queued_ns).sum();
+    let queued = queued.min(ledger.ns(Leaf::Scheduler));
+    let pct = queued as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
+    if pct >= 2.0 * thresholds.get(&MATTERS) {
+        ledger.give(Leaf::Scheduler, Leaf::Bound, queued);
+    }
+}

@@ -1,0 +1,136 @@
+//! Driver work that is confined to one CPU, or to one worker, while other CPUs idle.
+//!
+//! The work of a driver is done on behalf of the threads that wait for it. Where one CPU does most
+//! of it, or one worker all of it, the idle time of the other CPUs is lost to the driver, whatever
+//! the threads sleep in meanwhile.
+
+use crate::leaf::{Leaf, Total};
+use crate::ledger::Ledger;
+use crate::threshold::{Check, Thresholds};
+use crate::thresholds;
+use holdup_passes::{Analysis, CpuRow, Slot};
+use holdup_trace::Nanos;
+use std::cmp::Reverse;
+
+thresholds! {
+    pub SATURATED = "funneled-driver.saturated_pct", 40.0, "% of its time",
+        kind: Significance,
+        meaning: "a CPU, or a driver's one worker, must spend this part of its time on driver work",
+        source: "funnels recorded for tests spend 42 to 97 % (recordings begin before the work \
+                 does), their controls at most 30 %";
+}
+
+/// Who does the driver's work, if few do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Funnel {
+    /// One CPU does more of it than all others together.
+    Cpu,
+    /// One worker does it, on any CPU.
+    Worker(Worker),
+}
+
+/// A driver's one worker.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Worker {
+    /// A thread of the kernel, and how long it ran.
+    Thread(Slot, Nanos),
+    /// Work items of one function, of which one runs at a time, and how long one did.
+    Items(String, Nanos),
+}
+
+impl Worker {
+    /// How long it was busy.
+    pub fn ns(&self) -> Nanos {
+        match self {
+            Worker::Thread(_, ns) | Worker::Items(_, ns) => *ns,
+        }
+    }
+}
+
+/// The driver work of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Driver {
+    /// The CPU that does most of it.
+    pub busiest: CpuRow,
+    /// That work, in per cent of the CPU's time.
+    pub saturated: Check,
+    /// The same, in per cent of all driver work.
+    pub concentrated_pct: f64,
+    /// The busiest worker, and the part of the time that it was busy for, in per cent.
+    pub worker: Option<(Worker, Check)>,
+    /// Whether few do it, and who.
+    pub funnel: Option<Funnel>,
+}
+
+/// CPU time of a driver's work.
+fn work_ns(row: &CpuRow) -> Nanos {
+    row.kthread_ns + row.irq_ns.unwrap_or(0) + row.softirq_ns.unwrap_or(0)
+}
+
+impl Driver {
+    /// Look at all driver work; `None` where there are no CPUs.
+    pub(crate) fn of(analysis: &Analysis, thresholds: &Thresholds) -> Option<Driver> {
+        let rows = analysis.cpu_rows();
+        let all: Nanos = rows.iter().map(work_ns).sum();
+        let several = rows.len() > 1;
+        let busiest = rows.into_iter().max_by_key(|r| (work_ns(r), Reverse(r.cpu)))?;
+        let pct = |ns: Nanos, whole: Nanos| ns as f64 * 100.0 / whole.max(1) as f64;
+        let wall = analysis.wall_ns();
+        let saturated = thresholds.at_least(pct(work_ns(&busiest), wall), &SATURATED);
+        let concentrated_pct = pct(work_ns(&busiest), all);
+        let worker = worker(analysis).filter(|_| several);
+        let worker =
+            worker.map(|w| (w.clone(), thresholds.at_least(pct(w.ns(), wall), &SATURATED)));
+        // More than all other CPUs together.
+        let confined = several && saturated.holds() && concentrated_pct * 2.0 >= 100.0;
+        let funnel = match &worker {
+            _ if confined => Some(Funnel::Cpu),
+            Some((w, busy)) if busy.holds() => Some(Funnel::Worker(w.clone())),
+            _ => None,
+        };
+        Some(Driver { busiest, saturated, concentrated_pct, worker, funnel })
+    }
+
+    /// One CPU does more of it than all others together.
+    pub fn is_confined(&self) -> bool {
+        self.funnel == Some(Funnel::Cpu)
+    }
+
+    /// Give the idle time that the driver explains to it. Of a worker that goes from CPU to CPU
+    /// only those who sleep for a device or a lock of the kernel can be waiting.
+    pub(crate) fn claim(&self, ledger: &mut Ledger) {
+        const BEHIND: [Leaf; 6] = [
+            Leaf::Io,
+            Leaf::KernelLocks,
+            Leaf::KernelServices,
+            Leaf::Scheduler,
+            Leaf::Serial,
+            Leaf::NoWork,
+        ];
+        let leaves = match self.funnel {
+            Some(Funnel::Cpu) => &BEHIND[..],
+            Some(Funnel::Worker(_)) => &BEHIND[..2],
+            None => return,
+        };
+        // The CPU that does the work may idle as well: that is not for lack of the driver.
+        let mut left = ledger.total(Total::Idle).saturating_sub(self.busiest.idle_ns);
+        for &leaf in leaves {
+            left -= ledger.give(leaf, Leaf::Driver, left);
+        }
+    }
+}
+
+/// A driver's busiest worker: a kernel thread, or work items of one function that run one at a
+/// time.
+fn worker(analysis: &Analysis) -> Option<Worker> {
+    let threads = analysis.threads().filter(|(_, t)| t.is_kthread());
+    let threads = threads.map(|(slot, t)| Worker::Thread(slot, t.running_ns));
+    // A kworker is many workers' thread: its work items stand for it, where they were recorded.
+    let items = analysis.irqs(false).into_iter().filter(|r| r.kind == "workqueue");
+    let items = items.filter_map(|r| {
+        let ns = analysis.work_busy_ns(r.id);
+        // Fewer than two at a time, on average: one tells its end after the next has begun.
+        (r.total_ns < ns * 2).then_some(Worker::Items(r.name, ns))
+    });
+    threads.chain(items).max_by_key(|w| w.ns())
+}

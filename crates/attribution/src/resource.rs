@@ -1,0 +1,41 @@
+//! What a lost nanosecond was lost to.
+
+/// What the work lacked while time was lost: every leaf of lost time names exactly one
+/// ([`crate::Leaf::lost_to`]), so that no loss is claimed twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Resource {
+    /// A free CPU: threads were ready, and all CPUs were busy.
+    Cpus,
+    /// A CPU that the threads were allowed on: others were idle.
+    Placement,
+    /// The scheduler's time from a wake-up to running, on a CPU that was idle.
+    Dispatch,
+    /// CPU time that a control group's quota allows.
+    Quota,
+    /// A disk, or what stands behind one.
+    Device,
+    /// A lock, condition or queue of the threads library.
+    ThreadLock,
+    /// A service of the kernel in which threads take turns: semaphore, file lock, queue, pipe.
+    Service,
+    /// A lock of the kernel.
+    KernelLock,
+    /// Driver work that one CPU or one worker does for all.
+    Driver,
+    /// One busy thread that serves the others, or that comes last at their barrier.
+    Server,
+    /// Work for more than one thread at a time.
+    Parallelism,
+    /// The result of a thread that was busy itself: a data dependency.
+    Dependency,
+    /// Memory, caches, or the other half of a core.
+    Memory,
+    /// The longer way through the kernel that a multiprocessor takes.
+    KernelPath,
+    /// A CPU that the hypervisor had taken away.
+    Hypervisor,
+    /// Something outside of the machine, or time to pass.
+    Outside,
+    /// Nobody knows: events are missing.
+    Unknown,
+}

@@ -1,0 +1,205 @@
+//! How much sooner the traced work would be done without what a class of trouble stands for.
+//!
+//! Two estimators give it, on one scale, "times as fast":
+//! * **replayed**: the trace is replayed on a simulated machine on which that resource is not
+//!   scarce ([`holdup_replay::estimate`]);
+//! * **bound**: the part of the wanted CPU time that the ledger books to the resource. Without it
+//!   the rest remains.
+//!
+//! A loss of CPU time is not the price: a lock that is held over a sleep costs hardly any CPU time
+//! and makes the work four times as long. So where the trace can be replayed, the replay counts.
+
+use crate::report::Class;
+use holdup_attribution::{Attribution, Resource, Total};
+use holdup_passes::Analysis;
+use holdup_replay::{Estimate, Estimates, Kind, Member, Program, doubts, estimate, off_pct, words};
+use serde::Serialize;
+use std::path::Path;
+
+/// Recordings of up to so many bytes are replayed unasked. The steps of a larger one take more
+/// memory than the rest of a diagnosis, and its replay more time (docs/models.md).
+const SMALL: u64 = 64 << 20;
+
+/// Whether a recording is replayed unasked. Nobody knows how long standard input is, or a folder.
+pub fn is_small(trace: &Path) -> bool {
+    std::fs::metadata(trace).is_ok_and(|meta| meta.is_file() && meta.len() <= SMALL)
+}
+
+/// How a [`Worth`] is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// The trace was replayed without the resource being scarce.
+    Replayed,
+    /// From the demand in the ledger alone.
+    Bound,
+}
+
+/// How many times as fast the traced work is done without a resource being scarce.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Worth {
+    /// How it is known.
+    pub basis: Basis,
+    /// How many times as fast: 1 is no gain.
+    pub times: f64,
+    /// The same of the longest replay; all are alike but for chance.
+    pub low: f64,
+    /// And of the shortest.
+    pub high: f64,
+    /// What is different, in the words of `holdup whatif`; `null` where nothing was replayed.
+    pub change: Option<String>,
+    /// The same in plain words.
+    pub fix: Option<String>,
+    /// Time of the work in the unchanged replay.
+    pub unchanged_ns: Option<u64>,
+    /// Time of the work with the change.
+    pub wall_ns: Option<u64>,
+}
+
+impl Worth {
+    /// From the demand alone: so much of the wanted CPU time is lost, in per cent.
+    pub(crate) fn bound(lost_pct: f64) -> Worth {
+        // What cannot be priced gains nothing that is known.
+        let lost_pct = if lost_pct.is_finite() { lost_pct.clamp(0.0, 99.9) } else { 0.0 };
+        let times = rounded(100.0 / (100.0 - lost_pct));
+        Worth {
+            basis: Basis::Bound,
+            times,
+            low: times,
+            high: times,
+            change: None,
+            fix: None,
+            unchanged_ns: None,
+            wall_ns: None,
+        }
+    }
+
+    /// Not beyond what physics allows.
+    fn at_most(&mut self, times: f64) {
+        for own in [&mut self.times, &mut self.low, &mut self.high] {
+            *own = own.min(rounded(times));
+        }
+        self.wall_ns = self.unchanged_ns.map(|ns| (ns as f64 / self.times) as u64);
+    }
+
+    fn replayed(program: &Program, unchanged_ns: u64, of: &Estimate) -> Worth {
+        let fixes = of.change.iter().map(|c| words::fix(program, c)).collect::<Vec<_>>();
+        Worth {
+            basis: match of.basis {
+                holdup_replay::Basis::Replayed => Basis::Replayed,
+                holdup_replay::Basis::Bound => Basis::Bound,
+            },
+            times: rounded(of.worth),
+            low: rounded(of.low),
+            high: rounded(of.high),
+            change: Some(words::shown(program, &of.change)),
+            fix: Some(listed(&fixes)),
+            unchanged_ns: Some(unchanged_ns),
+            wall_ns: Some(of.prediction.wall_ns),
+        }
+    }
+}
+
+/// The first two of them, and how many more there are.
+fn listed(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [one, rest @ ..] => format!("{one} and {} more like it", rest.len()),
+    }
+}
+
+fn rounded(times: f64) -> f64 {
+    (times * 1000.0).round() / 1000.0
+}
+
+/// The resource that a kind of replayed changes frees.
+fn resource(kind: Kind) -> Resource {
+    match kind {
+        Kind::Cpus => Resource::Cpus,
+        Kind::Quota => Resource::Quota,
+        Kind::Device => Resource::Device,
+        Kind::ThreadLock => Resource::ThreadLock,
+        Kind::Service => Resource::Service,
+        Kind::KernelLock => Resource::KernelLock,
+        Kind::Funnel => Resource::Driver,
+        Kind::Server => Resource::Server,
+        // More threads for the slowest stage: there is nothing else to remove.
+        Kind::Uneven | Kind::Order => Resource::Parallelism,
+        Kind::Stolen => Resource::Hypervisor,
+    }
+}
+
+/// What the replay without all resources of one class says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Replay {
+    pub(crate) worth: Worth,
+    /// The threads that are changed, if it is threads.
+    pub(crate) tids: Vec<u32>,
+    /// What is changed, in words: threads, or what they wait for.
+    subjects: Vec<String>,
+}
+
+impl Replay {
+    /// What it found, in a sentence.
+    pub(crate) fn summary(&self) -> String {
+        let what = listed(&self.subjects);
+        match self.tids.is_empty() {
+            true => format!("threads wait for {what}, and the work is done sooner without that"),
+            false => format!("the work of {what} holds the rest up: divided, it is done sooner"),
+        }
+    }
+}
+
+/// What the replays of a trace say of each class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replays {
+    by_class: Vec<(Class, Replay)>,
+}
+
+impl Replays {
+    /// Replay what was analysed with [`holdup_passes::Detail::Steps`].
+    ///
+    /// # Errors
+    /// Why the replays of this trace mean nothing, in a sentence.
+    pub fn of(analysis: &Analysis) -> Result<Replays, String> {
+        let program = Program::new(analysis).map_err(|e| e.to_string())?;
+        let judged = Attribution::from(analysis);
+        let Estimates { unchanged, rows } = estimate(&program, &judged);
+        if let Some(doubt) = doubts(analysis, off_pct(&program, &unchanged)).into_iter().next() {
+            return Err(doubt);
+        }
+        // Work that is divided is still done: CPUs cannot be more than busy.
+        let ledger = &judged.ledger;
+        let idle = ledger.total(Total::Idle);
+        let divided = ledger.capacity_ns as f64 / (ledger.capacity_ns - idle).max(1) as f64;
+        let mut by_class: Vec<(Class, Replay)> = Vec::new();
+        for row in &rows {
+            let Some(class) = Class::of(resource(row.kind)) else { continue };
+            let mut worth = Worth::replayed(&program, unchanged.wall_ns, row);
+            if class == Class::WorkloadImbalance {
+                worth.at_most(divided);
+            }
+            let tids = row.members.iter().filter_map(|m| match m {
+                Member::Thread(i) => Some(program.threads.get(*i)?.tid),
+                Member::Object(_) => None,
+            });
+            let subjects = row.change.iter().map(|c| words::subject(&program, c));
+            let replay = Replay { worth, tids: tids.collect(), subjects: subjects.collect() };
+            match by_class.iter_mut().find(|(c, _)| *c == class) {
+                Some((_, best)) if best.worth.low >= replay.worth.low => {}
+                Some((_, best)) => *best = replay,
+                None => by_class.push((class, replay)),
+            }
+        }
+        Ok(Replays { by_class })
+    }
+
+    /// Of removing all of a class; `None` where nothing of it was found to remove.
+    pub(crate) fn of_class(&self, class: Class) -> Option<&Replay> {
+        self.by_class.iter().find(|(c, _)| *c == class).map(|(_, replay)| replay)
+    }
+}
