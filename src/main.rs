@@ -4,6 +4,7 @@ mod cli;
 mod code;
 mod commands;
 mod config;
+mod cut;
 mod diagnose;
 mod doctor;
 mod events;

@@ -1,6 +1,7 @@
 //! The command line as typed: the verbs, and what they are called with.
 
 mod common;
+mod cut;
 mod export;
 mod judge;
 mod setup;
@@ -17,6 +18,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use common::{
     ColorName, CommonArgs, EntriesArgs, FormatName, OutputArgs, SelectArgs, TableArgs, TraceArg,
 };
+pub(crate) use cut::CutArgs;
 pub(crate) use export::{ExportArgs, ExportFormat};
 pub(crate) use judge::{DiagnoseArgs, GuideArgs, PredictArgs, ReportArgs, RulesArgs};
 pub(crate) use setup::{CompletionsArgs, DoctorArgs, ManArgs};
@@ -161,6 +163,13 @@ pub(crate) enum Command {
             \x20         holdup export --format csv --tables runs,waits --to tables/ perf.data\n\
             \x20         holdup export perf.data --to trace.json")]
     Export(ExportArgs),
+    /// A part of a trace as a small file of the same format; with other names for names, if asked
+    #[command(after_help = "What is known at the beginning of the part stays known: the latest \
+            records of each CPU, thread and\nobject before it stay in the file.\n\n\
+            Examples: holdup cut --time 10%,20% perf.data -o part.data\n\
+            \x20         holdup cut --phase 2 perf.data -o work.data\n\
+            \x20         holdup cut --anonymize perf.data -o nameless.data")]
+    Cut(CutArgs),
     /// Many traces at once: what is found in each as tables of all, and a ranking across them
     #[command(after_help = crate::fleet::args::AFTER_HELP)]
     Fleet(FleetArgs),

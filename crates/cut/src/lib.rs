@@ -1,0 +1,145 @@
+//! Cuts a part out of a trace: a small file of the same format that the tools of that format open.
+//!
+//! The trace is read twice. The first reading, of events, finds which records from before the part
+//! must stay so that the state at its beginning is known (`head`). The second, of bytes, copies
+//! the records of the part and those, and mends the tables around them; each format has a file for
+//! that. Nothing is made up: a cut holds records of the whole, and a note of which part it is
+//! ([`holdup_trace::Cut`]), by which holdup takes the rest for what it is.
+//!
+//! With `anonymize` the strings in what is copied are replaced by `names`.
+//!
+//! Memory grows with threads and objects, not with events.
+
+mod fields;
+mod head;
+mod keep;
+mod names;
+mod perfdata;
+mod perfetto;
+mod text;
+mod tracedat;
+mod tracing;
+mod wire;
+
+use head::Head;
+use holdup_trace::{Batch, Cut, ErrorKind, Event, ReadError, Reader, merge};
+use keep::Keep;
+use std::fs::File;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Records of the part.
+    pub inside: u64,
+    /// Records from before and after it, for the state at its beginning.
+    pub outside: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Why nothing was cut.
+#[derive(Debug, thiserror::Error)]
+pub enum CutError {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] ReadError),
+    /// The cut cannot be written.
+    #[error("{}: cannot be written: {error}", path.display())]
+    Output {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Cut `cut` out of the trace `reader` reads, which lies in the file or folder `input`, in no
+/// wrapper, into `output`.
+///
+/// # Errors
+/// The trace cannot be read, is of a format that cannot be cut, or `output` cannot be written.
+pub fn cut(
+    reader: &dyn Reader,
+    input: &Path,
+    cut: &Cut,
+    output: &Path,
+) -> Result<Written, CutError> {
+    let write = writer(reader, input, cut).map_err(|kind| kind.in_file(input))?;
+    let keep = keep(reader, cut)?;
+    write(input, keep, output)
+}
+
+type Writer = fn(&Path, Keep, &Path) -> Result<Written, CutError>;
+
+/// What cuts this format.
+fn writer(reader: &dyn Reader, raw: &Path, cut: &Cut) -> Result<Writer, ErrorKind> {
+    let format = reader.info().format.as_str();
+    let head = holdup_open::first_bytes(raw)?;
+    if raw.is_dir() && raw.join("data").is_file() || holdup_perfdata::sniff(&head) {
+        return Ok(perfdata::write);
+    }
+    if holdup_tracedat::sniff(&head) {
+        return Ok(tracedat::write);
+    }
+    let nameless = |what: &str, way_out: &str| {
+        Err(ErrorKind::Unsupported { what: what.into(), way_out: way_out.into() })
+    };
+    if holdup_perfetto::sniff(&head) {
+        return match cut.anonymous {
+            false => Ok(perfetto::write),
+            true => nameless(
+                "a Perfetto trace is not anonymized: its packets have names in too many places",
+                "record with perf or trace-cmd; or export what may leave the house (holdup export)",
+            ),
+        };
+    }
+    if holdup_ftracetext::sniff(&head).is_some() {
+        return match cut.anonymous {
+            false => Ok(text::write),
+            true => nameless(
+                "text is not anonymized: what is a name cannot be told from other words",
+                "anonymize the recording that the text was made from",
+            ),
+        };
+    }
+    Err(ErrorKind::Unsupported {
+        what: format!("holdup cut does not write this format ({format})"),
+        way_out: "the verbs that read it take --time, which selects a part as well".into(),
+    })
+}
+
+/// Read all events once and find what must stay.
+fn keep(reader: &dyn Reader, cut: &Cut) -> Result<Keep, ReadError> {
+    let (from, to) = cut.times();
+    let mut head = Head::new(reader.info(), from, cut.cpus.clone());
+    merge::drive(reader, 0, &mut |events: &[Event], batch: &Batch| {
+        for e in events {
+            head.event(e, batch, to);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(Keep::new(cut.clone(), head.places()))
+}
+
+/// Write with `write` into a new file beside `output`, which takes its place when all is written.
+fn into_file(
+    output: &Path,
+    write: impl FnOnce(&mut io::BufWriter<&File>) -> Result<Written, CutError>,
+) -> Result<Written, CutError> {
+    let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };
+    let folder = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let file =
+        tempfile::Builder::new().prefix(".holdup-cut").tempfile_in(folder).map_err(failed)?;
+    let mut out = io::BufWriter::with_capacity(1 << 20, file.as_file());
+    let mut written = write(&mut out)?;
+    io::Write::flush(&mut out).map_err(failed)?;
+    drop(out);
+    written.bytes = file.as_file().metadata().map_err(failed)?.len();
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    file.as_file().set_permissions(readable).map_err(failed)?;
+    file.persist(output).map_err(|e| failed(e.error))?;
+    Ok(written)
+}

@@ -1,0 +1,87 @@
+//! Perfetto: packets are copied as they are, one by one and not compressed. A packet of ftrace
+//! events stays if one of its events is of the part or needed for the state at its beginning, so
+//! that a cut begins and ends up to a packet earlier and later than the part; its note says which
+//! events are of it. What says who and what was there stays; measurements of other times go.
+
+use crate::keep::Keep;
+use crate::wire::{Field, fields, put_bytes};
+use crate::{CutError, Written, into_file};
+use holdup_perfetto::{RawPacket, each_packet};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// `Trace.packet`.
+const PACKET: u32 = 1;
+/// Fields of `TracePacket`.
+const TIMESTAMP: u32 = 8;
+const INTERNED_DATA: u32 = 12;
+const SEQUENCE_FLAGS: u32 = 13;
+const TIMESTAMP_CLOCK_ID: u32 = 58;
+const FOR_TESTING: u32 = 900;
+/// `TestEvent.str`.
+const TEXT: u32 = 1;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: what follows refers to this packet.
+const CLEARED: u64 = 1;
+/// `BUILTIN_CLOCK_BOOTTIME`, by which the times of ftrace go.
+const BOOTTIME: u64 = 6;
+/// Packets that measure at a time: `sys_stats`, `process_stats`, `track_event`, `android_log`,
+/// `perf_sample`, `frame_timeline_event`.
+const MEASURED: [u32; 6] = [7, 9, 11, 39, 66, 76];
+
+/// The cut of the file `input`.
+pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
+    let mut keep = keep;
+    into_file(output, |out| {
+        let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };
+        let mut key = Vec::new();
+        let mut note = Vec::new();
+        put_bytes(&mut note, TEXT, keep.cut.words().as_bytes());
+        let mut told = Vec::new();
+        put_bytes(&mut told, FOR_TESTING, &note);
+        let mut trailer = Vec::new();
+        put_bytes(&mut trailer, PACKET, &told);
+        each_packet(input, &mut |packet: &RawPacket<'_>| -> Result<(), CutError> {
+            if !stays(packet, &mut keep) {
+                return Ok(());
+            }
+            key.clear();
+            put_bytes(&mut key, PACKET, packet.content);
+            out.write_all(&key).map_err(failed)
+        })?;
+        // At the end: tools tell the format by the first packets.
+        out.write_all(&trailer).map_err(failed)?;
+        Ok(keep.written)
+    })
+}
+
+fn stays(packet: &RawPacket<'_>, keep: &mut Keep) -> bool {
+    if packet.times.is_empty() {
+        return !is_measured_elsewhen(packet.content, keep);
+    }
+    let before = keep.written;
+    let mut stays = false;
+    for time in packet.times {
+        stays |= keep.event(*time, packet.cpu);
+    }
+    if stays {
+        let inside = keep.written.inside - before.inside;
+        keep.written.outside = before.outside + packet.times.len() as u64 - inside;
+    }
+    stays
+}
+
+/// Whether a packet without events measures something at a time that is not of the part, and
+/// nothing that follows refers to it.
+fn is_measured_elsewhen(content: &[u8], keep: &Keep) -> bool {
+    let (mut time, mut clock, mut measured, mut referred) = (None, BOOTTIME, false, false);
+    for (number, field) in fields(content) {
+        match (number, field) {
+            (TIMESTAMP, Field::Int(n)) => time = Some(n),
+            (TIMESTAMP_CLOCK_ID, Field::Int(n)) => clock = n,
+            (INTERNED_DATA, _) => referred = true,
+            (SEQUENCE_FLAGS, Field::Int(n)) => referred |= n & CLEARED != 0,
+            (number, _) => measured |= MEASURED.contains(&number),
+        }
+    }
+    measured && !referred && clock == BOOTTIME && time.is_some_and(|t| !keep.is_inside(t))
+}
