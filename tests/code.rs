@@ -22,7 +22,6 @@ struct Case {
 }
 
 const TURNS: &str = "thread-serialization";
-const HEALTHY: &str = "healthy";
 
 const CASES: [Case; 7] = [
     Case {
@@ -44,7 +43,7 @@ const CASES: [Case; 7] = [
         comm: "routes",
         function: "main.(*Table).Lookup",
         waits: false,
-        nameless: HEALTHY,
+        nameless: TURNS,
     },
     Case {
         name: "java",

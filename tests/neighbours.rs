@@ -44,7 +44,7 @@ fn a_neighbour_is_named_lowers_the_confidence_and_hides_nothing() {
 
 #[test]
 fn much_of_it_refuses_the_verdict() {
-    let refused = judge("neighbour_c4/perf.data", Some(("verdict.neighbours_pct", 20.0)));
+    let refused = judge("neighbour_c4/perf.data", Some(("all.matters_pct", 10.0)));
     assert_eq!(refused.verdict.class, Class::NotEnoughEvidence);
     assert!(refused.verdict.summary.contains("stranger"), "{}", refused.verdict.summary);
 }

@@ -290,13 +290,13 @@ fn trace_dats_of_others_and_their_reports_say_the_same() {
 #[test]
 fn a_perf_data_and_its_script_say_the_same() {
     let dir = tempfile::tempdir().unwrap();
+    // None of some tasks only: their records of exits, which a script lacks, tell more.
     for fixture in [
         "native_steps",
         "native_one_cpu",
         "host_falseshare_n2",
         "io_disk_perf_c4",
         "native_cpu2_switches",
-        "lost_sysloop_n2",
     ] {
         compare(fixture, &support::fixture(&format!("{fixture}/perf.data")), dir.path());
     }

@@ -52,7 +52,7 @@ fn processes_that_do_the_same_do_not() {
 
 #[test]
 fn a_lock_is_full_although_the_recorder_keeps_threads_apart() {
-    assert_eq!(verdict("native_mmap_threads"), (Class::KernelLockConflict, "one-at-a-time"));
+    assert_eq!(verdict("native_mmap_threads"), (Class::KernelLockConflict, "dear-calls"));
     let s = call("native_mmap_threads", "mmap").section.unwrap();
     assert!(s.in_use_pct < 80.0 && s.wanted_pct > 100.0 && s.callers == 2, "{s:?}");
 }

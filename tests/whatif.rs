@@ -103,45 +103,38 @@ fn the_mutex_and_the_server_are_ranked_first() {
     assert!(gains.is_sorted_by(|a, b| a >= b), "{gains:?}");
 }
 
-/// A verdict quotes the figure that this verb gives.
+/// A verdict quotes what a replay of the change gives.
 #[test]
-fn the_verdict_says_what_mending_gains() {
-    for (trace, change) in [
-        (MUTEX, "--lock=0x7f71238a0108=none"),
-        (SERVER, "--server=server-0=split:4"),
-        (DISK, "--devices=none"),
-    ] {
+fn the_verdict_says_what_it_is_worth() {
+    for (trace, change) in [(MUTEX, "--lock=0x7f71238a0108=none"), (DISK, "--devices=none")] {
         let diagnosis: Value = serde_json::from_str(&stdout(&["diagnose", "-j", trace])).unwrap();
-        let gain = &diagnosis["verdict"]["gain"];
+        let worth = &diagnosis["findings"][0]["worth"];
+        assert_eq!(diagnosis["findings"][0]["class"], diagnosis["verdict"]["class"]);
         let asked = json(trace, &[change]);
-        let row = &rows(&asked)[1];
-        for key in ["change", "wall_ns", "gain", "beyond_chance", "forced"] {
-            assert_eq!(gain[key], row[key], "{trace}: {key}");
-        }
-        assert_eq!(gain["unchanged_ns"], rows(&asked)[0]["wall_ns"]);
-        let of = |key: &str| gain[key].as_f64().unwrap();
-        assert!(of("gain_low") <= of("gain") && of("gain") <= of("gain_high"), "{gain}");
-        for verb in [&["diagnose", trace][..], &["diagnose", "--format=md", trace]] {
-            assert!(stdout(verb).contains("Replayed with a change, "), "{verb:?}");
+        let of = |key: &str| worth[key].as_f64().unwrap();
+        assert!(of("low") <= of("times") && of("times") <= of("high"), "{worth}");
+        if worth["basis"] == "replayed" {
+            assert_eq!(worth["unchanged_ns"], rows(&asked)[0]["wall_ns"], "{trace}");
+            assert!(stdout(&["diagnose", trace]).contains("replayed with a change"), "{trace}");
+        } else {
+            assert!(stdout(&["diagnose", trace]).contains("Worth up to"), "{trace}");
         }
     }
-    assert!(stdout(&["guide", "-y", MUTEX]).contains("Replayed with a change, removing the wait"));
 }
 
-/// Where a replay can say nothing the reason is there.
+/// Where a replay can say nothing the reason is there, and the demand decides.
 #[test]
-fn what_mending_gains_is_not_guessed() {
+fn where_nothing_is_replayed_the_reason_is_there() {
     #[track_caller]
     fn reason(args: &[&str], says: &str) {
         let out = run(&[&["diagnose", "-j"], args].concat());
         let diagnosis: Value = serde_json::from_slice(&out.stdout).unwrap();
-        let gain = &diagnosis["verdict"]["gain"];
-        assert!(gain["gain"].is_null() && gain.as_object().unwrap().contains_key("gain"), "{gain}");
-        assert!(gain["reason"].as_str().unwrap().contains(says), "{gain}");
+        let why = diagnosis["not_replayed"].as_str().unwrap();
+        assert!(why.contains(says), "{why}");
+        assert_eq!(diagnosis["findings"][0]["worth"]["basis"], "bound");
     }
     reason(&[MUTEX, "-C", "0-3"], "some CPUs were selected");
     reason(&[MUTEX, "--comm", "mutex-1"], "some threads were selected");
-    reason(&["fixtures/lost_sysloop_n2/perf.data"], "there is no verdict");
 }
 
 #[test]

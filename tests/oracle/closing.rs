@@ -3,8 +3,8 @@
 
 use crate::corpus::{self, Recording};
 use crate::tally::Tally;
-use holdup_attribution::Attribution;
-use holdup_passes::{Analysis, Bin, Cause, CpuRow, Group, Options, Program, Slot};
+use holdup_attribution::{Attribution, Leaf, Total, WaitsBy};
+use holdup_passes::{Analysis, Bin, Cause, CpuRow, Detail, Group, Options, Program, Slot, WaitSum};
 use holdup_trace::QualityCode;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -233,4 +233,41 @@ fn the_bins_of_the_timeline_add_up_to_the_whole() {
         must(&mut failures, wall == a.wall_ns(), || format!("bins of {wall} ns in all"));
         failures
     });
+}
+
+/// Whatever the tables of waits print of idle time is the ledger's: never more than it lays to
+/// waits, and all of it where no event is missing.
+#[test]
+fn the_figure_of_waits_and_the_ledger_agree() {
+    let mut tally = Tally::new("waits = ledger");
+    for file in &corpus::all_files() {
+        let Ok(reader) = holdup_open::open(&file.path) else { continue };
+        let options = Options { detail: Detail::Edges, ..Options::default() };
+        let Ok(a) = holdup_attribution::analyze(&*reader, &options) else { continue };
+        tally.count("traces", 1);
+        let judged = Attribution::from(&a);
+        // What is no wait's: nobody waits for it, or the scheduler keeps it.
+        let spare = [Leaf::NoWork, Leaf::Scheduler, Leaf::Throttled];
+        let of_waits = |leaf: &Leaf| leaf.is_in(Total::Idle) && !spare.contains(leaf);
+        let has: u64 =
+            judged.ledger.leaves().filter(|(leaf, _)| of_waits(leaf)).map(|(_, ns)| ns).sum();
+        let by_leaf = |wanted: Leaf| -> u64 {
+            let rows = judged.waits.iter().filter(|w| w.leaf == wanted);
+            let mut sum = WaitSum::default();
+            rows.for_each(|w| sum.add(&w.row.sum));
+            sum.share_ns()
+        };
+        for leaf in Leaf::ALL.iter().copied().filter(of_waits) {
+            let (laid, ns) = (by_leaf(leaf), judged.ledger.ns(leaf));
+            // Behind a driver threads sleep for many things.
+            let ns = ns + judged.ledger.ns(Leaf::Driver);
+            tally.check(laid <= ns, || format!("{}: {}: {laid} of {ns}", file.name, leaf.path()));
+        }
+        for by in [WaitsBy::Object, WaitsBy::Kind, WaitsBy::Thread] {
+            let rows = judged.waits(by);
+            let laid: u64 = rows.iter().map(|r| r.idle_blamed_ns).sum();
+            tally.check(laid <= has, || format!("{}: {by:?}: {laid} of {has} ns", file.name));
+        }
+    }
+    tally.finish();
 }
