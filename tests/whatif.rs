@@ -190,7 +190,7 @@ fn interrupts_can_be_spread_where_they_hardly_came() {
 fn interrupts_can_be_spread_and_devices_taken_away() {
     let answer = json(DISK, &["--irq", "spread", "--devices", "none"]);
     assert_eq!(changes(&answer)[1..3], ["irq spread", "devices none"]);
-    assert_eq!(rows(&answer)[1]["kind"], "irqs");
+    assert_eq!(rows(&answer)[1]["kind"], "driver");
     assert!(row(&answer, "devices none")["gain"].as_f64().unwrap() > 2.0);
 }
 

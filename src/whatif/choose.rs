@@ -143,7 +143,7 @@ impl<'a> Chooser<'a> {
             _ => 1.0,
         };
         Ok(Change::Calls {
-            name: format!("{name}*{factor}"),
+            name: format!("syscall {name}*{factor}"),
             factors: self.program.threads.iter().map(|t| of(t.tid)).collect(),
         })
     }

@@ -11,11 +11,14 @@ use crate::exit::{self, Unanswerable, usage};
 use anyhow::Result;
 use args::WhatifArgs;
 use choose::Chooser;
-use holdup_attribution::analyze;
+use holdup_attribution::{Attribution, Resource, analyze};
 use holdup_passes::Detail;
+use holdup_passes::ObjectKind;
 use holdup_render::{Body, Format, UNCHANGED, WhatifBody, WhatifHead, WhatifRow, escape, schema};
 use holdup_replay as replay;
-use holdup_replay::{Change, Holdup, Prediction, Program, Seeds, off_pct, predict_all, rank};
+use holdup_replay::{
+    Change, Depth, Estimate, Prediction, Program, Seeds, estimate, off_pct, predict_all,
+};
 
 /// Run the verb.
 pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
@@ -31,7 +34,7 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
 
     let ranks = cpus.is_empty() && asked.is_empty();
     let answer = if ranks {
-        ranked(&program)
+        ranked(&program, &Attribution::from(&analysis))
     } else {
         let chooser = Chooser::new(&analysis, &program);
         let changes = asked.iter().map(|a| chooser.change(a)).collect::<Result<Vec<_>>>()?;
@@ -71,15 +74,23 @@ struct Answer {
 }
 
 /// What each fix is worth.
-fn ranked(program: &Program) -> Answer {
-    let ranking = rank(program, Seeds::of(program));
-    let unchanged = &ranking.unchanged;
+fn ranked(program: &Program, judged: &Attribution<'_>) -> Answer {
+    let found = estimate(program, judged, Depth::Each);
+    let unchanged = &found.unchanged;
+    let mut fixes: Vec<Estimate> = Vec::new();
+    for fix in found.rows {
+        // Of one part, all of it and the part are the same.
+        if !fixes.iter().any(|other| other.change == fix.change) {
+            fixes.push(fix);
+        }
+    }
+    fixes.sort_by_key(|fix| (fix.prediction.wall_ns, fix.resource));
     let mut rows = vec![row(program, &[], unchanged, unchanged)];
-    rows.extend(ranking.rows.iter().map(|ranked| {
-        let changes = std::slice::from_ref(&ranked.change);
-        row(program, changes, &ranked.prediction, unchanged)
+    rows.extend(fixes.iter().map(|fix| WhatifRow {
+        kind: fix.resource.word(),
+        ..row(program, &fix.change, &fix.prediction, unchanged)
     }));
-    let conclusions = words::conclusions(program, &ranking, &rows[1..]);
+    let conclusions = words::conclusions(program, &fixes, &rows[1..]);
     let off_pct = off_pct(program, unchanged);
     Answer { off_pct, rows, conclusions, notes: words::notes(false) }
 }
@@ -195,21 +206,24 @@ fn shown(program: &Program, changes: &[Change]) -> String {
     replay::words::shown(program, changes)
 }
 
-/// What kind of hold-up the changes are about, or what else they change.
+/// The resource that the changes are about, or what else they change.
 fn kind(program: &Program, changes: &[Change]) -> &'static str {
-    let holdup = match changes {
+    let resource = match changes {
         [] => return UNCHANGED,
         [Change::Calls { .. }] => return "syscall",
         [_, _, ..] => return "several",
         [Change::Lock(id, _)] => match program.objects.get(id.0 as usize) {
-            Some(object) if !object.is_lock => Holdup::Wait,
-            _ => Holdup::Lock,
+            Some(o) if o.kind == ObjectKind::KernelLock => Resource::KernelLock,
+            Some(o) if o.kind != ObjectKind::Futex => Resource::Service,
+            _ => Resource::ThreadLock,
         },
-        [Change::Cpus(_) | Change::AnyCpu | Change::NoQuota] => Holdup::Cpus,
-        [Change::Deal] => Holdup::Thread,
-        [Change::Split(..) | Change::Speed(..)] => Holdup::Thread,
-        [Change::SpreadIrqs] => Holdup::Interrupts,
-        [Change::NoDevices] => Holdup::Devices,
+        [Change::Cpus(_)] => Resource::Cpus,
+        [Change::AnyCpu] => Resource::Placement,
+        [Change::NoQuota] => Resource::Quota,
+        [Change::Split(..)] => Resource::Server,
+        [Change::Deal | Change::Speed(..)] => Resource::Parallelism,
+        [Change::SpreadIrqs] => Resource::Driver,
+        [Change::NoDevices] => Resource::Device,
     };
-    holdup.word()
+    resource.word()
 }

@@ -1,11 +1,10 @@
 //! What to say beside the rows.
 
+use holdup_attribution::Resource;
 use holdup_passes::Analysis;
 use holdup_render::{WhatifHead, WhatifRow};
-use holdup_replay::words::{fix, fix_of, shown, subject};
-use holdup_replay::{
-    self as replay, Change, Holdup, LockChange, ObjectId, Program, Ranked, Ranking,
-};
+use holdup_replay::words::{fixes, shown, subjects};
+use holdup_replay::{self as replay, Change, Estimate, LockChange, ObjectId, Program, next};
 
 /// Reasons not to trust the figures.
 pub(super) fn doubts(
@@ -53,8 +52,12 @@ pub(super) fn notes(alternatives: bool) -> Vec<String> {
 
 /// What a ranking says: what is worth most, and what holds the work up once that is done. `rows`
 /// are those of the ranking.
-pub(super) fn conclusions(program: &Program, ranking: &Ranking, rows: &[WhatifRow]) -> Vec<String> {
-    let gaining = || ranking.rows.iter().zip(rows).filter(|(_, row)| row.gains());
+pub(super) fn conclusions(
+    program: &Program,
+    ranking: &[Estimate],
+    rows: &[WhatifRow],
+) -> Vec<String> {
+    let gaining = || ranking.iter().zip(rows).filter(|(_, row)| row.gains());
     let Some((best, row)) = gaining().next() else {
         return vec![
             "Nothing that was tried makes the work faster: what is left is to make it less work, \
@@ -62,19 +65,19 @@ pub(super) fn conclusions(program: &Program, ranking: &Ranking, rows: &[WhatifRo
                 .to_owned(),
         ];
     };
-    let alone = |ranked: &Ranked| fix(program, &ranked.change);
+    let alone = |of: &Estimate| fixes(program, &of.change);
     let mut said = vec![format!("Worth most: {}, at most {}.", alone(best), row.gain_in_words())];
-    let next = ranking.next.as_ref().and_then(|n| Some((ranking.rows.get(n.row)?, n.gain)));
-    match next.filter(|_| ranking.rows.first() == Some(best)) {
+    let next = next(program, ranking).and_then(|n| Some((ranking.get(n.row)?, n.gain)));
+    match next.filter(|_| ranking.first() == Some(best)) {
         Some((then, gain)) => said.push(format!(
             "After that the next hold-up is {}; {} too gives another {gain:.2}x.",
-            subject(program, &then.change),
-            fix_of(program, &then.change, "it"),
+            subjects(program, &then.change),
+            alone(then),
         )),
         None => said.push("After that nothing that was tried gains more.".to_owned()),
     }
-    if best.holdup == Holdup::Cpus
-        && let Some((other, row)) = gaining().find(|(other, _)| other.holdup != Holdup::Cpus)
+    if best.resource == Resource::Cpus
+        && let Some((other, row)) = gaining().find(|(other, _)| other.resource != Resource::Cpus)
     {
         let gain = row.gain_in_words();
         said.push(format!("With the CPUs there are: {}, at most {gain}.", alone(other)));

@@ -39,3 +39,28 @@ pub enum Resource {
     /// Nobody knows: events are missing.
     Unknown,
 }
+
+impl Resource {
+    /// In one word, as in tables and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Resource::Cpus => "cpus",
+            Resource::Placement => "placement",
+            Resource::Dispatch => "dispatch",
+            Resource::Quota => "quota",
+            Resource::Device => "device",
+            Resource::ThreadLock => "lock",
+            Resource::Service => "service",
+            Resource::KernelLock => "kernel-lock",
+            Resource::Driver => "driver",
+            Resource::Server => "server",
+            Resource::Parallelism => "parallelism",
+            Resource::Dependency => "dependency",
+            Resource::Memory => "memory",
+            Resource::KernelPath => "kernel-path",
+            Resource::Hypervisor => "hypervisor",
+            Resource::Outside => "outside",
+            Resource::Unknown => "unknown",
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! The figures that rules look at, drawn once from the tables.
 
+use crate::phases::Judged;
 use crate::report::{Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
@@ -143,6 +144,17 @@ impl<'a> Facts<'a> {
         };
         facts.compare();
         facts
+    }
+
+    /// Replay all that was read, where its steps were kept.
+    pub(crate) fn replay(&mut self, judged: &Judged) {
+        if !judged.whole().keeps_steps() {
+            return;
+        }
+        self.replays = Some(match &judged.whole {
+            None => Replays::of(&self.judged),
+            Some(whole) => Replays::of(&Attribution::new(whole, &self.judged.thresholds)),
+        });
     }
 
     /// What threads waited for, with the people around it; drawn when first asked for.

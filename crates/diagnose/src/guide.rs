@@ -126,7 +126,7 @@ pub fn walk_judged(
 ) -> Walk {
     let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
-    facts.replays = judged.replays();
+    facts.replay(judged);
     of(&facts, judged.phases.clone())
 }
 

@@ -87,7 +87,7 @@ pub fn diagnose_beside(
 ) -> Diagnosis {
     let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
-    facts.replays = judged.replays();
+    facts.replay(judged);
     Diagnosis { phases: judged.phases.clone(), ..judge(&facts) }
 }
 

@@ -4,8 +4,8 @@
 //! its own. The verdict is that of the work: if start-up and tail take enough of the trace to
 //! matter, only what lies between them is judged.
 
+use crate::Facts;
 use crate::report::Class;
-use crate::{Facts, Replays};
 use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_parts, phases};
 use holdup_passes::{Analysis, Options};
@@ -83,12 +83,6 @@ impl Judged {
     /// All that was read.
     pub fn whole(&self) -> &Analysis {
         self.whole.as_ref().unwrap_or(&self.analysis)
-    }
-
-    /// What replays of all that was read say; `None` where it was read without
-    /// [`holdup_passes::Detail::Steps`].
-    pub(crate) fn replays(&self) -> Option<Result<Replays, String>> {
-        self.whole().keeps_steps().then(|| Replays::of(self.whole()))
     }
 }
 

@@ -10,9 +10,10 @@
 //! and makes the work four times as long. So where the trace can be replayed, the replay counts.
 
 use crate::report::Class;
-use holdup_attribution::{Attribution, Resource, Total};
-use holdup_passes::Analysis;
-use holdup_replay::{Estimate, Estimates, Kind, Member, Program, doubts, estimate, off_pct, words};
+use holdup_attribution::Attribution;
+use holdup_replay::{
+    Depth, Estimate, Estimates, Member, Program, doubts, estimate, off_pct, words,
+};
 use serde::Serialize;
 use std::path::Path;
 
@@ -76,61 +77,22 @@ impl Worth {
         }
     }
 
-    /// Not beyond what physics allows.
-    fn at_most(&mut self, times: f64) {
-        for own in [&mut self.times, &mut self.low, &mut self.high] {
-            *own = own.min(rounded(times));
-        }
-        self.wall_ns = self.unchanged_ns.map(|ns| (ns as f64 / self.times) as u64);
-    }
-
     fn replayed(program: &Program, unchanged_ns: u64, of: &Estimate) -> Worth {
-        let fixes = of.change.iter().map(|c| words::fix(program, c)).collect::<Vec<_>>();
         Worth {
-            basis: match of.basis {
-                holdup_replay::Basis::Replayed => Basis::Replayed,
-                holdup_replay::Basis::Bound => Basis::Bound,
-            },
+            basis: if of.is_bound { Basis::Bound } else { Basis::Replayed },
             times: rounded(of.worth),
             low: rounded(of.low),
             high: rounded(of.high),
             change: Some(words::shown(program, &of.change)),
-            fix: Some(listed(&fixes)),
+            fix: Some(words::fixes(program, &of.change)),
             unchanged_ns: Some(unchanged_ns),
             wall_ns: Some(of.prediction.wall_ns),
         }
     }
 }
 
-/// The first two of them, and how many more there are.
-fn listed(all: &[String]) -> String {
-    match all {
-        [] => String::new(),
-        [one] => one.clone(),
-        [one, two] => format!("{one} and {two}"),
-        [one, rest @ ..] => format!("{one} and {} more like it", rest.len()),
-    }
-}
-
 fn rounded(times: f64) -> f64 {
     (times * 1000.0).round() / 1000.0
-}
-
-/// The resource that a kind of replayed changes frees.
-fn resource(kind: Kind) -> Resource {
-    match kind {
-        Kind::Cpus => Resource::Cpus,
-        Kind::Quota => Resource::Quota,
-        Kind::Device => Resource::Device,
-        Kind::ThreadLock => Resource::ThreadLock,
-        Kind::Service => Resource::Service,
-        Kind::KernelLock => Resource::KernelLock,
-        Kind::Funnel => Resource::Driver,
-        Kind::Server => Resource::Server,
-        // More threads for the slowest stage: there is nothing else to remove.
-        Kind::Uneven | Kind::Order => Resource::Parallelism,
-        Kind::Stolen => Resource::Hypervisor,
-    }
 }
 
 /// What the replay without all resources of one class says.
@@ -140,13 +102,13 @@ pub(crate) struct Replay {
     /// The threads that are changed, if it is threads.
     pub(crate) tids: Vec<u32>,
     /// What is changed, in words: threads, or what they wait for.
-    subjects: Vec<String>,
+    subjects: String,
 }
 
 impl Replay {
     /// What it found, in a sentence.
     pub(crate) fn summary(&self) -> String {
-        let what = listed(&self.subjects);
+        let what = &self.subjects;
         match self.tids.is_empty() {
             true => format!("threads wait for {what}, and the work is done sooner without that"),
             false => format!("the work of {what} holds the rest up: divided, it is done sooner"),
@@ -165,30 +127,23 @@ impl Replays {
     ///
     /// # Errors
     /// Why the replays of this trace mean nothing, in a sentence.
-    pub fn of(analysis: &Analysis) -> Result<Replays, String> {
+    pub fn of(judged: &Attribution<'_>) -> Result<Replays, String> {
+        let analysis = judged.analysis;
         let program = Program::new(analysis).map_err(|e| e.to_string())?;
-        let judged = Attribution::from(analysis);
-        let Estimates { unchanged, rows } = estimate(&program, &judged);
+        let Estimates { unchanged, rows } = estimate(&program, judged, Depth::Resources);
         if let Some(doubt) = doubts(analysis, off_pct(&program, &unchanged)).into_iter().next() {
             return Err(doubt);
         }
-        // Work that is divided is still done: CPUs cannot be more than busy.
-        let ledger = &judged.ledger;
-        let idle = ledger.total(Total::Idle);
-        let divided = ledger.capacity_ns as f64 / (ledger.capacity_ns - idle).max(1) as f64;
         let mut by_class: Vec<(Class, Replay)> = Vec::new();
         for row in &rows {
-            let Some(class) = Class::of(resource(row.kind)) else { continue };
-            let mut worth = Worth::replayed(&program, unchanged.wall_ns, row);
-            if class == Class::WorkloadImbalance {
-                worth.at_most(divided);
-            }
+            let Some(class) = Class::of(row.resource) else { continue };
+            let worth = Worth::replayed(&program, unchanged.wall_ns, row);
             let tids = row.members.iter().filter_map(|m| match m {
                 Member::Thread(i) => Some(program.threads.get(*i)?.tid),
                 Member::Object(_) => None,
             });
-            let subjects = row.change.iter().map(|c| words::subject(&program, c));
-            let replay = Replay { worth, tids: tids.collect(), subjects: subjects.collect() };
+            let subjects = words::subjects(&program, &row.change);
+            let replay = Replay { worth, tids: tids.collect(), subjects };
             match by_class.iter_mut().find(|(c, _)| *c == class) {
                 Some((_, best)) if best.worth.low >= replay.worth.low => {}
                 Some((_, best)) => *best = replay,

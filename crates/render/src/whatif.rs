@@ -17,8 +17,9 @@ pub struct WhatifRow {
     /// What is changed, in the words of the command line: `cpus 16`, `lock NAME=none`. `none` is
     /// the replay of what was traced.
     pub change: String,
-    /// What it changes: `cpus`, `lock`, `wait` (for what others do, not for a lock), `thread`,
-    /// `irqs`, `devices`, `syscall`, `several` of them, or `none`.
+    /// The resource that it frees: `cpus`, `placement`, `quota`, `device`, `lock`, `service`,
+    /// `kernel-lock`, `driver`, `server`, `parallelism`, `hypervisor`; or else `syscall`, `several`
+    /// changes, or `none`.
     pub kind: &'static str,
     /// Time of the work: the median of the replays, which differ in ties and time slices.
     pub wall_ns: u64,

@@ -2,37 +2,38 @@
 
 use crate::bound::Work;
 use crate::change::{Change, View};
-use crate::predict::{Prediction, Seeds, predict, predict_all};
+use crate::predict::{Prediction, Seeds, compared_with, predict_all};
 use crate::program::Program;
-use crate::resources::{Kind, Member, Resource, resources};
-use holdup_attribution::Attribution;
+use crate::resources::{Member, Scarce, resources};
+use holdup_attribution::{Attribution, Resource, Total};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// So many of one kind are tried alone, those that hold up most.
+/// So many of one resource are tried alone, those that hold up most.
 const SINGLES: usize = 6;
 /// And of all so many that these steps are taken in their replays.
 const STEPS: usize = 1_000_000;
 /// Those that are worth more, up to so many, the best first, are replayed with other ties too.
 const GAINS: f64 = 1.02;
-const BANDS: usize = 4;
+const BANDS: usize = 2;
 
-/// Where a figure comes from.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Basis {
-    /// A replay without the resource being scarce.
-    Replayed,
-    /// What its work could gain at most, divided over the CPUs.
-    Bound,
+/// How much is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// Each resource with all that stands for it, and the threads that do too much one by one: what
+    /// a verdict needs.
+    Resources,
+    /// Also the largest of each alone.
+    Each,
 }
 
-/// What one resource, or all of one kind, is worth.
+/// What one resource, or a part of it, is worth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
     /// What is scarce.
-    pub kind: Kind,
-    /// All of this kind at once; else one of several.
+    pub resource: Resource,
+    /// All that stands for it at once; else one of several.
     pub together: bool,
     /// What it is made of.
     pub members: Vec<Member>,
@@ -46,8 +47,8 @@ pub struct Estimate {
     pub low: f64,
     /// And of the shortest.
     pub high: f64,
-    /// Where that comes from.
-    pub basis: Basis,
+    /// What its work could gain at most, divided over the CPUs: no replay divides it.
+    pub is_bound: bool,
 }
 
 /// What every resource of a program is worth.
@@ -55,64 +56,48 @@ pub struct Estimate {
 pub struct Estimates {
     /// The work as it is.
     pub unchanged: Prediction,
-    /// First all of each kind, then one by one; the most worth first.
+    /// First each resource whole, then parts of it; the most worth first.
     pub rows: Vec<Estimate>,
 }
 
-impl Estimates {
-    /// The rows of whole kinds, the most worth first.
-    pub fn kinds(&self) -> impl Iterator<Item = &Estimate> {
-        self.rows.iter().filter(|row| row.together)
-    }
-
-    /// The resources of one kind, the most worth first.
-    pub fn singles(&self, kind: Kind) -> impl Iterator<Item = &Estimate> {
-        self.rows.iter().filter(move |row| !row.together && row.kind == kind)
-    }
-}
-
-/// Replay `program` without each kind of resource, and without the largest of each.
-pub fn estimate(program: &Program, judged: &Attribution<'_>) -> Estimates {
+/// Replay `program` without each resource being scarce, and without the largest parts of each.
+pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Estimates {
     let all = resources(program, judged);
-    let mut tries: Vec<(bool, Resource)> = Vec::new();
-    for of_kind in all.chunk_by(|a, b| a.kind == b.kind) {
+    let mut tries: Vec<(bool, Scarce)> = Vec::new();
+    for of_one in all.chunk_by(|a, b| a.resource == b.resource) {
         // To relieve one thread of its work is one remedy, to relieve the next another.
-        let (threads, rest): (Vec<Resource>, Vec<Resource>) =
-            of_kind.iter().cloned().partition(|one| one.is_thread);
+        let (threads, rest): (Vec<Scarce>, Vec<Scarce>) =
+            of_one.iter().cloned().partition(|one| one.is_thread);
         tries.extend(threads.into_iter().take(SINGLES).map(|one| (false, one)));
         if !rest.is_empty() {
             tries.push((true, together(&rest)));
         }
-        if rest.len() > 1 {
+        if rest.len() > 1 && depth == Depth::Each {
             tries.extend(rest.into_iter().take(SINGLES).map(|one| (false, one)));
         }
     }
-    // Of a long trace the kinds alone, or the largest of them: a replay takes time.
+    // Of a long trace all of each alone, or the largest of them: a replay takes time.
     tries.sort_by_key(|(together, one)| (!together && !one.is_thread, Reverse(one.weight)));
     tries.truncate((STEPS / program.steps().max(1)).max(tries.iter().filter(|t| t.0).count()));
-    let mut sets = vec![Vec::new()];
-    sets.extend(tries.iter().map(|(_, resource)| resource.change.clone()));
-    let mut found = predict_all(program, &sets, Seeds::ONE).into_iter();
-    let Some(Ok(_)) = found.next() else { return Estimates::default() };
-    // No change is one that can always be made.
-    let unchanged = predict(program, &[], Seeds::of(program)).unwrap_or_default();
+    let unchanged = compared_with(program);
+    let sets: Vec<Vec<Change>> = tries.iter().map(|(_, of)| of.change.clone()).collect();
+    let found = predict_all(program, &sets, Seeds::ONE);
+    let floors = Floors::of(program, judged, unchanged);
     let mut rows: Vec<Estimate> = tries
         .into_iter()
         .zip(found)
-        .filter_map(|((together, of), made)| {
-            Some(row(program, &unchanged, together, of, made.ok()?))
-        })
+        .filter_map(|((together, of), made)| Some(row(unchanged, floors, together, of, made.ok()?)))
         .collect();
-    see_again(program, &unchanged, &mut rows);
-    best_stand_for_kinds(&mut rows);
+    see_again(program, unchanged, floors, &mut rows);
+    best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))
     });
-    Estimates { unchanged, rows }
+    Estimates { unchanged: unchanged.clone(), rows }
 }
 
 /// What gains anything is replayed once more for its band.
-fn see_again(program: &Program, unchanged: &Prediction, rows: &mut [Estimate]) {
+fn see_again(program: &Program, unchanged: &Prediction, floors: Floors, rows: &mut [Estimate]) {
     let mut gain: Vec<&mut Estimate> = rows.iter_mut().filter(|row| row.worth > GAINS).collect();
     gain.sort_by(|a, b| b.worth.total_cmp(&a.worth));
     gain.truncate(BANDS);
@@ -120,24 +105,24 @@ fn see_again(program: &Program, unchanged: &Prediction, rows: &mut [Estimate]) {
     let again = predict_all(program, &sets, Seeds::of(program));
     for (seen, made) in gain.into_iter().zip(again) {
         let Ok(made) = made else { continue };
-        let of = Resource {
-            kind: seen.kind,
+        let of = Scarce {
+            resource: seen.resource,
             members: std::mem::take(&mut seen.members),
             change: std::mem::take(&mut seen.change),
             weight: 0,
             is_thread: false,
-            is_bound: seen.basis == Basis::Bound,
+            is_bound: seen.is_bound,
         };
-        *seen = row(program, unchanged, seen.together, of, made);
+        *seen = row(unchanged, floors, seen.together, of, made);
     }
 }
 
-/// Where the resources of a kind are not tried together, or are worth less than one thread alone,
+/// Where what stands for a resource is not tried together, or is worth less than one thread alone,
 /// the best stands for all.
-fn best_stand_for_kinds(rows: &mut Vec<Estimate>) {
-    let mut best: BTreeMap<Kind, usize> = BTreeMap::new();
+fn best_stand_for_all(rows: &mut Vec<Estimate>) {
+    let mut best: BTreeMap<Resource, usize> = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
-        let at = best.entry(row.kind).or_insert(i);
+        let at = best.entry(row.resource).or_insert(i);
         if row.worth > rows[*at].worth || row.together && row.worth >= rows[*at].worth {
             *at = i;
         }
@@ -148,50 +133,77 @@ fn best_stand_for_kinds(rows: &mut Vec<Estimate>) {
         .map(|i| Estimate { together: true, ..rows[i].clone() })
         .collect();
     for whole in &more {
-        rows.retain(|row| !(row.together && row.kind == whole.kind));
+        rows.retain(|row| !(row.together && row.resource == whole.resource));
     }
     rows.extend(more);
 }
 
+/// Work that is divided is still done: the shortest times that leaves.
+#[derive(Clone, Copy)]
+struct Floors {
+    /// Of the work of one thread, over all CPUs.
+    bound_ns: Nanos,
+    /// Of what the machine did, by the ledger: CPUs cannot be more than busy.
+    divided_ns: Nanos,
+}
+
+impl Floors {
+    fn of(program: &Program, judged: &Attribution<'_>, unchanged: &Prediction) -> Floors {
+        let ledger = &judged.ledger;
+        let capacity = ledger.capacity_ns.max(1);
+        let busy = capacity.saturating_sub(ledger.total(Total::Idle));
+        let divided = u128::from(unchanged.wall_ns) * u128::from(busy) / u128::from(capacity);
+        let all_ns = Work::of(&View::unchanged(program)).all_ns;
+        Floors { bound_ns: all_ns / Nanos::from(program.cpus.max(1)), divided_ns: divided as Nanos }
+    }
+
+    fn below(self, of: &Scarce) -> Nanos {
+        use Resource::{Parallelism, Placement, Server};
+        let divided = matches!(of.resource, Parallelism | Placement | Server);
+        let bound_ns = if of.is_bound { self.bound_ns } else { 0 };
+        bound_ns.max(if divided { self.divided_ns } else { 0 })
+    }
+}
+
 fn row(
-    program: &Program,
     unchanged: &Prediction,
+    floors: Floors,
     together: bool,
-    of: Resource,
+    of: Scarce,
     mut made: Prediction,
 ) -> Estimate {
-    if of.is_bound {
-        // It is divided, not done in less CPU time.
-        let floor = Work::of(&View::unchanged(program)).all_ns / Nanos::from(program.cpus.max(1));
-        for ns in [&mut made.wall_ns, &mut made.wall_low_ns, &mut made.wall_high_ns] {
-            *ns = (*ns).max(floor).min(unchanged.wall_high_ns);
+    let floor = floors.below(&of);
+    for ns in [&mut made.wall_ns, &mut made.wall_low_ns, &mut made.wall_high_ns] {
+        *ns = (*ns).max(floor);
+        if of.is_bound {
+            *ns = (*ns).min(unchanged.wall_high_ns);
         }
     }
     let worth = |ns: Nanos| unchanged.wall_ns as f64 / ns.max(1) as f64;
     Estimate {
-        kind: of.kind,
+        resource: of.resource,
         together,
         members: of.members,
         change: of.change,
         worth: worth(made.wall_ns),
         low: worth(made.wall_high_ns),
         high: worth(made.wall_low_ns),
-        basis: if of.is_bound { Basis::Bound } else { Basis::Replayed },
+        is_bound: of.is_bound,
         prediction: made,
     }
 }
 
-/// All resources of one kind as one.
-fn together(of_kind: &[Resource]) -> Resource {
-    let mut all = Resource {
-        kind: of_kind[0].kind,
+/// All that stands for one resource.
+fn together(parts: &[Scarce]) -> Scarce {
+    let mut all = Scarce {
+        resource: parts[0].resource,
         members: Vec::new(),
         change: Vec::new(),
-        weight: of_kind.iter().map(|r| r.weight).sum(),
+        weight: parts.iter().map(|r| r.weight).sum(),
         is_thread: false,
         is_bound: false,
     };
-    for one in of_kind {
+    for one in parts {
         all.members.extend(&one.members);
         for change in &one.change {
             if !all.change.contains(change) {

@@ -1,7 +1,7 @@
 //! Replays what the threads of a trace did on a simulated machine: as it was, or changed.
 //!
 //! ```text
-//!  analysis ──► build ──► program ──► change ──► simulate ──► predict, rank
+//!  analysis ──► build ──► program ──► change ──► simulate ──► predict, estimate
 //!  each step    which     runs,       a view     CPUs and     time of the work,
 //!  of each      waits     sleeps,     of it      a scheduler  with a band
 //!  thread       depend    waits,
@@ -22,9 +22,9 @@ mod change;
 mod deal;
 mod doubts;
 mod estimate;
+mod next;
 mod predict;
 mod program;
-mod rank;
 mod resources;
 mod simulate;
 pub mod words;
@@ -33,11 +33,11 @@ pub use bound::Bound;
 pub use build::{CannotReplay, WORK_PCT};
 pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
 pub use doubts::{WELL_MET_PCT, doubts, off_pct};
-pub use estimate::{Basis, Estimate, Estimates, estimate};
+pub use estimate::{Depth, Estimate, Estimates, estimate};
+pub use next::{Next, next};
 pub use predict::{Prediction, Seeds, free_off_pct, predict, predict_all};
 pub use program::{ObjectId, Order, Program, ReplayObject, ThreadProgram};
-pub use rank::{Holdup, Next, Ranked, Ranking, rank};
-pub use resources::{Kind, Member};
+pub use resources::Member;
 
 #[cfg(test)]
 mod tests;

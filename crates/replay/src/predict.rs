@@ -118,15 +118,23 @@ pub fn free_off_pct(program: &Program) -> f64 {
 /// once: all but the first wait.
 fn unchanged_but_free(program: &Program) -> Free {
     *program.free.get_or_init(|| {
-        let (free, idle) = replayed(&View::free(program), Seeds::of(program));
+        let (free, idle) = replayed(&View::free(program), Seeds::ONE);
         let traced_ns = unchanged(program).wall_ns;
         let mut known = Free { traced_ns, free_ns: free.wall_ns, alone_ns: free.wall_ns, idle };
         if program.has_neighbours() && known.off_pct().abs() <= FREE_PCT {
             let view = View { alone: true, ..View::free(program) };
-            let (alone, idle) = replayed(&view, Seeds::of(program));
+            let (alone, idle) = replayed(&view, Seeds::ONE);
             known = Free { alone_ns: alone.wall_ns, idle, ..known };
         }
         known
+    })
+}
+
+/// What changes are held against, and are freed of: two replays at once, not one after the other.
+pub(crate) fn compared_with(program: &Program) -> &Prediction {
+    thread::scope(|scope| {
+        scope.spawn(|| unchanged_but_free(program));
+        unchanged(program)
     })
 }
 

@@ -142,28 +142,6 @@ pub struct ReplayObject {
     pub is_device: bool,
 }
 
-impl ReplayObject {
-    /// Whether the waits end when another thread does something: they are not for time to pass, for
-    /// a child or a thread to end, for whatever comes first of many things, or for a device.
-    pub(crate) fn is_turn(&self) -> bool {
-        !self.is_device
-            && match self.kind {
-                ObjectKind::Futex => self.usage != Some(FutexUse::Join),
-                ObjectKind::Semop
-                | ObjectKind::MessageQueue
-                | ObjectKind::Mqueue
-                | ObjectKind::Flock
-                | ObjectKind::PosixLock
-                | ObjectKind::Pipe
-                | ObjectKind::Socket
-                | ObjectKind::Eventfd
-                | ObjectKind::KernelLock
-                | ObjectKind::Uninterruptible => true,
-                _ => false,
-            }
-    }
-}
-
 /// A trace, ready to be replayed.
 #[derive(Clone, Debug)]
 pub struct Program {

@@ -3,58 +3,12 @@
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
-use holdup_attribution::Attribution;
+use holdup_attribution::{Attribution, Resource};
 use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-
-/// A class of trouble: what is scarce.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
-    /// CPUs for all threads that want one.
-    Cpus,
-    /// The CPU quota of a control group.
-    Quota,
-    /// Devices.
-    Device,
-    /// A lock of the threads library, with all words that stand for it.
-    ThreadLock,
-    /// A service of the kernel in which several take turns.
-    Service,
-    /// A lock of the kernel.
-    KernelLock,
-    /// An interrupt or a thread of the kernel that one CPU has to do.
-    Funnel,
-    /// A thread that others wait for, one request after the other.
-    Server,
-    /// Work that is not even: over threads that meet, over CPUs, or all of one thread.
-    Uneven,
-    /// CPUs that a hypervisor took away.
-    Stolen,
-    /// A stage that others need the results of.
-    Order,
-}
-
-impl Kind {
-    /// In one word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::Cpus => "cpus",
-            Kind::Quota => "quota",
-            Kind::Device => "devices",
-            Kind::ThreadLock => "lock",
-            Kind::Service => "service",
-            Kind::KernelLock => "kernel-lock",
-            Kind::Funnel => "funnel",
-            Kind::Server => "server",
-            Kind::Uneven => "uneven",
-            Kind::Stolen => "stolen",
-            Kind::Order => "order",
-        }
-    }
-}
 
 /// One that is part of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -65,10 +19,10 @@ pub enum Member {
     Thread(usize),
 }
 
-/// One resource, and what removes it.
+/// One that is scarce, and what removes it.
 #[derive(Clone, Debug)]
-pub(crate) struct Resource {
-    pub(crate) kind: Kind,
+pub(crate) struct Scarce {
+    pub(crate) resource: Resource,
     pub(crate) members: Vec<Member>,
     pub(crate) change: Vec<Change>,
     /// What it holds up in the trace, at most: those that do more are tried first.
@@ -82,11 +36,13 @@ pub(crate) struct Resource {
 /// A thread is worth relieving if it runs for so much of the work, in per cent; and others wait
 /// for one if it ended so much of their waiting.
 const BUSY_PCT: u64 = 20;
+/// What could gain less than so much of the time of the work, in per cent, is not replayed.
+const GAIN_PCT: u64 = 2;
 /// A thread with so much of the work, in per cent, has it alone: no other can do more than wait.
 const ALONE_PCT: u64 = 75;
 
 /// Everything that may be scarce, by what is known of the trace.
-pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Resource> {
+pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Scarce> {
     let finder = Finder {
         program,
         analysis: judged.analysis,
@@ -97,8 +53,9 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Reso
     found.extend(finder.locks());
     found.extend(finder.kernel(judged));
     found.extend(finder.threads());
-    found.retain(|r| !r.change.is_empty());
-    found.sort_by_key(|r| (r.kind, Reverse(r.weight)));
+    // The work ends sooner by no more than all waiting for it.
+    found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, GAIN_PCT));
+    found.sort_by_key(|r| (r.resource, Reverse(r.weight)));
     found
 }
 
@@ -115,10 +72,10 @@ fn gone(objects: &[ObjectId]) -> Vec<Change> {
 
 impl Finder<'_> {
     /// What the machine as a whole has too little of.
-    fn machine(&self) -> Vec<Resource> {
+    fn machine(&self) -> Vec<Scarce> {
         let p = self.program;
-        let one = |kind, change, weight| Resource {
-            kind,
+        let one = |resource, change, weight| Scarce {
+            resource,
             members: Vec::new(),
             change,
             weight,
@@ -130,37 +87,38 @@ impl Finder<'_> {
             .map(|(_, t)| self.analysis.thread(t.slot))
             .fold(0, |all, t| all + t.woken_ns + t.preempted_ns);
         let want = self.works().count().clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
-        let mut found = vec![one(Kind::Cpus, vec![Change::Cpus(want.min(crate::MAX_CPUS))], ready)];
+        let more = Change::Cpus(want.min(crate::MAX_CPUS));
+        let mut found = vec![one(Resource::Cpus, vec![more], ready)];
         let held_off = p.threads.iter().map(|t| t.held_off_ns).sum();
         if held_off > 0 {
-            found.push(one(Kind::Quota, vec![Change::NoQuota], held_off));
+            found.push(one(Resource::Quota, vec![Change::NoQuota], held_off));
         }
         let devices = p.objects.iter().zip(0..).filter(|(o, _)| o.is_device && o.waits > 0);
         let devices: Vec<(&ReplayObject, u32)> = devices.collect();
         if !devices.is_empty() {
-            found.push(Resource {
+            found.push(Scarce {
                 members: devices.iter().map(|&(_, id)| Member::Object(ObjectId(id))).collect(),
                 ..one(
-                    Kind::Device,
+                    Resource::Device,
                     vec![Change::NoDevices],
                     devices.iter().map(|d| d.0.wait_ns).sum(),
                 )
             });
         }
         if self.works().any(|(_, t)| t.allowed != u64::MAX) {
-            found.push(one(Kind::Uneven, vec![Change::AnyCpu], ready));
+            found.push(one(Resource::Placement, vec![Change::AnyCpu], ready));
         }
         if p.threads.iter().any(|t| t.at_barriers) {
             let barrier = |o: &&ReplayObject| o.usage == Some(FutexUse::Barrier);
             let waits = p.objects.iter().filter(barrier).map(|o| o.wait_ns).sum();
-            found.push(one(Kind::Uneven, vec![Change::Deal, Change::AnyCpu], waits));
+            found.push(one(Resource::Parallelism, vec![Change::Deal, Change::AnyCpu], waits));
         }
         if let Some(stolen) = self.analysis.stolen().map(|s| s.total_ns()).filter(|&ns| ns > 0) {
             let all: Nanos = p.threads.iter().map(|t| t.run_ns).sum();
             let left = 1.0 - stolen as f64 / all.max(stolen).max(1) as f64;
             let factors = vec![left.max(*crate::FACTORS.start()); p.threads.len()];
-            let name = "CPU time that was stolen".to_owned();
-            found.push(one(Kind::Stolen, vec![Change::Calls { name, factors }], stolen));
+            let name = "the CPU time that was stolen".to_owned();
+            found.push(one(Resource::Hypervisor, vec![Change::Calls { name, factors }], stolen));
         }
         found
     }
@@ -171,7 +129,7 @@ impl Finder<'_> {
     }
 
     /// Locks and services, each with all that stands for it.
-    fn locks(&self) -> Vec<Resource> {
+    fn locks(&self) -> Vec<Scarce> {
         let mut found = Vec::new();
         // Words that are handed from thread to thread, by who may see them.
         let mut words: BTreeMap<Option<u32>, Vec<ObjectId>> = BTreeMap::new();
@@ -191,7 +149,7 @@ impl Finder<'_> {
                 },
                 ObjectKind::Flock | ObjectKind::PosixLock => files.push(id),
                 ObjectKind::Semop | ObjectKind::MessageQueue | ObjectKind::Mqueue => {
-                    found.push(self.of_objects(Kind::Service, vec![id]));
+                    found.push(self.of_objects(Resource::Service, vec![id]));
                 }
                 ObjectKind::Pipe
                 | ObjectKind::Socket
@@ -201,7 +159,7 @@ impl Finder<'_> {
                 | ObjectKind::Signal
                 | ObjectKind::Descriptor => told.push(id),
                 ObjectKind::KernelLock | ObjectKind::Uninterruptible => {
-                    found.push(self.of_objects(Kind::KernelLock, vec![id]))
+                    found.push(self.of_objects(Resource::KernelLock, vec![id]))
                 }
                 _ => {}
             }
@@ -212,8 +170,8 @@ impl Finder<'_> {
         }
         let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
         let told = self.in_turns(told, |a, b| role(a) == role(b));
-        found.push(self.of_objects(Kind::Service, told));
-        found.push(self.of_objects(Kind::Service, files));
+        found.push(self.of_objects(Resource::Service, told));
+        found.push(self.of_objects(Resource::Service, files));
         found
     }
 
@@ -239,11 +197,11 @@ impl Finder<'_> {
         ids.iter().flat_map(|id| self.program.objects[id.0 as usize].of.iter().copied())
     }
 
-    fn futex(&self, ids: &[ObjectId]) -> Kind {
+    fn futex(&self, ids: &[ObjectId]) -> Resource {
         let private = |id: &ObjectId| self.program.objects[id.0 as usize].is_private;
         match self.process(ids).is_some() || ids.iter().any(private) {
-            true => Kind::ThreadLock,
-            false => Kind::Service,
+            true => Resource::ThreadLock,
+            false => Resource::Service,
         }
     }
 
@@ -282,10 +240,10 @@ impl Finder<'_> {
         }
     }
 
-    fn of_objects(&self, kind: Kind, ids: Vec<ObjectId>) -> Resource {
+    fn of_objects(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
         let weight = ids.iter().map(|id| self.program.objects[id.0 as usize].wait_ns).sum();
-        Resource {
-            kind,
+        Scarce {
+            resource,
             change: gone(&ids),
             members: ids.into_iter().map(Member::Object).collect(),
             weight,
@@ -296,7 +254,7 @@ impl Finder<'_> {
 
     /// Locks of the kernel: those that threads are seen to spin for, and what calls cost because of
     /// others.
-    fn kernel(&self, judged: &Attribution<'_>) -> Vec<Resource> {
+    fn kernel(&self, judged: &Attribution<'_>) -> Vec<Scarce> {
         let mut found = Vec::new();
         let p = self.program;
         let mut spun: FxHashMap<ObjectId, Nanos> = FxHashMap::default();
@@ -316,14 +274,14 @@ impl Finder<'_> {
             .collect();
         spun.sort_unstable();
         for (ns, id) in spun {
-            found.push(Resource { weight: ns, ..self.of_objects(Kind::KernelLock, vec![id]) });
+            found.push(Scarce { weight: ns, ..self.of_objects(Resource::KernelLock, vec![id]) });
         }
         found.extend(self.lost_in_calls(judged, &by_thread));
         found
     }
 
     /// What calls cost beyond their own work, given back to each thread by its part of them.
-    fn lost_in_calls(&self, judged: &Attribution<'_>, spun: &[Nanos]) -> Option<Resource> {
+    fn lost_in_calls(&self, judged: &Attribution<'_>, spun: &[Nanos]) -> Option<Scarce> {
         let p = self.program;
         let rows = self.analysis.syscalls(Group::Thread);
         let mut all: FxHashMap<u32, Nanos> = FxHashMap::default();
@@ -355,9 +313,9 @@ impl Finder<'_> {
                 weight += lost;
             }
         }
-        let name = "calls that others make dearer".to_owned();
-        (weight > 0.0).then(|| Resource {
-            kind: Kind::KernelLock,
+        let name = "what calls cost because of others".to_owned();
+        (weight > 0.0).then(|| Scarce {
+            resource: Resource::KernelLock,
             members: Vec::new(),
             change: vec![Change::Calls { name, factors }],
             weight: weight as Nanos,
@@ -367,7 +325,7 @@ impl Finder<'_> {
     }
 
     /// Threads that do too much.
-    fn threads(&self) -> Vec<Resource> {
+    fn threads(&self) -> Vec<Scarce> {
         let p = self.program;
         let mut found = Vec::new();
         let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
@@ -377,8 +335,8 @@ impl Finder<'_> {
             if !is_part(t.run_ns, p.traced_wall_ns, BUSY_PCT) || t.run_ns == 0 {
                 continue;
             }
-            let one = |kind, change, is_bound| Resource {
-                kind,
+            let one = |resource, change, is_bound| Scarce {
+                resource,
                 members: vec![Member::Thread(i)],
                 change: vec![change],
                 weight: t.run_ns,
@@ -388,21 +346,25 @@ impl Finder<'_> {
             if t.is_softirq {
                 irqs.push(Member::Thread(i));
             } else if t.is_kthread {
-                found.push(one(Kind::Funnel, Change::Split(i, parts), false));
+                found.push(one(Resource::Driver, Change::Split(i, parts), false));
             } else if t.works {
-                let kind = if self.serves(i) { Kind::Server } else { Kind::Order };
+                // A stage that others need the results of is made faster by more threads too.
+                let resource = match self.serves(i) {
+                    true => Resource::Server,
+                    false => Resource::Parallelism,
+                };
                 if is_part(t.ends_ns, p.traced_wall_ns, BUSY_PCT) && !t.at_barriers {
-                    found.push(one(kind, Change::Split(i, parts), false));
+                    found.push(one(resource, Change::Split(i, parts), false));
                 } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, ALONE_PCT) {
                     let faster = Change::Speed(i, f64::from(p.cpus));
-                    found.push(one(Kind::Uneven, faster, true));
+                    found.push(one(Resource::Parallelism, faster, true));
                 }
             }
         }
         let capacity = p.wall_ns.saturating_mul(Nanos::from(p.cpus));
         if p.irq_ns > 0 && is_part(p.irq_ns, capacity, 1) || !irqs.is_empty() {
-            found.push(Resource {
-                kind: Kind::Funnel,
+            found.push(Scarce {
+                resource: Resource::Driver,
                 members: irqs,
                 change: vec![Change::SpreadIrqs],
                 weight: p.irq_ns,

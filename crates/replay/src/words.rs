@@ -4,19 +4,41 @@ use crate::change::{Change, LockChange};
 use crate::program::{ObjectId, Program};
 use std::fmt;
 
-/// Changes as they are asked for on the command line.
+/// So many changes are shown in full.
+const SHOWN: usize = 3;
+
+/// Changes as they are asked for on the command line; of many the first, and how many more.
 pub fn shown(program: &Program, changes: &[Change]) -> String {
-    let words: Vec<String> = changes.iter().map(|c| Shown(program, c).to_string()).collect();
-    words.join(" + ")
+    let few = if changes.len() > SHOWN { &changes[..1] } else { changes };
+    let words: Vec<String> = few.iter().map(|c| Shown(program, c).to_string()).collect();
+    match changes.len() - few.len() {
+        0 => words.join(" + "),
+        more => format!("{} + {more} more like it", words.join(" + ")),
+    }
 }
 
-/// What a change does, as in "removing the waiting for mutex 0x7f".
-pub fn fix(program: &Program, change: &Change) -> String {
-    fix_of(program, change, &subject(program, change))
+/// What changes do, as in "removing the waiting for mutex 0x7f and 3 more like it".
+pub fn fixes(program: &Program, changes: &[Change]) -> String {
+    listed(changes.iter().map(|change| fix(program, change)).collect())
 }
 
-/// The same of a hold-up that is called `name` here.
-pub fn fix_of(program: &Program, change: &Change, name: &str) -> String {
+/// The hold-ups that changes are about.
+pub fn subjects(program: &Program, changes: &[Change]) -> String {
+    listed(changes.iter().map(|change| subject(program, change)).collect())
+}
+
+/// The first two of them, or the first and how many more there are.
+fn listed(all: Vec<String>) -> String {
+    match &all[..] {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [one, rest @ ..] => format!("{one} and {} more like it", rest.len()),
+    }
+}
+
+fn fix(program: &Program, change: &Change) -> String {
+    let name = subject(program, change);
     match change {
         Change::Split(_, parts) => format!("sharing the work of {name} among {parts} threads"),
         Change::Cpus(n) => format!("{n} CPUs in place of {}", program.cpus),
@@ -26,12 +48,13 @@ pub fn fix_of(program: &Program, change: &Change, name: &str) -> String {
         Change::NoQuota => "lifting the CPU quota".to_owned(),
         Change::Deal => "dealing the work evenly over the threads that meet at barriers".to_owned(),
         Change::Speed(_, times) => format!("making {name} {times} times as fast"),
-        Change::Lock(..) | Change::Calls { .. } => format!("removing the waiting for {name}"),
+        Change::Lock(..) => format!("removing the waiting for {name}"),
+        Change::Calls { .. } => format!("doing without {name}"),
     }
 }
 
 /// The hold-up that a change is about.
-pub fn subject(program: &Program, change: &Change) -> String {
+fn subject(program: &Program, change: &Change) -> String {
     match change {
         Change::Lock(id, _) => match program.objects.get(id.0 as usize) {
             Some(object) => object.name.clone(),
@@ -69,7 +92,7 @@ impl fmt::Display for Shown<'_> {
             }
             Change::SpreadIrqs => f.write_str("irq spread"),
             Change::Speed(t, by) => write!(f, "speed {} ({})*{by}", thread(t).tid, thread(t).comm),
-            Change::Calls { name, .. } => write!(f, "syscall {name}"),
+            Change::Calls { name, .. } => f.write_str(name),
             Change::NoDevices => f.write_str("devices none"),
             Change::AnyCpu => f.write_str("affinity none"),
             Change::NoQuota => f.write_str("quota none"),

@@ -1,6 +1,7 @@
 //! The simulated machine: CPUs, a scheduler, and threads that follow their programs.
 
 mod beside;
+mod events;
 mod locks;
 mod pieces;
 mod scheduler;
@@ -10,6 +11,7 @@ use crate::bits::BitSet;
 use crate::change::View;
 use crate::program::{ObjectId, Op};
 use beside::Resting;
+use events::Events;
 use holdup_trace::Nanos;
 use pieces::Pieces;
 use rustc_hash::FxHashMap;
@@ -111,8 +113,9 @@ type Queue = BinaryHeap<Reverse<(Nanos, u32, u32)>>;
 pub(crate) struct Machine<'a> {
     view: &'a View<'a>,
     now: Nanos,
+    /// Numbers places in queues.
     count: u32,
-    events: BinaryHeap<Reverse<(Nanos, u32, What)>>,
+    events: Events,
     cpus: Vec<Cpu>,
     idle: u32,
     ready: Queue,
@@ -196,7 +199,7 @@ impl<'a> Machine<'a> {
             view,
             now: 0,
             count: 0,
-            events: BinaryHeap::new(),
+            events: Events::default(),
             cpus: vec![cpu; count],
             idle: view.cpus,
             ready: BinaryHeap::new(),
@@ -235,7 +238,7 @@ impl<'a> Machine<'a> {
             if self.left == 0 && !self.view.unchanged {
                 break;
             }
-            let Some(Reverse((at, _, what))) = self.events.pop() else {
+            let Some((at, what)) = self.events.pop() else {
                 if self.left > 0 && self.force() {
                     continue;
                 }
@@ -282,8 +285,7 @@ impl<'a> Machine<'a> {
     }
 
     fn later(&mut self, at: Nanos, what: What) {
-        self.count = self.count.wrapping_add(1);
-        self.events.push(Reverse((at, self.count, what)));
+        self.events.push(at, what);
     }
 
     /// A number below `n`; always the first without chance.

@@ -1,0 +1,38 @@
+//! What holds the work up once the best change is made.
+
+use crate::change::Change;
+use crate::estimate::Estimate;
+use crate::predict::{Seeds, predict_all};
+use crate::program::Program;
+
+/// So many of the best are tried once more beside the best.
+const SECONDS: usize = 5;
+/// Less than so many times as fast is no gain.
+const GAINS: f64 = 1.005;
+
+/// The largest hold-up that remains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Next {
+    /// Its place among the rows.
+    pub row: usize,
+    /// How many times as fast removing it too would be, compared with the best change alone.
+    pub gain: f64,
+}
+
+/// What remains of `rows`, the quickest first, once the first is done; `None` where nothing is left
+/// to gain.
+pub fn next(program: &Program, rows: &[Estimate]) -> Option<Next> {
+    let best = rows.first()?;
+    let others = || rows.iter().enumerate().skip(1).take(SECONDS);
+    let with = |more: &[Change]| {
+        let mut both = best.change.clone();
+        both.extend(more.iter().filter(|c| !best.change.contains(c)).cloned());
+        both
+    };
+    let pairs: Vec<Vec<Change>> = others().map(|(_, row)| with(&row.change)).collect();
+    let after = predict_all(program, &pairs, Seeds::ONE);
+    let times = others().zip(after).filter_map(|((at, _), p)| Some((p.ok()?.wall_ns, at)));
+    let (wall_ns, row) = times.min()?;
+    let gain = best.prediction.wall_ns as f64 / wall_ns.max(1) as f64;
+    (gain > GAINS).then_some(Next { row, gain })
+}
