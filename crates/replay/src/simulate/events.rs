@@ -44,7 +44,9 @@ mod tests {
     proptest! {
         /// Whatever is pushed and popped in whatever order comes as from a sorted list.
         #[test]
-        fn the_soonest_comes_first(doing in prop::collection::vec(prop::option::of(0u64..9), 0..99)) {
+        fn the_soonest_comes_first(
+            doing in prop::collection::vec(prop::option::of(0u64..9), 0..99),
+        ) {
             let (mut events, mut sorted) = (Events::default(), Vec::new());
             for (said, what) in (0..).zip(doing) {
                 match what {
