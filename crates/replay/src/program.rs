@@ -140,6 +140,8 @@ pub struct ReplayObject {
     pub hold_ns: Nanos,
     /// The waits are for a device.
     pub is_device: bool,
+    /// Another thread ended the waits, who had a lock.
+    pub is_kernel_lock: bool,
 }
 
 impl ReplayObject {
@@ -156,9 +158,9 @@ impl ReplayObject {
                 | ObjectKind::PosixLock
                 | ObjectKind::Pipe
                 | ObjectKind::Socket
-                | ObjectKind::Eventfd
-                | ObjectKind::KernelLock
-                | ObjectKind::Uninterruptible => true,
+                | ObjectKind::Eventfd => true,
+                // A driver's reply, or time that passes, is nobody's to give.
+                ObjectKind::KernelLock | ObjectKind::Uninterruptible => self.is_kernel_lock,
                 _ => false,
             }
     }

@@ -200,7 +200,7 @@ impl Finder<'_> {
                 | ObjectKind::Poll
                 | ObjectKind::Signal
                 | ObjectKind::Descriptor => told.push(id),
-                ObjectKind::KernelLock | ObjectKind::Uninterruptible => {
+                ObjectKind::KernelLock | ObjectKind::Uninterruptible if o.is_kernel_lock => {
                     found.push(self.of_objects(Kind::KernelLock, vec![id]))
                 }
                 _ => {}
