@@ -23,7 +23,10 @@ pub(crate) fn options(
         options.detail = Detail::Steps;
         return Ok((options, None));
     } else {
-        format!("so large a trace is replayed only with --gain, or by holdup whatif {trace} --rank")
+        format!(
+            "a trace so large, or of unknown length, is replayed only with --gain, or by \
+             holdup whatif {trace} --rank"
+        )
     };
     Ok((options, Some(reason)))
 }
@@ -36,12 +39,12 @@ mod tests {
     const SMALL: u64 = 64 << 20;
 
     #[test]
-    fn large_files_folders_and_streams_are_not_small() {
+    fn large_files_large_folders_and_streams_are_not_small() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("perf.data");
+        let path = folder.path().join("channel_0");
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(SMALL).unwrap();
-        assert!(is_small(&path));
+        assert!(is_small(&path) && is_small(folder.path()));
         file.set_len(SMALL + 1).unwrap();
         assert!(!is_small(&path) && !is_small(folder.path()) && !is_small(Path::new("-")));
     }

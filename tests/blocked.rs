@@ -24,7 +24,7 @@ fn without_reasons(path: &Path) -> Analysis {
 }
 
 fn io(a: &Analysis) -> (Nanos, Nanos) {
-    let iowait = a.cpu_rows().iter().map(|r| r.iowait_ns).sum();
+    let iowait = a.cpu_rows().iter().map(|r| r.iowait_ns.unwrap_or(0)).sum();
     (Attribution::from(a).ledger.ns(Leaf::Io), iowait)
 }
 
@@ -85,7 +85,7 @@ fn no_page_fault_and_no_call_is_named_where_neither_was_recorded() {
 #[test]
 fn a_phones_drivers_do_not_wait_for_disks() {
     let a = read(&corpus().join("public/gtechoogle+performance_tool/trace.html"));
-    let iowait: Nanos = a.cpu_rows().iter().map(|r| r.iowait_ns).sum();
+    let iowait: Nanos = a.cpu_rows().iter().map(|r| r.iowait_ns.unwrap_or(0)).sum();
     let wall: Nanos = a.cpu_rows().iter().map(|r| r.wall_ns).sum();
     assert!(iowait * 100 < wall, "{iowait} of {wall}");
     let waits = Attribution::from(&a).waits(WaitsBy::Object);

@@ -76,7 +76,7 @@ fn every_cpu_row_adds_up_to_the_wall_time() {
             let closes = if is_dark(a) { sum <= r.wall_ns } else { sum == r.wall_ns };
             must(
                 &mut failures,
-                closes && r.wall_ns == a.wall_ns() && r.iowait_ns <= r.idle_ns,
+                closes && r.wall_ns == a.wall_ns() && r.iowait_ns.unwrap_or(0) <= r.idle_ns,
                 || format!("{sum}: {r:?}"),
             );
         }

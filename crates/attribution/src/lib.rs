@@ -209,7 +209,10 @@ impl<'a> Attribution<'a> {
         let server = server::server(analysis, &rows, thresholds);
         let neighbours = neighbours::of(analysis, &people, thresholds);
         let serial = server::serial(analysis, neighbours.program, thresholds);
-        let mut waits = wait::judge(analysis, rows, server, &people, serial, thresholds);
+        let mut waits = {
+            let around = (&people, &neighbours.work);
+            wait::judge(analysis, rows, server, around, serial, thresholds)
+        };
         let stretch = call::stretch(analysis, &calls, thresholds);
         let contended = call::contended(analysis, &calls, &waits, stretch, thresholds);
         let spinning = spin::spinning(analysis, thresholds);

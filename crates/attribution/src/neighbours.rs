@@ -46,7 +46,13 @@ pub struct Neighbours {
 
 /// Whether a program of this name writes the recording.
 pub fn is_recorder(comm: &str) -> bool {
-    matches!(comm, "perf" | "trace-cmd" | "holdup")
+    matches!(
+        comm,
+        // The second of holdup's is its child that closes its buffers.
+        "perf" | "trace-cmd" | "holdup" | "holdup-closing"
+            // LTTng's and Perfetto's daemons.
+            | "lttng-sessiond" | "lttng-consumerd" | "lttng-relayd" | "traced" | "traced_probes"
+    )
 }
 
 /// One program: a process, all of its threads.

@@ -166,6 +166,8 @@ pub(crate) struct Awaited<'a> {
     busy: BTreeSet<Slot>,
     /// The leaf of waits for a partner.
     in_turn: Leaf,
+    /// What only programs wait for that are not the work.
+    strangers: BTreeSet<Object>,
 }
 
 impl Awaited<'_> {
@@ -173,7 +175,7 @@ impl Awaited<'_> {
         analysis: &'a Analysis,
         rows: &[WaitRow],
         server: Option<Server>,
-        people: &People,
+        (people, work): (&People, &BTreeSet<u32>),
         serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
@@ -200,6 +202,7 @@ impl Awaited<'_> {
             one_way: one_way(people),
             busy: analysis.threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
+            strangers: strangers(analysis, people, work),
         }
     }
 
@@ -231,10 +234,22 @@ impl Awaited<'_> {
             Cause::ThreadSync => Leaf::ThreadSync,
             Cause::KernelService => Leaf::KernelServices,
             Cause::KernelLock => Leaf::KernelLocks,
+            // The recorder writes its file; that does not hold the work up.
+            Cause::Io if self.strangers.contains(&object) => Leaf::NoWork,
             Cause::Io => Leaf::Io,
             Cause::External | Cause::Unknown => Leaf::NoWork,
         }
     }
+}
+
+/// Objects for which no thread of these processes waits.
+fn strangers(analysis: &Analysis, people: &People, work: &BTreeSet<u32>) -> BTreeSet<Object> {
+    let is_work = |slot: &Slot| {
+        let t = analysis.thread(*slot);
+        work.contains(&analysis.pid(t).unwrap_or(t.tid.0))
+    };
+    let waited = people.waited_by.iter();
+    waited.filter(|(_, by)| !by.keys().any(is_work)).map(|(&object, _)| object).collect()
 }
 
 /// Objects for which those who end the waits mostly do not wait themselves.

@@ -8,6 +8,7 @@ use holdup_passes::{
     Activity, Analysis, BlockedFor, Cause, Ended, Judge, Outside, Sleep, WaitEnd, WaitRow,
 };
 use holdup_syscalls::WaitKind;
+use std::collections::BTreeSet;
 
 /// Judges each sleep while the pass runs.
 pub const JUDGE: Judge = Judge { counts, cause };
@@ -55,8 +56,7 @@ fn cause(end: &WaitEnd) -> Cause {
             return Cause::KernelLock;
         }
         Some(BlockedFor::Other) => return Cause::External,
-        // It tells of others. A call that waits for disks alone says enough.
-        Some(BlockedFor::Unsaid) if sleep.kind == Some(WaitKind::DiskSync) => return Cause::Io,
+        Some(BlockedFor::Unsaid) if sleep.is_for_device() => return Cause::Io,
         Some(BlockedFor::Unsaid) if by_application && !end.contention_recorded => {
             return Cause::KernelLock;
         }
@@ -106,7 +106,9 @@ fn cause(end: &WaitEnd) -> Cause {
         _ if sleep.uninterruptible && by_application && !end.contention_recorded => {
             Cause::KernelLock
         }
-        _ if sleep.uninterruptible => Cause::Io,
+        _ if sleep.is_for_device() => Cause::Io,
+        // A driver's reply, the end of a grace period, a dark call: nobody knows.
+        _ if sleep.uninterruptible => Cause::Unknown,
         Some(kind) if kind.is_stream() && by_application => Cause::KernelService,
         // A dark call in which it slept until another thread did something: most likely it read
         // what that one wrote.
@@ -129,7 +131,8 @@ fn cause(end: &WaitEnd) -> Cause {
 /// kernel to do so.
 fn cause_without_calls(end: &WaitEnd) -> Cause {
     match end.waker.filter(|w| !w.kthread) {
-        None if end.sleep.uninterruptible => Cause::Io,
+        // That no signal ends it does not make it a disk's.
+        None if end.sleep.uninterruptible => Cause::Unknown,
         None => Cause::External,
         Some(_) if end.sleep.uninterruptible => Cause::KernelLock,
         Some(w) if w.same_program => Cause::ThreadSync,
@@ -142,11 +145,11 @@ pub(crate) fn judge(
     analysis: &Analysis,
     rows: Vec<WaitRow>,
     server: Option<Server>,
-    people: &People,
+    (people, work): (&People, &BTreeSet<u32>),
     serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
-    let awaited = Awaited::new(analysis, &rows, server, people, serial, thresholds);
+    let awaited = Awaited::new(analysis, &rows, server, (people, work), serial, thresholds);
     rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect()
 }
 
@@ -284,7 +287,26 @@ mod tests {
         let kthread = Some(Waker { kthread: true, same_program: false, sibling_hands_over: false });
         assert_eq!(cause(&ended(sleep, kthread)), Cause::External);
         let disk = Sleep { uninterruptible: true, ..sleep };
-        assert_eq!(cause(&ended(disk, kthread)), Cause::Io);
+        assert_eq!(cause(&ended(disk, kthread)), Cause::Unknown, "in D, and nobody knows why");
+        assert_eq!(cause(&ended(disk, None)), Cause::Unknown);
+    }
+
+    #[test]
+    fn the_letter_d_alone_is_no_disk() {
+        let of = |kind, outside| Sleep { kind, uninterruptible: true, outside, ..FUTEX };
+        let called = |kind| of(Some(kind), Outside::NoCall);
+        // A netlink request that waits for a grace period, a process that ends, a driver's reply.
+        for kind in [WaitKind::Socket, WaitKind::Process, WaitKind::Other, WaitKind::Timer] {
+            assert_eq!(cause(&ended(called(kind), None)), Cause::Unknown, "{kind:?}");
+        }
+        for kind in [WaitKind::ReadWrite, WaitKind::DiskSync, WaitKind::FileSystem] {
+            assert_eq!(cause(&ended(called(kind), None)), Cause::Io, "{kind:?}");
+        }
+        assert_eq!(cause(&ended(of(None, Outside::NoCall), None)), Cause::Io, "a page fault");
+        // Of real-time threads some kernels never say what they slept for.
+        let unsaid = |kind| Sleep { blocked_for: Some(BlockedFor::Unsaid), ..called(kind) };
+        assert_eq!(cause(&ended(unsaid(WaitKind::ReadWrite), None)), Cause::Unknown);
+        assert_eq!(cause(&ended(unsaid(WaitKind::DiskSync), None)), Cause::Io);
     }
 
     #[test]
@@ -298,7 +320,7 @@ mod tests {
         assert_eq!(cause(&ended(dark, kthread)), Cause::External);
         assert_eq!(cause(&ended(dark, None)), Cause::External, "a timer or the network");
         let disk = Sleep { uninterruptible: true, ..dark };
-        assert_eq!(cause(&ended(disk, None)), Cause::Io);
+        assert_eq!(cause(&ended(disk, None)), Cause::Unknown, "a dark call, or a page fault");
         assert_eq!(cause(&ended(disk, APPLICATION)), Cause::KernelLock);
         assert_eq!(
             cause(&ended(Sleep { kind: Some(WaitKind::Timer), ..dark }, None)),

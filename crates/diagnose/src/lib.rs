@@ -95,6 +95,13 @@ pub fn diagnose_beside(
 pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     let mut findings: Vec<Finding> =
         rules::ALL.iter().map(|rule| rules::check(rule, facts)).collect();
+    // What a trace is too small to judge by, it is too small to advise by.
+    if let Some(why) = too_little::too_little(facts) {
+        findings.iter_mut().filter(|f| f.ruled_out.is_none()).for_each(|f| {
+            f.ruled_out = Some(format!("not judged: {why}"));
+            f.story = rules::NOT_JUDGED;
+        });
+    }
     // Stable: rules of equal worth stay in the order of the list.
     findings.sort_by(|a, b| {
         let holds = |f: &Finding| f.ruled_out.is_some();

@@ -38,8 +38,23 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             best.summary.clone(),
             runner_up.map(|r| r.class),
         ),
+        None if facts.analysis.outside() == Outside::Unknown && !woken(facts) && idles(facts) => {
+            let what = "CPUs idle, and neither wake-ups nor system calls were recorded: nobody can \
+                        tell what threads waited for";
+            verdict(facts, Class::NotEnoughEvidence, 0.0, what.to_owned(), None)
+        }
         None => healthy(facts, findings),
     }
+}
+
+/// Whether CPUs are idle for so much time that a cause of it would matter.
+fn idles(facts: &Facts<'_>) -> bool {
+    facts.at_least(facts.pct(facts.total(Total::Idle)), &MATTERS).holds()
+}
+
+/// Whether it shows when threads are woken.
+fn woken(facts: &Facts<'_>) -> bool {
+    facts.caps.wakeups || facts.caps.wakers
 }
 
 /// Kernel time that nothing explains, and that is more than the best finding does: why there is no
@@ -88,7 +103,10 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     } else {
         format!("CPUs are {busy:.0} % busy because there is no more work")
     };
-    let what = format!("{what}: no change that was tried gains more than {most:.0} %");
+    let what = match &facts.replays {
+        Some(Ok(_)) => format!("{what}: no change that was tried gains more than {most:.0} %"),
+        _ => format!("{what}: nothing that was found costs enough to gain more than {most:.0} %"),
+    };
     let order = facts.leaf(Leaf::Order);
     let what = if facts.at_least(facts.wanted_pct(order), &MATTERS).holds() {
         format!(
@@ -322,9 +340,13 @@ fn verdict(
     // Time that was lost to nothing that was tried.
     let unexplained = facts.leaf_pct(Leaf::Serial) + facts.leaf_pct(Leaf::Order);
     if class == Class::Healthy && unexplained >= facts.limit(&MATTERS) {
+        let replayed = match &facts.replays {
+            Some(Ok(_)) => "no replay gains from dividing it",
+            _ => "whether dividing it would gain was not tried",
+        };
         let why = format!(
             "CPUs idle for {unexplained:.0} % of capacity while one thread at a time has work, and \
-             no replay gains from dividing it"
+             {replayed}"
         );
         doubt(1.0 - unexplained / 100.0, why);
     }
@@ -344,7 +366,7 @@ fn verdict(
         .collect();
     // Only the first three decide between the classes; contention adds certainty about kernel
     // locks.
-    if unknown || !(facts.caps.wakeups || facts.caps.wakers) {
+    if unknown || !woken(facts) {
         doubt(0.8, format!("not recorded: {}", lacking.join(", ")));
     }
     Verdict {

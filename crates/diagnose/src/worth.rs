@@ -21,9 +21,26 @@ use std::path::Path;
 /// memory than the rest of a diagnosis, and its replay more time (docs/models.md).
 const SMALL: u64 = 64 << 20;
 
-/// Whether a recording is replayed unasked. Nobody knows how long standard input is, or a folder.
+/// Whether a recording is replayed unasked: a file, or a folder of files. Nobody knows how long
+/// standard input is, or a pipe.
 pub fn is_small(trace: &Path) -> bool {
-    std::fs::metadata(trace).is_ok_and(|meta| meta.is_file() && meta.len() <= SMALL)
+    size(trace, FOLDERS).is_some_and(|bytes| bytes <= SMALL)
+}
+
+/// Folders within folders of one recording; LTTng has three.
+const FOLDERS: u32 = 8;
+
+/// Bytes of a file, or of all files of a folder; `None` of anything else.
+fn size(path: &Path, folders: u32) -> Option<u64> {
+    let meta = std::fs::metadata(path).ok()?;
+    if meta.is_file() {
+        return Some(meta.len());
+    }
+    let mut sum: u64 = 0;
+    for entry in std::fs::read_dir(path).ok()? {
+        sum = sum.saturating_add(size(&entry.ok()?.path(), folders.checked_sub(1)?)?);
+    }
+    Some(sum)
 }
 
 /// How a [`Worth`] is known.

@@ -65,7 +65,9 @@ fn workers_of_one_program_need_an_alibi_for_their_sleep() {
     let v = verdict(&two_that_sleep([70, 70], false));
     assert_eq!(v.class, Class::NotEnoughEvidence, "{}", v.summary);
     let v = verdict(&two_that_sleep([70, 80], false));
-    assert_eq!(v.class, Class::Healthy, "two programs: {}", v.summary);
+    assert_eq!(v.class, Class::NotEnoughEvidence, "two programs: {}", v.summary);
+    let v = verdict(&two_that_sleep([70, 80], true));
+    assert_eq!(v.class, Class::Healthy, "two programs, and wake-ups: {}", v.summary);
     let v = verdict(&two_that_sleep([70, 70], true));
     assert_eq!(v.class, Class::Healthy, "an interrupt woke them: {}", v.summary);
 }
@@ -137,4 +139,41 @@ fn a_cpu_of_two_without_an_event_leaves_no_verdict() {
         assert_eq!(v.class, Class::NotEnoughEvidence, "{}", v.summary);
         assert!(v.summary.contains("1 of 2 CPUs"), "{}", v.summary);
     }
+}
+
+/// Eighty milliseconds of switches and nothing else were `healthy`, because nothing was found.
+#[test]
+fn a_few_switches_without_wake_ups_are_no_proof_of_health() {
+    let mut b = TraceBuilder::new(2).task(71, 71, None, "a").task(72, 72, None, "b");
+    for i in 0..22 {
+        let now = i * 3600 * US;
+        b = b.switch(now, 0, 0, 71, "R").switch(now + 2500 * US, 0, 71, 0, "S");
+        b = b.switch(now + 10 * US, 1, 0, 72, "R").switch(now + 2600 * US, 1, 72, 0, "S");
+    }
+    let trace = b.build();
+    let analysis = analyze(&trace, &Options::default()).unwrap();
+    let d = diagnose(trace.info(), &analysis, None);
+    assert_eq!(d.verdict.class, Class::NotEnoughEvidence, "{}", d.verdict.summary);
+    assert!(d.verdict.summary.contains("wake-ups"), "{}", d.verdict.summary);
+    assert!(d.next[0].contains("sched:sched_waking"), "what to record: {:?}", d.next);
+}
+
+/// A trace of 1.2 ms said "workload-imbalance" beside its verdict, and what to do about it.
+#[test]
+fn what_is_too_short_for_a_verdict_is_too_short_for_advice() {
+    let of = |wall: u64| {
+        let trace = TraceBuilder::new(2)
+            .task(71, 71, None, "ls")
+            .waking(0, 1, 0, 71)
+            .switch(wall / 100, 0, 0, 71, "R")
+            .switch(wall / 2, 1, 0, 72, "R")
+            .switch(wall / 2 + 10 * US, 1, 72, 0, "S")
+            .switch(wall, 0, 71, 0, "S")
+            .build();
+        let analysis = analyze(&trace, &Options::default()).unwrap();
+        let d = diagnose(trace.info(), &analysis, None);
+        d.findings.iter().filter(|f| f.ruled_out.is_none()).count()
+    };
+    assert_eq!(of(1200 * US), 0);
+    assert!(of(800 * MS) > 0, "the same trace, long enough");
 }

@@ -126,6 +126,12 @@ impl Analysis {
         self.engine.reasons_seen
     }
 
+    /// Something that was recorded tells sleeps for devices from others in D: the kernel, or the
+    /// calls slept in.
+    pub fn sees_devices(&self) -> bool {
+        self.reasons_seen() || self.outside() != Outside::Unknown
+    }
+
     /// What the readers found wrong adds to what the passes did.
     pub fn absorb(&mut self, readers: &Quality) {
         self.quality.absorb(readers);

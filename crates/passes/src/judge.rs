@@ -33,6 +33,36 @@ pub enum Outside {
     Unknown,
 }
 
+/// Whether an uninterruptible sleep looks like one for a device: one definition for the CPUs' time
+/// waiting for I/O, for the ledger, and for every format.
+///
+/// That no signal ends a sleep says nothing of disks: so sleeps who waits for a grace period of
+/// RCU, for a driver's reply, or for msleep() to return. What the kernel says of it decides; where
+/// it says nothing, the call does, if it is one that reaches disks; and who is in no call at all
+/// took a page fault. Where calls are not recorded, nobody knows.
+pub fn is_for_device(
+    kind: Option<WaitKind>,
+    outside: Outside,
+    blocked_for: Option<BlockedFor>,
+) -> bool {
+    match blocked_for {
+        Some(BlockedFor::Io) => true,
+        Some(BlockedFor::Lock | BlockedFor::Other) => false,
+        // It tells of others. A call that waits for disks alone says enough.
+        Some(BlockedFor::Unsaid) => kind == Some(WaitKind::DiskSync),
+        None => kind.map_or(outside == Outside::NoCall, WaitKind::reaches_disk),
+    }
+}
+
+impl Sleep {
+    /// Nothing but a device explains it: [`is_for_device`].
+    pub fn is_for_device(&self) -> bool {
+        self.uninterruptible
+            && !self.contending
+            && is_for_device(self.kind, self.outside, self.blocked_for)
+    }
+}
+
 impl Outside {
     /// What these calls tell of it. The one in which threads of a program take turns stands for
     /// all others like it: the presets record them together.

@@ -78,7 +78,9 @@ pub use facts::{
     WakeEvent, Wakeup,
 };
 pub use hist::{HistRow, Histogram};
-pub use judge::{Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker};
+pub use judge::{
+    Activity, BlockedFor, Ended, Judge, Outside, Sleep, WaitEnd, Waker, is_for_device,
+};
 pub use lanes::{CLOSE_UP, Doing, Follow, Lane, Piece, Span};
 pub use latency::Latency;
 pub use locks::{LockBy, LockKind, LockPeople, LockRow, LockSource, known_lock};

@@ -38,8 +38,6 @@ pub(crate) struct Moment {
     pub(crate) counted_for: u32,
     /// Counted in a CPU's number of threads waiting for I/O.
     pub(crate) iowait_cpu: Option<Cpu>,
-    /// The sleep now in progress looks like one for a device.
-    pub(crate) for_device: bool,
     /// What the kernel said about the sleep in progress, which is about to end.
     pub(crate) reason: Option<Reason>,
     /// The sleep that has ended, while what it was for is still to be told.
@@ -64,7 +62,6 @@ impl Moment {
         program_pid: Pid::UNKNOWN,
         counted_for: NO_PROGRAM,
         iowait_cpu: None,
-        for_device: false,
         reason: None,
         untold: None,
         waker: None,

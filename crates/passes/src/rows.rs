@@ -167,7 +167,8 @@ pub struct CpuRow {
     /// The idle task.
     pub idle_ns: u64,
     /// Of `idle_ns`: while a thread that last ran here was in an uninterruptible wait for I/O.
-    pub iowait_ns: u64,
+    /// `None` if nothing that was recorded tells such waits from others.
+    pub iowait_ns: Option<u64>,
     /// Lost events, gaps.
     pub unaccounted_ns: u64,
     /// The trace's wall time.

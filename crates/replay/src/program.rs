@@ -140,6 +140,8 @@ pub struct ReplayObject {
     pub hold_ns: Nanos,
     /// The waits are for a device.
     pub is_device: bool,
+    /// Another thread ended the waits, who had a lock.
+    pub is_kernel_lock: bool,
 }
 
 /// A trace, ready to be replayed.

@@ -158,7 +158,7 @@ impl Finder<'_> {
                 | ObjectKind::Poll
                 | ObjectKind::Signal
                 | ObjectKind::Descriptor => told.push(id),
-                ObjectKind::KernelLock | ObjectKind::Uninterruptible => {
+                ObjectKind::KernelLock | ObjectKind::Uninterruptible if o.is_kernel_lock => {
                     found.push(self.of_objects(Resource::KernelLock, vec![id]))
                 }
                 _ => {}

@@ -68,6 +68,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         wait_ns: 1,
         hold_ns: 1,
         is_device: false,
+        is_kernel_lock: false,
     };
     Program {
         threads: made,

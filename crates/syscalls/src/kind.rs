@@ -141,9 +141,8 @@ pub fn wait_kind(name: &str) -> WaitKind {
 
         // Opening, making, removing.
         "open" | "openat" | "openat2" | "open_by_handle_at" | "name_to_handle_at" | "creat"
-        | "close" | "close_range" | "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2"
-        | "mkdir" | "mkdirat" | "rmdir" | "mknod" | "mknodat" | "link" | "linkat" | "symlink"
-        | "symlinkat" => FileSystem,
+        | "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2" | "mkdir" | "mkdirat"
+        | "rmdir" | "mknod" | "mknodat" | "link" | "linkat" | "symlink" | "symlinkat" => FileSystem,
         // Looking.
         "stat" | "lstat" | "fstat" | "stat64" | "lstat64" | "fstat64" | "fstatat" | "fstatat64"
         | "newfstatat" | "newstat" | "newlstat" | "newfstat" | "oldstat" | "oldlstat"
@@ -225,6 +224,8 @@ pub fn wait_kind(name: &str) -> WaitKind {
 
         "sched_yield" => Yield,
 
+        // `close` gives back: who sleeps in it waits for a grace period, or for whatever the
+        // descriptor was.
         _ => Other,
     }
 }

@@ -323,6 +323,17 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         return;
     }
     f.worth = replay.worth.clone();
+    // Threads queue, and more CPUs would not have the work done sooner: it is no overload.
+    if !gains {
+        f.is_too_little = true;
+        f.ruled_out.get_or_insert_with(|| {
+            format!(
+                "replayed with more CPUs the work is only {:.2} times as fast",
+                replay.worth.times
+            )
+        });
+        return;
+    }
     if f.ruled_out.take().is_some() && (!threads.is_empty() || f.culprits.is_empty()) {
         // The figures do not name what the replay does.
         f.story = "replayed";
@@ -338,9 +349,12 @@ fn longest(facts: &Facts<'_>, tid: u32) -> Option<Slot> {
     same.max_by_key(|(_, t)| t.running_ns).map(|(slot, _)| slot)
 }
 
+/// The story of findings that the trace does not allow.
+pub(crate) const NOT_JUDGED: &str = "not-judged";
+
 /// A finding of what the trace cannot show.
 fn not_judged(facts: &Facts<'_>, rule: &Rule, why: String) -> Finding {
-    let mut f = costing(facts, rule, Vec::new(), Told::plain("not-judged", why.clone()));
+    let mut f = costing(facts, rule, Vec::new(), Told::plain(NOT_JUDGED, why.clone()));
     f.ruled_out = Some(why);
     f
 }

@@ -3,10 +3,9 @@
 use super::Engine;
 use super::laws::Law;
 use crate::facts::{Fact, Switch};
-use crate::judge::Ended;
+use crate::judge::{Ended, is_for_device};
 use crate::steps::From;
 use crate::threads::{Mode, Slot, State};
-use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, EventKind, NameId, Nanos, Pid, QualityCode, TaskState, Tid};
 
 impl Engine {
@@ -193,12 +192,10 @@ impl Engine {
             return;
         }
         let kind = t.living.call.map(|c| self.wait_kind(c.nr));
-        let device =
-            t.uninterruptible && t.contending == 0 && kind.is_none_or(WaitKind::reaches_disk);
+        let device = t.contending == 0 && is_for_device(kind, self.outside, None);
         // Where the kernel tells what such sleeps were for, any may turn out to be for I/O.
-        if device || t.uninterruptible && self.reasons {
+        if t.uninterruptible && (device || self.reasons) {
             let t = &mut self.threads[slot];
-            t.living.for_device = device;
             if let Some(before) = t.living.iowait_cpu.replace(cpu) {
                 self.cpus.get_mut(before).io_ends(slot, false);
             }

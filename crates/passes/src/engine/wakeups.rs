@@ -5,7 +5,7 @@ use super::reasons::Untold;
 use crate::blame::{Over, WaitSum};
 use crate::cpus::{Frame, Level};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
-use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker};
+use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker, is_for_device};
 use crate::lanes::SleptFor;
 use crate::threads::{Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
@@ -319,12 +319,12 @@ impl Engine {
 
     /// A CPU that may have idled for a wait for I/O no longer does.
     fn io_ends(&mut self, now: Nanos, slot: Slot, ended: Ended) {
-        let t = &mut self.threads[slot];
-        let Some(cpu) = t.living.iowait_cpu.take() else { return };
-        let io = match t.living.reason {
-            Some(reason) => reason.io_wait,
-            None => t.living.for_device && !self.is_silent(slot, ended),
-        };
+        let Some(cpu) = self.threads[slot].living.iowait_cpu.take() else { return };
+        let t = &self.threads[slot];
+        let said = self.blocked_for(slot);
+        let said = said.or_else(|| self.is_silent(slot, ended).then_some(BlockedFor::Unsaid));
+        let kind = t.living.call.map(|c| self.wait_kind(c.nr));
+        let io = t.contending == 0 && is_for_device(kind, self.outside, said);
         // Charge the CPU's idle time with the waiter still counted.
         if !self.cpus.get_mut(cpu).is_presumed() {
             self.charge(now, cpu);

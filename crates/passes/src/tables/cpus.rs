@@ -20,7 +20,7 @@ impl Analysis {
                 irq_ns: (caps.irqs || c.irq > 0).then_some(c.irq),
                 softirq_ns: (caps.softirqs || c.softirq > 0).then_some(c.softirq),
                 idle_ns: c.idle,
-                iowait_ns: c.iowait,
+                iowait_ns: self.sees_devices().then_some(c.iowait),
                 unaccounted_ns: c.unaccounted,
                 wall_ns: self.wall_ns(),
                 switches: c.switches,
@@ -49,7 +49,7 @@ impl Analysis {
                     + r.irq_ns.unwrap_or(0)
                     + r.softirq_ns.unwrap_or(0)
             });
-            let wio = sum(&|r| r.iowait_ns);
+            let wio = sum(&|r| r.iowait_ns.unwrap_or(0));
             let mut n = crate::cpus::Counts::default();
             for r in &mine {
                 if let Some(c) = self.engine.cpus.get(Cpu(r.cpu)) {
@@ -67,7 +67,7 @@ impl Analysis {
                 pct_usr: (seen && caps.syscalls.chosen().is_none())
                     .then(|| percent(sum(&|r| r.user_ns.unwrap_or(0)), capacity)),
                 pct_sys: (seen && all).then(|| percent(sys, capacity)),
-                pct_wio: seen.then(|| percent(wio, capacity)),
+                pct_wio: (seen && self.sees_devices()).then(|| percent(wio, capacity)),
                 pct_idle: seen.then(|| percent(sum(&|r| r.idle_ns) - wio, capacity)),
                 pct_unaccounted: percent(sum(&|r| r.unaccounted_ns), capacity),
                 scall_per_s: rate(all, n.scalls),

@@ -63,6 +63,8 @@ impl Builder<'_> {
                 wait_ns: o.wait_ns,
                 hold_ns: 0,
                 is_device,
+                is_kernel_lock: o.lock_ns * 2 > o.wait_ns
+                    || o.kind == ObjectKind::KernelLock && o.idle_ns * 2 <= o.wait_ns,
             };
             self.objects.push(object_of);
             self.ids.insert(object, id);
@@ -96,6 +98,7 @@ impl Builder<'_> {
                     wait_ns: 0,
                     hold_ns: 0,
                     is_device: false,
+                    is_kernel_lock: true,
                 });
             }
         }
