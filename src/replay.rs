@@ -36,12 +36,12 @@ mod tests {
     const SMALL: u64 = 64 << 20;
 
     #[test]
-    fn large_files_folders_and_streams_are_not_small() {
+    fn large_files_and_folders_and_streams_are_not_small() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("perf.data");
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(SMALL).unwrap();
-        assert!(is_small(&path));
+        assert!(is_small(&path) && is_small(folder.path()));
         file.set_len(SMALL + 1).unwrap();
         assert!(!is_small(&path) && !is_small(folder.path()) && !is_small(Path::new("-")));
     }
