@@ -120,11 +120,14 @@ impl Reader for CtfTrace {
     }
 }
 
+/// The text of each trace's metadata, and what it declares.
+type Declared = (Vec<Vec<u8>>, Vec<Metadata>);
+
 /// What the metadata of each trace declares, and its text; or which file could not be read, and why.
 pub(crate) fn declarations(
     folders: &[Folder],
     quality: &mut Quality,
-) -> Result<(Vec<Vec<u8>>, Vec<Metadata>), (String, ErrorKind)> {
+) -> Result<Declared, (String, ErrorKind)> {
     let (mut texts, mut metadatas) = (Vec::new(), Vec::new());
     for folder in folders {
         let file = format!("{}/metadata", folder.name);
