@@ -34,7 +34,7 @@ fn size(path: &Path, left: &mut usize) -> Option<u64> {
     // A link to a folder can lead in circles, which `left` ends.
     let meta = std::fs::metadata(path).ok()?;
     if !meta.is_dir() {
-        return meta.is_file().then(|| meta.len());
+        return meta.is_file().then_some(meta.len());
     }
     let mut sum = 0u64;
     for entry in std::fs::read_dir(path).ok()? {
