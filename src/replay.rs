@@ -39,7 +39,7 @@ mod tests {
     const SMALL: u64 = 64 << 20;
 
     #[test]
-    fn large_files_large_folders_and_streams_are_not_small() {
+    fn large_files_and_folders_and_streams_are_not_small() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("channel_0");
         let file = std::fs::File::create(&path).unwrap();

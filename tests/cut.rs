@@ -11,7 +11,7 @@ use support::{fixture, root, run, stdout};
 use tempfile::TempDir;
 
 /// Recordings of each kind and format, and of programs that wait for different things.
-const RECORDINGS: [&str; 8] = [
+const RECORDINGS: [&str; 9] = [
     "healthy_cpu_threads_c4/perf.data",
     "native_make_j1/perf.data",
     "native_quota/perf.data",
@@ -20,6 +20,7 @@ const RECORDINGS: [&str; 8] = [
     "thr_mutex_perfz_c8/perf.data",
     "tracedat-small/thr_mutex_tc6_c8.trace.dat.zst",
     "equivalence/imb_single_c4/ftrace.txt.xz",
+    "equivalence/lttng_ser_semop_c4/lttng.tar.gz",
 ];
 
 /// Verbs with a table, and those that judge.
@@ -136,8 +137,12 @@ fn what_is_wrong_is_said() {
     fails(&["cut", "--time", "1,2", path, "-o", to], 2, "misses the trace");
     fails(&["cut", "--time", "10%,20%", path, "-o", path], 2, "is the trace itself");
     fails(&["cut", "--time", "10%,20%", path, "-o", "/nowhere/cut"], 2, "cannot be written");
+    // A folder takes no other's place.
     let ctf = fixture("equivalence/lttng_thr_mutex_c4/lttng.tar.gz");
-    fails(&["cut", "--time", "10%,20%", ctf.to_str().unwrap(), "-o", to], 3, "does not write");
+    let there = folder.path().to_str().unwrap();
+    std::fs::write(folder.path().join("other"), "").unwrap();
+    let args = ["cut", "--time", "10%,20%", ctf.to_str().unwrap(), "-o", there];
+    fails(&args, 2, "cannot be written: Directory not empty");
 }
 
 /// Lines that a command prints.
@@ -193,6 +198,38 @@ fn trace_cmd_reports_the_same_of_the_part() {
         let whole = of(unpacked.path());
         assert!(whole.len() > 100, "{name}: {}", whole.len());
         assert_eq!(of(&output), whole, "{name}");
+    }
+}
+
+#[needs(babeltrace2)]
+#[test]
+fn babeltrace_prints_the_same_of_the_part() {
+    for name in ["lttng_thr_mutex_c4", "lttng_ser_semop_c4"] {
+        let path = fixture("equivalence").join(name).join("lttng.tar.gz");
+        let whole = tempfile::tempdir().unwrap();
+        let mut tar = Command::new("tar");
+        tar.arg("-xzf").arg(&path).arg("-C").arg(whole.path());
+        assert!(tar.status().unwrap().success(), "{name}");
+        let (_folder, output) = cut(&path, &["--time", "30%,50%"]);
+        let part = holdup_open::open(&output).unwrap().info().cut.clone().unwrap();
+        let (from, to) = part.time.unwrap();
+        let of = |path: &Path| -> Vec<String> {
+            let printed = Command::new("babeltrace2")
+                .args(["--clock-cycles", "--no-delta"])
+                .arg(path)
+                .output()
+                .expect("it runs");
+            assert!(printed.status.success(), "{name}: {printed:?}");
+            let text = String::from_utf8(printed.stdout).unwrap();
+            let inside = |line: &&str| {
+                let stamp = line.strip_prefix('[').and_then(|l| l.split_once(']')).unwrap().0;
+                (from..=to).contains(&stamp.parse::<u64>().unwrap())
+            };
+            text.lines().filter(inside).map(str::to_owned).collect()
+        };
+        let lines = of(whole.path());
+        assert!(lines.len() > 100, "{name}: {}", lines.len());
+        assert!(of(&output) == lines, "{name}");
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod reg {
     pub(crate) const STREAM: u8 = 1;
     pub(crate) const INSTANCE: u8 = 2;
     pub(crate) const BEGIN: u8 = 3;
+    pub(crate) const END: u8 = 4;
     pub(crate) const CONTENT: u8 = 5;
     pub(crate) const PACKET: u8 = 6;
     pub(crate) const SEQ: u8 = 7;

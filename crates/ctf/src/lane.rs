@@ -12,6 +12,7 @@ use crate::plan::Slot;
 use crate::schema::{EventClass, StreamClass, TraceClass};
 use crate::time::widen;
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode, progress};
+use std::ops::Range;
 
 /// The number in a compact header that says that another one follows; the plan reads that.
 const EXTENDED: u32 = 31;
@@ -89,7 +90,7 @@ enum Head<'a> {
 }
 
 /// Reads one stream.
-struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     store: &'a Store,
     packets: &'a [Packet],
     /// The packet after this one.
@@ -208,7 +209,39 @@ impl<'a> Cursor<'a> {
         (events > 0).then(|| Passed { events, first: nanos(first), last: nanos(clock) })
     }
 
-    fn new(store: &'a Store, packets: &'a [Packet]) -> Cursor<'a> {
+    /// The next packet with what was lost before it, and in `each` its events: the bits they take,
+    /// the clock's value, and what was read.
+    pub(crate) fn packet(
+        &mut self,
+        quality: &mut Quality,
+        mut each: impl FnMut(Range<u64>, u64, &EventClass, &Regs),
+    ) -> Option<Entered<'a>> {
+        let last = self.next.checked_sub(1).and_then(|n| self.packets.get(n));
+        let gap = self.enter_next::<false>(quality)?;
+        let packet = self.packets.get(self.next - 1)?;
+        let stream = self.stream?;
+        let entered = Entered {
+            packet,
+            gap,
+            skipped: last
+                .and_then(|l| l.seq)
+                .zip(packet.seq)
+                .map_or(0, |(a, b)| b.saturating_sub(a).saturating_sub(1)),
+            stream,
+            data: self.data,
+            first: self.at,
+            begin: self.clock,
+        };
+        while self.at < self.end {
+            let from = self.at;
+            let Ok(class) = self.event::<false>(stream) else { break };
+            each(from..self.at, self.clock, class, &self.regs);
+        }
+        self.at = self.end;
+        Some(entered)
+    }
+
+    pub(crate) fn new(store: &'a Store, packets: &'a [Packet]) -> Cursor<'a> {
         Cursor {
             store,
             packets,
@@ -363,6 +396,20 @@ impl<'a> Cursor<'a> {
         });
         Some(gap)
     }
+}
+
+/// A packet that was read, and what is known where its events begin.
+pub(crate) struct Entered<'a> {
+    pub(crate) packet: &'a Packet,
+    pub(crate) gap: Option<Gap>,
+    /// Packets that are missing before it, as they are counted.
+    pub(crate) skipped: u64,
+    pub(crate) stream: &'a StreamClass,
+    pub(crate) data: &'a [u8],
+    /// The bit where its events begin.
+    pub(crate) first: u64,
+    /// The clock when it was begun.
+    pub(crate) begin: u64,
 }
 
 /// What is missing before a packet.

@@ -38,6 +38,7 @@ mod metadata;
 mod packet;
 mod parse;
 mod plan;
+mod raw;
 mod reader;
 mod scan;
 mod schema;
@@ -45,13 +46,14 @@ mod states;
 mod time;
 mod types;
 
+pub use raw::{Counts, RawCtf, RawEvent, RawFolder, RawGap, RawKind, RawPacket, open_raw};
 pub use reader::CtfTrace;
 
 use files::{Content, Folder};
 use holdup_map::Bytes;
 use holdup_trace::{ErrorKind, QualityCode, Reader, Result};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the first bytes of a file give away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,22 +103,32 @@ pub fn is_trace(folder: &Path) -> bool {
 /// A file cannot be read; there is no trace; the metadata cannot be understood; the traces are of
 /// several machines. Damaged or missing data is no error; it is counted in the reader's quality.
 pub fn open(path: &Path) -> Result<CtfTrace> {
+    let (name, folders, cut) = find(path)?;
+    let mut trace = CtfTrace::assemble(&name, folders)?;
+    trace.amend().1.add(QualityCode::Truncated, u64::from(cut));
+    Ok(trace)
+}
+
+/// The traces in `path`, what is to be said it was, and whether it is an archive that was cut off.
+fn find(path: &Path) -> Result<(PathBuf, Vec<Folder>, bool)> {
     let fail = |kind: ErrorKind| kind.in_file(path);
+    let all = |folder: &Path| files::below(folder).and_then(some).map_err(fail);
     if path.is_dir() {
-        return CtfTrace::assemble(path, some(files::below(path).map_err(fail)?).map_err(fail)?);
+        return Ok((path.to_owned(), all(path)?, false));
     }
     let mut head = Vec::new();
     let file = std::fs::File::open(path).map_err(|e| fail(e.into()))?;
     (&file).take(512).read_to_end(&mut head).map_err(|e| fail(e.into()))?;
     if files::is_tar(&head) {
         let archive = std::fs::File::open(path).and_then(Bytes::file);
-        return open_archive(path, archive.map_err(|e| fail(e.into()))?);
+        let (folders, cut) = in_archive(path, archive.map_err(|e| fail(e.into()))?)?;
+        return Ok((path.to_owned(), folders, cut));
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.join("metadata").is_file() {
         return Err(fail(alone()));
     }
-    CtfTrace::assemble(folder, some(files::below(folder).map_err(fail)?).map_err(fail)?)
+    Ok((folder.to_owned(), all(folder)?, false))
 }
 
 /// Read an archive (tar) with a trace in it from a stream. It is kept in memory up to 64 MiB, in a
@@ -135,10 +147,15 @@ pub fn open_stream(name: &Path, mut input: impl Read) -> Result<CtfTrace> {
         return Err(alone().in_file(name));
     }
     let archive = Bytes::spool(head.as_slice().chain(input));
-    open_archive(name, archive.map_err(|e| ErrorKind::from(e).in_file(name))?)
+    let archive = archive.map_err(|e| ErrorKind::from(e).in_file(name))?;
+    let (folders, cut) = in_archive(name, archive)?;
+    let mut trace = CtfTrace::assemble(name, folders)?;
+    trace.amend().1.add(QualityCode::Truncated, u64::from(cut));
+    Ok(trace)
 }
 
-fn open_archive(name: &Path, archive: Bytes) -> Result<CtfTrace> {
+/// The traces in an archive, and whether it was cut off.
+fn in_archive(name: &Path, archive: Bytes) -> Result<(Vec<Folder>, bool)> {
     let (folders, cut) = files::tar(archive).map_err(|k| k.in_file(name))?;
     if folders.is_empty() {
         return Err(ErrorKind::Unsupported {
@@ -149,9 +166,7 @@ fn open_archive(name: &Path, archive: Bytes) -> Result<CtfTrace> {
         }
         .in_file(name));
     }
-    let mut trace = CtfTrace::assemble(name, folders)?;
-    trace.amend().1.add(QualityCode::Truncated, u64::from(cut));
-    Ok(trace)
+    Ok((folders, cut))
 }
 
 /// Open files that are in memory, given by their paths: `metadata`, `kernel/channel0_0`.

@@ -11,10 +11,10 @@ use crate::{metadata, time};
 use holdup_map::IN_MEMORY;
 use holdup_syscalls::Arch;
 use holdup_trace::{
-    Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Nanos, Presence,
-    Quality, QualityCode, Reader, Result, Run, RunDecoder, Tid, TraceInfo, progress,
+    Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Names, Nanos,
+    Presence, Quality, QualityCode, Reader, Result, Run, RunDecoder, Tid, TraceInfo, progress,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// An opened CTF trace, or several of one recording: the kernel's and those of user space.
@@ -50,70 +50,25 @@ impl CtfTrace {
 
     fn build(path: &Path, folders: Vec<Folder>) -> Result<CtfTrace, (String, ErrorKind)> {
         let mut quality = Quality::default();
-        let mut metadatas = Vec::new();
-        for folder in &folders {
-            let file = format!("{}/metadata", folder.name);
-            let file = file.trim_start_matches('/').to_owned();
-            let fail = |kind| (file.clone(), kind);
-            let (text, cut) = metadata::text(folder.metadata.bytes()).map_err(fail)?;
-            let metadata = parse(&text).map_err(fail)?;
-            quality.add(QualityCode::Truncated, u64::from(cut || metadata.cut));
-            metadatas.push(metadata);
-        }
+        let (_, metadatas) = declarations(&folders, &mut quality)?;
         one_machine(&metadatas).map_err(|kind| (String::new(), kind))?;
 
         let mut info = TraceInfo::new(path.to_owned(), format_name(&metadatas));
         let since_1970 = !share_clock(&metadatas);
         describe(&mut info, &metadatas, since_1970);
-        let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let mut events = Events::default();
         let names = info.names.clone();
-        let traces: Vec<TraceClass> = metadatas
-            .iter()
-            .map(|m| {
-                let mut setting = Setting { events: &mut events, names: &names, arch, since_1970 };
-                compile(m, &mut setting)
-            })
-            .collect();
+        let traces = compiled(&metadatas, &mut events, &names, since_1970);
 
-        let mut files: Vec<Content> = Vec::new();
-        let mut streams: BTreeMap<(u16, StreamKey), Vec<Packet>> = BTreeMap::new();
-        for (number, (folder, trace)) in folders.into_iter().zip(&traces).enumerate() {
-            let mut uuid = [0xff; 16];
-            uuid[..8].copy_from_slice(&(number as u64).to_be_bytes());
-            let uuid = trace.uuid.unwrap_or(uuid);
-            for (_, bytes) in folder.streams {
-                let file = files.len() as u32;
-                for packet in index(bytes.bytes(), file, number as u32, trace, &mut quality) {
-                    let id = trace.streams[packet.class.1 as usize].id;
-                    let key = (uuid, number as u32, id, packet.instance);
-                    // Parts of one recording share the trace's uuid.
-                    let key = if trace.uuid.is_some() { (key.0, 0, key.2, key.3) } else { key };
-                    // Nothing says that two files are parts of one stream.
-                    let apart = packet.cpu == Cpu::UNKNOWN && !trace.header.has_instance;
-                    let key = if apart { (key.0, key.1, key.2, u64::from(file)) } else { key };
-                    streams.entry((packet.cpu.0, key)).or_default().push(packet);
-                }
-                files.push(bytes);
-            }
-        }
         let kernel: Vec<bool> = metadatas.iter().map(is_kernel).collect();
+        let (files, lanes) = sort_out(folders, &traces, &mut quality);
         // Of the machine's CPUs: as the kernel's trace has them, if there is one.
         let whole = |p: &Packet| kernel[p.class.0 as usize] || !kernel.contains(&true);
-        let mut cpus = BTreeSet::new();
-        let mut lanes: Vec<Lane> = Vec::new();
-        for ((cpu, _), mut packets) in streams {
-            sort(&mut packets);
-            if cpu != Cpu::UNKNOWN.0 && packets.iter().any(whole) {
-                cpus.insert(cpu);
-            }
-            match lanes.last_mut().filter(|lane| lane.cpu.0 == cpu) {
-                Some(lane) => lane.channels.push(Channel { packets }),
-                None => lanes.push(Lane { cpu: Cpu(cpu), channels: vec![Channel { packets }] }),
-            }
-        }
+        let cpus = lanes.iter().filter(|lane| {
+            lane.cpu != Cpu::UNKNOWN && lane.channels.iter().flat_map(|c| &c.packets).any(whole)
+        });
         // LTTng writes a packet for each CPU that is there, if only an empty one.
-        info.cpus_online = u32::try_from(cpus.len()).ok().filter(|&n| n > 0);
+        info.cpus_online = u32::try_from(cpus.count()).ok().filter(|&n| n > 0);
 
         let size = files.iter().map(|f| f.bytes().len() as u64).sum();
         let store = Store { traces, files, large: size > IN_MEMORY };
@@ -165,6 +120,78 @@ impl Reader for CtfTrace {
     }
 }
 
+/// The text of each trace's metadata, and what it declares.
+type Declared = (Vec<Vec<u8>>, Vec<Metadata>);
+
+/// What the metadata of each trace declares, and its text; or which file could not be read, and why.
+pub(crate) fn declarations(
+    folders: &[Folder],
+    quality: &mut Quality,
+) -> Result<Declared, (String, ErrorKind)> {
+    let (mut texts, mut metadatas) = (Vec::new(), Vec::new());
+    for folder in folders {
+        let file = format!("{}/metadata", folder.name);
+        let file = file.trim_start_matches('/').to_owned();
+        let fail = |kind| (file.clone(), kind);
+        let (text, cut) = metadata::text(folder.metadata.bytes()).map_err(fail)?;
+        let metadata = parse(&text).map_err(fail)?;
+        quality.add(QualityCode::Truncated, u64::from(cut || metadata.cut));
+        metadatas.push(metadata);
+        texts.push(text);
+    }
+    Ok((texts, metadatas))
+}
+
+/// Plans of all traces, and in `events` the kinds of events of all.
+pub(crate) fn compiled(
+    metadatas: &[Metadata],
+    events: &mut Events,
+    names: &Names,
+    since_1970: bool,
+) -> Vec<TraceClass> {
+    let arch = Arch::from_uname(arch(metadatas).as_deref().unwrap_or("x86_64"));
+    let mut setting = Setting { events, names, arch, since_1970 };
+    metadatas.iter().map(|m| compile(m, &mut setting)).collect()
+}
+
+/// The files, and the packets in them by CPU and stream.
+pub(crate) fn sort_out(
+    folders: Vec<Folder>,
+    traces: &[TraceClass],
+    quality: &mut Quality,
+) -> (Vec<Content>, Vec<Lane>) {
+    let mut files: Vec<Content> = Vec::new();
+    let mut streams: BTreeMap<(u16, StreamKey), Vec<Packet>> = BTreeMap::new();
+    for (number, (folder, trace)) in folders.into_iter().zip(traces).enumerate() {
+        let mut uuid = [0xff; 16];
+        uuid[..8].copy_from_slice(&(number as u64).to_be_bytes());
+        let uuid = trace.uuid.unwrap_or(uuid);
+        for (_, bytes) in folder.streams {
+            let file = files.len() as u32;
+            for packet in index(bytes.bytes(), file, number as u32, trace, quality) {
+                let id = trace.streams[packet.class.1 as usize].id;
+                let key = (uuid, number as u32, id, packet.instance);
+                // Parts of one recording share the trace's uuid.
+                let key = if trace.uuid.is_some() { (key.0, 0, key.2, key.3) } else { key };
+                // Nothing says that two files are parts of one stream.
+                let apart = packet.cpu == Cpu::UNKNOWN && !trace.header.has_instance;
+                let key = if apart { (key.0, key.1, key.2, u64::from(file)) } else { key };
+                streams.entry((packet.cpu.0, key)).or_default().push(packet);
+            }
+            files.push(bytes);
+        }
+    }
+    let mut lanes: Vec<Lane> = Vec::new();
+    for ((cpu, _), mut packets) in streams {
+        sort(&mut packets);
+        match lanes.last_mut().filter(|lane| lane.cpu.0 == cpu) {
+            Some(lane) => lane.channels.push(Channel { packets }),
+            None => lanes.push(Lane { cpu: Cpu(cpu), channels: vec![Channel { packets }] }),
+        }
+    }
+    (files, lanes)
+}
+
 /// In time order, and each packet once: snapshots of one recording repeat what was still in the
 /// buffers, and of two copies the longer one was taken later.
 fn sort(packets: &mut Vec<Packet>) {
@@ -193,7 +220,7 @@ fn one_machine(metadatas: &[Metadata]) -> Result<(), ErrorKind> {
 }
 
 /// Whether all time stamps are values of one clock, whose own 0 they may then be counted from.
-fn share_clock(metadatas: &[Metadata]) -> bool {
+pub(crate) fn share_clock(metadatas: &[Metadata]) -> bool {
     let mut clocks = metadatas
         .iter()
         .flat_map(|m| &m.clocks)

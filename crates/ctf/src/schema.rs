@@ -206,6 +206,7 @@ const PACKET_HEADER: &[Want<'_>] = &[
 
 const PACKET_CONTEXT: &[Want<'_>] = &[
     want(&["timestamp_begin"], reg::BEGIN),
+    want(&["timestamp_end"], reg::END),
     want(&["content_size"], reg::CONTENT),
     want(&["packet_size"], reg::PACKET),
     want(&["packet_seq_num"], reg::SEQ),

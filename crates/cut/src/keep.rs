@@ -34,6 +34,11 @@ impl Keep {
         self.is_inside(time) || self.places.contains(&(time, cpu))
     }
 
+    /// Whether the event of this place, which is before the part, is needed.
+    pub(crate) fn stays_from_before(&self, place: Place) -> bool {
+        self.places.contains(&place)
+    }
+
     /// Whether it is a time of the part.
     pub(crate) fn is_inside(&self, time: Nanos) -> bool {
         let (from, to) = self.cut.times();

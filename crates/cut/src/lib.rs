@@ -10,6 +10,7 @@
 //!
 //! Memory grows with threads and objects, not with events.
 
+mod ctf;
 mod fields;
 mod head;
 mod keep;
@@ -77,6 +78,18 @@ type Writer = fn(&Path, Keep, &Path) -> Result<Written, CutError>;
 /// What cuts this format.
 fn writer(reader: &dyn Reader, raw: &Path, cut: &Cut) -> Result<Writer, ErrorKind> {
     let format = reader.info().format.as_str();
+    let nameless = |what: &str, way_out: &str| {
+        Err(ErrorKind::Unsupported { what: what.into(), way_out: way_out.into() })
+    };
+    if format.starts_with("CTF 1.8") {
+        return match cut.anonymous {
+            false => Ok(ctf::write),
+            true => nameless(
+                "a CTF trace is not anonymized: its metadata has names in too many places",
+                "export what may leave the house (holdup export)",
+            ),
+        };
+    }
     let head = holdup_open::first_bytes(raw)?;
     if raw.is_dir() && raw.join("data").is_file() || holdup_perfdata::sniff(&head) {
         return Ok(perfdata::write);
@@ -84,9 +97,6 @@ fn writer(reader: &dyn Reader, raw: &Path, cut: &Cut) -> Result<Writer, ErrorKin
     if holdup_tracedat::sniff(&head) {
         return Ok(tracedat::write);
     }
-    let nameless = |what: &str, way_out: &str| {
-        Err(ErrorKind::Unsupported { what: what.into(), way_out: way_out.into() })
-    };
     if holdup_perfetto::sniff(&head) {
         return match cut.anonymous {
             false => Ok(perfetto::write),

@@ -14,13 +14,14 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// One of each format that is cut, small ones.
-const FIXTURES: [&str; 6] = [
+const FIXTURES: [&str; 7] = [
     "healthy_naps_c2/perf.data",
     "profile_bank/perf.data",
     "thr_mutex_perfpipe_c8/perf.data",
     "tracedat-small/imb_single_c2.trace.dat.zst",
     "tracedat-small/thr_mutex_tc6_c8.trace.dat.zst",
     "profile_bank/script.txt.xz",
+    "equivalence/lttng_thr_mutex_c4/lttng.tar.gz",
 ];
 
 /// What was cut, and the folder it lies in.
@@ -30,8 +31,17 @@ fn cut_out(path: &Path, cut_to: &Cut) -> (TempDir, PathBuf) {
     let unpacked = holdup_open::unpacked(path).unwrap();
     let reader = holdup_open::open(unpacked.path()).unwrap();
     let written = cut(&*reader, unpacked.path(), cut_to, &output).unwrap();
-    assert_eq!(written.bytes, output.metadata().unwrap().len());
+    assert_eq!(written.bytes, files(&output).iter().map(|f| f.1.len() as u64).sum::<u64>());
     (folder, output)
+}
+
+/// Each file of a trace, which may be a folder, and what is in it.
+fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    if path.is_dir() {
+        let entries = std::fs::read_dir(path).unwrap();
+        return entries.flat_map(|e| files(&e.unwrap().path())).collect();
+    }
+    vec![(path.to_owned(), std::fs::read(path).unwrap())]
 }
 
 /// Time, CPU, thread and kind of each event of a part; names and places in memory go by file.
@@ -186,7 +196,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 
 #[test]
 fn no_name_is_left_in_the_bytes_of_an_anonymous_cut() {
-    for name in FIXTURES.iter().filter(|name| !name.contains("txt")) {
+    for name in FIXTURES.iter().filter(|name| !name.contains("txt") && !name.contains("lttng")) {
         let path = fixture(name);
         let whole = holdup_open::open(&path).unwrap();
         let (_folder, output) = cut_out(&path, &Cut { anonymous: true, ..Cut::default() });
@@ -220,13 +230,8 @@ fn no_name_is_left_in_the_bytes_of_an_anonymous_cut() {
 
 #[test]
 fn what_cannot_be_cut_says_so() {
-    let unpacked =
-        holdup_open::unpacked(&fixture("equivalence/lttng_thr_mutex_c4/lttng.tar.gz")).unwrap();
-    let reader = holdup_open::open(unpacked.path()).unwrap();
-    let output = unpacked.path().with_extension("cut");
-    let error = cut(&*reader, unpacked.path(), &Cut::default(), &output).unwrap_err();
-    assert!(error.to_string().contains("does not write this format (CTF"), "{error}");
-    assert!(!output.exists());
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("cut");
     let path = fixture("profile_bank/script.txt.xz");
     let unpacked = holdup_open::unpacked(&path).unwrap();
     let reader = holdup_open::open(unpacked.path()).unwrap();

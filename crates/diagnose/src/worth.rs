@@ -21,24 +21,25 @@ use std::path::Path;
 /// memory than the rest of a diagnosis, and its replay more time (docs/models.md).
 const SMALL: u64 = 64 << 20;
 
-/// Whether a recording is replayed unasked: a file, or a folder of files. Nobody knows how long
-/// standard input is, or a pipe.
+/// Files and folders of a recording that are looked at to know its size.
+const ENTRIES: usize = 4096;
+
+/// Whether a recording is replayed unasked. Nobody knows how long standard input is.
 pub fn is_small(trace: &Path) -> bool {
-    size(trace, FOLDERS).is_some_and(|bytes| bytes <= SMALL)
+    size(trace, &mut { ENTRIES }).is_some_and(|size| size <= SMALL)
 }
 
-/// Folders within folders of one recording; LTTng has three.
-const FOLDERS: u32 = 8;
-
-/// Bytes of a file, or of all files of a folder; `None` of anything else.
-fn size(path: &Path, folders: u32) -> Option<u64> {
+/// Bytes of a file, or of all files in a folder; `None` if that would take long to find out.
+fn size(path: &Path, left: &mut usize) -> Option<u64> {
+    *left = left.checked_sub(1)?;
+    // A link to a folder can lead in circles, which `left` ends.
     let meta = std::fs::metadata(path).ok()?;
-    if meta.is_file() {
-        return Some(meta.len());
+    if !meta.is_dir() {
+        return meta.is_file().then_some(meta.len());
     }
-    let mut sum: u64 = 0;
+    let mut sum = 0u64;
     for entry in std::fs::read_dir(path).ok()? {
-        sum = sum.saturating_add(size(&entry.ok()?.path(), folders.checked_sub(1)?)?);
+        sum = sum.saturating_add(size(&entry.ok()?.path(), left)?);
     }
     Some(sum)
 }

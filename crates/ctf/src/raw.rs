@@ -1,0 +1,367 @@
+//! A trace as it lies there, for who writes a part of it into another: the metadata as text, and
+//! the packets of each stream one by one, with the places and times of their events.
+//!
+//! A part of a packet is a packet again: header and context as they were, with other sizes and
+//! times, and a row of its events. As time stamps are widened from the packet's own, the row may
+//! begin with any event that lies as the packet's first one does (CTF 1.8, 4.1.2: alignments count
+//! from the start of the packet).
+
+use crate::exec::{Regs, run};
+use crate::files::Folder;
+use crate::kind::{Meaning, reg};
+use crate::lane::{Cursor, Entered, Lane, LaneCursor, Next, Store};
+use crate::parse::{Metadata, StreamDecl};
+use crate::plan::{Dest, Step};
+use crate::reader::{compiled, declarations, share_clock, sort_out};
+use crate::schema::Events;
+use crate::types::Type;
+use holdup_trace::{Cpu, EventKind, Names, Nanos, Quality, Result};
+use rustc_hash::FxHashSet;
+use std::ops::Range;
+use std::path::Path;
+
+/// A trace, or several of one recording.
+pub struct RawCtf {
+    /// The traces.
+    pub folders: Vec<RawFolder>,
+    /// The folder of each file of packets, and its name there.
+    pub files: Vec<(usize, String)>,
+    /// How the packets of each kind of stream may be divided, by trace and kind.
+    layouts: Vec<Vec<Layout>>,
+    store: Store,
+    lanes: Vec<Lane>,
+}
+
+/// A folder with metadata.
+pub struct RawFolder {
+    /// Below what was opened; empty for that itself.
+    pub name: String,
+    /// The metadata, whatever it was packed in.
+    pub text: Vec<u8>,
+}
+
+/// What is known of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawKind {
+    /// A CPU goes from one thread to another: by these alone it is known who did the other events.
+    Switch,
+    /// A thread there was when recording began.
+    Process,
+    /// Switches are missing here.
+    Lost,
+    /// Any other.
+    Other,
+}
+
+/// An event.
+#[derive(Clone, Debug)]
+pub struct RawEvent {
+    /// When.
+    pub time: Nanos,
+    /// The CPU that it says it is of, which mostly is the stream's.
+    pub cpu: Cpu,
+    /// What.
+    pub kind: RawKind,
+    /// Its bits in the packet.
+    pub bits: Range<u64>,
+    /// The clock, in steps.
+    clock: u64,
+}
+
+/// Events that are missing before a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct RawGap {
+    /// When the packet was begun.
+    pub time: Nanos,
+    /// The stream's CPU.
+    pub cpu: Cpu,
+    /// How many.
+    pub events: u64,
+    /// And so many packets, of which nobody knows what they held.
+    pub packets: u64,
+}
+
+/// A packet.
+pub struct RawPacket<'a> {
+    /// Number of its file.
+    pub file: usize,
+    /// All of it.
+    pub bytes: &'a [u8],
+    /// Its events.
+    pub events: &'a [RawEvent],
+    /// What is missing before it.
+    pub gap: Option<RawGap>,
+    first: u64,
+    begin: u64,
+    align: u64,
+    fields: &'a [Place],
+}
+
+/// Where a number stands in the packet's header or context.
+#[derive(Clone, Copy)]
+struct Place {
+    register: u8,
+    at: u64,
+    size: u8,
+    big: bool,
+}
+
+/// How the packets of a kind of stream may be divided.
+#[derive(Clone, Copy)]
+struct Layout {
+    /// An event begins at a multiple of so many bits.
+    align: u64,
+    /// Nothing in it depends on more than where it begins by this measure.
+    measure: u64,
+}
+
+/// Open what [`crate::open`] opens.
+///
+/// # Errors
+/// As there.
+pub fn open_raw(path: &Path) -> Result<RawCtf> {
+    let (name, folders, _) = crate::find(path)?;
+    let mut quality = Quality::default();
+    let (texts, metadatas) = declarations(&folders, &mut quality)
+        .map_err(|(file, kind)| kind.in_file(&name.join(file)))?;
+    let mut events = Events::default();
+    let since_1970 = !share_clock(&metadatas);
+    let traces = compiled(&metadatas, &mut events, &Names::default(), since_1970);
+    let layouts = metadatas.iter().zip(&traces).map(|(metadata, class)| {
+        class.streams.iter().map(|s| Layout::of(metadata, s.id)).collect()
+    });
+    let layouts = layouts.collect();
+    let in_folder = |(number, folder): (usize, &Folder)| -> Vec<(usize, String)> {
+        folder.streams.iter().map(|(name, _)| (number, name.clone())).collect()
+    };
+    let names = folders.iter().enumerate().flat_map(in_folder).collect();
+    let raw = folders.iter().zip(texts);
+    let raw = raw.map(|(f, text)| RawFolder { name: f.name.clone(), text }).collect();
+    let (files, lanes) = sort_out(folders, &traces, &mut quality);
+    let store = Store { traces, files, large: true };
+    Ok(RawCtf { folders: raw, files: names, layouts, store, lanes })
+}
+
+impl RawCtf {
+    /// CPUs, ascending; the last may be none, for streams that do not say.
+    pub fn cpus(&self) -> impl Iterator<Item = Cpu> + '_ {
+        self.lanes.iter().map(|lane| lane.cpu)
+    }
+
+    /// All that happened on CPU number `lane`, in order.
+    pub fn each_event(&self, lane: usize, each: &mut dyn FnMut(Nanos, Cpu, RawKind)) {
+        let Some(lane) = self.lanes.get(lane) else { return };
+        let mut quality = Quality::default();
+        let mut cursor = LaneCursor::<false>::new(&self.store, lane, &mut quality);
+        while let Some(next) = cursor.next(&mut quality) {
+            match next {
+                Next::Gap(gap) if gap.switches => each(gap.ts, lane.cpu, RawKind::Lost),
+                Next::Gap(_) => {}
+                Next::Event(e) => {
+                    let (cpu, kind) =
+                        (own_cpu(e.class.own[0], e.regs, lane.cpu), kind(e.class.meaning));
+                    each(e.ts, cpu, kind);
+                }
+            }
+        }
+    }
+
+    /// How many streams CPU number `lane` has.
+    pub fn streams(&self, lane: usize) -> usize {
+        self.lanes.get(lane).map_or(0, |lane| lane.channels.len())
+    }
+
+    /// The packets of a stream, in order.
+    ///
+    /// # Errors
+    /// Those of `each`.
+    pub fn each_packet<E>(
+        &self,
+        lane: usize,
+        stream: usize,
+        each: &mut dyn FnMut(&RawPacket<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let Some(lane) = self.lanes.get(lane) else { return Ok(()) };
+        let Some(channel) = lane.channels.get(stream) else { return Ok(()) };
+        let mut quality = Quality::default();
+        let mut cursor = Cursor::new(&self.store, &channel.packets);
+        let mut events = Vec::new();
+        loop {
+            events.clear();
+            let entered = cursor.packet(&mut quality, |bits, clock, class, regs| {
+                let cpu = own_cpu(class.own[0], regs, lane.cpu);
+                let kind = kind(class.meaning);
+                events.push(RawEvent { time: 0, cpu, kind, bits, clock });
+            });
+            let Some(entered) = entered else { return Ok(()) };
+            for event in &mut events {
+                event.time = entered.stream.time.nanos(event.clock);
+            }
+            let fields = places(&entered);
+            let (trace, class) = entered.packet.class;
+            let layout = self.layouts[trace as usize][class as usize];
+            for event in &mut events {
+                event.bits.start = event.bits.start.next_multiple_of(layout.align);
+            }
+            each(&RawPacket {
+                file: entered.packet.file as usize,
+                bytes: entered.data,
+                events: &events,
+                gap: entered.gap.map(|gap| RawGap {
+                    time: gap.ts,
+                    cpu: lane.cpu,
+                    events: gap.lost,
+                    packets: entered.skipped,
+                }),
+                first: entered.first.next_multiple_of(layout.align),
+                begin: entered.begin,
+                align: layout.measure,
+                fields: &fields,
+            })?;
+        }
+    }
+}
+
+fn own_cpu(own: bool, regs: &Regs, lane: Cpu) -> Cpu {
+    let register = || regs.int[usize::from(reg::CPU)] as u32;
+    if own { Cpu(u16::try_from(register()).unwrap_or(u16::MAX)) } else { lane }
+}
+
+fn kind(meaning: Meaning) -> RawKind {
+    match meaning {
+        Meaning::Kernel(EventKind::Switch) => RawKind::Switch,
+        Meaning::Process => RawKind::Process,
+        _ => RawKind::Other,
+    }
+}
+
+/// What a part of a packet has of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Which packet of its stream it is.
+    pub seq: u64,
+    /// Events that are missing since the stream began.
+    pub discarded: u64,
+}
+
+impl RawPacket<'_> {
+    /// Whether it says itself how long it is and when it was begun: else it stays whole.
+    pub fn is_divisible(&self) -> bool {
+        let has = |r: u8| self.fields.iter().any(|f| f.register == r);
+        let said = has(reg::CONTENT) && has(reg::PACKET) && has(reg::BEGIN);
+        said && self.first.is_multiple_of(8) && self.align > 0
+    }
+
+    /// Whether a part may begin with this event.
+    pub fn may_begin(&self, event: usize) -> bool {
+        self.events.get(event).is_some_and(|e| {
+            let at = e.bits.start;
+            at >= self.first && self.align > 0 && (at - self.first).is_multiple_of(self.align)
+        })
+    }
+
+    /// Append a packet of these events to `out`; without any it is only as old as the whole. It
+    /// must be divisible, and a part may begin with the first event.
+    pub fn part(&self, events: Range<usize>, counts: &Counts, out: &mut Vec<u8>) {
+        let start = out.len();
+        let head = self.first.div_ceil(8) as usize;
+        out.extend_from_slice(self.bytes.get(..head).unwrap_or(self.bytes));
+        out.resize(start + head, 0);
+        let events = self.events.get(events).unwrap_or(&[]);
+        let (mut begin, mut end, mut content) = (self.begin, self.begin, self.first);
+        if let (Some(first), Some(last)) = (events.first(), events.last()) {
+            (begin, end) = (first.clock, last.clock);
+            let (from, to) = (first.bits.start, last.bits.end);
+            content += to - from;
+            let bytes = self.bytes.get((from / 8) as usize..to.div_ceil(8) as usize);
+            out.extend_from_slice(bytes.unwrap_or(&[]));
+        }
+        let packet = &mut out[start..];
+        let size = packet.len() as u64 * 8;
+        for field in self.fields {
+            let value = match field.register {
+                reg::BEGIN => begin,
+                reg::END => end,
+                reg::CONTENT => content,
+                reg::PACKET => size,
+                reg::SEQ => counts.seq,
+                reg::DISCARDED => counts.discarded,
+                _ => continue,
+            };
+            put(packet, field, value);
+        }
+    }
+}
+
+/// Write a number where it stands: little endian counts bits from a byte's lowest, big endian from
+/// its highest.
+fn put(bytes: &mut [u8], field: &Place, value: u64) {
+    let size = u64::from(field.size);
+    for n in 0..size {
+        let bit = if field.big { size - 1 - n } else { n };
+        let at = field.at + n;
+        let mask = if field.big { 0x80 >> (at % 8) } else { 1 << (at % 8) };
+        if let Some(byte) = bytes.get_mut((at / 8) as usize) {
+            *byte = if value >> bit & 1 == 1 { *byte | mask } else { *byte & !mask };
+        }
+    }
+}
+
+/// Where the numbers stand that another packet has otherwise.
+fn places(entered: &Entered<'_>) -> Vec<Place> {
+    let mut found = Vec::new();
+    let mut regs = Regs::new();
+    let (mut at, end) = (0, entered.first);
+    for step in entered.stream.packet.iter().flat_map(|steps| steps.iter()) {
+        if let Step::Block { plain, loads, .. } = step {
+            for load in plain.iter().map(|p| p.load()).chain(loads.iter().copied()) {
+                if let Dest::Register(register) = load.dest {
+                    let at = at + u64::from(load.offset);
+                    found.push(Place { register, at, size: load.size, big: load.big });
+                }
+            }
+        }
+        if run(std::slice::from_ref(step), entered.data, &mut at, end, &mut regs).is_err() {
+            return Vec::new();
+        }
+    }
+    found
+}
+
+impl Layout {
+    fn of(metadata: &Metadata, id: u64) -> Layout {
+        let decl = metadata.streams.iter().find(|s| s.id == id);
+        let of = |get: fn(&StreamDecl) -> &Option<Type>| decl.and_then(|d| get(d).as_ref());
+        let header = of(|d| &d.event_header);
+        let context = of(|d| &d.event_context);
+        let mut seen = FxHashSet::default();
+        let mut measure = 8;
+        let events = metadata.events.iter().filter(|e| e.stream == id);
+        let own = events.flat_map(|e| [e.context.as_ref(), e.fields.as_ref()]);
+        for of in own.chain([header, context]).flatten() {
+            measure = measure.max(widest(of, &mut seen));
+        }
+        let align = header.map_or(1, Type::align).max(1);
+        Layout { align: align.into(), measure: measure.into() }
+    }
+}
+
+/// The largest alignment of anything in a type.
+fn widest(of: &Type, seen: &mut FxHashSet<usize>) -> u32 {
+    let mut fields = |of: &[(Box<str>, Type)], at: usize| match seen.insert(at) {
+        true => of.iter().map(|(_, of)| widest(of, seen)).max().unwrap_or(1),
+        false => 1,
+    };
+    let inner = match of {
+        Type::Struct(s) => fields(&s.fields, std::sync::Arc::as_ptr(s) as usize),
+        Type::Variant { variant, .. } => {
+            fields(&variant.options, std::sync::Arc::as_ptr(variant) as usize)
+        }
+        Type::Array(element, _) | Type::Sequence(element, _) => {
+            let at = std::sync::Arc::as_ptr(element) as usize;
+            if seen.insert(at) { widest(&element.of, seen) } else { 1 }
+        }
+        _ => 1,
+    };
+    inner.max(of.align())
+}
