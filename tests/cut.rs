@@ -91,6 +91,12 @@ fn tables_of_a_phase_and_of_cpus_are_those_of_the_whole() {
     same("tracedat-small/thr_mutex_tc6_c8.trace.dat.zst", &["--cpu", "2,5"]);
 }
 
+/// Its wake-up stayed without the switch before it, and the sleep in `wait4` was missing.
+#[test]
+fn who_sleeps_at_the_beginning_of_a_part_was_woken_from_an_earlier_sleep() {
+    same("native_steps/perf.data", &["--time", "10%,30%"]);
+}
+
 #[test]
 fn a_window_of_a_cut_is_that_of_the_whole() {
     let path = fixture("native_pipe_pair/perf.data");
