@@ -13,8 +13,8 @@ use crate::report;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
-use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside, phases, registry};
-use holdup_passes::Options;
+use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside, registry};
+use holdup_passes::{Detail, Options};
 use holdup_render::{Body, Format, Report, TraceHead};
 use std::path::Path;
 
@@ -56,12 +56,9 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let mut config = Config::new(&args.common)?;
     config.format = config::explained(config.format, args.explain);
     let reader = holdup_open::open(&config.trace)?;
-    let (mut options, why_not) = replay::options(&config, &*reader, args.gain)?;
     let page = matches!(config.format, Format::Html);
-    if page {
-        options.detail = options.detail.max(report::DETAIL);
-    }
-    let judged = phases::read(&*reader, &options, &thresholds)?;
+    let detail = if page { report::DETAIL } else { Detail::Sums };
+    let (judged, why_not) = replay::read(&config, &*reader, &thresholds, args.gain, detail)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
     let beside =
         Beside { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };

@@ -9,8 +9,8 @@ use crate::exit::{self, usage};
 use crate::replay;
 use anyhow::Result;
 use holdup_diagnose::guide::{To, Walk, walk_judged};
-use holdup_diagnose::{Beside, Class, phases};
-use holdup_passes::Analysis;
+use holdup_diagnose::{Beside, Class};
+use holdup_passes::{Analysis, Detail};
 use holdup_render::{Body, Format, Report, TextOptions, TraceHead, text};
 use holdup_trace::Reader;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -41,8 +41,7 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         }
     };
     let reader = holdup_open::open(&config.trace)?;
-    let (options, why_not) = replay::options(&config, &*reader, args.gain)?;
-    let judged = phases::read(&*reader, &options, &limits)?;
+    let (judged, why_not) = replay::read(&config, &*reader, &limits, args.gain, Detail::Sums)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
     let beside = Beside { code: code.as_ref().map(|c| c as _), ..Beside::default() };
     let mut walk = walk_judged(reader.info(), &judged, beside, limits);

@@ -1,51 +1,58 @@
-//! When a recording is replayed for what mending its hold-up would gain.
+//! How much of a recording is replayed for what mending its hold-up would gain.
 
 use crate::config::Config;
-use anyhow::Result;
-use holdup_diagnose::is_small;
-use holdup_passes::{Detail, Options};
+use holdup_diagnose::{Thresholds, phases, replayed_part};
+use holdup_passes::{Detail, Filter, Options};
 use holdup_trace::Reader;
 
-/// How to read a trace for a verdict and for what mending would gain; and if there will be no such
-/// figure, why.
-pub(crate) fn options(
+/// Which part of a trace is replayed; if nothing, why.
+fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static str> {
+    if options.filter != Filter::default() {
+        return Err("some threads were selected, and a replay is of all");
+    }
+    if options.selection.cpus.is_some() {
+        return Err("some CPUs were selected, and a replay is of all");
+    }
+    match replayed_part(&config.trace) {
+        _ if asked => Ok(1.0),
+        Some(part) => Ok(part),
+        None => Err("a trace of unknown length is replayed only with --gain"),
+    }
+}
+
+/// Read a trace for a verdict and for what mending would gain; and if there will be no such figure,
+/// why. `detail` is what else is wanted of it. Whoever has `asked` has all of it replayed.
+pub(crate) fn read(
     config: &Config,
     reader: &dyn Reader,
+    thresholds: &Thresholds,
     asked: bool,
-) -> Result<(Options, Option<String>)> {
+    detail: Detail,
+) -> anyhow::Result<(phases::Judged, Option<String>)> {
     let mut options = config.options(reader)?;
-    let trace = config.trace.display();
-    let reason = if options.filter != holdup_passes::Filter::default() {
-        "some threads were selected, and a replay is of all".to_owned()
-    } else if options.selection.cpus.is_some() {
-        "some CPUs were selected, and a replay is of all".to_owned()
-    } else if asked || is_small(&config.trace) {
-        options.detail = Detail::Steps;
-        return Ok((options, None));
-    } else {
-        format!(
-            "a trace so large, or of unknown length, is replayed only with --gain, or by \
-             holdup whatif {trace} --rank"
-        )
-    };
-    Ok((options, Some(reason)))
+    options.detail = options.detail.max(detail);
+    let part = part(config, &options, asked);
+    let judged = phases::read_to_replay(reader, &options, thresholds, part.ok())?;
+    Ok((judged, part.err().map(str::to_owned)))
 }
 
 #[cfg(test)]
 mod tests {
-    use holdup_diagnose::is_small;
+    use holdup_diagnose::replayed_part;
     use std::path::Path;
 
     const SMALL: u64 = 64 << 20;
 
     #[test]
-    fn large_files_and_folders_and_streams_are_not_small() {
+    fn of_large_files_and_folders_a_window_is_replayed_and_of_streams_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("channel_0");
         let file = std::fs::File::create(&path).unwrap();
         file.set_len(SMALL).unwrap();
-        assert!(is_small(&path) && is_small(folder.path()));
-        file.set_len(SMALL + 1).unwrap();
-        assert!(!is_small(&path) && !is_small(folder.path()) && !is_small(Path::new("-")));
+        assert_eq!((replayed_part(&path), replayed_part(folder.path())), (Some(1.0), Some(1.0)));
+        file.set_len(4 * SMALL).unwrap();
+        assert!(replayed_part(&path).is_some_and(|part| part < 0.25));
+        assert_eq!(replayed_part(&path), replayed_part(folder.path()));
+        assert_eq!(replayed_part(Path::new("-")), None);
     }
 }

@@ -11,7 +11,6 @@ use holdup_gate::scale::{Known, Step, scaling};
 use holdup_gate::self_test::self_test;
 use holdup_gate::verdict::decide;
 use holdup_gate::{Baseline, Run, Work};
-use holdup_passes::Detail;
 use holdup_render::compare::{
     self, BaselineReport, Comparison, DiffReport, GateReport, HistoryReport, ScaleReport,
     SelfTestReport, SideHead,
@@ -182,7 +181,7 @@ fn diagnoses_of_every_fixture_conform() {
 
 fn measured(folder: &str) -> Run {
     let path = root().join("fixtures").join(folder).join("perf.data");
-    Run::measure(&*holdup_open::open(&path).unwrap(), Detail::Sums).unwrap()
+    Run::measure(&*holdup_open::open(&path).unwrap(), None).unwrap()
 }
 
 /// Comparisons have a head for each side instead of a trace.

@@ -3,11 +3,10 @@
 use super::args::{AllowName, CompareArgs};
 use crate::exit::{bad_input, usage};
 use anyhow::Result;
-use holdup_diagnose::is_small;
+use holdup_diagnose::replayed_part;
 use holdup_gate::judge::Sides;
 use holdup_gate::setting::{Aspect, first_difference};
 use holdup_gate::{Baseline, Run, Work};
-use holdup_passes::Detail;
 use holdup_trace::ErrorKind;
 use std::fs::File;
 use std::io::Read;
@@ -41,8 +40,7 @@ fn one(path: &Path) -> Result<Baseline> {
         }
         opened => opened?,
     };
-    let detail = if is_small(path) { Detail::Steps } else { Detail::Sums };
-    let run = Run::measure(&*reader, detail)?;
+    let run = Run::measure(&*reader, replayed_part(path))?;
     if let Some(damage) = run.damage.first() {
         let why = format!("is damaged: {damage}; a comparison needs the whole recording");
         return Err(bad_input(path, why));

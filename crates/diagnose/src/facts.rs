@@ -146,15 +146,13 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Replay all that was read, where its steps were kept.
+    /// Replay all that was read, or the window that was read for it, where its steps were kept.
     pub(crate) fn replay(&mut self, judged: &Judged) {
-        if !judged.whole().keeps_steps() {
-            return;
-        }
-        self.replays = Some(match &judged.whole {
-            None => Replays::of(&self.judged),
-            Some(whole) => Replays::of(&Attribution::new(whole, &self.judged.thresholds)),
-        });
+        self.replays = match judged.window.as_ref().or(judged.whole.as_ref()) {
+            None => judged.analysis.keeps_steps().then(|| Replays::of(&self.judged)),
+            Some(other) if !other.keeps_steps() => None,
+            Some(other) => Some(Replays::of(&Attribution::new(other, &self.judged.thresholds))),
+        };
     }
 
     /// What threads waited for, with the people around it; drawn when first asked for.

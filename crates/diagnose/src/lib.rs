@@ -36,7 +36,7 @@ pub use report::{
     Step, Verdict,
 };
 pub use rules::thresholds as registry;
-pub use worth::{Basis, Replays, Worth, is_small};
+pub use worth::{Basis, Replays, Worth, replayed_part};
 
 use holdup_passes::Analysis;
 use holdup_profile::KnowsCode;

@@ -8,7 +8,7 @@ use crate::Facts;
 use crate::report::Class;
 use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_parts, phases};
-use holdup_passes::{Analysis, Options};
+use holdup_passes::{Analysis, Detail, Options};
 use holdup_trace::{Nanos, Quality, Reader, Result};
 use serde::Serialize;
 
@@ -77,12 +77,27 @@ pub struct Judged {
     pub left_out_ns: Nanos,
     /// All that was read, where `analysis` is of a part.
     pub whole: Option<Analysis>,
+    /// Of a recording too large to replay whole: the part to replay.
+    pub window: Option<Analysis>,
 }
 
 impl Judged {
     /// All that was read.
     pub fn whole(&self) -> &Analysis {
         self.whole.as_ref().unwrap_or(&self.analysis)
+    }
+
+    /// Read `part` of the trace, from the middle of what is judged, to replay it: who works all the
+    /// time does in the middle what it does elsewhere.
+    fn read_window(&mut self, reader: &dyn Reader, options: &Options, part: f64) -> Result<()> {
+        let wall = self.analysis.wall_ns();
+        let ns = ((self.whole().wall_ns() as f64 * part) as Nanos).min(wall);
+        let from = self.analysis.start_ns() + (wall - ns) / 2;
+        let mut options = options.clone();
+        options.detail = Detail::Steps;
+        (options.selection.from, options.selection.to) = (Some(from), Some(from + ns));
+        self.window = Some(analyze(reader, &options)?);
+        Ok(())
     }
 }
 
@@ -97,7 +112,13 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let found = phases(&whole, thresholds);
     let mut rows = PhaseRow::of(&found);
     if rows.len() < 2 {
-        return Ok(Judged { analysis: whole, phases: Vec::new(), left_out_ns: 0, whole: None });
+        return Ok(Judged {
+            analysis: whole,
+            phases: Vec::new(),
+            left_out_ns: 0,
+            whole: None,
+            window: None,
+        });
     }
     let asked = options.selection.from.is_some() || options.selection.to.is_some();
     let alone = edges_matter(&found, thresholds) && !asked;
@@ -105,7 +126,13 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let work: Vec<usize> = (0..found.len()).filter(|&i| is_work(&found[i])).collect();
     if !alone && work.len() < 2 {
         // Nothing is left out, and no part of the work can differ from the rest.
-        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None });
+        return Ok(Judged {
+            analysis: whole,
+            phases: rows,
+            left_out_ns: 0,
+            whole: None,
+            window: None,
+        });
     }
     let mut only = None;
     let mut quality = judge_each(reader, &whole, &mut rows, thresholds, &mut |at, part| {
@@ -114,7 +141,13 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
         }
     })?;
     if !alone {
-        return Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None });
+        return Ok(Judged {
+            analysis: whole,
+            phases: rows,
+            left_out_ns: 0,
+            whole: None,
+            window: None,
+        });
     }
     if let (None, Some(&first), Some(&last)) = (&only, work.first(), work.last()) {
         let borders = [found[first].start, found[last].end];
@@ -124,10 +157,32 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     match only {
         Some(mut analysis) => {
             analysis.absorb(&quality);
-            Ok(Judged { analysis, phases: rows, left_out_ns, whole: Some(whole) })
+            Ok(Judged { analysis, phases: rows, left_out_ns, whole: Some(whole), window: None })
         }
-        None => Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None }),
+        None => {
+            Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None, window: None })
+        }
     }
+}
+
+/// The same with what a replay needs: of all (`part` is 1), of a window, or nothing. See
+/// [`crate::replayed_part`].
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn read_to_replay(
+    reader: &dyn Reader,
+    options: &Options,
+    thresholds: &Thresholds,
+    part: Option<f64>,
+) -> Result<Judged> {
+    let all = part.is_some_and(|part| part >= 1.0);
+    let detail = if all { Detail::Steps } else { options.detail };
+    let mut judged = read(reader, &Options { detail, ..options.clone() }, thresholds)?;
+    if let Some(part) = part.filter(|&part| part < 1.0) {
+        judged.read_window(reader, options, part)?;
+    }
+    Ok(judged)
 }
 
 /// Every phase of what was asked for, each judged: the rows of `holdup phases`.

@@ -24,9 +24,14 @@ const SMALL: u64 = 64 << 20;
 /// Files and folders of a recording that are looked at to know its size.
 const ENTRIES: usize = 4096;
 
-/// Whether a recording is replayed unasked. Nobody knows how long standard input is.
-pub fn is_small(trace: &Path) -> bool {
-    size(trace, &mut { ENTRIES }).is_some_and(|size| size <= SMALL)
+/// Bytes of a larger recording whose part is replayed in its place.
+const WINDOW: u64 = 24 << 20;
+
+/// Which part of a recording is replayed unasked: 1 is all of it, less a window in the middle of
+/// what is judged. `None` where nobody knows how long it is: of standard input.
+pub fn replayed_part(trace: &Path) -> Option<f64> {
+    let size = size(trace, &mut { ENTRIES })?;
+    Some(if size <= SMALL { 1.0 } else { WINDOW as f64 / size as f64 })
 }
 
 /// Bytes of a file, or of all files in a folder; `None` if that would take long to find out.

@@ -6,7 +6,7 @@ use crate::record::{Head, Record, Verdict};
 use crate::settings::Settings;
 use crate::tables;
 use holdup_attribution::Attribution;
-use holdup_diagnose::{Beside, diagnose_beside, is_small, phases};
+use holdup_diagnose::{Beside, diagnose_beside, phases, replayed_part};
 use holdup_export::{Digest, Request, TRACE, digest};
 use holdup_passes::{Detail, Options, Selection};
 use holdup_trace::{ErrorKind, ReadError};
@@ -118,12 +118,11 @@ pub fn analyse(
 /// The verdict on a trace, and the rows that sum it up.
 fn judge(path: &Path, stamp: Stamp, settings: &Settings) -> Result<(Verdict, Digest), ReadError> {
     let reader = holdup_open::open(path)?;
-    let replayed = settings.gain || is_small(path);
-    let detail = if replayed { Detail::Steps } else { Detail::Edges };
+    let part = if settings.gain { Some(1.0) } else { replayed_part(path) };
     let selection = Selection::default().within(reader.info());
-    let options = Options { detail, selection, ..Options::default() };
+    let options = Options { detail: Detail::Edges, selection, ..Options::default() };
     let limits = &settings.thresholds;
-    let judged = phases::read(&*reader, &options, limits)?;
+    let judged = phases::read_to_replay(&*reader, &options, limits, part)?;
     let info = reader.info();
     let diagnosis = diagnose_beside(info, &judged, Beside::default(), limits.clone());
     let all = judged.whole();

@@ -5,7 +5,7 @@ use crate::metric::Table;
 use crate::why::{self, Object};
 use holdup_attribution::{Attribution, is_recorder};
 use holdup_diagnose::{Class, PhaseRow, Thresholds, diagnose_judged, phases};
-use holdup_passes::{Analysis, Detail, Options, Selection};
+use holdup_passes::{Analysis, Options, Selection};
 use holdup_trace::{EventDesc, Presence, QualityCode, Reader, Result, TraceInfo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -107,14 +107,14 @@ impl Run {
         }
     }
 
-    /// Read a trace and measure it. With [`holdup_passes::Detail::Steps`] it is replayed too.
+    /// Read a trace and measure it, and replay `part` of it ([`holdup_diagnose::replayed_part`]).
     ///
     /// # Errors
-    /// Those of [`phases::read`].
-    pub fn measure(reader: &dyn Reader, detail: Detail) -> Result<Run> {
+    /// Those of [`phases::read_to_replay`].
+    pub fn measure(reader: &dyn Reader, part: Option<f64>) -> Result<Run> {
         let selection = Selection::default().within(reader.info());
-        let options = Options { detail, selection, ..Options::default() };
-        let judged = phases::read(reader, &options, &Thresholds::default())?;
+        let options = Options { selection, ..Options::default() };
+        let judged = phases::read_to_replay(reader, &options, &Thresholds::default(), part)?;
         let info = reader.info();
         let diagnosis = diagnose_judged(info, &judged, None, Thresholds::default());
         let verdict = &diagnosis.verdict;
