@@ -44,8 +44,10 @@ const NO_LIMITS: &[(&str, &str)] = &[
     ("kinds.rs", "const NOTABLE"),
     // So many holds must be seen before a model says anything: it decides a prediction too.
     ("held.rs", "const ENOUGH"),
-    // Bytes of a file; not a limit of a verdict.
+    // Bytes and number of files; no limits of a verdict.
     ("worth.rs", "const SMALL"),
+    ("worth.rs", "const WINDOW"),
+    ("worth.rs", "const ENTRIES"),
     // How many phases one reads at a glance, and what alternates in a row.
     ("phases.rs", "const MOST"),
     ("phases.rs", "const CYCLE"),

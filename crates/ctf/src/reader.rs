@@ -123,7 +123,8 @@ impl Reader for CtfTrace {
 /// The text of each trace's metadata, and what it declares.
 type Declared = (Vec<Vec<u8>>, Vec<Metadata>);
 
-/// What the metadata of each trace declares, and its text; or which file could not be read, and why.
+/// What the metadata of each trace declares, and its text; or which file could not be read, and
+/// why.
 pub(crate) fn declarations(
     folders: &[Folder],
     quality: &mut Quality,

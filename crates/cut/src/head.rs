@@ -257,7 +257,8 @@ impl Head {
     /// A thread is ready: the first time since it left its CPU, and any time.
     fn ready(&mut self, kind: Kind, (tid, waker): (Tid, Tid), at: Place) {
         self.keep(Key::Tid(kind, tid, 0), at);
-        // Woken is who sleeps: without the switch before it, it would run, and not go to sleep next.
+        // Woken is who sleeps: without the switch before it, it would run, and not go to sleep
+        // next.
         if let Some(&out) = self.latest.get(&Key::Tid(Kind::Out, tid, 0)) {
             self.keep(Key::Tid(kind, tid, 2), out);
         }

@@ -6,7 +6,7 @@ use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
 use holdup_attribution::{ALONE, Leaf, MATTERS, NAMED, Total, thresholds};
-use holdup_passes::{Outside, percent};
+use holdup_passes::{Cause, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode};
 
 thresholds! {
@@ -194,6 +194,14 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             "programs that are not the work took {others:.0} % of capacity ({}): record it again \
              without them",
             neighbours(facts).listed()
+        ));
+    }
+    let causes = facts.judged.waits.iter().filter(|w| w.row.cause == Cause::Unknown);
+    let asleep = facts.pct(causes.map(|w| w.row.sum.share_ns()).sum());
+    if asleep >= facts.too_much() {
+        return Some(format!(
+            "threads sleep uninterruptibly while CPUs idle, for {asleep:.0} % of capacity, and \
+                nothing that was recorded tells what for"
         ));
     }
     let idle = facts.leaf_pct(Leaf::NoWork);

@@ -24,8 +24,6 @@ pub(super) struct CallTraits {
     pub(super) signals: bool,
     /// It changes the address space.
     space: bool,
-    /// It makes a thread, which returns from it too.
-    forks: bool,
     class: Class,
 }
 
@@ -44,7 +42,6 @@ impl CallTraits {
             message: holdup_syscalls::is_message(name),
             signals: holdup_syscalls::is_signal(name),
             space: holdup_syscalls::changes_address_space(name),
-            forks: matches!(name, "clone" | "clone3" | "fork" | "vfork"),
             class: Class::of(name),
         };
         (0..holdup_syscalls::table_len(arch) as u32)
@@ -350,9 +347,6 @@ impl Engine {
         let t = &mut self.threads[slot];
         if t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);
-        } else if ret == 0 && self.traits.get(nr as usize).is_some_and(|traits| traits.forks) {
-            // The new thread comes out of the call that made it. Its maker made it, once.
-            return;
         }
         // See `sys_exit`.
         let ret = if nr == u32::MAX { 0 } else { ret };
