@@ -3,7 +3,6 @@
 use crate::blame::{Cause, WaitKey, WaitSum};
 use crate::costs::{Costs, Ends};
 use crate::counters::{Counts, Running};
-use crate::crowding::CrowdedCall;
 use crate::engine::{Engine, Law};
 use crate::judge::Outside;
 use crate::options::Options;
@@ -289,11 +288,6 @@ impl Analysis {
     /// Threads that yield their CPU, and how.
     pub fn yields(&self) -> impl Iterator<Item = (Slot, &Yields)> {
         self.threads().filter_map(|(slot, t)| Some((slot, t.yields.as_deref()?)))
-    }
-
-    /// What a system call costs by the number of threads in system calls meanwhile.
-    pub fn crowding(&self, nr: u32) -> Option<&CrowdedCall> {
-        self.engine.crowding.get(nr)
     }
 
     /// What a system call, and the application's stretches that lead to it, cost among their likes.

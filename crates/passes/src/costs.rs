@@ -6,7 +6,7 @@
 //! * **Does company make a call dearer?** How many others are in the kernel when a call *begins*
 //!   does not depend on how long the call is going to take, so the comparison of calls begun alone
 //!   with calls begun in company is fair, where calls differ in size too. (The company *during* a
-//!   call, [`crate::crowding`], is not: a long call meets average company, a short one any.)
+//!   call is not: a long call meets average company, a short one any.)
 //! * **Do calls exclude each other?** Under one lock two calls cannot end within the time that
 //!   the lock is held. The gaps between ends by different threads show it: none is short, although
 //!   longer ones abound. A gap that an end by the same thread closes tells nothing but that no

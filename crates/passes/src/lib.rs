@@ -41,7 +41,6 @@ mod blame;
 mod costs;
 mod counters;
 mod cpus;
-mod crowding;
 mod engine;
 mod facts;
 mod hist;
@@ -72,7 +71,6 @@ pub use analysis::{Analysis, WaitRow};
 pub use blame::{Cause, WaitSum};
 pub use costs::{Costing, Costs, Ends, Exclusion};
 pub use counters::{Counts, Running};
-pub use crowding::{CrowdedCall, LEVELS, Level};
 pub use facts::{
     Fact, Handled, Handler, LockWait, LockWaiter, Return, Run, RunEnd, Slept, Split, Switch,
     WakeEvent, Wakeup,

@@ -16,7 +16,6 @@
 //!   dropped and counted in quality;
 //! * lost events in between can only lengthen a call.
 
-use crate::crowding::Crowding;
 use crate::hist::SmallHistogram;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -30,10 +29,6 @@ pub(crate) struct Call {
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
     pub(crate) blocked0: Nanos,
-    /// Mark of the present stay on a CPU ([`crate::crowding`]), and the crowd integral of earlier
-    /// ones.
-    pub(crate) crowd_mark: Option<u64>,
-    pub(crate) crowd: u64,
     /// No other thread was in the kernel when it began; and whether this one counts as being there
     /// now ([`crate::costs`]).
     pub(crate) alone: bool,
@@ -48,14 +43,6 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Its stay on a CPU is over: the thread leaves the CPU, or the call.
-    #[inline(always)]
-    pub(crate) fn leaves_cpu(&mut self, now: Nanos, crowding: &mut Crowding) {
-        if let Some(mark) = self.crowd_mark.take() {
-            self.crowd += crowding.leave(now, mark);
-        }
-    }
-
     /// The analysis starts at `now`: the call began before it.
     pub(crate) fn restart(&mut self, now: Nanos) {
         *self = Call {
@@ -66,7 +53,6 @@ impl Call {
             stolen: 0,
             runnable0: 0,
             blocked0: 0,
-            crowd: 0,
             ..*self
         };
     }

@@ -403,23 +403,6 @@ fn two_threads_taking_turns_at_a_futex_are_blamed_on_thread_sync() {
     assert_eq!(l.ns(Leaf::NoWork), 0);
 }
 
-#[test]
-fn a_call_that_spins_costs_more_in_company() {
-    let mut b = TraceBuilder::new(2).switch(0, 0, 0, 7, "R").switch(0, 1, 0, 8, "R");
-    // Alone a call takes 10; two at a time take 30 each.
-    for i in 0..10u64 {
-        let t = 1000 * (i + 1);
-        b = b.sys_enter(t, 0, 7, 2).sys_exit(t + 10, 0, 7, 2, 3);
-        b = b.sys_enter(t + 100, 0, 7, 2).sys_enter(t + 100, 1, 8, 2);
-        b = b.sys_exit(t + 130, 0, 7, 2, 3).sys_exit(t + 130, 1, 8, 2, 3);
-    }
-    let a = run(&b.build());
-    let open = a.crowding(2).unwrap();
-    assert_eq!((open.levels[0].count, open.levels[0].cpu_ns), (10, 100));
-    assert_eq!((open.levels[1].count, open.levels[1].cpu_ns), (20, 600));
-    assert_eq!(open.total().count, 30);
-}
-
 const MS: Nanos = 1_000_000;
 
 /// A thread leaves its CPU in state R and the CPU goes idle, until the thread is back without a

@@ -30,7 +30,6 @@ impl Engine {
         self.blame.restart(now, grid);
         self.throttles.restart();
         self.programs.restart(now);
-        self.crowding.restart(now);
         self.costs.restart();
         self.spaces.restart();
         self.stretches.restart();

@@ -120,7 +120,7 @@ impl Engine {
             self.abandon_waits(slot);
         }
         if before == Mode::User && self.threads[slot].living.call.is_some() {
-            self.return_was_lost(now, slot);
+            self.return_was_lost(slot);
         }
         true
     }
@@ -164,8 +164,6 @@ impl Engine {
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
             blocked0: t.blocked_ns,
-            crowd_mark: Some(self.crowding.enter(now)),
-            crowd: 0,
             alone: self.costs.enter(),
             inside: true,
             woke: false,
@@ -222,11 +220,10 @@ impl Engine {
 
     /// A thread that is in a call enters another.
     #[cold]
-    fn return_was_lost(&mut self, now: Nanos, slot: Slot) {
+    fn return_was_lost(&mut self, slot: Slot) {
         self.quality.add(QualityCode::OrphanSysEnter, 1);
         let t = &mut self.threads[slot];
-        if let Some(mut call) = t.living.call.take() {
-            call.leaves_cpu(now, &mut self.crowding);
+        if let Some(call) = t.living.call.take() {
             if call.inside {
                 self.costs.leave();
             }
@@ -261,16 +258,15 @@ impl Engine {
         let running = t.running_at(now);
         let living = &mut *t.living;
         living.stretch = Some((t.user_ns, quarter(self.blame.others_running() as usize, cpus)));
-        let Some(call) = &mut living.call else {
+        let Some(call) = &living.call else {
             return self.only_returned(now, e.cpu, slot, nr, ret);
         };
-        call.leaves_cpu(now, &mut self.crowding);
         if call.inside {
             self.costs.leave();
         }
         let elapsed = now - call.start;
         let (running, interrupted) = (running - call.running0, t.irq_ns - call.irq0);
-        let (start, crowd, alone, woke) = (call.start, call.crowd, call.alone, call.woke);
+        let (start, alone, woke) = (call.start, call.alone, call.woke);
         let beside = call.beside;
         let stolen = call.stolen;
         // The number it was entered with is the true one where the exit does not say it (LTTng up
@@ -312,7 +308,6 @@ impl Engine {
         }
         living.call = None;
         let cost = own.saturating_sub(stolen);
-        self.crowding.call(nr, own + interrupted, crowd, cost);
         self.costs.call(nr, now, slot, cost, alone, blocked > 0);
         let Some(traits) = self.traits.get(nr as usize) else { return };
         if traits.class.returns() {

@@ -125,9 +125,6 @@ impl Engine {
             self.set_current(now, cpu, None);
         }
         self.threads[slot].settle(known_to);
-        if let Some(call) = &mut self.threads[slot].living.call {
-            call.leaves_cpu(now, &mut self.crowding);
-        }
         self.transition(now, slot, State::Lost);
     }
 
@@ -153,9 +150,6 @@ impl Engine {
     /// elsewhere, or had not been enqueued yet: `cpu` has idled until now.
     pub(super) fn not_taken(&mut self, now: Nanos, slot: Slot, cpu: Cpu) {
         self.charge_as(now, cpu, |c, span| c.idle += span);
-        if let Some(call) = &mut self.threads[slot].living.call {
-            call.leaves_cpu(now, &mut self.crowding);
-        }
         self.transition(now, slot, State::Waking);
         self.threads[slot].since = now;
         self.set_current(now, cpu, Some((holdup_trace::Tid::IDLE, Slot::IDLE)));

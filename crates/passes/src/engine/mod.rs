@@ -35,7 +35,6 @@ use crate::blame::Blame;
 use crate::costs::CostTable;
 use crate::counters::{Company, Counters, Ran, Stays};
 use crate::cpus::{Cpus, Level, MAX_CPUS};
-use crate::crowding::Crowding;
 use crate::facts::Facts;
 use crate::hist::Histogram;
 use crate::irqs::{IrqKind, Irqs};
@@ -108,7 +107,6 @@ pub(crate) struct Engine {
     pub(crate) waits: Waits,
     judge: Judge,
     pub(crate) locks: Locks,
-    pub(crate) crowding: Crowding,
     pub(crate) costs: CostTable,
     pub(crate) spaces: Spaces,
     pub(crate) stretches: StretchTable,
@@ -181,7 +179,6 @@ impl Engine {
             waits: Waits::new(detail, outside),
             judge,
             locks: Locks::new(&recorded, symbols),
-            crowding: Crowding::default(),
             costs: CostTable::default(),
             spaces: Spaces::default(),
             stretches: StretchTable::default(),

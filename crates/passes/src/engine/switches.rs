@@ -136,9 +136,6 @@ impl Engine {
             self.throttles.ran(t.running_ns - throttle.ran_to);
             throttle.ran_to = t.running_ns;
         }
-        if let Some(call) = &mut t.living.call {
-            call.leaves_cpu(now, &mut self.crowding);
-        }
         if state.has_unknown() {
             self.quality.add(QualityCode::UnknownState, 1);
         }
@@ -315,7 +312,6 @@ impl Engine {
         }
         t.since = now;
         if let Some(call) = &mut t.living.call {
-            call.crowd_mark = Some(self.crowding.enter(now));
             if !call.inside {
                 call.inside = true;
                 self.costs.enter();
