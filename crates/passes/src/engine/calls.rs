@@ -223,10 +223,10 @@ impl Engine {
     fn return_was_lost(&mut self, slot: Slot) {
         self.quality.add(QualityCode::OrphanSysEnter, 1);
         let t = &mut self.threads[slot];
-        if let Some(call) = t.living.call.take() {
-            if call.inside {
-                self.costs.leave();
-            }
+        if let Some(call) = t.living.call.take()
+            && call.inside
+        {
+            self.costs.leave();
         }
     }
 

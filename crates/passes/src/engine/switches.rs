@@ -311,11 +311,11 @@ impl Engine {
             t.migrations += 1;
         }
         t.since = now;
-        if let Some(call) = &mut t.living.call {
-            if !call.inside {
-                call.inside = true;
-                self.costs.enter();
-            }
+        if let Some(call) = &mut t.living.call
+            && !call.inside
+        {
+            call.inside = true;
+            self.costs.enter();
         }
     }
 
