@@ -5,8 +5,8 @@ mod support;
 use holdup_attribution::analyze;
 use holdup_passes::{Detail, Options};
 use holdup_replay::{Program, Seeds, free_off_pct, predict};
-use holdup_testkit::{corpus, in_parallel, needs};
-use std::path::{Path, PathBuf};
+use holdup_testkit::{corpus, in_parallel, needs, recordings};
+use std::path::Path;
 use support::is_written;
 
 /// Recordings that the replay does not meet within [`WITHIN_PCT`], why, and how far it is off.
@@ -25,21 +25,6 @@ const OFF: &[(&str, f64, &str)] = &[
 const QUEUES: &str = "who queues behind whom decides when the next has the lock that all want";
 const TAKEN_AWAY: &str = "idle CPUs that a hypervisor gave back milliseconds after a wake-up";
 const WITHIN_PCT: f64 = 2.0;
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if [".data.zst", ".dat.zst", ".txt.zst"].iter().any(|end| name.ends_with(end)) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
 
 /// By how much the replay of a file misses the trace, in per cent.
 struct Off {
@@ -80,7 +65,7 @@ fn wrong(path: &Path) -> Result<Option<Off>, String> {
 #[needs(corpus)]
 #[test]
 fn unchanged_it_takes_as_long_as_the_trace_and_every_thread_runs_as_long() {
-    let files = files(&corpus().join("vm"));
+    let files = recordings(&corpus().join("vm"));
     let results = in_parallel(files, |path| wrong(&path));
     let errors: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
     let met: Vec<&Off> = results.iter().filter_map(|r| r.as_ref().ok()?.as_ref()).collect();
@@ -121,7 +106,7 @@ const MARKS: (&str, &str) = (
 #[test]
 fn fixtures_are_replayed_within_two_per_cent() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let mut files = files(&folder);
+    let mut files = recordings(&folder);
     // Recorded with chosen system calls only, for less than half a second: what a thread did in the
     // others is not told, and some of these are off by up to 6 %.
     files.retain(|path| !path.starts_with(folder.join("code")));

@@ -82,6 +82,11 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// Nothing is left out.
+    pub fn of_all(analysis: Analysis, phases: Vec<PhaseRow>) -> Judged {
+        Judged { analysis, phases, left_out_ns: 0, whole: None, window: None }
+    }
+
     /// All that was read.
     pub fn whole(&self) -> &Analysis {
         self.whole.as_ref().unwrap_or(&self.analysis)
@@ -112,13 +117,7 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let found = phases(&whole, thresholds);
     let mut rows = PhaseRow::of(&found);
     if rows.len() < 2 {
-        return Ok(Judged {
-            analysis: whole,
-            phases: Vec::new(),
-            left_out_ns: 0,
-            whole: None,
-            window: None,
-        });
+        return Ok(Judged::of_all(whole, Vec::new()));
     }
     let asked = options.selection.from.is_some() || options.selection.to.is_some();
     let alone = edges_matter(&found, thresholds) && !asked;
@@ -126,13 +125,7 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let work: Vec<usize> = (0..found.len()).filter(|&i| is_work(&found[i])).collect();
     if !alone && work.len() < 2 {
         // Nothing is left out, and no part of the work can differ from the rest.
-        return Ok(Judged {
-            analysis: whole,
-            phases: rows,
-            left_out_ns: 0,
-            whole: None,
-            window: None,
-        });
+        return Ok(Judged::of_all(whole, rows));
     }
     let mut only = None;
     let mut quality = judge_each(reader, &whole, &mut rows, thresholds, &mut |at, part| {
@@ -141,13 +134,7 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
         }
     })?;
     if !alone {
-        return Ok(Judged {
-            analysis: whole,
-            phases: rows,
-            left_out_ns: 0,
-            whole: None,
-            window: None,
-        });
+        return Ok(Judged::of_all(whole, rows));
     }
     if let (None, Some(&first), Some(&last)) = (&only, work.first(), work.last()) {
         let borders = [found[first].start, found[last].end];
@@ -159,9 +146,7 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
             analysis.absorb(&quality);
             Ok(Judged { analysis, phases: rows, left_out_ns, whole: Some(whole), window: None })
         }
-        None => {
-            Ok(Judged { analysis: whole, phases: rows, left_out_ns: 0, whole: None, window: None })
-        }
+        None => Ok(Judged::of_all(whole, rows)),
     }
 }
 

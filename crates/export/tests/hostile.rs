@@ -46,7 +46,7 @@ fn export(form: &str, to: &Path) {
     let analysis = analyze(&trace, &options).unwrap();
     let limits = Thresholds::default();
     let rows = PhaseRow::of(&holdup_attribution::phases(&analysis, &limits));
-    let judged = Judged { analysis, phases: Vec::new(), left_out_ns: 0, whole: None, window: None };
+    let judged = Judged::of_all(analysis, Vec::new());
     let diagnosis = diagnose_beside(trace.info(), &judged, Beside::default(), limits);
     let request = Request {
         reader: &trace,

@@ -8,28 +8,13 @@ mod thinned;
 use holdup_attribution::{Attribution, Resource, analyze};
 use holdup_passes::{Detail, Options};
 use holdup_replay::{Bound, Change, Depth, Program, Seeds, estimate, predict, words};
-use holdup_testkit::{corpus, in_parallel, needs};
+use holdup_testkit::{corpus, in_parallel, needs, recordings};
 use holdup_trace::{Nanos, Reader};
 use std::path::{Path, PathBuf};
 use thinned::{Missing, Thinned};
 
 /// Two figures of one trace may differ so much without meaning anything: of rounding.
 const ROUNDING: f64 = 1e-6;
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if [".data.zst", ".dat.zst", ".txt.zst"].iter().any(|end| name.ends_with(end)) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
 
 /// How many rows were asked for, and how many replays broke a law themselves.
 #[derive(Clone, Copy, Default)]
@@ -101,7 +86,7 @@ fn of_trace(reader: &dyn Reader) -> Result<Rows, String> {
 }
 
 fn all_within(folders: &[PathBuf]) {
-    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| files(folder)).collect();
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| recordings(folder)).collect();
     let results = in_parallel(files, |path| of_file(&path));
     let errors: Vec<&String> = results.iter().filter_map(|r| r.as_ref().err()).collect();
     assert!(errors.is_empty(), "{errors:#?}");

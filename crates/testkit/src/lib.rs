@@ -18,7 +18,7 @@ mod perfetto;
 mod repeated;
 mod spare;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 pub use builder::{MemTrace, TraceBuilder};
@@ -53,4 +53,20 @@ pub fn corpus() -> &'static Path {
 /// them says `#[needs(real)]`; `HOLDUP_REAL=FOLDER cargo test` looks for them elsewhere.
 pub fn real() -> &'static Path {
     Path::new(holdup_needs::real!())
+}
+
+/// The packed recordings in a folder and all below it, by name.
+pub fn recordings(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            found.extend(recordings(&path));
+        } else if [".data.zst", ".dat.zst", ".txt.zst"].iter().any(|end| name.ends_with(end)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
 }
