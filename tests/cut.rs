@@ -97,6 +97,39 @@ fn who_sleeps_at_the_beginning_of_a_part_was_woken_from_an_earlier_sleep() {
     same("native_steps/perf.data", &["--time", "10%,30%"]);
 }
 
+/// An entry without its return was kept: the thread was in that call for ever, and woke others out
+/// of it whenever a timer ended their naps.
+#[test]
+fn half_a_call_makes_no_two_files_one() {
+    same("native_pipe_pair/perf.data", &["--time", "80%,95%"]);
+    same("real/trylock_one.perf.data.zst", &["--time", "40%,60%"]);
+    same("ser_retry_c2/perf.data", &["--time", "40%,60%"]);
+}
+
+/// A record was kept without the switch that had brought its thread, so that another seemed to run.
+#[test]
+fn who_runs_at_a_record_was_brought_there() {
+    same("equivalence/thr_mutex_c4/report-ns.txt.xz", &["--time", "10%,30%"]);
+}
+
+/// A waking was kept without the call that its waker was in.
+#[test]
+fn who_wakes_does_so_in_a_call() {
+    same("code/rust/perf.data.zst", &["--time", "10%,30%"]);
+}
+
+/// A lock was taken in a call that was kept, and given back in one that was not.
+#[test]
+fn what_was_given_back_is_not_held() {
+    same("native_gil_python/perf.data", &["--time", "10%,30%"]);
+}
+
+/// Of two workers that did nothing, the first was named.
+#[test]
+fn a_worker_that_did_nothing_is_not_the_busiest() {
+    same("profile_convoy/perf.data", &["--time", "40%,60%"]);
+}
+
 #[test]
 fn a_window_of_a_cut_is_that_of_the_whole() {
     let path = fixture("native_pipe_pair/perf.data");

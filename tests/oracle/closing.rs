@@ -271,3 +271,31 @@ fn the_figure_of_waits_and_the_ledger_agree() {
     }
     tally.finish();
 }
+
+/// What `switches` prints as time on a CPU is none that the ledger has as idle, and the parts of a
+/// critical path are all of it.
+#[test]
+fn the_figures_of_switches_and_path_and_the_ledger_agree() {
+    let mut tally = Tally::new("switches, path = ledger");
+    for file in &corpus::all_files() {
+        let Ok(reader) = holdup_open::open(&file.path) else { continue };
+        let options = Options { detail: Detail::Intervals, ..Options::default() };
+        let Ok(a) = holdup_attribution::analyze(&*reader, &options) else { continue };
+        tally.count("traces", 1);
+        let judged = Attribution::from(&a);
+        let ledger = &judged.ledger;
+        let stays: u64 = a.switches().iter().map(|r| r.runtime_ns).sum();
+        let capacity: u64 = ledger.leaves().map(|(_, ns)| ns).sum();
+        let not_idle = capacity - ledger.total(Total::Idle);
+        tally.check(stays <= not_idle, || {
+            format!("{}: stays of {stays} ns, {not_idle} not idle", file.name)
+        });
+        let Some(path) = judged.path(None) else { continue };
+        tally.count("paths", 1);
+        let parts: u64 = path.rows.iter().map(|r| r.total_ns).sum();
+        tally.check(parts == path.total_ns, || {
+            format!("{}: parts of {parts} ns, a path of {}", file.name, path.total_ns)
+        });
+    }
+    tally.finish();
+}

@@ -132,5 +132,5 @@ fn worker(analysis: &Analysis) -> Option<Worker> {
         // Fewer than two at a time, on average: one tells its end after the next has begun.
         (r.total_ns < ns * 2).then_some(Worker::Items(r.name, ns))
     });
-    threads.chain(items).max_by_key(|w| w.ns())
+    threads.chain(items).filter(|w| w.ns() > 0).max_by_key(|w| w.ns())
 }

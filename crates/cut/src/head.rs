@@ -7,7 +7,9 @@
 //! one record of each kind of event stays wherever it is, so that what was recorded, and merely did
 //! not happen in the part, is not taken for what was not recorded.
 
-use holdup_syscalls::{Arch, name, without_width};
+use crate::about::{About, futex_waits};
+use crate::spot::{Spot, Spots};
+use holdup_syscalls::{Arch, name};
 use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Pid, Tid, TraceInfo, What};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -20,13 +22,8 @@ pub(crate) type Place = (Nanos, Cpu);
 const USES: usize = 8;
 /// Places kept of one call: its entry, its return, and a sleep with all that belongs to it.
 const CALL: usize = 16;
-/// Lengths of a timer's tick, by `CONFIG_HZ` 1000, 300, 250, 100: silences of such lengths tell
-/// which one a kernel has, if enough of them are found.
-const TICKS: [Nanos; 4] = [1_000_000, 3_333_333, 4_000_000, 10_000_000];
-/// So many are kept of about each length, as they come: by a tenth longer or shorter. How many of
-/// those are much nearer decides whether it is a tick.
-const SILENCES: usize = 120;
-const ABOUT: Nanos = 10;
+/// Tries that failed and naps are kept: two of each.
+const NAPS: usize = 4;
 /// Objects whose latest uses are kept.
 const MAX_OBJECTS: usize = 1 << 20;
 
@@ -43,6 +40,7 @@ enum Key {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
+    First,
     Any,
     Changed,
     Switch,
@@ -71,85 +69,58 @@ enum Kind {
     Lost,
 }
 
-/// What a system call is about.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum About {
-    /// It makes a descriptor.
-    Opens,
-    /// It makes the descriptor it returns mean what another does.
-    Copies,
-    Closes,
-    /// It makes a thread or process, and returns its number.
-    Begets,
-    /// Something with the number or address in its first argument.
-    First,
-    /// A futex: the address, and what is done.
-    Futex,
-    Nothing,
-}
-
-impl About {
-    fn of(name: &str) -> About {
-        match without_width(name) {
-            "open" | "openat" | "openat2" | "creat" | "memfd_create" | "open_by_handle_at"
-            | "socket" | "accept" | "accept4" | "eventfd" | "eventfd2" | "timerfd_create"
-            | "epoll_create" | "epoll_create1" | "mq_open" => About::Opens,
-            "dup" | "dup2" | "dup3" => About::Copies,
-            "close" => About::Closes,
-            "futex" | "futex_wait" | "futex_wake" | "futex_requeue" => About::Futex,
-            "semop" | "semtimedop" | "msgrcv" | "msgsnd" | "mq_timedreceive" | "mq_timedsend"
-            | "flock" | "fcntl" | "fcntl64" | "read" | "pread64" | "readv" | "preadv"
-            | "preadv2" | "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "fsync"
-            | "fdatasync" | "recvfrom" | "recvmsg" | "recvmmsg" | "recv" | "sendto" | "sendmsg"
-            | "sendmmsg" | "send" | "connect" | "epoll_wait" | "epoll_pwait" | "epoll_pwait2"
-            | "wait4" | "waitid" => About::First,
-            "clone" | "clone3" | "fork" | "vfork" => About::Begets,
-            _ => About::Nothing,
-        }
-    }
-}
-
 /// A call in progress, with the records that belong to it.
 struct Call {
     nr: u32,
     about: About,
     args: [u64; 6],
-    places: Vec<Place>,
+    call: Spot,
+    during: Vec<Spot>,
     slept: bool,
+    /// It ended a sleep of another thread.
+    woke: bool,
 }
 
-/// What a CPU said last.
-struct Said {
-    at: Place,
-    tid: Tid,
-    /// The switch by which the thread came.
-    switch: Option<Place>,
-    /// It was the beginning of an interrupt or softirq.
-    begins: bool,
+impl Call {
+    /// All that stays of it.
+    fn spots(&self) -> Box<[Spot]> {
+        let call = std::iter::once(self.call.clone());
+        call.chain(self.during.iter().cloned()).collect()
+    }
 }
 
-/// Calls of one object, latest last: the places of each.
-type Uses = VecDeque<Box<[Place]>>;
+/// Calls of one object, latest last.
+type Uses = VecDeque<Box<[Spot]>>;
+/// What a process means by a number: a descriptor, or an address.
+type Number = (Pid, u64);
 
 /// Collects them.
 pub(crate) struct Head {
     from: Nanos,
     cpus: Option<Vec<Cpu>>,
     about: Vec<About>,
-    latest: FxHashMap<Key, Place>,
+    spots: Spots,
+    latest: FxHashMap<Key, Spot>,
     /// How threads came to be: the call that made each.
-    births: FxHashMap<Tid, Vec<Place>>,
-    said: FxHashMap<Cpu, Said>,
-    silences: [Vec<[Place; 3]>; TICKS.len()],
+    births: FxHashMap<Tid, Vec<Spot>>,
+    /// What each CPU said last, and who is there.
+    said: FxHashMap<Cpu, (Spot, Tid)>,
     calls: FxHashMap<Tid, Call>,
     pids: FxHashMap<Tid, Pid>,
     /// First uses of objects, by thread, call, argument, and whether the call slept: who is met
     /// first gives an object its name.
-    firsts: FxHashMap<(Tid, u32, u64, bool), Box<[Place]>>,
+    firsts: FxHashMap<(Tid, u32, u64, bool), Box<[Spot]>>,
     /// Latest uses.
-    uses: FxHashMap<(Tid, u32, u64, bool), Box<[Place]>>,
+    uses: FxHashMap<(Tid, u32, u64, bool), Box<[Spot]>>,
     futexes: FxHashMap<(Pid, u64, u64), Uses>,
-    files: FxHashMap<(Pid, u64), Box<[Place]>>,
+    /// Latest tries at locks that failed (`true`), and the naps after them.
+    naps: FxHashMap<Tid, VecDeque<(bool, Box<[Spot]>)>>,
+    /// The calls that took what their threads have.
+    taken: FxHashMap<(Tid, u32, u64), Spot>,
+    files: FxHashMap<Number, Box<[Spot]>>,
+    /// First wake-ups, by kind, out of a call with one number by a call with another: they show
+    /// that the two are one object.
+    unions: FxHashMap<(Kind, Number, Number), Box<[Spot]>>,
     /// The first record of each event, before the part or else behind it.
     met: Vec<Option<Place>>,
     inside: Vec<bool>,
@@ -164,16 +135,19 @@ impl Head {
             from,
             cpus,
             about: about.collect(),
+            spots: Spots::default(),
             latest: FxHashMap::default(),
             births: FxHashMap::default(),
             said: FxHashMap::default(),
-            silences: Default::default(),
             calls: FxHashMap::default(),
             pids: FxHashMap::default(),
             firsts: FxHashMap::default(),
             uses: FxHashMap::default(),
             futexes: FxHashMap::default(),
             files: FxHashMap::default(),
+            unions: FxHashMap::default(),
+            naps: FxHashMap::default(),
+            taken: FxHashMap::default(),
             met: vec![None; info.events.len()],
             inside: vec![false; info.events.len()],
         }
@@ -200,90 +174,97 @@ impl Head {
 
     /// The places found, and nothing else any more.
     pub(crate) fn places(self) -> FxHashSet<Place> {
-        let mut places: FxHashSet<Place> = self.latest.into_values().collect();
-        places.extend(self.births.into_values().flatten());
-        places.extend(self.silences.into_iter().flatten().flatten());
-        places.extend(self.calls.into_values().flat_map(|c| c.places));
-        places.extend(self.firsts.into_values().flatten());
-        places.extend(self.uses.into_values().flatten());
-        places.extend(self.files.into_values().flatten());
-        places.extend(self.futexes.into_values().flatten().flatten());
+        let latest = self.latest.into_values();
+        let births = self.births.into_values().flatten();
+        let calls = self.calls.into_values().flat_map(|c| c.spots());
+        let uses = self.firsts.into_values().chain(self.uses.into_values()).flatten();
+        let files = self.files.into_values().chain(self.unions.into_values()).flatten();
+        let taken = self.taken.into_values();
+        let naps = self.naps.into_values().flatten().flat_map(|(_, spots)| spots);
+        let futexes = self.futexes.into_values().flatten().flatten();
+        let spots = latest.chain(births).chain(calls);
+        let spots = spots.chain(uses).chain(files).chain(futexes).chain(taken).chain(naps);
+        let mut places = FxHashSet::default();
+        spots.for_each(|spot| spot.places(&mut places));
         let met = self.met.into_iter().zip(self.inside);
         places.extend(met.filter_map(|(place, inside)| place.filter(|_| !inside)));
         places
     }
 
-    fn keep(&mut self, key: Key, place: Place) {
-        self.latest.insert(key, place);
+    fn keep(&mut self, key: Key, at: &Spot) {
+        self.latest.insert(key, at.clone());
     }
 
-    /// An event of a CPU: who it shows there, since when, and after how long a silence.
-    fn said(&mut self, e: &Event, at: Place) {
+    fn first(&mut self, key: Key, at: &Spot) {
+        self.latest.entry(key).or_insert_with(|| at.clone());
+    }
+
+    /// An event of a CPU: who it shows there.
+    fn said(&mut self, e: &Event, at: &Spot) {
         self.keep(Key::Cpu(Kind::Any, e.cpu, 0), at);
-        let is_switch = matches!(e.what, What::Switch { .. });
-        let now = match e.what {
+        self.first(Key::Cpu(Kind::First, e.cpu, 0), at);
+        self.first(Key::Tid(Kind::First, e.tid, 0), at);
+        let tid = match e.what {
             What::Switch { next, .. } => next,
             _ => e.tid,
         };
-        // What begins alone here would never end.
-        let begins = matches!(
-            e.what,
-            What::IrqEntry { .. } | What::SoftirqEntry { .. } | What::VectorEntry { .. }
-        );
-        let before = self.said.get(&e.cpu);
-        let mut switch = if is_switch { Some(at) } else { before.and_then(|b| b.switch) };
-        if let Some(before) = before {
-            let last = before.at;
-            let silence = at.0.saturating_sub(last.0);
-            let alone = begins || before.begins;
-            if before.tid == e.tid
-                && !alone
-                && let Some(came) = before.switch
-                && let Some(i) = TICKS.iter().position(|t| silence.abs_diff(*t) <= t / ABOUT)
-                && self.silences[i].len() < SILENCES
-            {
-                self.silences[i].push([came, last, at]);
-            }
-            if before.tid != e.tid && !alone {
-                // Whoever was there before left unseen.
-                self.keep(Key::Cpu(Kind::Changed, e.cpu, 0), last);
-                self.keep(Key::Cpu(Kind::Changed, e.cpu, 1), at);
-                switch = switch.filter(|_| is_switch);
-            }
+        let before = self.said.insert(e.cpu, (at.clone(), tid));
+        if let Some((before, _)) = before.filter(|(_, tid)| *tid != e.tid) {
+            // Whoever was there before left unseen.
+            self.keep(Key::Cpu(Kind::Changed, e.cpu, 0), &before);
+            self.keep(Key::Cpu(Kind::Changed, e.cpu, 1), at);
         }
-        self.said.insert(e.cpu, Said { at, tid: now, switch, begins });
     }
 
     /// A thread is ready: the first time since it left its CPU, and any time.
-    fn ready(&mut self, kind: Kind, (tid, waker): (Tid, Tid), at: Place) {
+    fn ready(&mut self, kind: Kind, (tid, waker): (Tid, Tid), at: &Spot) {
         self.keep(Key::Tid(kind, tid, 0), at);
         // Woken is who sleeps: without the switch before it, it would run, and not go to sleep
         // next.
-        if let Some(&out) = self.latest.get(&Key::Tid(Kind::Out, tid, 0)) {
-            self.keep(Key::Tid(kind, tid, 2), out);
+        if let Some(out) = self.latest.get(&Key::Tid(Kind::Out, tid, 0)).cloned() {
+            self.keep(Key::Tid(kind, tid, 2), &out);
         }
         // The call in which the other woke it: that is about the same object.
         let call = self.calls.get(&waker).filter(|_| waker != tid);
-        if let Some(entry) = call.and_then(|c| c.places.first().copied()) {
-            self.during(tid, entry, false);
+        if let Some(call) = call.map(|c| c.call.clone()) {
+            self.during(tid, &call, false);
         }
-        self.latest.entry(Key::Tid(kind, tid, 1)).or_insert(at);
+        self.first(Key::Tid(kind, tid, 1), at);
         self.during(tid, at, false);
+        self.unites(kind, (tid, waker));
+    }
+
+    /// A thread is woken out of a call, by another in a call.
+    fn unites(&mut self, kind: Kind, (tid, waker): (Tid, Tid)) {
+        let number = |tid: &Tid| {
+            let call = self.calls.get(tid)?;
+            matches!(call.about, About::First | About::Lock | About::Futex).then_some(())?;
+            Some((self.pids.get(tid).copied().unwrap_or(Pid(tid.0)), call.args[0]))
+        };
+        let (Some(theirs), Some(own)) = (number(&tid), number(&waker)) else { return };
+        if let Some(call) = self.calls.get_mut(&waker) {
+            call.woke = true;
+        }
+        if theirs != own && self.unions.len() < MAX_OBJECTS {
+            let spots = || self.calls[&tid].spots();
+            self.unions.entry((kind, theirs, own)).or_insert_with(spots);
+        }
     }
 
     /// The record belongs to the call that the thread is in.
-    fn during(&mut self, tid: Tid, place: Place, sleeps: bool) {
+    fn during(&mut self, tid: Tid, at: &Spot, sleeps: bool) {
         if let Some(call) = self.calls.get_mut(&tid) {
             call.slept |= sleeps;
-            if call.places.len() >= CALL {
-                // Its entry stays, and what came last.
-                call.places.remove(1);
+            if call.during.len() >= CALL {
+                // What came last stays.
+                call.during.remove(0);
             }
-            call.places.push(place);
+            call.during.push(at.clone());
         }
     }
 
-    fn before(&mut self, e: &Event, batch: &Batch, at: Place) {
+    fn before(&mut self, e: &Event, batch: &Batch, place: Place) {
+        let at = &self.spots.spot(e, place);
         if e.id != EventId::SIDEBAND {
             self.said(e, at);
             if e.pid != Pid::UNKNOWN && e.tid != Tid::UNKNOWN {
@@ -325,8 +306,8 @@ impl Head {
                 self.keep(Key::Tid(Kind::Runtime, tid, 0), at);
             }
             What::Fork { parent, child, .. } => {
-                let call = self.calls.get(&parent).and_then(|c| c.places.first());
-                self.births.insert(child, call.copied().into_iter().chain([at]).collect());
+                let call = self.calls.get(&parent).map(|c| c.call.clone());
+                self.births.insert(child, call.into_iter().chain([at.clone()]).collect());
             }
             What::TaskNew { tid, .. } => self.keep(Key::Tid(Kind::Life, tid, 0), at),
             What::Exec { tid, .. } => self.keep(Key::Tid(Kind::Life, tid, 1), at),
@@ -339,7 +320,7 @@ impl Head {
     }
 
     /// What is not about the life of a thread.
-    fn other(&mut self, e: &Event, at: Place) {
+    fn other(&mut self, e: &Event, at: &Spot) {
         let key = match e.what {
             What::IrqEntry { irq, .. } => Key::Cpu(Kind::Irq, e.cpu, u64::from(irq)),
             What::IrqExit { irq } => Key::Cpu(Kind::Irq, e.cpu, 1 << 32 | u64::from(irq)),
@@ -379,35 +360,58 @@ impl Head {
         self.keep(key, at);
     }
 
-    fn enter(&mut self, e: &Event, nr: u32, args: &[u64; 6], at: Place) {
+    fn enter(&mut self, e: &Event, nr: u32, args: &[u64; 6], at: &Spot) {
         self.keep(Key::Tid(Kind::Enter, e.tid, 0), at);
-        let about = self.about.get(nr as usize).copied().unwrap_or(About::Nothing);
-        let call = Call { nr, about, args: *args, places: vec![at], slept: false };
+        let about = self.about.get(nr as usize).map_or(About::Nothing, |about| about.with(args));
+        let call = Call {
+            nr,
+            about,
+            args: *args,
+            call: at.clone(),
+            during: Vec::new(),
+            slept: false,
+            woke: false,
+        };
         self.calls.insert(e.tid, call);
     }
 
-    fn exit(&mut self, e: &Event, nr: u32, ret: i64, at: Place) {
+    fn exit(&mut self, e: &Event, nr: u32, ret: i64, at: &Spot) {
         self.keep(Key::Tid(Kind::Exit, e.tid, 0), at);
-        let Some(mut call) = self.calls.remove(&e.tid) else { return };
+        let Some(call) = self.calls.remove(&e.tid) else { return };
         if call.nr != nr {
             return;
         }
-        call.places.push(at);
-        let places = call.places.into_boxed_slice();
+        let places = call.spots();
         let pid = self.pids.get(&e.tid).copied().unwrap_or(Pid(e.tid.0));
         let first = call.args[0];
-        if matches!(call.about, About::First | About::Futex) && self.firsts.len() < MAX_OBJECTS {
+        if matches!(call.about, About::First | About::Lock | About::Futex)
+            && self.firsts.len() < MAX_OBJECTS
+        {
             let key = (e.tid, nr, first, call.slept);
             self.firsts.entry(key).or_insert_with(|| places.clone());
+        }
+        match call.about {
+            About::Lock if ret >= 0 => self.turn((e.tid, nr, first), &call),
+            // Who was told of a word may have taken what it is about, until it tells another.
+            About::Futex if futex_waits(&call.args) => {
+                self.taken.insert((e.tid, nr, first), call.call.clone());
+            }
+            About::Futex => self.turn((e.tid, nr, first), &call),
+            _ => {}
+        }
+        let tries = call.about == About::Lock && ret < 0;
+        if tries || call.about == About::Nothing && call.slept {
+            self.tried(e.tid, tries, &places);
         }
         match call.about {
             About::Opens if ret >= 0 => self.opened((pid, ret as u64), places),
             About::Copies if ret >= 0 => {
                 let of = self.files.get(&(pid, first)).cloned().unwrap_or_default();
-                self.opened((pid, ret as u64), of.iter().chain(&places).copied().collect());
+                self.opened((pid, ret as u64), of.iter().chain(&places).cloned().collect());
             }
             About::Begets if ret > 0 => {
-                self.births.entry(Tid(ret as u32)).or_default().extend([places[0], at]);
+                let birth = self.births.entry(Tid(ret as u32)).or_default();
+                birth.push(at.clone());
             }
             About::Closes => {
                 self.files.remove(&(pid, first));
@@ -419,14 +423,38 @@ impl Head {
                 }
                 uses.push_back(places);
             }
-            About::First if self.uses.len() < MAX_OBJECTS => {
+            About::First | About::Lock if self.uses.len() < MAX_OBJECTS => {
                 self.uses.insert((e.tid, nr, first, call.slept), places);
             }
             _ => {}
         }
     }
 
-    fn opened(&mut self, file: (Pid, u64), places: Box<[Place]>) {
+    /// A call took a lock or gave it back: by turns, unless it waited or ended another's wait.
+    fn turn(&mut self, lock: (Tid, u32, u64), call: &Call) {
+        match self.taken.remove(&lock) {
+            Some(acquire) if !call.slept => acquire.took(&call.call),
+            _ if call.woke || call.about == About::Futex => {}
+            _ => {
+                self.taken.insert(lock, call.call.clone());
+            }
+        }
+    }
+
+    /// A try at a lock failed, or the thread slept for something else: naps between two tries at a
+    /// lock are waits for it.
+    fn tried(&mut self, tid: Tid, tries: bool, places: &[Spot]) {
+        let naps = self.naps.entry(tid).or_default();
+        if !tries && naps.back().is_none_or(|(tried, _)| !tried) {
+            return naps.clear();
+        }
+        if naps.len() == NAPS {
+            naps.pop_front();
+        }
+        naps.push_back((tries, places.into()));
+    }
+
+    fn opened(&mut self, file: Number, places: Box<[Spot]>) {
         if self.files.len() < MAX_OBJECTS {
             self.files.insert(file, places);
         }

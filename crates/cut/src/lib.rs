@@ -10,6 +10,7 @@
 //!
 //! Memory grows with threads and objects, not with events.
 
+mod about;
 mod ctf;
 mod fields;
 mod head;
@@ -17,6 +18,7 @@ mod keep;
 mod names;
 mod perfdata;
 mod perfetto;
+mod spot;
 mod text;
 mod tracedat;
 mod tracing;

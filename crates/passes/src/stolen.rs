@@ -106,6 +106,11 @@ impl Ticks {
         self.seen = true;
     }
 
+    /// A part of the trace begins: what it says of ticks is learnt from itself.
+    pub(crate) fn restart(&mut self) {
+        *self = Ticks { seen: self.seen, ..Ticks::default() };
+    }
+
     /// Whether silences mean anything.
     pub(crate) fn seen(&self) -> bool {
         self.seen

@@ -34,6 +34,7 @@ impl Engine {
         self.spaces.restart();
         self.stretches.restart();
         self.counters.restart();
+        self.ticks.restart();
         self.quality = Quality::default();
         self.laws.clear();
         self.events = 0;
