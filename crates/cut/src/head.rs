@@ -91,6 +91,8 @@ impl Call {
 
 /// Calls of one object, latest last.
 type Uses = VecDeque<Box<[Spot]>>;
+/// Calls of one thread, latest last: whether each is a try at a lock that failed, else a nap.
+type Naps = VecDeque<(bool, Box<[Spot]>)>;
 /// What a process means by a number: a descriptor, or an address.
 type Number = (Pid, u64);
 
@@ -113,8 +115,8 @@ pub(crate) struct Head {
     /// Latest uses.
     uses: FxHashMap<(Tid, u32, u64, bool), Box<[Spot]>>,
     futexes: FxHashMap<(Pid, u64, u64), Uses>,
-    /// Latest tries at locks that failed (`true`), and the naps after them.
-    naps: FxHashMap<Tid, VecDeque<(bool, Box<[Spot]>)>>,
+    /// Latest tries at locks that failed, and the naps after them.
+    naps: FxHashMap<Tid, Naps>,
     /// The calls that took what their threads have.
     taken: FxHashMap<(Tid, u32, u64), Spot>,
     files: FxHashMap<Number, Box<[Spot]>>,
