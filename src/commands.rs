@@ -1,5 +1,6 @@
 //! The verbs: each reads the trace once and says which tables it wants.
 
+use crate::choice::{self, DIAGNOSE, PROCS, no_path};
 use crate::cli::{
     Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsArgs,
     SyscallsBy, TableArgs, WaitsArgs, WaitsByName,
@@ -9,7 +10,7 @@ use crate::config::Config;
 use crate::exit::{self, usage};
 use crate::profile::args::SymbolArgs;
 use anyhow::Result;
-use holdup_attribution::{Attribution, Thresholds, WaitsBy, analyze, in_words};
+use holdup_attribution::{Attribution, NoPath, Path, Thresholds, WaitsBy, analyze, in_words};
 use holdup_diagnose::phases::{PhaseRow, judged_phases};
 use holdup_passes::{Analysis, Detail, Group};
 use holdup_profile::{Code, KnowsCode};
@@ -57,12 +58,14 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
             table("procs", &args.table, schema::procs(&[], by), |a| schema::procs(&a.procs(by), by))
         }
         Command::Cpus(args) => {
+            choice::refuse(&args.table.common.select, "cpus", PROCS)?;
             table("cpus", &args.table, schema::cpus(&[]), |a| schema::cpus(&a.cpu_rows()))
         }
         Command::Switches(args) => table("switches", &args.table, schema::switches(&[]), |a| {
             schema::switches(&a.switches())
         }),
         Command::Irqs(args) => {
+            choice::refuse(&args.table.common.select, "irqs", PROCS)?;
             let per_cpu = args.by == IrqsBy::Cpu;
             table("irqs", &args.table, schema::irqs(&[], per_cpu), |a| {
                 schema::irqs(&a.irqs(per_cpu), per_cpu)
@@ -72,9 +75,12 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Phases(args) => phases(args),
         Command::Path(args) => path(args),
         Command::Locks(args) => crate::locks::run(args),
-        Command::Ledger(args) => report("ledger", &args.common, |_, a, _| {
-            Ok(Body::Ledger(Box::new(Attribution::from(a).ledger)))
-        }),
+        Command::Ledger(args) => {
+            choice::refuse(&args.common.select, "ledger", DIAGNOSE)?;
+            report("ledger", &args.common, |_, a, _| {
+                Ok(Body::Ledger(Box::new(Attribution::from(a).ledger)))
+            })
+        }
         Command::Info(args) => info(args),
         Command::Summary(args) => report("summary", &args.common, |reader, analysis, config| {
             let entries = config.entries(args.entries.entries, SUMMARY_ENTRIES);
@@ -87,6 +93,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
 /// From tables and samples of a large file, from all of it where it is small, where that was asked
 /// for, and where a part was selected: nobody but the whole read knows what is in a part.
 fn info(args: &InfoArgs) -> Result<()> {
+    choice::refuse(&args.common.select, "info", PROCS)?;
     let config = Config::new(&args.common)?;
     let glance = match args.full || config.selects() {
         true => None,
@@ -204,6 +211,7 @@ fn waits(args: &WaitsArgs) -> Result<()> {
 }
 
 fn phases(args: &PhasesArgs) -> Result<()> {
+    choice::refuse(&args.table.common.select, "phases", DIAGNOSE)?;
     let sort = args.table.sort.sort.as_deref();
     if let Some(keys) = sort {
         schema::phases(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
@@ -235,11 +243,14 @@ fn path(args: &PathArgs) -> Result<()> {
         schema::path(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
     report_as("path", &args.table.common, Detail::Intervals, None, |reader, a, config| {
-        let found = Attribution::from(a).path(tid);
-        if let (None, Some(tid)) = (&found, tid) {
-            return Err(usage(format!("--tid: no thread {tid} in the trace")));
-        }
-        let mut path = found.unwrap_or_default();
+        config.must_match(a)?;
+        let tid_or_all = tid.map_or_else(|| "path".to_owned(), |tid| format!("--tid {tid}"));
+        let mut path = match (Attribution::from(a).path(tid), tid) {
+            (Ok(path), _) => path,
+            // What was recorded lacks the events, which the table says.
+            (Err(NoPath::NoThread), None) if !config.chooses_threads() => Path::default(),
+            (Err(why), _) => return Err(usage(format!("{tid_or_all}: {}", no_path(&why)))),
+        };
         let code = code::of_all(reader, a, &args.symbols)?;
         for row in &mut path.rows {
             let words = in_words(row.kind, row.usage, &row.object);
@@ -447,6 +458,7 @@ pub(crate) fn write(
     analysis: &Analysis,
     build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
 ) -> Result<()> {
+    config.must_match(analysis)?;
     let report = Report {
         command,
         trace: TraceHead::new(reader.info(), analysis),

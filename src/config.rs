@@ -1,5 +1,6 @@
 //! What the command line means: resolved before anything is read.
 
+use crate::choice;
 use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs, TraceArg};
 use crate::exit::usage;
 use crate::output::Output;
@@ -7,7 +8,7 @@ use crate::progress;
 use crate::window::Window;
 use anyhow::Result;
 use holdup_attribution::{Thresholds, analyze, phases};
-use holdup_passes::{Filter, Options, Selection};
+use holdup_passes::{Analysis, Filter, Options, Selection};
 use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ impl Config {
     /// Resolve `args` and open the output, so that a mistake there shows before a long read.
     pub(crate) fn new(args: &CommonArgs) -> Result<Config> {
         let (selection, window) = selection(&args.select)?;
-        let filter = filter(&args.select);
+        let filter = choice::filter(&args.select);
         let trace = named_trace(&args.trace)?;
         let output = Output::open(args.output.output.as_deref(), &[&trace])?;
         let format = format(&args.output, &output)?;
@@ -40,7 +41,7 @@ impl Config {
     /// The same for a verb that writes no report.
     pub(crate) fn of_trace(trace: &TraceArg, select: &SelectArgs, quiet: bool) -> Result<Config> {
         let (selection, window) = selection(select)?;
-        let filter = filter(select);
+        let filter = choice::filter(select);
         let trace = named_trace(trace)?;
         progress::start(quiet);
         let (format, output) = (Format::Json, Output::Stdout);
@@ -74,6 +75,39 @@ impl Config {
                 "--phase: no phase {number}; holdup phases shows {} of this trace",
                 phases.len()
             ))),
+        }
+    }
+
+    /// The same for a verb that judges: the chosen threads are the work, and every row stays.
+    pub(crate) fn judged_options(&self, reader: &dyn Reader) -> Result<Options> {
+        let options = self.options(reader)?;
+        Ok(Options { work: self.filter.clone(), filter: Filter::default(), ..options })
+    }
+
+    /// Refuse a choice of threads that fits none of the trace.
+    pub(crate) fn must_match(&self, analysis: &Analysis) -> Result<()> {
+        choice::must_match(&self.filter, analysis)
+    }
+
+    /// Whether threads were chosen.
+    pub(crate) fn chooses_threads(&self) -> bool {
+        self.filter.chooses_threads()
+    }
+
+    /// The choice of threads as it is typed.
+    pub(crate) fn choice(&self) -> Vec<String> {
+        choice::options(&self.filter)
+    }
+
+    /// Have commands choose the same threads, as far as they are of verbs that can.
+    pub(crate) fn lead_on(&self, commands: &mut [String]) {
+        let choice: String = self.choice().iter().map(|option| format!(" {option}")).collect();
+        for command in commands {
+            let verb = command.strip_prefix("holdup ").and_then(|rest| rest.split(' ').next());
+            if let Some(verb) = verb.filter(|v| !matches!(*v, "irqs" | "cpus" | "info")) {
+                let at = "holdup ".len() + verb.len();
+                command.insert_str(at, &choice);
+            }
         }
     }
 
@@ -127,15 +161,6 @@ fn selection(args: &SelectArgs) -> Result<(Selection, Option<Window>)> {
         .transpose()
         .map_err(|e| usage(format!("--time: {e}")))?;
     Ok((Selection { cpus, ..Selection::default() }, window))
-}
-
-fn filter(args: &SelectArgs) -> Filter {
-    Filter {
-        pids: args.pid.clone(),
-        tids: args.tid.clone(),
-        comms: args.comm.clone(),
-        ..Filter::default()
-    }
 }
 
 /// Text with all reasons, if asked for; the other forms have them anyway.

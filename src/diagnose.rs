@@ -16,7 +16,13 @@ use holdup_diagnose::metrics::{self, Figures};
 use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside, registry};
 use holdup_passes::{Detail, Options};
 use holdup_render::{Body, Format, Report, TraceHead};
+use holdup_trace::shell_word;
 use std::path::Path;
+
+/// What a recording is called that nobody keeps.
+pub(crate) const NOT_KEPT: &str = "recording, not kept";
+/// The file that the advice keeps it in.
+pub(crate) const KEPT: &str = "perf.data";
 
 /// Run it.
 pub(crate) fn run(args: &DiagnoseArgs) -> Result<u8> {
@@ -64,10 +70,22 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
         Beside { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
     let mut diagnosis = diagnose_beside(reader.info(), &judged, beside, thresholds);
     diagnosis.not_replayed = diagnosis.not_replayed.or(why_not);
+    config.lead_on(&mut diagnosis.next);
     let verdict = diagnosis.verdict.class;
+    let mut head = TraceHead::new(reader.info(), &judged.analysis);
+    if let Some(whole) = &judged.whole {
+        head = head.of_part(whole);
+    }
+    if let Some(again) = &args.unkept {
+        // No command may name a file that is gone when it is typed.
+        let gone = shell_word(&head.path);
+        diagnosis.next.iter_mut().for_each(|next| *next = next.replace(&gone, KEPT));
+        diagnosis.next.insert(0, again.clone());
+        head.path = NOT_KEPT.to_owned();
+    }
     let answer = Report {
         command: "diagnose",
-        trace: TraceHead::new(reader.info(), &judged.analysis),
+        trace: head,
         quality: judged.analysis.quality.entries(),
         body: Body::Diagnosis(Box::new(diagnosis)),
     };

@@ -36,7 +36,10 @@ codes! {
 /// All in one sentence, for the help.
 pub(crate) fn list() -> String {
     let codes: Vec<String> = ALL.iter().map(|(code, short, _)| format!("{code} {short}")).collect();
-    format!("Exit codes: {}.", codes.join(", "))
+    format!(
+        "Exit codes: {}.\nThat of record and run is the command's, if the command failed.",
+        codes.join(", ")
+    )
 }
 
 /// An error of the user's, not of the trace's.

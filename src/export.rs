@@ -35,6 +35,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     options.detail = if form.needs_sleeps() { Detail::Intervals } else { Detail::Edges };
 
     let judged = phases::read(&*reader, &options, &limits)?;
+    config.must_match(judged.whole())?;
     let diagnosis = diagnose_beside(reader.info(), &judged, Beside::default(), limits.clone());
     let all = judged.whole.as_ref().unwrap_or(&judged.analysis);
     let mut rows = judged.phases.clone();

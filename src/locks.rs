@@ -159,10 +159,8 @@ fn notes(
     let mut notes = Vec::new();
     if !capabilities.contention && !capabilities.lockdep && table.rows.is_empty() {
         notes.push(
-            "record waits for kernel locks with: holdup record --preset locks -g, or perf record \
-                -a -g -e \
-                lock:contention_begin,lock:contention_end,sched:sched_switch,sched:sched_wakeup \
-                (Linux 5.19 or newer)"
+            "record waits for kernel locks with: holdup record --preset locks -g (Linux 5.19 or \
+             newer)"
                 .to_owned(),
         );
         return notes;

@@ -1,5 +1,7 @@
 //! holdup: says what holds a multiprocessor Linux system up.
 
+mod ascii;
+mod choice;
 mod cli;
 mod code;
 mod commands;
@@ -17,6 +19,7 @@ mod locks;
 mod man;
 mod measured;
 mod output;
+mod pager;
 mod predict;
 mod profile;
 mod progress;
@@ -34,7 +37,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::parse_from(cli::typed(std::env::args_os()));
+    if cli.no_pager {
+        pager::off();
+    }
     let done = commands::run(&cli.command);
     progress::end();
     let code = match done {

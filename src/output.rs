@@ -1,7 +1,9 @@
 //! Where the answer goes.
 
+use crate::ascii;
 use crate::config::same_file;
 use crate::exit::{unwritable, usage};
+use crate::pager::{self, Pager};
 use crate::progress;
 use anyhow::{Context, Result};
 use holdup_render::{Format, Report};
@@ -63,7 +65,10 @@ impl Output {
             Output::Stdout => {
                 // Lines and progress would take turns on one terminal.
                 progress::end();
-                write(&mut io::stdout().lock())
+                match Pager::start() {
+                    Some(pager) => pager.show(write),
+                    None => write(&mut io::stdout().lock()),
+                }
             }
             Output::File(_, mut file) => write(&mut file),
         }
@@ -71,7 +76,14 @@ impl Output {
 
     /// Write `report`.
     pub(crate) fn write(self, report: &Report, format: &Format) -> Result<()> {
-        self.write_with(|out| holdup_render::write(report, format, out))
+        if !matches!(format, Format::Text(_)) || !ascii::only() {
+            return self.write_with(|out| holdup_render::write(report, format, out));
+        }
+        self.write_with(|out| {
+            let mut text = Vec::new();
+            holdup_render::write(report, format, &mut text)?;
+            out.write_all(ascii::of(&String::from_utf8_lossy(&text)).as_bytes())
+        })
     }
 
     /// Write what `write` writes, buffered.
@@ -81,6 +93,11 @@ impl Output {
     ) -> Result<()> {
         progress::end();
         match self {
+            Output::Stdout if io::stdout().is_terminal() => {
+                let mut text = Vec::new();
+                write(&mut text)?;
+                pager::print(&text)?;
+            }
             Output::Stdout => {
                 let mut out = BufWriter::new(io::stdout().lock());
                 write(&mut out)?;

@@ -1,5 +1,6 @@
 //! `holdup predict`: what locks cost on other numbers of CPUs.
 
+use crate::choice::{self, DIAGNOSE};
 use crate::cli::PredictArgs;
 use crate::commands::{ENTRIES, missing, write_report};
 use crate::config::{self, Config};
@@ -69,6 +70,7 @@ fn of_figures(args: &PredictArgs, path: &Path, cpus: &[u32]) -> Result<()> {
 }
 
 fn of_trace(args: &PredictArgs, cpus: &[u32]) -> Result<()> {
+    choice::refuse(&args.table.common.select, "predict", DIAGNOSE)?;
     let config = Config::new(&args.table.common)?;
     let plot = plot(args, &[&config.trace])?;
     let reader = holdup_open::open(&config.trace)?;

@@ -2,14 +2,11 @@
 
 use crate::config::Config;
 use holdup_diagnose::{Thresholds, phases, replayed_part};
-use holdup_passes::{Detail, Filter, Options};
+use holdup_passes::{Detail, Options};
 use holdup_trace::Reader;
 
 /// Which part of a trace is replayed; if nothing, why.
 fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static str> {
-    if options.filter != Filter::default() {
-        return Err("some threads were selected, and a replay is of all");
-    }
     if options.selection.cpus.is_some() {
         return Err("some CPUs were selected, and a replay is of all");
     }
@@ -29,10 +26,11 @@ pub(crate) fn read(
     asked: bool,
     detail: Detail,
 ) -> anyhow::Result<(phases::Judged, Option<String>)> {
-    let mut options = config.options(reader)?;
+    let mut options = config.judged_options(reader)?;
     options.detail = options.detail.max(detail);
     let part = part(config, &options, asked);
     let judged = phases::read_to_replay(reader, &options, thresholds, part.ok())?;
+    config.must_match(judged.whole())?;
     Ok((judged, part.err().map(str::to_owned)))
 }
 

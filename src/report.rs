@@ -44,6 +44,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<u8> {
         explain: false,
         gain: args.gain,
         symbols: args.symbols.clone(),
+        unkept: None,
     })
 }
 

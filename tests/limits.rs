@@ -21,9 +21,13 @@ const NO_LIMITS: &[(&str, &str)] = &[
     ("verdict.rs", "const HEALTHY_NEAR"),
     ("verdict.rs", "const RIVAL"),
     ("verdict.rs", "const RIGHT_MP_UP"),
+    ("verdict.rs", "const CHOSEN"),
     // A kernel's version.
     ("record.rs", "v < (5, 19)"),
     // How much is printed.
+    ("chosen.rs", "const WAITS"),
+    ("chosen.rs", "const PROGRAMS"),
+    ("chosen.rs", "const OTHERS"),
     ("table.rs", "const HOLDERS"),
     ("mod.rs", "const CULPRITS"),
     ("mod.rs", "const PEOPLE"),

@@ -134,7 +134,6 @@ fn where_nothing_is_replayed_the_reason_is_there() {
         assert_eq!(diagnosis["findings"][0]["worth"]["basis"], "bound");
     }
     reason(&[MUTEX, "-C", "0-3"], "some CPUs were selected");
-    reason(&[MUTEX, "--comm", "mutex-1"], "some threads were selected");
 }
 
 #[test]

@@ -40,6 +40,9 @@ pub(crate) struct DiagnoseArgs {
     pub(crate) gain: bool,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
+    /// Of a recording that nobody keeps: the command that makes one that is kept
+    #[arg(skip)]
+    pub(crate) unkept: Option<String>,
 }
 
 #[derive(Debug, Args)]

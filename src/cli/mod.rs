@@ -14,7 +14,7 @@ use crate::profile::args::ProfileArgs;
 use crate::query::args::QueryArgs;
 use crate::record::args::{RecordArgs, RunArgs};
 use crate::whatif::args::WhatifArgs;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use common::{
     ColorName, CommonArgs, EntriesArgs, FormatName, OutputArgs, SelectArgs, TableArgs, TraceArg,
 };
@@ -28,6 +28,9 @@ pub(crate) use tables::{
     SyscallsArgs, SyscallsBy, WaitsArgs, WaitsByName,
 };
 
+use std::ffi::OsString;
+use std::path::Path;
+
 /// Names what holds a multiprocessor Linux system up, from a trace it already has.
 #[derive(Debug, Parser)]
 #[command(
@@ -37,8 +40,29 @@ pub(crate) use tables::{
     after_help = after_help()
 )]
 pub(crate) struct Cli {
+    /// Print to the terminal itself, however long the answer is
+    #[arg(long, global = true, help_heading = "Output")]
+    pub(crate) no_pager: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The command line with what people type by habit: `holdup help VERB`, and `holdup FILE` for
+/// `holdup diagnose FILE`.
+pub(crate) fn typed(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let Some(first) = words.get(1).filter(|word| !word.as_encoded_bytes().starts_with(b"-")) else {
+        return words;
+    };
+    let is_verb = Cli::command().get_subcommands().any(|verb| verb.get_name() == first);
+    if first == "help" {
+        words.remove(1);
+        words.truncate(2);
+        words.push("--help".into());
+    } else if !is_verb && Path::new(first).exists() {
+        words.insert(1, "diagnose".into());
+    }
+    words
 }
 
 fn after_help() -> String {

@@ -35,6 +35,12 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
     {
         return Err(usage(format!("--work: {} shows no unit of the work {work}", run.name)));
     }
+    if let Some((first, again)) = baseline.twice() {
+        return Err(usage(format!(
+            "{again} is the same recording as {first}, which is there already: a run counts once, \
+             record another (holdup run --runs N)"
+        )));
+    }
     if args.redact {
         baseline.redact();
     }

@@ -33,6 +33,13 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
         false => each(&pair_b)?,
     };
     progress::end();
+    let paired = before.runs.iter().zip(&after.runs).filter(|_| !args.pair.is_empty());
+    if let Some((a, b)) = { paired }.find(|(a, b)| a.is_same_recording(b)) {
+        return Err(usage(format!(
+            "--pair: {} and {} are the same recording: that nothing changed in it proves nothing",
+            a.name, b.name
+        )));
+    }
     if before.redacted || after.redacted {
         before.redact();
         after.redact();

@@ -29,6 +29,7 @@ pub(crate) fn folded(args: &TableArgs, symbols: &SymbolArgs) -> Result<()> {
     let places = places(symbols)?;
     let reader = holdup_open::open(&config.trace)?;
     let analysis = analyze(&*reader, &config.options(&*reader)?)?;
+    config.must_match(&analysis)?;
     let (lines, mut remarks) = match reader.info().capabilities.stacks {
         true => folded_waits(&*reader, &analysis, &JUDGE, places)?,
         false => (String::new(), vec![NO_CHAINS.to_owned()]),

@@ -83,7 +83,7 @@ pub(crate) struct WhatArgs {
     pub(crate) duration: Option<Duration>,
     /// Memory for each CPU's events on their way to the file: 512K, 8M; a plain number is pages
     /// [default: 4M, less where locked memory is limited]
-    #[arg(short = 'm', long = "mmap-pages", value_name = "SIZE", value_parser = size)]
+    #[arg(short = 'm', long = "mmap-pages", value_name = "SIZE", value_parser = ring)]
     pub(crate) ring: Option<usize>,
     /// Say nothing of the recording when it ends
     #[arg(short, long)]
@@ -115,7 +115,7 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) what: WhatArgs,
     /// The command to record. Without one: until Ctrl-C, or as long as --duration says
-    #[arg(value_name = "COMMAND", last = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Report")]
     pub(crate) explain: bool,
     /// The command to record. Without one: until Ctrl-C, or as long as --duration says
-    #[arg(value_name = "COMMAND", last = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -256,6 +256,17 @@ fn size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "is no size; write 512K or 8M, or a number of pages".to_owned())
 }
 
+/// The most that one CPU's events may have on their way: no kernel gives more in one piece.
+const MOST: usize = 1 << 30;
+
+/// A size of the memory of one CPU.
+fn ring(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        much if much > MOST => Err("is too much: each CPU gets so much, 1G at most".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,6 +281,12 @@ mod tests {
         for wrong in ["", "s", "0s", "-1s", "10y", "1e400s", "nans", "infs", "1e30h"] {
             assert_eq!(ms(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_ring_has_a_gigabyte_at_most() {
+        assert_eq!(ring("1G"), Ok(1 << 30));
+        assert!(ring("100G").is_err_and(|e| e.contains("1G at most")));
     }
 
     #[test]

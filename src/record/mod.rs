@@ -17,6 +17,7 @@ use holdup_record::recorder::{Error, Plan, Recorder};
 use holdup_record::session::OpenError;
 use holdup_record::signals::{Signal, Signals};
 use holdup_record::trigger::Trigger;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -32,8 +33,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     let output = args.output();
     let signals = hold_signals()?;
     let recorder = open(&args.what, args.plan()?)?;
-    let work =
-        Work { what: &args.what, command: &args.command, next_step: output.as_os_str() != "-" };
+    let next_step = output.as_os_str() != "-";
+    let (what, command) = (&args.what, &args.command[..]);
+    let work = Work { what, command, next_step, shown: None, took: RefCell::default() };
     let trigger = args.keep.map(|_| args.until.unwrap_or(Trigger::Signal));
     let status = match trigger {
         None => record(&recorder, &signals, &work, &output),
@@ -69,6 +71,10 @@ struct Work<'a> {
     command: &'a [OsString],
     /// Whether to say what to type then.
     next_step: bool,
+    /// What the recording is called where that is not its file.
+    shown: Option<&'a Path>,
+    /// How long each recording took.
+    took: RefCell<Vec<Duration>>,
 }
 
 impl Work<'_> {
@@ -122,8 +128,9 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
         }
         collected => collected.map_err(error)?,
     };
+    work.took.borrow_mut().push(collected.took);
     if !work.what.quiet {
-        told::collected(&collected, recorder.cpus(), output);
+        told::collected(&collected, recorder.cpus(), work.shown.unwrap_or(output));
         work.say_next_step(&collected, output);
     }
     finish(child, collected.ended, signals)

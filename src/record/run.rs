@@ -1,12 +1,14 @@
 //! `holdup run`: a recording, and at once what it shows.
 
 use crate::cli::{CommonArgs, DiagnoseArgs, OutputArgs, SelectArgs, TraceArg};
-use crate::diagnose;
+use crate::diagnose::{self, KEPT, NOT_KEPT};
 use crate::exit::{self, usage};
 use crate::profile::args::SymbolArgs;
 use crate::record::args::RunArgs;
 use crate::record::{Work, hold_signals, open, record, told};
 use anyhow::Result;
+use holdup_trace::shell_word;
+use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +21,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let (files, _temporary) = files(args)?;
     let signals = hold_signals()?;
     let recorder = open(&args.what, args.what.plan(None)?)?;
-    let work = Work { what: &args.what, command: &args.command, next_step: false };
+    let shown = (!kept(args)).then_some(Path::new(NOT_KEPT));
+    let work = Work {
+        what: &args.what,
+        command: &args.command,
+        next_step: false,
+        shown,
+        took: RefCell::default(),
+    };
     let mut recorded = Ok(exit::OK);
     let mut last = None;
     for file in &files {
@@ -36,7 +45,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
     let Some(last) = last else { return Ok(status) };
     let verdict = diagnose::run(&diagnosis(args, last))?;
     if args.runs.is_some() && status == exit::OK && !args.what.quiet {
-        told::runs(&files);
+        told::runs(&files, &work.took.borrow());
     }
     Ok(if status == exit::OK { verdict } else { status })
 }
@@ -63,6 +72,19 @@ fn files(args: &RunArgs) -> Result<(Vec<PathBuf>, Option<tempfile::TempDir>)> {
     }
 }
 
+/// Whether the recording stays.
+fn kept(args: &RunArgs) -> bool {
+    args.output.is_some() || args.runs.is_some()
+}
+
+/// The command that was typed, with a file that keeps the recording.
+fn again() -> String {
+    let typed = std::env::args_os().skip(1);
+    let rest = typed.skip_while(|word| word != "run").skip(1);
+    let rest: Vec<String> = rest.map(|word| shell_word(&word.to_string_lossy())).collect();
+    format!("holdup run -o {KEPT} {}", rest.join(" ")).trim_end().to_owned()
+}
+
 /// The same as `holdup diagnose FILE` with the options that were given.
 fn diagnosis(args: &RunArgs, file: &Path) -> DiagnoseArgs {
     let output = OutputArgs {
@@ -86,5 +108,6 @@ fn diagnosis(args: &RunArgs, file: &Path) -> DiagnoseArgs {
         explain: args.explain,
         gain: false,
         symbols: SymbolArgs::default(),
+        unkept: (!kept(args)).then(again),
     }
 }

@@ -5,6 +5,7 @@ use holdup_record::collect::Collected;
 use holdup_record::counters::When;
 use holdup_record::recorder::Recorder;
 use holdup_render::text::escape;
+use holdup_trace::shell_word;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -92,18 +93,42 @@ fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Durat
 
 /// What to type now.
 pub(crate) fn next_step(output: &Path) {
-    line(&format!("to see what it shows: holdup diagnose {}", output.display()));
+    let path = shell_word(&output.to_string_lossy());
+    line(&format!("to see what it shows: holdup diagnose {path}"));
 }
 
-/// What to do with several recordings.
-pub(crate) fn runs(files: &[PathBuf]) {
+/// What to do with several recordings, and how long each took.
+pub(crate) fn runs(files: &[PathBuf], times: &[Duration]) {
+    if let Some(words) = scatter(times) {
+        line(&words);
+    }
     let (Some(first), Some(last)) = (files.first(), files.last()) else { return };
     let folder = first.parent().unwrap_or(Path::new("."));
     line(&format!("the recordings are {} to {}", first.display(), last.display()));
     line(&format!(
         "to compare others with them: holdup baseline -o baseline.json {}/run-*.data",
-        folder.display()
+        shell_word(&folder.to_string_lossy())
     ));
+}
+
+/// Mean and scatter of several runs; `None` of fewer than two.
+fn scatter(times: &[Duration]) -> Option<String> {
+    let seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
+    let (n, sum) = (seconds.len(), seconds.iter().sum::<f64>());
+    let (least, most) = (times.iter().min()?, times.iter().max()?);
+    if n < 2 {
+        return None;
+    }
+    let mean = sum / n as f64;
+    let squares: f64 = seconds.iter().map(|s| (s - mean).powi(2)).sum();
+    let deviation = (squares / (n - 1) as f64).sqrt();
+    Some(format!(
+        "{n} runs took {mean:.3} s on average, standard deviation {deviation:.3} s ({:.1} %), from \
+         {:.3} to {:.3} s",
+        100.0 * deviation / mean.max(1e-9),
+        least.as_secs_f64(),
+        most.as_secs_f64()
+    ))
 }
 
 /// A number of bytes in words.
@@ -113,5 +138,20 @@ pub(crate) fn bytes(n: u64) -> String {
     match unit {
         None | Some((0, _)) => format!("{n} bytes"),
         Some((i, unit)) => format!("{:.1} {unit}", n as f64 / (1u64 << (10 * i)) as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_a_mean_and_a_scatter() {
+        let runs = [1.0, 2.0, 3.0].map(Duration::from_secs_f64);
+        let words = scatter(&runs).unwrap();
+        let begins = "3 runs took 2.000 s on average, standard deviation 1.000 s (50";
+        assert!(words.starts_with(begins), "{words}");
+        assert!(words.ends_with("from 1.000 to 3.000 s"), "{words}");
+        assert_eq!((scatter(&runs[..1]), scatter(&[])), (None, None));
     }
 }

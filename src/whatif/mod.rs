@@ -26,7 +26,7 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
     let (cpus, asked) = (args.numbers_of_cpus()?, args.changes()?);
     let config = Config::new(&args.common)?;
     let reader = holdup_open::open(&config.trace)?;
-    let mut options = config.options(&*reader)?;
+    let mut options = config.judged_options(&*reader)?;
     options.detail = Detail::Steps;
     let analysis = analyze(&*reader, &options)?;
     let program = Program::new(&analysis)

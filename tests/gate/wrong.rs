@@ -126,3 +126,17 @@ fn recordings_of_two_hosts_are_no_baseline() {
     assert!(!folder.path().join("new.json").exists());
     folder.holdup("baseline -o new.json --allow host here.json there.json").says(0);
 }
+
+#[test]
+fn a_recording_beside_itself_and_one_that_is_there_prove_nothing() {
+    let folder = Folder::new();
+    folder.runs("a.json", "mutex-100", 0..1);
+    folder.runs("b.json", "mutex-110", 0..1);
+    let said = folder.holdup("gate --pair a.json a.json").fails(USAGE);
+    assert!(said.contains("the same recording"), "{said}");
+    // One pair proves nothing, whatever it shows.
+    folder.holdup("gate --pair a.json b.json").says(4);
+    folder.holdup("baseline -o base.json a.json").says(0);
+    let said = folder.holdup("baseline --add base.json a.json").fails(USAGE);
+    assert!(said.contains("there already"), "{said}");
+}

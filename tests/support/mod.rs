@@ -27,6 +27,7 @@ pub(crate) fn holdup() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_holdup"));
     command
         .current_dir(root())
+        .env("LC_ALL", "C.UTF-8")
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
         .env_remove("CLICOLOR")

@@ -43,7 +43,7 @@ impl Alone {
             thresholds.at_least(t.running_ns as f64 * 100.0 / life as f64, &ALONE)
         };
         let longest = analysis
-            .threads()
+            .all_threads()
             .filter(|(_, t)| !t.is_kthread() && !is_recorder(&analysis.comm(t)))
             .map(|(slot, _)| (slot, running(slot)))
             .max_by(|a, b| a.1.value.total_cmp(&b.1.value).then(b.0.cmp(&a.0)));

@@ -26,7 +26,7 @@ pub(crate) fn turns(ledger: &mut Ledger, spinning: &[Spinning]) {
 /// where it is more than wake-ups make of it: twice what matters. Each wake-up leaves a CPU idle
 /// beside a ready thread for a moment, up to 29 % of the wanted time in guests.
 pub(crate) fn bound(ledger: &mut Ledger, analysis: &Analysis, thresholds: &Thresholds) {
-    let applications = analysis.threads().filter(|(_, t)| !t.is_kthread());
+    let applications = analysis.all_threads().filter(|(_, t)| !t.is_kthread());
     // A kernel worker's queue is a funnel.
     let queued: Nanos = applications.map(|(_, t)| t.queued_ns).sum();
     let queued = queued.min(ledger.ns(Leaf::Scheduler));

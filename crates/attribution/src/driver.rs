@@ -123,7 +123,7 @@ impl Driver {
 /// A driver's busiest worker: a kernel thread, or work items of one function that run one at a
 /// time.
 fn worker(analysis: &Analysis) -> Option<Worker> {
-    let threads = analysis.threads().filter(|(_, t)| t.is_kthread());
+    let threads = analysis.all_threads().filter(|(_, t)| t.is_kthread());
     let threads = threads.map(|(slot, t)| Worker::Thread(slot, t.running_ns));
     // A kworker is many workers' thread: its work items stand for it, where they were recorded.
     let items = analysis.irqs(false).into_iter().filter(|r| r.kind == "workqueue");

@@ -48,7 +48,7 @@ pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};
 pub use object::{JudgedObject, WaitRule};
-pub use path::{Path, PathRow, Piece};
+pub use path::{NoPath, Path, PathRow, Piece};
 pub use phases::{Part, Phase, phases};
 pub use resource::Resource;
 pub use section::Section;
@@ -151,6 +151,8 @@ pub struct Attribution<'a> {
     pub contended: Vec<Contended>,
     /// Who else was there.
     pub neighbours: Neighbours,
+    /// The same where somebody chose the work: who is no part of that.
+    pub chosen: Option<Neighbours>,
     /// Programs whose threads wait for each other by yielding, most CPU time first.
     pub spinning: Vec<Spinning>,
     /// Where every CPU-second went.
@@ -236,7 +238,9 @@ impl<'a> Attribution<'a> {
         alone.claim(&neighbours, &mut ledger);
         let mut objects = object::judge(analysis, server, &people.ended_by);
         object::follow_ledger(&mut objects, analysis, &waits);
+        let chosen = neighbours::chosen(analysis, &people);
         Attribution {
+            chosen,
             objects,
             ledger,
             alone,

@@ -65,13 +65,33 @@ struct Process {
     stays: u64,
 }
 
-/// Who is the work, by the default limits.
+/// Who is the work: who was chosen, else by the default limits.
 pub fn neighbours(analysis: &Analysis) -> Neighbours {
-    of(analysis, &People::of(analysis), &Thresholds::default())
+    let people = People::of(analysis);
+    chosen(analysis, &people).unwrap_or_else(|| of(analysis, &people, &Thresholds::default()))
+}
+
+/// Who is the work where somebody chose it, and who the background: the processes of the chosen
+/// threads, what these started, and whom they talk with. `None` without a choice.
+pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Neighbours> {
+    analysis.has_chosen_work().then(|| {
+        let chosen = analysis.chosen().map(|(_, t)| analysis.pid(t).unwrap_or(t.tid.0));
+        find(analysis, people, &Thresholds::default(), Some(chosen.collect()))
+    })
 }
 
 /// Find them.
 pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) -> Neighbours {
+    find(analysis, people, thresholds, None)
+}
+
+fn find(
+    analysis: &Analysis,
+    people: &People,
+    thresholds: &Thresholds,
+    chosen: Option<BTreeSet<u32>>,
+) -> Neighbours {
+    let is_chosen = chosen.is_some();
     let pid = |slot: Slot| {
         let t = analysis.thread(slot);
         analysis.pid(t).unwrap_or(t.tid.0)
@@ -100,13 +120,15 @@ pub(crate) fn of(analysis: &Analysis, people: &People, thresholds: &Thresholds) 
     let recorders: BTreeSet<u32> =
         all.iter().filter(|p| is_recorder(&p.1.comm)).map(|p| *p.0).collect();
     let groups = related(analysis, people, pid);
-    let (work, mut started) = work(&all, &by_tid, &recorders, &groups);
-    let ran = |of: &BTreeSet<u32>| -> Nanos { of.iter().map(|p| all[p].ns).sum() };
+    let (work, mut started) = work(&all, &by_tid, &recorders, &groups, chosen);
+    let ran =
+        |of: &BTreeSet<u32>| -> Nanos { of.iter().filter_map(|p| all.get(p)).map(|p| p.ns).sum() };
     let enough = analysis.wall_ns() as f64 * thresholds.get(&MATTERS);
-    let stays: u64 = started.iter().map(|p| all[p].stays).sum();
+    let stays: u64 = started.iter().filter_map(|p| all.get(p)).map(|p| p.stays).sum();
     let often = thresholds.enough(stays, &WORK_STAYS);
-    let work_known = !work.is_empty() && (often || ran(&work) as f64 * 100.0 >= enough);
-    if !often && (ran(&started) as f64) * 100.0 < enough {
+    let work_known =
+        is_chosen || !work.is_empty() && (often || ran(&work) as f64 * 100.0 >= enough);
+    if !is_chosen && !often && (ran(&started) as f64) * 100.0 < enough {
         started.clone_from(&work);
     }
     let mut programs: BTreeMap<&str, Nanos> = BTreeMap::new();
@@ -140,7 +162,10 @@ fn work(
     by_tid: &BTreeMap<u32, u32>,
     recorders: &BTreeSet<u32>,
     groups: &[BTreeSet<u32>],
+    chosen: Option<BTreeSet<u32>>,
 ) -> (BTreeSet<u32>, BTreeSet<u32>) {
+    // A stranger of the same name is another service.
+    let by_name = chosen.is_none();
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut names: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
     for (&pid, p) in all {
@@ -156,23 +181,26 @@ fn work(
         talks.extend(pids.iter().map(|&pid| (pid, group)));
     }
     talks.sort_unstable();
-    let of_recorders = recorders.iter().filter_map(|pid| children.get(pid)).flatten();
-    let mut found: Vec<u32> = of_recorders.copied().collect();
-    let mut started = BTreeSet::new();
-    while let Some(pid) = found.pop() {
-        if !recorders.contains(&pid) && started.insert(pid) {
-            found.extend(children.get(&pid).into_iter().flatten());
+    let started = chosen.unwrap_or_else(|| {
+        let of_recorders = recorders.iter().filter_map(|pid| children.get(pid)).flatten();
+        let mut found: Vec<u32> = of_recorders.copied().collect();
+        let mut started = BTreeSet::new();
+        while let Some(pid) = found.pop() {
+            if !recorders.contains(&pid) && started.insert(pid) {
+                found.extend(children.get(&pid).into_iter().flatten());
+            }
         }
-    }
+        started
+    });
     let mut heard = vec![false; groups.len()];
     let mut work = BTreeSet::new();
-    found.extend(&started);
+    let mut found: Vec<u32> = started.iter().copied().filter(|pid| all.contains_key(pid)).collect();
     while let Some(pid) = found.pop() {
         if recorders.contains(&pid) || !work.insert(pid) {
             continue;
         }
         found.extend(children.get(&pid).into_iter().flatten());
-        let name = all.get(&pid).map(|p| role(p.comm.as_bytes()));
+        let name = all.get(&pid).filter(|_| by_name).map(|p| role(p.comm.as_bytes()));
         found.extend(name.and_then(|name| names.remove(name)).into_iter().flatten());
         let first = talks.partition_point(|talk| talk.0 < pid);
         for &(_, group) in talks[first..].iter().take_while(|talk| talk.0 == pid) {

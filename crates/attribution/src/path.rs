@@ -12,7 +12,7 @@
 //! and so on; what no thread ended stays a wait. The moments another thread fills are charged to
 //! the object of the innermost wait they stand in for.
 
-use crate::Attribution;
+use crate::{Attribution, is_recorder};
 use holdup_passes::{Interval, Object, Slot, Thread, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -64,6 +64,17 @@ pub struct Path {
     pub rows: Vec<PathRow>,
 }
 
+/// Why there is no path to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoPath {
+    /// No thread has this number; or none that is chosen ran or slept.
+    NoThread,
+    /// A thread of the kernel, of this name: what those sleep for is not kept.
+    Kernel(String),
+    /// The thread of this name did nothing: it slept from the first event to the last.
+    Still(String),
+}
+
 /// A piece of a critical path.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
@@ -96,20 +107,30 @@ struct Task {
 
 impl Attribution<'_> {
     /// The critical path of the thread with this id, or of the one that works and waits most;
-    /// needs [`holdup_passes::Detail::Intervals`]. `None` if there is no such thread.
-    pub fn path(&self, tid: Option<u32>) -> Option<Path> {
+    /// needs [`holdup_passes::Detail::Intervals`].
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn path(&self, tid: Option<u32>) -> Result<Path, NoPath> {
         let a = self.analysis;
         let (slot, t) = match tid {
             // A number used twice: the thread that lived longer.
             Some(tid) => a
                 .all_threads()
                 .filter(|(_, t)| t.tid.0 == tid)
-                .max_by_key(|(s, t)| (a.life_ns(t), *s))?,
+                .max_by_key(|(s, t)| (a.life_ns(t), *s))
+                .ok_or(NoPath::NoThread)?,
             None => {
-                let slot = self.path_of()?;
+                let slot = self.path_of().ok_or(NoPath::NoThread)?;
                 (slot, a.thread(slot))
             }
         };
+        if t.is_kthread() {
+            return Err(NoPath::Kernel(a.comm(t)));
+        }
+        if t.running_ns + t.woken_ns + t.preempted_ns == 0 && a.sleeps(slot).is_empty() {
+            return Err(NoPath::Still(a.comm(t)));
+        }
         let (from, to) = (t.born.max(a.start), t.died.unwrap_or(a.end));
         let mut parts: BTreeMap<Part, (u64, Nanos, Nanos)> = BTreeMap::new();
         self.pieces(slot, &mut |piece| {
@@ -144,14 +165,14 @@ impl Attribution<'_> {
         rows.sort_by(|a, b| {
             (b.total_ns, a.tid, a.state, &a.object).cmp(&(a.total_ns, b.tid, b.state, &b.object))
         });
-        Some(Path { tid: t.tid.0, comm: a.comm(t), total_ns, rows })
+        Ok(Path { tid: t.tid.0, comm: a.comm(t), total_ns, rows })
     }
 
     /// The thread whose path is shown where nobody asks for another: the one that works and waits
     /// most.
     pub fn path_of(&self) -> Option<Slot> {
         let a = self.analysis;
-        let threads = a.threads().filter(|(_, t)| !t.is_kthread());
+        let threads = a.threads().filter(|(_, t)| !t.is_kthread() && !is_recorder(&a.comm(t)));
         threads
             .max_by_key(|(s, t)| (self.effort(*s, t), std::cmp::Reverse(*s)))
             .map(|(slot, _)| slot)

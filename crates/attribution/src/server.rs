@@ -1,9 +1,9 @@
 //! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
 
-use crate::People;
 use crate::leaf::Leaf;
 use crate::threshold::{Check, Thresholds};
 use crate::thresholds;
+use crate::{People, is_recorder};
 use holdup_passes::{
     Analysis, Cause, FutexUse, Object, ObjectKind, Outside, PairSum, Slot, Thread, WaitRow,
 };
@@ -112,7 +112,9 @@ pub(crate) fn server(
         all += r.sum.wait_ns;
         all_at_barriers += if barrier { r.sum.wait_ns } else { 0 };
         // A thread of the kernel is a driver's; that is another matter.
-        if let Some(w) = r.waker.filter(|&w| !analysis.thread(w).is_kthread()) {
+        // The recorder's end is that of the recording.
+        let may_serve = |t: &Thread| !t.is_kthread() && !is_recorder(&analysis.comm(t));
+        if let Some(w) = r.waker.filter(|&w| may_serve(analysis.thread(w))) {
             *ended.entry(w).or_default() += r.sum.wait_ns;
             if barrier {
                 *last.entry(w).or_default() += r.sum.wait_ns;
@@ -200,7 +202,7 @@ impl Awaited<'_> {
             partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
             between_two: between_two(people),
             one_way: one_way(people),
-            busy: analysis.threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
+            busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
             strangers: strangers(analysis, people, work),
         }

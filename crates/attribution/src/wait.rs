@@ -1,9 +1,9 @@
 //! What a single wait was for, and the leaf of the ledger that its share of idle time belongs to.
 
-use crate::People;
 use crate::leaf::Leaf;
 use crate::server::{Awaited, Server};
 use crate::threshold::{Check, Thresholds};
+use crate::{People, is_recorder};
 use holdup_passes::{
     Activity, Analysis, BlockedFor, Cause, Ended, Judge, Outside, Sleep, WaitEnd, WaitRow,
 };
@@ -11,7 +11,7 @@ use holdup_syscalls::WaitKind;
 use std::collections::BTreeSet;
 
 /// Judges each sleep while the pass runs.
-pub const JUDGE: Judge = Judge { counts, cause };
+pub const JUDGE: Judge = Judge { is_recorder, counts, cause };
 
 /// Waits of one cause, in one call, for one object, ended by one thread.
 #[derive(Clone, Debug, PartialEq)]

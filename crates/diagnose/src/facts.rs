@@ -109,7 +109,7 @@ impl<'a> Facts<'a> {
         thresholds: Thresholds,
     ) -> Facts<'a> {
         let wall = analysis.wall_ns();
-        let applications = || analysis.threads().filter(|(_, t)| !t.is_kthread());
+        let applications = || analysis.all_threads().filter(|(_, t)| !t.is_kthread());
         let mut workers: Vec<(Slot, Nanos)> = applications()
             .filter(|(_, t)| !is_recorder(&analysis.comm(t)))
             .map(|(s, t)| (s, t.running_ns))
@@ -157,7 +157,16 @@ impl<'a> Facts<'a> {
 
     /// What threads waited for, with the people around it; drawn when first asked for.
     pub(crate) fn objects(&self) -> &[Blamed] {
-        self.objects.get_or_init(|| self.judged.blamed())
+        self.objects.get_or_init(|| {
+            let mut objects = self.judged.blamed();
+            if self.judged.chosen.is_some() {
+                // What the chosen threads waited for, by them.
+                let chosen = |slot: Slot| self.analysis.is_chosen(self.thread(slot));
+                objects.iter_mut().for_each(|o| o.sleepers.retain(|s| chosen(s.slot)));
+                objects.retain(|o| !o.sleepers.is_empty());
+            }
+            objects
+        })
     }
 
     /// Compare the trace with itself and with the baseline: what that shows is part of leaves that

@@ -9,6 +9,7 @@
 //! [`Worth`], how many times as fast the work would be done without it, so that findings compare;
 //! the verdict is the one that would gain most.
 
+mod chosen;
 mod code;
 mod counted;
 mod culprits;
@@ -26,6 +27,7 @@ mod too_little;
 mod verdict;
 mod worth;
 
+pub use chosen::{Chosen, ChosenWait};
 pub use facts::Facts;
 pub use holdup_attribution::{Contended, Setting, Threshold, ThresholdError, Thresholds};
 pub use measured::{Company, Measured, companies};
@@ -113,6 +115,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     Diagnosis {
         verdict,
         ledger: facts.judged.ledger.clone(),
+        chosen: Chosen::of(facts),
         phases: Vec::new(),
         findings,
         leads,

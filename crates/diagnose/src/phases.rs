@@ -116,7 +116,8 @@ pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> 
     let whole = analyze(reader, options)?;
     let found = phases(&whole, thresholds);
     let mut rows = PhaseRow::of(&found);
-    if rows.len() < 2 {
+    // Phases are the machine's: where threads were chosen, all of the time is theirs.
+    if rows.len() < 2 || options.work.chooses_threads() {
         return Ok(Judged::of_all(whole, Vec::new()));
     }
     let asked = options.selection.from.is_some() || options.selection.to.is_some();

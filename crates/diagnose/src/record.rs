@@ -6,9 +6,32 @@ use holdup_trace::{EventKind, TraceInfo, kernel_version};
 /// refuses a command that names these; stacks and counters cost more than a first look is worth.
 const NOT_ASKED_FOR: &[&str] = &["lockdep", "stacks", "counters"];
 
-/// A complete command that records what a diagnosis can use, on the machine of the trace.
+/// The command that records once more what was `lost`, too short, or left dark though there was
+/// `enough`. holdup's own recorder keeps itself out of the recording; other recorders are asked for
+/// where holdup may not be at hand.
+pub(crate) fn again(info: &TraceInfo, lost: u64, enough: bool) -> String {
+    if is_elsewhere(info) {
+        return record_command(info);
+    }
+    // The recorder's choice of calls was not enough: all of them.
+    let dark = enough && lost == 0 && info.capabilities.syscalls.chosen().is_some();
+    let all = if dark { " --all-syscalls" } else { "" };
+    let memory = if lost > 0 { " -m 16M" } else { "" };
+    format!("holdup record{all}{memory} --duration 10s -o again.data")
+}
+
+/// Recorded by what records where there is no holdup.
+fn is_elsewhere(info: &TraceInfo) -> bool {
+    info.format.starts_with("Perfetto") || info.format.starts_with("CTF")
+}
+
+/// A complete command that records all that a diagnosis can use, on the machine of the trace.
 pub fn record_command(info: &TraceInfo) -> String {
     let x86 = info.arch.as_deref().is_none_or(|a| a.contains("86"));
+    if !is_elsewhere(info) {
+        let faults = if x86 { " -e 'exceptions:page_fault*'" } else { "" };
+        return format!("holdup record --all-syscalls{faults} --duration 10s -o again.data");
+    }
     let old = info.os_release.as_deref().and_then(kernel_version).is_some_and(|v| v < (5, 19));
     let events: Vec<&str> = info
         .capabilities
@@ -18,19 +41,13 @@ pub fn record_command(info: &TraceInfo) -> String {
         .filter(|(name, _, _)| (x86 || *name != "page_faults") && (!old || *name != "contention"))
         .map(|(_, _, events)| events)
         .collect();
-    // One -e per group, so that text can break the command between them.
-    if info.format.starts_with("trace.dat") {
-        let each: Vec<&str> = events.iter().flat_map(|e| e.split(',')).collect();
-        format!("trace-cmd record -e {} -- sleep 10", each.join(" -e "))
-    } else if info.format.starts_with("Perfetto") {
+    if info.format.starts_with("Perfetto") {
         // Its light form: names of events in place of a configuration.
         let each: Vec<String> =
             events.iter().flat_map(|e| e.split(',')).map(|e| e.replace(':', "/")).collect();
         format!("perfetto -o trace.pftrace -t 10s -b 64mb {}", each.join(" "))
-    } else if info.format.starts_with("CTF") {
-        lttng_command(&events)
     } else {
-        format!("perf record -a -m 8M -e {} -- sleep 10", events.join(" -e "))
+        lttng_command(&events)
     }
 }
 
@@ -65,7 +82,19 @@ mod tests {
         assert!(lttng.contains(" sched_switch,sched_wakeup,"), "{lttng}");
         assert!(lttng.contains(",irq_softirq_entry,irq_softirq_exit,"), "{lttng}");
         assert!(!lttng.contains("contention") && !lttng.contains("raw_syscalls"), "{lttng}");
-        assert!(command("trace.dat v7").starts_with("trace-cmd record -e sched:sched_switch -e "));
-        assert!(command("perf.data").starts_with("perf record -a "));
+        for format in ["trace.dat v7", "perf.data", "ftrace text"] {
+            assert_eq!(
+                command(format),
+                "holdup record --all-syscalls -e 'exceptions:page_fault*' --duration 10s \
+                 -o again.data"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_again_is_what_was_missing() {
+        let info = TraceInfo::new("x".into(), "perf.data");
+        assert_eq!(again(&info, 0, true), "holdup record --duration 10s -o again.data");
+        assert_eq!(again(&info, 7, true), "holdup record -m 16M --duration 10s -o again.data");
     }
 }

@@ -1,5 +1,6 @@
 //! What a diagnosis is made of. Field names are the JSON keys.
 
+use crate::chosen::Chosen;
 use crate::phases::PhaseRow;
 use crate::worth::Worth;
 use holdup_attribution::{Check, Ledger, Resource, Setting, Threshold, Thresholds};
@@ -100,6 +101,10 @@ pub struct Diagnosis {
     pub verdict: Verdict,
     /// Where every CPU-second went.
     pub ledger: Ledger,
+    /// Where threads were chosen, whom the verdict is about then: what they did. Absent where it is
+    /// about the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Chosen>,
     /// The phases of the trace, those that the verdict leaves out too; absent where there is but
     /// one. Each is judged alone where the work has several or is judged without the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,13 +1,14 @@
 //! From findings to one verdict and how sure it is.
 
+use crate::chosen;
 use crate::facts::Facts;
-use crate::record::record_command;
+use crate::record::again;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
 use holdup_attribution::{ALONE, Leaf, MATTERS, NAMED, Total, thresholds};
 use holdup_passes::{Cause, Outside, percent};
-use holdup_trace::{EventDesc, EventKind, Quality, QualityCode};
+use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
 
 thresholds! {
     pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of wanted CPU time",
@@ -21,13 +22,18 @@ thresholds! {
 
 /// Decide. `findings` are sorted: those that hold first, the most worth first.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
-    if let Some(missing) = no_evidence(facts, findings) {
+    let missing = match facts.judged.chosen {
+        Some(_) => no_evidence_of_trace(facts).or_else(|| chosen::no_evidence(facts)),
+        None => no_evidence(facts, findings),
+    };
+    if let Some(missing) = missing {
         return verdict(facts, Class::NotEnoughEvidence, 0.0, missing, None);
     }
     let mut holding = findings.iter().filter(|f| f.ruled_out.is_none());
     let best = holding.next();
     let runner_up = holding.next();
-    if let Some(what) = unexplained(facts, best) {
+    let about_all = facts.judged.chosen.is_none();
+    if let Some(what) = unexplained(facts, best).filter(|_| about_all) {
         return verdict(facts, Class::NotEnoughEvidence, 0.0, what, best.map(|b| b.class));
     }
     match best {
@@ -38,6 +44,7 @@ pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
             best.summary.clone(),
             runner_up.map(|r| r.class),
         ),
+        None if !about_all => unhindered(facts, findings),
         None if facts.analysis.outside() == Outside::Unknown && !woken(facts) && idles(facts) => {
             let what = "CPUs idle, and neither wake-ups nor system calls were recorded: nobody can \
                         tell what threads waited for";
@@ -87,6 +94,17 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     })
 }
 
+/// Nothing would have the chosen threads done sooner.
+fn unhindered(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
+    let near = findings.iter().map(|f| f.worth.times).filter(|&times| times < facts.matters());
+    let most = (near.fold(1.0, f64::max) - 1.0) * 100.0;
+    let what = format!(
+        "nothing holds {} up: no change that was tried gains them more than {most:.0} %",
+        chosen::chosen_words(facts).0
+    );
+    verdict(facts, Class::Healthy, HEALTHY_RIGHT, what, None)
+}
+
 /// Nothing gains what matters: what gains most, and whether there is work.
 fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     let busy = facts.busy();
@@ -130,6 +148,8 @@ const HEALTHY_NEAR: f64 = 0.07;
 /// something else's; queues for CPUs come with many other things.
 const RIGHT: &[(f64, f64)] = &[(1.15, 0.70), (1.4, 0.88), (2.0, 0.98)];
 const RIGHT_OVERLOAD: &[(f64, f64)] = &[(1.15, 0.30), (1.3, 0.60), (1.5, 0.96)];
+/// Less sure because nobody counted.
+const CHOSEN: f64 = 0.9;
 /// A rival that gains as much takes this part of the confidence away.
 const RIVAL: f64 = 0.3;
 /// The price of a multiprocessor kernel is small by nature: its worth says nothing.
@@ -153,8 +173,8 @@ fn how_often_right(class: Class, worth: f64, rival: f64) -> f64 {
     right * (1.0 - RIVAL * ((rival - 1.0) / (worth - 1.0).max(0.01)).clamp(0.0, 1.0))
 }
 
-/// What makes any verdict impossible.
-fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
+/// What makes any verdict impossible, whomever it is about.
+fn no_evidence_of_trace(facts: &Facts<'_>) -> Option<String> {
     if facts.analysis.events == 0 {
         return Some("the trace holds no events".to_owned());
     }
@@ -174,7 +194,12 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
     if facts.capacity == 0 {
         return Some("no event of the trace says on which CPU it happened".to_owned());
     }
-    if let Some(why) = too_little(facts) {
+    too_little(facts)
+}
+
+/// What makes any verdict about the machine impossible.
+fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
+    if let Some(why) = no_evidence_of_trace(facts) {
         return Some(why);
     }
     let unaccounted = facts.pct(facts.unseen());
@@ -337,8 +362,13 @@ fn verdict(
         let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
         doubt(1.0 - stolen / 300.0, what);
     }
+    // Where somebody chose the work, what others took is part of the answer.
+    if facts.judged.chosen.is_some() && class != Class::NotEnoughEvidence {
+        let why = "how often a verdict about chosen threads is right was not measured".to_owned();
+        doubt(CHOSEN, why);
+    }
     let others = facts.pct(facts.judged.neighbours.ns);
-    if others >= facts.doubtful() {
+    if others >= facts.doubtful() && facts.judged.chosen.is_none() {
         let why = format!(
             "programs that are not the work took {others:.0} % of capacity ({})",
             neighbours(facts).listed()
@@ -347,7 +377,8 @@ fn verdict(
     }
     // Time that was lost to nothing that was tried.
     let unexplained = facts.leaf_pct(Leaf::Serial) + facts.leaf_pct(Leaf::Order);
-    if class == Class::Healthy && unexplained >= facts.limit(&MATTERS) {
+    let about_all = facts.judged.chosen.is_none();
+    if class == Class::Healthy && about_all && unexplained >= facts.limit(&MATTERS) {
         let replayed = match &facts.replays {
             Some(Ok(_)) => "no replay gains from dividing it",
             _ => "whether dividing it would gain was not tried",
@@ -405,7 +436,7 @@ fn neighbours(facts: &Facts<'_>) -> Neighbours {
 
 /// Commands that lead on from a verdict; `TRACE` stands for the file.
 pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
-    let trace = facts.info.path.display();
+    let trace = shell_word(&facts.info.path.to_string_lossy());
     let verbs: &[&str] = match class {
         Class::WorkloadImbalance if facts.caps.stacks => &["waits", "path", "profile"],
         Class::WorkloadImbalance => &["waits", "path", "procs"],
@@ -429,7 +460,29 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
     };
     let mut next: Vec<String> = verbs.iter().map(|v| format!("holdup {v} {trace}")).collect();
     if class == Class::NotEnoughEvidence {
-        next.insert(0, record_command(facts.info));
+        next.insert(0, mending(facts, &trace));
     }
     next
+}
+
+/// The command that gives what is missing.
+fn mending(facts: &Facts<'_>, trace: &str) -> String {
+    let others = facts.pct(facts.judged.neighbours.ns);
+    let lost = facts.analysis.lost_events;
+    if let Some(work) = work(facts).filter(|_| others >= facts.too_much()) {
+        return format!("holdup diagnose --comm {} {trace}", shell_word(&work));
+    }
+    if facts.judged.chosen.is_some() && facts.replays.is_none() {
+        return format!("holdup diagnose --gain {trace}");
+    }
+    again(facts.info, lost, too_little(facts).is_none())
+}
+
+/// The busiest program of the work.
+fn work(facts: &Facts<'_>) -> Option<String> {
+    let a = facts.analysis;
+    let is_work =
+        |pid: Option<u32>| pid.is_some_and(|pid| facts.judged.neighbours.work.contains(&pid));
+    let threads = a.all_threads().filter(|(_, t)| !t.is_kthread() && is_work(a.pid(t)));
+    threads.max_by_key(|(_, t)| t.running_ns).map(|(_, t)| a.comm(t))
 }

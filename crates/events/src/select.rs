@@ -1,7 +1,7 @@
 //! Which events to show.
 
 use crate::Tracker;
-use holdup_trace::{Cpu, Event, EventDesc, EventId, Names, Nanos, Tid, TraceInfo, What};
+use holdup_trace::{Cpu, Event, EventDesc, EventId, Names, Nanos, Tid, TraceInfo, What, fits};
 use std::sync::Arc;
 use wildmatch::WildMatch;
 
@@ -15,7 +15,7 @@ pub struct Select {
     pub pids: Vec<u32>,
     /// Only these threads; empty for all.
     pub tids: Vec<u32>,
-    /// Only threads of these names; empty for all.
+    /// Only threads whose names fit one of these patterns; empty for all.
     pub comms: Vec<String>,
     /// Only these CPUs.
     pub cpus: Option<Vec<Cpu>>,
@@ -98,7 +98,11 @@ impl Resolved<'_> {
     fn wants_thread(&self, e: &Event, tracker: &Tracker) -> bool {
         let s = self.select;
         let comm = |id| {
-            s.comms.is_empty() || s.comms.iter().any(|c| c.as_bytes() == &*self.names.bytes(id))
+            s.comms.is_empty() || {
+                let name = self.names.bytes(id);
+                let name = String::from_utf8_lossy(&name);
+                s.comms.iter().any(|c| fits(c, &name))
+            }
         };
         let by_id = |tid: Tid, pid: u32| {
             (s.tids.is_empty() || s.tids.contains(&tid.0))

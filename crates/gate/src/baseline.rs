@@ -221,6 +221,14 @@ impl Baseline {
         }
     }
 
+    /// The first run that is in it twice, by both names.
+    pub fn twice(&self) -> Option<(&str, &str)> {
+        self.runs.iter().enumerate().find_map(|(i, run)| {
+            let first = self.runs[..i].iter().find(|r| r.is_same_recording(run))?;
+            Some((first.name.as_str(), run.name.as_str()))
+        })
+    }
+
     /// Refuse to mix runs that differ in what must be alike.
     ///
     /// # Errors

@@ -364,8 +364,9 @@ fn finding(limit: &Limit, n: &Number, judgement: &Judgement, per: Per) -> Findin
         (true, true) => Finding::Worse,
         (true, false) if !can_prove(n, judgement) => Finding::Unsure(Doubt::TooFewRuns),
         (true, false) => Finding::Unsure(Doubt::LooksWorse),
-        // The same value in every run: there is no scatter for anything to hide in.
-        (false, _) if steady && n.test != Test::None => Finding::Same,
+        // The same value in every run: there is no scatter for anything to hide in. One pair is no
+        // every run.
+        (false, _) if steady && n.test != Test::None && n.a.len() > 1 => Finding::Same,
         (false, _) if n.test == Test::None && hard == Default::default() => {
             Finding::Unsure(Doubt::TooFewRuns)
         }

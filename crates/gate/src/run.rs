@@ -99,6 +99,17 @@ impl Run {
         self.wall_ns.saturating_mul(self.setting.cpus.into())
     }
 
+    /// Whether both are one recording, whatever their files are called: no second run of anything
+    /// takes the same nanoseconds and has the same figures.
+    pub fn is_same_recording(&self, other: &Run) -> bool {
+        self.setting == other.setting
+            && self.wall_ns == other.wall_ns
+            && self.events == other.events
+            && self.lost_events == other.lost_events
+            && self.verdict == other.verdict
+            && self.figures == other.figures
+    }
+
     /// Part of capacity that others took, in per cent.
     pub fn others_pct(&self) -> f64 {
         match self.capacity_ns() {

@@ -232,7 +232,7 @@ fn problems(sides: Sides<'_>, judgement: &Judgement, allowed: &[Aspect]) -> Vec<
                 worst.name,
                 worst.lost_events
             ),
-            remedy: "record with larger buffers (perf record -m 16M) or fewer events".to_owned(),
+            remedy: "record with larger buffers (holdup record -m 16M) or fewer events".to_owned(),
         });
     }
     found

@@ -5,7 +5,7 @@ use crate::costs::{Costs, Ends};
 use crate::counters::{Counts, Running};
 use crate::engine::{Engine, Law};
 use crate::judge::Outside;
-use crate::options::Options;
+use crate::options::{Filter, Options};
 use crate::programs::Together;
 use crate::spaces::SpaceCosts;
 use crate::stolen::Stolen;
@@ -226,11 +226,28 @@ impl Analysis {
 
     /// Whether a thread passes the filters.
     pub fn wanted(&self, t: &Thread) -> bool {
-        let o = &self.options.filter;
         self.shown.as_ref().is_none_or(|shown| shown.contains(&t.tid.0))
-            && (o.pids.is_empty() || o.pids.contains(&t.pid.0))
-            && (o.tids.is_empty() || o.tids.contains(&t.tid.0))
-            && (o.comms.is_empty() || o.comms.contains(&self.comm(t)))
+            && self.fits(&self.options.filter, t)
+    }
+
+    /// Whether a thread is one that `filter` chooses.
+    pub fn fits(&self, filter: &Filter, t: &Thread) -> bool {
+        !filter.chooses_threads() || filter.wants(t.pid.0, t.tid.0, &self.comm(t))
+    }
+
+    /// Whether somebody chose which threads are the work.
+    pub fn has_chosen_work(&self) -> bool {
+        self.options.work.chooses_threads()
+    }
+
+    /// Whether a thread is one of those that were chosen as the work.
+    pub fn is_chosen(&self, t: &Thread) -> bool {
+        self.has_chosen_work() && self.fits(&self.options.work, t)
+    }
+
+    /// The threads that were chosen as the work.
+    pub fn chosen(&self) -> impl Iterator<Item = (Slot, &Thread)> {
+        self.all_threads().filter(|(_, t)| self.is_chosen(t))
     }
 
     /// What it means that a thread sleeps in no recorded system call.
@@ -287,7 +304,7 @@ impl Analysis {
 
     /// Threads that yield their CPU, and how.
     pub fn yields(&self) -> impl Iterator<Item = (Slot, &Yields)> {
-        self.threads().filter_map(|(slot, t)| Some((slot, t.yields.as_deref()?)))
+        self.all_threads().filter_map(|(slot, t)| Some((slot, t.yields.as_deref()?)))
     }
 
     /// What a system call, and the application's stretches that lead to it, cost among their likes.

@@ -180,6 +180,8 @@ pub struct WaitEnd {
 /// Who judges. Called once or twice per sleep, never per event.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge {
+    /// Whether a program of this name writes the recording: what it sleeps for is no wait.
+    pub is_recorder: fn(&str) -> bool,
     /// Whether the sleep counts as waiting: it takes part in sharing out the idle time.
     pub counts: fn(&Sleep) -> bool,
     /// What it was for.

@@ -1,7 +1,7 @@
 //! What part of a trace to look at, and which rows to show of it.
 
 use crate::locks::LockKind;
-use holdup_trace::{Cpu, Nanos, SymbolTable, TraceInfo};
+use holdup_trace::{Cpu, Nanos, SymbolTable, TraceInfo, fits};
 use std::sync::Arc;
 
 /// How much to keep about waits.
@@ -56,7 +56,8 @@ pub struct Filter {
     pub pids: Vec<u32>,
     /// Only rows of these threads; empty for all.
     pub tids: Vec<u32>,
-    /// Only rows of threads with these names; empty for all.
+    /// Only rows of threads whose names fit one of these patterns ([`holdup_trace::fits`]); empty
+    /// for all.
     pub comms: Vec<String>,
     /// Only rows of kernel locks of these kinds; empty for all.
     pub lock_kinds: Vec<LockKind>,
@@ -65,6 +66,20 @@ pub struct Filter {
     pub lock_addresses: Vec<u64>,
     /// See `lock_addresses`.
     pub lock_names: Vec<String>,
+}
+
+impl Filter {
+    /// Whether it chooses threads.
+    pub fn chooses_threads(&self) -> bool {
+        !(self.pids.is_empty() && self.tids.is_empty() && self.comms.is_empty())
+    }
+
+    /// Whether it wants a thread of this process, number and name.
+    pub fn wants(&self, pid: u32, tid: u32, comm: &str) -> bool {
+        (self.pids.is_empty() || self.pids.contains(&pid))
+            && (self.tids.is_empty() || self.tids.contains(&tid))
+            && (self.comms.is_empty() || self.comms.iter().any(|c| fits(c, comm)))
+    }
 }
 
 /// How to analyse a trace.
@@ -76,6 +91,9 @@ pub struct Options {
     pub filter: Filter,
     /// Decoder threads; 0 for as many as there are spare cores.
     pub workers: usize,
+    /// The threads that are the work, by somebody's choice; all others are background. Every row
+    /// stays. Without a choice the trace tells which are.
+    pub work: Filter,
     /// How much to keep about waits.
     pub detail: Detail,
     /// Symbols of the recorded kernel, in place of those the file carries.

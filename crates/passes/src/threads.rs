@@ -160,6 +160,8 @@ pub struct Thread {
     /// It left its CPU in state R, and the CPU went idle: a quota or a sibling kept it off, or
     /// does.
     pub(crate) throttle: Option<Box<Throttle>>,
+    /// It writes the recording, by its name.
+    pub(crate) records: bool,
     /// The block now in progress is uninterruptible (`D`).
     pub(crate) uninterruptible: bool,
     /// It has let one of its process or name go on that slept until something happened.
@@ -218,6 +220,7 @@ impl Thread {
             mode: Mode::Unknown,
             last_cpu: Cpu::UNKNOWN,
             early_wake: false,
+            records: false,
             throttle: None,
             uninterruptible: false,
             contending: 0,

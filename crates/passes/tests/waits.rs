@@ -23,7 +23,7 @@ fn run(trace: &MemTrace) -> Analysis {
     assert_eq!(parts, whole, "blame adds up");
     let ledger = Attribution::from(&a).ledger;
     assert_eq!(ledger.leaves().map(|l| l.1).sum::<u64>(), ledger.capacity_ns);
-    if let Some(path) = Attribution::from(&a).path(None) {
+    if let Ok(path) = Attribution::from(&a).path(None) {
         assert_eq!(
             path.rows.iter().map(|r| r.total_ns).sum::<u64>(),
             path.total_ns,

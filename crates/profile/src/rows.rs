@@ -88,9 +88,7 @@ pub(crate) fn known(id: u32) -> Option<u32> {
 
 /// Whether `filter` wants a thread.
 pub(crate) fn wanted(filter: &Filter, pid: Pid, tid: Tid, comm: &str) -> bool {
-    (filter.pids.is_empty() || filter.pids.contains(&pid.0))
-        && (filter.tids.is_empty() || filter.tids.contains(&tid.0))
-        && (filter.comms.is_empty() || filter.comms.iter().any(|c| c == comm))
+    filter.wants(pid.0, tid.0, comm)
 }
 
 impl Profile {

@@ -144,6 +144,12 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
     for r in &v.reservations {
         writeln!(out, "* less sure because {}", plain(r))?;
     }
+    if let Some(chosen) = &d.chosen {
+        writeln!(out, "* {}", plain(&chosen.course()))?;
+        for line in chosen.slept().iter().chain(&chosen.beside()) {
+            writeln!(out, "* {}", plain(line))?;
+        }
+    }
     if !d.phases.is_empty() {
         writeln!(out, "* {}", plain(&strip(&d.phases)))?;
         for remark in remarks(d, trace) {

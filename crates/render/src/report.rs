@@ -38,6 +38,9 @@ pub struct TraceHead {
     pub lost_events: u64,
     /// Name of the clock, if the file says.
     pub clock: Option<String>,
+    /// Of a part that was judged alone: wall time and events of all that was read.
+    #[serde(skip)]
+    pub part_of: Option<(u64, u64)>,
     /// What the figures above rest on.
     #[serde(skip)]
     pub known: Known,
@@ -73,8 +76,15 @@ impl TraceHead {
             events: analysis.events,
             lost_events: analysis.lost_events,
             clock: (!info.clock.name.is_empty()).then(|| info.clock.name.clone()),
+            part_of: None,
             known: Known::Counted,
         }
+    }
+
+    /// The same of a part of `whole` that was judged alone.
+    #[must_use]
+    pub fn of_part(self, whole: &Analysis) -> TraceHead {
+        TraceHead { part_of: Some((whole.wall_ns(), whole.events)), ..self }
     }
 
     /// What a look at tables and samples tells.
@@ -100,6 +110,7 @@ impl TraceHead {
             events: 0,
             lost_events: 0,
             clock: None,
+            part_of: None,
             known: Known::Nothing,
         }
     }
@@ -116,6 +127,7 @@ impl TraceHead {
             events: 0,
             lost_events: 0,
             clock: None,
+            part_of: None,
             known: Known::Counted,
         }
     }

@@ -1,6 +1,6 @@
 //! A table as plain values: what every renderer works on.
 
-use crate::schema::layout::Layout;
+use crate::schema::layout::{Layout, Show};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::cmp::Ordering;
@@ -205,6 +205,16 @@ impl Table {
         self.columns.iter().position(|c| c.key == key)
     }
 
+    /// The first column that text shows under this heading.
+    fn headed(&self, title: &str) -> Option<usize> {
+        let fields = self.text.iter().flat_map(|layout| layout.fields);
+        let mut shown = fields.filter(|field| field.title.eq_ignore_ascii_case(title));
+        shown.find_map(|field| match field.show {
+            Show::Key(key) | Show::Share(key) | Show::OfWall(key) => self.column(key),
+            Show::Mean(..) | Show::Words(..) => None,
+        })
+    }
+
     /// The rows to show.
     pub fn shown(&self) -> &[Vec<Cell>] {
         &self.rows[..self.entries.unwrap_or(usize::MAX).min(self.rows.len())]
@@ -222,6 +232,7 @@ impl Table {
         let mut order = Vec::new();
         for key in keys.split(',').map(str::trim).filter(|k| !k.is_empty()) {
             let column = self.column(key).or_else(|| self.column(&format!("{key}_ns")));
+            let column = column.or_else(|| self.headed(key));
             order.push(column.ok_or_else(|| UnknownKey {
                 key: key.into(),
                 known: self.columns.iter().map(|c| c.key).collect(),

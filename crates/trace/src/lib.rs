@@ -29,6 +29,7 @@ pub mod progress;
 mod quality;
 mod reader;
 mod recorded;
+mod shell;
 mod state;
 mod state_table;
 
@@ -44,9 +45,10 @@ pub use info::{
 pub use kernel::{is_kernel_thread, kernel_thread};
 pub use kind::{Capabilities, EventKind, softirq_name};
 pub use mapping::{BuildId, Built, Mapping};
-pub use names::{LocalNames, NameId, Names};
+pub use names::{LocalNames, NameId, Names, fits};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
 pub use reader::{Reader, Run, RunDecoder};
 pub use recorded::{Beside, Presence, Recorded};
+pub use shell::shell_word;
 pub use state::TaskState;
 pub use state_table::StateTable;

@@ -3,6 +3,32 @@
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex};
 
+/// Whether a name fits a pattern, in which `*` stands for any characters and `?` for one.
+pub fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where the last star stands, and how much of the name it stands for at least.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(&c) if c == '?' || c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    (p, n) = (at + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&c| c == '*')
+}
+
 /// A name, interned in [`Names`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct NameId(pub u32);
@@ -145,6 +171,24 @@ impl LocalNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_have_stars_and_question_marks() {
+        for (pattern, name, fit) in [
+            ("nginx", "nginx", true),
+            ("nginx", "nginx2", false),
+            ("nginx*", "nginx", true),
+            ("*worker*", "kworker/0:1", true),
+            ("c?t", "cat", true),
+            ("c?t", "cart", false),
+            ("*a*b", "aabc", false),
+            ("*a*b", "aacb", true),
+            ("", "", true),
+            ("*", "", true),
+        ] {
+            assert_eq!(fits(pattern, name), fit, "{pattern} {name}");
+        }
+    }
 
     #[test]
     fn bytes_after_the_nul_do_not_make_another_name() {

@@ -21,7 +21,7 @@ struct Program<'a> {
 /// Programs by the idle CPU time that they could have used, each with its threads.
 pub(crate) fn throttled(facts: &Facts<'_>) -> Vec<Culprit> {
     let mut by: BTreeMap<String, Program<'_>> = BTreeMap::new();
-    for (slot, t) in facts.analysis.threads() {
+    for (slot, t) in facts.analysis.all_threads() {
         let Some(throttle) = t.throttle() else { continue };
         let comm = facts.analysis.comm(t);
         let role = String::from_utf8_lossy(holdup_passes::role(comm.as_bytes())).into_owned();

@@ -54,8 +54,9 @@ fn with(mut culprits: Vec<Culprit>, place: usize, thread: Culprit) -> Vec<Culpri
 pub(crate) fn queued(facts: &Facts<'_>) -> Vec<Culprit> {
     let mut by: Vec<(Slot, Nanos)> = facts
         .analysis
-        .threads()
+        .all_threads()
         .filter(|(_, t)| !t.is_kthread() && t.queued_ns > 0)
+        .filter(|(_, t)| facts.judged.chosen.is_none() || facts.analysis.is_chosen(t))
         .map(|(slot, t)| (slot, t.queued_ns))
         .collect();
     by.sort_by_key(|&(slot, ns)| (Reverse(ns), slot));

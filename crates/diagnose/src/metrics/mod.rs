@@ -175,6 +175,7 @@ pub fn judge_beside(
         findings,
         leads: Vec::new(),
         not_replayed: None,
+        chosen: None,
         next,
         thresholds: thresholds.settings(),
         code_remarks: Vec::new(),

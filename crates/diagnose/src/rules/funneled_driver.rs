@@ -147,7 +147,7 @@ fn culprit(facts: &Facts<'_>, cpu: u16) -> Option<Culprit> {
         .max_by_key(|r| r.total_ns);
     let thread = facts
         .analysis
-        .threads()
+        .all_threads()
         .filter(|(_, t)| t.is_kthread() && t.last_cpu().0 == cpu)
         .max_by_key(|(_, t)| t.running_ns);
     match (handler, thread) {

@@ -144,22 +144,21 @@ impl Story<'_> {
             "spread the load over several of the objects that the lock guards: files, \
              directories, address spaces, sockets"
                 .to_owned(),
-            "to name the lock: holdup record --preset locks -g --duration 10s, or perf record -a \
-             -g -e lock:contention_begin,lock:contention_end; then holdup locks --by caller"
+            "to name the lock: holdup record --preset locks -g --duration 10s, then holdup locks \
+             --by caller"
                 .to_owned(),
         ];
         if matches!(self, Story::Dear { call } if call.is_dearer_beside_siblings) {
             advice[0] = "change the address space less often (keep and reuse memory, an allocator \
                          that does), or use processes in place of threads"
                 .to_owned();
-            advice[1] =
-                "to tell the lock from the shootdowns: perf record -a -g -e cpu-clock, and -e \
-                         irq_vectors:call_function_entry,irq_vectors:call_function_single_entry"
-                    .to_owned();
+            advice[1] = "to tell the lock from the shootdowns: holdup record -g --duration 10s -e \
+                 'irq_vectors:call_function*'"
+                .to_owned();
         }
         if matches!(self, Story::Full { .. }) {
-            advice[1] = "to see it without the recorder's time: perf record -a -g -e cpu-clock, \
-                         without events of system calls"
+            advice[1] = "to see it without the recorder's time: holdup record --preset sched -g \
+                         -F 999 --duration 10s, without events of system calls"
                 .to_owned();
         }
         Told { story, summary, advice }

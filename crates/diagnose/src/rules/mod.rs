@@ -18,6 +18,7 @@ pub(crate) use cpu_overload::QUEUE;
 pub(crate) use hardware_bandwidth::{CPI, SAME_WORK, SLOWER, advice as hardware_advice, lead};
 pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD, Overhead};
 
+use crate::chosen;
 use crate::code;
 use crate::culprits;
 use crate::facts::Facts;
@@ -291,6 +292,11 @@ pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
         .collect();
     if lacking.is_empty() {
         let mut finding = (rule.check)(facts);
+        if facts.judged.chosen.is_some() {
+            let mut finding = chosen::judge(facts, finding);
+            code::advise(facts, &mut finding);
+            return finding;
+        }
         replayed(facts, &mut finding);
         code::advise(facts, &mut finding);
         return finding;
@@ -344,7 +350,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
 }
 
 /// The thread with this id that ran longest: an id may have been used again.
-fn longest(facts: &Facts<'_>, tid: u32) -> Option<Slot> {
+pub(crate) fn longest(facts: &Facts<'_>, tid: u32) -> Option<Slot> {
     let same = facts.analysis.all_threads().filter(|(_, t)| t.tid.0 == tid);
     same.max_by_key(|(_, t)| t.running_ns).map(|(slot, _)| slot)
 }

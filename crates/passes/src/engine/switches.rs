@@ -185,7 +185,8 @@ impl Engine {
             self.decide(slot, Mode::Kthread);
         }
         let t = &self.threads[slot];
-        if t.mode == Mode::Kthread {
+        // Nor does the recorder's own sleep hold anybody up.
+        if t.mode == Mode::Kthread || t.records {
             return;
         }
         let kind = t.living.call.map(|c| self.wait_kind(c.nr));

@@ -31,7 +31,9 @@ impl Engine {
 
     #[cold]
     fn rename(&mut self, slot: Slot, comm: NameId) {
-        self.threads[slot].comm = comm;
+        let records = (self.judge.is_recorder)(&self.names.get(comm));
+        let t = &mut self.threads[slot];
+        (t.comm, t.records) = (comm, records);
         let t = &self.threads[slot];
         if t.mode == Mode::Unknown
             && t.parent.is_none_or(|p| p == KTHREADD)

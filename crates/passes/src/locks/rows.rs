@@ -9,7 +9,7 @@ use super::{OTHER, Waiter};
 use crate::analysis::Analysis;
 use crate::rows::{per_second, percent, round3};
 use crate::threads::Slot;
-use holdup_trace::Nanos;
+use holdup_trace::{Nanos, fits};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -333,7 +333,7 @@ impl Analysis {
                     self.shown.is_none()
                         && (o.pids.is_empty() || idle && o.pids.contains(&0))
                         && (o.tids.is_empty() || idle && o.tids.contains(&0))
-                        && (o.comms.is_empty() || idle && o.comms.iter().any(|c| c == SWAPPER))
+                        && (o.comms.is_empty() || idle && o.comms.iter().any(|c| fits(c, SWAPPER)))
                 }
             }
     }

@@ -34,6 +34,14 @@ pub(crate) fn write(
     page.separate(out)?;
     write_verdict(d, options, width, out)?;
     write_remarks(d, trace, width, out)?;
+    if let Some(chosen) = &d.chosen {
+        page.separate(out)?;
+        writeln!(out, "{}", options.paint().title("Chosen threads"))?;
+        wrapped(&chosen.course(), "  ", "    ", width, out)?;
+        for line in chosen.slept().iter().chain(&chosen.beside()) {
+            wrapped(line, "  ", "    ", width, out)?;
+        }
+    }
     if all && d.verdict.class != Class::NotEnoughEvidence {
         write_steps(d, page, options, width, out)?;
     }
@@ -124,7 +132,10 @@ fn write_remarks(
             wrapped(&remark, "  ", "    ", width, out)?;
         }
     }
-    if let Some(n) = d.verdict.neighbours.as_ref().filter(|n| !n.programs.is_empty()) {
+    let about_all = |_: &_| d.chosen.is_none();
+    if let Some(n) =
+        d.verdict.neighbours.as_ref().filter(|n| !n.programs.is_empty()).filter(about_all)
+    {
         let line = format!("not the work: {:.0} % of capacity ({})", n.pct, n.listed());
         wrapped(&line, "  ", "    ", width, out)?;
     }

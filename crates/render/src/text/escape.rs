@@ -57,7 +57,7 @@ pub(crate) fn shell(command: &str, indent: &str) -> String {
     let mut out = indent.to_owned();
     let (mut used, mut before) = (0, "");
     let command = escape(command);
-    for (i, word) in command.split(' ').enumerate() {
+    for (i, word) in words(&command).into_iter().enumerate() {
         // Each command and each group of events on a line of its own; and no line too long, where
         // names of events follow each other without an option before each.
         let begins = matches!(word, "-e" | "--") || before == "&&";
@@ -73,6 +73,20 @@ pub(crate) fn shell(command: &str, indent: &str) -> String {
         before = word;
     }
     out
+}
+
+/// The words of a command: blanks in single quotes part none.
+fn words(command: &str) -> Vec<&str> {
+    let (mut words, mut from, mut quoted) = (Vec::new(), 0, false);
+    for (at, c) in command.char_indices() {
+        quoted ^= c == '\'';
+        if c == ' ' && !quoted {
+            words.push(&command[from..at]);
+            from = at + 1;
+        }
+    }
+    words.push(&command[from..]);
+    words
 }
 
 #[cfg(test)]
@@ -96,6 +110,12 @@ mod tests {
         let names = shell(&format!("perfetto{}", " sched/sched_switch".repeat(12)), "");
         assert!(names.lines().all(|l| l.len() <= 98) && names.lines().count() == 3, "{names}");
         assert_eq!(names.matches("sched/sched_switch").count(), 12);
+    }
+
+    #[test]
+    fn commands_do_not_break_in_quotes() {
+        let path = format!("'{}'", "a -e b ".repeat(20));
+        assert_eq!(shell(&format!("holdup waits {path}"), "").matches(&path).count(), 1);
     }
 
     #[test]

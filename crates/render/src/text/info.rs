@@ -5,6 +5,7 @@ use super::units::{count, duration, timestamp};
 use super::{Page, TextOptions};
 use crate::info::{Capability, Info};
 use crate::report::TraceHead;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Write everything about the file.
@@ -50,7 +51,7 @@ pub(crate) fn write(
             false => format!("Kinds of events in the samples ({})", info.events.len()),
         };
         writeln!(out, "{}", paint.title(title))?;
-        let names: Vec<_> = info.events.iter().map(|name| escape(name)).collect();
+        let names = together(&info.events);
         writeln!(
             out,
             "  {}",
@@ -64,6 +65,26 @@ pub(crate) fn write(
         writeln!(out, "{}", shell(&info.record_command, "  "))?;
     }
     Ok(())
+}
+
+/// The names of events; those of single system calls once for both ends.
+fn together(events: &[String]) -> Vec<String> {
+    const ENTER: &str = "syscalls:sys_enter_";
+    const EXIT: &str = "syscalls:sys_exit_";
+    let (calls, others): (Vec<&String>, Vec<&String>) =
+        events.iter().partition(|name| name.starts_with(ENTER) || name.starts_with(EXIT));
+    let mut names: Vec<String> = others.into_iter().map(|name| escape(name).into()).collect();
+    let of = |end: &str| -> BTreeSet<&str> {
+        calls.iter().filter_map(|name| name.strip_prefix(end)).collect()
+    };
+    let (enter, exit) = (of(ENTER), of(EXIT));
+    let both = enter.intersection(&exit).count();
+    if both > 0 {
+        names.push(format!("{ENTER}* and sys_exit_* of {both} calls"));
+    }
+    names.extend(enter.difference(&exit).map(|call| escape(&format!("{ENTER}{call}")).into()));
+    names.extend(exit.difference(&enter).map(|call| escape(&format!("{EXIT}{call}")).into()));
+    names
 }
 
 /// What stands for a figure that takes a pass over the whole file.

@@ -20,7 +20,8 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     let paint = options.paint();
     page.separate(out)?;
-    writeln!(out, "{}", paint.title("Capacity ledger: where every CPU-second went"))?;
+    let of = if trace.part_of.is_some() { " of the judged part" } else { "" };
+    writeln!(out, "{}", paint.title(format!("Capacity ledger{of}: where every CPU-second went")))?;
     let scale = Scale::of(capacity_ns);
     let capacity = format!(
         "capacity = {} x {}",

@@ -194,12 +194,17 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
         0 => "CPUs not known".to_owned(),
         n => units::count(n.into(), "CPU", "CPUs"),
     };
+    let (wall, events) = (units::duration(trace.wall_ns), trace.events);
+    let read = match trace.part_of {
+        None => format!("{wall}, {}", units::count(events, "event", "events")),
+        Some((of_wall, of_events)) => {
+            format!("judged {wall} of {}, {events} of {of_events} events", units::duration(of_wall))
+        }
+    };
     format!(
-        "{} ({}): {cpus}, {}, {}, {lost}",
+        "{} ({}): {cpus}, {read}, {lost}",
         paint.title(escape(&trace.path)),
         escape(&trace.format),
-        units::duration(trace.wall_ns),
-        units::count(trace.events, "event", "events"),
     )
 }
 

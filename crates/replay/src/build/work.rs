@@ -29,8 +29,13 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let of_program = |t: &ThreadProgram| active(t) && !t.is_kthread;
     let of_work =
         |t: &ThreadProgram| known.work_known && of_program(t) && known.started.contains(&pid(t));
-    let rules: [&dyn Fn(&ThreadProgram) -> bool; 4] =
+    let chosen = |t: &ThreadProgram| analysis.is_chosen(analysis.thread(t.slot));
+    let active_and_chosen = |t: &ThreadProgram| active(t) && chosen(t);
+    let mut rules: [&dyn Fn(&ThreadProgram) -> bool; 4] =
         [&of_work, &of_program, &active, &|t| !is_recorder(&t.comm)];
+    if analysis.has_chosen_work() {
+        rules = [&active_and_chosen, &chosen, &chosen, &chosen];
+    }
     let of = |rule: &dyn Fn(&ThreadProgram) -> bool| -> Vec<usize> {
         (0..threads.len()).filter(|&i| threads[i].run_ns > 0 && rule(&threads[i])).collect()
     };

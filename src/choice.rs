@@ -1,0 +1,96 @@
+//! Which threads were chosen: whether there are any, and what there is if not.
+
+use crate::cli::SelectArgs;
+use crate::exit::usage;
+use anyhow::Result;
+use holdup_attribution::NoPath;
+use holdup_passes::{Analysis, Filter};
+use std::collections::BTreeMap;
+
+/// What shows threads.
+pub(crate) const PROCS: &str = "holdup procs shows the times of chosen threads";
+/// What judges them.
+pub(crate) const DIAGNOSE: &str =
+    "holdup diagnose says what holds chosen threads up, and holdup procs shows their times";
+/// Names that are told where a choice matches nothing.
+const NAMES: usize = 5;
+
+/// The threads that `args` choose.
+pub(crate) fn filter(args: &SelectArgs) -> Filter {
+    Filter {
+        pids: args.pid.clone(),
+        tids: args.tid.clone(),
+        comms: args.comm.clone(),
+        ..Filter::default()
+    }
+}
+
+/// For a verb whose answer is about the whole machine: refuse a choice of threads, with a way out.
+pub(crate) fn refuse(args: &SelectArgs, verb: &str, way_out: &str) -> Result<()> {
+    let Some(option) = options(&filter(args)).into_iter().next() else { return Ok(()) };
+    Err(usage(format!("{option}: holdup {verb} is about the whole machine; {way_out}")))
+}
+
+/// Refuse a choice that no thread of the trace fits.
+pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
+    if !filter.chooses_threads() || analysis.all_threads().any(|(_, t)| analysis.fits(filter, t)) {
+        return Ok(());
+    }
+    let options = options(filter).join(" ");
+    let mut by: BTreeMap<(String, Option<u32>), u64> = BTreeMap::new();
+    for (_, t) in analysis.all_threads() {
+        *by.entry((analysis.comm(t), analysis.pid(t))).or_default() += t.running_ns;
+    }
+    let mut busiest: Vec<_> = by.iter().filter(|(_, ns)| **ns > 0).map(|(who, _)| who).collect();
+    busiest.sort_by_key(|who| (std::cmp::Reverse(by[*who]), *who));
+    let name = |(comm, pid): &(String, Option<u32>)| match pid {
+        Some(pid) => format!("{comm} ({pid})"),
+        None => comm.clone(),
+    };
+    let busiest: Vec<String> = busiest.into_iter().take(NAMES).map(name).collect();
+    let mut names: Vec<&str> = by.keys().map(|(comm, _)| comm.as_str()).collect();
+    names.dedup();
+    let near = |asked: &str| {
+        let far = |name: &&&str| strsim::levenshtein(asked, name);
+        let limit = asked.chars().count().div_ceil(2);
+        names.iter().min_by_key(far).filter(|name| far(name) <= limit).copied()
+    };
+    let near: Vec<&str> = filter.comms.iter().filter_map(|asked| near(asked)).collect();
+    let near = match &near[..] {
+        [] => String::new(),
+        near => format!("; nearest by name: {}", near.join(", ")),
+    };
+    let busiest = match &busiest[..] {
+        [] => "no thread ran".to_owned(),
+        busy => format!("busiest are {}", busy.join(", ")),
+    };
+    Err(usage(format!("{options}: no thread of the trace fits{near}; {busiest}")))
+}
+
+/// A choice as it is typed.
+pub(crate) fn options(filter: &Filter) -> Vec<String> {
+    let numbers = |name: &str, list: &[u32]| {
+        let list: Vec<String> = list.iter().map(u32::to_string).collect();
+        (!list.is_empty()).then(|| format!("{name} {}", list.join(",")))
+    };
+    let comms = (!filter.comms.is_empty()).then(|| format!("--comm {}", filter.comms.join(",")));
+    [numbers("-p", &filter.pids), numbers("--tid", &filter.tids), comms]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Why there is no critical path, in words.
+pub(crate) fn no_path(why: &NoPath) -> String {
+    match why {
+        NoPath::NoThread => "no such thread ran or slept in the trace".to_owned(),
+        NoPath::Kernel(name) => format!(
+            "{name} is a thread of the kernel, whose sleeps have no known cause: there is no path \
+             through it; holdup procs --tid shows its times"
+        ),
+        NoPath::Still(name) => format!(
+            "{name} neither ran nor was woken: it slept from the first event to the last, or \
+             its events are missing"
+        ),
+    }
+}
