@@ -98,22 +98,10 @@ fn writer(reader: &dyn Reader, raw: &Path, cut: &Cut) -> Result<Writer, ErrorKin
         return Ok(tracedat::write);
     }
     if holdup_perfetto::sniff(&head) {
-        return match cut.anonymous {
-            false => Ok(perfetto::write),
-            true => nameless(
-                "a Perfetto trace is not anonymized: its packets have names in too many places",
-                "record with perf or trace-cmd; or export what may leave the house (holdup export)",
-            ),
-        };
+        return Ok(perfetto::write);
     }
     if holdup_ftracetext::sniff(&head).is_some() {
-        return match cut.anonymous {
-            false => Ok(text::write),
-            true => nameless(
-                "text is not anonymized: what is a name cannot be told from other words",
-                "anonymize the recording that the text was made from",
-            ),
-        };
+        return Ok(text::write);
     }
     Err(ErrorKind::Unsupported {
         what: format!("holdup cut does not write this format ({format})"),
