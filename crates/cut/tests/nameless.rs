@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Recordings of each format that is one file or archive.
-const FIXTURES: [&str; 14] = [
+const FIXTURES: [&str; 16] = [
     "healthy_naps_c2/perf.data",
     "profile_bank/perf.data",
     "thr_mutex_perfpipe_c8/perf.data",
@@ -24,6 +24,8 @@ const FIXTURES: [&str; 14] = [
     "equivalence/ser_semop_c4/report.txt.xz",
     "equivalence/thr_mutex_c4/ftrace.txt.xz",
     "equivalence/thr_mutex_c4/report.txt.xz",
+    "equivalence/lttng_thr_mutex_c4/lttng.tar.gz",
+    "equivalence/lttng_ser_semop_c4/lttng.tar.gz",
 ];
 
 fn fixture(name: &str) -> PathBuf {
