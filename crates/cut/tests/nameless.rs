@@ -3,6 +3,7 @@
 use holdup_cut::cut;
 use holdup_testkit::{Generic, Packing, PerfettoForm, perfetto};
 use holdup_trace::{Batch, Cpu, Cut, Event, EventId, NameId, Nanos, Reader, What, merge};
+use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -191,6 +192,147 @@ fn no_name_is_left_in_packets_of_perfetto() {
             let form = PerfettoForm { compact, generic, packing, ..PerfettoForm::default() };
             std::fs::write(&path, perfetto(&*trace, &form)).unwrap();
             check(&path);
+        }
+    }
+}
+
+/// A message, field by field.
+#[derive(Default, Clone)]
+struct M(Vec<u8>);
+
+impl M {
+    fn int(mut self, number: u64, value: u64) -> M {
+        self.varint(number << 3);
+        self.varint(value);
+        self
+    }
+    fn bytes(mut self, number: u64, value: impl AsRef<[u8]>) -> M {
+        self.varint(number << 3 | 2);
+        self.varint(value.as_ref().len() as u64);
+        self.0.extend_from_slice(value.as_ref());
+        self
+    }
+    fn with(self, number: u64, message: M) -> M {
+        self.bytes(number, message.0)
+    }
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+}
+
+fn m() -> M {
+    M::default()
+}
+
+const SECRET: &str = "acmesecret";
+
+/// A secret in every place of a packet that has text, and in some that do not exist.
+fn packets() -> Vec<M> {
+    let of = |number, message| m().int(8, 1000).int(10, 1).with(number, message);
+    let event = |number, content: M| m().int(1, 1000).int(2, 7).with(number, content);
+    let text = |id| m().int(1, id).bytes(2, SECRET);
+    let generic = m().bytes(1, SECRET).with(2, m().bytes(1, SECRET).bytes(3, SECRET));
+    let stat = m().bytes(1, "sched_stat_wait").with(2, m().bytes(1, "comm").bytes(3, SECRET));
+    let described = m().bytes(1, SECRET).with(2, m().bytes(1, SECRET).int(3, 1));
+    let switch = m().bytes(1, SECRET).int(2, 7).int(4, 1).bytes(5, SECRET).int(6, 9);
+    let bundle = m()
+        .int(1, 0)
+        .with(2, event(4, switch.clone().bytes(99, SECRET)))
+        .with(2, event(3, m().bytes(2, SECRET)))
+        .with(2, event(236, m().int(1, 7).bytes(2, SECRET).bytes(3, SECRET)))
+        .with(2, event(327, generic))
+        .with(2, event(327, stat))
+        .with(2, event(70_000, m().bytes(1, SECRET)).bytes(500, SECRET))
+        .with(11, m().int(1, 70_000).bytes(3, SECRET).bytes(2, described.0))
+        .bytes(512, SECRET);
+    let interned = [5u64, 16, 17, 18, 2, 1].iter().fold(m(), |i, &n| i.with(n, text(1)));
+    let interned = interned.with(6, m().int(1, 1).int(2, 1).int(3, 1).bytes(8, SECRET));
+    let interned = interned.with(19, m().int(1, 1).int(7, 1)).with(7, m().int(1, 1).int(2, 1));
+    let base = m().int(2, 100).with(3, m().bytes(1, SECRET).bytes(2, SECRET)).bytes(10, SECRET);
+    let uts = m().bytes(1, "Linux").bytes(2, SECRET).bytes(3, format!("6.1.2-{SECRET}"));
+    let config = m().bytes(1, SECRET).bytes(2, SECRET).int(35, 4);
+    vec![
+        of(2, m().with(1, m().int(1, 7).bytes(3, SECRET)).with(2, m().int(1, 7).bytes(2, SECRET))),
+        of(33, m().with(2, m().with(1, m().bytes(1, SECRET).with(100, config))).bytes(9, SECRET)),
+        of(45, m().with(1, uts).bytes(2, SECRET).bytes(17, SECRET)),
+        of(34, m().int(1, 1).bytes(6, SECRET).bytes(7, SECRET)),
+        of(59, m().with(12, m().with(1, base))).int(13, 1),
+        of(12, interned),
+        of(66, m().int(1, 0).int(2, 7).int(3, 7).int(4, 1).bytes(19, SECRET)),
+        of(1, bundle),
+        of(11, m().bytes(23, SECRET)),
+        of(39, m().bytes(1, SECRET)),
+        of(65, m().bytes(1, SECRET)),
+        of(900, m().bytes(1, SECRET)),
+        of(899, m().bytes(1, SECRET)),
+    ]
+}
+
+#[test]
+fn no_field_of_a_packet_leaks() {
+    let file = packets().into_iter().fold(m(), |file, packet| file.with(1, packet)).0;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.pftrace");
+    std::fs::write(&path, file).unwrap();
+    let (_folder, output) = nameless(&path);
+    let bytes = bytes(&output);
+    assert!(!contains(&bytes, SECRET), "{}", bytes.escape_ascii());
+    let (whole, part) = (holdup_open::open(&path).unwrap(), holdup_open::open(&output).unwrap());
+    assert_eq!(kinds(&*part).len(), kinds(&*whole).len());
+    assert_eq!(part.info().tasks.len(), whole.info().tasks.len());
+    assert_eq!(part.info().os_release.as_deref(), Some("6.1.2"));
+}
+
+#[test]
+fn no_word_of_a_line_leaks() {
+    let lines = "\
+        # tracer: nop\n# acmesecret: x\n#  acmesecret\n\
+        acmesecret:     acmesecret-42 [001] 1.000100: sched_wakeup: comm=acmesecret pid=43 prio=1 \
+        target_cpu=000\n\
+        \x20     acmesecret-42 [001] 1.000200: print: acmesecret: 12345 acmesecret=acmesecret\n\
+        \x20     acmesecret-42 [001] 1.000300: acmesecret: (0xffff) acmesecret=7\n\
+        \x20     acmesecret-42 [001] 1.000400: sys_openat(dfd: 1, filename: 7f \"/acmesecret: \")\n\
+        \x20     acmesecret-42 [001] 1.000500: sched_process_exec: filename=/a/acmesecret pid=42 \
+        old_pid=42\n\
+        \x20     acmesecret-42 [001] 1.000600: workqueue_execute_start: work struct 0xffff888000000000: \
+        function acme_fn [acmesecret]\n\
+        => acmesecret+0x1/0x2 [acmesecret]\nacmesecret\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.txt");
+    std::fs::write(&path, lines).unwrap();
+    let (_folder, output) = nameless(&path);
+    let bytes = bytes(&output);
+    assert!(!contains(&bytes, SECRET), "{}", bytes.escape_ascii());
+    let (whole, part) = (holdup_open::open(&path).unwrap(), holdup_open::open(&output).unwrap());
+    assert_eq!(kinds(&*part), kinds(&*whole));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever is damaged, what is written has no more of the secret than was there by chance.
+    #[test]
+    fn damaged_packets_are_no_panic_and_leak_nothing(
+        places in prop::collection::vec((any::<usize>(), any::<u8>()), 1..8)
+    ) {
+        let mut file = packets().into_iter().fold(m(), |file, packet| file.with(1, packet)).0;
+        for (at, byte) in places {
+            let at = at % file.len();
+            file[at] = byte;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("damaged");
+        std::fs::write(&path, file).unwrap();
+        if let Ok(reader) = holdup_open::open(&path) {
+            let output = folder.path().join("cut");
+            let all = Cut { anonymous: true, ..Cut::default() };
+            if cut(&*reader, &path, &all, &output).is_ok() {
+                prop_assert!(!contains(&bytes(&output), SECRET));
+            }
         }
     }
 }

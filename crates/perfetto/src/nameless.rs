@@ -26,6 +26,8 @@ enum Rule {
     Stay,
     /// The name of an event.
     EventName,
+    /// What a system and a kind of machine are called.
+    System,
     /// A version, of which the numbers stay.
     Release,
     /// The name of a function, which stays if it is one of the kernel.
@@ -40,7 +42,13 @@ enum Rule {
 }
 
 use Rule::{Descriptor, Event, EventName, Function, Inside, Name, Number, Numbers, Path};
-use Rule::{Release, Stay};
+use Rule::{Release, Stay, System};
+
+/// What `uname` calls systems and machines.
+const SYSTEMS: [&[u8]; 9] = [
+    b"Linux", b"x86_64", b"aarch64", b"armv8l", b"armv7l", b"i686", b"riscv64", b"ppc64le",
+    b"s390x",
+];
 
 /// Fields of `TracePacket`.
 const PACKET: &[(u32, Rule)] = &[
@@ -116,7 +124,7 @@ const CPU_STATS: &[(u32, Rule)] =
     &[(1, Number), (2, Number), (3, Number), (4, Number), (5, Number), (8, Number), (9, Number)];
 
 const SYSTEM: &[(u32, Rule)] = &[
-    (1, Inside(&[(1, Stay), (3, Release), (4, Stay)])),
+    (1, Inside(&[(1, System), (3, Release), (4, System)])),
     (3, Number),
     (4, Release),
     (5, Number),
@@ -218,6 +226,8 @@ impl Writer<'_, '_> {
             Name => self.renamed(bytes),
             Stay => bytes.to_vec(),
             EventName => self.event_name(bytes),
+            System if SYSTEMS.contains(&bytes) => bytes.to_vec(),
+            System => self.renamed(bytes),
             Release => release(bytes),
             Function => match self.known.kernel.contains(&self.known.names.intern(bytes)) {
                 true => bytes.to_vec(),
