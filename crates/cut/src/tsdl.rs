@@ -432,7 +432,8 @@ mod tests {
 
     #[test]
     fn text_that_ends_anywhere_is_no_harm() {
-        let text = "/* CTF 1.8 */ env { a = \"\\\"\"; }; clock { uuid = \"x\"; map = clock.a.value; }; \
+        let text = "/* CTF 1.8 */ env { a = \"\\\"\"; }; \
+            clock { uuid = \"x\"; map = clock.a.value; }; \
             event { name = \"x\"; fields := struct { enum { a = 1 } b; string c[d]; }; };";
         for n in 0..text.len() {
             nameless(&text[..n]);

@@ -171,7 +171,9 @@ fn what_cannot_be_cut_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let line = "    <idle>-0     [006] d..2 7115.449607: sched_waking: comm=a pid=1 prio=1";
-    let text = format!("<!DOCTYPE html>\n<html><script>\n# tracer: nop\n{line}\n</script>\n");
+    let text = format!(
+        "<!DOCTYPE html>\n<html><script class=\"trace-data\">\n# tracer: nop\n{line}\n</script>\n"
+    );
     std::fs::write(&page, text).unwrap();
     let reader = holdup_open::open(&page).unwrap();
     let error = cut(&*reader, &page, &Cut::default(), &folder.path().join("cut")).unwrap_err();

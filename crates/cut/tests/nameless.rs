@@ -298,8 +298,8 @@ fn no_word_of_a_line_leaks() {
         \x20     acmesecret-42 [001] 1.000400: sys_openat(dfd: 1, filename: 7f \"/acmesecret: \")\n\
         \x20     acmesecret-42 [001] 1.000500: sched_process_exec: filename=/a/acmesecret pid=42 \
         old_pid=42\n\
-        \x20     acmesecret-42 [001] 1.000600: workqueue_execute_start: work struct 0xffff888000000000: \
-        function acme_fn [acmesecret]\n\
+        \x20     acmesecret-42 [001] 1.000600: workqueue_execute_start: work struct \
+        0xffff888000000000: function acme_fn [acmesecret]\n\
         => acmesecret+0x1/0x2 [acmesecret]\nacmesecret\n";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("whole.txt");

@@ -440,7 +440,8 @@ mod tests {
                 "    «wl»-42 [001] .... 1.000100: !print!‹: secret=1234 x›",
             ),
             (
-                "    wl-42 [001] .... 1.0: sys_openat(dfd: ff9c, filename: 7ff \"/a: b\", flags: 0)",
+                "    wl-42 [001] .... 1.0: sys_openat(dfd: ff9c, filename: 7ff \"/a: b\", \
+                 flags: 0)",
                 "    «wl»-42 [001] .... 1.0: sys_openat(dfd: ff9c, filename: 7ff ‹\"/a: b\"›, \
                  flags: 0)",
             ),

@@ -162,8 +162,8 @@ fn describe_samples(info: &mut TraceInfo, sampled: &Sampled, samples: &Samples) 
     for (n, what) in [
         (samples.partial, "without a whole call chain"),
         (samples.lost, "lost by the kernel"),
-        (samples.skipped, "skipped by the recorder, which could not unwind them"),
-        (samples.untimed, "not read: no snapshot says how their clock goes"),
+        (samples.skipped, "skipped by the recorder"),
+        (samples.untimed, "of an unknown clock, not read"),
     ] {
         if n > 0 {
             note(&format!("samples {what}"), n.to_string());

@@ -203,8 +203,8 @@ pub(crate) mod interned {
     pub(crate) const STR: u32 = 2;
 }
 
-/// Fields of `PerfSample`, of what it refers to (`Frame`, `Mapping`, `Callstack`), and of what holds
-/// for all of them (`TracePacketDefaults`, `PerfSampleDefaults`).
+/// Fields of `PerfSample`, of what it refers to (`Frame`, `Mapping`, `Callstack`), and of what
+/// holds for all of them (`TracePacketDefaults`, `PerfSampleDefaults`).
 pub(crate) mod perf {
     pub(crate) const CPU: u32 = 1;
     pub(crate) const PID: u32 = 2;
