@@ -406,3 +406,17 @@ fn time_asleep_by_chains_is_that_of_the_tables() {
     assert!(out.status.success() && out.stdout.is_empty());
     assert!(String::from_utf8(out.stderr).unwrap().contains("no call chains were recorded"));
 }
+
+/// A trace that Perfetto's own descriptors wrote: three samples of each of two chains.
+#[test]
+fn samples_of_perfetto_are_a_profile() {
+    let trace = support::root().join("fuzz/corpus/perfetto/samples");
+    let text = support::stdout(&["profile", trace.to_str().unwrap()]);
+    let row = |function: &str| {
+        let row = text.lines().find(|line| line.ends_with(function)).expect(&text);
+        row.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("do_futex")[..2], ["3", "50.000"], "{text}");
+    assert_eq!(row("hot")[..4], ["3", "50.000", "worker-1", "(70"], "{text}");
+    assert!(text.contains("4 LOST") && text.contains("samples of cpu-clock"), "{text}");
+}

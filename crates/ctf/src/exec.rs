@@ -1,6 +1,7 @@
 //! Carries plans out: bytes in, registers full.
 
 use crate::plan::{Count, Dest, Load, Plain, Step};
+use std::ops::Range;
 
 /// Where plans leave what they read. Registers that a plan does not write keep what was there.
 pub(crate) struct Regs {
@@ -9,11 +10,45 @@ pub(crate) struct Regs {
     pub(crate) text: [(u32, u32); 8],
     /// The last time read, and its width in bits; 0 is none.
     pub(crate) time: (u64, u8),
+    /// Where text and bytes were, for plans that note all of them.
+    pub(crate) spots: Vec<Spot>,
+}
+
+/// Where text or bytes are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// In the packet.
+    pub bits: Range<u64>,
+    /// Not words but bytes of memory.
+    pub data: bool,
+    /// Where the plan leaves it.
+    pub(crate) slot: u8,
+}
+
+/// Set in the number of a slot: what is there is noted.
+pub(crate) const NOTED: u8 = 0x80;
+/// The same of what is no text.
+pub(crate) const NOTED_DATA: u8 = 0xc0;
+
+impl Regs {
+    #[inline(always)]
+    fn text(&mut self, slot: u8, from: u64, len: u64) {
+        self.text[usize::from(slot & 7)] = (from as u32, len as u32);
+        if slot & NOTED != 0 {
+            self.note(slot, from * 8, len.saturating_mul(8));
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, slot: u8, from: u64, len: u64) {
+        let data = slot & NOTED_DATA == NOTED_DATA;
+        self.spots.push(Spot { bits: from..from.saturating_add(len), data, slot: slot & 7 });
+    }
 }
 
 impl Regs {
     pub(crate) fn new() -> Regs {
-        Regs { int: [0; 256], text: [(0, 0); 8], time: (0, 0) }
+        Regs { int: [0; 256], text: [(0, 0); 8], time: (0, 0), spots: Vec::new() }
     }
 }
 
@@ -51,7 +86,7 @@ pub(crate) fn run(
                 }
                 for text in texts {
                     let from = start / 8 + u64::from(text.offset);
-                    regs.text[usize::from(text.slot & 7)] = (from as u32, text.len);
+                    regs.text(text.slot, from, text.len.into());
                 }
                 *at = start + bits;
             }
@@ -62,7 +97,7 @@ pub(crate) fn run(
                 let bytes = data.get(from..(end / 8) as usize).ok_or(Short)?;
                 let len = nul(bytes).ok_or(Short)?;
                 if let Some(slot) = slot {
-                    regs.text[usize::from(slot & 7)] = (from as u32, len as u32);
+                    regs.text(*slot, from as u64, len as u64);
                 }
                 *at = (from + len + 1) as u64 * 8;
             }
@@ -86,7 +121,11 @@ fn dynamic(step: &Step, data: &[u8], at: &mut u64, end: u64, regs: &mut Regs) ->
                 return Err(Short);
             }
             if let Some(slot) = text {
-                regs.text[usize::from(slot & 7)] = ((*at / 8) as u32, n as u32);
+                match slot & NOTED_DATA {
+                    // Not of whole bytes.
+                    NOTED_DATA => regs.note(*slot, *at, bits),
+                    _ => regs.text(*slot, *at / 8, n),
+                }
             }
             *at += bits;
         }

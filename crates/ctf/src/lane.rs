@@ -234,6 +234,7 @@ impl<'a> Cursor<'a> {
         };
         while self.at < self.end {
             let from = self.at;
+            self.regs.spots.clear();
             let Ok(class) = self.event::<false>(stream) else { break };
             each(from..self.at, self.clock, class, &self.regs);
         }

@@ -46,6 +46,7 @@ mod states;
 mod time;
 mod types;
 
+pub use exec::Spot;
 pub use raw::{Counts, RawCtf, RawEvent, RawFolder, RawGap, RawKind, RawPacket, open_raw};
 pub use reader::CtfTrace;
 

@@ -7,6 +7,7 @@
 //! Values land in numbered registers ([`crate::exec::Regs`]): those the caller wants, and those a
 //! later step needs, the length of a sequence or the tag of a variant.
 
+use crate::exec::{NOTED, NOTED_DATA};
 use crate::types::{Enum, Int, Order, Type};
 use std::sync::Arc;
 
@@ -71,6 +72,9 @@ pub(crate) struct TextLoad {
     pub(crate) len: u32,
     pub(crate) slot: u8,
 }
+
+/// Where a text goes that nobody wants.
+const UNWANTED: u8 = 7;
 
 /// How many times.
 #[derive(Clone, Copy, Debug)]
@@ -193,12 +197,22 @@ pub(crate) struct Compiler {
     /// Fields that may still be walked or looked at, over all plans of a trace: shared types let
     /// a short text ask for work without end.
     pub(crate) budget: u64,
+    /// Note all text and bytes, wanted or not.
+    pub(crate) noting: bool,
 }
 
 impl Compiler {
     /// `big` is the trace's byte order.
     pub(crate) fn new(big: bool, budget: u64) -> Compiler {
-        Compiler { big, loads: Vec::new(), scopes: Vec::new(), next: SHARED, fields: 0, budget }
+        Compiler {
+            big,
+            loads: Vec::new(),
+            scopes: Vec::new(),
+            next: SHARED,
+            fields: 0,
+            budget,
+            noting: false,
+        }
     }
 
     /// Add a scope that all events share; `prefix` is its name in paths. Names of integers that
@@ -407,6 +421,7 @@ impl Walker<'_> {
                     Some(Slot::Text(slot)) => Some(slot),
                     _ => None,
                 };
+                let text = self.noted(text, true);
                 self.dynamic(Draft::Str(text), 8);
             }
             Type::Struct(s) => {
@@ -537,7 +552,11 @@ impl Walker<'_> {
         let align = of.align();
         self.align(align);
         let text = match of {
-            Type::Int(int) if int.size == 8 && align >= 8 => slot,
+            Type::Int(int) if int.size == 8 && align >= 8 => {
+                self.noted(slot, int.text || slot.is_some())
+            }
+            // Letters that begin anywhere, or take more than a byte, are no names.
+            Type::Int(int) if int.size == 8 || int.text => self.noted(None, false),
             _ => None,
         };
         let Some(size) = fixed_size(of) else {
@@ -546,8 +565,10 @@ impl Walker<'_> {
             return Ok(());
         };
         let stride = size.next_multiple_of(u64::from(align));
+        // What is noted by the bit is a step of its own.
+        let apart = text.is_some_and(|slot| slot & NOTED_DATA == NOTED_DATA);
         match count {
-            CountDraft::Fixed(n) => {
+            CountDraft::Fixed(n) if !apart => {
                 if let (Some(slot), Ok(offset), Ok(len)) =
                     (text, u32::try_from(self.bits / 8), u32::try_from(n))
                 {
@@ -570,6 +591,16 @@ impl Walker<'_> {
 }
 
 impl Walker<'_> {
+    /// The slot for a text that goes to `slot` if it is wanted.
+    fn noted(&self, slot: Option<u8>, is_text: bool) -> Option<u8> {
+        match (self.compiler.noting, slot) {
+            (false, slot) => slot,
+            (true, slot) => {
+                Some(slot.unwrap_or(UNWANTED) | if is_text { NOTED } else { NOTED_DATA })
+            }
+        }
+    }
+
     /// Single elements of an array of known length may be wanted: `args[0]`.
     fn elements(&mut self, name: &str, int: &Int, n: u64, stride: u64) {
         let bare = name.strip_prefix('_').unwrap_or(name);

@@ -6,15 +6,15 @@
 //! begin with any event that lies as the packet's first one does (CTF 1.8, 4.1.2: alignments count
 //! from the start of the packet).
 
-use crate::exec::{Regs, run};
+use crate::exec::{Regs, Spot, run};
 use crate::files::Folder;
 use crate::kind::{Meaning, reg};
 use crate::lane::{Cursor, Entered, Lane, LaneCursor, Next, Store};
 use crate::parse::{Metadata, StreamDecl};
 use crate::plan::{Dest, Step};
 use crate::reader::{compiled, declarations, share_clock, sort_out};
-use crate::schema::Events;
-use crate::types::Type;
+use crate::schema::{Events, is_kernel};
+use crate::types::{Order, Type};
 use holdup_trace::{Cpu, EventKind, Names, Nanos, Quality, Result};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -28,6 +28,8 @@ pub struct RawCtf {
     pub files: Vec<(usize, String)>,
     /// How the packets of each kind of stream may be divided, by trace and kind.
     layouts: Vec<Vec<Layout>>,
+    /// By trace.
+    big: Vec<bool>,
     store: Store,
     lanes: Vec<Lane>,
 }
@@ -36,6 +38,8 @@ pub struct RawCtf {
 pub struct RawFolder {
     /// Below what was opened; empty for that itself.
     pub name: String,
+    /// It is of the kernel, not of programs.
+    pub kernel: bool,
     /// The metadata, whatever it was packed in.
     pub text: Vec<u8>,
 }
@@ -91,6 +95,10 @@ pub struct RawPacket<'a> {
     pub events: &'a [RawEvent],
     /// What is missing before it.
     pub gap: Option<RawGap>,
+    /// Where text and bytes of memory are, if that was asked for.
+    pub spots: &'a [Spot],
+    /// Bits of a byte are counted from its highest.
+    pub big: bool,
     first: u64,
     begin: u64,
     align: u64,
@@ -115,18 +123,18 @@ struct Layout {
     measure: u64,
 }
 
-/// Open what [`crate::open`] opens.
+/// Open what [`crate::open`] opens. `noting` asks where text is in the packets.
 ///
 /// # Errors
 /// As there.
-pub fn open_raw(path: &Path) -> Result<RawCtf> {
+pub fn open_raw(path: &Path, noting: bool) -> Result<RawCtf> {
     let (name, folders, _) = crate::find(path)?;
     let mut quality = Quality::default();
     let (texts, metadatas) = declarations(&folders, &mut quality)
         .map_err(|(file, kind)| kind.in_file(&name.join(file)))?;
     let mut events = Events::default();
     let since_1970 = !share_clock(&metadatas);
-    let traces = compiled(&metadatas, &mut events, &Names::default(), since_1970);
+    let traces = compiled(&metadatas, &mut events, &Names::default(), since_1970, noting);
     let layouts = metadatas.iter().zip(&traces).map(|(metadata, class)| {
         class.streams.iter().map(|s| Layout::of(metadata, s.id)).collect()
     });
@@ -135,11 +143,14 @@ pub fn open_raw(path: &Path) -> Result<RawCtf> {
         folder.streams.iter().map(|(name, _)| (number, name.clone())).collect()
     };
     let names = folders.iter().enumerate().flat_map(in_folder).collect();
-    let raw = folders.iter().zip(texts);
-    let raw = raw.map(|(f, text)| RawFolder { name: f.name.clone(), text }).collect();
+    let big = metadatas.iter().map(|m| m.order == Some(Order::Big)).collect();
+    let kernel = metadatas.iter().map(is_kernel);
+    let raw = folders.iter().zip(texts).zip(kernel);
+    let raw = raw.map(|((f, text), kernel)| RawFolder { name: f.name.clone(), kernel, text });
+    let raw = raw.collect();
     let (files, lanes) = sort_out(folders, &traces, &mut quality);
     let store = Store { traces, files, large: true };
-    Ok(RawCtf { folders: raw, files: names, layouts, store, lanes })
+    Ok(RawCtf { folders: raw, files: names, layouts, big, store, lanes })
 }
 
 impl RawCtf {
@@ -185,19 +196,24 @@ impl RawCtf {
         let Some(channel) = lane.channels.get(stream) else { return Ok(()) };
         let mut quality = Quality::default();
         let mut cursor = Cursor::new(&self.store, &channel.packets);
-        let mut events = Vec::new();
+        let (mut events, mut spots) = (Vec::new(), Vec::new());
         loop {
             events.clear();
+            spots.clear();
             let entered = cursor.packet(&mut quality, |bits, clock, class, regs| {
                 let cpu = own_cpu(class.own[0], regs, lane.cpu);
                 let kind = kind(class.meaning);
                 events.push(RawEvent { time: 0, cpu, kind, bits, clock });
+                // Lock classes are words of the kernel's source.
+                if !matches!(class.meaning, Meaning::Kernel(kind) if kind.system() == "lock") {
+                    spots.extend_from_slice(&regs.spots);
+                }
             });
             let Some(entered) = entered else { return Ok(()) };
             for event in &mut events {
                 event.time = entered.stream.time.nanos(event.clock);
             }
-            let fields = places(&entered);
+            let fields = places(&entered, &mut spots);
             let (trace, class) = entered.packet.class;
             let layout = self.layouts[trace as usize][class as usize];
             for event in &mut events {
@@ -213,6 +229,8 @@ impl RawCtf {
                     events: gap.lost,
                     packets: entered.skipped,
                 }),
+                spots: &spots,
+                big: self.big.get(trace as usize).is_some_and(|big| *big),
                 first: entered.first.next_multiple_of(layout.align),
                 begin: entered.begin,
                 align: layout.measure,
@@ -244,7 +262,22 @@ pub struct Counts {
     pub discarded: u64,
 }
 
-impl RawPacket<'_> {
+impl<'a> RawPacket<'a> {
+    /// The same with other bytes, as many.
+    pub fn with_bytes<'b>(&self, bytes: &'b [u8]) -> RawPacket<'b>
+    where
+        'a: 'b,
+    {
+        RawPacket { bytes, ..*self }
+    }
+
+    /// Bytes that hold header, context and events, and no others.
+    pub fn used(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let head = 0..self.first.div_ceil(8) as usize;
+        let bytes = |bits: &Range<u64>| (bits.start / 8) as usize..bits.end.div_ceil(8) as usize;
+        std::iter::once(head).chain(self.events.iter().map(move |e| bytes(&e.bits)))
+    }
+
     /// Whether it says itself how long it is and when it was begun: else it stays whole.
     pub fn is_divisible(&self) -> bool {
         let has = |r: u8| self.fields.iter().any(|f| f.register == r);
@@ -308,7 +341,7 @@ fn put(bytes: &mut [u8], field: &Place, value: u64) {
 }
 
 /// Where the numbers stand that another packet has otherwise.
-fn places(entered: &Entered<'_>) -> Vec<Place> {
+fn places(entered: &Entered<'_>, spots: &mut Vec<Spot>) -> Vec<Place> {
     let mut found = Vec::new();
     let mut regs = Regs::new();
     let (mut at, end) = (0, entered.first);
@@ -325,6 +358,7 @@ fn places(entered: &Entered<'_>) -> Vec<Place> {
             return Vec::new();
         }
     }
+    spots.extend(regs.spots.into_iter().filter(|spot| spot.slot != reg::UUID));
     found
 }
 

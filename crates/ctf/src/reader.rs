@@ -58,7 +58,7 @@ impl CtfTrace {
         describe(&mut info, &metadatas, since_1970);
         let mut events = Events::default();
         let names = info.names.clone();
-        let traces = compiled(&metadatas, &mut events, &names, since_1970);
+        let traces = compiled(&metadatas, &mut events, &names, since_1970, false);
 
         let kernel: Vec<bool> = metadatas.iter().map(is_kernel).collect();
         let (files, lanes) = sort_out(folders, &traces, &mut quality);
@@ -149,9 +149,10 @@ pub(crate) fn compiled(
     events: &mut Events,
     names: &Names,
     since_1970: bool,
+    noting: bool,
 ) -> Vec<TraceClass> {
     let arch = Arch::from_uname(arch(metadatas).as_deref().unwrap_or("x86_64"));
-    let mut setting = Setting { events, names, arch, since_1970 };
+    let mut setting = Setting { events, names, arch, since_1970, noting };
     metadatas.iter().map(|m| compile(m, &mut setting)).collect()
 }
 

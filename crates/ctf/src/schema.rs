@@ -129,6 +129,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) names: &'a Names,
     pub(crate) arch: Arch,
     pub(crate) since_1970: bool,
+    /// Note where text is, wanted or not.
+    pub(crate) noting: bool,
 }
 
 /// Compile `metadata`.
@@ -137,6 +139,7 @@ pub(crate) fn compile(metadata: &Metadata, setting: &mut Setting<'_>) -> TraceCl
     let kernel = is_kernel(metadata);
     let mut budget = BUDGET;
     let mut compiler = Compiler::new(big, budget);
+    compiler.noting = setting.noting;
     let of = metadata.packet_header.as_ref();
     // A header without a plan reads as empty; its packets will be refused.
     let _ = compiler.share(of, "trace.packet.header.", PACKET_HEADER, false);
@@ -238,6 +241,7 @@ fn stream(
 ) -> StreamClass {
     let metadata = shared.metadata;
     let mut compiler = Compiler::new(shared.big, *budget);
+    compiler.noting = setting.noting;
     let context = if shared.kernel { KERNEL_CONTEXT } else { USER_CONTEXT };
     let header = decl.event_header.as_ref();
     let event_context = decl.event_context.as_ref();

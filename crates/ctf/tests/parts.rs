@@ -10,7 +10,7 @@ use support::writer::{SPECS, sample};
 /// The trace in `from` with every packet divided after every event that allows it; how many packets
 /// there are.
 fn divided(from: &Path, to: &Path) -> usize {
-    let raw = open_raw(from).unwrap();
+    let raw = open_raw(from, false).unwrap();
     let text = String::from_utf8(raw.folders[0].text.clone()).unwrap();
     // Text alone must say so.
     let text = text.trim_start_matches("/* CTF 1.8 */");
@@ -88,7 +88,7 @@ fn switches_losses_and_threads_of_the_beginning_are_told_apart() {
     for (name, bytes) in sample(SPECS[1]) {
         std::fs::write(folder.path().join(name), bytes).unwrap();
     }
-    let raw = open_raw(folder.path()).unwrap();
+    let raw = open_raw(folder.path(), false).unwrap();
     let mut kinds = Vec::new();
     for lane in 0..2 {
         raw.each_event(lane, &mut |_, cpu, kind| kinds.push((cpu.0, kind)));

@@ -2,14 +2,19 @@
 //! whole, with its header, its own sizes and times, and counts that begin anew: what was lost
 //! elsewhere is not lost here.
 //!
+//! Without names, text in events is replaced where the metadata says that there is some, and the
+//! metadata has other words for what somebody made; traces of programs, whose events they name
+//! themselves, are left out.
+//!
 //! An LTTng event does not say which thread it happened in: the latest switch of its CPU does, and
 //! stays with it.
 
 use crate::head::Place;
 use crate::keep::Keep;
-use crate::{CutError, Written};
-use holdup_ctf::{Counts, RawCtf, RawEvent, RawKind, RawPacket, open_raw};
-use holdup_trace::Nanos;
+use crate::names::Names;
+use crate::{CutError, Written, tsdl};
+use holdup_ctf::{Counts, RawCtf, RawEvent, RawKind, RawPacket, Spot, open_raw};
+use holdup_trace::{ErrorKind, Nanos};
 use rustc_hash::FxHashSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -18,14 +23,21 @@ use std::path::{Path, PathBuf};
 
 /// The cut of the folder or archive `input`, a folder.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
-    let raw = open_raw(input)?;
+    let raw = open_raw(input, keep.cut.anonymous)?;
+    let names = keep.cut.anonymous.then(Names::default);
+    if names.is_some() && !raw.folders.iter().any(|folder| folder.kernel) {
+        let what = "a CTF trace of programs alone is not anonymized: its events are names".into();
+        let way_out = "export what may leave the house (holdup export)".into();
+        return Err(ErrorKind::Unsupported { what, way_out }.in_file(input).into());
+    }
     let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };
     let parent = output.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     let mut builder = tempfile::Builder::new();
     let folder = builder.prefix(".holdup-cut").permissions(readable).tempdir_in(parent);
     let folder = folder.map_err(failed)?;
-    let mut copy = Copy { raw: &raw, keep, folder: folder.path().to_owned(), bytes: 0 };
+    let folder_of = folder.path().to_owned();
+    let mut copy = Copy { raw: &raw, keep, names, folder: folder_of, bytes: 0 };
     copy.metadata().map_err(failed)?;
     for (lane, _) in raw.cpus().enumerate() {
         let switches = switches(&raw, lane, &copy.keep);
@@ -71,6 +83,8 @@ fn switches(raw: &RawCtf, lane: usize, keep: &Keep) -> FxHashSet<Place> {
 struct Copy<'a> {
     raw: &'a RawCtf,
     keep: Keep,
+    /// Other names, if there are to be any.
+    names: Option<Names>,
     /// Where it is written.
     folder: PathBuf,
     bytes: u64,
@@ -92,6 +106,11 @@ struct Stream {
 impl Copy<'_> {
     fn path(&self, folder: usize) -> PathBuf {
         let name = self.raw.folders.get(folder).map_or("", |f| f.name.as_str());
+        if self.names.is_some() {
+            // A session may be called anything.
+            let own = if name.is_empty() { String::new() } else { format!("trace{folder}") };
+            return self.folder.join(own);
+        }
         // Names come from an archive: nothing outside of the folder is meant.
         let inside = |part: &&str| !matches!(*part, "" | "." | "..");
         self.folder.join(name.split('/').filter(inside).collect::<PathBuf>())
@@ -99,7 +118,12 @@ impl Copy<'_> {
 
     fn metadata(&mut self) -> io::Result<()> {
         for (number, folder) in self.raw.folders.iter().enumerate() {
-            let text = noted(&folder.text, &self.keep.cut.words());
+            let text = match &mut self.names {
+                Some(_) if !folder.kernel => continue,
+                Some(names) => tsdl::nameless(&folder.text, names),
+                None => folder.text.clone(),
+            };
+            let text = noted(&text, &self.keep.cut.words());
             let path = self.path(number);
             fs::create_dir_all(&path)?;
             fs::write(path.join("metadata"), &text)?;
@@ -111,11 +135,48 @@ impl Copy<'_> {
     fn stream(&mut self, lane: usize, number: usize, more: &FxHashSet<Place>) -> io::Result<()> {
         let mut stream = Stream::default();
         let raw = self.raw;
-        raw.each_packet(lane, number, &mut |packet| self.packet(packet, more, &mut stream))?;
+        raw.each_packet(lane, number, &mut |packet| match self.nameless(packet) {
+            None if self.names.is_some() => Ok(()),
+            None => self.packet(packet, more, &mut stream),
+            Some(bytes) => self.packet(&packet.with_bytes(&bytes), more, &mut stream),
+        })?;
         if let Some((file, bytes)) = stream.empty.take().filter(|_| !stream.begun) {
             self.put(file, &bytes, &mut stream)?;
         }
         stream.file.map_or(Ok(()), |(_, mut out)| out.flush())
+    }
+
+    /// The bytes of a packet with other names; none where names stay, and of a trace of programs.
+    fn nameless(&mut self, packet: &RawPacket<'_>) -> Option<Vec<u8>> {
+        let names = self.names.as_mut()?;
+        let folder = self.raw.files.get(packet.file)?.0;
+        self.raw.folders.get(folder).filter(|folder| folder.kernel)?;
+        // What no event is read from may be anything.
+        let mut bytes = vec![0; packet.bytes.len()];
+        for used in packet.used() {
+            let end = used.end.min(bytes.len());
+            if let (Some(to), Some(from)) =
+                (bytes.get_mut(used.start..end), packet.bytes.get(used.start..end))
+            {
+                to.copy_from_slice(from);
+            }
+        }
+        for Spot { bits, data, .. } in packet.spots {
+            let (start, end) = ((bits.start / 8) as usize, bits.end.div_ceil(8) as usize);
+            if !*data {
+                let end = end.min(bytes.len());
+                if let Some(text) = bytes.get_mut(start..end) {
+                    names.replace_c(text);
+                }
+                continue;
+            }
+            // Bits beside it may be of other fields.
+            for bit in bits.start..bits.end.min(bytes.len() as u64 * 8) {
+                let mask = if packet.big { 0x80 >> (bit % 8) } else { 1 << (bit % 8) };
+                bytes[(bit / 8) as usize] &= !mask;
+            }
+        }
+        Some(bytes)
     }
 
     fn packet(
@@ -197,7 +258,10 @@ impl Copy<'_> {
                 out.flush()?;
             }
             let (folder, name) = &self.raw.files[file];
-            let path = self.path(*folder).join(name);
+            let path = match self.names {
+                Some(_) => self.path(*folder).join(format!("stream_{file}")),
+                None => self.path(*folder).join(name),
+            };
             // Parts of a stream may lie in several files, and streams in one.
             let out = File::options().append(true).create(true).open(path)?;
             stream.file = Some((file, BufWriter::new(out)));

@@ -22,6 +22,7 @@ mod spot;
 mod text;
 mod tracedat;
 mod tracing;
+mod tsdl;
 mod wire;
 
 use head::Head;
@@ -70,7 +71,7 @@ pub fn cut(
     cut: &Cut,
     output: &Path,
 ) -> Result<Written, CutError> {
-    let write = writer(reader, input, cut).map_err(|kind| kind.in_file(input))?;
+    let write = writer(reader, input).map_err(|kind| kind.in_file(input))?;
     let keep = keep(reader, cut)?;
     write(input, keep, output)
 }
@@ -78,19 +79,10 @@ pub fn cut(
 type Writer = fn(&Path, Keep, &Path) -> Result<Written, CutError>;
 
 /// What cuts this format.
-fn writer(reader: &dyn Reader, raw: &Path, cut: &Cut) -> Result<Writer, ErrorKind> {
+fn writer(reader: &dyn Reader, raw: &Path) -> Result<Writer, ErrorKind> {
     let format = reader.info().format.as_str();
-    let nameless = |what: &str, way_out: &str| {
-        Err(ErrorKind::Unsupported { what: what.into(), way_out: way_out.into() })
-    };
     if format.starts_with("CTF 1.8") {
-        return match cut.anonymous {
-            false => Ok(ctf::write),
-            true => nameless(
-                "a CTF trace is not anonymized: its metadata has names in too many places",
-                "export what may leave the house (holdup export)",
-            ),
-        };
+        return Ok(ctf::write);
     }
     let head = holdup_open::first_bytes(raw)?;
     if raw.is_dir() && raw.join("data").is_file() || holdup_perfdata::sniff(&head) {
@@ -100,22 +92,10 @@ fn writer(reader: &dyn Reader, raw: &Path, cut: &Cut) -> Result<Writer, ErrorKin
         return Ok(tracedat::write);
     }
     if holdup_perfetto::sniff(&head) {
-        return match cut.anonymous {
-            false => Ok(perfetto::write),
-            true => nameless(
-                "a Perfetto trace is not anonymized: its packets have names in too many places",
-                "record with perf or trace-cmd; or export what may leave the house (holdup export)",
-            ),
-        };
+        return Ok(perfetto::write);
     }
     if holdup_ftracetext::sniff(&head).is_some() {
-        return match cut.anonymous {
-            false => Ok(text::write),
-            true => nameless(
-                "text is not anonymized: what is a name cannot be told from other words",
-                "anonymize the recording that the text was made from",
-            ),
-        };
+        return Ok(text::write);
     }
     Err(ErrorKind::Unsupported {
         what: format!("holdup cut does not write this format ({format})"),

@@ -2,8 +2,11 @@
 //! events stays if one of its events is of the part or needed for the state at its beginning, so
 //! that a cut begins and ends up to a packet earlier and later than the part; its note says which
 //! events are of it. What says who and what was there stays; measurements of other times go.
+//!
+//! Without names a packet is written anew, with what is known to be none.
 
 use crate::keep::Keep;
+use crate::names::Names;
 use crate::wire::{Field, fields, put_bytes};
 use crate::{CutError, Written, into_file};
 use holdup_perfetto::{RawPacket, each_packet};
@@ -31,6 +34,7 @@ const MEASURED: [u32; 6] = [7, 9, 11, 39, 66, 76];
 /// The cut of the file `input`.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
     let mut keep = keep;
+    let mut names = keep.cut.anonymous.then(Names::default);
     into_file(output, |out| {
         let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };
         let mut key = Vec::new();
@@ -45,7 +49,13 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
                 return Ok(());
             }
             key.clear();
-            put_bytes(&mut key, PACKET, packet.content);
+            match &mut names {
+                None => put_bytes(&mut key, PACKET, packet.content),
+                Some(names) => match packet.nameless(&mut |word| names.replace(word)) {
+                    Some(content) => put_bytes(&mut key, PACKET, &content),
+                    None => return Ok(()),
+                },
+            }
             out.write_all(&key).map_err(failed)
         })?;
         // At the end: tools tell the format by the first packets.
@@ -63,6 +73,8 @@ fn stays(packet: &RawPacket<'_>, keep: &mut Keep) -> bool {
     for time in packet.times {
         stays |= keep.event(*time, packet.cpu);
     }
+    // A sample may come with what later ones refer to.
+    stays |= is_referred_to(packet.content);
     if stays {
         let inside = keep.written.inside - before.inside;
         keep.written.outside = before.outside + packet.times.len() as u64 - inside;
@@ -70,18 +82,25 @@ fn stays(packet: &RawPacket<'_>, keep: &mut Keep) -> bool {
     stays
 }
 
+fn is_referred_to(content: &[u8]) -> bool {
+    fields(content).any(|field| match field {
+        (INTERNED_DATA, _) => true,
+        (SEQUENCE_FLAGS, Field::Int(n)) => n & CLEARED != 0,
+        _ => false,
+    })
+}
+
 /// Whether a packet without events measures something at a time that is not of the part, and
 /// nothing that follows refers to it.
 fn is_measured_elsewhen(content: &[u8], keep: &Keep) -> bool {
-    let (mut time, mut clock, mut measured, mut referred) = (None, BOOTTIME, false, false);
+    let (mut time, mut clock, mut measured) = (None, BOOTTIME, false);
     for (number, field) in fields(content) {
         match (number, field) {
             (TIMESTAMP, Field::Int(n)) => time = Some(n),
             (TIMESTAMP_CLOCK_ID, Field::Int(n)) => clock = n,
-            (INTERNED_DATA, _) => referred = true,
-            (SEQUENCE_FLAGS, Field::Int(n)) => referred |= n & CLEARED != 0,
             (number, _) => measured |= MEASURED.contains(&number),
         }
     }
-    measured && !referred && clock == BOOTTIME && time.is_some_and(|t| !keep.is_inside(t))
+    let stays = is_referred_to(content) || clock != BOOTTIME;
+    measured && !stays && time.is_some_and(|t| !keep.is_inside(t))
 }

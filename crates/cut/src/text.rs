@@ -1,23 +1,37 @@
 //! Text of ftrace, trace-cmd and perf script: lines are copied as they are. What stands between an
 //! event and the next, as its call chain does, goes with it.
+//!
+//! Without names only those bytes of a line stay that are known to be none.
 
+use crate::fields::is_private;
 use crate::keep::Keep;
+use crate::names::Names;
 use crate::{CutError, Written, into_file};
-use holdup_ftracetext::{RawLine, each_line};
+use holdup_ftracetext::{RawLine, Sort, Words, each_line};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// The cut of the file `input`.
 pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, CutError> {
     let mut keep = keep;
+    let mut names = keep.cut.anonymous.then(Names::default);
     into_file(output, |out| {
         let failed = |error: io::Error| CutError::Output { path: output.to_owned(), error };
         // The heading stays, and the note stands at its end.
         let mut stays = true;
         let mut told = false;
         let mut before: Vec<u8> = Vec::new();
+        let mut renamed = Vec::new();
         let note = format!("# {}\n", keep.cut.words());
-        each_line(input, &mut |kind: RawLine, line: &[u8]| -> Result<(), CutError> {
+        let take = &mut |kind: RawLine, line: &[u8], words: &mut Words| -> Result<(), CutError> {
+            let line = match &mut names {
+                None => line,
+                Some(names) => {
+                    renamed.clear();
+                    nameless(line, words, names, &mut renamed);
+                    &renamed
+                }
+            };
             match kind {
                 RawLine::Before => {
                     before.extend_from_slice(line);
@@ -34,7 +48,38 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
             }
             before.clear();
             Ok(())
-        })?;
+        };
+        each_line(input, take)?;
         Ok(keep.written)
     })
+}
+
+/// Append `line` with other names.
+fn nameless(line: &[u8], words: &mut Words, names: &mut Names, out: &mut Vec<u8>) {
+    let (text, end) = match line.strip_suffix(b"\n") {
+        Some(text) => (text, &b"\n"[..]),
+        None => (line, &b""[..]),
+    };
+    for (range, sort) in words.of(text) {
+        let start = out.len();
+        out.extend_from_slice(&text[range]);
+        match sort {
+            Sort::Known => {}
+            Sort::Event if is_of_kernel(&out[start..]) => {}
+            Sort::Told => out.truncate(start),
+            Sort::Name | Sort::Event | Sort::Words => names.replace(&mut out[start..]),
+        }
+    }
+    out.extend_from_slice(end);
+}
+
+/// Whether an event of this name, which may have its system before it, is the kernel's own.
+fn is_of_kernel(name: &[u8]) -> bool {
+    let Ok(name) = std::str::from_utf8(name) else { return false };
+    let (system, short) = name.split_once(':').unwrap_or(("", name));
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+    let known = ["kernel_stack", "user_stack", "function", "bprint", "bputs", "raw_data"];
+    !is_private(system)
+        && system.bytes().all(plain)
+        && (holdup_perfetto::is_event(short) || known.contains(&short))
 }

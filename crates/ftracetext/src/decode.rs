@@ -63,7 +63,8 @@ impl<'a> Lines<'a> {
         };
         let record = entry.kind.is_record();
         let old_states = self.trace.old_states();
-        let what = what(entry, l, &mut Context { names: &mut self.names, batch, old_states });
+        let what =
+            what(entry, l, &mut Context { names: &mut self.names, batch, old_states, found: None });
         let mut what = match what {
             Some(what) => what,
             None if record => return,

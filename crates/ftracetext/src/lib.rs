@@ -59,8 +59,10 @@ mod sniff;
 mod source;
 mod stack;
 mod trace;
+mod words;
 
 pub use nearly::nearly;
 pub use raw::{RawLine, Take, each_line};
 pub use sniff::{Dialect, DialectKind, sniff};
 pub use trace::{SyscallNumber, TextOptions, TextTrace, UNNUMBERED_SYSCALL, open, open_stream};
+pub use words::{Sort, Words};

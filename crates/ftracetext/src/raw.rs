@@ -4,6 +4,7 @@
 use crate::index::lines;
 use crate::line::{Other, other, parse};
 use crate::sniff::{DialectKind, sniff};
+use crate::words::Words;
 use holdup_map::Bytes;
 use holdup_trace::{Cpu, ErrorKind, Nanos, Result};
 use std::fs::File;
@@ -20,8 +21,8 @@ pub enum RawLine {
     Behind,
 }
 
-/// What takes a line, and its bytes.
-pub type Take<'a, E> = dyn FnMut(RawLine, &[u8]) -> std::result::Result<(), E> + 'a;
+/// What takes a line, its bytes, and what tells which of them are names.
+pub type Take<'a, E> = dyn FnMut(RawLine, &[u8], &mut Words) -> std::result::Result<(), E> + 'a;
 
 /// Hand out the lines of the text in `path`, each with its end.
 ///
@@ -47,6 +48,7 @@ pub fn each_line<E: From<holdup_trace::ReadError>>(
         }));
     }
     let syntax = dialect.kind.syntax();
+    let mut words = Words::new(syntax);
     let mut result = Ok(());
     lines(text, 0..text.len(), |at, line| {
         if result.is_err() {
@@ -61,7 +63,7 @@ pub fn each_line<E: From<holdup_trace::ReadError>>(
             None => RawLine::Behind,
         };
         let end = (at + line.len() + 1).min(text.len());
-        result = take(kind, &text[at..end]);
+        result = take(kind, &text[at..end], &mut words);
     });
     result
 }

@@ -335,7 +335,7 @@ fn last_line(text: &[u8], syntax: Syntax) -> LastLine {
 fn has_all_fields(kind: Kind, line: &Line<'_>) -> bool {
     let mut batch = Batch::default();
     let mut names = LocalNames::new(Names::new());
-    let mut cx = Context { names: &mut names, batch: &mut batch, old_states: false };
+    let mut cx = Context { names: &mut names, batch: &mut batch, old_states: false, found: None };
     let entry = Entry::without_number(line, kind);
     what(&entry, line, &mut cx).is_some()
 }

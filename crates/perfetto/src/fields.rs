@@ -221,6 +221,14 @@ impl Plan {
         read.is_ok() && fits
     }
 
+    /// A field of a message that is not of the type it must have, and can be told by any bytes.
+    pub(crate) fn misfit(&self, content: &[u8]) -> Option<u32> {
+        let Plan::Numbered { slots, .. } = self else { return None };
+        let number = (0..NUMBERS as u32)
+            .find(|&n| Plan::slot(slots, n).is_some_and(|s| s.1 == Holds::Number));
+        number.filter(|_| !self.fits(content))
+    }
+
     /// The slot of the field `name` of an event `kind`.
     pub(crate) fn slot_of(kind: EventKind, name: &[u8]) -> Option<usize> {
         names(kind)?.iter().position(|w| w.name.as_bytes() == name)

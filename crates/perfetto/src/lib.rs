@@ -9,9 +9,9 @@
 //!
 //! A trace is a protobuf message, `Trace`, whose packets follow each other; each says how long it
 //! is. One kind of packet holds what the recorder read from the ftrace buffer of a CPU at one
-//! time, a *bundle*. Those are read, and of the other packets what tells about the machine, its
-//! threads and what was lost. What programs trace themselves (track events, counters, heap
-//! profiles) is passed over.
+//! time, a *bundle*. Those are read, the samples of `linux.perf` with their call chains, and of the
+//! other packets what tells about the machine, its threads and what was lost. What programs trace
+//! themselves (track events, counters, heap profiles) is passed over.
 //!
 //! Nothing is believed: lengths are checked against what is there, damage is counted, and what can
 //! be read is read.
@@ -23,9 +23,11 @@ mod bundle;
 mod decode;
 mod fields;
 mod index;
+mod nameless;
 mod packets;
 mod raw;
 mod reader;
+mod samples;
 mod schema;
 mod source;
 mod survey;
@@ -35,6 +37,11 @@ mod wire;
 
 pub use raw::{RawPacket, each_packet};
 pub use reader::Perfetto;
+
+/// Whether the kernel has an event of this name.
+pub fn is_event(name: &str) -> bool {
+    table::is_known(name)
+}
 
 use holdup_map::Bytes;
 use holdup_trace::{ErrorKind, Result};

@@ -3,10 +3,12 @@
 
 use crate::bundle::{Compact, Head, Raw};
 use crate::index::{Bundle, index};
+use crate::nameless::{self, Known};
 use crate::packets::{Packets, Step};
 use crate::schema::packet;
 use crate::source::{Part, Source};
 use crate::survey::Survey;
+use crate::table::Table;
 use crate::unpack::unpack;
 use crate::wire::{Fields, Value};
 use holdup_map::Bytes;
@@ -16,7 +18,6 @@ use std::fs::File;
 use std::path::Path;
 
 /// A packet, unpacked if it was packed with others.
-#[derive(Debug)]
 pub struct RawPacket<'a> {
     /// Its content, without key and length.
     pub content: &'a [u8],
@@ -24,6 +25,15 @@ pub struct RawPacket<'a> {
     pub cpu: Cpu,
     /// Their times.
     pub times: &'a [Nanos],
+    known: &'a Known,
+}
+
+impl RawPacket<'_> {
+    /// The packet with only what is known to be no name, and other words for what are names, which
+    /// `rename` puts in their places; `None` if nothing is left.
+    pub fn nameless(&self, rename: &mut dyn FnMut(&mut [u8])) -> Option<Vec<u8>> {
+        nameless::packet(self.known, rename, self.content)
+    }
 }
 
 /// Hand out the packets of the trace in `path` in the order they were written.
@@ -48,8 +58,13 @@ pub fn each_packet<E: From<ReadError>>(
                 times_of(bundle, known, &mut times);
                 Some(known.cpu)
             });
-            let cpu = bundle.unwrap_or(Cpu::UNKNOWN);
-            take(&RawPacket { content, cpu, times: &times })?;
+            let place = (stretch.part == Part::File, stretch.start + start);
+            let sample = opened.samples.get(&place).map(|&(time, cpu)| {
+                times.push(time);
+                cpu
+            });
+            let cpu = bundle.or(sample).unwrap_or(Cpu::UNKNOWN);
+            take(&RawPacket { content, cpu, times: &times, known: &opened.known })?;
         }
     }
     Ok(())
@@ -60,6 +75,9 @@ struct Opened {
     stretches: Vec<crate::source::Place>,
     /// By where they lie: in the file or not, and at which byte.
     bundles: FxHashMap<(bool, usize), Bundle>,
+    /// Packets of samples.
+    samples: FxHashMap<(bool, usize), (Nanos, Cpu)>,
+    known: Known,
 }
 
 fn open(path: &Path) -> Result<Opened, ErrorKind> {
@@ -67,7 +85,8 @@ fn open(path: &Path) -> Result<Opened, ErrorKind> {
     let mut quality = Quality::default();
     let unpacked = unpack(file.all(), &mut quality)?;
     let source = Source::new(file, unpacked.bytes);
-    let mut survey = Survey::new(Names::new());
+    let names = Names::new();
+    let mut survey = Survey::new(names.clone());
     for stretch in &unpacked.stretches {
         for step in Packets::of(source.get(*stretch)) {
             if let Step::Packet { start, end, .. } = step {
@@ -76,10 +95,16 @@ fn open(path: &Path) -> Result<Opened, ErrorKind> {
             }
         }
     }
-    let found = index(&source, &survey.bundles, survey.raw_to_boot)?;
+    let found = index(&source, &survey.bundles, survey.raw_to_boot())?;
     let of = |b: Bundle| ((b.place.part == Part::File, b.place.start), b);
-    let bundles = found.runs.into_iter().flat_map(|run| run.bundles).map(of).collect();
-    Ok(Opened { source, stretches: unpacked.stretches, bundles })
+    let (runs, seen) = (found.runs, found.seen);
+    let bundles = runs.into_iter().flat_map(|run| run.bundles).map(of).collect();
+    let mut samples = std::mem::take(&mut survey.samples);
+    let sampled = samples.finish(&names, |clock| survey.to_boot(clock));
+    let samples = sampled.places().map(|(key, time, cpu)| (key, (time, cpu))).collect();
+    let table = Table::new(&seen, &names);
+    let known = Known { table, kernel: sampled.kernel_functions().collect(), names };
+    Ok(Opened { source, stretches: unpacked.stretches, bundles, samples, known })
 }
 
 fn bundle_in(content: &[u8]) -> Option<&[u8]> {

@@ -3,6 +3,7 @@
 use crate::decode::{Decoder, Shared};
 use crate::index::{Index, Lined, index};
 use crate::packets::{Packets, Step};
+use crate::samples::{Sampled, Samples};
 use crate::source::Source;
 use crate::survey::Survey;
 use crate::table::Table;
@@ -16,13 +17,16 @@ use std::path::Path;
 
 /// An opened Perfetto trace.
 ///
-/// One [`Run`] is one CPU, or a part of it where its bundles do not follow each other in time.
+/// One [`Run`] is one CPU, or a part of it where its bundles do not follow each other in time. The
+/// last is that of the samples, if there are any.
 pub struct Perfetto {
     info: TraceInfo,
     quality: Quality,
     runs: Vec<Run>,
     lined: Vec<Lined>,
     shared: Shared,
+    /// Samples of all CPUs: the run behind those of the CPUs.
+    sampled: Sampled,
 }
 
 impl Perfetto {
@@ -67,7 +71,7 @@ impl Perfetto {
         }
         quality.add(QualityCode::BadRecords, survey.broken);
         let Index { runs: lined, seen, quality: more, clock } =
-            index(&source, &survey.bundles, survey.raw_to_boot)?;
+            index(&source, &survey.bundles, survey.raw_to_boot())?;
         quality.absorb(&more);
         let lost = survey.lost.values().map(|c| c.lost()).fold(0, u64::saturating_add);
         quality.add(QualityCode::LostEvents, lost);
@@ -75,21 +79,31 @@ impl Perfetto {
         let table = Table::new(&seen, &info.names);
         quality.add(QualityCode::MissingFormat, table.undescribed);
         quality.add(QualityCode::MissingField, table.incomplete);
+        let mut samples = std::mem::take(&mut survey.samples);
+        let mut sampled = samples.finish(&info.names, |clock| survey.to_boot(clock));
+        let lost = samples.lost.saturating_add(samples.skipped);
+        quality.add(QualityCode::LostSamples, lost);
+        quality.add(QualityCode::BadRecords, samples.untimed);
         info.events = table.descs.clone();
-        info.capabilities = Capabilities::of(&info.events, Beside::default());
-        info.span = lined.iter().fold(None, |all, l| union(all, Some(l.span())));
+        info.events.extend(sampled.describe(table.descs.len()));
+        let (stacks, counters) = (sampled.has_chains(), sampled.has_counters());
+        let beside = Beside { stacks, counters, ..Beside::default() };
+        info.capabilities = Capabilities::of(&info.events, beside);
+        info.span = lined.iter().fold(sampled.span(), |all, l| union(all, Some(l.span())));
         info.clock.name = clock.name().to_owned();
         if clock.shifted {
             let shifted = "shifted to the boot clock's".to_owned();
             info.extra.push(("times".to_owned(), shifted));
         }
         describe(&mut info, &mut survey, seen.events, unpacked.packed);
+        describe_samples(&mut info, &sampled, &samples);
         let states = StateTable::of_kernel(info.os_release.as_deref());
         info.extra.extend(states.note().filter(|_| info.capabilities.switches));
-        let runs = lined.iter().map(|l| Run { first_ts: l.span().0 }).collect();
+        let mut runs: Vec<Run> = lined.iter().map(|l| Run { first_ts: l.span().0 }).collect();
+        runs.extend(sampled.span().map(|(first_ts, _)| Run { first_ts }));
         let (symbols, names) = (survey.symbols, info.names.clone());
         let shared = Shared { source, table, symbols, names, states };
-        Ok(Perfetto { info, quality, runs, lined, shared })
+        Ok(Perfetto { info, quality, runs, lined, shared, sampled })
     }
 }
 
@@ -115,16 +129,11 @@ fn describe(info: &mut TraceInfo, survey: &mut Survey, events: u64, packed: u64)
     }
     note("packets", survey.packets.to_string());
     note("events recorded", events.to_string());
-    if survey.bundles.is_empty() {
+    if survey.bundles.is_empty() && info.span.is_none() {
         note(
             "ftrace",
             "this trace has no ftrace events; record with the data source linux.ftrace".to_owned(),
         );
-    }
-    if survey.perf_samples > 0 {
-        let n = survey.perf_samples;
-        let samples = format!("{n} with call chains are not read: perf record -g keeps them too");
-        note("samples of linux.perf", samples);
     }
     if packed > 0 {
         note("packed", format!("{packed} bytes"));
@@ -141,6 +150,24 @@ fn describe(info: &mut TraceInfo, survey: &mut Survey, events: u64, packed: u64)
     }
     if survey.discarded > 0 {
         note("blocks dropped by a full buffer", survey.discarded.to_string());
+    }
+}
+
+/// What the data source `linux.perf` recorded.
+fn describe_samples(info: &mut TraceInfo, sampled: &Sampled, samples: &Samples) {
+    let mut note = |label: &str, value: String| info.extra.push((label.to_owned(), value));
+    if sampled.len() > 0 {
+        note("samples of linux.perf", sampled.len().to_string());
+    }
+    for (n, what) in [
+        (samples.partial, "without a whole call chain"),
+        (samples.lost, "lost by the kernel"),
+        (samples.skipped, "skipped by the recorder"),
+        (samples.untimed, "of an unknown clock, not read"),
+    ] {
+        if n > 0 {
+            note(&format!("samples {what}"), n.to_string());
+        }
     }
 }
 
@@ -167,6 +194,9 @@ impl Reader for Perfetto {
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        if run >= self.lined.len() {
+            return self.sampled.decoder();
+        }
         let first = self.runs[run].first_ts;
         Box::new(Decoder::new(&self.shared, first, &self.lined[run].bundles))
     }

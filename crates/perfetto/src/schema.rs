@@ -27,6 +27,7 @@ pub(crate) mod packet {
     pub(crate) const COMPRESSED_PACKETS: u32 = 50;
     pub(crate) const PERF_SAMPLE: u32 = 66;
     pub(crate) const TIMESTAMP_CLOCK_ID: u32 = 58;
+    pub(crate) const TRACE_PACKET_DEFAULTS: u32 = 59;
     pub(crate) const TRUSTED_PID: u32 = 79;
     pub(crate) const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     pub(crate) const MACHINE_ID: u32 = 98;
@@ -126,6 +127,7 @@ pub(crate) mod clock {
     /// Values of `BuiltinClock`, as in snapshots.
     pub(crate) const BUILTIN_MONOTONIC_RAW: u64 = 5;
     pub(crate) const BUILTIN_BOOTTIME: u64 = 6;
+    pub(crate) const LAST_BUILTIN: u64 = 63;
 }
 
 /// Fields of `ClockSnapshot` and its `Clock`.
@@ -191,7 +193,75 @@ pub(crate) mod buffers {
 
 /// Fields of `InternedData` and its `InternedString`.
 pub(crate) mod interned {
+    pub(crate) const FUNCTION_NAMES: u32 = 5;
+    pub(crate) const FRAMES: u32 = 6;
+    pub(crate) const CALLSTACKS: u32 = 7;
+    pub(crate) const MAPPING_PATHS: u32 = 17;
+    pub(crate) const MAPPINGS: u32 = 19;
     pub(crate) const KERNEL_SYMBOLS: u32 = 26;
     pub(crate) const IID: u32 = 1;
     pub(crate) const STR: u32 = 2;
+}
+
+/// Fields of `PerfSample`, of what it refers to (`Frame`, `Mapping`, `Callstack`), and of what
+/// holds for all of them (`TracePacketDefaults`, `PerfSampleDefaults`).
+pub(crate) mod perf {
+    pub(crate) const CPU: u32 = 1;
+    pub(crate) const PID: u32 = 2;
+    pub(crate) const TID: u32 = 3;
+    pub(crate) const CALLSTACK_IID: u32 = 4;
+    pub(crate) const UNWIND_ERROR: u32 = 16;
+    pub(crate) const UNWIND_ERROR_NONE: u64 = 1;
+    pub(crate) const KERNEL_RECORDS_LOST: u32 = 17;
+    pub(crate) const SAMPLE_SKIPPED_REASON: u32 = 18;
+    pub(crate) const FRAME_FUNCTION: u32 = 2;
+    pub(crate) const FRAME_MAPPING: u32 = 3;
+    pub(crate) const FRAME_REL_PC: u32 = 4;
+    pub(crate) const FRAME_KIND: u32 = 7;
+    pub(crate) const KIND_KERNEL: u64 = 2;
+    pub(crate) const MAPPING_PATH: u32 = 7;
+    pub(crate) const FRAME_IDS: u32 = 2;
+    pub(crate) const SAMPLE_DEFAULTS: u32 = 12;
+    pub(crate) const DEFAULTS_TIMEBASE: u32 = 1;
+}
+
+/// Fields of `PerfEvents.Timebase` and its `Tracepoint`.
+pub(crate) mod timebase {
+    pub(crate) const PERIOD: u32 = 1;
+    pub(crate) const FREQUENCY: u32 = 2;
+    pub(crate) const TRACEPOINT: u32 = 3;
+    pub(crate) const COUNTER: u32 = 4;
+    pub(crate) const RAW_EVENT: u32 = 5;
+    pub(crate) const NAME: u32 = 10;
+    pub(crate) const TRACEPOINT_NAME: u32 = 1;
+}
+
+/// `PerfEvents.Counter`, as perf calls them.
+pub(crate) mod counter {
+    pub(crate) const CPU_CLOCK: usize = 1;
+    pub(crate) const TASK_CLOCK: usize = 3;
+    /// From here on the processor counts.
+    pub(crate) const FIRST_HARDWARE: usize = 10;
+    pub(crate) const NAMES: [&str; 20] = [
+        "unknown counter",
+        "cpu-clock",
+        "page-faults",
+        "task-clock",
+        "context-switches",
+        "cpu-migrations",
+        "minor-faults",
+        "major-faults",
+        "alignment-faults",
+        "emulation-faults",
+        "cycles",
+        "instructions",
+        "cache-references",
+        "cache-misses",
+        "branch-instructions",
+        "branch-misses",
+        "bus-cycles",
+        "stalled-cycles-frontend",
+        "stalled-cycles-backend",
+        "ref-cycles",
+    ];
 }

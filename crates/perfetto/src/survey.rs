@@ -2,6 +2,7 @@
 
 use crate::decode::Symbols;
 use crate::index::Found;
+use crate::samples::{Around, Defaults, Samples};
 use crate::schema::{buffers, clock, config, interned, packet, snapshot, stats, system, tree};
 use crate::source::{Part, Place};
 use crate::wire::{Broken, Fields, Value};
@@ -31,15 +32,15 @@ pub(crate) struct Survey {
     pub(crate) some_threads: bool,
     pub(crate) overwritten: u64,
     pub(crate) discarded: u64,
-    /// From `CLOCK_MONOTONIC_RAW` to the boot clock.
-    pub(crate) raw_to_boot: Option<i64>,
+    /// From other clocks of the machine to the boot clock.
+    to_boot: BTreeMap<u64, i64>,
     pub(crate) packets: u64,
     /// Which part of a longer trace it is.
     pub(crate) cut: Option<Cut>,
     /// Packets that break off.
     pub(crate) broken: u64,
-    /// Samples of `linux.perf`, with call chains, which are not read.
-    pub(crate) perf_samples: u64,
+    /// Samples of `linux.perf`, with call chains.
+    pub(crate) samples: Samples,
 }
 
 /// The machine and the recorder (`SystemInfo`).
@@ -72,6 +73,9 @@ impl Counters {
 struct Sequence {
     /// Index of its symbols, if it has any.
     symbols: Option<u32>,
+    /// What it interned for samples, and what holds for those that do not say.
+    samples: Option<u32>,
+    defaults: Option<Defaults>,
 }
 
 /// The fields of one packet that are about others or come in any order.
@@ -84,6 +88,10 @@ struct Frame<'a> {
     first: bool,
     interned: Option<&'a [u8]>,
     bundle: Option<&'a [u8]>,
+    time: Option<u64>,
+    clock: Option<u64>,
+    defaults: Option<&'a [u8]>,
+    sample: Option<&'a [u8]>,
 }
 
 impl Survey {
@@ -104,11 +112,11 @@ impl Survey {
             some_threads: false,
             overwritten: 0,
             discarded: 0,
-            raw_to_boot: None,
+            to_boot: BTreeMap::new(),
             packets: 0,
             cut: None,
             broken: 0,
-            perf_samples: 0,
+            samples: Samples::default(),
         }
     }
 
@@ -128,6 +136,10 @@ impl Survey {
             (packet::PREVIOUS_PACKET_DROPPED, Value::Int(n)) => frame.dropped = n != 0,
             (packet::FIRST_PACKET_ON_SEQUENCE, Value::Int(n)) => frame.first = n != 0,
             (packet::INTERNED_DATA, Value::Bytes(b)) => frame.interned = Some(b),
+            (packet::TIMESTAMP, Value::Int(n)) => frame.time = Some(n),
+            (packet::TIMESTAMP_CLOCK_ID, Value::Int(n)) => frame.clock = Some(n),
+            (packet::TRACE_PACKET_DEFAULTS, Value::Bytes(b)) => frame.defaults = Some(b),
+            (packet::PERF_SAMPLE, Value::Bytes(b)) => frame.sample = Some(b),
             (_, Value::Bytes(b)) => inner = inner.and(self.message(number, b)),
             _ => {}
         });
@@ -135,11 +147,31 @@ impl Survey {
         let new = !self.sequences.contains_key(&frame.sequence);
         let sequence = self.sequences.entry(frame.sequence).or_default();
         if frame.cleared {
-            sequence.symbols = None;
+            *sequence = Sequence::default();
+        }
+        let mut sound = Ok(());
+        if let Some(defaults) = frame.defaults {
+            let read = self.samples.defaults(defaults);
+            sequence.defaults = read.ok();
+            sound = sound.and(read.map(drop));
         }
         if let Some(data) = frame.interned {
             intern(data, &self.names, &mut self.symbols, sequence);
         }
+        if (frame.interned.is_some() || frame.sample.is_some()) && sequence.samples.is_none() {
+            sequence.samples = self.samples.table();
+        }
+        let table = sequence.samples.unwrap_or(u32::MAX);
+        if let Some(data) = frame.interned {
+            sound = sound.and(self.samples.intern(data, &self.names, table));
+        }
+        if let Some(sample) = frame.sample {
+            let (ts, clock, key) = (frame.time, frame.clock, (part == Part::File, start));
+            let defaults = *sequence.defaults.get_or_insert_with(|| self.samples.none());
+            let around = Around { ts, clock, defaults, table, key };
+            sound = sound.and(self.samples.sample(sample, &around));
+        }
+        self.broken += sound.is_err() as u64;
         let symbols = sequence.symbols.unwrap_or(0);
         if let Some(bundle) = frame.bundle {
             self.machines.insert(frame.machine);
@@ -159,10 +191,6 @@ impl Survey {
             packet::CLOCK_SNAPSHOT => self.clock_snapshot(bytes),
             packet::TRACE_CONFIG => self.trace_config(bytes),
             packet::TRACE_STATS => self.trace_stats(bytes),
-            packet::PERF_SAMPLE => {
-                self.perf_samples += 1;
-                Ok(())
-            }
             packet::FOR_TESTING => {
                 self.cut = Cut::find(&String::from_utf8_lossy(bytes)).or(self.cut.take());
                 Ok(())
@@ -282,7 +310,7 @@ impl Survey {
     }
 
     fn clock_snapshot(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        let (mut raw, mut boot, mut inner) = (None, None, Ok(()));
+        let (mut times, mut inner) = (Vec::new(), Ok(()));
         let read = Fields::of(bytes).each(|number, value| {
             let (snapshot::CLOCKS, Value::Bytes(bytes)) = (number, value) else { return };
             let (mut id, mut time) = (0, 0);
@@ -291,16 +319,28 @@ impl Survey {
                 (snapshot::TIMESTAMP, Value::Int(n)) => time = n,
                 _ => {}
             }));
-            match id {
-                clock::BUILTIN_MONOTONIC_RAW => raw = Some(time),
-                clock::BUILTIN_BOOTTIME => boot = Some(time),
-                _ => {}
+            // Clocks of the machine: other numbers mean something else to each writer.
+            if id <= clock::LAST_BUILTIN {
+                times.push((id, time));
             }
         });
-        if let (Some(raw), Some(boot)) = (raw, boot) {
-            self.raw_to_boot.get_or_insert(boot.wrapping_sub(raw) as i64);
+        let boot = times.iter().find(|(id, _)| *id == clock::BUILTIN_BOOTTIME);
+        for (id, time) in times.iter().take(boot.map_or(0, |_| times.len())) {
+            let boot = boot.map_or(0, |b| b.1);
+            self.to_boot.entry(*id).or_insert(boot.wrapping_sub(*time) as i64);
         }
         read.and(inner)
+    }
+
+    /// From a clock of the machine to the boot clock, as the first snapshot says.
+    pub(crate) fn to_boot(&self, id: u64) -> Option<i64> {
+        let itself = (id == clock::BUILTIN_BOOTTIME).then_some(0);
+        itself.or_else(|| self.to_boot.get(&id).copied())
+    }
+
+    /// From `CLOCK_MONOTONIC_RAW` to the boot clock.
+    pub(crate) fn raw_to_boot(&self) -> Option<i64> {
+        self.to_boot(clock::BUILTIN_MONOTONIC_RAW)
     }
 
     /// `TraceConfig { data_sources { config { ftrace_config { ftrace_events } } } }`.

@@ -9,7 +9,8 @@ use crate::fields::Plan;
 use crate::schema::{descriptor, event, generic};
 use crate::wire::{Broken, Fields};
 use holdup_trace::{EventDesc, EventId, EventKind, NameId, Names, Presence};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::LazyLock;
 
 /// Number, name and fields of the events Perfetto knows.
 const KNOWN: &str = include_str!("ftrace_events.txt");
@@ -88,12 +89,8 @@ impl Seen {
     /// Whether the event is what Perfetto means by its number, by the types of its fields.
     #[cold]
     fn look_at(&mut self, raw: &Raw<'_>) {
-        let plan = || match known(raw.number).and_then(|(name, of)| Some((kind_of(name)?, of))) {
-            Some((kind, fields)) => Plan::numbered(kind, NameId::NONE, fields),
-            None => Plan::Other,
-        };
         let look = self.looked_at.entry(raw.number).or_insert_with(|| Look {
-            plan: plan(),
+            plan: plan_of(raw.number),
             fit: 0,
             other: 0,
         });
@@ -308,10 +305,49 @@ impl Table {
         self.sparse.get(&raw.number).copied()
     }
 
+    /// The plan of the event whose message has this number.
+    pub(crate) fn plan(&self, number: u32) -> Option<&Plan> {
+        let id = match self.dense.get(number as usize) {
+            Some(&id) => id,
+            None => *self.sparse.get(&number)?,
+        };
+        self.plans.get(usize::from(id))
+    }
+
+    /// The plan of the event that is told by this name.
+    pub(crate) fn named_plan(&self, name: &[u8]) -> Option<&Plan> {
+        let id = self.named.iter().find(|(known, _)| known == name)?.1;
+        self.plans.get(usize::from(id))
+    }
+
     /// Id of the event whose message has this number.
     pub(crate) fn id(&self, number: u32) -> EventId {
         EventId(self.dense.get(number as usize).copied().unwrap_or(NONE))
     }
+}
+
+/// How an event is read that Perfetto knows.
+fn plan_of(number: u32) -> Plan {
+    match known(number).and_then(|(name, of)| Some((kind_of(name)?, of))) {
+        Some((kind, fields)) => Plan::numbered(kind, NameId::NONE, fields),
+        None => Plan::Other,
+    }
+}
+
+/// The same for messages that come one after the other.
+pub(crate) fn known_plan(number: u32) -> Option<&'static Plan> {
+    static PLANS: LazyLock<Vec<Plan>> = LazyLock::new(|| (0..DENSE as u32).map(plan_of).collect());
+    PLANS.get(number as usize)
+}
+
+/// Whether an event of the kernel is called so: whoever makes events of his own calls them
+/// otherwise.
+pub(crate) fn is_known(name: &str) -> bool {
+    static NAMES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| {
+        let words = KNOWN.lines().filter(|line| !line.starts_with('#'));
+        words.filter_map(|line| line.split(' ').nth(1)).collect()
+    });
+    NAMES.contains(name) || kind_of(name).is_some_and(|kind| kind.detail(name).is_none())
 }
 
 /// Name and fields of an event Perfetto knows.

@@ -96,6 +96,16 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
+    /// The first number that field `wanted` holds.
+    pub(crate) fn find_int(mut self, wanted: u32) -> Option<u64> {
+        while let Ok(Some((number, value))) = self.next() {
+            if let (true, Value::Int(n)) = (number == wanted, value) {
+                return Some(n);
+            }
+        }
+        None
+    }
+
     /// Call `field` for each, as far as the message can be read.
     pub(crate) fn each(mut self, mut field: impl FnMut(u32, Value<'a>)) -> Result<(), Broken> {
         while let Some((number, value)) = self.next()? {

@@ -21,12 +21,23 @@ pub(crate) struct Context<'a> {
     pub(crate) batch: &'a mut Batch,
     /// The sched_switch letters are those of old trace-cmd; see [`sched`].
     pub(crate) old_states: bool,
+    /// The names that were read, for who asks where they are.
+    pub(crate) found: Option<&'a mut Vec<(usize, usize)>>,
 }
 
 impl Context<'_> {
     #[inline]
     fn name(&mut self, hint: u32, name: &[u8]) -> NameId {
+        self.unread(Some(name));
         self.names.name(hint, name)
+    }
+
+    /// A name that is passed over.
+    #[inline]
+    fn unread(&mut self, name: Option<&[u8]>) {
+        if let (Some(found), Some(name)) = (&mut self.found, name) {
+            found.push((name.as_ptr() as usize, name.len()));
+        }
     }
 }
 
@@ -73,19 +84,18 @@ fn fields(event: EventKind, entry: &Entry, body: &[u8], cx: &mut Context<'_>) ->
             prio: w.prio,
             target: w.target,
         }),
-        EventKind::Migrate => sched::migrate(body),
+        EventKind::Migrate => sched::migrate(body, cx),
         EventKind::Fork => sched::fork(body, cx),
         EventKind::Exec => sched::exec(body, cx),
         EventKind::Exit => sched::exit(body, cx),
-        EventKind::StatRuntime => {
-            sched::stat(body, b"runtime=").map(|(tid, runtime)| What::StatRuntime { tid, runtime })
-        }
-        EventKind::StatWait => sched::delay(body, StatKind::Wait),
-        EventKind::StatSleep => sched::delay(body, StatKind::Sleep),
-        EventKind::StatIoWait => sched::delay(body, StatKind::IoWait),
-        EventKind::StatBlocked => sched::delay(body, StatKind::Blocked),
+        EventKind::StatRuntime => sched::stat(body, b"runtime=", cx)
+            .map(|(tid, runtime)| What::StatRuntime { tid, runtime }),
+        EventKind::StatWait => sched::delay(body, StatKind::Wait, cx),
+        EventKind::StatSleep => sched::delay(body, StatKind::Sleep, cx),
+        EventKind::StatIoWait => sched::delay(body, StatKind::IoWait, cx),
+        EventKind::StatBlocked => sched::delay(body, StatKind::Blocked, cx),
         EventKind::BlockedReason => sched::blocked_reason(body, cx),
-        EventKind::PiSetPrio => sched::pi_setprio(body),
+        EventKind::PiSetPrio => sched::pi_setprio(body, cx),
         EventKind::SysEnter => syscall::enter(body, cx),
         EventKind::SysExit => syscall::exit(body),
         EventKind::SysEnterNamed => syscall::enter_named(body, entry.nr, cx),

@@ -133,9 +133,9 @@ pub(super) fn wake(body: &[u8], cx: &mut Context<'_>) -> Option<Wake> {
 }
 
 /// `comm=… pid=… prio=… orig_cpu=… dest_cpu=…`.
-pub(super) fn migrate(body: &[u8]) -> Option<What> {
+pub(super) fn migrate(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);
-    k.text(b"comm=", b"pid=");
+    cx.unread(k.text(b"comm=", b"pid="));
     let tid = tid(k.int(b"pid=")?);
     Some(What::Migrate { tid, from: cpu(k.int(b"orig_cpu=")?), to: cpu(k.int(b"dest_cpu=")?) })
 }
@@ -143,9 +143,12 @@ pub(super) fn migrate(body: &[u8]) -> Option<What> {
 /// `comm=… pid=… child_comm=… child_pid=…`; raw: `parent_comm=… parent_pid=…`.
 pub(super) fn fork(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);
-    let parent = if k.text_before(b"comm=", b"pid=", b"child_comm=").is_some() {
+    let comm = k.text_before(b"comm=", b"pid=", b"child_comm=");
+    cx.unread(comm);
+    let parent = if comm.is_some() {
         k.int(b"pid=")
     } else {
+        cx.unread(k.text_before(b"parent_comm=", b"parent_pid=", b"child_comm="));
         k.int(b"parent_pid=").or_else(|| k.int(b"pid="))
     };
     let child_comm = k.text(b"child_comm=", b"child_pid=").unwrap_or(b"");
@@ -175,16 +178,16 @@ pub(super) fn exit(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
 
 /// `comm=… pid=… KEY… [ns]`.
 #[inline]
-pub(super) fn stat(body: &[u8], key: &[u8]) -> Option<(Tid, Nanos)> {
+pub(super) fn stat(body: &[u8], key: &[u8], cx: &mut Context<'_>) -> Option<(Tid, Nanos)> {
     let mut k = Keys::new(body);
-    k.text(b"comm=", b"pid=");
+    cx.unread(k.text(b"comm=", b"pid="));
     Some((tid(k.int(b"pid=")?), k.int(key)?))
 }
 
 /// `comm=… pid=… delay=… [ns]`.
 #[inline]
-pub(super) fn delay(body: &[u8], kind: StatKind) -> Option<What> {
-    stat(body, b"delay=").map(|(tid, delay)| What::StatDelay { kind, tid, delay })
+pub(super) fn delay(body: &[u8], kind: StatKind, cx: &mut Context<'_>) -> Option<What> {
+    stat(body, b"delay=", cx).map(|(tid, delay)| What::StatDelay { kind, tid, delay })
 }
 
 /// `pid=… iowait=… caller=worker_thread+0x534/0x820 [delay=…]`; raw dialects call the second
@@ -206,9 +209,9 @@ pub(super) fn blocked_reason(body: &[u8], cx: &mut Context<'_>) -> Option<What> 
 }
 
 /// `comm=… pid=… oldprio=… newprio=…`.
-pub(super) fn pi_setprio(body: &[u8]) -> Option<What> {
+pub(super) fn pi_setprio(body: &[u8], cx: &mut Context<'_>) -> Option<What> {
     let mut k = Keys::new(body);
-    k.text(b"comm=", b"pid=");
+    cx.unread(k.text(b"comm=", b"pid="));
     // Some versions print both priorities of a deadline task; the first is the kernel's number.
     find_word(body, 0, b"newprio=")?;
     Some(What::PiSetPrio {
