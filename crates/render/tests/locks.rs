@@ -14,6 +14,7 @@ fn render(table: Table, format: &Format) -> String {
         events: 5,
         lost_events: 0,
         clock: None,
+        part_of: None,
         known: Known::Counted,
     };
     let mut out = Vec::new();

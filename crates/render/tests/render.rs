@@ -25,6 +25,7 @@ fn report(command: &'static str, body: Body) -> Report {
             events: 3214,
             lost_events: 12,
             clock: None,
+            part_of: None,
             known: Known::Counted,
         },
         quality: quality.entries(),
