@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
-use support::profiles::{json, profile, rows, samples};
+use support::profiles::{command, json, profile, rows, samples};
 use support::{fixture, recording, run, stdout};
 
 const CONVOY: &str = "profile_convoy";
@@ -104,8 +104,8 @@ fn a_selection_shows_its_part_and_shares_of_the_whole() {
     let tid = one["tid"].to_string();
     let only = json(CONVOY, &["--by", "thread", "--tid", &tid]);
     assert_eq!(rows(&only), &vec![one.clone()]);
-    let none = json(CONVOY, &["--comm", "another"]);
-    assert!(rows(&none).is_empty());
+    let none = command(CONVOY, &["--comm", "another"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(2), "a choice that fits no thread is an error");
     let (a, b) = (json(CONVOY, &["--time", "0%,50%"]), json(CONVOY, &["--time", "50%,100%"]));
     let (first, second) = (samples(rows(&a)), samples(rows(&b)));
     assert!(first > 0 && second > 0);
