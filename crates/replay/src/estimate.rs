@@ -89,6 +89,22 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         .filter_map(|((together, of), made)| Some(row(unchanged, floors, together, of, made.ok()?)))
         .collect();
     see_again(program, unchanged, floors, &mut rows);
+    if std::env::var_os("HOLDUP_DEBUG").is_some() {
+        let waits = crate::relief::Waits::of(program);
+        let capacity = judged.ledger.capacity_ns.max(1) as f64;
+        let busy = 1.0 - judged.ledger.total(Total::Idle) as f64 / capacity;
+        for row in &rows {
+            let left = crate::relief::left(program, &waits, &row.change);
+            let baton = crate::relief::handed_on(&waits, |id| {
+                row.members.contains(&Member::Object(id))
+            });
+            eprintln!(
+                "DEBUG baton={baton:.3} {:?} together={} worth={:.3} left={:?} relief={:?} cap={:.3} {}",
+                row.resource, row.together, row.worth, left, left.map(|l| 1.0 / l), 1.0 / busy,
+                crate::words::shown(program, &row.change)
+            );
+        }
+    }
     best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))

@@ -25,6 +25,7 @@ mod estimate;
 mod next;
 mod predict;
 mod program;
+mod relief;
 mod resources;
 mod simulate;
 pub mod words;
