@@ -6,6 +6,7 @@ use crate::predict::{Prediction, Seeds, compared_with, predict_all};
 use crate::program::Program;
 use crate::resources::{Member, Scarce, resources};
 use holdup_attribution::{Attribution, Resource, Total};
+use holdup_passes::limits::GAIN;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,8 +15,7 @@ use std::collections::BTreeMap;
 const SINGLES: usize = 6;
 /// And of all so many that these steps are taken in their replays.
 const STEPS: usize = 1_000_000;
-/// Those that are worth more, up to so many, the best first, are replayed with other ties too.
-const GAINS: f64 = 1.02;
+/// So many of those that gain anything, the best first, are replayed with other ties too.
 const BANDS: usize = 2;
 
 /// How much is tried.
@@ -88,7 +88,8 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         .zip(found)
         .filter_map(|((together, of), made)| Some(row(unchanged, floors, together, of, made.ok()?)))
         .collect();
-    see_again(program, unchanged, floors, &mut rows);
+    let gains = 1.0 + judged.thresholds.get(&GAIN) / 100.0;
+    see_again(program, unchanged, floors, gains, &mut rows);
     best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))
@@ -97,8 +98,14 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
 }
 
 /// What gains anything is replayed once more for its band.
-fn see_again(program: &Program, unchanged: &Prediction, floors: Floors, rows: &mut [Estimate]) {
-    let mut gain: Vec<&mut Estimate> = rows.iter_mut().filter(|row| row.worth > GAINS).collect();
+fn see_again(
+    program: &Program,
+    unchanged: &Prediction,
+    floors: Floors,
+    gains: f64,
+    rows: &mut [Estimate],
+) {
+    let mut gain: Vec<&mut Estimate> = rows.iter_mut().filter(|row| row.worth > gains).collect();
     gain.sort_by(|a, b| b.worth.total_cmp(&a.worth));
     gain.truncate(BANDS);
     let sets: Vec<Vec<Change>> = gain.iter().map(|row| row.change.clone()).collect();

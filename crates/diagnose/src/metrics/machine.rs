@@ -4,8 +4,8 @@
 use super::{Kernel, View, given};
 use crate::counted;
 use crate::report::{Class, Evidence, Finding};
-use crate::rules::{CPI, KERNEL, OVERHEAD, QUEUE, SAME_WORK, SLOWER, hardware_advice};
-use holdup_attribution::MATTERS;
+use crate::rules::hardware_advice;
+use holdup_attribution::limits::{CPI, KERNEL, MATTERS, OVERHEAD, QUEUE, SAME_WORK, SLOWER};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {

@@ -36,13 +36,16 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
+use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
 use crate::counted;
 use crate::facts::Facts;
 use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
-use crate::slowdown::{self, Slowdown, Source, counts};
-use holdup_attribution::{Check, MATTERS, thresholds};
+use crate::slowdown::{Slowdown, Source, counts};
+use holdup_attribution::Check;
+use holdup_attribution::limits::{
+    CPI, FEWER_BUSY, MATTERS, MATTERS_LEAST, SAME_WORK, SLOWER, STRETCH_LONG, STRETCH_SHORT,
+};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -50,35 +53,21 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[COST, THRESHOLDS, slowdown::THRESHOLDS],
+    thresholds: &[
+        MATTERS,
+        MATTERS_LEAST,
+        SLOWER,
+        CPI,
+        SAME_WORK,
+        STRETCH_SHORT,
+        STRETCH_LONG,
+        FEWER_BUSY,
+    ],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
     },
 };
-
-thresholds! {
-    /// Also that of [`crate::metrics`].
-    pub(crate) SLOWER = "hardware-bandwidth.slower_pct", 20.0, "% more time for like work",
-        kind: Significance,
-        meaning: "a slowdown below this is not told from noise and clock rates",
-        source: "processors clock 10 to 20 % lower with all cores busy than with one; medians \
-                 are exact within 6 %";
-    /// Also that of [`crate::metrics`].
-    pub(crate) CPI = "hardware-bandwidth.cycles_per_instruction", 1.0, "cycles",
-        kind: Significance,
-        meaning: "code that needs fewer cycles per instruction than this hardly waits for \
-                  memory, whatever the company",
-        source: "Intel's VTune manual, CPI Rate: 1 is acceptable; the ideal of processors that \
-                 complete four at a time is 0.25";
-    /// That of [`crate::metrics`] alone.
-    pub(crate) SAME_WORK = "hardware-bandwidth.same_work_pct", 5.0, "% of instructions",
-        kind: Significance,
-        meaning: "runs whose numbers of instructions differ by no more did the same work: if that \
-                  takes more cycles in company it waits for the hardware, however few they are",
-        source: "reads of a database on 1 and 6 cores (fixtures/published/cqlite-guest.toml): \
-                 instructions a row differ by 0.1 and 0.4 %, cycles by 34 and 19 %";
-}
 
 fn check(facts: &Facts<'_>) -> Finding {
     let found = &facts.slowdowns;
