@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+/// The heading of the last section of `docs/verdicts.md`, which
+/// `crates/diagnose/tests/sensitivity.rs` writes.
+pub(crate) const LIMITS: &str = "\n## What each limit decides\n";
+
 /// A recording and what it is known to be.
 pub(crate) struct Labelled {
     /// File name without folder and endings.

@@ -17,9 +17,7 @@
 //!
 //! What stretches application code is taken off in any case.
 
-use crate::limits::{
-    DEARER, ENOUGH, MIN_EXPECTED_ENDS, MISSING_ENDS, NAMED, SAME, Thresholds, UNDISTURBED,
-};
+use crate::limits::{DEARER, ENOUGH, MISSING_ENDS, NAMED, SAME, Thresholds, UNDISTURBED};
 use crate::section::{Section, section};
 use crate::wait::Wait;
 use holdup_passes::{Analysis, Costing, Costs, Ends, Exclusion, SpaceCosts, SyscallRow};
@@ -130,7 +128,7 @@ impl Machine<'_> {
         // Whoever takes turns in a call keeps apart from others by its own will.
         let exclusion = Some(costs.exclusion()).filter(|e| {
             !kind.takes_turns()
-                && e.expected >= t.get(&MIN_EXPECTED_ENDS)
+                && e.expected >= t.get(&ENOUGH)
                 && e.observed * t.get(&MISSING_ENDS) <= e.expected
         });
         let (alone, company) = (&costs.alone, &costs.company);

@@ -15,9 +15,7 @@
 //!    do not run there and nothing else that lasts does.
 
 use crate::leaf::Leaf;
-use crate::limits::{
-    MATTERS, PHASE_ABSENT, PHASE_CHANGE, PHASE_NOISE, PHASE_PRICE, PHASE_SHORTEST, Thresholds,
-};
+use crate::limits::{MATTERS, PHASE_CHANGE, PHASE_NOISE, PHASE_PRICE, PHASE_SHORTEST, Thresholds};
 use crate::neighbours::is_recorder;
 use holdup_passes::{Analysis, Bin, Cause, Who};
 use holdup_trace::Nanos;
@@ -377,7 +375,7 @@ impl Work<'_> {
         // Who does the work: whoever has a tenth of it.
         let workers: Vec<usize> = (applications.iter().copied())
             .filter(|&p| {
-                self.time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&PHASE_ABSENT)
+                self.time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&MATTERS)
             })
             .collect();
         let rate = self.rate(main, &workers);
@@ -387,7 +385,7 @@ impl Work<'_> {
                 .take_while(|&i| {
                     short += self.pieces[i].1 - self.pieces[i].0;
                     self.part_pct(short) <= self.limits.get(&MATTERS)
-                        || self.rate(i, &workers) * 100.0 <= rate * self.limits.get(&PHASE_ABSENT)
+                        || self.rate(i, &workers) * 100.0 <= rate * self.limits.get(&MATTERS)
                             && self.is_idle(i)
                 })
                 .count()
@@ -411,7 +409,7 @@ impl Work<'_> {
             let shares = KINDS.iter().zip(&shares).filter(|(leaf, _)| wanted(**leaf));
             shares.map(|(_, share)| share * 100.0).sum()
         };
-        let quiet = self.limits.get(&PHASE_ABSENT);
+        let quiet = self.limits.get(&MATTERS);
         let busy = share(&|leaf| leaf.is_in(crate::Total::Busy));
         let waiting = share(&|leaf| {
             leaf.is_in(crate::Total::Idle) && !matches!(leaf, Leaf::NoWork | Leaf::Scheduler)

@@ -18,7 +18,7 @@
 //! part of a call is twice the shortest time from the end of one call to the beginning of the next:
 //! it writes one event there, and one in the call.
 
-use crate::limits::{CLIFF, ENOUGH, EVENT, GAPS_BELOW, SLEEPS, Thresholds};
+use crate::limits::{CLIFF, ENOUGH, GAPS_BELOW, SLEEPS, Thresholds};
 use holdup_passes::{Analysis, Costing, Ends};
 use holdup_trace::Nanos;
 
@@ -57,7 +57,7 @@ fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thre
     for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
         all.merge(&costs.stretches);
     }
-    2.0 * all.quantile(t.get(&GAPS_BELOW) / 100.0).min(t.get(&EVENT) * 1000.0)
+    2.0 * all.quantile(t.get(&GAPS_BELOW) / 100.0)
 }
 
 /// The section of these calls, which are under one lock if any; `all` are the numbers of all calls

@@ -6,7 +6,7 @@ use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
 use crate::worth::Replays;
 use crate::{Beside, Measured};
-use holdup_attribution::limits::{ENOUGH, MATTERS, WORKER};
+use holdup_attribution::limits::{ENOUGH, MATTERS, NAMED};
 use holdup_attribution::{
     Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder,
 };
@@ -49,7 +49,7 @@ pub struct Facts<'a> {
     pub wall: Nanos,
     /// Time of start-up and tail, which are left out on purpose.
     pub left_out_ns: Nanos,
-    /// Application threads that ran for `all.worker_pct` of the wall time, longest first.
+    /// Application threads that ran for `all.named_pct` of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
     /// Time application threads spent ready but not running, though they might have.
     pub ready: Nanos,
@@ -106,7 +106,7 @@ impl<'a> Facts<'a> {
         let mut workers: Vec<(Slot, Nanos)> = applications()
             .filter(|(_, t)| !is_recorder(&analysis.comm(t)))
             .map(|(s, t)| (s, t.running_ns))
-            .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&WORKER))
+            .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&NAMED))
             .collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
         let mut facts = Facts {

@@ -6,7 +6,7 @@ use crate::predict::{Prediction, Seeds, compared_with, predict_all};
 use crate::program::Program;
 use crate::resources::{Member, Scarce, resources};
 use holdup_attribution::{Attribution, Resource, Total};
-use holdup_passes::limits::GAIN;
+use holdup_passes::limits::WELL_MET;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         .zip(found)
         .filter_map(|((together, of), made)| Some(row(unchanged, floors, together, of, made.ok()?)))
         .collect();
-    let gains = 1.0 + judged.thresholds.get(&GAIN) / 100.0;
+    let gains = 1.0 + judged.thresholds.get(&WELL_MET) / 100.0;
     see_again(program, unchanged, floors, gains, &mut rows);
     best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {

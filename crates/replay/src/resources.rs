@@ -4,7 +4,7 @@ use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
 use holdup_attribution::{Attribution, Resource};
-use holdup_passes::limits::{ALONE, GAIN, HELPS, NAMED, Thresholds};
+use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -47,7 +47,7 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Scar
     found.extend(finder.kernel(judged));
     found.extend(finder.threads(&judged.thresholds));
     // The work ends sooner by no more than all waiting for it.
-    let gain = judged.thresholds.get(&GAIN);
+    let gain = judged.thresholds.get(&WELL_MET);
     found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, gain));
     found.sort_by_key(|r| (r.resource, Reverse(r.weight)));
     found
@@ -326,7 +326,7 @@ impl Finder<'_> {
         let mut irqs = Vec::new();
         let all: Nanos = self.works().map(|(_, t)| t.run_ns).sum();
         for (i, t) in p.threads.iter().enumerate() {
-            if !is_part(t.run_ns, p.traced_wall_ns, limits.get(&HELPS)) || t.run_ns == 0 {
+            if !is_part(t.run_ns, p.traced_wall_ns, limits.get(&MATTERS)) || t.run_ns == 0 {
                 continue;
             }
             let one = |resource, change, is_bound| Scarce {
@@ -347,7 +347,7 @@ impl Finder<'_> {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
-                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&HELPS)) && !t.at_barriers {
+                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS)) && !t.at_barriers {
                     found.push(one(resource, Change::Split(i, parts), false));
                 } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, limits.get(&ALONE))
                 {

@@ -3,7 +3,7 @@
 
 use super::{Command, Owner, View};
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::limits::{LOCK_MISSES, LOCK_REFERENCES, MATTERS};
+use holdup_attribution::limits::MATTERS;
 use holdup_model::Measured;
 
 pub(super) fn check(view: &View<'_>) -> Finding {
@@ -233,15 +233,12 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
             "1/s",
             "lockstat",
         );
-        f.evidence.push(
-            Evidence::of(
-                format!("{}: found taken", l.name),
-                misses(l),
-                "% of references",
-                "lockstat",
-            )
-            .against(view.thresholds, &LOCK_MISSES),
-        );
+        f.evidence.push(Evidence::of(
+            format!("{}: found taken", l.name),
+            misses(l),
+            "% of references",
+            "lockstat",
+        ));
         super::given(
             &mut f.evidence,
             &format!("{}: of all lock references", l.name),
@@ -250,21 +247,9 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
             "lockstat",
         );
     }
-    if top.ref_per_s.is_some() && !f.evidence.is_empty() {
-        let first = f.evidence.remove(0).against(view.thresholds, &LOCK_REFERENCES);
-        f.evidence.insert(0, first);
-    }
-    f.ruled_out = if misses(top) < view.limit(&LOCK_MISSES) {
-        Some(format!("{} is found taken only {:.0} % of the time", top.name, misses(top)))
-    } else if top.ref_per_s.is_some_and(|r| r < view.limit(&LOCK_REFERENCES)) {
-        Some(format!(
-            "{} is wanted only {:.0} times a second",
-            top.name,
-            top.ref_per_s.unwrap_or(0.0)
-        ))
-    } else {
-        None
-    };
+    // Others suffer from the lock that most find taken.
+    f.ruled_out = (misses(top) * 2.0 < 100.0)
+        .then(|| format!("{} is found taken only {:.0} % of the time", top.name, misses(top)));
     f.culprits = vec![Culprit {
         kind: "lock",
         id: top.ocn.map_or_else(String::new, |o| o.to_string()),

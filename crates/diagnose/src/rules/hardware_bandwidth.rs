@@ -44,7 +44,7 @@ use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{Slowdown, Source, counts};
 use holdup_attribution::Check;
 use holdup_attribution::limits::{
-    CPI, FEWER_BUSY, MATTERS, MATTERS_LEAST, SAME_WORK, SLOWER, STRETCH_LONG, STRETCH_SHORT,
+    FEWER_BUSY, MATTERS, MATTERS_LEAST, SLOWER, STRETCH_LONG, STRETCH_SHORT,
 };
 
 pub(super) const RULE: Rule = Rule {
@@ -53,16 +53,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[
-        MATTERS,
-        MATTERS_LEAST,
-        SLOWER,
-        CPI,
-        SAME_WORK,
-        STRETCH_SHORT,
-        STRETCH_LONG,
-        FEWER_BUSY,
-    ],
+    thresholds: &[MATTERS, MATTERS_LEAST, SLOWER, STRETCH_SHORT, STRETCH_LONG, FEWER_BUSY],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
@@ -75,7 +66,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let Some(best) = found.first() else {
         let why = format!("not judged: {}", missing(facts, cpi));
         let mut f = not_judged(facts, &RULE, why);
-        f.evidence.extend(cpi.map(|cpi| cpi.evidence(facts)));
+        f.evidence.extend(cpi.map(|cpi| cpi.evidence()));
         f.evidence.extend(counted::evidence(facts));
         return f;
     };
@@ -94,7 +85,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         "% of application code",
         best.source.place(),
     ));
-    f.evidence.extend(cpi.map(|cpi| cpi.evidence(facts)));
+    f.evidence.extend(cpi.map(|cpi| cpi.evidence()));
     f.evidence.extend(counted::evidence(facts));
     for other in &found[1..] {
         f.evidence.push(Evidence::of(
@@ -105,20 +96,10 @@ fn check(facts: &Facts<'_>) -> Finding {
         ));
     }
     if !slower.holds() {
-        let memory = if cpi.is_some_and(|c| c.check(facts).holds()) {
-            ": bound by memory perhaps, but not by company"
-        } else {
-            ""
-        };
         f.ruled_out = Some(format!(
-            "like work takes {:.0} % longer with more CPUs busy{memory}",
+            "like work takes {:.0} % longer with more CPUs busy",
             slower.value.max(0.0)
         ));
-    } else if best.source.counts()
-        && let Some(PerInstruction { cycles, .. }) = cpi.filter(|c| !c.check(facts).holds())
-    {
-        f.ruled_out =
-            Some(format!("{cycles:.2} cycles per instruction: the code hardly waits for memory"));
     } else if best.proven_ns().is_none() {
         let why = match best.source {
             Source::MeasuredElsewhere => {
@@ -161,12 +142,8 @@ struct PerInstruction {
 }
 
 impl PerInstruction {
-    fn check(&self, facts: &Facts<'_>) -> Check {
-        facts.at_least(self.cycles, &CPI)
-    }
-
-    fn evidence(&self, facts: &Facts<'_>) -> Evidence {
-        Evidence::checked(self.metric, &self.check(facts), "cycles", self.place)
+    fn evidence(&self) -> Evidence {
+        Evidence::of(self.metric, self.cycles, "cycles", self.place)
     }
 }
 
@@ -230,16 +207,11 @@ fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
              CPUS=FILE"
                 .to_owned()
         }
-        Some(cpi) => {
-            let memory =
-                if cpi.check(facts).holds() { "bound by memory perhaps, but" } else { "and" };
-            format!(
-                "{:.1} cycles per instruction, {memory} no thread was seen both with few CPUs \
-                    busy and with many: give a baseline of the same work on fewer CPUs (--baseline \
-                    TRACE)",
-                cpi.cycles
-            )
-        }
+        Some(cpi) => format!(
+            "{:.1} cycles per instruction, and no thread was seen both with few CPUs busy and with \
+             many: give a baseline of the same work on fewer CPUs (--baseline TRACE)",
+            cpi.cycles
+        ),
         None => format!(
             "no counters, and too little like work both with few CPUs busy and with many: {RECORD}"
         ),

@@ -52,8 +52,8 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::limits::{
-    CLIFF, DEARER, EVENT, GAPS_BELOW, MATTERS, MATTERS_LEAST, MIN_EXPECTED_ENDS, MISSING_ENDS,
-    NAMED, SAME, SLEEPS, UNDISTURBED,
+    CLIFF, DEARER, GAPS_BELOW, MATTERS, MATTERS_LEAST, MISSING_ENDS, NAMED, SAME, SLEEPS,
+    UNDISTURBED,
 };
 use holdup_attribution::{Contended, Leaf, Section};
 use holdup_passes::{Cause, LockBy, LockRow};
@@ -71,13 +71,11 @@ pub(super) const RULE: Rule = Rule {
         NAMED,
         SAME,
         DEARER,
-        MIN_EXPECTED_ENDS,
         MISSING_ENDS,
         UNDISTURBED,
         GAPS_BELOW,
         CLIFF,
         SLEEPS,
-        EVENT,
     ],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",

@@ -20,7 +20,7 @@ use super::{Fixtures, Rule, Told, finding, not_judged};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::Total;
-use holdup_attribution::limits::{ENOUGH, KERNEL, OVERHEAD};
+use holdup_attribution::limits::{ENOUGH, OVERHEAD};
 use holdup_passes::Analysis;
 
 pub(super) const RULE: Rule = Rule {
@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("mp_up_overhead.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[OVERHEAD, KERNEL, ENOUGH],
+    thresholds: &[OVERHEAD, ENOUGH],
     fixtures: Fixtures {
         positive: "figures/mp-up.toml",
         negative: "ser_append_case2_c2/perf.data",

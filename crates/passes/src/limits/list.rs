@@ -81,11 +81,6 @@ limits! {
         meaning: "calls in company, or beside a sibling, that cost this much are contended",
         source: "two threads of one core get half of it each at worst; mprotect beside one sibling \
                  takes 600 %, madvise 350 %, either beside another process 100 %";
-    MIN_EXPECTED_ENDS = "calls.min_expected_ends", 8.0, "ends",
-        kind: Significance,
-        meaning: "ends of calls so close that one lock rules them out: as many must be expected by \
-                  chance before their absence means anything",
-        source: "a Poisson variable of mean 8 is below 3 once in 70 times";
     MISSING_ENDS = "calls.missing_ends", 3.0, "times",
         kind: Significance,
         meaning: "so many times fewer such ends than expected: calls exclude each other",
@@ -108,10 +103,6 @@ limits! {
         kind: Significance,
         meaning: "threads that sleep more often may keep apart because they wait for each other",
         source: "partners that answer each other sleep once a call";
-    EVENT = "section.event_us", 1.0, "us",
-        kind: Soundness,
-        meaning: "the recorder's part of a call is twice this at most",
-        source: "an event costs the recorder 0.2 to 1 us";
     SATURATED = "funneled-driver.saturated_pct", 40.0, "% of its time",
         kind: Significance,
         meaning: "a CPU, or a driver's one worker, must spend this part of its time on driver work",
@@ -155,14 +146,6 @@ limits! {
         kind: Matters,
         meaning: "shorter pieces are part of a neighbour",
         source: "eight of 128 bins";
-    PHASE_ABSENT = "phases.absent_pct", 10.0, "% of their CPU time per second in the work",
-        kind: Matters,
-        meaning: "programs that have no more than this of a piece do not do their work there",
-        source: "a tenth: the end of their own start-up";
-    WORKER = "all.worker_pct", 1.0, "% of the wall time",
-        kind: Matters,
-        meaning: "application threads that run for less are not looked at one by one",
-        source: "daemons and recorders; a hundred of them make one CPU's work";
     UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of wanted CPU time",
         kind: Soundness,
         meaning: "kernel time of applications outside synchronisation calls that no rule \
@@ -181,17 +164,6 @@ limits! {
                   none, still runs the kernel's housekeeping now and then",
         source: "the worker that folds a CPU's counters runs once a second (vm.stat_interval); \
                  the quietest labelled recording has 6, of one thread that computes";
-    LOCK_REFERENCES = "metrics.lock_ref_per_s", 1000.0, "1/s",
-        kind: Matters,
-        meaning: "locks with fewer references matter little",
-        source: "Olszewski and Van Fleet, figure 1: normally only locks with more than 1,000 \
-                 references a second have much impact";
-    LOCK_MISSES = "metrics.lock_miss_pct", 25.0, "% of references",
-        kind: Significance,
-        meaning: "references that find the lock taken (blocked or slept), below which it is not \
-                  in conflict",
-        source: "AIX case 2: 89 % on the lock that is the cause, 10 % on the dispatcher's, \
-                 which only suffers from it";
     STRETCH_SHORT = "hardware-bandwidth.short_us", 10.0, "us",
         kind: Soundness,
         meaning: "stretches that typically are shorter are not compared: what the recorder adds \
@@ -218,59 +190,21 @@ limits! {
         kind: Matters,
         meaning: "overhead below this is not told from noise",
         source: "Olszewski and Van Fleet, section MP/UP Overhead: normally between 5 and 10 %";
-    KERNEL = "mp-up-overhead.kernel_pct", 10.0, "% of capacity",
-        kind: Matters,
-        meaning: "kernel time below this makes the overhead of figures uninteresting",
-        source: "Olszewski and Van Fleet, section MP/UP Overhead: an issue only with a large \
-                 amount of kernel time; 10 % of it at 10 % is 1 % of capacity";
     SLOWER = "hardware-bandwidth.slower_pct", 20.0, "% more time for like work",
         kind: Significance,
         meaning: "a slowdown below this is not told from noise and clock rates",
         source: "processors clock 10 to 20 % lower with all cores busy than with one; medians \
                  are exact within 6 %";
-    CPI = "hardware-bandwidth.cycles_per_instruction", 1.0, "cycles",
-        kind: Significance,
-        meaning: "code that needs fewer cycles per instruction than this hardly waits for \
-                  memory, whatever the company",
-        source: "Intel's VTune manual, CPI Rate: 1 is acceptable; the ideal of processors that \
-                 complete four at a time is 0.25";
-    SAME_WORK = "hardware-bandwidth.same_work_pct", 5.0, "% of instructions",
-        kind: Significance,
-        meaning: "runs whose numbers of instructions differ by no more did the same work: if that \
-                  takes more cycles in company it waits for the hardware, however few they are",
-        source: "reads of a database on 1 and 6 cores (fixtures/published/cqlite-guest.toml): \
-                 instructions a row differ by 0.1 and 0.4 %, cycles by 34 and 19 %";
     RARE = "waits.rare_pct", 2.0, "% of its time",
             kind: Matters,
         meaning: "a thread that has work for less lacks no CPU, whatever it waits for: a main thread \
                   that waits for its workers",
         source: "a choice: a fiftieth";
-    REST = "replay.rest_pct", 2.0, "% of all CPU time",
-        kind: Matters,
-        meaning: "threads that have less together, the least busy first, are not the work: when the \
-                  others end, it does",
-        source: "daemons that wake up now and then, and a recorder's sleep";
-    NAPS = "replay.naps_pct", 75.0, "% of the recording",
-        kind: Matters,
-        meaning: "who naps for so much of it does so whatever others do",
-        source: "a choice: most of it";
-    LAST_PART = "replay.last_pct", 1.0, "% of its CPU time",
-        kind: Matters,
-        meaning: "what a thread does last is no work: it is told to stop and cleans up",
-        source: "which may be hours later";
     PASSED_OVER = "replay.passed_over_pct", 30.0, "% of the time ready",
         kind: Significance,
         meaning: "a thread that was ready for so much of it while CPUs idled that never took it was \
                   not allowed there",
         source: "a scheduler looks for work every tick";
-    PASSED_OVER_WALL = "replay.passed_over_wall_pct", 5.0, "% of the recording",
-        kind: Significance,
-        meaning: "if that was so much of the recording, too",
-        source: "a choice";
-    PASSED_OVER_TIMES = "replay.passed_over_times", 5.0, "times",
-        kind: Significance,
-        meaning: "and if it happened so often",
-        source: "a choice";
     BOUND_WALL = "replay.bound_wall_pct", 20.0, "% of the recording",
         kind: Significance,
         meaning: "if CPUs idled for so much while one of some like threads was ready, none of them \
@@ -280,19 +214,12 @@ limits! {
         kind: Soundness,
         meaning: "holds that lie within those of others for more are not those of one lock",
         source: "a choice: times are exact within an event";
-    WELL_MET = "replay.well_met_pct", 2.0, "% of the time of the work",
+    WELL_MET = "replay.exact_pct", 2.0, "% of the time of the work",
         kind: Soundness,
-        meaning: "a replay that misses the trace by more misses its changes by more too",
+        meaning: "as exact as a replay is: one that misses the trace by more is not believed, what \
+                  gains less is no gain, and threads that have less of all CPU time together are \
+                  not the work",
         source: "a choice";
-    HELPS = "replay.helps_pct", 20.0, "% of the time of the work",
-        kind: Matters,
-        meaning: "a thread is worth relieving if it runs for so much; and others wait for one if it \
-                  ended so much of their waiting",
-        source: "a choice";
-    GAIN = "replay.gain_pct", 2.0, "% of the time of the work",
-        kind: Matters,
-        meaning: "what could gain less is not replayed, and what gains less has no band",
-        source: "as exact as a replay is believed";
     FREE = "replay.free_pct", 30.0, "% of the time of the work",
         kind: Soundness,
         meaning: "if being free of the order of the trace alone changes it by more, holds are not \

@@ -1,9 +1,7 @@
 //! Threads that may not run on every CPU.
 
 use super::{Builder, is_part};
-use holdup_passes::limits::{
-    BOUND_WALL, PASSED_OVER, PASSED_OVER_TIMES, PASSED_OVER_WALL, Thresholds,
-};
+use holdup_passes::limits::{BOUND_WALL, NAMED, PASSED_OVER, Thresholds};
 use holdup_passes::{Thread, ThreadSteps, role};
 use holdup_trace::Nanos;
 
@@ -22,7 +20,6 @@ pub(super) enum Alike {
 pub(super) struct PassedOver {
     ns: Nanos,
     ready: Nanos,
-    times: u32,
     /// The CPUs that they waited for, and ran on since.
     waited_for: u64,
     since: u64,
@@ -33,7 +30,6 @@ impl PassedOver {
         PassedOver {
             ns: of.passed_over_ns,
             ready: t.woken_ns + t.preempted_ns,
-            times: of.waits,
             waited_for: of.waited_for,
             since: of.since,
         }
@@ -42,7 +38,6 @@ impl PassedOver {
     fn add(&mut self, o: PassedOver) {
         self.ns += o.ns;
         self.ready += o.ready;
-        self.times += o.times;
         self.waited_for |= o.waited_for;
         self.since |= o.since;
     }
@@ -51,8 +46,7 @@ impl PassedOver {
     /// few times only, was left where it was.
     fn is_bound(&self, wall_ns: Nanos, limits: &Thresholds) -> bool {
         self.stayed()
-            && limits.enough(self.times.into(), &PASSED_OVER_TIMES)
-            && is_part(self.ns, wall_ns, limits.get(&PASSED_OVER_WALL))
+            && is_part(self.ns, wall_ns, limits.get(&NAMED))
             && is_part(self.ns, self.ready, limits.get(&PASSED_OVER))
     }
 
@@ -129,7 +123,7 @@ mod tests {
     #[test]
     fn threads_that_are_bound_alike_are_told_together() {
         let limits = Thresholds::default();
-        let one = PassedOver { ns: 60, ready: 250, times: 20, waited_for: 1, since: 1 };
+        let one = PassedOver { ns: 60, ready: 250, waited_for: 1, since: 1 };
         let mut all = PassedOver::default();
         (0..8).for_each(|_| all.add(one));
         assert_eq!((one.is_bound(500, &limits), all.are_bound(500, 2, &limits)), (false, true));

@@ -6,7 +6,7 @@ use super::writer::Writer;
 use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
 use holdup_passes::Did;
-use holdup_passes::limits::LAST_PART;
+use holdup_passes::limits::NAMED;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -132,8 +132,7 @@ impl Builder<'_> {
         turns.sort_unstable();
         let comm = analysis.comm(t);
         let done =
-            work::work_to(&self.ops[from as usize..], run_ns, self.analysis.limit(&LAST_PART))
-                as u32;
+            work::work_to(&self.ops[from as usize..], run_ns, self.analysis.limit(&NAMED)) as u32;
         let at_barriers =
             self.ops[from as usize..].iter().any(|op| matches!(op, Op::Arrive { .. }));
         ThreadProgram {

@@ -4,7 +4,7 @@ use super::{Builder, is_part};
 use crate::program::{Op, ThreadProgram};
 use holdup_attribution::{is_recorder, who_works};
 use holdup_passes::Analysis;
-use holdup_passes::limits::{NAPS, REST};
+use holdup_passes::limits::{ALONE, WELL_MET};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
@@ -33,14 +33,14 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     // Who naps for most of it looks now and then whether all is well, as long as there is work; if
     // most of the work is done between naps, they are its own.
     let naps =
-        |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), analysis.limit(&NAPS));
+        |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), analysis.limit(&ALONE));
     let awake: Vec<usize> = found.iter().copied().filter(|i| !naps(i)).collect();
     let mut order = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
     order.sort_by_key(|&i| Reverse(threads[i].run_ns));
     let all = run_ns(&order);
     let mut sum = 0;
     for i in order {
-        if is_part(sum, all, 100.0 - analysis.limit(&REST)) {
+        if is_part(sum, all, 100.0 - analysis.limit(&WELL_MET)) {
             break;
         }
         sum += threads[i].run_ns;
