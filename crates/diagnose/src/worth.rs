@@ -9,8 +9,9 @@
 //! A loss of CPU time is not the price: a lock that is held over a sleep costs hardly any CPU time
 //! and makes the work four times as long. So where the trace can be replayed, the replay counts.
 
+use crate::phases::Judged;
 use crate::report::Class;
-use holdup_attribution::Attribution;
+use holdup_attribution::{Attribution, Thresholds};
 use holdup_replay::{
     Depth, Estimate, Estimates, Member, Program, doubts, estimate, off_pct, words,
 };
@@ -146,6 +147,13 @@ pub struct Replays {
 }
 
 impl Replays {
+    /// Replay all that was read, or the window that was read for it, where its steps were kept.
+    /// `None` where they were not.
+    pub fn of_judged(judged: &Judged, thresholds: &Thresholds) -> Option<Result<Replays, String>> {
+        let read = judged.replayed();
+        read.keeps_steps().then(|| Replays::of(&Attribution::new(read, thresholds)))
+    }
+
     /// Replay what was analysed with [`holdup_passes::Detail::Steps`].
     ///
     /// # Errors

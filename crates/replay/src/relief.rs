@@ -109,6 +109,36 @@ impl Waits {
         waits.sort_unstable_by_key(|w| (w.to, w.from, w.thread));
         Waits(waits)
     }
+
+    /// Whether most of the waiting for these ended as a lock is handed on: whoever ended it had
+    /// been let go itself, and nobody else had let anybody go since.
+    pub(crate) fn is_handed_on(&self, is_one: impl Fn(ObjectId) -> bool) -> bool {
+        // When each thread was let go last.
+        let mut since: FxHashMap<u32, Nanos> = FxHashMap::default();
+        // The latest that let another go, and the latest of all others.
+        let (mut latest, mut other): (Option<(u32, Nanos)>, Option<Nanos>) = (None, None);
+        let (mut all, mut handed) = (0, 0);
+        for wait in self.0.iter().filter(|w| is_one(w.object)) {
+            let ns = wait.to - wait.from;
+            all += ns;
+            let Some(waker) = wait.waker else { continue };
+            let others = match latest {
+                Some((who, at)) if who != waker => Some(at),
+                _ => other,
+            };
+            if since.get(&waker).is_some_and(|&since| others.is_none_or(|at| at <= since)) {
+                handed += ns;
+            }
+            if let Some((who, at)) = latest
+                && who != waker
+            {
+                other = Some(at);
+            }
+            latest = Some((waker, wait.to));
+            since.insert(wait.thread, wait.to);
+        }
+        handed * 2 > all
+    }
 }
 
 /// What is taken away: waiting for these, and so much of each thread's running.
@@ -141,8 +171,6 @@ impl<'a> Freed<'a> {
                         *own *= by.min(1.0);
                     }
                 }
-                &Change::Split(thread, parts) => freed.factors[thread] /= f64::from(parts),
-                &Change::Speed(thread, times) => freed.factors[thread] /= times.max(1.0),
                 _ => return None,
             }
         }
@@ -157,8 +185,9 @@ impl<'a> Freed<'a> {
     }
 }
 
-/// Part of the time of the work that is left, once what the changes take away is gone; `None`
-/// where they move work to others.
+/// Part of the time of the work that is left, once what the changes take away is gone: the mean of
+/// the threads that work, each by its CPU time. `None` where work moves to others, or all of it
+/// comes in another order.
 pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Option<f64> {
     let freed = Freed::of(program, changes)?;
     let mut gone: Vec<Gone> = vec![Gone::default(); program.threads.len()];
@@ -206,34 +235,4 @@ pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Opti
         left += t.run_ns as f64 * part.max(0.0);
     }
     (all > 0.0).then(|| left / all)
-}
-
-/// Part of the waiting for these that ended as one lock is handed on: whoever ended it had been let
-/// go itself, and nobody else let anybody go since.
-pub(crate) fn handed_on(waits: &Waits, is_one: impl Fn(ObjectId) -> bool) -> f64 {
-    // When each thread was let go last.
-    let mut since: FxHashMap<u32, Nanos> = FxHashMap::default();
-    // The latest that let another go, and the latest of all others.
-    let (mut latest, mut other): (Option<(u32, Nanos)>, Option<Nanos>) = (None, None);
-    let (mut all, mut handed) = (0, 0);
-    for wait in waits.0.iter().filter(|w| is_one(w.object)) {
-        let ns = wait.to - wait.from;
-        all += ns;
-        let Some(waker) = wait.waker else { continue };
-        let others = match latest {
-            Some((who, at)) if who != waker => Some(at),
-            _ => other,
-        };
-        if since.get(&waker).is_some_and(|&since| others.is_none_or(|at| at <= since)) {
-            handed += ns;
-        }
-        if let Some((who, at)) = latest
-            && who != waker
-        {
-            other = Some(at);
-        }
-        latest = Some((waker, wait.to));
-        since.insert(wait.thread, wait.to);
-    }
-    if all == 0 { 0.0 } else { handed as f64 / all as f64 }
 }

@@ -3,7 +3,9 @@
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
+use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
+use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,18 +35,15 @@ pub(crate) struct Scarce {
     pub(crate) is_bound: bool,
 }
 
-/// A thread is worth relieving if it runs for so much of the work, in per cent; and others wait
-/// for one if it ended so much of their waiting.
-const BUSY_PCT: u64 = 20;
-/// What could gain less than so much of the time of the work, in per cent, is not replayed.
-const GAIN_PCT: u64 = 2;
-/// A thread with so much of the work, in per cent, has it alone: no other can do more than wait.
-const ALONE_PCT: u64 = 75;
-
 /// Everything that may be scarce, by what is known of the trace.
-pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Scarce> {
+pub(crate) fn resources(
+    program: &Program,
+    judged: &Attribution<'_>,
+    waits: &Waits,
+) -> Vec<Scarce> {
     let finder = Finder {
         program,
+        waits,
         analysis: judged.analysis,
         waited: judged.analysis.waited_by(),
         ended: judged.analysis.ended_by(),
@@ -52,15 +51,17 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Scar
     let mut found = finder.machine();
     found.extend(finder.locks());
     found.extend(finder.kernel(judged));
-    found.extend(finder.threads());
+    found.extend(finder.threads(&judged.thresholds));
     // The work ends sooner by no more than all waiting for it.
-    found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, GAIN_PCT));
+    let gain = judged.thresholds.get(&WELL_MET);
+    found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, gain));
     found.sort_by_key(|r| (r.resource, Reverse(r.weight)));
     found
 }
 
 struct Finder<'a> {
     program: &'a Program,
+    waits: &'a Waits,
     analysis: &'a Analysis,
     waited: ByThread<PairSum>,
     ended: ByThread<PairSum>,
@@ -232,12 +233,15 @@ impl Finder<'_> {
                 }
                 // Some wait with a time-out, and look again.
                 let slept = self.program.objects[id.0 as usize].wait_ns;
-                is_part(own, all, 50) && is_part(own, slept, 25) && own > 0
+                is_part(own, all, 50.0) && is_part(own, slept, 25.0) && own > 0
             });
             if ids.len() == before {
-                return ids;
+                break;
             }
         }
+        // Workers without work sleep and are woken alike, but whoever has something to hand out
+        // wakes them: what is handed on from one to the next, one at a time, is a lock.
+        if self.waits.is_handed_on(|id| ids.contains(&id)) { ids } else { Vec::new() }
     }
 
     fn of_objects(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
@@ -325,14 +329,14 @@ impl Finder<'_> {
     }
 
     /// Threads that do too much.
-    fn threads(&self) -> Vec<Scarce> {
+    fn threads(&self, limits: &Thresholds) -> Vec<Scarce> {
         let p = self.program;
         let mut found = Vec::new();
         let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
         let mut irqs = Vec::new();
         let all: Nanos = self.works().map(|(_, t)| t.run_ns).sum();
         for (i, t) in p.threads.iter().enumerate() {
-            if !is_part(t.run_ns, p.traced_wall_ns, BUSY_PCT) || t.run_ns == 0 {
+            if !is_part(t.run_ns, p.traced_wall_ns, limits.get(&MATTERS)) || t.run_ns == 0 {
                 continue;
             }
             let one = |resource, change, is_bound| Scarce {
@@ -353,16 +357,17 @@ impl Finder<'_> {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
-                if is_part(t.ends_ns, p.traced_wall_ns, BUSY_PCT) && !t.at_barriers {
+                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS)) && !t.at_barriers {
                     found.push(one(resource, Change::Split(i, parts), false));
-                } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, ALONE_PCT) {
+                } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, limits.get(&ALONE))
+                {
                     let faster = Change::Speed(i, f64::from(p.cpus));
                     found.push(one(Resource::Parallelism, faster, true));
                 }
             }
         }
         let capacity = p.wall_ns.saturating_mul(Nanos::from(p.cpus));
-        if p.irq_ns > 0 && is_part(p.irq_ns, capacity, 1) || !irqs.is_empty() {
+        if p.irq_ns > 0 && is_part(p.irq_ns, capacity, limits.get(&NAMED)) || !irqs.is_empty() {
             found.push(Scarce {
                 resource: Resource::Driver,
                 members: irqs,
