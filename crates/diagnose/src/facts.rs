@@ -280,13 +280,6 @@ impl<'a> Facts<'a> {
         self.judged.waits.iter().map(|w| &w.row).filter(move |w| w.cause == cause)
     }
 
-    /// Waiting time for this cause outside of system calls: page faults. `None` where system calls
-    /// are not recorded, or not all: what is outside of them is not known.
-    pub fn faulting(&self, cause: Cause) -> Option<Nanos> {
-        let outside = self.waits_for(cause).filter(|w| w.call.is_none());
-        self.caps.syscalls.are_all().then(|| outside.map(|w| w.sum.wait_ns).sum())
-    }
-
     /// Waiting time for this cause: all, and by system call, largest first.
     pub fn waiting_for(&self, cause: Cause) -> (Nanos, Vec<(String, Nanos)>) {
         let mut by_call: Vec<(String, Nanos)> = Vec::new();

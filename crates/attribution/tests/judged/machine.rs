@@ -1,13 +1,13 @@
 //! Of the whole machine: driver work on one CPU, CPUs that threads may not run on, phases.
 
-use crate::scene::{MS, busy, ends, machine, measured};
+use crate::scene::{MS, busy, ends, machine, measured, runs};
 use holdup_attribution::{Attribution, Funnel, Leaf, Part, Resource, Thresholds, phases};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use std::collections::BTreeSet;
 
 /// CPU 0 does softirqs for so much of each 10 ms; the other CPU idles.
 fn softirqs(ns: u64, on: impl Fn(u64) -> u16) -> MemTrace {
-    let mut trace = machine(2).task(7, 7, None, "w0").switch(0, 1, 0, 7, "R");
+    let mut trace = runs(machine(2).task(7, 7, None, "w0"), 1, 7);
     for i in 0..10 {
         let at = i * 10 * MS + MS;
         trace = trace.softirq(at, at + ns, on(i), if on(i) == 1 { 7 } else { 0 }, 3);

@@ -7,6 +7,7 @@ use holdup_testkit::{MemTrace, TraceBuilder};
 pub(crate) const READ: u32 = 0;
 pub(crate) const YIELD: u32 = 24;
 pub(crate) const NANOSLEEP: u32 = 35;
+const GETPID: u32 = 39;
 pub(crate) const GETPPID: u32 = 110;
 pub(crate) const FUTEX: u32 = 202;
 pub(crate) const WAIT: u64 = 0x80;
@@ -22,17 +23,25 @@ pub(crate) fn machine(cpus: u32) -> TraceBuilder {
         .records("raw_syscalls", "sys_enter")
 }
 
+/// A thread that makes a call at once: whoever makes none is taken for one of the kernel.
+pub(crate) fn runs(trace: TraceBuilder, cpu: u16, tid: u32) -> TraceBuilder {
+    trace
+        .switch(0, cpu, 0, tid, "R")
+        .sys_enter(1, cpu, tid, GETPID)
+        .sys_exit(2, cpu, tid, GETPID, 7)
+}
+
 /// The same with one thread of process 7 on each: 7 on CPU 0, 8 on CPU 1 and so on.
 pub(crate) fn busy(cpus: u32) -> TraceBuilder {
     (0..cpus).fold(machine(cpus), |trace, cpu| {
         let tid = 7 + cpu;
-        trace.task(tid, 7, None, &format!("w{cpu}")).switch(0, cpu as u16, 0, tid, "R")
+        runs(trace.task(tid, 7, None, &format!("w{cpu}")), cpu as u16, tid)
     })
 }
 
-/// All of them go to sleep: the end of the trace.
+/// All of them leave their CPUs: the end of the trace.
 pub(crate) fn ends(trace: TraceBuilder, cpus: u32, at: u64) -> MemTrace {
-    (0..cpus).fold(trace, |trace, cpu| trace.switch(at, cpu as u16, 7 + cpu, 0, "S")).build()
+    (0..cpus).fold(trace, |trace, cpu| trace.switch(at, cpu as u16, 7 + cpu, 0, "R")).build()
 }
 
 /// Thread `tid` of [`busy`] waits from `at` for `object`, until `waker` wakes it so much later.

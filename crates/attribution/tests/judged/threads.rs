@@ -1,15 +1,15 @@
 //! Whom threads wait for, and whether one at a time has work.
 
-use crate::scene::{MS, busy, ends, machine, measured, tid, waits};
+use crate::scene::{MS, busy, ends, machine, measured, runs, tid, waits};
 use holdup_attribution::{Attribution, Leaf};
 use holdup_passes::Analysis;
 
-/// 8 and 9 wait in turn, each for what `wakers` says; 7 runs all the time.
+/// 8 and 9 wait in turn for one mutex, which `wakers` give them; 7 runs all the time.
 fn clients(wakers: [u32; 2]) -> Analysis {
     let trace = (0..9).fold(busy(3), |trace, i| {
         let at = i * 10 * MS + MS;
         let trace = waits(trace, (at, 4 * MS), 8, wakers[0], 0x1000);
-        waits(trace, (at + 5 * MS, 4 * MS), 9, wakers[1], 0x2000)
+        waits(trace, (at + 5 * MS, 4 * MS), 9, wakers[1], 0x1000)
     });
     measured(&ends(trace, 3, 100 * MS))
 }
@@ -37,7 +37,7 @@ fn two_who_end_half_of_the_waits_each_are_none() {
 fn running(threads: u32) -> Analysis {
     let mut trace = machine(2);
     for cpu in 0..threads {
-        trace = trace.task(7 + cpu, 7, None, "work").switch(0, cpu as u16, 0, 7 + cpu, "R");
+        trace = runs(trace.task(7 + cpu, 7, None, "work"), cpu as u16, 7 + cpu);
     }
     for cpu in 0..threads {
         trace = trace.switch(100 * MS, cpu as u16, 7 + cpu, 0, "S");

@@ -54,6 +54,7 @@ impl LimitKind {
 /// A limit that a figure is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(clippy::manual_non_exhaustive, reason = "nor may the rest of this crate make one")]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
     /// single rule: `all`, `verdict`, and those of the attribution and the replay.
