@@ -95,7 +95,10 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
     let gains = 1.0 + judged.thresholds.get(&WELL_MET) / 100.0;
     see_again(program, unchanged, floors, gains, &mut rows);
     for row in &mut rows {
-        follow_chains(program, &waits, unchanged, floors, row);
+        let of = all.iter().filter(|one| one.resource == row.resource);
+        let of = of.filter(|one| row.together || row.members.starts_with(&one.members));
+        let changes: Vec<Change> = of.flat_map(|one| one.chained.clone()).collect();
+        follow_chains(program, &waits, unchanged, floors, &changes, row);
     }
     best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {
@@ -126,6 +129,7 @@ fn see_again(
             weight: 0,
             is_thread: false,
             is_bound: seen.is_bound,
+            chained: Vec::new(),
         };
         *seen = row(unchanged, floors, seen.together, of, made);
     }
@@ -139,10 +143,14 @@ fn follow_chains(
     waits: &Waits,
     unchanged: &Prediction,
     floors: Floors,
+    changes: &[Change],
     row: &mut Estimate,
 ) {
-    let Some(left) = relief::left(program, waits, &row.change) else { return };
-    let Ok(view) = View::new(program, &row.change) else { return };
+    if changes.is_empty() {
+        return;
+    }
+    let Some(left) = relief::left(program, waits, changes) else { return };
+    let Ok(view) = View::new(program, changes) else { return };
     let floor = floors.with(Work::of(&view));
     let wall_ns = ((unchanged.wall_ns as f64 * left) as Nanos).max(floor).min(unchanged.wall_ns);
     if wall_ns >= row.prediction.wall_ns {
@@ -252,6 +260,7 @@ fn together(parts: &[Scarce]) -> Scarce {
         weight: parts.iter().map(|r| r.weight).sum(),
         is_thread: false,
         is_bound: false,
+        chained: Vec::new(),
     };
     for one in parts {
         all.members.extend(&one.members);

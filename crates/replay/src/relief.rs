@@ -110,9 +110,10 @@ impl Waits {
         Waits(waits)
     }
 
-    /// Whether most of the waiting for these ended as a lock is handed on: whoever ended it had
-    /// been let go itself, and nobody else had let anybody go since.
-    pub(crate) fn is_handed_on(&self, is_one: impl Fn(ObjectId) -> bool) -> bool {
+    /// Part of the waiting for these that ended as a lock is handed on: whoever ended it had been
+    /// let go itself, and nobody else had let anybody go since. Workers without work sleep and are
+    /// woken alike, but whoever has something to hand out wakes them.
+    pub(crate) fn handed_on(&self, is_one: impl Fn(ObjectId) -> bool) -> f64 {
         // When each thread was let go last.
         let mut since: FxHashMap<u32, Nanos> = FxHashMap::default();
         // The latest that let another go, and the latest of all others.
@@ -137,7 +138,7 @@ impl Waits {
             latest = Some((waker, wait.to));
             since.insert(wait.thread, wait.to);
         }
-        handed * 2 > all
+        if all == 0 { 0.0 } else { handed as f64 / all as f64 }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
 use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
-use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
+use holdup_passes::limits::{ALONE, HANDED_ON, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,6 +33,8 @@ pub(crate) struct Scarce {
     pub(crate) is_thread: bool,
     /// No replay divides what one thread does: it is made faster, as far as CPUs could.
     pub(crate) is_bound: bool,
+    /// Of the change, what the chains of wake-ups tell: devices, and what one has at a time.
+    pub(crate) chained: Vec<Change>,
 }
 
 /// Everything that may be scarce, by what is known of the trace.
@@ -82,6 +84,7 @@ impl Finder<'_> {
             weight,
             is_thread: false,
             is_bound: false,
+            chained: Vec::new(),
         };
         let ready: Nanos = self
             .works()
@@ -99,6 +102,7 @@ impl Finder<'_> {
         if !devices.is_empty() {
             found.push(Scarce {
                 members: devices.iter().map(|&(_, id)| Member::Object(ObjectId(id))).collect(),
+                chained: vec![Change::NoDevices],
                 ..one(
                     Resource::Device,
                     vec![Change::NoDevices],
@@ -167,11 +171,11 @@ impl Finder<'_> {
         }
         for words in words.into_values() {
             let turns = self.in_turns(words, |_, _| true);
-            found.push(self.of_objects(self.futex(&turns), turns));
+            found.push(self.of_words(self.futex(&turns), turns));
         }
         let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
         let told = self.in_turns(told, |a, b| role(a) == role(b));
-        found.push(self.of_objects(Resource::Service, told));
+        found.push(self.of_words(Resource::Service, told));
         found.push(self.of_objects(Resource::Service, files));
         found
     }
@@ -236,18 +240,27 @@ impl Finder<'_> {
                 is_part(own, all, 50.0) && is_part(own, slept, 25.0) && own > 0
             });
             if ids.len() == before {
-                break;
+                return ids;
             }
         }
-        // Workers without work sleep and are woken alike, but whoever has something to hand out
-        // wakes them: what is handed on from one to the next, one at a time, is a lock.
-        if self.waits.is_handed_on(|id| ids.contains(&id)) { ids } else { Vec::new() }
+    }
+
+    /// Words that threads wake each other through: one lock, if they are handed on. What was waited
+    /// for once is handed on to nobody.
+    fn of_words(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
+        let again = |id: &ObjectId| self.program.objects[id.0 as usize].waits > 1;
+        let words: Vec<ObjectId> = ids.iter().copied().filter(again).collect();
+        let handed = self.waits.handed_on(|id| words.contains(&id)) * 100.0;
+        let is_one = handed >= self.analysis.limit(&HANDED_ON);
+        let chained = if is_one { gone(&words) } else { Vec::new() };
+        Scarce { chained, ..self.of_objects(resource, ids) }
     }
 
     fn of_objects(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
         let weight = ids.iter().map(|id| self.program.objects[id.0 as usize].wait_ns).sum();
         Scarce {
             resource,
+            chained: gone(&ids),
             change: gone(&ids),
             members: ids.into_iter().map(Member::Object).collect(),
             weight,
@@ -321,6 +334,7 @@ impl Finder<'_> {
         (weight > 0.0).then(|| Scarce {
             resource: Resource::KernelLock,
             members: Vec::new(),
+            chained: Vec::new(),
             change: vec![Change::Calls { name, factors }],
             weight: weight as Nanos,
             is_thread: false,
@@ -346,6 +360,7 @@ impl Finder<'_> {
                 weight: t.run_ns,
                 is_thread: !t.is_kthread,
                 is_bound,
+                chained: Vec::new(),
             };
             if t.is_softirq {
                 irqs.push(Member::Thread(i));
@@ -375,6 +390,7 @@ impl Finder<'_> {
                 weight: p.irq_ns,
                 is_thread: false,
                 is_bound: false,
+                chained: Vec::new(),
             });
         }
         found

@@ -220,6 +220,13 @@ limits! {
                   gains less is no gain, and threads that have less of all CPU time together are \
                   not the work",
         source: "a choice";
+    HANDED_ON = "replay.handed_on_pct", 66.7, "% of the waiting time",
+        kind: Significance,
+        meaning: "if so much of the waiting for words that threads wake each other through ended \
+                  as a lock is handed on, they are one lock: whoever ended it had been let go \
+                  itself, and nobody else had let anybody go since",
+        source: "two of three; of pools of idle workers, which others wake as work comes, up to \
+                 63 % ended so, of locks over calls to other programs 68 % and more";
     FREE = "replay.free_pct", 30.0, "% of the time of the work",
         kind: Soundness,
         meaning: "if being free of the order of the trace alone changes it by more, holds are not \
