@@ -13,7 +13,7 @@ use crate::report;
 use anyhow::Result;
 use holdup_attribution::analyze;
 use holdup_diagnose::metrics::{self, Figures};
-use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside, registry};
+use holdup_diagnose::{Beside, Class, Measured, Thresholds, diagnose_beside};
 use holdup_passes::{Detail, Options};
 use holdup_render::{Body, Format, Report, TraceHead};
 use holdup_trace::shell_word;
@@ -135,8 +135,7 @@ fn of_figures(
 /// The thresholds in force.
 pub(crate) fn thresholds(path: Option<&Path>) -> Result<Thresholds> {
     let Some(path) = path else { return Ok(Thresholds::default()) };
-    Thresholds::parse(&read(path)?, &registry())
-        .map_err(|e| usage(format!("{}: {e}", path.display())))
+    Thresholds::parse(&read(path)?).map_err(|e| usage(format!("{}: {e}", path.display())))
 }
 
 /// The text of a file that the command line names beside the trace.

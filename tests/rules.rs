@@ -76,7 +76,7 @@ fn every_threshold_has_a_meaning_and_a_source() {
         assert_eq!(all.iter().filter(|o| o.key == t.key).count(), 1, "{}: twice", t.key);
     }
     for rule in ALL {
-        for t in rule.thresholds() {
+        for t in rule.thresholds {
             let section = t.key.split('.').next().unwrap();
             assert!(
                 matches!(section, "all" | "calls" | "section" | "server") || section == rule.id,

@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+/// The heading of the last section of `docs/verdicts.md`, which
+/// `crates/diagnose/tests/sensitivity.rs` writes.
+pub(crate) const LIMITS: &str = "\n## What each limit decides\n";
+
 /// A recording and what it is known to be.
 pub(crate) struct Labelled {
     /// File name without folder and endings.
@@ -66,6 +70,51 @@ pub(crate) fn labelled_in(folder: &str) -> Vec<Labelled> {
         });
     }
     out
+}
+
+/// The repository: tests of two packages use this file.
+pub(crate) fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().find(|dir| dir.join("fixtures").is_dir()).expect("the repository")
+}
+
+/// The fixtures with a truth.
+pub(crate) fn fixtures() -> Vec<Labelled> {
+    let mut out = Vec::new();
+    for dir in std::fs::read_dir(root().join("fixtures")).expect("fixtures").flatten() {
+        let path = dir.path().join("perf.data");
+        let Ok(truth) = std::fs::read_to_string(dir.path().join("truth.json")) else { continue };
+        if !path.exists() {
+            continue;
+        }
+        let truth: serde_json::Value = serde_json::from_str(&truth).expect("JSON");
+        let also = truth["also_right"].as_array().into_iter().flatten();
+        let right = std::iter::once(&truth["true_class"]).chain(also);
+        out.push(Labelled {
+            name: dir.file_name().to_string_lossy().into_owned(),
+            path,
+            right: right.filter_map(|c| c.as_str()).map(str::to_owned).collect(),
+            baseline: None,
+        });
+    }
+    out.sort_by(|a, b| a.name.cmp(&b.name));
+    out
+}
+
+/// The recordings of real programs that are kept here.
+#[allow(dead_code, reason = "the test of limits alone asks for them")]
+pub(crate) fn kept() -> Vec<Labelled> {
+    let dir = root().join("fixtures/real");
+    let labels = std::fs::read_to_string(dir.join("LABELS.tsv")).expect("labels");
+    let rows = labels.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+    rows.map(|fields| Labelled {
+        name: stem(Path::new(fields[0])),
+        path: dir.join(fields[0]),
+        right: fields[5].split('|').map(class).collect(),
+        baseline: None,
+    })
+    .filter(|of| of.path.is_file())
+    .collect()
 }
 
 /// The name of a recording: its file's up to the first point.

@@ -6,9 +6,8 @@
 
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
+use crate::limits::{ALONE, Check, MATTERS, Thresholds};
 use crate::neighbours::{Neighbours, is_recorder};
-use crate::server::ALONE;
-use crate::threshold::{Check, MATTERS, Thresholds};
 use holdup_passes::{Analysis, Slot};
 use holdup_trace::Nanos;
 

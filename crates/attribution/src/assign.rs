@@ -2,8 +2,8 @@
 
 use crate::leaf::Leaf;
 use crate::ledger::Ledger;
+use crate::limits::{MATTERS, Thresholds};
 use crate::spin::Spinning;
-use crate::threshold::{MATTERS, Thresholds};
 use holdup_passes::Analysis;
 use holdup_trace::Nanos;
 

@@ -17,38 +17,12 @@
 //!
 //! What stretches application code is taken off in any case.
 
+use crate::limits::{DEARER, ENOUGH, MISSING_ENDS, NAMED, SAME, Thresholds, UNDISTURBED};
 use crate::section::{Section, section};
-use crate::threshold::{ENOUGH, NAMED, Thresholds};
-use crate::thresholds;
 use crate::wait::Wait;
 use holdup_passes::{Analysis, Costing, Costs, Ends, Exclusion, SpaceCosts, SyscallRow};
 use holdup_syscalls::WaitKind;
 use holdup_trace::Nanos;
-
-thresholds! {
-    SAME = "calls.same_pct", 110.0, "% of a call alone",
-        kind: Significance,
-        meaning: "calls in company that cost no more than this are not contended",
-        source: "a choice: means over some hundred calls differ by about a tenth by chance";
-    DEARER = "calls.dearer_pct", 200.0, "% of a call alone",
-        kind: Significance,
-        meaning: "calls in company, or beside a sibling, that cost this much are contended",
-        source: "two threads of one core get half of it each at worst; mprotect beside one sibling \
-                 takes 600 %, madvise 350 %, either beside another process 100 %";
-    MIN_EXPECTED_ENDS = "calls.min_expected_ends", 8.0, "ends",
-        kind: Significance,
-        meaning: "ends of calls so close that one lock rules them out: as many must be expected by \
-                  chance before their absence means anything",
-        source: "a Poisson variable of mean 8 is below 3 once in 70 times";
-    MISSING_ENDS = "calls.missing_ends", 3.0, "times",
-        kind: Significance,
-        meaning: "so many times fewer such ends than expected: calls exclude each other",
-        source: "a Poisson variable of mean 8 is below 3 once in 70 times";
-    UNDISTURBED = "calls.undisturbed", 0.9, "of the stretches of application code",
-        kind: Soundness,
-        meaning: "the shortest part of them, which nothing disturbs",
-        source: "what takes CPUs away hits fewer than a tenth";
-}
 
 /// What others in the kernel cost one system call.
 #[derive(Clone, Debug, PartialEq)]
@@ -154,7 +128,7 @@ impl Machine<'_> {
         // Whoever takes turns in a call keeps apart from others by its own will.
         let exclusion = Some(costs.exclusion()).filter(|e| {
             !kind.takes_turns()
-                && e.expected >= t.get(&MIN_EXPECTED_ENDS)
+                && e.expected >= t.get(&ENOUGH)
                 && e.observed * t.get(&MISSING_ENDS) <= e.expected
         });
         let (alone, company) = (&costs.alone, &costs.company);

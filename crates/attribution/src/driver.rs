@@ -6,19 +6,10 @@
 
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
-use crate::threshold::{Check, Thresholds};
-use crate::thresholds;
+use crate::limits::{Check, SATURATED, Thresholds};
 use holdup_passes::{Analysis, CpuRow, Slot};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
-
-thresholds! {
-    pub SATURATED = "funneled-driver.saturated_pct", 40.0, "% of its time",
-        kind: Significance,
-        meaning: "a CPU, or a driver's one worker, must spend this part of its time on driver work",
-        source: "funnels recorded for tests spend 42 to 97 % (recordings begin before the work \
-                 does), their controls at most 30 %";
-}
 
 /// Who does the driver's work, if few do.
 #[derive(Clone, Debug, PartialEq)]

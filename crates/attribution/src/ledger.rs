@@ -7,9 +7,9 @@
 
 use crate::call::{self, Contended};
 use crate::leaf::{Leaf, Total};
+use crate::limits::Thresholds;
 use crate::resource::Resource;
 use crate::spin::Spinning;
-use crate::threshold::Thresholds;
 use crate::wait::Wait;
 use holdup_passes::{Again, Analysis, Cause, CpuRow, LockBy, WaitSum, percent};
 use holdup_syscalls::{WaitKind, wait_kind};

@@ -13,7 +13,7 @@
 //! Tables, ledger, rules and guide read these values, so no two of them can disagree. What has to
 //! be decided while the pass runs is decided by [`JUDGE`] ([`wait`]).
 //!
-//! Every number that decides is a registered [`Threshold`] ([`threshold`]).
+//! Every number that decides is a registered [`Threshold`] ([`limits`]).
 
 mod alone;
 mod assign;
@@ -35,7 +35,6 @@ pub mod section;
 pub mod server;
 pub mod spin;
 pub mod table;
-pub mod threshold;
 pub mod wait;
 
 pub use alone::Alone;
@@ -44,6 +43,10 @@ pub use call::Contended;
 pub use driver::{Driver, Funnel, Worker};
 pub use graph::{Edge, Graph, Node, Root};
 pub use held::HeldInAll;
+pub use holdup_passes::limits::{
+    self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, MATTERS_LEAST, NAMED, SERVER_BUSY,
+    SERVER_ENDS, Setting, Threshold, ThresholdError, Thresholds,
+};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};
@@ -52,13 +55,9 @@ pub use path::{NoPath, Path, PathRow, Piece};
 pub use phases::{Part, Phase, phases};
 pub use resource::Resource;
 pub use section::Section;
-pub use server::{ALONE, SERVER_BUSY, SERVER_ENDS, Server};
+pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, WaitsBy, WaitsRow, in_words};
-pub use threshold::{
-    Check, Direction, ENOUGH, LimitKind, MATTERS, MATTERS_LEAST, NAMED, Setting, Threshold,
-    ThresholdError, Thresholds,
-};
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
@@ -107,25 +106,6 @@ pub fn analyze_parts(
 pub fn follow(reader: &dyn Reader, whole: &Analysis, follow: &Follow) -> Result<Analysis> {
     holdup_passes::follow(reader, whole, &JUDGE, follow)
 }
-
-/// The limits that this crate holds figures against.
-pub const THRESHOLDS: &[&[Threshold]] = &[
-    threshold::THRESHOLDS,
-    server::THRESHOLDS,
-    call::THRESHOLDS,
-    section::THRESHOLDS,
-    driver::THRESHOLDS,
-    neighbours::THRESHOLDS,
-    spin::THRESHOLDS,
-    phases::THRESHOLDS,
-];
-
-/// Of them, those that say what calls cost because of others.
-pub const CALL_THRESHOLDS: &[Threshold] = call::THRESHOLDS;
-/// And those that say whether few do all driver work.
-pub const DRIVER_THRESHOLDS: &[Threshold] = driver::THRESHOLDS;
-/// And those that say whether calls pass one at a time.
-pub const SECTION_THRESHOLDS: &[Threshold] = section::THRESHOLDS;
 
 /// An analysis, judged.
 pub struct Attribution<'a> {

@@ -11,21 +11,11 @@
 //! whom.
 
 use crate::People;
-use crate::threshold::{MATTERS, Thresholds};
-use crate::thresholds;
+use crate::limits::{MATTERS, Thresholds, WORK_STAYS};
 use holdup_passes::{Analysis, Object, ObjectKind, Slot, role};
 use holdup_trace::{NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-
-thresholds! {
-    WORK_STAYS = "neighbours.work_stays", 100.0, "times",
-        kind: Soundness,
-        meaning: "what the recorder started is known as the work if its threads get a CPU so \
-                  often, however little they run: work that mostly sleeps in turns is work too",
-        source: "a choice: a command that only waits for the end of the recording gets a CPU a few \
-                 times";
-}
 
 /// CPU time of programs that are not the work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,10 +55,10 @@ struct Process {
     stays: u64,
 }
 
-/// Who is the work: who was chosen, else by the default limits.
+/// Who is the work: who was chosen, else by the limits in force.
 pub fn neighbours(analysis: &Analysis) -> Neighbours {
     let people = People::of(analysis);
-    chosen(analysis, &people).unwrap_or_else(|| of(analysis, &people, &Thresholds::default()))
+    chosen(analysis, &people).unwrap_or_else(|| of(analysis, &people, analysis.limits()))
 }
 
 /// Who is the work where somebody chose it, and who the background: the processes of the chosen
@@ -76,7 +66,7 @@ pub fn neighbours(analysis: &Analysis) -> Neighbours {
 pub(crate) fn chosen(analysis: &Analysis, people: &People) -> Option<Neighbours> {
     analysis.has_chosen_work().then(|| {
         let chosen = analysis.chosen().map(|(_, t)| analysis.pid(t).unwrap_or(t.tid.0));
-        find(analysis, people, &Thresholds::default(), Some(chosen.collect()))
+        find(analysis, people, analysis.limits(), Some(chosen.collect()))
     })
 }
 

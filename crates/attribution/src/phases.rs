@@ -15,37 +15,10 @@
 //!    do not run there and nothing else that lasts does.
 
 use crate::leaf::Leaf;
+use crate::limits::{MATTERS, PHASE_CHANGE, PHASE_NOISE, PHASE_PRICE, PHASE_SHORTEST, Thresholds};
 use crate::neighbours::is_recorder;
-use crate::threshold::{MATTERS, Thresholds};
-use crate::thresholds;
 use holdup_passes::{Analysis, Bin, Cause, Who};
 use holdup_trace::Nanos;
-
-thresholds! {
-    CHANGE = "phases.change_pct", 25.0, "% of capacity",
-        kind: Matters,
-        meaning: "neighbouring pieces of a trace that differ by less, in what the CPUs do or in \
-                  who runs, are one phase",
-        source: "one of four CPUs";
-    PRICE = "phases.cut_price", 0.3, "bins",
-        kind: Significance,
-        meaning: "what a cut must take off the squared scatter of the make-up, in bins of 1 by 1: \
-                  the price of a cut in a trace without noise",
-        source: "a change by a quarter of the capacity for ten of the 128 bins";
-    NOISE = "phases.noise_times", 12.0, "times the scatter between neighbouring bins",
-        kind: Significance,
-        meaning: "what noise adds to the price of a cut",
-        source: "a little more than twice the logarithm of 128, as criteria for change points have \
-                 it";
-    SHORTEST = "phases.shortest_pct", 6.0, "% of the trace",
-        kind: Matters,
-        meaning: "shorter pieces are part of a neighbour",
-        source: "eight of 128 bins";
-    ABSENT = "phases.absent_pct", 10.0, "% of their CPU time per second in the work",
-        kind: Matters,
-        meaning: "programs that have no more than this of a piece do not do their work there",
-        source: "a tenth: the end of their own start-up";
-}
 
 /// With more phases the trace is cut more coarsely: what one reads at a glance.
 const MOST: usize = 10;
@@ -244,14 +217,14 @@ impl Sums {
 
     /// Join pieces, given by their ends, until no neighbours are alike.
     fn merge(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
-        let blip = limits.get(&SHORTEST) * self.len() as f64 / 100.0;
+        let blip = limits.get(&PHASE_SHORTEST) * self.len() as f64 / 100.0;
         while ends.len() > 1 {
             let short = |piece: Piece| ((piece.1 - piece.0) as f64) < blip;
             let alike = (0..ends.len() - 1)
                 .map(|i| (i, piece(ends, i), piece(ends, i + 1)))
                 .map(|(i, a, b)| (self.change(a, b), i, a, b))
                 .filter(|&(change, _, a, b)| {
-                    short(a) || short(b) || !limits.at_least(change, &CHANGE).holds()
+                    short(a) || short(b) || !limits.at_least(change, &PHASE_CHANGE).holds()
                 })
                 .min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((_, i, ..)) = alike else { break };
@@ -266,7 +239,7 @@ impl Sums {
         while first + CYCLE <= ends.len() {
             let recurs = |i: usize| {
                 let change = self.change(piece(ends, i), piece(ends, i - 2));
-                !limits.at_least(change, &CHANGE).holds()
+                !limits.at_least(change, &PHASE_CHANGE).holds()
             };
             let last = (first + 2..ends.len()).take_while(|&i| recurs(i)).last().unwrap_or(first);
             if last > first && last + 1 - first >= CYCLE {
@@ -292,7 +265,8 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
     let mut joined = 1;
     let (sums, ends) = loop {
         let sums = Sums::new(&rows, &capacity, joined);
-        let price = limits.get(&PRICE) / joined as f64 + limits.get(&NOISE) * sums.noise();
+        let price =
+            limits.get(&PHASE_PRICE) / joined as f64 + limits.get(&PHASE_NOISE) * sums.noise();
         let mut ends = sums.cut(price);
         sums.merge(&mut ends, limits);
         if ends.len() <= MOST || sums.len() == 1 {
@@ -401,7 +375,7 @@ impl Work<'_> {
         // Who does the work: whoever has a tenth of it.
         let workers: Vec<usize> = (applications.iter().copied())
             .filter(|&p| {
-                self.time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&ABSENT)
+                self.time(main, &[p]) as f64 * 100.0 >= all as f64 * self.limits.get(&MATTERS)
             })
             .collect();
         let rate = self.rate(main, &workers);
@@ -411,7 +385,7 @@ impl Work<'_> {
                 .take_while(|&i| {
                     short += self.pieces[i].1 - self.pieces[i].0;
                     self.part_pct(short) <= self.limits.get(&MATTERS)
-                        || self.rate(i, &workers) * 100.0 <= rate * self.limits.get(&ABSENT)
+                        || self.rate(i, &workers) * 100.0 <= rate * self.limits.get(&MATTERS)
                             && self.is_idle(i)
                 })
                 .count()
@@ -435,7 +409,7 @@ impl Work<'_> {
             let shares = KINDS.iter().zip(&shares).filter(|(leaf, _)| wanted(**leaf));
             shares.map(|(_, share)| share * 100.0).sum()
         };
-        let quiet = self.limits.get(&ABSENT);
+        let quiet = self.limits.get(&MATTERS);
         let busy = share(&|leaf| leaf.is_in(crate::Total::Busy));
         let waiting = share(&|leaf| {
             leaf.is_in(crate::Total::Idle) && !matches!(leaf, Leaf::NoWork | Leaf::Scheduler)

@@ -18,31 +18,9 @@
 //! part of a call is twice the shortest time from the end of one call to the beginning of the next:
 //! it writes one event there, and one in the call.
 
-use crate::threshold::{ENOUGH, Thresholds};
-use crate::thresholds;
+use crate::limits::{CLIFF, ENOUGH, GAPS_BELOW, SLEEPS, Thresholds};
 use holdup_passes::{Analysis, Costing, Ends};
 use holdup_trace::Nanos;
-
-thresholds! {
-    SHORTEST = "section.shortest_pct", 2.0, "% of the gaps",
-        kind: Significance,
-        meaning: "gaps between the ends of two threads' calls that may be below the floor",
-        source: "a choice: interrupts and lost time slices put an event so late that the next call \
-                 ends right behind it";
-    CLIFF = "section.cliff_times", 3.0, "times",
-        kind: Significance,
-        meaning: "gaps from the floor to twice the floor, against those below it, from which on \
-                  it is a floor",
-        source: "once for calls that end by chance";
-    SLEEPS = "section.sleeps_pct", 10.0, "sleeps per hundred calls",
-        kind: Significance,
-        meaning: "threads that sleep more often may keep apart because they wait for each other",
-        source: "partners that answer each other sleep once a call";
-    EVENT = "section.event_us", 1.0, "us",
-        kind: Soundness,
-        meaning: "the recorder's part of a call is twice this at most",
-        source: "an event costs the recorder 0.2 to 1 us";
-}
 
 /// Calls that pass one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +41,7 @@ pub struct Section {
 /// distance.
 pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
     let gaps = ends.between_threads();
-    let part = t.get(&SHORTEST) / 100.0;
+    let part = t.get(&GAPS_BELOW) / 100.0;
     // So many below the floor, or there is none.
     if !t.enough((gaps.count as f64 * part) as u64, &ENOUGH) {
         return None;
@@ -79,7 +57,7 @@ fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thre
     for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
         all.merge(&costs.stretches);
     }
-    2.0 * all.quantile(t.get(&SHORTEST) / 100.0).min(t.get(&EVENT) * 1000.0)
+    2.0 * all.quantile(t.get(&GAPS_BELOW) / 100.0)
 }
 
 /// The section of these calls, which are under one lock if any; `all` are the numbers of all calls

@@ -1,8 +1,7 @@
 //! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
 
 use crate::leaf::Leaf;
-use crate::threshold::{Check, Thresholds};
-use crate::thresholds;
+use crate::limits::{ALONE, Check, PARTNER, SERVER_BUSY, SERVER_ENDS, Thresholds};
 use crate::{People, is_recorder};
 use holdup_passes::{
     Analysis, Cause, FutexUse, Object, ObjectKind, Outside, PairSum, Slot, Thread, WaitRow,
@@ -10,36 +9,6 @@ use holdup_passes::{
 use holdup_syscalls::wait_kind;
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
-
-thresholds! {
-    pub SERVER_BUSY = "server.busy_pct", 60.0, "% of its life",
-        kind: Significance,
-        meaning: "running or ready for this part of it, a thread is busy enough to be a server \
-            that others wait for",
-        source: "the server of AIX case 4 ran 95 % of one CPU, one on a machine that was taken \
-            away from it now and then 65 %; a lock's holder among N equal workers runs about 100/N \
-            %";
-    pub SERVER_ENDS = "server.ends_pct", 80.0, "% of the waiting time",
-        kind: Significance,
-        meaning: "all waiting for threads and services, of which the server must have ended this \
-            part",
-        source: "servers of the labelled corpus end 98 % and more; two workers that hand a turn to \
-                 each other end half each, up to two thirds";
-    pub ALONE = "server.alone_pct", 75.0, "% of the time",
-        kind: Significance,
-        meaning: "time with just one application thread running or ready, of the time with any \
-            thread at all: from this part on the work is serial. A thread that runs for this part \
-            of its life has the work",
-        source: "the server of AIX case 4 used 23.8 % of four CPUs, 95 % of one; of two equal \
-            threads each runs half of the time";
-    PARTNER = "server.partner_pct", 125.0, "% of its busy time",
-        kind: Significance,
-        meaning: "two threads that answer each other through a pipe or socket are partners, who \
-            have one CPU's worth of work between them, if the waits that one of them ends last \
-            together no longer than this; beyond it threads stand in line for that one",
-        source: "where n threads share k tokens it is (n - k) / k: 100 % for two that alternate; \
-                 the rest is for wake-ups";
-}
 
 /// The thread everybody waits for.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,27 +5,10 @@
 //! the program's threads do something else too, for which the others wait; who only yields gets
 //! nothing by it, and loses nothing.
 
-use crate::threshold::Thresholds;
-use crate::thresholds;
+use crate::limits::{LOOK, LOOKERS_WORK, Thresholds};
 use holdup_passes::{Again, Analysis, Slot, role};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-
-thresholds! {
-    SHORT = "yields.short_us", 40.0, "us",
-        kind: Significance,
-        meaning: "a thread that yields again after less of its own code than this, and without any \
-                  other call, has only looked whether it may go on",
-        source: "a look at a lock takes less than 0.1 us, but the recorder adds its own two \
-                 events: 1 us, in slow guests 20 us; spin locks often turn for some us before they \
-                 yield";
-    WORK = "yields.work_pct", 10.0, "% of their CPU time",
-        kind: Significance,
-        meaning: "threads that yield in this way do something else in this part of it at least, or \
-                  nobody waits for anything",
-        source: "threads that wait for each other work for 1/N of the time; a loop of nothing but \
-                 yields has no work at all";
-}
 
 /// Threads of one program that wait for each other by yielding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +23,7 @@ pub struct Spinning {
 
 /// Every program that waits so, most CPU time first.
 pub(crate) fn spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec<Spinning> {
-    let short = (thresholds.get(&SHORT) * 1000.0) as u64;
+    let short = (thresholds.get(&LOOK) * 1000.0) as u64;
     let mut processes: BTreeMap<Option<u32>, Vec<(Slot, Again)>> = BTreeMap::new();
     for (slot, yields) in analysis.yields() {
         let again = yields.after_less_than(short);
@@ -77,5 +60,5 @@ fn together(mut threads: Vec<(Slot, Again)>, between_processes: bool) -> Spinnin
 fn works(s: &Spinning, analysis: &Analysis, thresholds: &Thresholds) -> bool {
     let running: u64 = s.threads.iter().map(|t| analysis.thread(t.0).running_ns).sum();
     let work = running.saturating_sub(s.sum.cpu_ns);
-    work as f64 * 100.0 >= running as f64 * thresholds.get(&WORK)
+    work as f64 * 100.0 >= running as f64 * thresholds.get(&LOOKERS_WORK)
 }

@@ -1,12 +1,10 @@
 //! What a single wait was for, and the leaf of the ledger that its share of idle time belongs to.
 
 use crate::leaf::Leaf;
+use crate::limits::{Check, Thresholds};
 use crate::server::{Awaited, Server};
-use crate::threshold::{Check, Thresholds};
 use crate::{People, is_recorder};
-use holdup_passes::{
-    Activity, Analysis, BlockedFor, Cause, Ended, Judge, Outside, Sleep, WaitEnd, WaitRow,
-};
+use holdup_passes::{Analysis, BlockedFor, Cause, Ended, Judge, Outside, Sleep, WaitEnd, WaitRow};
 use holdup_syscalls::WaitKind;
 use std::collections::BTreeSet;
 
@@ -66,7 +64,7 @@ fn cause(end: &WaitEnd) -> Cause {
     // Who hardly ever runs has no work to lack CPUs for: a main thread that waits for the workers,
     // a daemon's pool. Of many threads at one lock, or at each other's latches, each runs but
     // little too.
-    let hardly_runs = end.activity.is_some_and(Activity::is_rare);
+    let hardly_runs = end.activity.is_some_and(|a| a.is_rare);
     let rivals = end.lock
         || sleep.retries
         || end.between_processes
@@ -156,7 +154,7 @@ pub(crate) fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holdup_passes::Waker;
+    use holdup_passes::{Activity, Waker};
 
     const FUTEX: Sleep = Sleep {
         kind: Some(WaitKind::ThreadSync),
@@ -180,7 +178,7 @@ mod tests {
             ended_before: true,
             in_turns: false,
             lock: false,
-            activity: Some(Activity { active_ns: 10, age_ns: 100 }),
+            activity: Some(Activity { is_rare: false }),
             between_processes: false,
             contention_recorded: false,
         }
@@ -270,10 +268,11 @@ mod tests {
 
     #[test]
     fn who_hardly_ever_runs_lacks_no_cpu() {
-        let active = |active_ns| Some(Activity { active_ns, age_ns: 100 });
-        let rare = WaitEnd { activity: active(1), ..ended(FUTEX, APPLICATION) };
+        let rare =
+            WaitEnd { activity: Some(Activity { is_rare: true }), ..ended(FUTEX, APPLICATION) };
         assert_eq!(cause(&rare), Cause::External, "a main thread waits for its workers");
-        assert_eq!(cause(&WaitEnd { activity: active(2), ..rare }), Cause::ThreadSync);
+        let often = Some(Activity { is_rare: false });
+        assert_eq!(cause(&WaitEnd { activity: often, ..rare }), Cause::ThreadSync);
         assert_eq!(cause(&WaitEnd { activity: None, ..rare }), Cause::ThreadSync, "too early");
         assert_eq!(cause(&WaitEnd { lock: true, ..rare }), Cause::ThreadSync, "one of many");
     }

@@ -9,7 +9,7 @@ use crate::facts::Facts;
 use crate::report::{Class, Finding, Neighbour};
 use crate::rules::NOT_JUDGED;
 use crate::worth::Worth;
-use holdup_attribution::NAMED;
+use holdup_attribution::limits::NAMED;
 use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;

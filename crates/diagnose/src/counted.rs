@@ -3,7 +3,7 @@
 use crate::facts::Facts;
 use crate::measured::{Measured, companies, measurements};
 use crate::report::Evidence;
-use holdup_attribution::ENOUGH;
+use holdup_attribution::limits::ENOUGH;
 use holdup_counters::{Bandwidth, Counter, Mode, Tally};
 
 /// Where figures of a trace's own counters come from.

@@ -6,21 +6,14 @@ use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
 use crate::worth::Replays;
 use crate::{Beside, Measured};
+use holdup_attribution::limits::{ENOUGH, MATTERS, NAMED};
 use holdup_attribution::{
-    Attribution, Blamed, Check, ENOUGH, Leaf, MATTERS, Threshold, Thresholds, Total, is_recorder,
-    thresholds,
+    Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder,
 };
 use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
 use holdup_profile::KnowsCode;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
 use std::cell::OnceCell;
-
-thresholds! {
-    WORKER = "all.worker_pct", 1.0, "% of the wall time",
-        kind: Matters,
-        meaning: "application threads that run for less are not looked at one by one",
-        source: "daemons and recorders; a hundred of them make one CPU's work";
-}
 
 /// Stands for the call of waits outside of system calls, where page faults were recorded.
 const PAGE_FAULTS: &str = "page faults";
@@ -56,7 +49,7 @@ pub struct Facts<'a> {
     pub wall: Nanos,
     /// Time of start-up and tail, which are left out on purpose.
     pub left_out_ns: Nanos,
-    /// Application threads that ran for `all.worker_pct` of the wall time, longest first.
+    /// Application threads that ran for `all.named_pct` of the wall time, longest first.
     pub workers: Vec<(Slot, Nanos)>,
     /// Time application threads spent ready but not running, though they might have.
     pub ready: Nanos,
@@ -113,7 +106,7 @@ impl<'a> Facts<'a> {
         let mut workers: Vec<(Slot, Nanos)> = applications()
             .filter(|(_, t)| !is_recorder(&analysis.comm(t)))
             .map(|(s, t)| (s, t.running_ns))
-            .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&WORKER))
+            .filter(|&(_, ns)| ns > 0 && ns as f64 * 100.0 >= wall as f64 * thresholds.get(&NAMED))
             .collect();
         workers.sort_by_key(|&(slot, ns)| (std::cmp::Reverse(ns), slot));
         let mut facts = Facts {
@@ -146,12 +139,12 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Replay all that was read, or the window that was read for it, where its steps were kept.
+    /// Replay what there is to replay.
     pub(crate) fn replay(&mut self, judged: &Judged) {
-        self.replays = match judged.window.as_ref().or(judged.whole.as_ref()) {
-            None => judged.analysis.keeps_steps().then(|| Replays::of(&self.judged)),
-            Some(other) if !other.keeps_steps() => None,
-            Some(other) => Some(Replays::of(&Attribution::new(other, &self.judged.thresholds))),
+        self.replays = if std::ptr::eq(judged.replayed(), self.analysis) {
+            self.analysis.keeps_steps().then(|| Replays::of(&self.judged))
+        } else {
+            Replays::of_judged(judged, &self.judged.thresholds)
         };
     }
 
@@ -285,13 +278,6 @@ impl<'a> Facts<'a> {
 
     fn waits_for(&self, cause: Cause) -> impl Iterator<Item = &WaitRow> {
         self.judged.waits.iter().map(|w| &w.row).filter(move |w| w.cause == cause)
-    }
-
-    /// Waiting time for this cause outside of system calls: page faults. `None` where system calls
-    /// are not recorded, or not all: what is outside of them is not known.
-    pub fn faulting(&self, cause: Cause) -> Option<Nanos> {
-        let outside = self.waits_for(cause).filter(|w| w.call.is_none());
-        self.caps.syscalls.are_all().then(|| outside.map(|w| w.sum.wait_ns).sum())
     }
 
     /// Waiting time for this cause: all, and by system call, largest first.

@@ -93,6 +93,21 @@ pub fn diagnose_beside(
     Diagnosis { phases: judged.phases.clone(), ..judge(&facts) }
 }
 
+/// Judge a trace once more by other limits, beside what replays of it said: see
+/// [`Replays::of_judged`].
+pub fn diagnose_again(
+    info: &TraceInfo,
+    judged: &phases::Judged,
+    baseline: Option<&Analysis>,
+    thresholds: Thresholds,
+    replays: Option<Result<Replays, String>>,
+) -> Diagnosis {
+    let mut facts = Facts::with(info, &judged.analysis, baseline, thresholds);
+    facts.left_out_ns = judged.left_out_ns;
+    facts.replays = replays;
+    judge(&facts)
+}
+
 /// Judge the facts.
 pub(crate) fn judge(facts: &Facts<'_>) -> Diagnosis {
     let mut findings: Vec<Finding> =

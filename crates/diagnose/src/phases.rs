@@ -92,6 +92,19 @@ impl Judged {
         self.whole.as_ref().unwrap_or(&self.analysis)
     }
 
+    /// What is replayed: the window, or all that was read.
+    pub fn replayed(&self) -> &Analysis {
+        self.window.as_ref().unwrap_or(self.whole())
+    }
+
+    /// Hold figures against other limits from now on.
+    pub fn set_limits(&mut self, limits: &Thresholds) {
+        for analysis in [&mut self.whole, &mut self.window].into_iter().flatten() {
+            analysis.set_limits(limits.clone());
+        }
+        self.analysis.set_limits(limits.clone());
+    }
+
     /// Read `part` of the trace, from the middle of what is judged, to replay it: who works all the
     /// time does in the middle what it does elsewhere.
     fn read_window(&mut self, reader: &dyn Reader, options: &Options, part: f64) -> Result<()> {
@@ -113,6 +126,7 @@ impl Judged {
 /// # Errors
 /// Those of [`analyze`].
 pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> Result<Judged> {
+    let options = &Options { limits: thresholds.clone(), ..options.clone() };
     let whole = analyze(reader, options)?;
     let found = phases(&whole, thresholds);
     let mut rows = PhaseRow::of(&found);
@@ -166,7 +180,8 @@ pub fn read_to_replay(
     let detail = if all { Detail::Steps } else { options.detail };
     let mut judged = read(reader, &Options { detail, ..options.clone() }, thresholds)?;
     if let Some(part) = part.filter(|&part| part < 1.0) {
-        judged.read_window(reader, options, part)?;
+        let options = Options { limits: thresholds.clone(), ..options.clone() };
+        judged.read_window(reader, &options, part)?;
     }
     Ok(judged)
 }
@@ -180,6 +195,7 @@ pub fn judged_phases(
     options: &Options,
     thresholds: &Thresholds,
 ) -> Result<(Analysis, Vec<PhaseRow>)> {
+    let options = &Options { limits: thresholds.clone(), ..options.clone() };
     let whole = analyze(reader, options)?;
     let found = phases(&whole, thresholds);
     let mut rows = PhaseRow::of(&found);

@@ -14,31 +14,12 @@
 
 use crate::facts::Facts;
 use crate::measured::companies;
-use holdup_attribution::{ENOUGH, Total, ledger, thresholds};
+use holdup_attribution::limits::{ENOUGH, FEWER_BUSY, STRETCH_LONG, STRETCH_SHORT};
+use holdup_attribution::{Total, ledger};
 use holdup_counters::Counter;
 use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
-
-thresholds! {
-    pub(crate) SHORT = "hardware-bandwidth.short_us", 10.0, "us",
-        kind: Soundness,
-        meaning: "stretches that typically are shorter are not compared: what the recorder adds \
-                  is a part of them",
-        source: "an event costs the recorder 0.2 to 1 us, and its buffers compete for the \
-                 caches that are to be judged";
-    pub(crate) LONG = "hardware-bandwidth.long_us", 1000.0, "us",
-        kind: Soundness,
-        meaning: "stretches that typically are longer are not compared: a hypervisor that takes \
-                  the CPU away lengthens the typical one too",
-        source: "Linux, also as a hypervisor, gives a CPU for 0.75 to 4 ms at a time; within 1 \
-                 ms most stretches see no change";
-    FEWER_BUSY = "hardware-bandwidth.fewer_busy_pct", 80.0, "% of the trace's busy CPUs",
-        kind: Soundness,
-        meaning: "a baseline must have kept at most this part of them busy; runs of perf stat \
-                  are of the traced work if they kept this part at least, and not more by the same",
-        source: "with nearly as many busy there is no other company to compare with";
-}
 
 /// Where the figures come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,8 +246,8 @@ fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
 fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
     let us = l.quantile(0.5) / 1000.0;
     facts.judged.thresholds.enough(l.count, &ENOUGH)
-        && us >= facts.limit(&SHORT)
-        && us <= facts.limit(&LONG)
+        && us >= facts.limit(&STRETCH_SHORT)
+        && us <= facts.limit(&STRETCH_LONG)
 }
 
 /// Time of the stretches if each were typical: what moves the mean only is not the machine's doing.

@@ -5,28 +5,14 @@
 //! behaves. So such a trace gets no verdict, at no confidence.
 
 use crate::facts::Facts;
-use holdup_attribution::thresholds;
+use holdup_attribution::limits::{LEAST_MS, LEAST_SWITCHES};
 use holdup_trace::QualityCode;
-
-thresholds! {
-    LEAST = "verdict.least_ms", 50.0, "ms",
-        kind: Soundness,
-        meaning: "shorter traces show a moment: no verdict on them",
-        source: "a dozen time slices of a fair scheduler (3 to 4 ms each); the shortest labelled \
-                 recording with a right verdict has 80 ms";
-    LEAST_SWITCHES = "verdict.least_switches_per_s", 0.5, "switches per second and CPU",
-        kind: Soundness,
-        meaning: "with fewer switches most of them are missing: a CPU that runs one thread, or \
-                  none, still runs the kernel's housekeeping now and then",
-        source: "the worker that folds a CPU's counters runs once a second (vm.stat_interval); \
-                 the quietest labelled recording has 6, of one thread that computes";
-}
 
 /// Why no verdict is possible, if the trace is too small or too thin for one.
 pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let a = facts.analysis;
     let wall_ms = facts.wall as f64 / 1e6;
-    if !facts.at_least(wall_ms, &LEAST).holds() {
+    if !facts.at_least(wall_ms, &LEAST_MS).holds() {
         return Some(format!(
             "the trace is only {wall_ms:.1} ms long: that shows a moment, not how the system \
                 behaves"

@@ -6,19 +6,10 @@ use crate::record::again;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
-use holdup_attribution::{ALONE, Leaf, MATTERS, NAMED, Total, thresholds};
+use holdup_attribution::limits::{ALONE, MATTERS, NAMED, UNEXPLAINED_KERNEL};
+use holdup_attribution::{Leaf, Total};
 use holdup_passes::{Cause, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
-
-thresholds! {
-    pub(crate) UNEXPLAINED_KERNEL = "verdict.unexplained_kernel_pct", 40.0, "% of wanted CPU time",
-        kind: Soundness,
-        meaning: "kernel time of applications outside synchronisation calls that no rule \
-                  explains and that is too much to call a system healthy: it may be spinning on \
-                  locks",
-        source: "AIX cases 1 and 3, both waiting for locks, spend 43 and 60.5 % of capacity in \
-                 the kernel";
-}
 
 /// Decide. `findings` are sorted: those that hold first, the most worth first.
 pub(crate) fn decide(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {

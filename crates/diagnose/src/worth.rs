@@ -1,16 +1,20 @@
 //! How much sooner the traced work would be done without what a class of trouble stands for.
 //!
-//! Two estimators give it, on one scale, "times as fast":
+//! Three estimators give it, on one scale, "times as fast":
 //! * **replayed**: the trace is replayed on a simulated machine on which that resource is not
 //!   scarce ([`holdup_replay::estimate`]);
+//! * **chains**: each thread saves its waiting for the resource, and that part of its waiting for
+//!   others which these save, as far as there are CPUs. A replay may save less, as it keeps the
+//!   order of the trace in which servers, clients and runtimes did one thing after the other;
 //! * **bound**: the part of the wanted CPU time that the ledger books to the resource. Without it
 //!   the rest remains.
 //!
 //! A loss of CPU time is not the price: a lock that is held over a sleep costs hardly any CPU time
 //! and makes the work four times as long. So where the trace can be replayed, the replay counts.
 
+use crate::phases::Judged;
 use crate::report::Class;
-use holdup_attribution::Attribution;
+use holdup_attribution::{Attribution, Thresholds};
 use holdup_replay::{
     Depth, Estimate, Estimates, Member, Program, doubts, estimate, off_pct, words,
 };
@@ -56,6 +60,8 @@ fn size(path: &Path, left: &mut usize) -> Option<u64> {
 pub enum Basis {
     /// The trace was replayed without the resource being scarce.
     Replayed,
+    /// By the chains of wake-ups: what each thread saves without waiting for the resource.
+    Chains,
     /// From the demand in the ledger alone.
     Bound,
 }
@@ -102,7 +108,11 @@ impl Worth {
 
     fn replayed(program: &Program, unchanged_ns: u64, of: &Estimate) -> Worth {
         Worth {
-            basis: if of.is_bound { Basis::Bound } else { Basis::Replayed },
+            basis: match (of.is_bound, of.by_chains) {
+                (true, _) => Basis::Bound,
+                (_, true) => Basis::Chains,
+                _ => Basis::Replayed,
+            },
             times: rounded(of.worth),
             low: rounded(of.low),
             high: rounded(of.high),
@@ -146,6 +156,13 @@ pub struct Replays {
 }
 
 impl Replays {
+    /// Replay all that was read, or the window that was read for it, where its steps were kept.
+    /// `None` where they were not.
+    pub fn of_judged(judged: &Judged, thresholds: &Thresholds) -> Option<Result<Replays, String>> {
+        let read = judged.replayed();
+        read.keeps_steps().then(|| Replays::of(&Attribution::new(read, thresholds)))
+    }
+
     /// Replay what was analysed with [`holdup_passes::Detail::Steps`].
     ///
     /// # Errors

@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn another_limit_or_another_question_is_another_word() {
         let key = |text: &str, gain| {
-            let thresholds = Thresholds::parse(text, &registry()).unwrap();
+            let thresholds = Thresholds::parse(text).unwrap();
             Settings { thresholds, gain }.key()
         };
         let plain = key("", false);

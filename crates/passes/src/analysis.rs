@@ -5,6 +5,7 @@ use crate::costs::{Costs, Ends};
 use crate::counters::{Counts, Running};
 use crate::engine::{Engine, Law};
 use crate::judge::Outside;
+use crate::limits::{Threshold, Thresholds};
 use crate::options::{Filter, Options};
 use crate::programs::Together;
 use crate::spaces::SpaceCosts;
@@ -118,6 +119,21 @@ impl Analysis {
             shown: None,
             calls: OnceCell::new(),
         }
+    }
+
+    /// The value of a limit in force when it was made.
+    pub fn limit(&self, limit: &Threshold) -> f64 {
+        self.options.limits.get(limit)
+    }
+
+    /// The limits in force when it was made.
+    pub fn limits(&self) -> &Thresholds {
+        &self.options.limits
+    }
+
+    /// Hold figures against other limits from now on; what was measured stays as it is.
+    pub fn set_limits(&mut self, limits: Thresholds) {
+        self.options.limits = limits;
     }
 
     /// The kernel said what uninterruptible sleeps were for (`sched_blocked_reason`).

@@ -127,23 +127,19 @@ pub struct Waker {
 /// How much of its time a thread has work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// Time it has run or been ready since it was born, or the recording began.
-    pub active_ns: Nanos,
-    /// All time since then, the sleep that ends included.
-    pub age_ns: Nanos,
+    /// For hardly any of it ([`crate::limits::RARE`]).
+    pub is_rare: bool,
 }
 
 impl Activity {
     /// Over less time than some ticks of the scheduler it is chance whether a thread has run.
     const SHORTEST: Nanos = 10_000_000;
 
-    pub(crate) fn of(active_ns: Nanos, age_ns: Nanos) -> Option<Activity> {
-        (age_ns >= Activity::SHORTEST).then_some(Activity { active_ns, age_ns })
-    }
-
-    /// Less than a fiftieth.
-    pub fn is_rare(self) -> bool {
-        self.active_ns < self.age_ns / 50
+    /// Of the time it has run or been ready since it was born, or the recording began, and all time
+    /// since then, the sleep that ends included.
+    pub(crate) fn of(active_ns: Nanos, age_ns: Nanos, rare_pct: f64) -> Option<Activity> {
+        let is_rare = (active_ns as f64) * 100.0 < age_ns as f64 * rare_pct;
+        (age_ns >= Activity::SHORTEST).then_some(Activity { is_rare })
     }
 }
 

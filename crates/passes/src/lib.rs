@@ -48,6 +48,7 @@ mod irqs;
 mod judge;
 mod lanes;
 mod latency;
+pub mod limits;
 mod living;
 mod locks;
 mod options;
@@ -242,7 +243,7 @@ impl<'a> Part<'a> {
     fn engine(&self, reader: &dyn Reader, options: &Options, judge: &Judge) -> Engine {
         let info = reader.info();
         let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
-        Engine::new(info, symbols, self.first, self.end, options.detail, *judge)
+        Engine::new(info, symbols, (self.first, self.end), options, *judge)
     }
 
     /// Drive the events of the part into `engine`; `done` is called after each batch of them, and
@@ -315,7 +316,7 @@ pub fn analyze_parts(
     let first = info.span.map_or(0, |s| s.0);
     let Some(&last) = borders.last() else { return Ok(reader.quality().clone()) };
     let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
-    let mut engine = Engine::new(info, symbols, first, last, options.detail, *judge);
+    let mut engine = Engine::new(info, symbols, (first, last), options, *judge);
     let only = options.selection.cpus.as_deref();
     let mut part = |engine: Engine, start: Nanos, end: Nanos| {
         let mut engine = engine;

@@ -1,5 +1,6 @@
 //! What part of a trace to look at, and which rows to show of it.
 
+use crate::limits::Thresholds;
 use crate::locks::LockKind;
 use holdup_trace::{Cpu, Nanos, SymbolTable, TraceInfo, fits};
 use std::sync::Arc;
@@ -83,7 +84,7 @@ impl Filter {
 }
 
 /// How to analyse a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Which events.
     pub selection: Selection,
@@ -96,6 +97,8 @@ pub struct Options {
     pub work: Filter,
     /// How much to keep about waits.
     pub detail: Detail,
+    /// The limits in force.
+    pub limits: Thresholds,
     /// Symbols of the recorded kernel, in place of those the file carries.
     pub symbols: Option<Arc<SymbolTable>>,
 }

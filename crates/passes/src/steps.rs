@@ -105,7 +105,6 @@ struct Course {
     waited_for: u64,
     /// Those that it ran on since it first did, and how often it has.
     since: u64,
-    waits: u32,
     /// Its share of idle time while it is ready.
     passes_over: Nanos,
     queued: Queued,
@@ -208,7 +207,6 @@ impl Steps {
         let passed = std::mem::take(&mut c.passes_over).min(ns);
         if passed > WAITS {
             c.waited_for |= 1 << (cpu.0 % 64);
-            c.waits += 1;
         }
         if c.waited_for != 0 {
             c.since |= 1 << (cpu.0 % 64);
@@ -379,8 +377,6 @@ pub struct ThreadSteps<'a> {
     pub waited_for: u64,
     /// And those that it ran on since it first did.
     pub since: u64,
-    /// How often it waited so.
-    pub waits: u32,
     /// Of the time it was ready: its share of the idle time of CPUs that did not take it.
     pub passed_over_ns: Nanos,
 }
@@ -425,7 +421,6 @@ impl Analysis {
             cpus: c.cpus,
             waited_for: c.waited_for,
             since: c.since,
-            waits: c.waits,
             passed_over_ns: c.passed_over,
         })
     }

@@ -283,7 +283,7 @@ pub fn write_rule(rule: &Rule, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out, "\nClass `{}`. Needs: {}.\n", rule.class.id(), rule.needs.join(", "))?;
-    thresholds(&rule.thresholds().collect::<Vec<_>>(), out)?;
+    thresholds(rule.thresholds, out)?;
     writeln!(
         out,
         "\nIt holds in `fixtures/{}`, not in `fixtures/{}`.",

@@ -3,10 +3,8 @@
 use crate::predict::Prediction;
 use crate::program::Program;
 use holdup_passes::Analysis;
+use holdup_passes::limits::WELL_MET;
 use holdup_trace::{QualityCode, Severity};
-
-/// A replay that misses the trace by more, in per cent, misses its changes by more too.
-pub const WELL_MET_PCT: f64 = 2.0;
 
 /// By how much the replay without a change misses the trace, in per cent.
 pub fn off_pct(program: &Program, unchanged: &Prediction) -> f64 {
@@ -17,7 +15,7 @@ pub fn off_pct(program: &Program, unchanged: &Prediction) -> f64 {
 /// empty if there are none.
 pub fn doubts(analysis: &Analysis, off_pct: f64) -> Vec<String> {
     let mut doubts = Vec::new();
-    if off_pct.abs() > WELL_MET_PCT {
+    if off_pct.abs() > analysis.limit(&WELL_MET) {
         let (pct, way) = (off_pct.abs(), if off_pct < 0.0 { "less" } else { "more" });
         doubts.push(format!(
             "the unchanged replay takes {pct:.1} % {way} than was traced: the figures mean little, \

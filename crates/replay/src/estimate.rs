@@ -4,8 +4,10 @@ use crate::bound::Work;
 use crate::change::{Change, View};
 use crate::predict::{Prediction, Seeds, compared_with, predict_all};
 use crate::program::Program;
+use crate::relief::{self, Waits};
 use crate::resources::{Member, Scarce, resources};
 use holdup_attribution::{Attribution, Resource, Total};
+use holdup_passes::limits::WELL_MET;
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,8 +16,7 @@ use std::collections::BTreeMap;
 const SINGLES: usize = 6;
 /// And of all so many that these steps are taken in their replays.
 const STEPS: usize = 1_000_000;
-/// Those that are worth more, up to so many, the best first, are replayed with other ties too.
-const GAINS: f64 = 1.02;
+/// So many of those that gain anything, the best first, are replayed with other ties too.
 const BANDS: usize = 2;
 
 /// How much is tried.
@@ -49,6 +50,8 @@ pub struct Estimate {
     pub high: f64,
     /// What its work could gain at most, divided over the CPUs: no replay divides it.
     pub is_bound: bool,
+    /// From the chains of wake-ups: a replay keeps the order of the trace in which others serve.
+    pub by_chains: bool,
 }
 
 /// What every resource of a program is worth.
@@ -62,7 +65,8 @@ pub struct Estimates {
 
 /// Replay `program` without each resource being scarce, and without the largest parts of each.
 pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Estimates {
-    let all = resources(program, judged);
+    let waits = Waits::of(program);
+    let all = resources(program, judged, &waits);
     let mut tries: Vec<(bool, Scarce)> = Vec::new();
     for of_one in all.chunk_by(|a, b| a.resource == b.resource) {
         // To relieve one thread of its work is one remedy, to relieve the next another.
@@ -88,7 +92,14 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         .zip(found)
         .filter_map(|((together, of), made)| Some(row(unchanged, floors, together, of, made.ok()?)))
         .collect();
-    see_again(program, unchanged, floors, &mut rows);
+    let gains = 1.0 + judged.thresholds.get(&WELL_MET) / 100.0;
+    see_again(program, unchanged, floors, gains, &mut rows);
+    for row in &mut rows {
+        let of = all.iter().filter(|one| one.resource == row.resource);
+        let of = of.filter(|one| row.together || row.members.starts_with(&one.members));
+        let changes: Vec<Change> = of.flat_map(|one| one.chained.clone()).collect();
+        follow_chains(program, &waits, unchanged, floors, &changes, row);
+    }
     best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))
@@ -97,8 +108,14 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
 }
 
 /// What gains anything is replayed once more for its band.
-fn see_again(program: &Program, unchanged: &Prediction, floors: Floors, rows: &mut [Estimate]) {
-    let mut gain: Vec<&mut Estimate> = rows.iter_mut().filter(|row| row.worth > GAINS).collect();
+fn see_again(
+    program: &Program,
+    unchanged: &Prediction,
+    floors: Floors,
+    gains: f64,
+    rows: &mut [Estimate],
+) {
+    let mut gain: Vec<&mut Estimate> = rows.iter_mut().filter(|row| row.worth > gains).collect();
     gain.sort_by(|a, b| b.worth.total_cmp(&a.worth));
     gain.truncate(BANDS);
     let sets: Vec<Vec<Change>> = gain.iter().map(|row| row.change.clone()).collect();
@@ -112,9 +129,38 @@ fn see_again(program: &Program, unchanged: &Prediction, floors: Floors, rows: &m
             weight: 0,
             is_thread: false,
             is_bound: seen.is_bound,
+            chained: Vec::new(),
         };
         *seen = row(unchanged, floors, seen.together, of, made);
     }
+}
+
+/// Where nobody waits for a resource any more, the chains of wake-ups tell what each thread saves.
+/// A replay saves less where it keeps the order of the trace in which servers, clients and runtimes
+/// did what they did one after the other, as only one could ask.
+fn follow_chains(
+    program: &Program,
+    waits: &Waits,
+    unchanged: &Prediction,
+    floors: Floors,
+    changes: &[Change],
+    row: &mut Estimate,
+) {
+    if changes.is_empty() {
+        return;
+    }
+    let Some(left) = relief::left(program, waits, changes) else { return };
+    let Ok(view) = View::new(program, changes) else { return };
+    let floor = floors.with(Work::of(&view));
+    let wall_ns = ((unchanged.wall_ns as f64 * left) as Nanos).max(floor).min(unchanged.wall_ns);
+    if wall_ns >= row.prediction.wall_ns {
+        return;
+    }
+    let made = &mut row.prediction;
+    (made.wall_ns, made.wall_low_ns, made.wall_high_ns) = (wall_ns, wall_ns, wall_ns);
+    made.bounded = None;
+    row.worth = unchanged.wall_ns as f64 / wall_ns.max(1) as f64;
+    (row.low, row.high, row.by_chains) = (row.worth, row.worth, true);
 }
 
 /// Where what stands for a resource is not tried together, or is worth less than one thread alone,
@@ -145,6 +191,9 @@ struct Floors {
     bound_ns: Nanos,
     /// Of what the machine did, by the ledger: CPUs cannot be more than busy.
     divided_ns: Nanos,
+    /// CPU time of the work, and how many CPUs there are.
+    all_ns: Nanos,
+    cpus: Nanos,
 }
 
 impl Floors {
@@ -154,7 +203,15 @@ impl Floors {
         let busy = capacity.saturating_sub(ledger.total(Total::Idle));
         let divided = u128::from(unchanged.wall_ns) * u128::from(busy) / u128::from(capacity);
         let all_ns = Work::of(&View::unchanged(program)).all_ns;
-        Floors { bound_ns: all_ns / Nanos::from(program.cpus.max(1)), divided_ns: divided as Nanos }
+        let cpus = Nanos::from(program.cpus.max(1));
+        Floors { bound_ns: all_ns / cpus, divided_ns: divided as Nanos, all_ns, cpus }
+    }
+
+    /// With this work left to do: CPUs do the rest of what they did too, and no thread runs twice
+    /// at once.
+    fn with(self, work: Work) -> Nanos {
+        let less = self.all_ns.saturating_sub(work.all_ns) / self.cpus;
+        self.divided_ns.saturating_sub(less).max(work.longest_ns)
     }
 
     fn below(self, of: &Scarce) -> Nanos {
@@ -189,6 +246,7 @@ fn row(
         low: worth(made.wall_high_ns),
         high: worth(made.wall_low_ns),
         is_bound: of.is_bound,
+        by_chains: false,
         prediction: made,
     }
 }
@@ -202,6 +260,7 @@ fn together(parts: &[Scarce]) -> Scarce {
         weight: parts.iter().map(|r| r.weight).sum(),
         is_thread: false,
         is_bound: false,
+        chained: Vec::new(),
     };
     for one in parts {
         all.members.extend(&one.members);

@@ -25,14 +25,15 @@ mod estimate;
 mod next;
 mod predict;
 mod program;
+mod relief;
 mod resources;
 mod simulate;
 pub mod words;
 
 pub use bound::Bound;
-pub use build::{CannotReplay, WORK_PCT};
+pub use build::CannotReplay;
 pub use change::{Change, ChangeError, FACTORS, LockChange, MAX_CPUS, PARTS};
-pub use doubts::{WELL_MET_PCT, doubts, off_pct};
+pub use doubts::{doubts, off_pct};
 pub use estimate::{Depth, Estimate, Estimates, estimate};
 pub use next::{Next, next};
 pub use predict::{Prediction, Seeds, free_off_pct, predict, predict_all};

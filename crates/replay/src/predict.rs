@@ -9,10 +9,6 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// If being free of the order of the trace alone changes the time of the work by more, in per cent,
-/// holds are not what they are taken for, or the work hangs on the order: then that is kept.
-const FREE_PCT: f64 = 30.0;
-
 /// How often a replay is repeated, each time with other ties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seeds(u32);
@@ -74,7 +70,7 @@ pub fn predict(
     let done = if changes.contains(&Change::Deal) { program.dealt() } else { program };
     let mut view = View::new(done, changes)?;
     let free = unchanged_but_free(program);
-    view.free = free.off_pct().abs() <= FREE_PCT;
+    view.free = free.off_pct().abs() <= program.free_pct;
     view.alone = view.free && program.has_neighbours();
     let (mut prediction, idle) = replayed(&view, seeds);
     if view.free {
@@ -121,7 +117,7 @@ fn unchanged_but_free(program: &Program) -> Free {
         let (free, idle) = replayed(&View::free(program), Seeds::ONE);
         let traced_ns = unchanged(program).wall_ns;
         let mut known = Free { traced_ns, free_ns: free.wall_ns, alone_ns: free.wall_ns, idle };
-        if program.has_neighbours() && known.off_pct().abs() <= FREE_PCT {
+        if program.has_neighbours() && known.off_pct().abs() <= program.free_pct {
             let view = View { alone: true, ..View::free(program) };
             let (alone, idle) = replayed(&view, Seeds::ONE);
             known = Free { alone_ns: alone.wall_ns, idle, ..known };

@@ -173,6 +173,8 @@ pub struct Program {
     pub(crate) unchanged: OnceLock<Prediction>,
     /// What being free of the order of the trace makes of the work, if nothing else is changed.
     pub(crate) free: OnceLock<Free>,
+    /// If that changes the time of the work by more, in per cent, the order of the trace is kept.
+    pub(crate) free_pct: f64,
     /// The same work, dealt evenly over those who meet at barriers.
     pub(crate) dealt: OnceLock<Box<Program>>,
 }

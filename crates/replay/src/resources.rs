@@ -3,7 +3,9 @@
 use crate::build::is_part;
 use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
+use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
+use holdup_passes::limits::{ALONE, HANDED_ON, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,20 +33,19 @@ pub(crate) struct Scarce {
     pub(crate) is_thread: bool,
     /// No replay divides what one thread does: it is made faster, as far as CPUs could.
     pub(crate) is_bound: bool,
+    /// Of the change, what the chains of wake-ups tell: devices, and what one has at a time.
+    pub(crate) chained: Vec<Change>,
 }
 
-/// A thread is worth relieving if it runs for so much of the work, in per cent; and others wait
-/// for one if it ended so much of their waiting.
-const BUSY_PCT: u64 = 20;
-/// What could gain less than so much of the time of the work, in per cent, is not replayed.
-const GAIN_PCT: u64 = 2;
-/// A thread with so much of the work, in per cent, has it alone: no other can do more than wait.
-const ALONE_PCT: u64 = 75;
-
 /// Everything that may be scarce, by what is known of the trace.
-pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Scarce> {
+pub(crate) fn resources(
+    program: &Program,
+    judged: &Attribution<'_>,
+    waits: &Waits,
+) -> Vec<Scarce> {
     let finder = Finder {
         program,
+        waits,
         analysis: judged.analysis,
         waited: judged.analysis.waited_by(),
         ended: judged.analysis.ended_by(),
@@ -52,15 +53,17 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>) -> Vec<Scar
     let mut found = finder.machine();
     found.extend(finder.locks());
     found.extend(finder.kernel(judged));
-    found.extend(finder.threads());
+    found.extend(finder.threads(&judged.thresholds));
     // The work ends sooner by no more than all waiting for it.
-    found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, GAIN_PCT));
+    let gain = judged.thresholds.get(&WELL_MET);
+    found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, gain));
     found.sort_by_key(|r| (r.resource, Reverse(r.weight)));
     found
 }
 
 struct Finder<'a> {
     program: &'a Program,
+    waits: &'a Waits,
     analysis: &'a Analysis,
     waited: ByThread<PairSum>,
     ended: ByThread<PairSum>,
@@ -81,6 +84,7 @@ impl Finder<'_> {
             weight,
             is_thread: false,
             is_bound: false,
+            chained: Vec::new(),
         };
         let ready: Nanos = self
             .works()
@@ -98,6 +102,7 @@ impl Finder<'_> {
         if !devices.is_empty() {
             found.push(Scarce {
                 members: devices.iter().map(|&(_, id)| Member::Object(ObjectId(id))).collect(),
+                chained: vec![Change::NoDevices],
                 ..one(
                     Resource::Device,
                     vec![Change::NoDevices],
@@ -166,11 +171,11 @@ impl Finder<'_> {
         }
         for words in words.into_values() {
             let turns = self.in_turns(words, |_, _| true);
-            found.push(self.of_objects(self.futex(&turns), turns));
+            found.push(self.of_words(self.futex(&turns), turns));
         }
         let role = |slot| role(self.analysis.comm(self.analysis.thread(slot)).as_bytes()).to_vec();
         let told = self.in_turns(told, |a, b| role(a) == role(b));
-        found.push(self.of_objects(Resource::Service, told));
+        found.push(self.of_words(Resource::Service, told));
         found.push(self.of_objects(Resource::Service, files));
         found
     }
@@ -232,7 +237,7 @@ impl Finder<'_> {
                 }
                 // Some wait with a time-out, and look again.
                 let slept = self.program.objects[id.0 as usize].wait_ns;
-                is_part(own, all, 50) && is_part(own, slept, 25) && own > 0
+                is_part(own, all, 50.0) && is_part(own, slept, 25.0) && own > 0
             });
             if ids.len() == before {
                 return ids;
@@ -240,10 +245,22 @@ impl Finder<'_> {
         }
     }
 
+    /// Words that threads wake each other through: one lock, if they are handed on. What was waited
+    /// for once is handed on to nobody.
+    fn of_words(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
+        let again = |id: &ObjectId| self.program.objects[id.0 as usize].waits > 1;
+        let words: Vec<ObjectId> = ids.iter().copied().filter(again).collect();
+        let handed = self.waits.handed_on(|id| words.contains(&id)) * 100.0;
+        let is_one = handed >= self.analysis.limit(&HANDED_ON);
+        let chained = if is_one { gone(&words) } else { Vec::new() };
+        Scarce { chained, ..self.of_objects(resource, ids) }
+    }
+
     fn of_objects(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
         let weight = ids.iter().map(|id| self.program.objects[id.0 as usize].wait_ns).sum();
         Scarce {
             resource,
+            chained: gone(&ids),
             change: gone(&ids),
             members: ids.into_iter().map(Member::Object).collect(),
             weight,
@@ -317,6 +334,7 @@ impl Finder<'_> {
         (weight > 0.0).then(|| Scarce {
             resource: Resource::KernelLock,
             members: Vec::new(),
+            chained: Vec::new(),
             change: vec![Change::Calls { name, factors }],
             weight: weight as Nanos,
             is_thread: false,
@@ -325,14 +343,14 @@ impl Finder<'_> {
     }
 
     /// Threads that do too much.
-    fn threads(&self) -> Vec<Scarce> {
+    fn threads(&self, limits: &Thresholds) -> Vec<Scarce> {
         let p = self.program;
         let mut found = Vec::new();
         let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
         let mut irqs = Vec::new();
         let all: Nanos = self.works().map(|(_, t)| t.run_ns).sum();
         for (i, t) in p.threads.iter().enumerate() {
-            if !is_part(t.run_ns, p.traced_wall_ns, BUSY_PCT) || t.run_ns == 0 {
+            if !is_part(t.run_ns, p.traced_wall_ns, limits.get(&MATTERS)) || t.run_ns == 0 {
                 continue;
             }
             let one = |resource, change, is_bound| Scarce {
@@ -342,6 +360,7 @@ impl Finder<'_> {
                 weight: t.run_ns,
                 is_thread: !t.is_kthread,
                 is_bound,
+                chained: Vec::new(),
             };
             if t.is_softirq {
                 irqs.push(Member::Thread(i));
@@ -353,16 +372,17 @@ impl Finder<'_> {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
-                if is_part(t.ends_ns, p.traced_wall_ns, BUSY_PCT) && !t.at_barriers {
+                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS)) && !t.at_barriers {
                     found.push(one(resource, Change::Split(i, parts), false));
-                } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, ALONE_PCT) {
+                } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, limits.get(&ALONE))
+                {
                     let faster = Change::Speed(i, f64::from(p.cpus));
                     found.push(one(Resource::Parallelism, faster, true));
                 }
             }
         }
         let capacity = p.wall_ns.saturating_mul(Nanos::from(p.cpus));
-        if p.irq_ns > 0 && is_part(p.irq_ns, capacity, 1) || !irqs.is_empty() {
+        if p.irq_ns > 0 && is_part(p.irq_ns, capacity, limits.get(&NAMED)) || !irqs.is_empty() {
             found.push(Scarce {
                 resource: Resource::Driver,
                 members: irqs,
@@ -370,6 +390,7 @@ impl Finder<'_> {
                 weight: p.irq_ns,
                 is_thread: false,
                 is_bound: false,
+                chained: Vec::new(),
             });
         }
         found

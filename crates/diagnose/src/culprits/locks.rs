@@ -4,7 +4,8 @@
 use super::{CULPRITS, PEOPLE, objects, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Culprit, Person, Role};
-use holdup_attribution::{Blamed, Leaf, NAMED, Sleeper};
+use holdup_attribution::limits::NAMED;
+use holdup_attribution::{Blamed, Leaf, Sleeper};
 use holdup_passes::{LockPeople, Slot, percent};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;

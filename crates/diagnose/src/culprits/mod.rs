@@ -24,7 +24,8 @@ pub(crate) use threads::{alone, barriers, busiest, queued, runs, server};
 
 use crate::facts::Facts;
 use crate::report::{Culprit, Person};
-use holdup_attribution::{NAMED, Sleeper};
+use holdup_attribution::Sleeper;
+use holdup_attribution::limits::NAMED;
 use holdup_passes::percent;
 use holdup_trace::Nanos;
 

@@ -2,7 +2,7 @@
 
 use super::View;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::ALONE;
+use holdup_attribution::limits::ALONE;
 
 /// The process or thread that uses most of one CPU, and how much of it.
 pub(super) fn server<'a>(view: &View<'a>) -> Option<(&'a super::Process, f64)> {

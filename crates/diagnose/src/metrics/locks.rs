@@ -3,22 +3,8 @@
 
 use super::{Command, Owner, View};
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::{MATTERS, thresholds};
+use holdup_attribution::limits::MATTERS;
 use holdup_model::Measured;
-
-thresholds! {
-    pub(super) REFERENCES = "metrics.lock_ref_per_s", 1000.0, "1/s",
-        kind: Matters,
-        meaning: "locks with fewer references matter little",
-        source: "Olszewski and Van Fleet, figure 1: normally only locks with more than 1,000 \
-                 references a second have much impact";
-    pub(super) MISSES = "metrics.lock_miss_pct", 25.0, "% of references",
-        kind: Significance,
-        meaning: "references that find the lock taken (blocked or slept), below which it is not \
-                  in conflict",
-        source: "AIX case 2: 89 % on the lock that is the cause, 10 % on the dispatcher's, \
-                 which only suffers from it";
-}
 
 pub(super) fn check(view: &View<'_>) -> Finding {
     let class = Class::KernelLockConflict;
@@ -247,15 +233,12 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
             "1/s",
             "lockstat",
         );
-        f.evidence.push(
-            Evidence::of(
-                format!("{}: found taken", l.name),
-                misses(l),
-                "% of references",
-                "lockstat",
-            )
-            .against(view.thresholds, &MISSES),
-        );
+        f.evidence.push(Evidence::of(
+            format!("{}: found taken", l.name),
+            misses(l),
+            "% of references",
+            "lockstat",
+        ));
         super::given(
             &mut f.evidence,
             &format!("{}: of all lock references", l.name),
@@ -264,21 +247,9 @@ fn lockstat(view: &View<'_>) -> Option<Finding> {
             "lockstat",
         );
     }
-    if top.ref_per_s.is_some() && !f.evidence.is_empty() {
-        let first = f.evidence.remove(0).against(view.thresholds, &REFERENCES);
-        f.evidence.insert(0, first);
-    }
-    f.ruled_out = if misses(top) < view.limit(&MISSES) {
-        Some(format!("{} is found taken only {:.0} % of the time", top.name, misses(top)))
-    } else if top.ref_per_s.is_some_and(|r| r < view.limit(&REFERENCES)) {
-        Some(format!(
-            "{} is wanted only {:.0} times a second",
-            top.name,
-            top.ref_per_s.unwrap_or(0.0)
-        ))
-    } else {
-        None
-    };
+    // Others suffer from the lock that most find taken.
+    f.ruled_out = (misses(top) * 2.0 < 100.0)
+        .then(|| format!("{} is found taken only {:.0} % of the time", top.name, misses(top)));
     f.culprits = vec![Culprit {
         kind: "lock",
         id: top.ocn.map_or_else(String::new, |o| o.to_string()),

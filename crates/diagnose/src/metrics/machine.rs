@@ -4,8 +4,8 @@
 use super::{Kernel, View, given};
 use crate::counted;
 use crate::report::{Class, Evidence, Finding};
-use crate::rules::{CPI, KERNEL, OVERHEAD, QUEUE, SAME_WORK, SLOWER, hardware_advice};
-use holdup_attribution::MATTERS;
+use crate::rules::hardware_advice;
+use holdup_attribution::limits::{MATTERS, OVERHEAD, QUEUE, SLOWER};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
@@ -78,17 +78,12 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
             .against(view.thresholds, &OVERHEAD),
     ];
     given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
-    f.ruled_out = if overhead < view.limit(&OVERHEAD) {
-        Some(format!(
+    f.ruled_out = (overhead < view.limit(&OVERHEAD)).then(|| {
+        format!(
             "the multiprocessor kernel costs {overhead:.1} %; below {} % that is noise",
             view.limit(&OVERHEAD)
-        ))
-    } else {
-        let small = kernel.filter(|&k| k < view.limit(&KERNEL));
-        small.map(|k| {
-            format!("{overhead:.1} % longer, but the kernel takes only {k:.0} % of the time")
-        })
-    };
+        )
+    });
     f.advice = vec![
         "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
             .to_owned(),
@@ -124,7 +119,6 @@ fn compared(view: &View<'_>) -> Finding {
     let (alone, cpi) = (per_instruction(few), per_instruction(many));
     let slower = (cpi / alone - 1.0) * 100.0;
     let other_work = (many.instructions / few.instructions - 1.0).abs() * 100.0;
-    let same_work = other_work <= view.limit(&SAME_WORK);
     // Without sar nobody knows how much of the time application code took.
     let share = view.usr.map_or(f64::NAN, |usr| usr * (1.0 - alone / cpi).max(0.0));
     let summary = format!(
@@ -140,16 +134,11 @@ fn compared(view: &View<'_>) -> Finding {
             "counters",
         )
         .against(view.thresholds, &SLOWER),
-        Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters")
-            .against(view.thresholds, &CPI),
-        Evidence::of("difference of instructions", other_work, "%", "counters")
-            .against(view.thresholds, &SAME_WORK),
+        Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters"),
+        Evidence::of("difference of instructions", other_work, "%", "counters"),
     ];
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
-    } else if cpi < view.limit(&CPI) && !same_work {
-        f.ruled_out =
-            Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }
     f.advice = hardware_advice();
     f

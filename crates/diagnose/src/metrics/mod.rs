@@ -26,7 +26,8 @@ pub use figures::{
 use crate::measured::{Measured, companies};
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
 use crate::worth::Worth;
-use holdup_attribution::{Leaf, Ledger, MATTERS, Threshold, Thresholds};
+use holdup_attribution::limits::{MATTERS, UNEXPLAINED_KERNEL};
+use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds};
 
 /// The figures with what follows from them at once.
 pub(crate) struct View<'a> {
@@ -241,12 +242,10 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
                 idle"
                 .to_owned(),
         ),
-        (Some(busy), Some(sys), _) if sys >= view.limit(&crate::verdict::UNEXPLAINED_KERNEL) => {
-            unknown(format!(
-                "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not show \
+        (Some(busy), Some(sys), _) if sys >= view.limit(&UNEXPLAINED_KERNEL) => unknown(format!(
+            "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not show \
                 in which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
-            ))
-        }
+        )),
         (Some(busy), _, Some(idle)) if idle * 2.0 >= 100.0 && f.processes.is_empty() => {
             unknown(format!(
                 "CPUs are {busy:.0} % busy and {idle:.0} % idle, and the figures do not show who \

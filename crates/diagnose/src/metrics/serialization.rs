@@ -4,7 +4,7 @@
 use super::calls::{Sync, object, sync};
 use super::{Owner, SystemCall, View, given, imbalance, locks};
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::{MATTERS, NAMED};
+use holdup_attribution::limits::{MATTERS, NAMED};
 
 struct Look<'a> {
     calls: Vec<(&'a SystemCall, f64)>,

@@ -39,10 +39,11 @@
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Application Serialization and
 //! case 3 (one semaphore: 63 % of processing time in semop).
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
+use holdup_attribution::limits::{MATTERS, MATTERS_LEAST};
 use holdup_attribution::{Leaf, Spinning};
 use holdup_passes::{Cause, Outside};
 
@@ -52,7 +53,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("application_serialization.rs"),
     needs: &["switches", "syscalls or wakers"],
-    thresholds: &[COST],
+    thresholds: &[MATTERS, MATTERS_LEAST],
     fixtures: Fixtures {
         positive: "ser_semop_perf_c8/perf.data",
         negative: "imb_server_c4/perf.data",

@@ -15,7 +15,8 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use crate::worth::Worth;
-use holdup_attribution::{Leaf, MATTERS, Total, thresholds};
+use holdup_attribution::limits::{MATTERS, QUEUE};
+use holdup_attribution::{Leaf, Total};
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-overload",
@@ -23,21 +24,12 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_overload.rs"),
     needs: &["switches"],
-    thresholds: &[&[MATTERS], THRESHOLDS],
+    thresholds: &[MATTERS, QUEUE],
     fixtures: Fixtures {
         positive: "over_cpu_x3_c2/perf.data",
         negative: "healthy_cpu_threads_c4/perf.data",
     },
 };
-
-thresholds! {
-    /// Also that of [`crate::metrics`].
-    pub(crate) QUEUE = "cpu-overload.queue_per_cpu", 1.25, "threads",
-        kind: Significance,
-        meaning: "threads per CPU that run or want to, below which there is no queue",
-        source: "PARbench on the p690: 1 is a full load; recorders and daemons add some \
-                 hundredths per CPU";
-}
 
 fn check(facts: &Facts<'_>) -> Finding {
     let cpus = facts.analysis.cpus.max(1) as f64;

@@ -26,11 +26,12 @@
 //!
 //! Source: Linux, `Documentation/scheduler/sched-bwc.rst`.
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::{Leaf, NAMED};
+use holdup_attribution::Leaf;
+use holdup_attribution::limits::{MATTERS, MATTERS_LEAST, NAMED};
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-quota",
@@ -38,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_quota.rs"),
     needs: &["switches"],
-    thresholds: &[COST, &[NAMED]],
+    thresholds: &[MATTERS, MATTERS_LEAST, NAMED],
     fixtures: Fixtures { positive: "native_quota/perf.data", negative: "native_one_cpu/perf.data" },
 };
 

@@ -19,11 +19,12 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Workload Imbalance (funneling).
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
+use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::{DRIVER_THRESHOLDS, Driver, Funnel, Leaf, Worker};
+use holdup_attribution::limits::{MATTERS, MATTERS_LEAST, SATURATED};
+use holdup_attribution::{Driver, Funnel, Leaf, Worker};
 
 pub(super) const RULE: Rule = Rule {
     id: "funneled-driver",
@@ -31,7 +32,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("funneled_driver.rs"),
     needs: &["switches"],
-    thresholds: &[COST, DRIVER_THRESHOLDS],
+    thresholds: &[MATTERS, MATTERS_LEAST, SATURATED],
     fixtures: Fixtures {
         positive: "fun_raid6_write_perf_c8/perf.data",
         negative: "io_disk_perf_c4/perf.data",

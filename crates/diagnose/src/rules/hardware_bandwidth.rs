@@ -36,13 +36,16 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
+use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
 use crate::counted;
 use crate::facts::Facts;
 use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
-use crate::slowdown::{self, Slowdown, Source, counts};
-use holdup_attribution::{Check, MATTERS, thresholds};
+use crate::slowdown::{Slowdown, Source, counts};
+use holdup_attribution::Check;
+use holdup_attribution::limits::{
+    FEWER_BUSY, MATTERS, MATTERS_LEAST, SLOWER, STRETCH_LONG, STRETCH_SHORT,
+};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -50,35 +53,12 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[COST, THRESHOLDS, slowdown::THRESHOLDS],
+    thresholds: &[MATTERS, MATTERS_LEAST, SLOWER, STRETCH_SHORT, STRETCH_LONG, FEWER_BUSY],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
     },
 };
-
-thresholds! {
-    /// Also that of [`crate::metrics`].
-    pub(crate) SLOWER = "hardware-bandwidth.slower_pct", 20.0, "% more time for like work",
-        kind: Significance,
-        meaning: "a slowdown below this is not told from noise and clock rates",
-        source: "processors clock 10 to 20 % lower with all cores busy than with one; medians \
-                 are exact within 6 %";
-    /// Also that of [`crate::metrics`].
-    pub(crate) CPI = "hardware-bandwidth.cycles_per_instruction", 1.0, "cycles",
-        kind: Significance,
-        meaning: "code that needs fewer cycles per instruction than this hardly waits for \
-                  memory, whatever the company",
-        source: "Intel's VTune manual, CPI Rate: 1 is acceptable; the ideal of processors that \
-                 complete four at a time is 0.25";
-    /// That of [`crate::metrics`] alone.
-    pub(crate) SAME_WORK = "hardware-bandwidth.same_work_pct", 5.0, "% of instructions",
-        kind: Significance,
-        meaning: "runs whose numbers of instructions differ by no more did the same work: if that \
-                  takes more cycles in company it waits for the hardware, however few they are",
-        source: "reads of a database on 1 and 6 cores (fixtures/published/cqlite-guest.toml): \
-                 instructions a row differ by 0.1 and 0.4 %, cycles by 34 and 19 %";
-}
 
 fn check(facts: &Facts<'_>) -> Finding {
     let found = &facts.slowdowns;
@@ -86,7 +66,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let Some(best) = found.first() else {
         let why = format!("not judged: {}", missing(facts, cpi));
         let mut f = not_judged(facts, &RULE, why);
-        f.evidence.extend(cpi.map(|cpi| cpi.evidence(facts)));
+        f.evidence.extend(cpi.map(|cpi| cpi.evidence()));
         f.evidence.extend(counted::evidence(facts));
         return f;
     };
@@ -105,7 +85,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         "% of application code",
         best.source.place(),
     ));
-    f.evidence.extend(cpi.map(|cpi| cpi.evidence(facts)));
+    f.evidence.extend(cpi.map(|cpi| cpi.evidence()));
     f.evidence.extend(counted::evidence(facts));
     for other in &found[1..] {
         f.evidence.push(Evidence::of(
@@ -116,20 +96,10 @@ fn check(facts: &Facts<'_>) -> Finding {
         ));
     }
     if !slower.holds() {
-        let memory = if cpi.is_some_and(|c| c.check(facts).holds()) {
-            ": bound by memory perhaps, but not by company"
-        } else {
-            ""
-        };
         f.ruled_out = Some(format!(
-            "like work takes {:.0} % longer with more CPUs busy{memory}",
+            "like work takes {:.0} % longer with more CPUs busy",
             slower.value.max(0.0)
         ));
-    } else if best.source.counts()
-        && let Some(PerInstruction { cycles, .. }) = cpi.filter(|c| !c.check(facts).holds())
-    {
-        f.ruled_out =
-            Some(format!("{cycles:.2} cycles per instruction: the code hardly waits for memory"));
     } else if best.proven_ns().is_none() {
         let why = match best.source {
             Source::MeasuredElsewhere => {
@@ -172,12 +142,8 @@ struct PerInstruction {
 }
 
 impl PerInstruction {
-    fn check(&self, facts: &Facts<'_>) -> Check {
-        facts.at_least(self.cycles, &CPI)
-    }
-
-    fn evidence(&self, facts: &Facts<'_>) -> Evidence {
-        Evidence::checked(self.metric, &self.check(facts), "cycles", self.place)
+    fn evidence(&self) -> Evidence {
+        Evidence::of(self.metric, self.cycles, "cycles", self.place)
     }
 }
 
@@ -241,16 +207,11 @@ fn missing(facts: &Facts<'_>, cpi: Option<PerInstruction>) -> String {
              CPUS=FILE"
                 .to_owned()
         }
-        Some(cpi) => {
-            let memory =
-                if cpi.check(facts).holds() { "bound by memory perhaps, but" } else { "and" };
-            format!(
-                "{:.1} cycles per instruction, {memory} no thread was seen both with few CPUs \
-                    busy and with many: give a baseline of the same work on fewer CPUs (--baseline \
-                    TRACE)",
-                cpi.cycles
-            )
-        }
+        Some(cpi) => format!(
+            "{:.1} cycles per instruction, and no thread was seen both with few CPUs busy and with \
+             many: give a baseline of the same work on fewer CPUs (--baseline TRACE)",
+            cpi.cycles
+        ),
         None => format!(
             "no counters, and too little like work both with few CPUs busy and with many: {RECORD}"
         ),

@@ -15,11 +15,12 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Hardware Configuration.
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::{Facts, NOT_RECORDED};
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::Leaf;
+use holdup_attribution::limits::{MATTERS, MATTERS_LEAST};
 use holdup_passes::Cause;
 
 pub(super) const RULE: Rule = Rule {
@@ -28,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("io_bound.rs"),
     needs: &["switches"],
-    thresholds: &[COST],
+    thresholds: &[MATTERS, MATTERS_LEAST],
     fixtures: Fixtures {
         positive: "io_disk_perf_c4/perf.data",
         negative: "ser_flock_c4/perf.data",

@@ -47,13 +47,15 @@
 //!
 //! Source: Olszewski and Van Fleet, "SMP Performance", section Kernel Locking Conflict and case 2.
 
-use super::{COST, Fixtures, Rule, Told, cost, finding, in_cpus};
+use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::{
-    CALL_THRESHOLDS, Contended, Leaf, MATTERS, NAMED, SECTION_THRESHOLDS, Section,
+use holdup_attribution::limits::{
+    CLIFF, DEARER, GAPS_BELOW, MATTERS, MATTERS_LEAST, MISSING_ENDS, NAMED, SAME, SLEEPS,
+    UNDISTURBED,
 };
+use holdup_attribution::{Contended, Leaf, Section};
 use holdup_passes::{Cause, LockBy, LockRow};
 use std::collections::BTreeSet;
 
@@ -63,7 +65,18 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("kernel_lock_conflict.rs"),
     needs: &["switches"],
-    thresholds: &[COST, &[NAMED], CALL_THRESHOLDS, SECTION_THRESHOLDS],
+    thresholds: &[
+        MATTERS,
+        MATTERS_LEAST,
+        NAMED,
+        SAME,
+        DEARER,
+        MISSING_ENDS,
+        UNDISTURBED,
+        GAPS_BELOW,
+        CLIFF,
+        SLEEPS,
+    ],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",
         negative: "ser_flock_c4/perf.data",

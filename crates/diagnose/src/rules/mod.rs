@@ -14,9 +14,8 @@ mod mp_up_overhead;
 mod thread_serialization;
 mod workload_imbalance;
 
-pub(crate) use cpu_overload::QUEUE;
-pub(crate) use hardware_bandwidth::{CPI, SAME_WORK, SLOWER, advice as hardware_advice, lead};
-pub(crate) use mp_up_overhead::{KERNEL, OVERHEAD, Overhead};
+pub(crate) use hardware_bandwidth::{advice as hardware_advice, lead};
+pub(crate) use mp_up_overhead::Overhead;
 
 use crate::chosen;
 use crate::code;
@@ -24,7 +23,8 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
 use crate::worth::Worth;
-use holdup_attribution::{Check, Leaf, MATTERS, MATTERS_LEAST, SERVER_BUSY, Threshold, Total};
+use holdup_attribution::limits::{MATTERS, MATTERS_LEAST, REGISTRY, SERVER_BUSY};
+use holdup_attribution::{Check, Leaf, Threshold, Total};
 use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
@@ -41,8 +41,8 @@ pub struct Rule {
     pub file: &'static str,
     /// Names of the capabilities without which it cannot hold; `a or b` where one will do.
     pub needs: &'static [&'static str],
-    /// What it holds figures against: the lists of its own file and of others.
-    pub thresholds: &'static [&'static [Threshold]],
+    /// What it holds figures against.
+    pub thresholds: &'static [Threshold],
     /// Recordings that show it at work.
     pub fixtures: Fixtures,
 }
@@ -64,11 +64,6 @@ impl Rule {
         lines
             .map(|l| l.trim_start_matches("//!").strip_prefix(' ').unwrap_or("").to_owned() + "\n")
             .collect()
-    }
-
-    /// What it holds figures against.
-    pub fn thresholds(&self) -> impl Iterator<Item = Threshold> {
-        self.thresholds.iter().copied().flatten().copied()
     }
 
     /// The first paragraph of the manual page, on one line.
@@ -106,39 +101,22 @@ impl Page {
             title: rule.title(),
             manual: rule.manual(),
             needs: rule.needs.to_vec(),
-            thresholds: rule.thresholds().collect(),
+            thresholds: rule.thresholds.to_vec(),
             fixtures: rule.fixtures,
         }
     }
 }
 
-/// The limits that belong to no single rule.
-const SHARED: &[&[Threshold]] = &[
-    crate::facts::THRESHOLDS,
-    crate::verdict::THRESHOLDS,
-    crate::too_little::THRESHOLDS,
-    crate::metrics::locks::THRESHOLDS,
-];
-
-fn shared() -> impl Iterator<Item = Threshold> {
-    SHARED.iter().chain(holdup_attribution::THRESHOLDS).copied().flatten().copied()
-}
-
 /// Thresholds that belong to no single rule: those of `all`, and those that no rule lists.
 pub fn shared_thresholds() -> Vec<Threshold> {
-    let listed = |t: &Threshold| ALL.iter().any(|r| r.thresholds().any(|o| o.key == t.key));
-    shared().filter(|t| t.key.starts_with("all.") || !listed(t)).collect()
+    let listed = |t: &Threshold| ALL.iter().any(|r| r.thresholds.iter().any(|o| o.key == t.key));
+    let all = thresholds().into_iter();
+    all.filter(|t| t.key.starts_with("all.") || !listed(t)).collect()
 }
 
-/// Every threshold there is: the registry that a file of thresholds is read by.
+/// Every threshold there is.
 pub fn thresholds() -> Vec<Threshold> {
-    let mut all: Vec<Threshold> = shared().collect();
-    for t in ALL.iter().flat_map(Rule::thresholds) {
-        if all.iter().all(|a| a.key != t.key) {
-            all.push(t);
-        }
-    }
-    all
+    REGISTRY.to_vec()
 }
 
 /// Every rule.
@@ -154,9 +132,6 @@ pub const ALL: &[Rule] = &[
     cpu_quota::RULE,
     cpu_overload::RULE,
 ];
-
-/// What every finding that costs capacity is held against.
-const COST: &[Threshold] = &[MATTERS, MATTERS_LEAST];
 
 /// What a rule tells: which of its stories, in one sentence.
 pub(crate) struct Told {

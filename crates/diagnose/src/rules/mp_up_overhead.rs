@@ -19,7 +19,8 @@
 use super::{Fixtures, Rule, Told, finding, not_judged};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::{ENOUGH, Total, thresholds};
+use holdup_attribution::Total;
+use holdup_attribution::limits::{ENOUGH, OVERHEAD};
 use holdup_passes::Analysis;
 
 pub(super) const RULE: Rule = Rule {
@@ -28,26 +29,12 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("mp_up_overhead.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[THRESHOLDS, &[ENOUGH]],
+    thresholds: &[OVERHEAD, ENOUGH],
     fixtures: Fixtures {
         positive: "figures/mp-up.toml",
         negative: "ser_append_case2_c2/perf.data",
     },
 };
-
-thresholds! {
-    /// Also that of [`crate::metrics`].
-    pub(crate) OVERHEAD = "mp-up-overhead.overhead_pct", 5.0, "% of the calls' time",
-        kind: Matters,
-        meaning: "overhead below this is not told from noise",
-        source: "Olszewski and Van Fleet, section MP/UP Overhead: normally between 5 and 10 %";
-    /// That of [`crate::metrics`] alone.
-    pub(crate) KERNEL = "mp-up-overhead.kernel_pct", 10.0, "% of capacity",
-        kind: Matters,
-        meaning: "kernel time below this makes the overhead of figures uninteresting",
-        source: "Olszewski and Van Fleet, section MP/UP Overhead: an issue only with a large \
-                 amount of kernel time; 10 % of it at 10 % is 1 % of capacity";
-}
 
 /// What system calls made alone cost here and in the baseline.
 pub(crate) struct Overhead {

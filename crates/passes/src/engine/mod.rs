@@ -40,8 +40,9 @@ use crate::hist::Histogram;
 use crate::irqs::{IrqKind, Irqs};
 use crate::judge::{Judge, Outside};
 use crate::lanes::{Follow, Lane};
+use crate::limits::RARE;
 use crate::locks::Locks;
-use crate::options::Detail;
+use crate::options::Options;
 use crate::programs::Programs;
 use crate::spaces::Spaces;
 use crate::stolen::Ticks;
@@ -106,6 +107,8 @@ pub(crate) struct Engine {
     pub(crate) programs: Programs,
     pub(crate) waits: Waits,
     judge: Judge,
+    /// A thread that has work for less of its time, in per cent, hardly ever runs.
+    rare_pct: f64,
     pub(crate) locks: Locks,
     pub(crate) costs: CostTable,
     pub(crate) spaces: Spaces,
@@ -127,11 +130,11 @@ impl Engine {
     pub(crate) fn new(
         info: &TraceInfo,
         symbols: &SymbolTable,
-        start: Nanos,
-        last: Nanos,
-        detail: Detail,
+        (start, last): (Nanos, Nanos),
+        options: &Options,
         judge: Judge,
     ) -> Engine {
+        let detail = options.detail;
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let recorded = Recorded::of(&info.events);
         let twice = recorded.has(EventKind::SysEnter) && recorded.has(EventKind::SysEnterNamed);
@@ -178,6 +181,7 @@ impl Engine {
             programs: Programs::default(),
             waits: Waits::new(detail, outside),
             judge,
+            rare_pct: options.limits.get(&RARE),
             locks: Locks::new(&recorded, symbols),
             costs: CostTable::default(),
             spaces: Spaces::default(),

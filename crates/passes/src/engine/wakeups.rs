@@ -382,6 +382,7 @@ impl Engine {
         let activity = Activity::of(
             t.running_ns + t.woken_ns + t.preempted_ns,
             now.saturating_sub(t.born.max(self.start)),
+            self.rare_pct,
         );
         let mut sleep = self.sleep(slot, object);
         if sleep.blocked_for.is_none() && self.is_silent(slot, ended) {

@@ -115,6 +115,13 @@ pub(crate) fn worth(f: &Finding) -> String {
             duration(after),
             duration(before),
         ),
+        (Basis::Chains, Some((before, after)), Some(fix)) => format!(
+            "Worth {:.2}x: {fix}, the threads save what they waited for that, directly and \
+             through others; on these CPUs the work takes {} instead of {}.",
+            w.times,
+            duration(after),
+            duration(before),
+        ),
         _ => format!("Worth up to {:.2}x, by the CPU time that it costs.", w.times),
     }
 }

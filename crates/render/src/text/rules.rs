@@ -53,8 +53,8 @@ pub fn write_page(rule: &Rule, options: &TextOptions, out: &mut dyn Write) -> io
     writeln!(out, "\n{}", paint.title("Needs"))?;
     writeln!(out, "  {}", rule.needs.join(", "))?;
     writeln!(out, "\n{}", paint.title("Thresholds"))?;
-    for t in rule.thresholds() {
-        writeln!(out, "  {} = {} ({})", t.key, Thresholds::default().get(&t), t.unit)?;
+    for t in rule.thresholds {
+        writeln!(out, "  {} = {} ({})", t.key, Thresholds::default().get(t), t.unit)?;
         wrapped(&format!("{}.", t.meaning), "      ", "      ", columns, out)?;
         wrapped(&format!("Source: {}.", t.source), "      ", "      ", columns, out)?;
     }

@@ -1,20 +1,9 @@
 //! Threads that may not run on every CPU.
 
 use super::{Builder, is_part};
+use holdup_passes::limits::{BOUND_WALL, NAMED, PASSED_OVER, Thresholds};
 use holdup_passes::{Thread, ThreadSteps, role};
 use holdup_trace::Nanos;
-
-/// A thread that was ready for so much of the time, in per cent, while CPUs idled that never took
-/// it was not allowed there.
-const PASSED_OVER_PCT: u64 = 30;
-/// If that was so much of the recording, in per cent, too.
-const PASSED_OVER_WALL_PCT: u64 = 5;
-/// And if it happened so often.
-const PASSED_OVER_TIMES: u32 = 5;
-/// Threads that are alike share the idle time among them. If CPUs idled for so much of the
-/// recording, in per cent, while one of them was ready, none was allowed there: no scheduler is so
-/// late so long.
-const ALWAYS_WALL_PCT: u64 = 20;
 
 /// Threads that are mostly bound alike.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -31,7 +20,6 @@ pub(super) enum Alike {
 pub(super) struct PassedOver {
     ns: Nanos,
     ready: Nanos,
-    times: u32,
     /// The CPUs that they waited for, and ran on since.
     waited_for: u64,
     since: u64,
@@ -42,7 +30,6 @@ impl PassedOver {
         PassedOver {
             ns: of.passed_over_ns,
             ready: t.woken_ns + t.preempted_ns,
-            times: of.waits,
             waited_for: of.waited_for,
             since: of.since,
         }
@@ -51,25 +38,23 @@ impl PassedOver {
     fn add(&mut self, o: PassedOver) {
         self.ns += o.ns;
         self.ready += o.ready;
-        self.times += o.times;
         self.waited_for |= o.waited_for;
         self.since |= o.since;
     }
 
     /// Whether one thread was not allowed elsewhere. Who has run elsewhere since, or waited so a
     /// few times only, was left where it was.
-    fn is_bound(&self, wall_ns: Nanos) -> bool {
+    fn is_bound(&self, wall_ns: Nanos, limits: &Thresholds) -> bool {
         self.stayed()
-            && self.times >= PASSED_OVER_TIMES
-            && is_part(self.ns, wall_ns, PASSED_OVER_WALL_PCT)
-            && is_part(self.ns, self.ready, PASSED_OVER_PCT)
+            && is_part(self.ns, wall_ns, limits.get(&NAMED))
+            && is_part(self.ns, self.ready, limits.get(&PASSED_OVER))
     }
 
     /// Whether threads together kept to some CPUs, half of all `cpus` at most, while others idled.
-    fn are_bound(&self, wall_ns: Nanos, cpus: usize) -> bool {
+    fn are_bound(&self, wall_ns: Nanos, cpus: usize, limits: &Thresholds) -> bool {
         self.stayed()
             && self.waited_for.count_ones() as usize * 2 <= cpus
-            && is_part(self.ns, wall_ns, ALWAYS_WALL_PCT)
+            && is_part(self.ns, wall_ns, limits.get(&BOUND_WALL))
     }
 
     fn stayed(&self) -> bool {
@@ -99,14 +84,15 @@ impl Builder<'_> {
         let cpus = self.analysis.cpu_list();
         let all = cpus.iter().fold(0_u64, |all, cpu| all | 1 << (cpu.0 % 64));
         let wall_ns = self.analysis.wall_ns();
+        let limits = self.analysis.limits();
         let own = PassedOver::of(t, of);
         // One that never waited so may have run elsewhere: then it is not bound as the others are.
         let mut alike =
             self.alike(t).filter_map(|alike| self.passed_over.get(&alike)).filter(|a| {
-                a.are_bound(wall_ns, cpus.len())
+                a.are_bound(wall_ns, cpus.len(), limits)
                     && (of.waited_for != 0 || of.cpus & !a.waited_for == 0)
             });
-        let bound = if own.is_bound(wall_ns) { Some(&own) } else { alike.next() };
+        let bound = if own.is_bound(wall_ns, limits) { Some(&own) } else { alike.next() };
         let at_home = is_per_cpu(&self.analysis.comm(t)) && of.cpus.count_ones() == 1;
         let bound_to = match (bound, at_home) {
             (Some(bound), _) => bound.waited_for,
@@ -130,22 +116,23 @@ fn is_per_cpu(comm: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::PassedOver;
+    use super::{PassedOver, Thresholds};
 
     /// Eight threads with `taskset -c 0` share the idle time of the other CPU: each was passed over
     /// for a quarter of the time that it was ready, and all together nearly always.
     #[test]
     fn threads_that_are_bound_alike_are_told_together() {
-        let one = PassedOver { ns: 60, ready: 250, times: 20, waited_for: 1, since: 1 };
+        let limits = Thresholds::default();
+        let one = PassedOver { ns: 60, ready: 250, waited_for: 1, since: 1 };
         let mut all = PassedOver::default();
         (0..8).for_each(|_| all.add(one));
-        assert_eq!((one.is_bound(500), all.are_bound(500, 2)), (false, true));
+        assert_eq!((one.is_bound(500, &limits), all.are_bound(500, 2, &limits)), (false, true));
         // Whoever of them ran elsewhere since, or most CPUs being theirs: nobody forbade it.
         let mut roaming = all;
         roaming.add(PassedOver { since: 2, ..PassedOver::default() });
-        assert!(!roaming.are_bound(500, 2));
-        assert!(!PassedOver { waited_for: 7, since: 7, ..all }.are_bound(500, 4));
-        assert!(!PassedOver { ns: 90, ..all }.are_bound(500, 2));
-        assert!(!PassedOver::default().are_bound(0, 2));
+        assert!(!roaming.are_bound(500, 2, &limits));
+        assert!(!PassedOver { waited_for: 7, since: 7, ..all }.are_bound(500, 4, &limits));
+        assert!(!PassedOver { ns: 90, ..all }.are_bound(500, 2, &limits));
+        assert!(!PassedOver::default().are_bound(0, 2, &limits));
     }
 }

@@ -18,10 +18,9 @@ mod unseen;
 mod work;
 mod writer;
 
-pub use work::WORK_PCT;
-
 use crate::bits::BitSet;
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
+use holdup_passes::limits::FREE;
 use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -142,6 +141,7 @@ impl Program {
             numbers: total,
             rounds: builder.rounds,
             unchanged: OnceLock::new(),
+            free_pct: analysis.limit(&FREE),
             free: OnceLock::new(),
             dealt: OnceLock::new(),
         })
@@ -149,6 +149,6 @@ impl Program {
 }
 
 /// Whether `part` is at least so many per cent of `whole`.
-pub(crate) fn is_part(part: Nanos, whole: Nanos, pct: u64) -> bool {
-    u128::from(part) * 100 >= u128::from(whole) * u128::from(pct)
+pub(crate) fn is_part(part: Nanos, whole: Nanos, pct: f64) -> bool {
+    part as f64 * 100.0 >= whole as f64 * pct
 }

@@ -11,6 +11,7 @@ use super::unseen::{self, Own};
 use super::writer::Hold;
 use crate::program::{ObjectId, Order};
 use holdup_attribution::HeldInAll;
+use holdup_passes::limits::OVERLAP;
 use holdup_passes::{ByThread, Held, HoldSum, Object, ObjectKind, ObjectStats};
 use holdup_passes::{PairSum, Slot};
 use holdup_trace::Nanos;
@@ -18,9 +19,6 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Holds of a lock that lie within those of others for more than this part of their time, in per
-/// cent, are not those of one lock.
-const OVERLAP_PCT: u64 = 10;
 /// Of so many locks, those waited for longest, all holds are looked for: each costs a look at all
 /// that its threads did.
 const LOCKS: usize = 64;
@@ -109,7 +107,7 @@ impl Builder<'_> {
             unseen = all.holds.saturating_sub(holds.len() as u64);
         }
         holds.sort_unstable();
-        (id != ObjectId::NONE && !overlap(&holds)).then_some(Taken {
+        (id != ObjectId::NONE && !overlap(&holds, self.analysis.limit(&OVERLAP))).then_some(Taken {
             id,
             order,
             holds,
@@ -139,12 +137,12 @@ fn order(o: &ObjectStats) -> Option<Order> {
 }
 
 /// Whether holds, which are in the order of time, lie within each other.
-fn overlap(holds: &[Of]) -> bool {
+fn overlap(holds: &[Of], pct: f64) -> bool {
     let (mut end, mut both, mut all) = (0, 0, 0);
     for of in holds {
         all += of.to - of.from;
         both += of.to.min(end).saturating_sub(of.from);
         end = end.max(of.to);
     }
-    super::is_part(both, all, OVERLAP_PCT) && both > 0
+    super::is_part(both, all, pct) && both > 0
 }

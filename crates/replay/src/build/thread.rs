@@ -6,6 +6,7 @@ use super::writer::Writer;
 use super::{Builder, work};
 use crate::program::{ObjectId, Op, ThreadProgram};
 use holdup_passes::Did;
+use holdup_passes::limits::NAMED;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -130,7 +131,8 @@ impl Builder<'_> {
             analysis.turns_at(slot).map(|(mutex, ns)| (self.id(mutex), ns)).collect();
         turns.sort_unstable();
         let comm = analysis.comm(t);
-        let done = work::work_to(&self.ops[from as usize..], run_ns) as u32;
+        let done =
+            work::work_to(&self.ops[from as usize..], run_ns, self.analysis.limit(&NAMED)) as u32;
         let at_barriers =
             self.ops[from as usize..].iter().any(|op| matches!(op, Op::Arrive { .. }));
         ThreadProgram {

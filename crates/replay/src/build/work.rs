@@ -4,20 +4,9 @@ use super::{Builder, is_part};
 use crate::program::{Op, ThreadProgram};
 use holdup_attribution::{is_recorder, who_works};
 use holdup_passes::Analysis;
+use holdup_passes::limits::{ALONE, WELL_MET};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
-
-/// Threads with so much of all CPU time, in per cent, the busiest first, do the work: when the last
-/// of them ends, the work does. What is left are daemons that wake up now and then, and a
-/// recorder's `sleep 10`.
-pub const WORK_PCT: u64 = 98;
-
-/// Who naps for so much of the recording, in per cent, does so whatever others do.
-const NAPS_PCT: u64 = 75;
-
-/// Part of a thread's CPU time that is work, in per cent. What comes last is being told to stop,
-/// which may be hours later, and cleaning up.
-const DONE_PCT: u64 = 99;
 
 /// Of the threads that are neither the kernel's nor a recorder's, the busiest; of those that the
 /// recorder started, where it is known that they are the work.
@@ -43,14 +32,15 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let run_ns = |of: &[usize]| -> Nanos { of.iter().map(|&i| threads[i].run_ns).sum() };
     // Who naps for most of it looks now and then whether all is well, as long as there is work; if
     // most of the work is done between naps, they are its own.
-    let naps = |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), NAPS_PCT);
+    let naps =
+        |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), analysis.limit(&ALONE));
     let awake: Vec<usize> = found.iter().copied().filter(|i| !naps(i)).collect();
     let mut order = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
     order.sort_by_key(|&i| Reverse(threads[i].run_ns));
     let all = run_ns(&order);
     let mut sum = 0;
     for i in order {
-        if is_part(sum, all, WORK_PCT) {
+        if is_part(sum, all, 100.0 - analysis.limit(&WELL_MET)) {
             break;
         }
         sum += threads[i].run_ns;
@@ -69,12 +59,12 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
 }
 
 /// The step after which a thread has done its work.
-pub(super) fn work_to(ops: &[Op], run_ns: Nanos) -> usize {
+pub(super) fn work_to(ops: &[Op], run_ns: Nanos, last_pct: f64) -> usize {
     let mut sum = 0;
     for (op, next) in ops.iter().zip(1..) {
         if let Op::Run(ns) | Op::Spin(ns, _) = op {
             sum += ns;
-            if is_part(sum, run_ns, DONE_PCT) {
+            if is_part(sum, run_ns, 100.0 - last_pct) {
                 return next;
             }
         }

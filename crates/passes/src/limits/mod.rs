@@ -1,18 +1,27 @@
-//! The limits that figures are held against: each has a default and a source, and a file may set
-//! it.
+//! Every limit that holdup holds figures against: one registry for what is measured, judged,
+//! replayed and diagnosed.
 //!
-//! The file is TOML, one table per rule or part of the judgement:
+//! A [`Threshold`] can be made in [`list`] alone, as nobody else can name its private field: so
+//! whatever is held against one is registered, has a kind and a source, can be set by a file, is
+//! printed by `holdup rules`, and has its row in the table of what moving it changes
+//! (docs/verdicts.md).
+//!
+//! ```compile_fail
+//! # use holdup_passes::limits::{LimitKind, Threshold};
+//! let own = Threshold { key: "my.limit", default: 40.0, unit: "%", kind: LimitKind::Matters,
+//!     meaning: "what I found fitting", source: "nobody" };
+//! ```
+//!
+//! A file that sets some of them is TOML, one table for each part of the judgement:
 //!
 //! ```toml
 //! [all]
 //! matters_pct = 20
-//!
-//! [cpu-overload]
-//! busy_pct = 90
 //! ```
-//!
-//! A limit is made by [`thresholds!`](crate::thresholds) alone, which also makes the list of its
-//! file. `tests/limits.rs` fails if that list is not in the registry.
+
+mod list;
+
+pub use list::*;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -45,10 +54,10 @@ impl LimitKind {
 /// A limit that a figure is held against.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
+#[allow(clippy::manual_non_exhaustive, reason = "nor may the rest of this crate make one")]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
-    /// single rule: `all`, `verdict`, and those of the attribution.
+    /// single rule: `all`, `verdict`, and those of the attribution and the replay.
     pub key: &'static str,
     /// Its value where no file sets it.
     pub default: f64,
@@ -60,78 +69,8 @@ pub struct Threshold {
     pub meaning: &'static str,
     /// Why this default.
     pub source: &'static str,
-}
-
-impl Threshold {
-    /// For [`thresholds!`](crate::thresholds) only.
-    #[doc(hidden)]
-    pub const fn registered(
-        key: &'static str,
-        default: f64,
-        unit: &'static str,
-        kind: LimitKind,
-        meaning: &'static str,
-        source: &'static str,
-    ) -> Threshold {
-        Threshold { key, default, unit, kind, meaning, source }
-    }
-}
-
-/// Defines the limits of a file, one constant each, and `THRESHOLDS`, their list.
-///
-/// ```
-/// holdup_attribution::thresholds! {
-///     pub LEAST = "verdict.least_ms", 50.0, "ms",
-///         kind: Soundness,
-///         meaning: "shorter traces show a moment, not a behaviour",
-///         source: "a dozen time slices of a fair scheduler (3 to 4 ms each)";
-/// }
-///
-/// fn main() {
-///     assert_eq!(THRESHOLDS, [LEAST]);
-/// }
-/// ```
-#[macro_export]
-macro_rules! thresholds {
-    ($(
-        $(#[$doc:meta])*
-        $vis:vis $name:ident = $key:literal, $default:literal, $unit:literal,
-            kind: $kind:ident, meaning: $meaning:literal, source: $source:literal;
-    )+) => {
-        $(
-            #[doc = $meaning]
-            $(#[$doc])*
-            $vis const $name: $crate::Threshold =
-                $crate::Threshold::registered(
-                    $key, $default, $unit, $crate::LimitKind::$kind, $meaning, $source,
-                );
-        )+
-        /// Every limit of this file.
-        pub(crate) const THRESHOLDS: &[$crate::Threshold] = &[$($name),+];
-    };
-}
-
-thresholds! {
-    pub MATTERS = "all.matters_pct", 15.0, "% of wanted CPU time",
-        kind: Matters,
-        meaning: "a loss below this is not worth a verdict; wanted is what the work used and what \
-                  it lacked, so that CPUs which nobody has work for change nothing",
-        source: "the healthy recordings of the labelled corpus lose up to 10 % to start-up, \
-                 wake-up delays and the recorder itself";
-    pub MATTERS_LEAST = "all.matters_cpu_pct", 25.0, "% of one CPU",
-        kind: Matters,
-        meaning: "and a loss below this neither, as a system that does next to nothing has little \
-                  to lose",
-        source: "a choice: one thread that waits for a quarter of its time";
-    pub NAMED = "all.named_pct", 1.0, "% of capacity",
-        kind: Matters,
-        meaning: "what costs less is not named among the evidence and the culprits, and decides \
-                  nothing else",
-        source: "a hundredth of the machine: the recorder costs as much";
-    pub ENOUGH = "all.enough", 20.0, "cases",
-        kind: Significance,
-        meaning: "a mean or a median over fewer says nothing",
-        source: "of 20 values the median is off by a quarter of their spread";
+    #[serde(skip)]
+    registered: (),
 }
 
 /// On which side of the limit a [`Check`] holds.
@@ -234,12 +173,12 @@ impl std::fmt::Display for ThresholdError {
 impl std::error::Error for ThresholdError {}
 
 impl Thresholds {
-    /// From the text of a TOML file that may set the thresholds of `registry`.
+    /// From the text of a TOML file that may set those of the registry.
     ///
     /// # Errors
     /// Where the text is no TOML, names a threshold that is not there, or sets it to something that
     /// is no number of 0 or more.
-    pub fn parse(text: &str, registry: &[Threshold]) -> Result<Thresholds, ThresholdError> {
+    pub fn parse(text: &str) -> Result<Thresholds, ThresholdError> {
         let tables: toml::Table =
             text.parse().map_err(|e: toml::de::Error| ThresholdError::Syntax(e.to_string()))?;
         let mut thresholds = Thresholds::default();
@@ -247,25 +186,20 @@ impl Thresholds {
             match value {
                 toml::Value::Table(table) => {
                     for (name, value) in table {
-                        thresholds.read(registry, &format!("{section}.{name}"), value)?;
+                        thresholds.read(&format!("{section}.{name}"), value)?;
                     }
                 }
-                other => thresholds.read(registry, section, other)?,
+                other => thresholds.read(section, other)?,
             }
         }
         Ok(thresholds)
     }
 
-    fn read(
-        &mut self,
-        registry: &[Threshold],
-        key: &str,
-        value: &toml::Value,
-    ) -> Result<(), ThresholdError> {
-        let Some(threshold) = registry.iter().find(|t| t.key == key) else {
+    fn read(&mut self, key: &str, value: &toml::Value) -> Result<(), ThresholdError> {
+        let Some(threshold) = REGISTRY.iter().find(|t| t.key == key) else {
             return Err(ThresholdError::Unknown {
                 key: key.to_owned(),
-                known: registry.iter().map(|t| t.key).collect(),
+                known: REGISTRY.iter().map(|t| t.key).collect(),
             });
         };
         let number = value
@@ -318,22 +252,23 @@ impl Thresholds {
 
 #[cfg(test)]
 mod tests {
-    use super::{ThresholdError, Thresholds};
-
-    thresholds! {
-        MATTERS = "all.matters_pct", 15.0, "%",
-            kind: Matters, meaning: "what matters", source: "this test";
-        BUSY = "cpu-overload.busy_pct", 85.0, "%",
-            kind: Soundness, meaning: "what is busy", source: "this test";
-    }
+    use super::{LEAST_MS, MATTERS, REGISTRY, ThresholdError, Thresholds};
+    use std::collections::BTreeSet;
 
     fn parse(text: &str) -> Result<Thresholds, ThresholdError> {
-        Thresholds::parse(text, THRESHOLDS)
+        Thresholds::parse(text)
+    }
+
+    #[test]
+    fn there_are_few_and_no_two_have_one_name() {
+        let keys: BTreeSet<&str> = REGISTRY.iter().map(|t| t.key).collect();
+        assert_eq!(keys.len(), REGISTRY.len());
+        assert!(REGISTRY.len() <= 40, "{} limits", REGISTRY.len());
     }
 
     #[test]
     fn a_file_sets_what_it_names() {
-        let t = parse("[all]\nmatters_pct = 20\n[cpu-overload]\nbusy_pct = 85.0\n").unwrap();
+        let t = parse("[all]\nmatters_pct = 20\n[verdict]\nleast_ms = 50.0\n").unwrap();
         assert_eq!(t.get(&MATTERS), 20.0);
         assert_eq!(t.settings().len(), 1, "a default spelled out is no setting");
         assert_eq!(Thresholds::default().get(&MATTERS), MATTERS.default);
@@ -345,7 +280,7 @@ mod tests {
         assert!(Thresholds::default().at_least(15.0, &MATTERS).holds());
         assert!(!t.at_least(15.0, &MATTERS).holds() && t.at_most(15.0, &MATTERS).holds());
         assert_eq!(t.at_least(15.0, &MATTERS).limit, 20.0);
-        assert!(t.enough(85, &BUSY) && !t.enough(84, &BUSY));
+        assert!(t.enough(50, &LEAST_MS) && !t.enough(49, &LEAST_MS));
     }
 
     #[test]

@@ -1,0 +1,123 @@
+//! What system calls cost because of others, and whether they pass one at a time.
+
+use crate::scene::{GETPPID, MS, US, YIELD, busy, ends, measured, tid};
+use holdup_attribution::{Attribution, Leaf};
+use holdup_testkit::MemTrace;
+
+/// 7 makes four calls each millisecond, the last with 8 behind it, which costs both so much.
+fn in_company(company_ns: u64) -> MemTrace {
+    let mut trace = busy(2);
+    for i in 0..50 {
+        let at = (i + 1) * MS;
+        for call in 0..3 {
+            let at = at + call * 100 * US;
+            trace = trace.sys_enter(at, 0, 7, GETPPID).sys_exit(at + 10 * US, 0, 7, GETPPID, 1);
+        }
+        let at = at + 400 * US;
+        trace = trace
+            .sys_enter(at, 0, 7, GETPPID)
+            .sys_enter(at + US, 1, 8, GETPPID)
+            .sys_exit(at + company_ns, 0, 7, GETPPID, 1)
+            .sys_exit(at + US + company_ns, 1, 8, GETPPID, 1);
+    }
+    ends(trace, 2, 60 * MS)
+}
+
+#[test]
+fn calls_that_cost_more_in_company_lose_what_they_would_not_cost_alone() {
+    let analysis = measured(&in_company(100 * US));
+    let judged = Attribution::from(&analysis);
+    let call = &judged.contended[0];
+    assert!(call.nr == GETPPID && call.own_ns.abs_diff(10 * US) < US, "{call:?}");
+    assert!(call.company_pct.unwrap() >= 200, "{call:?}");
+    // 50 calls were begun in company, each 90 us dearer than the typical one alone; those begun
+    // alone pull the mean that they are held against up.
+    assert!((2 * MS..=9 * MS).contains(&call.lost_ns), "{call:?}");
+    assert_eq!(judged.ledger.ns(Leaf::LockWait), call.lost_ns, "and the ledger has it");
+}
+
+#[test]
+fn calls_that_cost_the_same_in_company_lose_nothing() {
+    let analysis = measured(&in_company(10 * US));
+    let judged = Attribution::from(&analysis);
+    let call = &judged.contended[0];
+    assert!(call.lost_ns == 0 && call.own_ns.abs_diff(10 * US) < US, "{call:?}");
+}
+
+#[test]
+fn few_calls_say_nothing() {
+    let trace = busy(2).sys_enter(MS, 0, 7, GETPPID).sys_exit(2 * MS, 0, 7, GETPPID, 1);
+    let analysis = measured(&ends(trace, 2, 60 * MS));
+    assert!(Attribution::from(&analysis).contended.is_empty());
+}
+
+/// 7 and 8 call in turn; `end` says when a call ends, in ns after the one before.
+fn in_turn(mut end: impl FnMut(u64) -> u64) -> MemTrace {
+    let mut trace = busy(2);
+    let mut at = [MS, MS];
+    let mut last = MS;
+    for i in 0..2400 {
+        let thread = (i % 2) as usize;
+        let (cpu, who) = (thread as u16, 7 + thread as u32);
+        last += end(i);
+        trace = trace
+            .sys_enter(at[thread] + 300, cpu, who, GETPPID)
+            .sys_exit(last, cpu, who, GETPPID, 1);
+        at[thread] = last;
+    }
+    ends(trace, 2, last + MS)
+}
+
+#[test]
+fn calls_that_end_no_closer_than_a_floor_pass_one_at_a_time() {
+    // Hardly any closer than 10 us, many little farther apart.
+    let analysis = measured(&in_turn(|i| 10 * US + (i * 7919) % (4 * US)));
+    let judged = Attribution::from(&analysis);
+    let (name, section) = judged.fullest_section().unwrap();
+    assert_eq!((name, section.callers), ("getppid", 2));
+    assert!((8 * US..=11 * US).contains(&section.ns), "{section:?}");
+    assert!(section.in_use_pct > 60.0 && section.wanted_pct >= section.in_use_pct, "{section:?}");
+}
+
+#[test]
+fn calls_that_end_at_any_distance_do_not() {
+    let analysis = measured(&in_turn(|i| 500 + (i * 7919) % (40 * US)));
+    assert_eq!(Attribution::from(&analysis).fullest_section(), None);
+}
+
+/// So many threads look again and again, with `work` of their own code in each millisecond.
+fn yielding(threads: u32, looks: u64) -> MemTrace {
+    let mut trace = busy(threads);
+    for i in 0..20 {
+        for thread in 0..threads {
+            let (cpu, who) = (thread as u16, 7 + thread);
+            for look in 0..looks {
+                let at = (i + 1) * MS + look * 10 * US;
+                trace = trace.sys_enter(at, cpu, who, YIELD).sys_exit(at + US, cpu, who, YIELD, 0);
+            }
+        }
+    }
+    ends(trace, threads, 22 * MS)
+}
+
+#[test]
+fn threads_of_one_program_that_yield_again_and_again_wait_for_each_other() {
+    let analysis = measured(&yielding(2, 50));
+    let judged = Attribution::from(&analysis);
+    let spinning = &judged.spinning[0];
+    let who: Vec<u32> = spinning.threads.iter().map(|t| tid(&analysis, t.0)).collect();
+    assert_eq!((who, spinning.between_processes), (vec![7, 8], false));
+    // 49 looks of 10 us in each of 20 ms, of each thread: the first is no second look.
+    assert!((18 * MS..=20 * MS).contains(&spinning.sum.cpu_ns), "{spinning:?}");
+    assert_eq!(judged.ledger.ns(Leaf::Spin), spinning.sum.cpu_ns);
+}
+
+#[test]
+fn one_that_yields_alone_waits_for_nobody() {
+    assert_eq!(Attribution::from(&measured(&yielding(1, 50))).spinning, []);
+}
+
+#[test]
+fn a_loop_of_nothing_but_yields_waits_for_nothing() {
+    assert_eq!(Attribution::from(&measured(&yielding(2, 100))).spinning, []);
+}

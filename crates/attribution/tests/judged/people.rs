@@ -1,0 +1,72 @@
+//! Who is the work, and who is beside it; what a thread's critical path goes through.
+
+use crate::scene::{MS, busy, ends, machine, measured, waits};
+use holdup_attribution::{Attribution, WaitsBy};
+use holdup_testkit::MemTrace;
+
+/// perf starts `work`; `other` runs beside it, as the child of somebody else.
+fn beside(parent_of_other: u32) -> MemTrace {
+    machine(2)
+        .task(5, 5, None, "perf")
+        .task(6, 6, None, "shell")
+        .task(7, 7, Some(5), "work")
+        .task(8, 8, Some(parent_of_other), "other")
+        .switch(0, 0, 0, 7, "R")
+        .switch(0, 1, 0, 8, "R")
+        .switch(100 * MS, 0, 7, 0, "S")
+        .switch(100 * MS, 1, 8, 0, "S")
+        .build()
+}
+
+#[test]
+fn who_was_not_started_by_the_recorder_is_a_neighbour() {
+    let analysis = measured(&beside(6));
+    let neighbours = Attribution::from(&analysis).neighbours;
+    assert!(neighbours.work_known && neighbours.work.contains(&7), "{neighbours:?}");
+    assert_eq!(neighbours.programs, [("other".to_owned(), 100 * MS)]);
+    assert_eq!(neighbours.program, Some(7));
+}
+
+#[test]
+fn who_was_is_work() {
+    let analysis = measured(&beside(5));
+    let neighbours = Attribution::from(&analysis).neighbours;
+    assert_eq!(neighbours.programs, []);
+    assert_eq!(neighbours.work.iter().copied().collect::<Vec<_>>(), [7, 8]);
+    assert_eq!(neighbours.program, None, "neither does all that matters");
+}
+
+fn once(waker: u32) -> MemTrace {
+    ends(waits(busy(3), (10 * MS, 20 * MS), 8, waker, 0x1000), 3, 50 * MS)
+}
+
+#[test]
+fn a_path_goes_through_who_ended_the_wait() {
+    let analysis = measured(&once(7));
+    let path = Attribution::from(&analysis).path(Some(8)).unwrap();
+    let runs: Vec<(u32, &str)> = path.rows.iter().map(|r| (r.tid, r.state)).collect();
+    assert_eq!(runs, [(8, "run"), (7, "run")], "{path:?}");
+    assert!(path.rows[1].total_ns.abs_diff(20 * MS) < 100, "{path:?}");
+    assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns);
+}
+
+#[test]
+fn the_graph_has_an_edge_from_who_waited_to_who_ended_it() {
+    for waker in [7, 9] {
+        let analysis = measured(&once(waker));
+        let graph = Attribution::from(&analysis).graph();
+        let edges: Vec<_> = graph.edges.iter().map(|e| (e.waiter, e.waker)).collect();
+        assert_eq!(edges, [(8, Some(waker))]);
+        assert!(graph.edges[0].wait_ns.abs_diff(20 * MS) < 100, "{graph:?}");
+    }
+}
+
+#[test]
+fn a_histogram_has_every_wait_of_the_object() {
+    let trace = (0..5)
+        .fold(busy(2), |trace, i| waits(trace, (i * 10 * MS + MS, (i + 1) * MS), 8, 7, 0x1000));
+    let analysis = measured(&ends(trace, 2, 60 * MS));
+    let rows = Attribution::from(&analysis).wait_hists(WaitsBy::Object, 1);
+    assert_eq!(rows.iter().map(|r| r.count).sum::<u64>(), 5, "{rows:?}");
+    assert!(Attribution::from(&analysis).wait_hists(WaitsBy::Object, 0).is_empty());
+}

@@ -1,0 +1,65 @@
+//! Whom threads wait for, and whether one at a time has work.
+
+use crate::scene::{MS, busy, ends, machine, measured, runs, tid, waits};
+use holdup_attribution::{Attribution, Leaf};
+use holdup_passes::Analysis;
+
+/// 8 and 9 wait in turn for one mutex, which `wakers` give them; 7 runs all the time.
+fn clients(wakers: [u32; 2]) -> Analysis {
+    let trace = (0..9).fold(busy(3), |trace, i| {
+        let at = i * 10 * MS + MS;
+        let trace = waits(trace, (at, 4 * MS), 8, wakers[0], 0x1000);
+        waits(trace, (at + 5 * MS, 4 * MS), 9, wakers[1], 0x1000)
+    });
+    measured(&ends(trace, 3, 100 * MS))
+}
+
+#[test]
+fn a_busy_thread_that_ends_most_waits_is_the_server() {
+    let analysis = clients([7, 7]);
+    let judged = Attribution::from(&analysis);
+    let server = judged.server.unwrap();
+    assert_eq!((tid(&analysis, server.slot), server.at_barriers), (7, false));
+    assert_eq!((server.busy_pct(), server.ended_pct()), (100.0, 100.0));
+    assert!(judged.ledger.ns(Leaf::OneServer) > 70 * MS, "{:?}", judged.ledger);
+}
+
+#[test]
+fn two_who_end_half_of_the_waits_each_are_none() {
+    let analysis = clients([9, 8]);
+    let judged = Attribution::from(&analysis);
+    assert_eq!(judged.server, None);
+    assert_eq!(judged.ledger.ns(Leaf::OneServer), 0);
+    assert!(judged.ledger.ns(Leaf::ThreadSync) > 70 * MS, "{:?}", judged.ledger);
+}
+
+/// So many threads run from beginning to end on two CPUs.
+fn running(threads: u32) -> Analysis {
+    let mut trace = machine(2);
+    for cpu in 0..threads {
+        trace = runs(trace.task(7 + cpu, 7, None, "work"), cpu as u16, 7 + cpu);
+    }
+    for cpu in 0..threads {
+        trace = trace.switch(100 * MS, cpu as u16, 7 + cpu, 0, "S");
+    }
+    measured(&trace.build())
+}
+
+#[test]
+fn one_thread_with_all_the_work_is_alone() {
+    let analysis = running(1);
+    let judged = Attribution::from(&analysis);
+    assert!(judged.alone.is_one && judged.alone.is_serial, "{:?}", judged.alone);
+    let (slot, running) = judged.alone.longest.unwrap();
+    assert_eq!((tid(&analysis, slot), running.value), (7, 100.0));
+    assert_eq!(judged.ledger.ns(Leaf::Serial), 100 * MS);
+    assert_eq!(judged.ledger.wanted_ns(), 100 * MS, "nobody wants a second CPU");
+}
+
+#[test]
+fn two_threads_that_run_side_by_side_are_not() {
+    let analysis = running(2);
+    let judged = Attribution::from(&analysis);
+    assert!(!judged.alone.is_one && !judged.alone.is_serial, "{:?}", judged.alone);
+    assert_eq!(judged.ledger.ns(Leaf::Serial), 0);
+}

@@ -1,0 +1,239 @@
+//! How much less time each thread takes without waiting for a resource, by the chains of wake-ups.
+//!
+//! A thread that waits is held up by whatever holds up the thread that ends its wait, for as long
+//! as the wait lasts. So the part of a wait that goes away is what goes away of the waker's time
+//! meanwhile: all of it if the waker itself waited for the resource, nothing if it ran, slept for a
+//! timer or waited for a client outside. One pass over the waits, in order of their ends, gives it
+//! for every thread: whoever ended a wait had ended its own before.
+//!
+//! A replay keeps the traced order of whoever serves several others in turn: a client waits for
+//! the answer to another's request, as it did while only one of them could ask. This keeps nobody's
+//! order, and so it knows no queue that forms only when the first is gone. The laws of [`bound`]
+//! hold for both.
+//!
+//! [`bound`]: crate::bound
+
+use crate::change::{Change, LockChange};
+use crate::program::{ObjectId, Op, Program};
+use holdup_trace::Nanos;
+use rustc_hash::FxHashMap;
+
+/// A sleep of the trace.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    to: Nanos,
+    from: Nanos,
+    thread: u32,
+    object: ObjectId,
+    /// Who ended it, if a thread did.
+    waker: Option<u32>,
+}
+
+/// What goes away of a thread's time.
+#[derive(Clone, Debug, Default)]
+struct Gone {
+    /// From when to when, how much of it, and how much before: in order of time.
+    parts: Vec<(Nanos, Nanos, Nanos, Nanos)>,
+    all: Nanos,
+}
+
+impl Gone {
+    fn add(&mut self, from: Nanos, to: Nanos, ns: Nanos) {
+        if ns > 0 && to > from {
+            self.parts.push((from, to, ns, self.all));
+            self.all += ns;
+        }
+    }
+
+    /// What goes away until a moment.
+    fn until(&self, at: Nanos) -> Nanos {
+        let after = self.parts.partition_point(|part| part.0 < at);
+        let Some(&(from, to, ns, before)) = after.checked_sub(1).and_then(|i| self.parts.get(i))
+        else {
+            return 0;
+        };
+        let part = u128::from(ns) * u128::from(at.min(to) - from) / u128::from(to - from);
+        before + part as Nanos
+    }
+
+    fn within(&self, from: Nanos, to: Nanos) -> Nanos {
+        self.until(to).saturating_sub(self.until(from)).min(to - from)
+    }
+}
+
+/// The sleeps of a program, in order of their ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Waits(Vec<Wait>);
+
+impl Waits {
+    pub(crate) fn of(program: &Program) -> Waits {
+        let mut ends: FxHashMap<u32, (Nanos, u32)> = FxHashMap::default();
+        let mut last: Vec<(Nanos, u32)> = vec![(0, 0); program.rounds.len()];
+        for (t, thread) in program.threads.iter().zip(0..) {
+            for at in t.from as usize..t.to as usize {
+                let time = program.times[at];
+                match program.ops[at] {
+                    Op::Wake { number, .. } => {
+                        ends.insert(number, (time, thread));
+                    }
+                    Op::Arrive { round, .. } => {
+                        let last = &mut last[round as usize];
+                        *last = (*last).max((time, thread));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut waits = Vec::new();
+        for (t, thread) in program.threads.iter().zip(0..) {
+            for at in t.from as usize..t.to as usize {
+                let from = program.times[at];
+                let (object, to, waker) = match program.ops[at] {
+                    Op::Sleep(ns, object) => (object, from + ns, None),
+                    Op::Wait { number, object, .. } => match ends.get(&number) {
+                        Some(&(to, waker)) => (object, to, Some(waker)),
+                        None => continue,
+                    },
+                    Op::Arrive { round, object, .. } => {
+                        let (to, waker) = last[round as usize];
+                        (object, to, Some(waker))
+                    }
+                    _ => continue,
+                };
+                if to > from {
+                    let waker = waker.filter(|&w| w != thread);
+                    waits.push(Wait { to, from, thread, object, waker });
+                }
+            }
+        }
+        waits.sort_unstable_by_key(|w| (w.to, w.from, w.thread));
+        Waits(waits)
+    }
+
+    /// Part of the waiting for these that ended as a lock is handed on: whoever ended it had been
+    /// let go itself, and nobody else had let anybody go since. Workers without work sleep and are
+    /// woken alike, but whoever has something to hand out wakes them.
+    pub(crate) fn handed_on(&self, is_one: impl Fn(ObjectId) -> bool) -> f64 {
+        // When each thread was let go last.
+        let mut since: FxHashMap<u32, Nanos> = FxHashMap::default();
+        // The latest that let another go, and the latest of all others.
+        let (mut latest, mut other): (Option<(u32, Nanos)>, Option<Nanos>) = (None, None);
+        let (mut all, mut handed) = (0, 0);
+        for wait in self.0.iter().filter(|w| is_one(w.object)) {
+            let ns = wait.to - wait.from;
+            all += ns;
+            let Some(waker) = wait.waker else { continue };
+            let others = match latest {
+                Some((who, at)) if who != waker => Some(at),
+                _ => other,
+            };
+            if since.get(&waker).is_some_and(|&since| others.is_none_or(|at| at <= since)) {
+                handed += ns;
+            }
+            if let Some((who, at)) = latest
+                && who != waker
+            {
+                other = Some(at);
+            }
+            latest = Some((waker, wait.to));
+            since.insert(wait.thread, wait.to);
+        }
+        if all == 0 { 0.0 } else { handed as f64 / all as f64 }
+    }
+}
+
+/// What is taken away: waiting for these, and so much of each thread's running.
+struct Freed<'a> {
+    gone: Vec<bool>,
+    devices: bool,
+    quota: bool,
+    /// Part of its running that is left, by thread.
+    factors: Vec<f64>,
+    program: &'a Program,
+}
+
+impl<'a> Freed<'a> {
+    /// `None` if one of the changes moves work to others.
+    fn of(program: &'a Program, changes: &[Change]) -> Option<Freed<'a>> {
+        let mut freed = Freed {
+            gone: vec![false; program.objects.len()],
+            devices: false,
+            quota: false,
+            factors: vec![1.0; program.threads.len()],
+            program,
+        };
+        for change in changes {
+            match change {
+                Change::Lock(id, LockChange::None) => freed.gone[id.0 as usize] = true,
+                Change::NoDevices => freed.devices = true,
+                Change::NoQuota => freed.quota = true,
+                Change::Calls { factors, .. } => {
+                    for (own, by) in freed.factors.iter_mut().zip(factors) {
+                        *own *= by.min(1.0);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(freed)
+    }
+
+    fn waits_no_more(&self, object: ObjectId) -> bool {
+        match self.program.objects.get(object.0 as usize) {
+            Some(known) => self.gone[object.0 as usize] || self.devices && known.is_device,
+            None => object == ObjectId::QUOTA && self.quota,
+        }
+    }
+}
+
+/// Part of the time of the work that is left, once what the changes take away is gone: the mean of
+/// the threads that work, each by its CPU time. `None` where work moves to others, or all of it
+/// comes in another order.
+pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Option<f64> {
+    let freed = Freed::of(program, changes)?;
+    let mut gone: Vec<Gone> = vec![Gone::default(); program.threads.len()];
+    // Runs that get shorter, in order of time, beside the waits.
+    let mut runs: Vec<(Nanos, Nanos, u32, Nanos)> = Vec::new();
+    for (t, thread) in program.threads.iter().zip(0_u32..) {
+        let factor = freed.factors[thread as usize];
+        for at in t.from as usize..t.to as usize {
+            let from = program.times[at];
+            let (ns, left) = match program.ops[at] {
+                Op::Run(ns) if factor < 1.0 => (ns, (ns as f64 * factor) as Nanos),
+                Op::Spin(ns, lock) if freed.waits_no_more(lock) => (ns, 0),
+                Op::Spin(ns, _) if factor < 1.0 => (ns, (ns as f64 * factor) as Nanos),
+                _ => continue,
+            };
+            runs.push((from + ns, from, thread, ns - left));
+        }
+    }
+    runs.sort_unstable();
+    let mut runs = runs.into_iter().peekable();
+    for wait in &waits.0 {
+        while let Some((to, from, thread, ns)) = runs.next_if(|run| run.0 <= wait.to) {
+            gone[thread as usize].add(from, to, ns);
+        }
+        let all = wait.to - wait.from;
+        let ns = match wait.waker {
+            _ if freed.waits_no_more(wait.object) => all,
+            Some(waker) => gone[waker as usize].within(wait.from, wait.to),
+            None => 0,
+        };
+        gone[wait.thread as usize].add(wait.from, wait.to, ns);
+    }
+    for (to, from, thread, ns) in runs {
+        gone[thread as usize].add(from, to, ns);
+    }
+    let (mut all, mut left) = (0.0, 0.0);
+    for (t, gone) in program.threads.iter().zip(&gone) {
+        if !t.works || t.run_ns == 0 || t.to == t.from {
+            continue;
+        }
+        let end = program.times[t.work_to.max(t.from + 1) as usize - 1];
+        let span = end.saturating_sub(program.times[t.from as usize]).max(1);
+        let part = 1.0 - gone.until(end) as f64 / span as f64;
+        all += t.run_ns as f64;
+        left += t.run_ns as f64 * part.max(0.0);
+    }
+    (all > 0.0).then(|| left / all)
+}
