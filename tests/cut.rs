@@ -130,6 +130,37 @@ fn a_worker_that_did_nothing_is_not_the_busiest() {
     same("profile_convoy/perf.data", &["--time", "40%,60%"]);
 }
 
+/// How many threads were in calls at the beginning was counted from the beginning of the file.
+#[test]
+fn who_is_in_a_call_at_the_beginning_of_a_part_is_known() {
+    same("equivalence/ser_semop_c4/ftrace.txt.xz", &["--time", "80%,95%"]);
+    same("ser_append_case2_c2/perf.data", &["--time", "40%,60%"]);
+}
+
+/// A thread that had once let another go on waited for its turn in the whole, for work in the cut.
+#[test]
+fn who_once_let_another_go_on_takes_turns() {
+    same("real/postgres_row_one_g4.perf.data.zst", &["--time", "80%,95%"]);
+}
+
+/// The first nap after a try that failed was ended by whoever was in a call on such a lock.
+#[test]
+fn time_alone_ends_a_nap() {
+    same("ser_retry_c2/perf.data", &["--time", "80%,95%"]);
+}
+
+/// What a wake-up under way cost went by how often its thread had run since the file began.
+#[test]
+fn a_wake_up_under_way_costs_a_part_nothing() {
+    same("imb_server_c4/perf.data", &["--time", "80%,95%"]);
+}
+
+/// Of a switch that was not recorded the first event after it tells.
+#[test]
+fn the_first_event_of_a_thread_on_its_cpu_stays() {
+    same("host_healthy_n1_proc/perf.data", &["--time", "10%,30%"]);
+}
+
 #[test]
 fn a_window_of_a_cut_is_that_of_the_whole() {
     let path = fixture("native_pipe_pair/perf.data");

@@ -6,6 +6,7 @@
 //! beside it.
 
 use crate::corpus::Recording;
+use holdup_syscalls::{Arch, name};
 use holdup_trace::{Batch, Cpu, Event, Nanos, Tid, What, merge};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -44,6 +45,9 @@ pub(crate) struct CallRow {
     pub(crate) stale: u64,
     /// Returns with number -1, which perf leaves out.
     pub(crate) unnumbered: u64,
+    /// Returns with 0, without an entry, from a call that makes a thread: those of the new
+    /// threads, which perf takes for calls of their own.
+    pub(crate) born: u64,
 }
 
 /// Stays on a CPU.
@@ -142,6 +146,8 @@ pub(crate) struct Raw {
     /// Written to a pipe: perf's summaries cannot read it.
     pub(crate) piped: bool,
     pub(crate) calls: BTreeMap<(Id, u32), CallRow>,
+    /// The calls that make threads, by number.
+    pub(crate) begets: BTreeMap<u32, &'static str>,
     /// By the thread id the record carries, as perf goes by.
     pub(crate) stays: BTreeMap<Id, Stays>,
     /// The stays that end with a record of thread -1, by the `prev_pid` the event names.
@@ -183,7 +189,12 @@ impl Raw {
         // perf knows these events by their full names only.
         let raw_calls: Vec<bool> = info.events.iter().map(|e| e.system == "raw_syscalls").collect();
         let (start, end) = info.span.unwrap_or((0, 0));
-        let raw = Raw { piped: info.format.contains("pipe"), ..Raw::default() };
+        let mut raw = Raw { piped: info.format.contains("pipe"), ..Raw::default() };
+        let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
+        raw.begets = (0..1024)
+            .filter_map(|nr| Some((nr, name(arch, nr)?)))
+            .filter(|(_, name)| matches!(*name, "clone" | "clone3" | "fork" | "vfork"))
+            .collect();
         let mut walk = Walk {
             raw,
             open: BTreeMap::new(),
@@ -332,10 +343,14 @@ impl Walk {
             }
             return;
         }
+        let born = open.is_none() && ret == 0 && self.raw.begets.contains_key(&nr);
         let row = self.raw.calls.entry((me, nr)).or_default();
         // perf keeps the time of the entry and never forgets it.
         row.perf.add(self.entries.get(&me).map_or(0, |start| now - start), failed);
-        row.right.add(open.map_or(0, |(_, start)| now - start), failed);
+        row.born += born as u64;
+        if !born {
+            row.right.add(open.map_or(0, |(_, start)| now - start), failed);
+        }
         row.lengths.extend(open.map(|(_, start)| now - start));
         row.stale += (open.is_none() && self.entries.contains_key(&me)) as u64;
     }

@@ -3,6 +3,8 @@
 //! Exceptions, each proven row by row by [`crate::raw`]:
 //! * a return whose entry was not recorded: perf measures it from the thread's last entry, of a
 //!   call that has long returned; holdup counts it with length 0 (`returned_only`);
+//! * a new thread returns from the call that made it, which it never entered: perf takes that for a
+//!   call of its own, of no length or measured as above; holdup counts the parent's call alone;
 //! * `rt_sigreturn` returns with number -1, and perf drops what has no number; holdup counts it
 //!   under the number it was entered with.
 
@@ -41,7 +43,18 @@ fn compare(file: &Recording, tally: &mut Tally) {
             tally.count("rows", 1);
             let at = format!("{}: {} ({}) {}", file.name, t.comm, t.tid, p.name);
             let Some(h) = mine.remove(&(t.tid, p.name.clone())) else {
-                tally.fail(format!("{at}: perf alone has it: {p:?}"));
+                let born = raw.calls.iter().any(|(key, row)| {
+                    key.0 == t.tid
+                        && row.born > 0
+                        && row.right.count == 0
+                        && agrees(p, &row.perf)
+                        && raw.begets.get(&key.1) == Some(&p.name.as_str())
+                });
+                if born {
+                    tally.exception("rows of nothing but a new thread's return from its making");
+                } else {
+                    tally.fail(format!("{at}: perf alone has it: {p:?}"));
+                }
                 continue;
             };
             tally.check(h.comm.as_ref() == Some(&t.comm), || {
@@ -55,6 +68,9 @@ fn compare(file: &Recording, tally: &mut Tally) {
                     tally.exception(
                         "rows with a return that perf measures from an earlier call's entry",
                     );
+                }
+                Some(row) if row.born > 0 && agrees(p, &row.perf) && figures(&h) == row.right => {
+                    tally.exception("rows with a new thread's return from its making");
                 }
                 row => tally.fail(format!("{at}: {p:?}, {h:?}, {row:?}")),
             }

@@ -1,6 +1,6 @@
 //! What system calls are about, for the state that they leave behind.
 
-use holdup_syscalls::without_width;
+use holdup_syscalls::{Direction, begets, io_direction, is_signal, wait_kind, without_width};
 
 /// `FUTEX_CMD_MASK`, and the operations that wait.
 const FUTEX_OP: u64 = 0x7f;
@@ -47,7 +47,7 @@ impl About {
             | "pwritev2" | "fsync" | "fdatasync" | "recvfrom" | "recvmsg" | "recvmmsg" | "recv"
             | "sendto" | "sendmsg" | "sendmmsg" | "send" | "connect" | "epoll_wait"
             | "epoll_pwait" | "epoll_pwait2" | "wait4" | "waitid" => About::First,
-            "clone" | "clone3" | "fork" | "vfork" => About::Begets,
+            name if begets(name) => About::Begets,
             _ => About::Nothing,
         }
     }
@@ -60,6 +60,16 @@ impl About {
             about => about,
         }
     }
+}
+
+/// Whether a thread asleep in a call of this name may be let go on by another of its program.
+pub(crate) fn awaits_events(name: &str) -> bool {
+    wait_kind(name).is_event()
+}
+
+/// Whether another may let it go on by a call of this name.
+pub(crate) fn lets_go(name: &str) -> bool {
+    is_signal(name) || name.starts_with("send") || io_direction(name) == Some(Direction::Write)
 }
 
 /// Whether a call of `futex` waits.

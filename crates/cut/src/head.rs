@@ -7,10 +7,10 @@
 //! one record of each kind of event stays wherever it is, so that what was recorded, and merely did
 //! not happen in the part, is not taken for what was not recorded.
 
-use crate::about::{About, futex_waits};
+use crate::about::{About, awaits_events, futex_waits, lets_go};
 use crate::spot::{Spot, Spots};
 use holdup_syscalls::{Arch, name};
-use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Pid, Tid, TraceInfo, What};
+use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Pid, Recorded, Tid, TraceInfo, What};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -100,6 +100,8 @@ type Number = (Pid, u64);
 pub(crate) struct Head {
     from: Nanos,
     cpus: Option<Vec<Cpu>>,
+    /// Events that say nothing of the state, by number.
+    unused: Vec<bool>,
     about: Vec<About>,
     spots: Spots,
     latest: FxHashMap<Key, Spot>,
@@ -107,6 +109,8 @@ pub(crate) struct Head {
     births: FxHashMap<Tid, Vec<Spot>>,
     /// What each CPU said last, and who is there.
     said: FxHashMap<Cpu, (Spot, Tid)>,
+    /// The first record of each event since that one came: the earliest that shows it there.
+    came: FxHashMap<Cpu, Vec<(EventId, Spot)>>,
     calls: FxHashMap<Tid, Call>,
     pids: FxHashMap<Tid, Pid>,
     /// First uses of objects, by thread, call, argument, and whether the call slept: who is met
@@ -123,6 +127,12 @@ pub(crate) struct Head {
     /// First wake-ups, by kind, out of a call with one number by a call with another: they show
     /// that the two are one object.
     unions: FxHashMap<(Kind, Number, Number), Box<[Spot]>>,
+    /// The calls in which threads wait for events, and those by which others let them go on.
+    awaits: Vec<bool>,
+    lets_go: Vec<bool>,
+    /// First wake-ups out of the former by the latter, by who let whom go on: who once did so is
+    /// known to take turns with others.
+    handed: FxHashMap<(Tid, Pid), Box<[Spot]>>,
     /// The first record of each event, before the part or else behind it.
     met: Vec<Option<Place>>,
     inside: Vec<bool>,
@@ -133,14 +143,18 @@ impl Head {
     pub(crate) fn new(info: &TraceInfo, from: Nanos, cpus: Option<Vec<Cpu>>) -> Head {
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let about = (0..1024).map(|nr| name(arch, nr).map_or(About::Nothing, About::of));
+        let all =
+            |is: fn(&str) -> bool| (0..1024).map(|nr| name(arch, nr).is_some_and(is)).collect();
         Head {
             from,
             cpus,
+            unused: Recorded::of(&info.events).unused(&info.events),
             about: about.collect(),
             spots: Spots::default(),
             latest: FxHashMap::default(),
             births: FxHashMap::default(),
             said: FxHashMap::default(),
+            came: FxHashMap::default(),
             calls: FxHashMap::default(),
             pids: FxHashMap::default(),
             firsts: FxHashMap::default(),
@@ -148,6 +162,9 @@ impl Head {
             futexes: FxHashMap::default(),
             files: FxHashMap::default(),
             unions: FxHashMap::default(),
+            awaits: all(awaits_events),
+            lets_go: all(lets_go),
+            handed: FxHashMap::default(),
             naps: FxHashMap::default(),
             taken: FxHashMap::default(),
             met: vec![None; info.events.len()],
@@ -169,7 +186,8 @@ impl Head {
         if let Some(met) = self.met.get_mut(id) {
             met.get_or_insert(place);
         }
-        if e.ts < self.from && (chosen || e.id == EventId::SIDEBAND) {
+        let unused = self.unused.get(id) == Some(&true);
+        if e.ts < self.from && (chosen && !unused || e.id == EventId::SIDEBAND) {
             self.before(e, batch, place);
         }
     }
@@ -181,13 +199,16 @@ impl Head {
         let calls = self.calls.into_values().flat_map(|c| c.spots());
         let uses = self.firsts.into_values().chain(self.uses.into_values()).flatten();
         let files = self.files.into_values().chain(self.unions.into_values()).flatten();
+        let files = files.chain(self.handed.into_values().flatten());
         let taken = self.taken.into_values();
         let naps = self.naps.into_values().flatten().flat_map(|(_, spots)| spots);
         let futexes = self.futexes.into_values().flatten().flatten();
-        let spots = latest.chain(births).chain(calls);
+        let came = self.came.into_values().flatten().map(|(_, spot)| spot);
+        let spots = latest.chain(births).chain(calls).chain(came);
         let spots = spots.chain(uses).chain(files).chain(futexes).chain(taken).chain(naps);
         let mut places = FxHashSet::default();
         spots.for_each(|spot| spot.places(&mut places));
+        self.spots.held().for_each(|spot| spot.places(&mut places));
         let met = self.met.into_iter().zip(self.inside);
         places.extend(met.filter_map(|(place, inside)| place.filter(|_| !inside)));
         places
@@ -211,6 +232,13 @@ impl Head {
             _ => e.tid,
         };
         let before = self.said.insert(e.cpu, (at.clone(), tid));
+        let came = self.came.entry(e.cpu).or_default();
+        if tid != e.tid || before.as_ref().is_none_or(|(_, before)| *before != tid) {
+            came.clear();
+        }
+        if came.iter().all(|(id, _)| *id != e.id) {
+            came.push((e.id, at.clone()));
+        }
         if let Some((before, _)) = before.filter(|(_, tid)| *tid != e.tid) {
             // Whoever was there before left unseen.
             self.keep(Key::Cpu(Kind::Changed, e.cpu, 0), &before);
@@ -234,6 +262,20 @@ impl Head {
         self.first(Key::Tid(kind, tid, 1), at);
         self.during(tid, at, false);
         self.unites(kind, (tid, waker));
+        self.hands_over(tid, waker);
+    }
+
+    /// A thread that waits for events is let go on.
+    fn hands_over(&mut self, tid: Tid, waker: Tid) {
+        let (Some(theirs), Some(own)) = (self.calls.get(&tid), self.calls.get(&waker)) else {
+            return;
+        };
+        let is = |list: &[bool], call: &Call| list.get(call.nr as usize) == Some(&true);
+        if is(&self.awaits, theirs) && is(&self.lets_go, own) && self.handed.len() < MAX_OBJECTS {
+            let pid = self.pids.get(&tid).copied().unwrap_or(Pid(tid.0));
+            let spots = || theirs.spots().iter().chain([&own.call]).cloned().collect();
+            self.handed.entry((waker, pid)).or_insert_with(spots);
+        }
     }
 
     /// A thread is woken out of a call, by another in a call.

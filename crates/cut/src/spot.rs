@@ -81,11 +81,15 @@ enum Of {
     Lock(Tid, u64),
 }
 
+/// So many times one thread may hold one lock; the kernel allows 48 locks in all.
+const DEEPEST: usize = 64;
+
 /// Finds what belongs together.
 #[derive(Default)]
 pub(crate) struct Spots {
-    /// Pairs whose second record is yet to come.
-    open: FxHashMap<Of, Rc<Pair>>,
+    /// Pairs whose second record is yet to come. A thread may take a lock again that it holds, and
+    /// gives back first what it took last.
+    open: FxHashMap<Of, Vec<Rc<Pair>>>,
     /// The latest switch of each CPU.
     switches: FxHashMap<Cpu, Place>,
 }
@@ -100,9 +104,9 @@ impl Spots {
         let within = match e.what {
             What::SysEnter { .. } | What::SysExit { .. } => None,
             What::LockContended { lock, .. } | What::LockAcquired { lock, .. } => {
-                self.open.get(&Of::Lock(e.tid, lock)).cloned()
+                self.innermost(&Of::Lock(e.tid, lock))
             }
-            _ => self.open.get(&Of::Call(e.tid)).cloned(),
+            _ => self.innermost(&Of::Call(e.tid)),
         };
         let record = Record { place, came, within };
         let (of, first) = match e.what {
@@ -127,10 +131,20 @@ impl Spots {
         if first {
             let pair = Pair { first: record, second: OnceCell::new(), turn: RefCell::default() };
             let pair = Rc::new(pair);
-            self.open.insert(of, pair.clone());
+            let deepest = if matches!(of, Of::Lock(..)) { DEEPEST } else { 1 };
+            let open = self.open.entry(of).or_default();
+            if open.len() == deepest {
+                open.remove(0);
+            }
+            open.push(pair.clone());
             return Spot::Both(pair);
         }
-        match self.open.remove(&of) {
+        let Some(open) = self.open.get_mut(&of) else { return Spot::One(Rc::new(record)) };
+        let pair = open.pop();
+        if open.is_empty() {
+            self.open.remove(&of);
+        }
+        match pair {
             Some(pair) => {
                 // It was open.
                 let _ = pair.second.set(record);
@@ -138,6 +152,17 @@ impl Spots {
             }
             None => Spot::One(Rc::new(record)),
         }
+    }
+
+    /// The pair begun last of those that are open.
+    fn innermost(&self, of: &Of) -> Option<Rc<Pair>> {
+        self.open.get(of)?.last().cloned()
+    }
+
+    /// The locks that threads have taken and not given back.
+    pub(crate) fn held(&self) -> impl Iterator<Item = Spot> {
+        let locks = self.open.iter().filter(|(of, _)| matches!(of, Of::Lock(..)));
+        locks.flat_map(|(_, pairs)| pairs.iter().cloned().map(Spot::Both))
     }
 }
 
@@ -206,6 +231,22 @@ mod tests {
         assert_eq!(places(&later), [1, 21]);
         // A switch stays with the one before it.
         assert_eq!(places(&comes(&mut spots, 30)), [1, 30]);
+    }
+
+    /// The outer of two was left without its release, and held for ever.
+    #[test]
+    fn a_lock_taken_twice_is_given_back_twice() {
+        let mut spots = Spots::default();
+        let take = What::LockAcquire { lock: 5, flags: 2, name: NameId::NONE };
+        let give = What::LockRelease { lock: 5 };
+        let outer = at(&mut spots, 10, take);
+        let inner = at(&mut spots, 11, take);
+        assert_eq!(spots.held().count(), 2);
+        at(&mut spots, 12, give);
+        assert_eq!(spots.held().count(), 1);
+        at(&mut spots, 13, give);
+        assert_eq!(spots.held().count(), 0);
+        assert_eq!((places(&outer), places(&inner)), (vec![10, 13], vec![11, 12]));
     }
 
     #[test]

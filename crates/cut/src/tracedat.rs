@@ -1,8 +1,8 @@
 //! trace.dat, versions 6 and 7, each written as what it was, but for compression.
 //!
-//! The ring buffers stay in the kernel's own pages: a page is written as it is if one of its events
-//! is of the part or needed for the state at its beginning. So a cut begins and ends up to a page
-//! earlier and later than the part; its note says which events are of it.
+//! The ring buffers stay in the kernel's own pages: a page is written if one of its events is of
+//! the part or needed for the state at its beginning. The others become padding, as the kernel
+//! writes it where it takes an event back.
 //!
 //! ```text
 //!  6  head │ descriptions … │ CPUs │ options │ table of CPU data │ clock │ pages …
@@ -14,7 +14,7 @@ use crate::names::Names;
 use crate::tracing::{self, Order};
 use crate::{CutError, Written, fields, into_file};
 use holdup_trace::ErrorKind;
-use holdup_tracedat::{RawDat, RawLane, RawPage, open_raw};
+use holdup_tracedat::{RawDat, RawEvent, RawLane, RawPage, open_raw};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -296,26 +296,34 @@ impl Copy<'_, '_> {
     }
 
     fn page(&mut self, page: &RawPage<'_>, lane: &RawLane) -> io::Result<()> {
-        let before = self.keep.written;
-        let mut stays = false;
-        for (time, _) in page.events {
-            stays |= self.keep.event(*time, lane.cpu);
-        }
-        if !stays {
+        let stay: Vec<bool> =
+            page.events.iter().map(|e| self.keep.event(e.time, lane.cpu)).collect();
+        if !stay.contains(&true) {
             return Ok(());
         }
-        let whole = page.events.len() as u64;
-        let inside = self.keep.written.inside - before.inside;
-        self.keep.written.outside = before.outside + (whole - inside);
         let mut bytes = std::mem::take(&mut self.page);
         bytes.clear();
         bytes.extend_from_slice(page.bytes);
         bytes.resize(lane.page_size(), 0);
         if let Some(strings) = &mut self.strings {
             forget_between(&mut bytes, page);
-            for (_, range) in page.events {
-                strings.event(&mut bytes[range.clone()], self.order);
+            for e in page.events {
+                strings.event(&mut bytes[e.payload.clone()], self.order);
             }
+        }
+        let mut at = 0;
+        while at < stay.len() {
+            let mut end = at + 1;
+            if !stay[at] {
+                // Records one behind the other become one.
+                let follows = |i: usize| page.events[i].head == page.events[i - 1].payload.end;
+                while end < stay.len() && !stay[end] && follows(end) {
+                    end += 1;
+                }
+                let left = pad(&mut bytes, &page.events[at..end], self.order);
+                self.keep.written.outside += left as u64;
+            }
+            at = end;
         }
         self.put(&bytes)?;
         self.page = bytes;
@@ -323,12 +331,43 @@ impl Copy<'_, '_> {
     }
 }
 
+/// `type_len` of padding, and the bits of a record's first word that say how much later it is.
+const PADDING: u32 = 29;
+const DELTA_BITS: u32 = 27;
+
+/// Make padding of records that lie one behind the other, as long and as late as they are. How
+/// many of them had to stay: padding that is not later than what is before it ends a page.
+fn pad(bytes: &mut [u8], events: &[RawEvent], order: Order) -> usize {
+    let delta = |e: &RawEvent| {
+        let word = order.read_u32(bytes, e.head).unwrap_or(0);
+        if order.big { word & ((1 << DELTA_BITS) - 1) } else { word >> 5 }
+    };
+    let later: u64 = events.iter().map(|e| u64::from(delta(e))).sum();
+    let (Some(first), Some(last)) = (events.first(), events.last()) else { return 0 };
+    if later == 0 {
+        return events.len();
+    }
+    if later >> DELTA_BITS != 0 {
+        // Two halves are earlier; one alone always fits.
+        let (one, other) = events.split_at(events.len() / 2);
+        return pad(bytes, one, order) + pad(bytes, other, order);
+    }
+    let later = later as u32;
+    let word = if order.big { PADDING << DELTA_BITS | later } else { later << 5 | PADDING };
+    let record = &mut bytes[first.head..last.payload.end];
+    record.fill(0);
+    record[..4].copy_from_slice(&order.u32(word));
+    let length = record.len() as u32 - 4;
+    record[4..8].copy_from_slice(&order.u32(length));
+    0
+}
+
 /// What lies behind the last event of a page is left over from what it held before.
 fn forget_between(bytes: &mut [u8], page: &RawPage<'_>) {
     // Eight bytes may follow that say how many events were lost.
     const LOST: usize = 8;
-    if let Some((_, last)) = page.events.last() {
-        let end = (last.end + LOST).min(bytes.len());
+    if let Some(last) = page.events.last() {
+        let end = (last.payload.end + LOST).min(bytes.len());
         bytes[end..].fill(0);
     }
 }

@@ -133,6 +133,28 @@ fn chosen_cpus_are_all_there_is_of_the_part() {
     }
 }
 
+/// Pages of trace.dat stayed whole, with halves of calls and interrupts at both ends.
+#[test]
+fn what_does_not_stay_of_a_page_becomes_padding() {
+    for name in FIXTURES.into_iter().filter(|name| name.contains("trace.dat")) {
+        let path = fixture(name);
+        let unpacked = holdup_open::unpacked(&path).unwrap();
+        let whole = holdup_open::open(unpacked.path()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("cut");
+        let time = window(&*whole, 500, 501);
+        let written = cut(&*whole, unpacked.path(), &of_time(time), &output).unwrap();
+        let part = events(&*holdup_open::open(&output).unwrap(), (0, u64::MAX));
+        assert_eq!(part.len() as u64, written.inside + written.outside, "{name}");
+        // Their times are those of the whole, whatever lies between them.
+        let all: std::collections::HashSet<String> =
+            events(&*whole, (0, u64::MAX)).into_iter().collect();
+        let other = part.iter().find(|e| !all.contains(*e));
+        assert_eq!(other, None, "{name}");
+        println!("{name}: {written:?} of {}", all.len());
+    }
+}
+
 #[test]
 fn a_cut_is_small() {
     let path = fixture("imb_server_c4/perf.data");

@@ -221,8 +221,7 @@ tables! {
         runnable_ns: Option<Ns>,
         /// Of the duration: asleep.
         blocked_ns: Option<Ns>,
-        /// Its beginning was not seen: it began before the trace, or is a child's return from its
-        /// clone.
+        /// Its beginning was not seen: it began before the trace, or was lost.
         returned_only: Flag,
     }
 

@@ -162,8 +162,8 @@ impl CostTable {
         }
     }
 
-    /// A call that took `cpu_ns` ended. Who `slept` was woken by others, in whatever order they do
-    /// that.
+    /// A call that took `cpu_ns` ended; whether it began `alone` is not known of one that began
+    /// before the part. Who `slept` was woken by others, in whatever order they do that.
     #[inline]
     pub(crate) fn call(
         &mut self,
@@ -171,11 +171,13 @@ impl CostTable {
         now: Nanos,
         slot: Slot,
         cpu_ns: Nanos,
-        alone: bool,
+        alone: Option<bool>,
         slept: bool,
     ) {
         let Some(c) = self.entry(nr) else { return };
-        if alone { &mut c.alone } else { &mut c.company }.add(cpu_ns);
+        if let Some(alone) = alone {
+            if alone { &mut c.alone } else { &mut c.company }.add(cpu_ns);
+        }
         if !slept {
             c.ends.add(now, slot);
         }
@@ -185,9 +187,9 @@ impl CostTable {
         self.calls.get(nr as usize)?.as_deref()
     }
 
-    /// Forget the sums, keep who is inside.
-    pub(crate) fn restart(&mut self) {
-        self.calls.clear();
+    /// Forget the sums; so many threads are inside.
+    pub(crate) fn restart(&mut self, inside: u32) {
+        *self = CostTable { calls: Vec::new(), inside };
     }
 }
 
@@ -200,7 +202,7 @@ mod tests {
     fn calls_under_one_lock_exclude_each_other() {
         let mut table = CostTable::default();
         for i in 0..1000u64 {
-            table.call(1, i * 8_000, Slot(1 + (i % 2) as u32), 10_000, false, false);
+            table.call(1, i * 8_000, Slot(1 + (i % 2) as u32), 10_000, Some(false), false);
         }
         let e = table.get(1).unwrap().exclusion();
         assert!(e.observed < 1.0 && e.expected > 0.0, "{e:?}");
@@ -217,7 +219,7 @@ mod tests {
                 .wrapping_add(1_442_695_040_888_963_407);
             let uniform = ((random >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
             ts += (-uniform.ln() * 20_000.0) as u64;
-            table.call(1, ts, Slot(1 + (random >> 7) as u32 % 2), 10_000, true, false);
+            table.call(1, ts, Slot(1 + (random >> 7) as u32 % 2), 10_000, Some(true), false);
         }
         let e = table.get(1).unwrap().exclusion();
         assert!(e.observed > 100.0 && (0.8..1.25).contains(&(e.observed / e.expected)), "{e:?}");

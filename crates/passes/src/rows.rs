@@ -82,7 +82,7 @@ pub struct SyscallRow {
     pub pending: u64,
     /// Elapsed time of those so far; not part of `total_ns`.
     pub pending_ns: u64,
-    /// Calls seen only to return: begun before the trace, or a child returning from its clone.
+    /// Calls seen only to return: begun before the trace, or while events were switched on.
     pub returned_only: u64,
     /// `cpu_ns` as per cent of the machine's capacity (CPUs x wall time).
     pub pct_capacity: Option<f64>,

@@ -8,9 +8,10 @@
 //! ```
 //!
 //! What the kernel really emits:
-//! * a child returns from the clone it never entered, and a call begun before the trace returns
-//!   without having been entered: both count as calls of length 0, as perf trace has them, and as
-//!   `returned_only`;
+//! * a call begun before the trace returns without having been entered: it counts as a call of
+//!   length 0, as perf trace has it, and as `returned_only`;
+//! * a child returns with 0 from the clone it never entered, which is its parent's and counted
+//!   there: that is no call (perf trace counts it as a second one);
 //! * `exit`, `exit_group`, and whatever a killed thread was doing never return: pending;
 //! * a thread that enters a call while another is open lost the return event: the older call is
 //!   dropped and counted in quality;
@@ -29,9 +30,9 @@ pub(crate) struct Call {
     pub(crate) irq0: Nanos,
     pub(crate) runnable0: Nanos,
     pub(crate) blocked0: Nanos,
-    /// No other thread was in the kernel when it began; and whether this one counts as being there
-    /// now ([`crate::costs`]).
-    pub(crate) alone: bool,
+    /// No other thread was in the kernel when it began, if that was in the part; and whether this
+    /// one counts as being there now ([`crate::costs`]).
+    pub(crate) alone: Option<bool>,
     pub(crate) inside: bool,
     /// It ended the sleep of another thread.
     pub(crate) woke: bool,
@@ -53,6 +54,7 @@ impl Call {
             stolen: 0,
             runnable0: 0,
             blocked0: 0,
+            alone: None,
             ..*self
         };
     }

@@ -293,6 +293,11 @@ pub fn is_signal(name: &str) -> bool {
     )
 }
 
+/// A thread or process made: the call returns in the new one too, with 0 there.
+pub fn begets(name: &str) -> bool {
+    matches!(name, "clone" | "clone3" | "fork" | "vfork")
+}
+
 /// A message sent or received through a System V or POSIX queue, what `sar -m` counts as `msg/s`.
 pub fn is_message(name: &str) -> bool {
     wait_kind(name) == WaitKind::MessageQueue

@@ -17,8 +17,8 @@ mod table;
 pub use arch::Arch;
 pub use errno::{errno_name, restarts};
 pub use kind::{
-    Direction, WaitKind, changes_address_space, io_direction, is_message, is_semaphore, is_signal,
-    wait_kind, wait_kinds, without_width,
+    Direction, WaitKind, begets, changes_address_space, io_direction, is_message, is_semaphore,
+    is_signal, wait_kind, wait_kinds, without_width,
 };
 pub use preset::{FAMILIES, Family, Preset};
 pub use table::{entry_number, name, number, table_len};

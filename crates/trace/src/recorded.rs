@@ -154,9 +154,16 @@ impl Recorded {
         self.halves.get(event.0 as usize) == Some(&true)
     }
 
-    /// Whether any event is half a pair.
-    pub fn any_half(&self) -> bool {
-        self.halves.contains(&true)
+    /// Which events are to be left alone, by number: half pairs, and `syscalls:*` beside
+    /// `raw_syscalls:*`, which are the same calls a second time. Empty where there are none.
+    pub fn unused(&self, events: &[EventDesc]) -> Vec<bool> {
+        let twice = self.has(EventKind::SysEnter) && self.has(EventKind::SysEnterNamed);
+        let unused = events
+            .iter()
+            .zip(0..)
+            .map(|(e, id)| self.is_half(EventId(id)) || twice && e.system == "syscalls");
+        let unused: Vec<bool> = unused.collect();
+        if unused.contains(&true) { unused } else { Vec::new() }
     }
 }
 
@@ -297,7 +304,10 @@ mod tests {
             assert!(proven(&alone).is_empty() && !recorded.has(kind), "{kind}");
             assert!(recorded.is_half(EventId(0)) && !recorded.is_half(EventId(1)), "{kind}");
             let both = [desc(Seen, &name(kind)), desc(Seen, &name(other))];
-            assert!(Recorded::of(&both).has(kind) && !Recorded::of(&both).any_half(), "{kind}");
+            assert!(
+                Recorded::of(&both).has(kind) && Recorded::of(&both).unused(&both).is_empty(),
+                "{kind}"
+            );
         }
         let other_vector =
             [desc(Seen, "irq_vectors:reschedule_entry"), desc(Seen, "irq_vectors:irq_work_exit")];

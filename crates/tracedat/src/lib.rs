@@ -54,7 +54,7 @@ mod v7;
 
 pub use glance::glance;
 pub use latency::LatencyText;
-pub use raw::{RawBuffer, RawDat, RawLane, RawPage, open_raw};
+pub use raw::{RawBuffer, RawDat, RawEvent, RawLane, RawPage, open_raw};
 pub use rawdir::open_raw_dir;
 pub use reader::TraceDat;
 

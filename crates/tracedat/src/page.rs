@@ -32,7 +32,7 @@ pub(crate) struct PageLayout {
     commit: usize,
     /// Bytes of the commit field: the kernel's `long`.
     pub(crate) long: usize,
-    data: usize,
+    pub(crate) data: usize,
     /// Bytes of a page according to `header_page`; 0 if it does not say.
     pub(crate) page: usize,
 }
@@ -140,7 +140,8 @@ impl<'a> Page<'a> {
     /// Its records.
     #[inline]
     pub(crate) fn records<E: Endian>(&self) -> Records<'a, E> {
-        Records { data: self.data, pos: 0, time: self.time, broken: false, endian: PhantomData }
+        let (data, time) = (self.data, self.time);
+        Records { data, pos: 0, head: 0, time, broken: false, endian: PhantomData }
     }
 }
 
@@ -148,6 +149,8 @@ impl<'a> Page<'a> {
 pub(crate) struct Records<'a, E> {
     data: &'a [u8],
     pos: usize,
+    /// Where the record returned last begins, before its payload.
+    pub(crate) head: usize,
     /// In the units of the ring buffer's clock.
     pub(crate) time: u64,
     /// The walk ended at something that is no record.
@@ -180,6 +183,7 @@ impl<'a, E: Endian> Records<'a, E> {
         let from = self.pos + skip;
         match self.data.get(from..from + len) {
             Some(payload) => {
+                self.head = self.pos;
                 self.pos = from + len;
                 Some(payload)
             }

@@ -59,8 +59,18 @@ pub struct RawLane {
 pub struct RawPage<'a> {
     /// All of it; less where the file is cut off.
     pub bytes: &'a [u8],
-    /// The time of each event, and where in the page it is.
-    pub events: &'a [(Nanos, Range<usize>)],
+    /// Its events.
+    pub events: &'a [RawEvent],
+}
+
+/// An event of a page.
+pub struct RawEvent {
+    /// When.
+    pub time: Nanos,
+    /// Where in the page its record begins.
+    pub head: usize,
+    /// Where its payload is, which ends the record.
+    pub payload: Range<usize>,
 }
 
 /// Open `path` for copying.
@@ -151,7 +161,11 @@ impl RawDat {
                 let mut records = page.records::<B>();
                 while let Some(payload) = records.next_payload() {
                     let at = payload.as_ptr() as usize - bytes.as_ptr() as usize;
-                    events.push((lane.time.apply(records.time), at..at + payload.len()));
+                    events.push(RawEvent {
+                        time: lane.time.apply(records.time),
+                        head: self.layout.data + records.head,
+                        payload: at..at + payload.len(),
+                    });
                 }
                 take(&RawPage { bytes, events: &events })?;
             }

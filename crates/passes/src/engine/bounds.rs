@@ -6,7 +6,7 @@ use crate::cpus::CpuState;
 use crate::facts::RunEnd;
 use crate::hist::Histogram;
 use crate::judge::Ended;
-use crate::threads::{Mode, Slot};
+use crate::threads::{Mode, Slot, State, Thread};
 use crate::timeline::{Grid, Timeline};
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
 
@@ -30,7 +30,9 @@ impl Engine {
         self.blame.restart(now, grid);
         self.throttles.restart();
         self.programs.restart(now);
-        self.costs.restart();
+        let inside = |t: &&Thread| t.living.call.as_ref().is_some_and(|call| call.inside);
+        let inside = self.threads.iter().filter(|(_, t)| inside(t)).count();
+        self.costs.restart(inside as u32);
         self.spaces.restart();
         self.stretches.restart();
         self.counters.restart();
@@ -41,7 +43,7 @@ impl Engine {
         self.delays = Histogram::default();
         self.others.fill(0);
         let waits = self.threads.iter().filter(|(_, t)| t.living.blame_mark.is_some());
-        let marks: Vec<Slot> = waits.map(|(slot, _)| slot).collect();
+        let marks: Vec<(Slot, State)> = waits.map(|(slot, t)| (slot, t.state)).collect();
         for t in self.threads.iter_mut() {
             t.restart(now);
         }
@@ -49,11 +51,13 @@ impl Engine {
             facts.restart(now);
         }
         self.restart_locks(now);
-        for slot in marks {
-            // The wait goes on; its share counts from here.
+        for (slot, state) in marks {
+            // The wait goes on; its share counts from here. A wake-up under way is the cost of a
+            // wait that is over, of which the part knows nothing.
             self.blame.wait_ends(now, 0);
-            let mark = self.blame.wait_begins(now);
-            self.threads[slot].living.blame_mark = Some(mark);
+            let goes_on = state != State::Waking;
+            let mark = goes_on.then(|| self.blame.wait_begins(now));
+            self.threads[slot].living.blame_mark = mark;
         }
         let (g, ready) = (self.blame.integral_at(now), self.blame.ready_at(now));
         let held = self.blame.throttled_at(now);

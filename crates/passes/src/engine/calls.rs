@@ -25,6 +25,8 @@ pub(super) struct CallTraits {
     /// It changes the address space.
     space: bool,
     class: Class,
+    /// It returns once more, as 0, in the thread that it made.
+    begets: bool,
 }
 
 impl CallTraits {
@@ -43,6 +45,7 @@ impl CallTraits {
             signals: holdup_syscalls::is_signal(name),
             space: holdup_syscalls::changes_address_space(name),
             class: Class::of(name),
+            begets: holdup_syscalls::begets(name),
         };
         (0..holdup_syscalls::table_len(arch) as u32)
             .map(|nr| holdup_syscalls::name(arch, nr).map(of).unwrap_or_default())
@@ -164,7 +167,7 @@ impl Engine {
             irq0: t.irq_ns,
             runnable0: t.woken_ns + t.preempted_ns,
             blocked0: t.blocked_ns,
-            alone: self.costs.enter(),
+            alone: Some(self.costs.enter()),
             inside: true,
             woke: false,
             beside: false,
@@ -339,6 +342,10 @@ impl Engine {
     /// A call whose beginning was not seen returns.
     #[inline(never)]
     fn only_returned(&mut self, now: Nanos, cpu: Cpu, slot: Slot, nr: u32, ret: i64) {
+        if ret == 0 && self.traits.get(nr as usize).is_some_and(|traits| traits.begets) {
+            // A new thread comes out of the call that made it, which is its parent's.
+            return;
+        }
         let t = &mut self.threads[slot];
         if t.syscall_events > 1 {
             self.quality.add(QualityCode::OrphanSysExit, 1);

@@ -137,13 +137,7 @@ impl Engine {
         let detail = options.detail;
         let arch = Arch::from_uname(info.arch.as_deref().unwrap_or("x86_64"));
         let recorded = Recorded::of(&info.events);
-        let twice = recorded.has(EventKind::SysEnter) && recorded.has(EventKind::SysEnterNamed);
-        let unused = info
-            .events
-            .iter()
-            .zip(0..)
-            .map(|(e, id)| recorded.is_half(EventId(id)) || twice && e.system == "syscalls");
-        let unused_ids = if twice || recorded.any_half() { unused.collect() } else { Vec::new() };
+        let unused_ids = recorded.unused(&info.events);
         let outside = Outside::of(&info.capabilities.syscalls);
         let grid = Grid::new(start, last);
         let mut engine = Engine {

@@ -279,7 +279,7 @@ impl Engine {
         };
         let nr = self.threads[slot].living.call.map(|c| c.nr);
         // Time alone ends a nap, whoever was running when it did.
-        let napped = self.waits.retries(slot, wait.object)
+        let napped = self.waits.naps(slot, wait.object)
             && nr.is_some_and(|nr| self.wait_kind(nr) == WaitKind::Timer);
         let waits = &self.waits;
         let waker = waker.filter(|w| !napped && waits.can_wake(wait.object, slot, w.0));

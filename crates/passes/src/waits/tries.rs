@@ -84,10 +84,15 @@ impl Waits {
         object.map(|o| self.find(o))
     }
 
-    /// The sleep now in progress is a nap between two tries at the object, and not the first.
+    /// The sleep now in progress is a nap after a try at the object.
+    pub(crate) fn naps(&self, slot: Slot, object: Object) -> bool {
+        let napped = self.threads.get(slot).and_then(|w| w.tries.napped);
+        napped.is_some_and(|o| self.find(o) == self.find(object))
+    }
+
+    /// It is one between two tries at the object, and not the first.
     pub(crate) fn retries(&self, slot: Slot, object: Object) -> bool {
-        let Some(w) = self.threads.get(slot) else { return false };
-        let is = |o: Option<Object>| o.is_some_and(|o| self.find(o) == self.find(object));
-        is(w.tries.napped) && is(w.tries.again)
+        let again = self.threads.get(slot).and_then(|w| w.tries.again);
+        self.naps(slot, object) && again.is_some_and(|o| self.find(o) == self.find(object))
     }
 }

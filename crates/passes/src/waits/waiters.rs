@@ -181,6 +181,7 @@ impl Waiters {
                 (h.since, h.integral) = (now, 0);
             }
             w.trail.clear();
+            w.last = None;
         }
         self.slept.clear();
         self.intervals.clear();
