@@ -224,7 +224,7 @@ impl Engine {
         if self.outside != Outside::DarkCall || self.threads[waker].mode != Mode::User {
             return true;
         }
-        let kind = self.threads[sleeper].living.call.map(|c| self.wait_kind(c.nr));
+        let kind = self.threads[sleeper].living.sleeps_in().map(|nr| self.wait_kind(nr));
         !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
@@ -277,7 +277,7 @@ impl Engine {
             Some(mark) => self.blame.wait_ends(now, mark) + mark,
             None => self.blame.integral_at(now),
         };
-        let nr = self.threads[slot].living.call.map(|c| c.nr);
+        let nr = self.threads[slot].living.sleeps_in();
         // Time alone ends a nap, whoever was running when it did.
         let napped = self.waits.retries(slot, wait.object)
             && nr.is_some_and(|nr| self.wait_kind(nr) == WaitKind::Timer);
@@ -323,7 +323,7 @@ impl Engine {
         let t = &self.threads[slot];
         let said = self.blocked_for(slot);
         let said = said.or_else(|| self.is_silent(slot, ended).then_some(BlockedFor::Unsaid));
-        let kind = t.living.call.map(|c| self.wait_kind(c.nr));
+        let kind = t.living.sleeps_in().map(|nr| self.wait_kind(nr));
         let io = t.contending == 0 && is_for_device(kind, self.outside, said);
         // Charge the CPU's idle time with the waiter still counted.
         if !self.cpus.get_mut(cpu).is_presumed() {
@@ -337,7 +337,7 @@ impl Engine {
         let Untold { wait, now: over_at, end, ended, g, counted } = over;
         self.io_ends(now, slot, ended);
         let wait = self.blocked_in(over_at, slot, wait);
-        let nr = self.threads[slot].living.call.map(|c| c.nr);
+        let nr = self.threads[slot].living.sleeps_in();
         let facts = self.wait_end(over_at, slot, &end, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(lane) = &mut self.threads[slot].lane {
@@ -357,7 +357,7 @@ impl Engine {
     pub(super) fn sleep(&self, slot: Slot, object: Object) -> Sleep {
         let t = &self.threads[slot];
         Sleep {
-            kind: t.living.call.map(|c| self.wait_kind(c.nr)),
+            kind: t.living.sleeps_in().map(|nr| self.wait_kind(nr)),
             uninterruptible: t.uninterruptible,
             contending: t.contending > 0,
             join: self.waits.is_join(object),
