@@ -3,10 +3,21 @@
 use holdup_attribution::{Leaf, Total, analyze};
 use holdup_passes::{Analysis, Group, ObjectKind, Options, Outside};
 use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
+use holdup_trace::SymbolTable;
+use std::sync::Arc;
 
 const READ: u32 = 0;
 const WRITE: u32 = 1;
 const GETPPID: u32 = 110;
+
+/// Functions of the kernel, as the chain of a thread that sleeps in a read has them.
+const SLEEP: u64 = 0xffff_ffff_8100_3010;
+const KSYS_READ: u64 = 0xffff_ffff_8100_1010;
+const ENTRY: u64 = 0xffff_ffff_8100_0010;
+const KERNEL: &[u8] = b"ffffffff81000000 T do_syscall_64\n\
+    ffffffff81001000 T ksys_read\n\
+    ffffffff81002000 T vfs_read\n\
+    ffffffff81003000 T schedule\n";
 
 /// Thread 42 makes calls on CPU 0; thread 43 on CPU 1 reads what 42 writes to the pipe 7.
 fn trace() -> MemTrace {
@@ -18,6 +29,7 @@ fn trace() -> MemTrace {
         .sys_enter(100, 0, 42, GETPPID)
         .sys_exit(300, 0, 42, GETPPID, 1)
         .sys_enter(300, 1, 43, READ)
+        .leaves(400, 1, 43, &[SLEEP, KSYS_READ, ENTRY], 5)
         .switch(400, 1, 43, 0, "S")
         .sys_enter_with(500, 0, 42, WRITE, &[7, 0, 1, 0, 0, 0])
         .records("irq", "softirq_entry")
@@ -74,6 +86,21 @@ fn a_sleep_in_a_dark_call_is_no_page_fault_and_waits_for_what_its_waker_wrote_to
     assert_eq!(kinds, [ObjectKind::Pipe]);
     let blind = with(&["write"]);
     assert_eq!(blind.outside(), Outside::Unknown, "it may have slept for a futex");
+}
+
+#[test]
+fn a_switch_that_says_where_it_happens_names_the_dark_call_and_its_descriptor() {
+    let trace = trace();
+    let chosen = ChosenCalls::of(&trace, ["futex", "write"].iter().copied()).unwrap();
+    let symbols = Some(Arc::new(SymbolTable::from_kallsyms(KERNEL)));
+    let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
+    let objects: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).collect();
+    let [pipe] = &objects[..] else { panic!("{objects:?}") };
+    // The reader's own number, not the writer's; that 42 wrote shows that it is a pipe.
+    assert_eq!((pipe.kind, pipe.wait_ns), (ObjectKind::Pipe, 200));
+    assert!(a.object_name(pipe.object).contains("fd 5"), "the reader's number, not the writer's");
+    let calls: Vec<_> = a.syscalls(Group::System).into_iter().map(|r| r.name).collect();
+    assert_eq!(calls, ["write"], "a dark call is named, not counted");
 }
 
 #[test]

@@ -109,7 +109,10 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
     if !options.quiet {
         page.separate(out)?;
-        writeln!(out, "{}", head_line(trace, options.paint()))?;
+        // Wrapped before it is painted: marks of colours take no columns.
+        let path = escape(&trace.path);
+        let line = wrap(&head_line(trace, Paint::new(false)), options.width, 4);
+        writeln!(out, "{}", line.replacen(&*path, &options.paint().title(&path), 1))?;
         write_quality(&report.quality, options, out)?;
     }
     match &report.body {

@@ -8,7 +8,7 @@ function sentence(finding) {
 function worth(finding) {
   if (!finding) return null;
   const w = finding.worth;
-  const times = (x) => digits(x, 2) + ' times as fast';
+  const times = (x) => x < 1.005 ? 'no faster' : digits(x, 2) + ' times as fast';
   if (w.basis !== 'replayed') return `Without it the work would be up to ${times(w.times)}.`;
   return `Replayed with a change, ${clean(w.fix, 300)}, the work is ${times(w.times)} ` +
     `(${digits(w.low, 2)} to ${digits(w.high, 2)}).`;
