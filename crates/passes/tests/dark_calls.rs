@@ -1,6 +1,6 @@
 //! What a recording of chosen system calls shows, and what it does not.
 
-use holdup_attribution::{Leaf, Total, analyze};
+use holdup_attribution::{Leaf, Total, WaitsBy, analyze};
 use holdup_passes::{Analysis, Group, ObjectKind, Options, Outside};
 use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
 use holdup_trace::SymbolTable;
@@ -14,10 +14,12 @@ const GETPPID: u32 = 110;
 const SLEEP: u64 = 0xffff_ffff_8100_3010;
 const KSYS_READ: u64 = 0xffff_ffff_8100_1010;
 const ENTRY: u64 = 0xffff_ffff_8100_0010;
+const RECVFROM: u64 = 0xffff_ffff_8100_4010;
 const KERNEL: &[u8] = b"ffffffff81000000 T do_syscall_64\n\
     ffffffff81001000 T ksys_read\n\
     ffffffff81002000 T vfs_read\n\
-    ffffffff81003000 T schedule\n";
+    ffffffff81003000 T schedule\n\
+    ffffffff81004000 T __x64_sys_recvfrom\n";
 
 /// Thread 42 makes calls on CPU 0; thread 43 on CPU 1 reads what 42 writes to the pipe 7.
 fn trace() -> MemTrace {
@@ -101,6 +103,44 @@ fn a_switch_that_says_where_it_happens_names_the_dark_call_and_its_descriptor() 
     assert!(a.object_name(pipe.object).contains("fd 5"), "the reader's number, not the writer's");
     let calls: Vec<_> = a.syscalls(Group::System).into_iter().map(|r| r.name).collect();
     assert_eq!(calls, ["write"], "a dark call is named, not counted");
+}
+
+/// Thread 43 receives what 42 sends over the loopback, both in dark calls. An interrupt handler
+/// ends on 42's CPU at `irq`, before the softirq that wakes 43. Who ended the wait, then?
+fn waker_over_loopback(irq: u64) -> Option<u32> {
+    const NET_RX: u32 = 3;
+    let (sendto, recvfrom) = (44, 45);
+    let trace = TraceBuilder::new(2)
+        .task(42, 42, Some(1), "server")
+        .task(43, 43, Some(1), "client")
+        .switch(0, 0, 0, 42, "R")
+        .switch(0, 1, 0, 43, "R")
+        .sys_enter(100, 1, 43, recvfrom)
+        .leaves(400, 1, 43, &[SLEEP, RECVFROM, ENTRY], 5)
+        .switch(400, 1, 43, 0, "S")
+        .irq(irq - 100, irq, 0, 42, 9)
+        .sys_enter(50_000, 0, 42, sendto)
+        .softirq(60_000, 62_000, 0, 42, NET_RX)
+        .waking(61_000, 0, 42, 43)
+        .wakeup(61_000, 0, 42, 43)
+        .sys_exit(70_000, 0, 42, sendto, 1)
+        .switch(71_000, 1, 0, 43, "R")
+        .sys_exit(72_000, 1, 43, recvfrom, 1)
+        .switch(80_000, 0, 42, 0, "S")
+        .switch(80_000, 1, 43, 0, "S")
+        .build();
+    let chosen = ChosenCalls::of(&trace, ["futex"].iter().copied()).unwrap();
+    let symbols = Some(Arc::new(SymbolTable::from_kallsyms(KERNEL)));
+    let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
+    let rows = holdup_attribution::Attribution::from(&a).waits(WaitsBy::Object);
+    let row = rows.iter().find(|r| r.kind == "socket").expect("it receives");
+    row.top_waker
+}
+
+#[test]
+fn who_sends_over_the_loopback_ends_the_wait_and_a_device_does_not() {
+    assert_eq!(waker_over_loopback(20_000), Some(42), "a softirq of its own");
+    assert_eq!(waker_over_loopback(59_500), None, "it follows on the interrupt of a device");
 }
 
 #[test]

@@ -14,6 +14,8 @@ use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
 
 /// `NET_RX`: on the loopback it runs on top of the sender, who is then the true waker.
 const NET_RX: u32 = 3;
+/// A softirq that a device's interrupt asked for begins sooner after it.
+const FROM_IRQ: Nanos = 10_000;
 
 impl Engine {
     /// `sched_waking` (`early`) or `sched_wakeup`; `target` is the CPU the thread goes to, as far
@@ -191,12 +193,23 @@ impl Engine {
         let slot = self.current(now, e.cpu, e.tid, e.pid);
         let c = self.cpus.get_mut(e.cpu);
         let on_top = c.stack.last().copied();
+        let own = c.stack.len() == 1 && c.stack[0].start > c.irq_left + FROM_IRQ;
         if slot == Slot::IDLE {
             return None;
         }
         let t = &self.threads[slot];
         match on_top {
             Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.living.call.is_some() => {
+                Some((slot, false))
+            }
+            // What a dark call sends within the machine arrives in a softirq of its own; what a
+            // device brings, in one that follows on the device's interrupt.
+            Some(Frame { level: Level::Softirq, id: NET_RX, .. })
+                if own
+                    && self.caps.irqs
+                    && t.mode == Mode::User
+                    && self.sleeps_in_dark_call(sleeper) =>
+            {
                 Some((slot, false))
             }
             Some(_) => None,
@@ -208,6 +221,11 @@ impl Engine {
             None if t.mode == Mode::User && self.outside != Outside::DarkCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
+    }
+
+    /// In a call that its switch told of.
+    fn sleeps_in_dark_call(&self, sleeper: Tid) -> bool {
+        self.threads.get(sleeper).is_some_and(|slot| self.threads[slot].living.dark.is_some())
     }
 
     /// Between `contention_begin` and `contention_end`.
