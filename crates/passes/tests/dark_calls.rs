@@ -19,7 +19,8 @@ const KERNEL: &[u8] = b"ffffffff81000000 T do_syscall_64\n\
     ffffffff81001000 T ksys_read\n\
     ffffffff81002000 T vfs_read\n\
     ffffffff81003000 T schedule\n\
-    ffffffff81004000 T __x64_sys_recvfrom\n";
+    ffffffff81004000 T __x64_sys_recvfrom\n\
+    ffffffff81005000 T _etext\n";
 
 /// Thread 42 makes calls on CPU 0; thread 43 on CPU 1 reads what 42 writes to the pipe 7.
 fn trace() -> MemTrace {

@@ -275,7 +275,10 @@ impl Builder {
     fn attrs(&self) -> Vec<(Vec<u8>, u64)> {
         let mut attrs = vec![
             (self.switch_attr(), ID_SWITCH),
-            (self.attr(CONTENTION_ID, WITH_CHAIN), ID_CONTENTION),
+            (
+                self.attr(CONTENTION_ID, if self.calls { TRACEPOINT } else { WITH_CHAIN }),
+                ID_CONTENTION,
+            ),
         ];
         if self.counters {
             attrs.push((self.cycles_attr(), ID_CYCLES));
