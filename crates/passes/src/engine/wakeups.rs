@@ -207,7 +207,7 @@ impl Engine {
             Some(Frame { level: Level::Softirq, id: NET_RX, .. })
                 if own
                     && self.caps.irqs
-                    && t.mode == Mode::User
+                    && t.mode != Mode::Kthread
                     && self.sleeps_in_dark_call(sleeper) =>
             {
                 Some((slot, false))
