@@ -101,6 +101,9 @@ pub(crate) struct RecordArgs {
         default_missing_value = "1", value_parser = clap::value_parser!(i32).range(1..=22)
     )]
     pub(crate) compression_level: Option<i32>,
+    /// End the recording when its file is so large: 100M, 2G. A command that still runs is ended
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "keep")]
+    pub(crate) max_size: Option<usize>,
     /// Flight recorder: keep the last events in so much memory, all CPUs together, and write them
     /// only when --until says so, at SIGUSR2, or at Ctrl-C
     #[arg(long = "ring", value_name = "SIZE", value_parser = size)]

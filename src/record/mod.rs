@@ -21,6 +21,8 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 /// So long a recorder waits until the events of the one before it are closed.
@@ -35,7 +37,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     let recorder = open(&args.what, args.plan()?)?;
     let next_step = output.as_os_str() != "-";
     let (what, command) = (&args.what, &args.command[..]);
-    let work = Work { what, command, next_step, shown: None, took: RefCell::default() };
+    let size = args.max_size.map(|bytes| bytes as u64);
+    let work = Work { what, command, next_step, shown: None, size, took: RefCell::default() };
     let trigger = args.keep.map(|_| args.until.unwrap_or(Trigger::Signal));
     let status = match trigger {
         None => record(&recorder, &signals, &work, &output),
@@ -51,7 +54,7 @@ fn hold_signals() -> Result<Signals> {
 
 /// Open what is to be recorded, and say what is different from what was asked for.
 fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
-    let recorder = Recorder::open(plan).map_err(error)?;
+    let recorder = unless_quick(!what.quiet, || Recorder::open(plan)).map_err(error)?;
     if !what.quiet {
         told::opened(&recorder, what.ring);
     }
@@ -65,6 +68,28 @@ fn open(what: &WhatArgs, plan: Plan) -> Result<Recorder> {
     Ok(recorder)
 }
 
+/// Do it, and say what for if it takes long: opening an event waits for the same lock of the kernel
+/// as closing those of another recording, seconds at worst.
+fn unless_quick<T>(tell: bool, work: impl FnOnce() -> T) -> T {
+    let (done, over) = mpsc::channel::<()>();
+    let teller = tell.then(|| {
+        thread::spawn(move || {
+            if over.recv_timeout(UNSAID) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let why = match closing::under_way() {
+                    Some(_) => "it still closes those of the last recording",
+                    None => "that takes long on this machine",
+                };
+                told::line(&format!("waiting until the kernel has opened the events: {why}"));
+            }
+        })
+    });
+    let result = work();
+    drop(done);
+    // The recording ends in a process of one thread.
+    let _ = teller.map(thread::JoinHandle::join);
+    result
+}
+
 /// What a recording is of.
 struct Work<'a> {
     what: &'a WhatArgs,
@@ -73,6 +98,8 @@ struct Work<'a> {
     next_step: bool,
     /// What the recording is called where that is not its file.
     shown: Option<&'a Path>,
+    /// The recording ends when its file is so large.
+    size: Option<u64>,
     /// How long each recording took.
     took: RefCell<Vec<Duration>>,
 }
@@ -91,7 +118,7 @@ impl Work<'_> {
 
     fn course<'a>(&self, child: &'a mut Option<Child>) -> Course<'a> {
         let (duration, processes) = (self.what.duration, self.what.pid.clone());
-        Course { child: child.as_mut(), duration, processes }
+        Course { child: child.as_mut(), duration, processes, size: self.size }
     }
 
     fn not_started(&self, error: &io::Error) -> anyhow::Error {
@@ -130,6 +157,9 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
     };
     work.took.borrow_mut().push(collected.took);
     if !work.what.quiet {
+        if let Ok(Ended::Size) = collected.ended {
+            told::line("the recording ended because its file is as large as --max-size allows");
+        }
         told::collected(&collected, recorder.cpus(), work.shown.unwrap_or(output));
         work.say_next_step(&collected, output);
     }
@@ -182,7 +212,7 @@ fn finish(
             Ok(Ended::Work) => {}
             Ok(Ended::Signal(signal)) => child.send(signal),
             // As perf does.
-            Ok(Ended::Time) | Err(_) => child.send(libc::SIGTERM),
+            Ok(Ended::Time | Ended::Size) | Err(_) => child.send(libc::SIGTERM),
         }
         while child.ended().is_none() {
             signals.wait();

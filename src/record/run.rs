@@ -27,6 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         command: &args.command,
         next_step: false,
         shown,
+        size: None,
         took: RefCell::default(),
     };
     let mut recorded = Ok(exit::OK);

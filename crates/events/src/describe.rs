@@ -298,7 +298,7 @@ impl<'a> Describe<'a> {
                     out.int(r.value);
                 }
             }
-            What::Stack { of } => {
+            What::Stack { of } | What::Leaves { of, .. } => {
                 for (i, &frame) in batch.stack(of).iter().enumerate() {
                     out.str(if i == 0 { "" } else { " < " });
                     self.at(out, frame);

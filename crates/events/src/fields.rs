@@ -276,7 +276,7 @@ pub(crate) fn fields(
             }
             m.out.str("}");
         }
-        What::Stack { of } => {
+        What::Stack { of } | What::Leaves { of, .. } => {
             if let Some(&ip) = batch.stack(of).first() {
                 m.hex("ip", ip);
             }

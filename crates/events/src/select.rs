@@ -86,7 +86,9 @@ impl Resolved<'_> {
         let s = self.select;
         let kind = if e.id == EventId::SIDEBAND {
             // A call chain belongs to the event behind it.
-            s.sideband && s.events.is_empty() && !matches!(e.what, What::Stack { .. })
+            s.sideband
+                && s.events.is_empty()
+                && !matches!(e.what, What::Stack { .. } | What::Leaves { .. })
         } else {
             self.by_id.get(e.id.0 as usize) != Some(&false)
         };

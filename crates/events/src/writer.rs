@@ -289,6 +289,7 @@ fn record_name(e: &Event) -> &'static str {
     match e.what {
         What::Readings { .. } => "READ",
         What::Stack { .. } => "CALLCHAIN",
+        What::Leaves { .. } => "LEAVES",
         What::Mapped { .. } => "MMAP",
         What::Comm { .. } => "COMM",
         What::TaskNew { .. } => "FORK",

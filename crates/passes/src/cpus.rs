@@ -62,6 +62,8 @@ pub(crate) struct CpuState {
     /// Time of its last event, where that is later.
     pub(crate) heard: Nanos,
     pub(crate) stack: Vec<Frame>,
+    /// When an interrupt handler ended here last.
+    pub(crate) irq_left: Nanos,
     /// Time of the last switch here; 0 before the first.
     pub(crate) last_switch: Nanos,
     /// When it went idle, if the current thread came out of that idleness unseen.
@@ -165,6 +167,7 @@ impl CpuState {
             charged_to: start,
             heard: start,
             stack: Vec::new(),
+            irq_left: 0,
             last_switch: 0,
             idle_before: None,
             iowaiters: Vec::new(),

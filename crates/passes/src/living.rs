@@ -19,6 +19,8 @@ use std::ops::{Deref, DerefMut};
 pub(crate) struct Moment {
     /// System call in progress.
     pub(crate) call: Option<Call>,
+    /// The call that it sleeps in, where no event told that it began: number and time.
+    pub(crate) dark: Option<(u32, Nanos)>,
     /// `user_ns` at the last return from a call, and the quarter of the CPUs that were busy then,
     /// with [`crate::stretches::FAULTED`] if a page fault came since.
     pub(crate) stretch: Option<(Nanos, u8)>,
@@ -53,6 +55,7 @@ pub(crate) struct Moment {
 impl Moment {
     const NOTHING: Moment = Moment {
         call: None,
+        dark: None,
         stretch: None,
         calls: CallTable::EMPTY,
         blame_mark: None,
@@ -68,6 +71,11 @@ impl Moment {
         softirqd: None,
         contended: 0,
     };
+
+    /// The call that it sleeps in, recorded or not.
+    pub(crate) fn sleeps_in(&self) -> Option<u32> {
+        self.call.map(|call| call.nr).or(self.dark.map(|(nr, _)| nr))
+    }
 
     /// Forget the sums, keep the state.
     fn restart(&mut self, now: Nanos) {

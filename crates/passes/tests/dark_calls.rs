@@ -1,12 +1,26 @@
 //! What a recording of chosen system calls shows, and what it does not.
 
-use holdup_attribution::{Leaf, Total, analyze};
+use holdup_attribution::{Leaf, Total, WaitsBy, analyze};
 use holdup_passes::{Analysis, Group, ObjectKind, Options, Outside};
 use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
+use holdup_trace::SymbolTable;
+use std::sync::Arc;
 
 const READ: u32 = 0;
 const WRITE: u32 = 1;
 const GETPPID: u32 = 110;
+
+/// Functions of the kernel, as the chain of a thread that sleeps in a read has them.
+const SLEEP: u64 = 0xffff_ffff_8100_3010;
+const KSYS_READ: u64 = 0xffff_ffff_8100_1010;
+const ENTRY: u64 = 0xffff_ffff_8100_0010;
+const RECVFROM: u64 = 0xffff_ffff_8100_4010;
+const KERNEL: &[u8] = b"ffffffff81000000 T do_syscall_64\n\
+    ffffffff81001000 T ksys_read\n\
+    ffffffff81002000 T vfs_read\n\
+    ffffffff81003000 T schedule\n\
+    ffffffff81004000 T __x64_sys_recvfrom\n\
+    ffffffff81005000 T _etext\n";
 
 /// Thread 42 makes calls on CPU 0; thread 43 on CPU 1 reads what 42 writes to the pipe 7.
 fn trace() -> MemTrace {
@@ -18,6 +32,7 @@ fn trace() -> MemTrace {
         .sys_enter(100, 0, 42, GETPPID)
         .sys_exit(300, 0, 42, GETPPID, 1)
         .sys_enter(300, 1, 43, READ)
+        .leaves(400, 1, 43, &[SLEEP, KSYS_READ, ENTRY], 5)
         .switch(400, 1, 43, 0, "S")
         .sys_enter_with(500, 0, 42, WRITE, &[7, 0, 1, 0, 0, 0])
         .records("irq", "softirq_entry")
@@ -74,6 +89,59 @@ fn a_sleep_in_a_dark_call_is_no_page_fault_and_waits_for_what_its_waker_wrote_to
     assert_eq!(kinds, [ObjectKind::Pipe]);
     let blind = with(&["write"]);
     assert_eq!(blind.outside(), Outside::Unknown, "it may have slept for a futex");
+}
+
+#[test]
+fn a_switch_that_says_where_it_happens_names_the_dark_call_and_its_descriptor() {
+    let trace = trace();
+    let chosen = ChosenCalls::of(&trace, ["futex", "write"].iter().copied()).unwrap();
+    let symbols = Some(Arc::new(SymbolTable::from_kallsyms(KERNEL)));
+    let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
+    let objects: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).collect();
+    let [pipe] = &objects[..] else { panic!("{objects:?}") };
+    // The reader's own number, not the writer's; that 42 wrote shows that it is a pipe.
+    assert_eq!((pipe.kind, pipe.wait_ns), (ObjectKind::Pipe, 200));
+    assert!(a.object_name(pipe.object).contains("fd 5"), "the reader's number, not the writer's");
+    let calls: Vec<_> = a.syscalls(Group::System).into_iter().map(|r| r.name).collect();
+    assert_eq!(calls, ["write"], "a dark call is named, not counted");
+}
+
+/// Thread 43 receives what 42 sends over the loopback, both in dark calls. An interrupt handler
+/// ends on 42's CPU at `irq`, before the softirq that wakes 43. Who ended the wait, then?
+fn waker_over_loopback(irq: u64) -> Option<u32> {
+    const NET_RX: u32 = 3;
+    let (sendto, recvfrom) = (44, 45);
+    let trace = TraceBuilder::new(2)
+        .task(42, 42, Some(1), "server")
+        .task(43, 43, Some(1), "client")
+        .switch(0, 0, 0, 42, "R")
+        .switch(0, 1, 0, 43, "R")
+        .sys_enter(100, 1, 43, recvfrom)
+        .leaves(400, 1, 43, &[SLEEP, RECVFROM, ENTRY], 5)
+        .switch(400, 1, 43, 0, "S")
+        .irq(irq - 100, irq, 0, 42, 9)
+        .sys_enter(50_000, 0, 42, sendto)
+        .softirq(60_000, 62_000, 0, 42, NET_RX)
+        .waking(61_000, 0, 42, 43)
+        .wakeup(61_000, 0, 42, 43)
+        .sys_exit(70_000, 0, 42, sendto, 1)
+        .switch(71_000, 1, 0, 43, "R")
+        .sys_exit(72_000, 1, 43, recvfrom, 1)
+        .switch(80_000, 0, 42, 0, "S")
+        .switch(80_000, 1, 43, 0, "S")
+        .build();
+    let chosen = ChosenCalls::of(&trace, ["futex"].iter().copied()).unwrap();
+    let symbols = Some(Arc::new(SymbolTable::from_kallsyms(KERNEL)));
+    let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
+    let rows = holdup_attribution::Attribution::from(&a).waits(WaitsBy::Object);
+    let row = rows.iter().find(|r| r.kind == "socket").expect("it receives");
+    row.top_waker
+}
+
+#[test]
+fn who_sends_over_the_loopback_ends_the_wait_and_a_device_does_not() {
+    assert_eq!(waker_over_loopback(20_000), Some(42), "a softirq of its own");
+    assert_eq!(waker_over_loopback(59_500), None, "it follows on the interrupt of a device");
 }
 
 #[test]

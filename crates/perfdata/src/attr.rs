@@ -18,6 +18,8 @@ pub(crate) struct Attr {
     pub(crate) flags: u64,
     pub(crate) precise_ip: u8,
     pub(crate) clockid: i32,
+    /// Registers of the program that samples have, a bit each.
+    pub(crate) regs_user: u64,
     /// Ids of the event's instances (one per CPU or thread).
     pub(crate) ids: Vec<u64>,
     /// Name from EVENT_DESC or EVENT_UPDATE.
@@ -60,6 +62,7 @@ impl Attr {
                 precise
             },
             clockid: order.u32(bytes, 92) as i32,
+            regs_user: order.u64(bytes, 80),
             ids: Vec::new(),
             name: None,
         })
@@ -81,6 +84,23 @@ impl Attr {
             && self.read_format & read::GROUP != 0
             && self.read_format & read::ID != 0
             && !self.has(flag::INHERIT)
+    }
+
+    /// Whether its samples tell in which system call a thread is: they have the kernel's part of the
+    /// call chain, and one register of the program, that of a call's first argument (`di` of
+    /// x86-64, `x0` of arm64), as `holdup record` asks for.
+    pub(crate) fn tells_calls(&self) -> bool {
+        /// `1 << PERF_REG_X86_DI`, `1 << PERF_REG_ARM64_X0`.
+        const FIRST_ARGUMENT: [u64; 2] = [1 << 5, 1];
+        let both = sample::CALLCHAIN | sample::REGS_USER;
+        self.sample_type & (both | sample::BRANCH_STACK) == both
+            && FIRST_ARGUMENT.contains(&self.regs_user)
+    }
+
+    /// Whether its samples have call chains that reach into programs, or might.
+    pub(crate) fn has_chains(&self) -> bool {
+        let names_calls = self.tells_calls() && self.has(flag::EXCLUDE_CALLCHAIN_USER);
+        self.sample_type & sample::CALLCHAIN != 0 && !names_calls
     }
 
     /// Whether it only counts, to be read with others.

@@ -176,7 +176,11 @@ impl<'a> Decoder<'a> {
             Class::Counter => counter::<E>(d, rec, variable, batch),
         };
         self.last = ts;
-        if !variable.chain.is_empty()
+        if d.tells_calls && matches!(what, What::Switch { .. }) {
+            leaves::<E>(d, rec, ts, variable.chain, batch);
+        }
+        if d.has_chains
+            && !variable.chain.is_empty()
             && !matches!(what, What::Sample { .. } | What::ContentionBegin { .. })
         {
             let of = batch.push_stack(frames::<E>(variable.chain));
@@ -318,6 +322,20 @@ fn event<E: Endian>(d: &Decodable, rec: &[u8], ts: u64, id: EventId, what: What)
         cpu: if l.cpu == 0 { Cpu::UNKNOWN } else { cpu(word(l.cpu)) },
         id,
         what,
+    }
+}
+
+/// Say where in the kernel the thread of a sample is, and with which argument it came there. A
+/// thread of the kernel has no registers of a program.
+fn leaves<E: Endian>(d: &Decodable, rec: &[u8], ts: u64, chain: &[u8], batch: &mut Batch) {
+    let Some((_, end)) = d.layout.payload::<E>(rec) else { return };
+    let Some(registers) = rec.get(end..end + 16).filter(|words| E::u64(words, 0) != 0) else {
+        return;
+    };
+    let of = batch.push_stack(frames::<E>(chain).take_while(|frame| frame.kernel));
+    if !of.is_empty() {
+        let what = What::Leaves { of, argument: E::u64(registers, 8) };
+        batch.events.push(event::<E>(d, rec, ts, EventId::SIDEBAND, what));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Naming events and saying what the file can prove.
 
-use crate::attr::{Attr, kind, sample};
+use crate::attr::{Attr, kind};
 use crate::index::Index;
 use crate::record;
 use crate::schema::{Class, Decodable, Schema, witness};
@@ -98,15 +98,10 @@ pub(crate) fn settle(
     let switches = [record::SWITCH, record::SWITCH_CPU_WIDE];
     let beside = Beside {
         counters: shown & witness::COUNTER != 0,
-        stacks: found.span.is_some() && attrs.iter().any(has_chains),
+        stacks: found.span.is_some() && attrs.iter().any(Attr::has_chains),
         switch_records: switches.iter().any(|&kind| found.census[kind as usize] > 0),
     };
     info.capabilities = Capabilities::of(&info.events, beside);
-}
-
-/// Whether samples of this attr carry call chains.
-pub(crate) fn has_chains(attr: &Attr) -> bool {
-    attr.sample_type & sample::CALLCHAIN != 0
 }
 
 /// Whether this attr counts something the hardware does.

@@ -196,6 +196,7 @@ pub mod flag {
     pub const SAMPLE_ID_ALL: u64 = 1 << 18;
     pub const EXCLUDE_HOST: u64 = 1 << 19;
     pub const EXCLUDE_GUEST: u64 = 1 << 20;
+    pub const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
     pub const USE_CLOCKID: u64 = 1 << 25;
     pub const CONTEXT_SWITCH: u64 = 1 << 26;
 }

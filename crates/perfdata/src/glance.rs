@@ -163,7 +163,7 @@ impl Seen {
     fn beside(&self, attrs: &[Attr]) -> Beside {
         let met = || attrs.iter().zip(&self.attrs).filter(|(_, seen)| **seen).map(|(a, _)| a);
         Beside {
-            stacks: met().any(describe::has_chains),
+            stacks: met().any(Attr::has_chains),
             counters: met().any(describe::is_counter),
             switch_records: self.switches,
         }
@@ -173,7 +173,7 @@ impl Seen {
 /// What perf was asked for beside tracepoints.
 fn promised(attrs: &[Attr]) -> Beside {
     Beside {
-        stacks: attrs.iter().any(describe::has_chains),
+        stacks: attrs.iter().any(Attr::has_chains),
         counters: attrs.iter().any(describe::is_counter),
         switch_records: attrs.iter().any(|a| a.has(flag::CONTEXT_SWITCH)),
     }

@@ -18,6 +18,9 @@ pub(crate) struct Decodable {
     pub(crate) class: Class,
     /// Its samples say what the counters of its group stood at.
     pub(crate) reads_group: bool,
+    /// Its samples name the system call: [`Attr::tells_calls`]; and have more of the call chain.
+    pub(crate) tells_calls: bool,
+    pub(crate) has_chains: bool,
     /// What a sample of it shows, as bits of [`Schema::witnesses`].
     pub(crate) witness: u8,
 }
@@ -165,6 +168,8 @@ impl Schema {
                 trailer: Trailer::new(a),
                 period: a.default_period(),
                 reads_group: a.reads_group(),
+                tells_calls: a.tells_calls(),
+                has_chains: a.has_chains(),
                 class,
                 witness,
             })
@@ -314,7 +319,7 @@ impl Schema {
 fn shows_code(attr: &Attr) -> bool {
     let has = |bit| attr.sample_type & bit != 0;
     let counts = attr.kind != kind::SOFTWARE || attr.config != kind::DUMMY;
-    has(sample::CALLCHAIN) || attr.kind != kind::TRACEPOINT && counts && has(sample::IP)
+    attr.has_chains() || attr.kind != kind::TRACEPOINT && counts && has(sample::IP)
 }
 
 /// Least bytes between header and trailer of a record that becomes a side-band event.

@@ -50,6 +50,31 @@ fn mappings(file: &PerfData) -> Vec<(Pid, Mapping, String)> {
 }
 
 #[test]
+fn a_switch_with_the_kernels_chain_and_a_register_says_in_which_call_it_happens() {
+    for big in [false, true] {
+        for container in CONTAINERS {
+            let mut b = Builder::new(big);
+            b.calls = true;
+            b.switch_in(10, 7, &[KERNEL, IN_KERNEL, IN_KERNEL + 16], Some(5));
+            b.switch_in(20, 2, &[KERNEL, IN_KERNEL], None);
+            b.switch_in(30, 8, &[], Some(6));
+            let file = open_bytes(&b.build(container)).unwrap();
+            let (mut said, mut switches) = (Vec::new(), 0);
+            events(&file, |_, what, batch| match what {
+                What::Leaves { of, argument } => said.push((batch.stack(of).to_vec(), argument)),
+                What::Switch { .. } => switches += 1,
+                What::Stack { .. } => panic!("that is no call chain of a program"),
+                _ => {}
+            });
+            assert_eq!(said, [(vec![IN_KERNEL, IN_KERNEL + 16], 5)], "{container:?}");
+            assert_eq!(switches, 3);
+            // Which code waits, calls and runs it does not tell.
+            assert!(!file.info().capabilities.stacks);
+        }
+    }
+}
+
+#[test]
 fn the_chain_of_any_event_comes_before_it_with_the_kernels_part_told_from_the_programs() {
     for big in [false, true] {
         for container in CONTAINERS {

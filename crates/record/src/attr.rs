@@ -2,6 +2,7 @@
 
 use crate::sys::{Attr, abi};
 use holdup_host::tracefs::Tracepoint;
+use holdup_trace::EventKind;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -12,11 +13,23 @@ const FIELDS: u64 = (abi::PERF_SAMPLE_IDENTIFIER
     | abi::PERF_SAMPLE_TIME
     | abi::PERF_SAMPLE_CPU) as u64;
 
+/// The register that the kernel finds a call's first argument in, as a bit of `sample_regs_user`.
+const FIRST_ARGUMENT: u64 = if cfg!(target_arch = "x86_64") {
+    1 << 5 // PERF_REG_X86_DI
+} else if cfg!(target_arch = "aarch64") {
+    1 // PERF_REG_ARM64_X0
+} else {
+    0
+};
+
 /// How the events of a recording are read and written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
     /// With the call chain of each event.
     pub(crate) stacks: bool,
+    /// With where in the kernel a thread leaves its CPU, which names the calls that are not
+    /// recorded.
+    pub(crate) calls: bool,
     /// With the build of each file that is mapped meanwhile (Linux 5.12).
     pub(crate) build_ids: bool,
     /// Into rings that keep the last records.
@@ -33,6 +46,15 @@ impl Manner {
         let mut attr = self.plain(abi::PERF_TYPE_TRACEPOINT, tracepoint.id);
         attr.sample_period = 1;
         attr.sample_type |= u64::from(abi::PERF_SAMPLE_PERIOD | abi::PERF_SAMPLE_RAW);
+        let switch = EventKind::Switch;
+        if self.calls
+            && FIRST_ARGUMENT != 0
+            && (&*tracepoint.system, &*tracepoint.name) == (switch.system(), switch.kernel_name())
+        {
+            attr.sample_type |= u64::from(abi::PERF_SAMPLE_CALLCHAIN | abi::PERF_SAMPLE_REGS_USER);
+            attr.sample_regs_user = FIRST_ARGUMENT;
+            attr.set_exclude_callchain_user((!self.stacks).into());
+        }
         self.with_stacks(attr)
     }
 

@@ -155,7 +155,8 @@ impl Watch<'_, '_> {
                 self.end_round()?;
                 next_round = Instant::now() + ROUND;
             }
-            if let Some(ended) = course.by_now(deadline) {
+            let full = course.is_full(lock(self.output).bytes());
+            if let Some(ended) = course.by_now(deadline).or(full) {
                 return Ok(ended);
             }
         }

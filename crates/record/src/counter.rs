@@ -167,6 +167,7 @@ mod tests {
         for (name, kind, config) in NAMES {
             let manner = Manner {
                 stacks: false,
+                calls: false,
                 build_ids: false,
                 backward: false,
                 inherit: false,

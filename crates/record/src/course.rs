@@ -14,6 +14,8 @@ pub struct Course<'a> {
     pub child: Option<&'a mut Child>,
     /// How long it may take.
     pub duration: Option<Duration>,
+    /// The recording ends when its file has so many bytes.
+    pub size: Option<u64>,
     /// The recording ends when none of these processes is left, if there were any.
     pub processes: Vec<u32>,
 }
@@ -25,6 +27,8 @@ pub enum Ended {
     Work,
     /// The time was over.
     Time,
+    /// The file is large enough.
+    Size,
     /// This signal came.
     Signal(i32),
 }
@@ -42,6 +46,11 @@ impl Course<'_> {
             Signal::Child => self.child.as_mut()?.ended().map(|_| Ended::Work),
             Signal::Write => None,
         }
+    }
+
+    /// Whether a file of so many bytes is large enough.
+    pub(crate) fn is_full(&self, bytes: u64) -> Option<Ended> {
+        self.size.is_some_and(|size| bytes >= size).then_some(Ended::Size)
     }
 
     /// Whether it is over by now, asked a few times a second.
@@ -67,9 +76,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_is_full_from_its_size_on() {
+        let course = |size| Course { child: None, duration: None, size, processes: Vec::new() };
+        assert_eq!(course(Some(10)).is_full(10), Some(Ended::Size));
+        assert_eq!((course(Some(10)).is_full(9), course(None).is_full(u64::MAX)), (None, None));
+    }
+
+    #[test]
     fn a_process_that_nobody_waits_for_has_ended_all_the_same() {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-        let mut course = Course { child: None, duration: None, processes: vec![child.id()] };
+        let mut course =
+            Course { child: None, duration: None, size: None, processes: vec![child.id()] };
         assert_eq!(course.by_now(None), None);
         child.kill().unwrap();
         let start = Instant::now();

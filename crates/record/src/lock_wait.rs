@@ -33,6 +33,7 @@ impl LockWait {
             scope: &Scope::Machine,
             cpus,
             stacks: false,
+            calls: false,
             samples: None,
             rings: Rings::Emptied { size: RING },
         })?;

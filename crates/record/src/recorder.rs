@@ -1,6 +1,6 @@
 //! One recorder from end to end: what to record, opened once, and recorded as often as wanted.
 
-use crate::choice::{Choice, Unknown, Wanted};
+use crate::choice::{Calls, Choice, Unknown, Wanted};
 use crate::closing;
 use crate::collect::{self, Collected, StartError};
 use crate::counter::Counter;
@@ -125,6 +125,7 @@ impl Recorder {
             scope: &scope,
             cpus: &cpus,
             stacks: plan.stacks,
+            calls: choice.calls == Calls::Chosen,
             samples: plan.samples,
             rings: plan.rings,
         })?;

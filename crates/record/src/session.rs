@@ -46,6 +46,8 @@ pub struct Setup<'a> {
     pub cpus: &'a [u32],
     /// With the call chain of each event.
     pub stacks: bool,
+    /// With where in the kernel a thread leaves its CPU.
+    pub calls: bool,
     /// So often in a second each CPU is asked what runs.
     pub samples: Option<NonZeroU32>,
     /// What the rings are like.
@@ -184,6 +186,7 @@ impl Session {
         };
         let mut manner = Manner {
             stacks: setup.stacks,
+            calls: setup.calls,
             build_ids: setup.stacks,
             backward: matches!(setup.rings, Rings::Last { .. }),
             inherit: matches!(setup.scope, Scope::Threads(_)),

@@ -70,6 +70,11 @@ pub fn write_text(facts: &[Fact], options: &TextOptions, out: &mut dyn Write) ->
     let paint = options.paint();
     let works = can_record(facts);
     match works {
+        Some(true) if facts.iter().any(|f| f.name == "threads" && f.state.obstacle().is_some()) => {
+            let words = "holdup record works here, but most threads have no name or number in what \
+                         it records: a diagnosis of the machine needs the way out below (threads).";
+            text::prose(words, "", "", options, out)?;
+        }
         Some(true) => writeln!(out, "holdup record works on this host.")?,
         Some(false) => {
             writeln!(out, "{}", paint.error("holdup record does not work on this host."))?;

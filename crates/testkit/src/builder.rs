@@ -373,6 +373,12 @@ impl TraceBuilder {
         self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Stack { of })
     }
 
+    /// Where in the kernel the thread of the next switch leaves its CPU, and its call's argument.
+    pub fn leaves(mut self, ts: Nanos, cpu: u16, tid: u32, chain: &[u64], argument: u64) -> Self {
+        let of = self.stack(chain);
+        self.push_as(ts, cpu, tid, EventId::SIDEBAND, What::Leaves { of, argument })
+    }
+
     /// A sample of `cpu-clock` with its call chain, innermost frame first.
     pub fn sample(mut self, ts: Nanos, cpu: u16, tid: u32, chain: &[u64]) -> Self {
         let stack = self.stack(chain);

@@ -429,6 +429,7 @@ impl Writer<'_> {
             | What::Sample { .. }
             | What::Readings { .. }
             | What::Stack { .. }
+            | What::Leaves { .. }
             | What::Mapped { .. }
             | What::Comm { .. }
             | What::TaskNew { .. }

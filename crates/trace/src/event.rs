@@ -382,6 +382,14 @@ pub enum What {
         /// In the batch.
         of: StackRef,
     },
+    /// Side band: where in the kernel the thread leaves its CPU by the switch that follows, at the
+    /// same time. It names the system call that the thread is in, also one that no event tells of.
+    Leaves {
+        /// The kernel's part of the call chain.
+        of: StackRef,
+        /// The register of a call's first argument.
+        argument: u64,
+    },
     /// Side band: code was mapped into the memory of a process, or of the kernel.
     Mapped {
         /// The process; [`Pid::UNKNOWN`] for the kernel.

@@ -24,7 +24,7 @@ pub(super) struct CallTraits {
     pub(super) signals: bool,
     /// It changes the address space.
     space: bool,
-    class: Class,
+    pub(super) class: Class,
     /// It returns once more, as 0, in the thread that it made.
     begets: bool,
 }

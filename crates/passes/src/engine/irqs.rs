@@ -53,7 +53,11 @@ impl Engine {
             self.current(now, e.cpu, e.tid, e.pid);
         }
         self.charge(now, e.cpu);
-        let frame = self.cpus.get_mut(e.cpu).pop(level, id);
+        let c = self.cpus.get_mut(e.cpu);
+        let frame = c.pop(level, id);
+        if level == Level::Irq {
+            c.irq_left = now;
+        }
         self.refresh_idle(now, e.cpu);
         match frame {
             Some(frame) => {

@@ -20,6 +20,7 @@
 mod bounds;
 mod calls;
 mod current;
+mod dark;
 mod irqs;
 mod laws;
 mod queues;
@@ -52,6 +53,7 @@ use crate::throttle::Throttles;
 use crate::timeline::{Grid, Timeline};
 use crate::waits::Waits;
 use calls::CallTraits;
+use dark::DarkCalls;
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Batch, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, NameId, Names, Nanos, Presence,
@@ -121,6 +123,8 @@ pub(crate) struct Engine {
     pub(crate) delays: Histogram,
     /// How often each event came that no state machine knows, by its id.
     pub(crate) others: Vec<u64>,
+    /// Calls by the code they begin in, and what was said of the switch that comes.
+    dark: DarkCalls,
     /// Single facts, where somebody asks for them.
     pub(crate) facts: Option<Facts>,
     lost: bool,
@@ -181,6 +185,7 @@ impl Engine {
             spaces: Spaces::default(),
             stretches: StretchTable::default(),
             counters: Counters::new(&info.events),
+            dark: DarkCalls::new(outside, arch, symbols),
             quality: Quality::default(),
             laws: FxHashMap::default(),
             events: 0,
@@ -243,6 +248,9 @@ impl Engine {
 
     #[inline(never)]
     fn other_event(&mut self, now: Nanos, e: &Event, batch: &Batch) {
+        if let What::Leaves { of, argument } = e.what {
+            return self.leaves_from(e.cpu, &batch.stack(of)[..of.in_kernel()], argument);
+        }
         // What another event brings along, and what is no event of a CPU.
         if matches!(e.what, What::Stack { .. } | What::Mapped { .. }) {
             return;
@@ -380,6 +388,7 @@ impl Engine {
             | What::SoftirqRaise { .. }
             | What::WorkQueue { .. }
             | What::CpuIdle { .. }
+            | What::Leaves { .. }
             | What::Stack { .. }
             | What::Mapped { .. } => {}
         }
@@ -459,6 +468,7 @@ impl Engine {
 fn happens_on_a_cpu(what: &What) -> bool {
     match what {
         What::Readings { .. }
+        | What::Leaves { .. }
         | What::Stack { .. }
         | What::Mapped { .. }
         | What::Comm { .. }

@@ -40,6 +40,7 @@ impl Engine {
             t.stays_ns += stay;
             t.latency.switch_out(now, state);
             self.leaves(now, cpu, p, state);
+            self.dark_is_said();
         } else {
             self.cpus.get_mut(cpu).idle_left_seen = true;
         }
@@ -189,7 +190,9 @@ impl Engine {
         if t.mode == Mode::Kthread || t.records {
             return;
         }
-        let kind = t.living.call.map(|c| self.wait_kind(c.nr));
+        self.sleeps_in_dark(now, cpu, slot);
+        let t = &self.threads[slot];
+        let kind = t.living.sleeps_in().map(|nr| self.wait_kind(nr));
         let device = t.contending == 0 && is_for_device(kind, self.outside, None);
         // Where the kernel tells what such sleeps were for, any may turn out to be for I/O.
         if t.uninterruptible && (device || self.reasons) {
@@ -304,6 +307,7 @@ impl Engine {
             steps.enters(now, slot, before, t, cpu, from);
         }
         self.transition(now, slot, State::Running(cpu));
+        self.dark_call_is_over(slot);
         let t = &mut self.threads[slot];
         if let Some(facts) = &mut self.facts {
             facts.run_begins(now, slot, t, cpu, before.is_ready().then(|| now - woken));

@@ -14,6 +14,8 @@ use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
 
 /// `NET_RX`: on the loopback it runs on top of the sender, who is then the true waker.
 const NET_RX: u32 = 3;
+/// A softirq that a device's interrupt asked for begins sooner after it.
+const FROM_IRQ: Nanos = 10_000;
 
 impl Engine {
     /// `sched_waking` (`early`) or `sched_wakeup`; `target` is the CPU the thread goes to, as far
@@ -191,12 +193,23 @@ impl Engine {
         let slot = self.current(now, e.cpu, e.tid, e.pid);
         let c = self.cpus.get_mut(e.cpu);
         let on_top = c.stack.last().copied();
+        let own = c.stack.len() == 1 && c.stack[0].start > c.irq_left + FROM_IRQ;
         if slot == Slot::IDLE {
             return None;
         }
         let t = &self.threads[slot];
         match on_top {
             Some(Frame { level: Level::Softirq, id: NET_RX, .. }) if t.living.call.is_some() => {
+                Some((slot, false))
+            }
+            // What a dark call sends within the machine arrives in a softirq of its own; what a
+            // device brings, in one that follows on the device's interrupt.
+            Some(Frame { level: Level::Softirq, id: NET_RX, .. })
+                if own
+                    && self.caps.irqs
+                    && t.mode != Mode::Kthread
+                    && self.sleeps_in_dark_call(sleeper) =>
+            {
                 Some((slot, false))
             }
             Some(_) => None,
@@ -208,6 +221,11 @@ impl Engine {
             None if t.mode == Mode::User && self.outside != Outside::DarkCall => None,
             None => Some((slot, self.caps.irqs || self.caps.softirqs)),
         }
+    }
+
+    /// In a call that its switch told of.
+    fn sleeps_in_dark_call(&self, sleeper: Tid) -> bool {
+        self.threads.get(sleeper).is_some_and(|slot| self.threads[slot].living.dark.is_some())
     }
 
     /// Between `contention_begin` and `contention_end`.
@@ -224,7 +242,7 @@ impl Engine {
         if self.outside != Outside::DarkCall || self.threads[waker].mode != Mode::User {
             return true;
         }
-        let kind = self.threads[sleeper].living.call.map(|c| self.wait_kind(c.nr));
+        let kind = self.threads[sleeper].living.sleeps_in().map(|nr| self.wait_kind(nr));
         !kind.is_some_and(|k| k.takes_turns() || matches!(k, WaitKind::Timer | WaitKind::Child))
     }
 
@@ -277,7 +295,7 @@ impl Engine {
             Some(mark) => self.blame.wait_ends(now, mark) + mark,
             None => self.blame.integral_at(now),
         };
-        let nr = self.threads[slot].living.call.map(|c| c.nr);
+        let nr = self.threads[slot].living.sleeps_in();
         // Time alone ends a nap, whoever was running when it did.
         let napped = self.waits.naps(slot, wait.object)
             && nr.is_some_and(|nr| self.wait_kind(nr) == WaitKind::Timer);
@@ -323,7 +341,7 @@ impl Engine {
         let t = &self.threads[slot];
         let said = self.blocked_for(slot);
         let said = said.or_else(|| self.is_silent(slot, ended).then_some(BlockedFor::Unsaid));
-        let kind = t.living.call.map(|c| self.wait_kind(c.nr));
+        let kind = t.living.sleeps_in().map(|nr| self.wait_kind(nr));
         let io = t.contending == 0 && is_for_device(kind, self.outside, said);
         // Charge the CPU's idle time with the waiter still counted.
         if !self.cpus.get_mut(cpu).is_presumed() {
@@ -337,7 +355,7 @@ impl Engine {
         let Untold { wait, now: over_at, end, ended, g, counted } = over;
         self.io_ends(now, slot, ended);
         let wait = self.blocked_in(over_at, slot, wait);
-        let nr = self.threads[slot].living.call.map(|c| c.nr);
+        let nr = self.threads[slot].living.sleeps_in();
         let facts = self.wait_end(over_at, slot, &end, wait.object, ended);
         let cause = (self.judge.cause)(&facts);
         if let Some(lane) = &mut self.threads[slot].lane {
@@ -357,7 +375,7 @@ impl Engine {
     pub(super) fn sleep(&self, slot: Slot, object: Object) -> Sleep {
         let t = &self.threads[slot];
         Sleep {
-            kind: t.living.call.map(|c| self.wait_kind(c.nr)),
+            kind: t.living.sleeps_in().map(|nr| self.wait_kind(nr)),
             uninterruptible: t.uninterruptible,
             contending: t.contending > 0,
             join: self.waits.is_join(object),

@@ -57,6 +57,11 @@ impl Waits {
         }
     }
 
+    /// A call of which no event tells that it returned is looked at no more.
+    pub(crate) fn call_is_over(&mut self, slot: Slot) {
+        self.called(slot).class = Class::None;
+    }
+
     fn futex_key(&mut self, slot: Slot, pid: Pid, private: bool, addr: u64) -> (Key, u32) {
         let group = self.group(slot, pid);
         let g = &self.groups[group as usize];

@@ -22,7 +22,8 @@ impl Waits {
         is_sibling: impl Fn(u32) -> bool,
     ) -> Object {
         let group = self.group(slot, t.pid);
-        let Some(call) = &t.living.call else {
+        let recorded = t.living.call.map(|call| (call.nr, call.start));
+        let Some((nr, start)) = recorded.or(t.living.dark) else {
             return match t.uninterruptible {
                 _ if t.contending > 0 => self.intern(
                     Key::KernelLock { addr: lock, nr: 0 },
@@ -53,7 +54,7 @@ impl Waits {
             return lock;
         }
         let w = self.called(slot);
-        if w.at == call.start && w.class != Class::None {
+        if w.at == start && w.class != Class::None {
             w.slept = true;
             let (class, args) = (w.class, w.args);
             if let Some(o) = self.called_on(slot, t.pid, class, &args) {
@@ -80,7 +81,7 @@ impl Waits {
             Some(WaitKind::Signal) => ObjectKind::Signal,
             _ if t.uninterruptible => {
                 return self.intern(
-                    Key::KernelLock { addr: 0, nr: call.nr },
+                    Key::KernelLock { addr: 0, nr },
                     ObjectKind::KernelLock,
                     group,
                     None,
@@ -88,7 +89,7 @@ impl Waits {
             }
             _ => ObjectKind::Other,
         };
-        self.intern(Key::Call { group, nr: call.nr }, sort, group, None)
+        self.intern(Key::Call { group, nr }, sort, group, None)
     }
 
     /// A thread goes to sleep.

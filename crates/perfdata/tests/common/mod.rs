@@ -44,6 +44,8 @@ pub struct Builder {
     pub group: bool,
     /// Switches have call chains ([`Builder::switch_from`]).
     pub chains: bool,
+    /// Switches name the call that the thread is in ([`Builder::switch_in`]).
+    pub calls: bool,
 }
 
 impl Builder {
@@ -55,6 +57,7 @@ impl Builder {
             counters: false,
             group: false,
             chains: false,
+            calls: false,
         }
     }
 
@@ -114,6 +117,31 @@ impl Builder {
     pub fn switch_from(&mut self, ts: u64, cpu: u32, tid: u32, next: u32, chain: &[u64]) {
         let raw = self.switch_payload(tid, next);
         self.sample(ID_SWITCH, ts, cpu, tid, Some(chain), &raw);
+    }
+
+    /// A sched_switch with the kernel's part of a call chain and one register, in files with
+    /// `calls`; a thread of the kernel has no registers.
+    pub fn switch_in(&mut self, ts: u64, tid: u32, chain: &[u64], register: Option<u64>) {
+        let mut raw = self.switch_payload(tid, 0);
+        raw.resize((raw.len() + 4).next_multiple_of(8) - 4, 0);
+        let words = match register {
+            Some(register) => vec![2, register],
+            None => vec![0],
+        };
+        let mut b = Vec::new();
+        for word in [ID_SWITCH, 0xffff_ffff_8100_0000] {
+            b.extend(self.u64(word));
+        }
+        b.extend(self.words(&[tid, tid]));
+        b.extend(self.u64(ts));
+        b.extend(self.words(&[0, 0]));
+        for word in [1, chain.len() as u64].iter().chain(chain) {
+            b.extend(self.u64(*word));
+        }
+        b.extend(self.u32(raw.len() as u32));
+        b.extend(raw);
+        words.iter().for_each(|&word| b.extend(self.u64(word)));
+        self.push(9, 1, &b);
     }
 
     /// PERF_RECORD_MMAP2 of executable memory: of a file's inode, or of a build id.
@@ -231,10 +259,26 @@ impl Builder {
         a
     }
 
+    fn switch_attr(&self) -> Vec<u8> {
+        const REGS_USER: u64 = 1 << 12;
+        const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
+        if !self.calls {
+            return self.attr(SWITCH_ID, if self.chains { WITH_CHAIN } else { TRACEPOINT });
+        }
+        let mut a = self.attr(SWITCH_ID, WITH_CHAIN | REGS_USER);
+        let flags = SAMPLE_ID_ALL | EXCLUDE_CALLCHAIN_USER;
+        a[40..48].copy_from_slice(&self.u64(if self.big { flags.reverse_bits() } else { flags }));
+        a[80..88].copy_from_slice(&self.u64(1 << 5));
+        a
+    }
+
     fn attrs(&self) -> Vec<(Vec<u8>, u64)> {
         let mut attrs = vec![
-            (self.attr(SWITCH_ID, if self.chains { WITH_CHAIN } else { TRACEPOINT }), ID_SWITCH),
-            (self.attr(CONTENTION_ID, WITH_CHAIN), ID_CONTENTION),
+            (self.switch_attr(), ID_SWITCH),
+            (
+                self.attr(CONTENTION_ID, if self.calls { TRACEPOINT } else { WITH_CHAIN }),
+                ID_CONTENTION,
+            ),
         ];
         if self.counters {
             attrs.push((self.cycles_attr(), ID_CYCLES));

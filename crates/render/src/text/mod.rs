@@ -109,7 +109,15 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Page { capacity_ns: trace.capacity_ns(), wall_ns: trace.wall_ns, begun: Once::new(false) };
     if !options.quiet {
         page.separate(out)?;
-        writeln!(out, "{}", head_line(trace, options.paint()))?;
+        // Wrapped before it is painted: marks of colours take no columns.
+        let path = escape(&trace.path);
+        let line = wrap(&head_line(trace), options.width, 4);
+        let mut line = line.replacen(&*path, &options.paint().title(&path), 1);
+        if trace.lost_events > 0 {
+            let lost = format!("{} LOST", trace.lost_events);
+            line = line.replacen(&lost, &options.paint().error(&lost), 1);
+        }
+        writeln!(out, "{line}")?;
         write_quality(&report.quality, options, out)?;
     }
     match &report.body {
@@ -172,8 +180,8 @@ fn write_table(
 }
 
 /// `perf.data (perf.data): 4 CPUs, 1.673 s, 3214 events, none lost`
-fn head_line(trace: &TraceHead, paint: Paint) -> String {
-    let file = format!("{} ({})", paint.title(escape(&trace.path)), escape(&trace.format));
+fn head_line(trace: &TraceHead) -> String {
+    let file = format!("{} ({})", escape(&trace.path), escape(&trace.format));
     match trace.known {
         Known::Counted => {}
         Known::Nothing => return file,
@@ -181,12 +189,12 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
     }
     let lost = match trace.lost_events {
         0 => "none lost".to_owned(),
-        n => paint.error(format!("{n} LOST")),
+        n => format!("{n} LOST"),
     };
     if trace.events == 0 && trace.format == FIGURES {
         return format!(
             "{} ({FIGURES}): {}",
-            paint.title(escape(&trace.path)),
+            escape(&trace.path),
             units::count(trace.cpus.into(), "CPU", "CPUs")
         );
     }
@@ -201,11 +209,7 @@ fn head_line(trace: &TraceHead, paint: Paint) -> String {
             format!("judged {wall} of {}, {events} of {of_events} events", units::duration(of_wall))
         }
     };
-    format!(
-        "{} ({}): {cpus}, {read}, {lost}",
-        paint.title(escape(&trace.path)),
-        escape(&trace.format),
-    )
+    format!("{} ({}): {cpus}, {read}, {lost}", escape(&trace.path), escape(&trace.format),)
 }
 
 /// What a look at a file of `size` bytes tells: `585.5 MB, 5.188 s, events and losses n/a (…)`.

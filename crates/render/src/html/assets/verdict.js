@@ -8,7 +8,7 @@ function sentence(finding) {
 function worth(finding) {
   if (!finding) return null;
   const w = finding.worth;
-  const times = (x) => digits(x, 2) + ' times as fast';
+  const times = (x) => x < 1.005 ? 'no faster' : digits(x, 2) + ' times as fast';
   if (w.basis === 'chains') {
     return `${clean(w.fix, 300)}, the threads save what they waited for that, directly and ` +
       `through others: the work is ${times(w.times)}.`;

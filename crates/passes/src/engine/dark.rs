@@ -1,0 +1,129 @@
+//! Calls that no event tells of, named by where in the kernel a thread sleeps.
+//!
+//! A recording of chosen calls leaves the others dark: reads and receives above all, since they are
+//! the most of most programs' calls. Most return at once, and those that sleep are few. So a
+//! recorder may have the switch itself say where in the kernel the thread leaves its CPU: the
+//! outermost function of that chain is the one that the call began in ([`What::Leaves`]).
+//!
+//! Such a call has no beginning and no end, and is not counted. It only says what a sleep was for.
+//!
+//! [`What::Leaves`]: holdup_trace::What::Leaves
+
+use super::Engine;
+use crate::judge::Outside;
+use crate::threads::Slot;
+use crate::waits::Class;
+use holdup_syscalls::Arch;
+use holdup_trace::{Cpu, Nanos, SymbolTable};
+
+/// What the kernel calls the function in which the call NAME begins: as the entry that the table of
+/// calls leads to, else as what that hands over to where it leaves no frame of its own.
+const ENTRIES: [&str; 6] =
+    ["__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "ksys_", "__sys_"];
+
+/// So many of the outermost functions may come before it: the entry from the program.
+const BEFORE: usize = 4;
+
+/// Where calls begin, and what was said last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DarkCalls {
+    /// Functions, ascending by address: start, end, number of the call.
+    entries: Vec<(u64, u64, u32)>,
+    /// Of the switch that comes: CPU, number of the call, first argument.
+    said: Option<(Cpu, u32, u64)>,
+}
+
+impl DarkCalls {
+    /// Of a kernel with these functions.
+    pub(super) fn new(outside: Outside, arch: Arch, symbols: &SymbolTable) -> DarkCalls {
+        let mut calls = DarkCalls::default();
+        if outside != Outside::DarkCall {
+            return calls;
+        }
+        let mut functions = symbols.functions().peekable();
+        while let Some((start, name)) = functions.next() {
+            let call = ENTRIES.iter().find_map(|entry| name.strip_prefix(entry));
+            let Some(nr) = call.and_then(|call| holdup_syscalls::entry_number(arch, call)) else {
+                continue;
+            };
+            let end = functions.peek().map_or(start, |(next, _)| *next);
+            calls.entries.push((start, end, nr));
+        }
+        calls
+    }
+
+    /// The call that the outermost functions of a chain are of.
+    fn of(&self, chain: &[u64]) -> Option<u32> {
+        chain.iter().rev().take(BEFORE).find_map(|&address| {
+            let after = self.entries.partition_point(|&(start, ..)| start <= address);
+            let &(_, end, nr) = self.entries.get(after.checked_sub(1)?)?;
+            // A return address may be the end of its function.
+            (address <= end).then_some(nr)
+        })
+    }
+}
+
+impl Engine {
+    /// The thread that leaves `cpu` next does so there.
+    pub(super) fn leaves_from(&mut self, cpu: Cpu, chain: &[u64], argument: u64) {
+        self.dark.said = self.dark.of(chain).map(|nr| (cpu, nr, argument));
+    }
+
+    /// A thread goes to sleep: in the call that was said just now, if it is in no recorded one.
+    pub(super) fn sleeps_in_dark(&mut self, now: Nanos, cpu: Cpu, slot: Slot) {
+        let Some((on, nr, argument)) = self.dark.said.take() else { return };
+        let t = &mut self.threads[slot];
+        if on != cpu || t.living.call.is_some() {
+            return;
+        }
+        t.living.dark = Some((nr, now));
+        let pid = t.pid;
+        let class = self.traits.get(nr as usize).map_or(Class::None, |traits| traits.class);
+        // Of others more than the first argument would have to be known.
+        if matches!(class, Class::Read | Class::Receive | Class::Send | Class::Write) {
+            self.waits.call_begins(now, slot, pid, class, &[argument, 0, 0, 0, 0, 0]);
+        }
+    }
+
+    /// It runs again: whatever it does now, no event tells whether it is still in the call.
+    pub(super) fn dark_call_is_over(&mut self, slot: Slot) {
+        if self.threads[slot].living.dark.is_some() {
+            self.threads[slot].living.dark = None;
+            self.waits.call_is_over(slot);
+        }
+    }
+
+    /// What was said of a switch that has come holds for no other.
+    pub(super) fn dark_is_said(&mut self) {
+        self.dark.said = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &[u8] = b"ffffffff81000000 T do_syscall_64\n\
+        ffffffff81001000 T ksys_read\n\
+        ffffffff81002000 T vfs_read\n\
+        ffffffff81003000 T __x64_sys_recvfrom\n\
+        ffffffff81004000 T __sys_recvfrom\n\
+        ffffffff81005000 T schedule\n";
+
+    #[test]
+    fn the_outermost_function_names_the_call() {
+        let symbols = SymbolTable::from_kallsyms(KERNEL);
+        let calls = DarkCalls::new(Outside::DarkCall, Arch::X86_64, &symbols);
+        let at = |offset: u64| 0xffff_ffff_8100_0010 + offset;
+        // sleep, read, entry
+        assert_eq!(calls.of(&[at(0x5000), at(0x2000), at(0x1000), at(0)]), Some(0));
+        let receive = [at(0x5000), at(0x4000), at(0x3000), at(0)];
+        assert_eq!(calls.of(&receive), holdup_syscalls::number(Arch::X86_64, "recvfrom"));
+        // A page fault, a thread of the kernel, a chain without frames.
+        assert_eq!(calls.of(&[at(0x5000), at(0x2000)]), None);
+        assert_eq!(calls.of(&[]), None);
+        // In a recording of all calls each says itself when it begins.
+        let all = DarkCalls::new(Outside::NoCall, Arch::X86_64, &symbols);
+        assert_eq!(all.of(&receive), None);
+    }
+}
