@@ -238,7 +238,7 @@ mod tests {
     fn a_lock_taken_twice_is_given_back_twice() {
         let mut spots = Spots::default();
         let take = What::LockAcquire { lock: 5, flags: 2, name: NameId::NONE };
-        let give = What::LockRelease { lock: 5 };
+        let give = What::LockRelease { lock: 5, name: NameId::NONE };
         let outer = at(&mut spots, 10, take);
         let inner = at(&mut spots, 11, take);
         assert_eq!(spots.held().count(), 2);

@@ -151,7 +151,6 @@ fn what_does_not_stay_of_a_page_becomes_padding() {
             events(&*whole, (0, u64::MAX)).into_iter().collect();
         let other = part.iter().find(|e| !all.contains(*e));
         assert_eq!(other, None, "{name}");
-        println!("{name}: {written:?} of {}", all.len());
     }
 }
 

@@ -38,11 +38,7 @@ pub(crate) struct Scarce {
 }
 
 /// Everything that may be scarce, by what is known of the trace.
-pub(crate) fn resources(
-    program: &Program,
-    judged: &Attribution<'_>,
-    waits: &Waits,
-) -> Vec<Scarce> {
+pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Waits) -> Vec<Scarce> {
     let finder = Finder {
         program,
         waits,

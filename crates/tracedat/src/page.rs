@@ -271,7 +271,8 @@ mod tests {
 
     /// A page's data and the (time, first payload byte) of each of its events.
     fn walk<E: Endian>(time: u64, data: &[u8]) -> (Vec<(u64, usize)>, bool) {
-        let mut r = Records::<E> { data, pos: 0, time, broken: false, endian: PhantomData };
+        let mut r =
+            Records::<E> { data, pos: 0, head: 0, time, broken: false, endian: PhantomData };
         let mut out = Vec::new();
         while let Some(p) = r.next_payload() {
             out.push((r.time, p.len()));
