@@ -33,7 +33,8 @@ pub(crate) struct Scarce {
     pub(crate) is_thread: bool,
     /// No replay divides what one thread does: it is made faster, as far as CPUs could.
     pub(crate) is_bound: bool,
-    /// Of the change, what the chains of wake-ups tell: devices, and what one has at a time.
+    /// Of the change, what the chains of wake-ups tell: what one has at a time. Not what a device
+    /// does at once: the CPU work of its drivers stays, one piece after the other.
     pub(crate) chained: Vec<Change>,
 }
 
@@ -98,7 +99,6 @@ impl Finder<'_> {
         if !devices.is_empty() {
             found.push(Scarce {
                 members: devices.iter().map(|&(_, id)| Member::Object(ObjectId(id))).collect(),
-                chained: vec![Change::NoDevices],
                 ..one(
                     Resource::Device,
                     vec![Change::NoDevices],
@@ -241,15 +241,14 @@ impl Finder<'_> {
         }
     }
 
-    /// Words that threads wake each other through: one lock, if they are handed on. What was waited
-    /// for once is handed on to nobody.
+    /// Words that threads wake each other through: one lock, if they are handed on, else a pool of
+    /// workers that sleep while there is no work. What was waited for once is handed on to nobody.
     fn of_words(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
         let again = |id: &ObjectId| self.program.objects[id.0 as usize].waits > 1;
         let words: Vec<ObjectId> = ids.iter().copied().filter(again).collect();
         let handed = self.waits.handed_on(|id| words.contains(&id)) * 100.0;
         let is_one = handed >= self.analysis.limit(&HANDED_ON);
-        let chained = if is_one { gone(&words) } else { Vec::new() };
-        Scarce { chained, ..self.of_objects(resource, ids) }
+        self.of_objects(resource, if is_one { words } else { Vec::new() })
     }
 
     fn of_objects(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
