@@ -223,5 +223,9 @@ fn cycles_per_instruction_that_grow_with_the_cpus_are_the_hardwares() {
     };
     let same = "{ cpus = 1, cycles = 20, instructions = 10 }, { cpus = 4, cycles = 21, \
         instructions = 10 }";
+    // Other work, which needs few cycles.
+    let quick =
+        "{ cpus = 1, cycles = 3, instructions = 10 }, { cpus = 4, cycles = 9, instructions = 15 }";
     assert_ne!(of(same), Class::HardwareBandwidth);
+    assert_ne!(of(quick), Class::HardwareBandwidth);
 }

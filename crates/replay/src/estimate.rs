@@ -156,11 +156,14 @@ fn follow_chains(
     if wall_ns >= row.prediction.wall_ns {
         return;
     }
-    let made = &mut row.prediction;
-    (made.wall_ns, made.wall_low_ns, made.wall_high_ns) = (wall_ns, wall_ns, wall_ns);
-    made.bounded = None;
+    // The replay keeps all order and this none: the low end lies half-way between them.
+    let replayed = row.worth;
     row.worth = unchanged.wall_ns as f64 / wall_ns.max(1) as f64;
-    (row.low, row.high, row.by_chains) = (row.worth, row.worth, true);
+    (row.low, row.high, row.by_chains) = ((row.worth * replayed).sqrt(), row.worth, true);
+    let made = &mut row.prediction;
+    let longest_ns = (unchanged.wall_ns as f64 / row.low.max(1.0)) as Nanos;
+    (made.wall_ns, made.wall_low_ns, made.wall_high_ns) = (wall_ns, wall_ns, longest_ns);
+    made.bounded = None;
 }
 
 /// Where what stands for a resource is not tried together, or is worth less than one thread alone,

@@ -5,7 +5,7 @@ use super::{Kernel, View, given};
 use crate::counted;
 use crate::report::{Class, Evidence, Finding};
 use crate::rules::hardware_advice;
-use holdup_attribution::limits::{MATTERS, OVERHEAD, QUEUE, SLOWER};
+use holdup_attribution::limits::{MATTERS, NAMED, OVERHEAD, QUEUE, SAME, SLOWER};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
@@ -78,12 +78,18 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
             .against(view.thresholds, &OVERHEAD),
     ];
     given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
-    f.ruled_out = (overhead < view.limit(&OVERHEAD)).then(|| {
-        format!(
+    f.ruled_out = if overhead < view.limit(&OVERHEAD) {
+        Some(format!(
             "the multiprocessor kernel costs {overhead:.1} %; below {} % that is noise",
             view.limit(&OVERHEAD)
-        )
-    });
+        ))
+    } else {
+        // What it costs of capacity.
+        let small = kernel.filter(|&k| k * overhead / 100.0 < view.limit(&NAMED));
+        small.map(|k| {
+            format!("{overhead:.1} % longer, but the kernel takes only {k:.0} % of the time")
+        })
+    };
     f.advice = vec![
         "fewer, larger system calls; otherwise this is the price of a multiprocessor kernel"
             .to_owned(),
@@ -139,6 +145,11 @@ fn compared(view: &View<'_>) -> Finding {
     ];
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
+    } else if cpi < 1.0 && other_work > view.limit(&SAME) - 100.0 {
+        // Intel's VTune manual, CPI Rate: 1 is acceptable. Unless it is the same work, which is
+        // slower for the hardware's sake however few cycles it takes.
+        f.ruled_out =
+            Some(format!("{cpi:.2} cycles per instruction: the code hardly waits for memory"));
     }
     f.advice = hardware_advice();
     f

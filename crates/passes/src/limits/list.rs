@@ -219,7 +219,7 @@ limits! {
         meaning: "as exact as a replay is: one that misses the trace by more is not believed, what \
                   gains less is no gain, and threads that have less of all CPU time together are \
                   not the work",
-        source: "a choice";
+        source: "a choice: replays of one trace with other ties differ by less";
     HANDED_ON = "replay.handed_on_pct", 66.7, "% of the waiting time",
         kind: Significance,
         meaning: "if so much of the waiting for words that threads wake each other through ended \
@@ -231,5 +231,5 @@ limits! {
         kind: Soundness,
         meaning: "if being free of the order of the trace alone changes it by more, holds are not \
                   what they are taken for, or the work hangs on the order: then that is kept",
-        source: "a choice";
+        source: "a choice: of 120 recordings the order alone changes five by more";
 }

@@ -116,9 +116,11 @@ pub(crate) fn worth(f: &Finding) -> String {
             duration(before),
         ),
         (Basis::Chains, Some((before, after)), Some(fix)) => format!(
-            "Worth {:.2}x: {fix}, the threads save what they waited for that, directly and \
-             through others; on these CPUs the work takes {} instead of {}.",
+            "Worth {:.2}x ({:.2} to {:.2}): {fix}, the threads save what they waited for that, \
+             directly and through others; on these CPUs the work takes {} instead of {}.",
             w.times,
+            w.low,
+            w.high,
             duration(after),
             duration(before),
         ),

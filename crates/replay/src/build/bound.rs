@@ -1,7 +1,7 @@
 //! Threads that may not run on every CPU.
 
 use super::{Builder, is_part};
-use holdup_passes::limits::{BOUND_WALL, NAMED, PASSED_OVER, Thresholds};
+use holdup_passes::limits::{BOUND_WALL, MATTERS, PASSED_OVER, Thresholds};
 use holdup_passes::{Thread, ThreadSteps, role};
 use holdup_trace::Nanos;
 
@@ -46,7 +46,7 @@ impl PassedOver {
     /// few times only, was left where it was.
     fn is_bound(&self, wall_ns: Nanos, limits: &Thresholds) -> bool {
         self.stayed()
-            && is_part(self.ns, wall_ns, limits.get(&NAMED))
+            && is_part(self.ns, wall_ns, limits.get(&MATTERS))
             && is_part(self.ns, self.ready, limits.get(&PASSED_OVER))
     }
 
