@@ -86,8 +86,8 @@ impl Attr {
             && !self.has(flag::INHERIT)
     }
 
-    /// Whether its samples tell in which system call a thread is: they have the kernel's part of the
-    /// call chain, and one register of the program, that of a call's first argument (`di` of
+    /// Whether its samples tell in which system call a thread is: they have the kernel's part of
+    /// the call chain, and one register of the program, that of a call's first argument (`di` of
     /// x86-64, `x0` of arm64), as `holdup record` asks for.
     pub(crate) fn tells_calls(&self) -> bool {
         /// `1 << PERF_REG_X86_DI`, `1 << PERF_REG_ARM64_X0`.

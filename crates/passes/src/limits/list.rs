@@ -197,13 +197,13 @@ limits! {
                  are exact within 6 %";
     RARE = "waits.rare_pct", 2.0, "% of its time",
             kind: Matters,
-        meaning: "a thread that has work for less lacks no CPU, whatever it waits for: a main thread \
-                  that waits for its workers",
+        meaning: "a thread that has work for less lacks no CPU, whatever it waits for: a main \
+                  thread that waits for its workers",
         source: "a choice: a fiftieth";
     PASSED_OVER = "replay.passed_over_pct", 30.0, "% of the time ready",
         kind: Significance,
-        meaning: "a thread that was ready for so much of it while CPUs idled that never took it was \
-                  not allowed there",
+        meaning: "a thread that was ready for so much of it while CPUs idled that never took it \
+                  was not allowed there",
         source: "a scheduler looks for work every tick";
     BOUND_WALL = "replay.bound_wall_pct", 20.0, "% of the recording",
         kind: Significance,

@@ -11,7 +11,8 @@ function worth(finding) {
   const times = (x) => x < 1.005 ? 'no faster' : digits(x, 2) + ' times as fast';
   if (w.basis === 'chains') {
     return `${clean(w.fix, 300)}, the threads save what they waited for that, directly and ` +
-      `through others: the work is ${times(w.times)} (${digits(w.low, 2)} to ${digits(w.high, 2)}).`;
+      `through others: the work is ${times(w.times)} ` +
+      `(${digits(w.low, 2)} to ${digits(w.high, 2)}).`;
   }
   if (w.basis !== 'replayed') return `Without it the work would be up to ${times(w.times)}.`;
   return `Replayed with a change, ${clean(w.fix, 300)}, the work is ${times(w.times)} ` +
