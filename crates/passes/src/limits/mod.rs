@@ -1,7 +1,7 @@
 //! Every limit that holdup holds figures against: one registry for what is measured, judged,
 //! replayed and diagnosed.
 //!
-//! A [`Threshold`] can be made in [`list`] alone, as nobody else can name its private field: so
+//! A [`Threshold`] can be made in `list.rs` alone, as nobody else can name its private field: so
 //! whatever is held against one is registered, has a kind and a source, can be set by a file, is
 //! printed by `holdup rules`, and has its row in the table of what moving it changes
 //! (docs/verdicts.md).
