@@ -142,69 +142,33 @@ impl Waits {
     }
 }
 
-/// What is taken away: waiting for these, and so much of each thread's running.
-struct Freed<'a> {
-    gone: Vec<bool>,
-    devices: bool,
-    quota: bool,
-    /// Part of its running that is left, by thread.
-    factors: Vec<f64>,
-    program: &'a Program,
-}
-
-impl<'a> Freed<'a> {
-    /// `None` if one of the changes moves work to others.
-    fn of(program: &'a Program, changes: &[Change]) -> Option<Freed<'a>> {
-        let mut freed = Freed {
-            gone: vec![false; program.objects.len()],
-            devices: false,
-            quota: false,
-            factors: vec![1.0; program.threads.len()],
-            program,
-        };
-        for change in changes {
-            match change {
-                Change::Lock(id, LockChange::None) => freed.gone[id.0 as usize] = true,
-                Change::NoDevices => freed.devices = true,
-                Change::NoQuota => freed.quota = true,
-                Change::Calls { factors, .. } => {
-                    for (own, by) in freed.factors.iter_mut().zip(factors) {
-                        *own *= by.min(1.0);
-                    }
-                }
-                _ => return None,
-            }
-        }
-        Some(freed)
+/// The objects that nobody waits for any more; `None` if a change is of another kind.
+fn freed(program: &Program, changes: &[Change]) -> Option<Vec<bool>> {
+    let mut freed = vec![false; program.objects.len()];
+    for change in changes {
+        let Change::Lock(id, LockChange::None) = change else { return None };
+        freed[id.0 as usize] = true;
     }
-
-    fn waits_no_more(&self, object: ObjectId) -> bool {
-        match self.program.objects.get(object.0 as usize) {
-            Some(known) => self.gone[object.0 as usize] || self.devices && known.is_device,
-            None => object == ObjectId::QUOTA && self.quota,
-        }
-    }
+    Some(freed)
 }
 
 /// Part of the time of the work that is left, once what the changes take away is gone: the mean of
-/// the threads that work, each by its CPU time. `None` where work moves to others, or all of it
-/// comes in another order.
+/// the threads that work, each by its CPU time. `None` where more is changed than
+/// that nobody waits for some objects.
 pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Option<f64> {
-    let freed = Freed::of(program, changes)?;
+    let freed = freed(program, changes)?;
+    let is_freed = |object: ObjectId| freed.get(object.0 as usize).copied().unwrap_or(false);
     let mut gone: Vec<Gone> = vec![Gone::default(); program.threads.len()];
-    // Runs that get shorter, in order of time, beside the waits.
+    // Spinning that is over, in order of time, beside the waits.
     let mut runs: Vec<(Nanos, Nanos, u32, Nanos)> = Vec::new();
     for (t, thread) in program.threads.iter().zip(0_u32..) {
-        let factor = freed.factors[thread as usize];
         for at in t.from as usize..t.to as usize {
-            let from = program.times[at];
-            let (ns, left) = match program.ops[at] {
-                Op::Run(ns) if factor < 1.0 => (ns, (ns as f64 * factor) as Nanos),
-                Op::Spin(ns, lock) if freed.waits_no_more(lock) => (ns, 0),
-                Op::Spin(ns, _) if factor < 1.0 => (ns, (ns as f64 * factor) as Nanos),
-                _ => continue,
-            };
-            runs.push((from + ns, from, thread, ns - left));
+            if let Op::Spin(ns, lock) = program.ops[at]
+                && is_freed(lock)
+            {
+                let from = program.times[at];
+                runs.push((from + ns, from, thread, ns));
+            }
         }
     }
     runs.sort_unstable();
@@ -215,7 +179,7 @@ pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Opti
         }
         let all = wait.to - wait.from;
         let ns = match wait.waker {
-            _ if freed.waits_no_more(wait.object) => all,
+            _ if is_freed(wait.object) => all,
             Some(waker) => gone[waker as usize].within(wait.from, wait.to),
             None => 0,
         };
@@ -236,4 +200,58 @@ pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Opti
         left += t.run_ns as f64 * part.max(0.0);
     }
     (all > 0.0).then(|| left / all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{LOCK, program};
+
+    const OTHER: ObjectId = ObjectId::NONE;
+
+    fn without_lock(p: &Program) -> f64 {
+        left(p, &Waits::of(p), &[Change::Lock(LOCK, LockChange::None)]).unwrap()
+    }
+
+    /// The first holds the lock while it runs; the second waits for it, and the third for what the
+    /// second does then: both save what the second waited.
+    #[test]
+    fn who_waits_for_a_waiter_saves_what_that_one_saves() {
+        let wait = |number, object| Op::Wait { number, object, delay: 0 };
+        let wake = |thread, number| Op::Wake { thread, number };
+        let mut p = program(
+            3,
+            &[
+                vec![Op::Run(60), wake(1, 1), Op::Run(40)],
+                vec![wait(1, LOCK), Op::Run(40), wake(2, 2)],
+                vec![wait(2, OTHER), Op::Run(100)],
+            ],
+        );
+        p.times = vec![0, 60, 60, 0, 60, 100, 0, 100];
+        let expected = (100.0 * 1.0 + 40.0 * 0.4 + 100.0 * 0.4) / 240.0;
+        assert!((without_lock(&p) - expected).abs() < 1e-9, "{}", without_lock(&p));
+        // What is more than waiting for some objects has no such estimate.
+        assert_eq!(left(&p, &Waits::of(&p), &[Change::NoDevices]), None);
+    }
+
+    /// Three hand the lock round; in the pool one who never waits wakes the two others.
+    #[test]
+    fn a_lock_is_handed_on_and_a_pool_is_woken() {
+        let wait = |number| Op::Wait { number, object: LOCK, delay: 0 };
+        let wake = |thread, number| Op::Wake { thread, number };
+        let mut lock = program(
+            3,
+            &[vec![wake(1, 1), wait(3)], vec![wait(1), wake(2, 2)], vec![wait(2), wake(0, 3)]],
+        );
+        lock.times = vec![10, 11, 0, 20, 0, 30];
+        let handed = Waits::of(&lock).handed_on(|id| id == LOCK);
+        // The first had it from the beginning: 39 of 49 ns of waiting were ended by one let go.
+        assert!((handed - 39.0 / 49.0).abs() < 1e-9, "{handed}");
+        let mut pool = program(
+            3,
+            &[vec![wake(1, 1), wake(2, 2), wake(1, 3)], vec![wait(1), wait(3)], vec![wait(2)]],
+        );
+        pool.times = vec![10, 20, 30, 0, 11, 0];
+        assert_eq!(Waits::of(&pool).handed_on(|id| id == LOCK), 0.0);
+    }
 }
