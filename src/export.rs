@@ -43,6 +43,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
         rows = PhaseRow::of(&found_phases(all, &limits));
         // The verdict on the trace is that on its only phase.
         rows.iter_mut().for_each(|row| row.class = Some(diagnosis.verdict.class));
+    } else {
+        phases::judge_each(&*reader, all, &mut rows, &limits)?;
     }
     let request = Request {
         reader: &*reader,

@@ -62,8 +62,9 @@ pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
     Analysis, ByThread, Follow, Group, HoldSum, Object, Options, PairSum, See, Slot, SyscallRow,
+    Window,
 };
-use holdup_trace::{Nanos, Quality, Reader, Result};
+use holdup_trace::{Quality, Reader, Result};
 use std::collections::BTreeMap;
 
 /// Read the whole trace once, with the judge of this crate.
@@ -86,17 +87,29 @@ pub fn analyze_beside(
     holdup_passes::analyze_beside(reader, options, &JUDGE, see)
 }
 
-/// Read the trace once more, cut at these times; see [`holdup_passes::analyze_parts`].
+/// Read the trace once and analyse windows of it beside; see [`holdup_passes::analyze_with`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_parts`].
-pub fn analyze_parts(
+/// Those of [`holdup_passes::analyze_with`].
+pub fn analyze_with(
+    reader: &dyn Reader,
+    options: &Options,
+    windows: &[Window],
+) -> Result<(Analysis, Vec<Analysis>)> {
+    holdup_passes::analyze_with(reader, options, &JUDGE, windows)
+}
+
+/// Read windows of the trace once more; see [`holdup_passes::analyze_windows`].
+///
+/// # Errors
+/// Those of [`holdup_passes::analyze_windows`].
+pub fn analyze_windows(
     reader: &dyn Reader,
     whole: &Analysis,
-    borders: &[Nanos],
-    done: &mut dyn FnMut(Analysis),
+    windows: &[Window],
+    done: &mut dyn FnMut(usize, Analysis),
 ) -> Result<Quality> {
-    holdup_passes::analyze_parts(reader, whole, &JUDGE, borders, done)
+    holdup_passes::analyze_windows(reader, whole, &JUDGE, windows, done)
 }
 
 /// Read the trace once more and draw lanes; see [`holdup_passes::follow`].

@@ -42,7 +42,7 @@ pub use worth::{Basis, Replays, Worth, replayed_part};
 
 use holdup_passes::Analysis;
 use holdup_profile::KnowsCode;
-use holdup_trace::TraceInfo;
+use holdup_trace::{TraceInfo, shell_word};
 
 /// Judge a trace by the default thresholds, beside another of the same work if there is one.
 pub fn diagnose(info: &TraceInfo, analysis: &Analysis, baseline: Option<&Analysis>) -> Diagnosis {
@@ -90,7 +90,19 @@ pub fn diagnose_beside(
     let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
     facts.replay(judged);
-    Diagnosis { phases: judged.phases.clone(), ..judge(&facts) }
+    let mut diagnosis = Diagnosis { phases: judged.phases.clone(), ..judge(&facts) };
+    let class = diagnosis.verdict.class;
+    let mut work = diagnosis.phases.iter_mut().filter(|row| row.work);
+    match (work.next(), work.next()) {
+        // The verdict on the work is that on its only phase.
+        (Some(row), None) if judged.whole.is_some() => row.class = Some(class),
+        (Some(_), Some(_)) => {
+            let trace = shell_word(&info.path.to_string_lossy());
+            diagnosis.next.push(format!("holdup phases {trace}"));
+        }
+        _ => {}
+    }
+    diagnosis
 }
 
 /// Judge a trace once more by other limits, beside what replays of it said: see

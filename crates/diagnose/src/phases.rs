@@ -1,15 +1,15 @@
 //! The phases of a trace, each judged, and which part of the trace the verdict is about.
 //!
-//! A trace of one phase takes one pass. Where the work has several, a second pass judges each on
-//! its own. The verdict is that of the work: if start-up and tail take enough of the trace to
-//! matter, only what lies between them is judged.
+//! One reading finds the phases. The verdict is that of the work: if start-up and tail take enough
+//! of the trace to matter, a second reading is of what lies between them. `holdup phases` judges
+//! every phase on its own.
 
 use crate::Facts;
 use crate::report::Class;
 use holdup_attribution::phases::edges_matter;
-use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_parts, phases};
-use holdup_passes::{Analysis, Detail, Options};
-use holdup_trace::{Nanos, Quality, Reader, Result};
+use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_windows, analyze_with, phases};
+use holdup_passes::{Analysis, Detail, Options, Window};
+use holdup_trace::{Nanos, Reader, Result};
 use serde::Serialize;
 
 /// A phase as `holdup phases` prints it.
@@ -70,8 +70,7 @@ impl PhaseRow {
 pub struct Judged {
     /// The part that the verdict is about: everything, or the work alone.
     pub analysis: Analysis,
-    /// Its phases and those left out; empty where there is but one. They are judged where the work
-    /// has several, or is judged without the others.
+    /// Its phases and those left out; empty where there is but one.
     pub phases: Vec<PhaseRow>,
     /// Time of the phases left out.
     pub left_out_ns: Nanos,
@@ -104,86 +103,83 @@ impl Judged {
         }
         self.analysis.set_limits(limits.clone());
     }
-
-    /// Read `part` of the trace, from the middle of what is judged, to replay it: who works all the
-    /// time does in the middle what it does elsewhere.
-    fn read_window(&mut self, reader: &dyn Reader, options: &Options, part: f64) -> Result<()> {
-        let wall = self.analysis.wall_ns();
-        let ns = ((self.whole().wall_ns() as f64 * part) as Nanos).min(wall);
-        let from = self.analysis.start_ns() + (wall - ns) / 2;
-        let mut options = options.clone();
-        options.detail = Detail::Steps;
-        (options.selection.from, options.selection.to) = (Some(from), Some(from + ns));
-        self.window = Some(analyze(reader, &options)?);
-        Ok(())
-    }
 }
 
-/// Read the trace; once more if the work alone is to be judged, or has several phases, to judge
-/// each; a third time if both are so. A part of the trace that was asked for by its times is
-/// judged whole.
+/// Read the trace; once more if the work alone is to be judged. A part of the trace that was asked
+/// for by its times is judged whole.
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// Those of [`analyze_with`].
 pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> Result<Judged> {
-    let options = &Options { limits: thresholds.clone(), ..options.clone() };
-    let whole = analyze(reader, options)?;
-    let found = phases(&whole, thresholds);
-    let mut rows = PhaseRow::of(&found);
-    // Phases are the machine's: where threads were chosen, all of the time is theirs.
-    if rows.len() < 2 || options.work.chooses_threads() {
-        return Ok(Judged::of_all(whole, Vec::new()));
-    }
-    let asked = options.selection.from.is_some() || options.selection.to.is_some();
-    let alone = edges_matter(&found, thresholds) && !asked;
-    let is_work = |p: &Phase| p.part == Part::Work;
-    let work: Vec<usize> = (0..found.len()).filter(|&i| is_work(&found[i])).collect();
-    if !alone && work.len() < 2 {
-        // Nothing is left out, and no part of the work can differ from the rest.
-        return Ok(Judged::of_all(whole, rows));
-    }
-    let mut only = None;
-    let mut quality = judge_each(reader, &whole, &mut rows, thresholds, &mut |at, part| {
-        if alone && work == [at] {
-            only = Some(part);
-        }
-    })?;
-    if !alone {
-        return Ok(Judged::of_all(whole, rows));
-    }
-    if let (None, Some(&first), Some(&last)) = (&only, work.first(), work.last()) {
-        let borders = [found[first].start, found[last].end];
-        quality = analyze_parts(reader, &whole, &borders, &mut |part| only = Some(part))?;
-    }
-    let left_out_ns = found.iter().filter(|p| !is_work(p)).map(Phase::wall_ns).sum();
-    match only {
-        Some(mut analysis) => {
-            analysis.absorb(&quality);
-            Ok(Judged { analysis, phases: rows, left_out_ns, whole: Some(whole), window: None })
-        }
-        None => Ok(Judged::of_all(whole, rows)),
-    }
+    read_to_replay(reader, options, thresholds, None)
 }
 
 /// The same with what a replay needs: of all (`part` is 1), of a window, or nothing. See
 /// [`crate::replayed_part`].
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// Those of [`analyze_with`].
 pub fn read_to_replay(
     reader: &dyn Reader,
     options: &Options,
     thresholds: &Thresholds,
     part: Option<f64>,
 ) -> Result<Judged> {
+    let detail = options.detail;
     let all = part.is_some_and(|part| part >= 1.0);
-    let detail = if all { Detail::Steps } else { options.detail };
-    let mut judged = read(reader, &Options { detail, ..options.clone() }, thresholds)?;
-    if let Some(part) = part.filter(|&part| part < 1.0) {
-        let options = Options { limits: thresholds.clone(), ..options.clone() };
-        judged.read_window(reader, &options, part)?;
+    let options = &Options {
+        limits: thresholds.clone(),
+        detail: if all { Detail::Steps } else { detail },
+        ..options.clone()
+    };
+    let part = part.filter(|&part| part < 1.0);
+    let window = part.map(|part| middle(options.selection.span(reader.info()), part));
+    let (whole, mut windows) = analyze_with(reader, options, window.as_slice())?;
+    let (window, mut replayed) = (window.as_ref(), windows.pop());
+    let found = phases(&whole, thresholds);
+    let rows = PhaseRow::of(&found);
+    // Phases are the machine's: where threads were chosen, all of the time is theirs.
+    if rows.len() < 2 || options.work.chooses_threads() {
+        return Ok(Judged { window: replayed, ..Judged::of_all(whole, Vec::new()) });
     }
-    Ok(judged)
+    let asked = options.selection.from.is_some() || options.selection.to.is_some();
+    let is_work = |p: &Phase| p.part == Part::Work;
+    let work = found.iter().position(is_work).zip(found.iter().rposition(is_work));
+    let Some((first, last)) = work.filter(|_| edges_matter(&found, thresholds) && !asked) else {
+        return Ok(Judged { window: replayed, ..Judged::of_all(whole, rows) });
+    };
+    let (start, end) = (found[first].start, found[last].end);
+    let closed = last + 1 == found.len();
+    let mut windows = vec![Window { from: start, to: end, closed, detail }];
+    if let (Some(part), Some(window)) = (part, window)
+        && (window.from < start || window.to > end)
+    {
+        let part = part * whole.wall_ns() as f64 / (end - start).max(1) as f64;
+        windows.push(middle((start, end), part));
+    }
+    let mut judged = None;
+    let quality = analyze_windows(reader, &whole, &windows, &mut |number, part| match number {
+        0 => judged = Some(part),
+        _ => replayed = Some(part),
+    })?;
+    let left_out_ns = found.iter().filter(|p| !is_work(p)).map(Phase::wall_ns).sum();
+    Ok(match judged {
+        Some(mut analysis) => {
+            analysis.absorb(&quality);
+            let whole = Some(whole);
+            Judged { analysis, phases: rows, left_out_ns, whole, window: replayed }
+        }
+        None => Judged { window: replayed, ..Judged::of_all(whole, rows) },
+    })
+}
+
+/// `part` of what lies between two times, from its middle, to replay it: who works all the time
+/// does in the middle what it does elsewhere.
+fn middle((start, end): (Nanos, Nanos), part: f64) -> Window {
+    let wall = end - start;
+    let ns = (wall as f64 * part) as Nanos;
+    let from = start + (wall - ns.min(wall)) / 2;
+    Window { from, to: from + ns.min(wall), closed: true, detail: Detail::Steps }
 }
 
 /// Every phase of what was asked for, each judged: the rows of `holdup phases`.
@@ -197,32 +193,37 @@ pub fn judged_phases(
 ) -> Result<(Analysis, Vec<PhaseRow>)> {
     let options = &Options { limits: thresholds.clone(), ..options.clone() };
     let whole = analyze(reader, options)?;
-    let found = phases(&whole, thresholds);
-    let mut rows = PhaseRow::of(&found);
-    if let [row] = &mut rows[..] {
-        row.judge(reader, &whole, thresholds);
-    } else {
-        judge_each(reader, &whole, &mut rows, thresholds, &mut |_, _| ())?;
-    }
+    let mut rows = PhaseRow::of(&phases(&whole, thresholds));
+    judge_each(reader, &whole, &mut rows, thresholds)?;
     Ok((whole, rows))
 }
 
-/// Read the trace once more, cut where the rows of its phases say, and judge each row. `done` gets
-/// the number of the row and its part of the trace.
-fn judge_each(
+/// Judge each phase of a trace. Where there are several, the trace is read once more.
+///
+/// # Errors
+/// Those of [`analyze_windows`].
+pub fn judge_each(
     reader: &dyn Reader,
     whole: &Analysis,
     rows: &mut [PhaseRow],
     thresholds: &Thresholds,
-    done: &mut dyn FnMut(usize, Analysis),
-) -> Result<Quality> {
-    let mut borders: Vec<Nanos> = rows.iter().map(|r| r.start_ns).collect();
-    borders.extend(rows.last().map(|r| r.end_ns));
-    let mut left = rows.iter_mut().enumerate();
-    analyze_parts(reader, whole, &borders, &mut |part| {
-        if let Some((at, row)) = left.next() {
+) -> Result<()> {
+    if let [row] = rows {
+        row.judge(reader, whole, thresholds);
+        return Ok(());
+    }
+    let last = rows.len().saturating_sub(1);
+    let window = |(i, row): (usize, &PhaseRow)| Window {
+        from: row.start_ns,
+        to: row.end_ns,
+        closed: i == last,
+        detail: Detail::Sums,
+    };
+    let windows: Vec<Window> = rows.iter().enumerate().map(window).collect();
+    analyze_windows(reader, whole, &windows, &mut |number, part| {
+        if let Some(row) = rows.get_mut(number) {
             row.judge(reader, &part, thresholds);
-            done(at, part);
         }
-    })
+    })?;
+    Ok(())
 }

@@ -106,7 +106,7 @@ pub struct Diagnosis {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
     /// The phases of the trace, those that the verdict leaves out too; absent where there is but
-    /// one. Each is judged alone where the work has several or is judged without the others.
+    /// one. `holdup phases` judges each of them alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRow>,
     /// One per rule: those that hold first, the most worth first; then those ruled out.

@@ -66,6 +66,7 @@ mod threads;
 mod throttle;
 mod timeline;
 mod waits;
+mod windows;
 mod yields;
 
 pub use analysis::{Analysis, WaitRow};
@@ -103,6 +104,7 @@ pub use engine::Law;
 use facts::Facts;
 use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, TraceInfo, merge};
 use std::ops::ControlFlow;
+pub use windows::Window;
 pub use yields::{Again, Yields};
 
 /// Read the whole trace once and answer everything.
@@ -235,8 +237,7 @@ struct Part<'a> {
 impl<'a> Part<'a> {
     fn of(info: &TraceInfo, select: &'a Selection) -> Part<'a> {
         let (first, last) = info.span.unwrap_or((0, 0));
-        let start = select.from.unwrap_or(0).max(first);
-        let end = select.to.unwrap_or(u64::MAX).min(last).max(start);
+        let (start, end) = select.span(info);
         Part { select, first, start, end, windowed: start > first || end < last }
     }
 
@@ -296,64 +297,51 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Read a trace once more and cut it at `borders`, ascending times: `done` gets an analysis of each
-/// part between two of them, in order, with the CPUs and options of `whole`. What threads and CPUs
-/// were doing at the beginning of a part is known from what precedes it.
-///
-/// The parts carry what was found wrong within them; what the readers found is the result.
+/// Read the trace once, and analyse all that `options` select of it, and each of `windows`.
 ///
 /// # Errors
 /// Those of [`analyze`].
-pub fn analyze_parts(
+pub fn analyze_with(
+    reader: &dyn Reader,
+    options: &Options,
+    judge: &Judge,
+    windows: &[Window],
+) -> Result<(Analysis, Vec<Analysis>)> {
+    if windows.is_empty() {
+        return Ok((analyze(reader, options, judge)?, Vec::new()));
+    }
+    let part = Part::of(reader.info(), &options.selection);
+    let all = Window { from: part.start, to: part.end, closed: true, detail: options.detail };
+    let windows: Vec<Window> = std::iter::once(all).chain(windows.iter().copied()).collect();
+    let mut found: Vec<Option<Analysis>> = windows.iter().map(|_| None).collect();
+    let done = &mut |number: usize, analysis| found[number] = Some(analysis);
+    let quality = windows::read(reader, (options, judge), None, &windows, done)?;
+    let mut found = found.into_iter().flatten();
+    let mut whole = match found.next() {
+        Some(whole) => whole,
+        None => return Ok((analyze(reader, options, judge)?, Vec::new())),
+    };
+    whole.absorb(&quality);
+    Ok((whole, found.collect()))
+}
+
+/// Read a trace once more and analyse each of `windows`, with the CPUs and options of `whole`:
+/// `done` gets the number of each and its analysis, in the order in which they end. What threads
+/// and CPUs were doing at the beginning of a window is known from what precedes it.
+///
+/// The windows carry what was found wrong within them; what the readers found is the result.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn analyze_windows(
     reader: &dyn Reader,
     whole: &Analysis,
     judge: &Judge,
-    borders: &[Nanos],
-    done: &mut dyn FnMut(Analysis),
+    windows: &[Window],
+    done: &mut dyn FnMut(usize, Analysis),
 ) -> Result<Quality> {
-    let info = reader.info();
-    let options = &whole.options;
-    let first = info.span.map_or(0, |s| s.0);
-    let Some(&last) = borders.last() else { return Ok(reader.quality().clone()) };
-    let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
-    let mut engine = Engine::new(info, symbols, (first, last), options, *judge);
-    let only = options.selection.cpus.as_deref();
-    let mut part = |engine: Engine, start: Nanos, end: Nanos| {
-        let mut engine = engine;
-        engine.finish(end, &whole.cpu_list);
-        done(Analysis::new(engine, reader, options, (start, end), whole.cpu_list.clone()));
-    };
-    // The next border.
-    let mut next = 0;
-    let quality = merge::drive(reader, options.workers, &mut |events: &[Event], batch: &Batch| {
-        for e in events {
-            // The last border is the last time that belongs to a part.
-            while next + 1 < borders.len() && e.ts >= borders[next] {
-                if next > 0 {
-                    part(engine.clone(), borders[next - 1], borders[next]);
-                }
-                engine.restart(borders[next]);
-                next += 1;
-            }
-            if e.ts > last {
-                return ControlFlow::Break(());
-            }
-            if only.is_none_or(|list| list.contains(&e.cpu) || e.id == EventId::SIDEBAND) {
-                engine.event::<false>(e, batch);
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    while next < borders.len() {
-        if next > 0 {
-            part(engine.clone(), borders[next - 1], borders[next]);
-        }
-        if next + 1 < borders.len() {
-            engine.restart(borders[next]);
-        }
-        next += 1;
-    }
-    Ok(quality)
+    let cpus = Some(&whole.cpu_list[..]);
+    windows::read(reader, (&whole.options, judge), cpus, windows, done)
 }
 
 /// CPUs of the ledger: those with events, those that threads were sent to, and as many as the file

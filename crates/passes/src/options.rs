@@ -32,6 +32,13 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// The first and the last time of what is chosen.
+    pub fn span(&self, info: &TraceInfo) -> (Nanos, Nanos) {
+        let (first, last) = info.span.unwrap_or((0, 0));
+        let start = self.from.unwrap_or(0).max(first);
+        (start, self.to.unwrap_or(Nanos::MAX).min(last).max(start))
+    }
+
     /// This choice within the part that a trace is which was cut out of a longer one.
     #[must_use]
     pub fn within(mut self, info: &TraceInfo) -> Selection {

@@ -164,6 +164,12 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
+    /// From `now` on, of so many threads that are there already.
+    pub(crate) fn since(now: Nanos, threads: usize) -> Steps {
+        let course = || Course { at: now, begun: true, ..Course::default() };
+        Steps { courses: std::iter::repeat_with(course).take(threads).collect(), slices: (0, 0) }
+    }
+
     fn course(&mut self, slot: Slot) -> &mut Course {
         let i = slot.0 as usize;
         if i >= self.courses.len() {

@@ -6,11 +6,28 @@ use crate::cpus::CpuState;
 use crate::facts::RunEnd;
 use crate::hist::Histogram;
 use crate::judge::Ended;
+use crate::options::Detail;
 use crate::threads::{Mode, Slot, State, Thread};
 use crate::timeline::{Grid, Timeline};
 use holdup_trace::{Cpu, Nanos, Quality, QualityCode};
 
 impl Engine {
+    /// What is analysed is the part `from` up to `to`, and so much is kept of its waits.
+    pub(crate) fn look_at(&mut self, from: Nanos, to: Nanos, detail: Detail) {
+        self.last = to;
+        let fresh = from <= self.start && self.events == 0;
+        let slots = self.threads.iter().map(|(slot, _)| slot.0 as usize + 1).max();
+        self.waits.keep(detail, from, slots.filter(|_| !fresh).unwrap_or(0));
+        if !fresh {
+            self.restart(from);
+        }
+    }
+
+    /// More of the trace is looked at than was, up to `to`.
+    pub(crate) fn goes_on(&mut self, to: Nanos) {
+        self.last = to;
+    }
+
     /// Forget every sum, keep every state: the part of the trace to be analysed starts at `now`.
     pub(crate) fn restart(&mut self, now: Nanos) {
         let now = now.max(self.now);

@@ -253,6 +253,12 @@ impl Waits {
         self.edges.clear();
     }
 
+    /// Keep so much from `now` on, in place of what was kept; `threads` is how many there are.
+    pub(crate) fn keep(&mut self, detail: Detail, now: Nanos, threads: usize) {
+        self.detail = detail;
+        self.steps = (detail >= Detail::Steps).then(|| Steps::since(now, threads));
+    }
+
     /// (waits that were idle, waits for locks) of a thread.
     pub(crate) fn thread_waits(&self, slot: Slot) -> (Nanos, Nanos) {
         let slept = self.threads.times(slot);

@@ -30,7 +30,7 @@ pub(crate) fn busy(course: &BusyCourse) -> String {
     )
 }
 
-/// What part of the trace the verdict is about, and which phases of the work get another one alone.
+/// What part of the trace the verdict is about.
 pub(crate) fn remarks(d: &Diagnosis, judged: &TraceHead) -> Vec<String> {
     let mut remarks = Vec::new();
     let whole: u64 = d.phases.iter().map(PhaseRow::wall_ns).sum();
@@ -46,17 +46,6 @@ pub(crate) fn remarks(d: &Diagnosis, judged: &TraceHead) -> Vec<String> {
         .collect();
     if !left_out.is_empty() {
         remarks.push(format!("judged is the work, without {}", left_out.join(" and ")));
-    }
-    for row in d.phases.iter().filter(|row| row.work && !out(row)) {
-        if let Some(class) = row.class.filter(|&class| class != d.verdict.class) {
-            remarks.push(format!(
-                "phase {} ({}, {:.1} CPUs busy) alone is {}",
-                row.phase,
-                duration(row.wall_ns()),
-                row.busy_cpus,
-                class.id()
-            ));
-        }
     }
     remarks
 }

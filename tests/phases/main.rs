@@ -1,6 +1,8 @@
 //! Phases: a trace is cut where its make-up changes, and the verdict is that of the work.
 
+#[path = "../support/mod.rs"]
 mod support;
+mod windows;
 
 use holdup_attribution::{Thresholds, analyze};
 use holdup_diagnose::phases::{judged_phases, read};

@@ -1,0 +1,188 @@
+//! Parts of a trace, each analysed on its own, in one reading.
+//!
+//! What threads and CPUs were doing when a window begins is known from what precedes it. So a
+//! window gets a copy of an engine that has seen everything up to there, and this copy starts its
+//! sums anew. Windows may overlap: then each has its own engine, and all get the same events.
+//!
+//! ```text
+//!  carrier ───┐ (copy)                 ┌─► carrier ─── …
+//!             ├─► window 1 ────────────┤
+//!             │        ┌─► window 2 ───│────────►
+//!             │        │               └─► window 3 ─────►
+//! ```
+//!
+//! The carrier's sums are of no use, so there is none while the engine of a window knows as much.
+
+use crate::engine::Engine;
+use crate::{Analysis, Detail, Judge, Options, cpu_list};
+use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, merge};
+use std::ops::ControlFlow;
+
+/// A part of the time of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// First time.
+    pub from: Nanos,
+    /// Last time.
+    pub to: Nanos,
+    /// Events at the last time belong to it, not to what follows.
+    pub closed: bool,
+    /// How much to keep about waits in it.
+    pub detail: Detail,
+}
+
+impl Window {
+    /// The first time whose events do not belong to it.
+    fn behind(&self) -> Nanos {
+        self.to.saturating_add(self.closed as Nanos)
+    }
+}
+
+/// A window that has begun.
+struct Running {
+    number: usize,
+    window: Window,
+    engine: Engine,
+}
+
+/// All windows of one reading.
+struct Windows<'a> {
+    reader: &'a dyn Reader,
+    options: &'a Options,
+    /// The CPUs of the machine, where they are known already.
+    cpus: Option<&'a [Cpu]>,
+    /// Those that have not begun, the first of them last.
+    coming: Vec<(usize, Window)>,
+    running: Vec<Running>,
+    carrier: Option<Engine>,
+    /// End of the last window.
+    last: Nanos,
+    done: &'a mut dyn FnMut(usize, Analysis),
+}
+
+impl<'a> Windows<'a> {
+    fn new(
+        reader: &'a dyn Reader,
+        (options, judge): (&'a Options, &Judge),
+        cpus: Option<&'a [Cpu]>,
+        windows: &[Window],
+        done: &'a mut dyn FnMut(usize, Analysis),
+    ) -> Windows<'a> {
+        let info = reader.info();
+        let symbols = options.symbols.as_deref().unwrap_or(&info.symbols);
+        let first = info.span.map_or(0, |span| span.0);
+        let last = windows.iter().map(|w| w.to).max().unwrap_or(first);
+        let mut coming: Vec<(usize, Window)> = windows.iter().copied().enumerate().collect();
+        coming.sort_by_key(|&(number, w)| std::cmp::Reverse((w.from, number)));
+        let plain = Options { detail: Detail::Sums, ..options.clone() };
+        let carrier = Some(Engine::new(info, symbols, (first, last), &plain, *judge));
+        let mut all =
+            Windows { reader, options, cpus, coming, running: Vec::new(), carrier, last, done };
+        // What is not older than the trace sees all of it, events without a time among them.
+        all.cross(first);
+        all
+    }
+
+    /// The next time at which a window ends or begins.
+    fn border(&self) -> Option<Nanos> {
+        let ends = self.running.iter().map(|r| r.window.behind());
+        ends.chain(self.coming.last().map(|(_, w)| w.from)).min()
+    }
+
+    /// Everything before `border` has been taken in.
+    fn cross(&mut self, border: Nanos) {
+        while let Some(at) = self.running.iter().position(|r| r.window.behind() <= border) {
+            let Running { number, window, engine } = self.running.remove(at);
+            if self.running.is_empty() && !self.coming.is_empty() {
+                let mut carrier = engine.clone();
+                carrier.goes_on(self.last);
+                self.carrier = Some(carrier);
+            }
+            self.finish(number, window, engine);
+        }
+        while let Some((number, window)) = self.coming.pop_if(|(_, w)| w.from <= border) {
+            let Some(engine) = self.carrier.take().or_else(|| self.copy()) else { return };
+            self.begin(number, window, engine);
+        }
+    }
+
+    /// An engine that knows what happens now.
+    fn copy(&mut self) -> Option<Engine> {
+        let source = &mut self.running.first_mut()?.engine;
+        // What was kept of single waits is not what the other window is about.
+        let steps = source.waits.steps.take();
+        let copy = source.clone();
+        source.waits.steps = steps;
+        Some(copy)
+    }
+
+    fn begin(&mut self, number: usize, window: Window, mut engine: Engine) {
+        engine.look_at(window.from, window.to, window.detail);
+        self.running.push(Running { number, window, engine });
+    }
+
+    fn finish(&mut self, number: usize, window: Window, mut engine: Engine) {
+        let own = || cpu_list(&engine, self.reader.info().cpus_online, &self.options.selection);
+        let cpus = self.cpus.map_or_else(own, <[Cpu]>::to_vec);
+        engine.finish(window.to, &cpus);
+        let options = Options { detail: window.detail, ..self.options.clone() };
+        let span = (window.from, window.to);
+        (self.done)(number, Analysis::new(engine, self.reader, &options, span, cpus));
+    }
+
+    /// The next events.
+    fn events(&mut self, mut events: &[Event], batch: &Batch) -> ControlFlow<()> {
+        while let Some(first) = events.first() {
+            let border = self.border();
+            if let Some(border) = border.filter(|&border| border <= first.ts) {
+                self.cross(border);
+                continue;
+            }
+            if self.running.is_empty() && self.coming.is_empty() {
+                return ControlFlow::Break(());
+            }
+            let before = border.map_or(events.len(), |b| events.partition_point(|e| e.ts < b));
+            let (now, later) = events.split_at(before);
+            let only = self.options.selection.cpus.as_deref();
+            let engines = self.running.iter_mut().map(|r| &mut r.engine);
+            for engine in engines.chain(self.carrier.as_mut()) {
+                take(engine, now, batch, only);
+            }
+            events = later;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn take(engine: &mut Engine, events: &[Event], batch: &Batch, only: Option<&[Cpu]>) {
+    match only {
+        // The common case carries no checks per event.
+        None => events.iter().for_each(|e| engine.event::<false>(e, batch)),
+        Some(list) => events
+            .iter()
+            .filter(|e| list.contains(&e.cpu) || e.id == EventId::SIDEBAND)
+            .for_each(|e| engine.event::<false>(e, batch)),
+    }
+}
+
+/// Read the trace and analyse each of `windows`; `done` gets its number and the analysis, when it
+/// has ended. The windows carry what was found wrong within them; what the readers found is the
+/// result.
+pub(crate) fn read(
+    reader: &dyn Reader,
+    how: (&Options, &Judge),
+    cpus: Option<&[Cpu]>,
+    windows: &[Window],
+    done: &mut dyn FnMut(usize, Analysis),
+) -> Result<Quality> {
+    if windows.is_empty() {
+        return Ok(reader.quality().clone());
+    }
+    let mut all = Windows::new(reader, how, cpus, windows, done);
+    let each = &mut |events: &[Event], batch: &Batch| all.events(events, batch);
+    let quality = merge::drive(reader, how.0.workers, each)?;
+    while let Some(border) = all.border() {
+        all.cross(border);
+    }
+    Ok(quality)
+}
