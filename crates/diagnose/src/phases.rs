@@ -7,7 +7,9 @@
 use crate::Facts;
 use crate::report::Class;
 use holdup_attribution::phases::edges_matter;
-use holdup_attribution::{Part, Phase, Thresholds, analyze, analyze_windows, analyze_with, phases};
+use holdup_attribution::{
+    Ledger, Part, Phase, Thresholds, analyze, analyze_windows, analyze_with, phases,
+};
 use holdup_passes::{Analysis, Detail, Options, Window};
 use holdup_trace::{Nanos, Reader, Result};
 use serde::Serialize;
@@ -24,7 +26,8 @@ pub struct PhaseRow {
     pub end_ns: u64,
     /// Mean number of busy CPUs.
     pub busy_cpus: f64,
-    /// The leaf of the ledger that has most of the phase's capacity.
+    /// The leaf of the ledger that has most of the phase's capacity; as coarse as the timeline
+    /// knows it where the phase was not judged alone.
     pub leading_leaf: &'static str,
     /// The verdict on the phase alone; `null` where it was not judged alone.
     pub class: Option<Class>,
@@ -58,11 +61,16 @@ impl PhaseRow {
     /// Fill in what judging the phase alone tells.
     fn judge(&mut self, reader: &dyn Reader, analysis: &Analysis, thresholds: &Thresholds) {
         let facts = Facts::with(reader.info(), analysis, None, thresholds.clone());
-        let leaves = facts.judged.ledger.leaves();
-        if let Some((leaf, _)) = leaves.max_by_key(|&(leaf, ns)| (ns, std::cmp::Reverse(leaf))) {
+        self.judged(crate::judge(&facts).verdict.class, &facts.judged.ledger);
+    }
+
+    /// What was judged was the phase, with this result.
+    pub(crate) fn judged(&mut self, class: Class, ledger: &Ledger) {
+        let leading = ledger.leaves().max_by_key(|&(leaf, ns)| (ns, std::cmp::Reverse(leaf)));
+        if let Some((leaf, _)) = leading {
             self.leading_leaf = leaf.path();
         }
-        self.class = Some(crate::judge(&facts).verdict.class);
+        self.class = Some(class);
     }
 }
 

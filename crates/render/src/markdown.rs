@@ -6,7 +6,7 @@ use crate::report::{Body, Known, Report, Section, TraceHead};
 use crate::schema;
 use crate::table::{Cell, Table};
 use crate::text::worth;
-use crate::text::{culprit, escape, glanced_words, quality_words, remarks, strip};
+use crate::text::{culprit, escape, glanced_words, quality_words, remark, strip};
 use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};
@@ -152,7 +152,7 @@ fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io:
     }
     if !d.phases.is_empty() {
         writeln!(out, "* {}", plain(&strip(&d.phases)))?;
-        for remark in remarks(d, trace) {
+        if let Some(remark) = remark(d, trace) {
             writeln!(out, "* {}", plain(&remark))?;
         }
     }
@@ -250,7 +250,7 @@ pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# The rules\n")?;
     writeln!(
         out,
-        "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test rules \
+        "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test answers rules \
             -->\n"
     )?;
     writeln!(

@@ -1,7 +1,7 @@
 //! No figure beyond physics: every row of every ranking, of all recordings at hand, whole and with
 //! events taken out.
 
-#[path = "../../../tests/verdicts/thinned.rs"]
+#[path = "../../../tests/answers/verdicts/thinned.rs"]
 #[allow(dead_code)]
 mod thinned;
 

@@ -137,7 +137,7 @@ fn write_remarks(
 ) -> io::Result<()> {
     if !d.phases.is_empty() {
         wrapped(&super::strip(&d.phases), "  ", "    ", width, out)?;
-        for remark in super::remarks(d, trace) {
+        if let Some(remark) = super::remark(d, trace) {
             wrapped(&remark, "  ", "    ", width, out)?;
         }
     }

@@ -23,7 +23,7 @@ pub(crate) use culprit::culprit;
 pub(crate) use diagnosis::worth;
 pub use escape::escape;
 pub use guide::{write_end, write_question};
-pub(crate) use phases::{busy, remarks, strip};
+pub(crate) use phases::{busy, remark, strip};
 pub use rules::{write_list, write_page};
 
 use crate::report::{Body, FIGURES, Known, Report, Section, TraceHead};

@@ -5,17 +5,11 @@ use crate::report::{BusyCourse, TraceHead};
 use crate::spark;
 use holdup_diagnose::{Diagnosis, PhaseRow};
 
-/// `phases: 1 start-up 412 ms, 1.0 CPUs busy, busy/user; 2 work …`
+/// `phases: 1 start-up 412 ms, 1.0 CPUs busy; 2 work …`
 pub(crate) fn strip(rows: &[PhaseRow]) -> String {
     let one = |row: &PhaseRow| {
-        format!(
-            "{} {} {}, {:.1} CPUs busy, {}",
-            row.phase,
-            row.part,
-            duration(row.wall_ns()),
-            row.busy_cpus,
-            row.leading_leaf
-        )
+        let wall = duration(row.wall_ns());
+        format!("{} {} {wall}, {:.1} CPUs busy", row.phase, row.part, row.busy_cpus)
     };
     format!("phases: {}", rows.iter().map(one).collect::<Vec<_>>().join("; "))
 }
@@ -30,9 +24,8 @@ pub(crate) fn busy(course: &BusyCourse) -> String {
     )
 }
 
-/// What part of the trace the verdict is about.
-pub(crate) fn remarks(d: &Diagnosis, judged: &TraceHead) -> Vec<String> {
-    let mut remarks = Vec::new();
+/// What part of the trace the verdict is about, where it is not about all of it.
+pub(crate) fn remark(d: &Diagnosis, judged: &TraceHead) -> Option<String> {
     let whole: u64 = d.phases.iter().map(PhaseRow::wall_ns).sum();
     let out = |row: &&PhaseRow| row.start_ns >= judged.end_ns || row.end_ns <= judged.start_ns;
     let left_out: Vec<String> = d
@@ -44,8 +37,6 @@ pub(crate) fn remarks(d: &Diagnosis, judged: &TraceHead) -> Vec<String> {
             format!("phase {} ({}, {pct:.0} % of the trace)", row.phase, row.part)
         })
         .collect();
-    if !left_out.is_empty() {
-        remarks.push(format!("judged is the work, without {}", left_out.join(" and ")));
-    }
-    remarks
+    (!left_out.is_empty())
+        .then(|| format!("judged is the work, without {}", left_out.join(" and ")))
 }

@@ -47,8 +47,8 @@ impl<F: FnMut(&[Event], &Batch) -> ControlFlow<()>> Sink for F {
 }
 
 /// Chunks on their way between the stages: one being filled, one being used, and some to make up
-/// for the stages' different pace.
-const CHUNKS: usize = 4;
+/// for the stages' different pace: with fewer, a stage often falls asleep for want of one.
+const CHUNKS: usize = 16;
 
 /// Decode `reader` and hand every event to `sink` in order. Returns what went wrong on the way
 /// (opening included). Stops early, without error, when the sink breaks.

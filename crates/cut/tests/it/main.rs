@@ -1,0 +1,4 @@
+//! Tests of `holdup-cut` from outside.
+
+mod cut;
+mod nameless;

@@ -1,0 +1,8 @@
+//! Tests of `holdup-diagnose` from outside.
+
+mod code;
+mod hardware_bandwidth;
+mod lacking_evidence;
+mod observed_holders;
+mod published;
+mod sensitivity;

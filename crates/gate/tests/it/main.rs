@@ -1,0 +1,6 @@
+//! Tests of `holdup-gate` from outside.
+
+mod change_points;
+mod false_alarms;
+mod properties;
+mod scipy;

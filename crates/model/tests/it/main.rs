@@ -1,0 +1,4 @@
+//! Tests of `holdup-model` from outside.
+
+mod properties;
+mod published;

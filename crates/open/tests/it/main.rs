@@ -1,0 +1,5 @@
+//! Tests of `holdup-open` from outside.
+
+mod glance;
+mod latency;
+mod wrappers;

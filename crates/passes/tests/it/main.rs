@@ -1,0 +1,15 @@
+//! Tests of `holdup-passes` from outside.
+
+mod dark_calls;
+mod fights;
+mod figures;
+mod laws;
+mod locks;
+mod pair;
+mod places;
+mod processes;
+mod reasons;
+mod some_tasks;
+mod states;
+mod steps;
+mod waits;

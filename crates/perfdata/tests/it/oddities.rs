@@ -1,0 +1,84 @@
+//! Sound files that look damaged: what perf reads without complaint is no damage here either.
+
+use crate::common::{Builder, Container, drain, open_bytes};
+use holdup_trace::QualityCode;
+
+fn some_switches(b: &mut Builder) {
+    for i in 0..20 {
+        b.switch(1000 + i, 0, 7, 8);
+    }
+}
+
+/// perf before 3.7 named counters by records, and wrote only as much of the 64 bytes for the name
+/// as it needed.
+#[test]
+fn a_shortened_event_type_record_is_no_bad_record() {
+    for big in [false, true] {
+        let mut b = Builder::new(big);
+        let body = [&b.u64(0)[..], b"cycles\0\0"].concat();
+        b.push(65, 0, &body);
+        some_switches(&mut b);
+        let file = open_bytes(&b.build(Container::Pipe)).unwrap();
+        let (events, quality) = drain(&file);
+        assert!(quality.is_empty(), "{quality:?}");
+        assert_eq!(events.len(), 20);
+    }
+}
+
+/// `perf record -o - … > FILE 2>&1`.
+#[test]
+fn what_the_recorder_says_behind_the_data_is_no_truncation() {
+    const SAYS: &[u8] = b"[ perf record: Woken up 1 times to write data ]\n\
+        [ perf record: Captured and wrote 0.000 MB - ]\n";
+    for big in [false, true] {
+        let mut b = Builder::new(big);
+        some_switches(&mut b);
+        let bytes = [&b.build(Container::Pipe)[..], SAYS].concat();
+        let (events, quality) = drain(&open_bytes(&bytes).unwrap());
+        assert_eq!(events.len(), 20);
+        assert_eq!(quality.count(QualityCode::Truncated), 0, "{quality:?}");
+        assert_eq!(quality.count(QualityCode::TrailingBytes), SAYS.len() as u64);
+    }
+}
+
+#[test]
+fn a_few_zeros_behind_the_data_are_no_truncation_and_half_a_record_is() {
+    let mut b = Builder::new(false);
+    some_switches(&mut b);
+    let whole = b.build(Container::Pipe);
+    let count = |bytes: &[u8], code| drain(&open_bytes(bytes).unwrap()).1.count(code);
+    let padded = [&whole[..], &[0]].concat();
+    assert_eq!(count(&padded, QualityCode::Truncated), 0);
+    assert_eq!(count(&padded, QualityCode::TrailingBytes), 1);
+    for cut in [1, 5, 50, 100] {
+        let cut = &whole[..whole.len() - cut];
+        assert_eq!(count(cut, QualityCode::Truncated), 1);
+        assert_eq!(count(cut, QualityCode::TrailingBytes), 0);
+    }
+}
+
+/// Early Google perf used the numbers of later records for facts about the machine; its 71 is no
+/// AUXTRACE with gigabytes behind it.
+#[test]
+fn a_record_of_odd_size_has_no_payload_behind_it() {
+    let mut b = Builder::new(false);
+    let body = [&b.u32(64)[..], b"3.3.0", &[0; 59]].concat();
+    b.push(71, 0, &body);
+    some_switches(&mut b);
+    let (events, _) = drain(&open_bytes(&b.build(Container::Pipe)).unwrap());
+    assert_eq!(events.len(), 20);
+}
+
+/// A hardware trace that overflowed costs no event.
+#[test]
+fn a_loss_of_hardware_trace_is_no_loss_of_events() {
+    let mut b = Builder::new(false);
+    some_switches(&mut b);
+    let aux = [b.u64(0), b.u64(4096), b.u64(1)].concat();
+    b.side(11, 0, &aux, 1020, 0, 7);
+    // PERF_RECORD_AUXTRACE_ERROR.
+    b.push(72, 0, &[0; 40]);
+    let (_, quality) = drain(&open_bytes(&b.build(Container::File)).unwrap());
+    assert_eq!(quality.count(QualityCode::LostChunks), 0, "{quality:?}");
+    assert_eq!(quality.count(QualityCode::AuxErrors), 2);
+}

@@ -1,0 +1,7 @@
+//! Tests of `holdup-perfetto` from outside.
+
+mod damage;
+mod decoder;
+mod forms;
+mod packets;
+mod samples;

@@ -1,0 +1,5 @@
+//! Tests of `holdup-record` from outside.
+
+mod built;
+mod common;
+mod file;

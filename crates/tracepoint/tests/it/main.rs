@@ -1,0 +1,4 @@
+//! Tests of `holdup-tracepoint` from outside.
+
+mod blocked_reason;
+mod contended_release;

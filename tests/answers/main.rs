@@ -1,0 +1,30 @@
+//! The answers on recordings, by way of the library: against perf and trace-cmd, against labels,
+//! against what was measured, and against each other.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod blocked;
+mod code;
+mod culprits;
+mod dark_calls;
+mod equivalence;
+mod evidence;
+mod held;
+mod known_locks;
+mod lacking;
+mod ledger;
+mod neighbours;
+mod oracle;
+mod phases;
+mod physics;
+mod predicted;
+mod replay;
+mod rules;
+mod same_answer;
+mod siblings;
+mod sleeps;
+mod spare_cpus;
+mod taken_away;
+mod verdicts;
+mod waits_corpus;

@@ -1,0 +1,69 @@
+//! What holds the work up does not depend on how many CPUs have nothing to do: the same recording,
+//! judged as if the machine had twice the CPUs, keeps its class.
+//!
+//! Three things are left out, because the added CPUs contradict what the recording shows:
+//!
+//! * threads that queue for CPUs (`cpu-overload`) would not, were others idle. Beside idle CPUs
+//!   they look bound, which a verdict may say then;
+//! * on one CPU nobody can tell a program with one thread from one with work for more;
+//! * recordings of some tasks only, where nobody knows what the CPUs did.
+
+use crate::oracle::changes;
+use crate::oracle::corpus;
+
+use holdup_attribution::analyze;
+use holdup_diagnose::{Class, Diagnosis, diagnose};
+use holdup_passes::Options;
+use holdup_testkit::{SpareCpus, needs};
+
+/// Of 100 recordings so many keep their class.
+const SAME_PCT: usize = 95;
+
+/// Fixtures that do change. Threads hand each other work and are busy for half of the time: on full
+/// CPUs their waits leave none idle and cost nothing. Beside idle ones they look like rivals for
+/// the object, since nobody is busy enough to show that they wait for results. Go's threads are
+/// such: of the lock that its goroutines take turns at the kernel sees hand-overs alone. A text
+/// without system calls has no more than wake-ups to go by.
+const CHANGE: &[&str] = &[
+    "fixtures/healthy_pairs_c2/",
+    "fixtures/healthy_pool_c2/",
+    "fixtures/code/go/",
+    "fixtures/blocked/mmap.txt",
+    // With as many idle CPUs more, switches alone prove nothing.
+    "fixtures/native_cpu2_switches/",
+];
+
+/// The story of the verdict.
+fn story(d: &Diagnosis) -> &'static str {
+    d.findings.iter().find(|f| f.class == d.verdict.class).map_or("", |f| f.story)
+}
+
+/// `None` if the recording says nothing about it; `Some(None)` if the class stays.
+fn changes(file: &corpus::Recording) -> Option<Option<String>> {
+    let reader = holdup_open::open(&file.path).ok()?;
+    let analysis = analyze(&*reader, &Options::default()).ok()?;
+    let plain = diagnose(reader.info(), &analysis, None);
+    let one_cpu = analysis.cpus == 1;
+    let in_part = reader.info().system_wide == Some(false);
+    if one_cpu || in_part || plain.verdict.class == Class::CpuOverload {
+        return None;
+    }
+    let spare = SpareCpus::beside(&*reader, analysis.cpus as u16)?;
+    let more = analyze(&spare, &Options::default()).expect("as readable as before");
+    assert_eq!(more.cpus, analysis.cpus * 2, "{}", file.name);
+    let more = diagnose(reader.info(), &more, None);
+    let kept = plain.verdict.class == more.verdict.class || story(&more) == "bound";
+    let (a, b) = (plain.verdict.class.id(), more.verdict.class.id());
+    Some((!kept).then(|| format!("{}: {a}, then {b}: {}", file.name, more.verdict.summary)))
+}
+
+#[test]
+fn idle_cpus_more_change_no_verdict() {
+    changes::assert_that_only_these_change(CHANGE, changes);
+}
+
+#[needs(corpus)]
+#[test]
+fn nor_do_they_in_the_labelled_corpus() {
+    changes::assert_that_most_stay(SAME_PCT, changes);
+}

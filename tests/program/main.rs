@@ -1,0 +1,32 @@
+//! The program as its users meet it: what it prints, refuses and writes, and what is documented.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod choice;
+mod cli;
+mod cli_events;
+mod cli_locks;
+mod counters;
+mod cut;
+mod diagnose;
+mod documents;
+mod fleet;
+mod gate;
+mod guide;
+mod habits;
+mod hist;
+mod html;
+mod info;
+mod limits;
+mod man;
+mod nameless;
+mod predict;
+mod profile;
+mod profile_chains;
+mod profile_forms;
+mod scale;
+mod schema;
+mod script;
+mod tables;
+mod whatif;
