@@ -29,9 +29,25 @@ pub(crate) struct Pair {
     turn: RefCell<Vec<Place>>,
 }
 
+/// Flags of `lock_acquire`.
+const TRY: u32 = 1;
+const READ: u32 = 2;
+
 impl Pair {
+    fn begun(first: Record) -> Pair {
+        Pair { first, second: OnceCell::new(), turn: RefCell::default() }
+    }
+
     fn places(&self) -> impl Iterator<Item = Place> {
         self.first.places().chain(self.second.get().into_iter().flat_map(Record::places))
+    }
+
+    /// Its own, and those of what it is in.
+    fn all_places(&self, places: &mut FxHashSet<Place>) {
+        places.extend(self.places());
+        if let Some(around) = &self.first.within {
+            around.all_places(places);
+        }
     }
 }
 
@@ -48,11 +64,12 @@ impl Spot {
         match self {
             Spot::One(record) => {
                 places.extend(record.places());
-                places.extend(record.within.iter().flat_map(|pair| pair.places()));
+                if let Some(around) = &record.within {
+                    around.all_places(places);
+                }
             }
             Spot::Both(pair) => {
-                places.extend(pair.places());
-                places.extend(pair.first.within.iter().flat_map(|pair| pair.places()));
+                pair.all_places(places);
                 places.extend(pair.turn.borrow().iter());
             }
         }
@@ -77,19 +94,35 @@ enum Of {
     Vector(Cpu, u32),
     Softirq(Cpu, u32),
     Work(Tid),
-    Contention(Tid, u64),
-    Lock(Tid, u64),
+    Contention(Who, u64),
+    Contended(Who, u64),
 }
 
-/// So many times one thread may hold one lock; the kernel allows 48 locks in all.
-const DEEPEST: usize = 64;
+/// Who takes locks: the idle tasks have one number and a CPU each.
+type Who = (Tid, Option<Cpu>);
+
+fn who(e: &Event) -> Who {
+    (e.tid, (e.tid == Tid::IDLE).then_some(e.cpu))
+}
+
+/// So many locks one thread has at once; the kernel allows 48.
+const MOST: usize = 64;
+
+/// A lock that is being taken, or has been.
+struct Held {
+    lock: u64,
+    taken: bool,
+    pair: Rc<Pair>,
+}
 
 /// Finds what belongs together.
 #[derive(Default)]
 pub(crate) struct Spots {
-    /// Pairs whose second record is yet to come. A thread may take a lock again that it holds, and
-    /// gives back first what it took last.
-    open: FxHashMap<Of, Vec<Rc<Pair>>>,
+    /// Pairs whose second record is yet to come.
+    open: FxHashMap<Of, Rc<Pair>>,
+    /// Locks of lockdep. A thread may take one again that it has, and gives back first what it
+    /// took last.
+    held: FxHashMap<Who, Vec<Held>>,
     /// The latest switch of each CPU.
     switches: FxHashMap<Cpu, Place>,
 }
@@ -101,14 +134,7 @@ impl Spots {
             What::Switch { .. } => self.switches.insert(e.cpu, place),
             _ => self.switches.get(&e.cpu).copied(),
         };
-        let within = match e.what {
-            What::SysEnter { .. } | What::SysExit { .. } => None,
-            What::LockContended { lock, .. } | What::LockAcquired { lock, .. } => {
-                self.innermost(&Of::Lock(e.tid, lock))
-            }
-            _ => self.innermost(&Of::Call(e.tid)),
-        };
-        let record = Record { place, came, within };
+        let record = Record { place, came, within: self.around(e) };
         let (of, first) = match e.what {
             What::SysEnter { .. } => (Of::Call(e.tid), true),
             What::SysExit { .. } => (Of::Call(e.tid), false),
@@ -122,47 +148,84 @@ impl Spots {
             What::SoftirqExit { vec } => (Of::Softirq(e.cpu, vec), false),
             What::WorkStart { .. } => (Of::Work(e.tid), true),
             What::WorkEnd { .. } => (Of::Work(e.tid), false),
-            What::ContentionBegin { lock, .. } => (Of::Contention(e.tid, lock), true),
-            What::ContentionEnd { lock, .. } => (Of::Contention(e.tid, lock), false),
-            What::LockAcquire { lock, .. } => (Of::Lock(e.tid, lock), true),
-            What::LockRelease { lock, .. } => (Of::Lock(e.tid, lock), false),
+            What::ContentionBegin { lock, .. } => (Of::Contention(who(e), lock), true),
+            What::ContentionEnd { lock, .. } => (Of::Contention(who(e), lock), false),
+            What::LockContended { lock, .. } => (Of::Contended(who(e), lock), true),
+            What::LockAcquired { lock, .. } => {
+                self.is_taken(who(e), lock);
+                (Of::Contended(who(e), lock), false)
+            }
+            What::LockAcquire { lock, flags, .. } => return self.takes(who(e), lock, flags, record),
+            What::LockRelease { lock, .. } => return self.gives_back(who(e), lock, record),
             _ => return Spot::One(Rc::new(record)),
         };
         if first {
-            let pair = Pair { first: record, second: OnceCell::new(), turn: RefCell::default() };
-            let pair = Rc::new(pair);
-            let deepest = if matches!(of, Of::Lock(..)) { DEEPEST } else { 1 };
-            let open = self.open.entry(of).or_default();
-            if open.len() == deepest {
-                open.remove(0);
-            }
-            open.push(pair.clone());
+            let pair = Rc::new(Pair::begun(record));
+            self.open.insert(of, pair.clone());
             return Spot::Both(pair);
         }
-        let Some(open) = self.open.get_mut(&of) else { return Spot::One(Rc::new(record)) };
-        let pair = open.pop();
-        if open.is_empty() {
-            self.open.remove(&of);
-        }
-        match pair {
-            Some(pair) => {
-                // It was open.
-                let _ = pair.second.set(record);
-                Spot::Both(pair)
+        ended(self.open.remove(&of), record)
+    }
+
+    /// What a record is in: a call, or a lock that its thread is about to have.
+    fn around(&self, e: &Event) -> Option<Rc<Pair>> {
+        let held = || self.held.get(&who(e)).into_iter().flatten().rev();
+        let lock = match e.what {
+            What::SysEnter { .. } | What::SysExit { .. } => return None,
+            What::LockContended { lock, .. } | What::LockAcquired { lock, .. } => {
+                held().find(|h| h.lock == lock)
             }
-            None => Spot::One(Rc::new(record)),
+            // What kind the lock is shows by what is taken meanwhile.
+            What::ContentionBegin { .. } => held().find(|h| !h.taken),
+            _ => None,
+        };
+        lock.map(|h| &h.pair).or_else(|| self.open.get(&Of::Call(e.tid))).cloned()
+    }
+
+    fn takes(&mut self, who: Who, lock: u64, flags: u32, record: Record) -> Spot {
+        let held = self.held.entry(who).or_default();
+        if flags & (READ | TRY) == 0 {
+            // Only readers take a lock twice: another thread gave it back.
+            held.retain(|h| h.lock != lock);
+        }
+        if held.len() == MOST {
+            held.remove(0);
+        }
+        let pair = Rc::new(Pair::begun(record));
+        held.push(Held { lock, taken: flags & TRY != 0, pair: pair.clone() });
+        Spot::Both(pair)
+    }
+
+    fn is_taken(&mut self, who: Who, lock: u64) {
+        let held = self.held.get_mut(&who).into_iter().flatten().rev();
+        if let Some(held) = held.filter(|h| h.lock == lock && !h.taken).next() {
+            held.taken = true;
         }
     }
 
-    /// The pair begun last of those that are open.
-    fn innermost(&self, of: &Of) -> Option<Rc<Pair>> {
-        self.open.get(of)?.last().cloned()
+    fn gives_back(&mut self, who: Who, lock: u64, record: Record) -> Spot {
+        let pair = self.held.get_mut(&who).and_then(|held| {
+            let at = held.iter().rposition(|h| h.lock == lock)?;
+            Some(held.remove(at).pair)
+        });
+        ended(pair, record)
     }
 
     /// The locks that threads have taken and not given back.
     pub(crate) fn held(&self) -> impl Iterator<Item = Spot> {
-        let locks = self.open.iter().filter(|(of, _)| matches!(of, Of::Lock(..)));
-        locks.flat_map(|(_, pairs)| pairs.iter().cloned().map(Spot::Both))
+        self.held.values().flatten().map(|h| Spot::Both(h.pair.clone()))
+    }
+}
+
+/// The pair whose second record this is; alone without the first.
+fn ended(pair: Option<Rc<Pair>>, record: Record) -> Spot {
+    match pair {
+        Some(pair) => {
+            // It was open.
+            let _ = pair.second.set(record);
+            Spot::Both(pair)
+        }
+        None => Spot::One(Rc::new(record)),
     }
 }
 
