@@ -8,16 +8,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// A record, the switch that brought its thread to the CPU, and the call or the lock that it is in.
+/// A record, the switch that brought its thread to the CPU, the call or the lock that it is in, and
+/// of a wake-up the interrupt that did it on top of its thread.
 pub(crate) struct Record {
     place: Place,
     came: Option<Place>,
     within: Option<Rc<Pair>>,
+    on_top: Option<Rc<Pair>>,
 }
 
 impl Record {
     fn places(&self) -> impl Iterator<Item = Place> {
-        self.came.into_iter().chain([self.place])
+        let on_top = self.on_top.iter().flat_map(|pair| {
+            let exit = pair.second.get().map(|exit| exit.place);
+            exit.into_iter().chain([pair.first.place])
+        });
+        self.came.into_iter().chain([self.place]).chain(on_top)
     }
 }
 
@@ -42,9 +48,10 @@ impl Pair {
         self.first.places().chain(self.second.get().into_iter().flat_map(Record::places))
     }
 
-    /// Its own, and those of what it is in.
+    /// Its own, those of its other half as a turn, and those of what it is in.
     fn all_places(&self, places: &mut FxHashSet<Place>) {
         places.extend(self.places());
+        places.extend(self.turn.borrow().iter());
         if let Some(around) = &self.first.within {
             around.all_places(places);
         }
@@ -68,10 +75,7 @@ impl Spot {
                     around.all_places(places);
                 }
             }
-            Spot::Both(pair) => {
-                pair.all_places(places);
-                places.extend(pair.turn.borrow().iter());
-            }
+            Spot::Both(pair) => pair.all_places(places),
         }
     }
 
@@ -105,6 +109,8 @@ fn who(e: &Event) -> Who {
     (e.tid, (e.tid == Tid::IDLE).then_some(e.cpu))
 }
 
+/// So deep interrupts nest; more are left over from losses.
+const NESTED: usize = 16;
 /// So many locks one thread has at once; the kernel allows 48.
 const MOST: usize = 64;
 
@@ -125,6 +131,8 @@ pub(crate) struct Spots {
     held: FxHashMap<Who, Vec<Held>>,
     /// The latest switch of each CPU.
     switches: FxHashMap<Cpu, Place>,
+    /// Interrupts and softirqs that are going on, the innermost last.
+    interrupts: FxHashMap<Cpu, Vec<Rc<Pair>>>,
 }
 
 impl Spots {
@@ -134,7 +142,7 @@ impl Spots {
             What::Switch { .. } => self.switches.insert(e.cpu, place),
             _ => self.switches.get(&e.cpu).copied(),
         };
-        let record = Record { place, came, within: self.around(e) };
+        let record = Record { place, came, within: self.around(e), on_top: self.on_top(e) };
         let (of, first) = match e.what {
             What::SysEnter { .. } => (Of::Call(e.tid), true),
             What::SysExit { .. } => (Of::Call(e.tid), false),
@@ -155,16 +163,36 @@ impl Spots {
                 self.is_taken(who(e), lock);
                 (Of::Contended(who(e), lock), false)
             }
-            What::LockAcquire { lock, flags, .. } => return self.takes(who(e), lock, flags, record),
+            What::LockAcquire { lock, flags, .. } => {
+                return self.takes(who(e), lock, flags, record);
+            }
             What::LockRelease { lock, .. } => return self.gives_back(who(e), lock, record),
             _ => return Spot::One(Rc::new(record)),
         };
+        let interrupts = matches!(of, Of::Irq(..) | Of::Vector(..) | Of::Softirq(..));
         if first {
             let pair = Rc::new(Pair::begun(record));
             self.open.insert(of, pair.clone());
+            if interrupts {
+                let stack = self.interrupts.entry(e.cpu).or_default();
+                if stack.len() == NESTED {
+                    stack.clear();
+                }
+                stack.push(pair.clone());
+            }
             return Spot::Both(pair);
         }
+        if interrupts && let Some(stack) = self.interrupts.get_mut(&e.cpu) {
+            stack.pop();
+        }
         ended(self.open.remove(&of), record)
+    }
+
+    /// Whoever an interrupt wakes is woken by nobody.
+    fn on_top(&self, e: &Event) -> Option<Rc<Pair>> {
+        let wakes =
+            matches!(e.what, What::Waking { .. } | What::Wakeup { .. } | What::WakeupNew { .. });
+        self.interrupts.get(&e.cpu).filter(|_| wakes)?.last().cloned()
     }
 
     /// What a record is in: a call, or a lock that its thread is about to have.
@@ -323,5 +351,68 @@ mod tests {
         acquire.took(&release);
         assert_eq!(places(&acquire), [10, 11, 20, 21]);
         assert_eq!(places(&release), [10, 11, 20, 21]);
+    }
+
+    /// A softirq brought the call that it interrupted, which was one half of a turn.
+    #[test]
+    fn what_happens_in_a_turn_brings_the_other_half() {
+        let mut spots = Spots::default();
+        enters(&mut spots, 10);
+        let within = at(&mut spots, 11, What::Other);
+        let acquire = returns(&mut spots, 12);
+        enters(&mut spots, 20);
+        acquire.took(&returns(&mut spots, 21));
+        assert_eq!(places(&within), [10, 11, 12, 20, 21]);
+    }
+
+    /// Without the end of a wait, its thread waited until the next one.
+    #[test]
+    fn a_contended_lock_is_acquired_also_where_that_it_is_asked_for_is_not_recorded() {
+        let mut spots = Spots::default();
+        let contended = at(&mut spots, 10, What::LockContended { lock: 5, name: NameId::NONE });
+        at(&mut spots, 20, What::LockAcquired { lock: 5, name: NameId::NONE });
+        assert_eq!(places(&contended), [10, 20]);
+    }
+
+    #[test]
+    fn the_idle_tasks_of_two_cpus_take_their_own_locks() {
+        let mut spots = Spots::default();
+        let mut idle = |ts, cpu: u16, what| {
+            let (comm, cpu) = (NameId::NONE, Cpu(cpu));
+            let (tid, pid, id) = (Tid::IDLE, Pid(0), EventId(1));
+            spots.spot(&Event { ts, tid, pid, comm, cpu, id, what }, (ts, cpu))
+        };
+        let take = What::LockAcquire { lock: 5, flags: 2, name: NameId::NONE };
+        let give = What::LockRelease { lock: 5, name: NameId::NONE };
+        let first = idle(10, 0, take);
+        let second = idle(11, 1, take);
+        idle(12, 0, give);
+        assert_eq!((places(&first), places(&second)), (vec![10, 12], vec![11]));
+    }
+
+    /// Without the interrupt, whose thread wrote something then, the two had one file.
+    #[test]
+    fn a_wake_up_by_an_interrupt_stays_one() {
+        let mut spots = Spots::default();
+        let (tid, comm, prio, target) = (Tid(9), NameId::NONE, 120, Cpu(0));
+        let wakes = What::Waking { tid, comm, prio, target };
+        at(&mut spots, 10, What::SoftirqEntry { vec: 4 });
+        let woken = at(&mut spots, 11, wakes);
+        at(&mut spots, 12, What::SoftirqExit { vec: 4 });
+        let later = at(&mut spots, 13, wakes);
+        assert_eq!((places(&woken), places(&later)), (vec![10, 11, 12], vec![13]));
+    }
+
+    /// What kind a lock is shows by a wait for it: without the lock it is nobody's.
+    #[test]
+    fn a_wait_for_a_lock_stays_with_its_taking() {
+        let mut spots = Spots::default();
+        at(&mut spots, 10, What::LockAcquire { lock: 5, flags: 0, name: NameId::NONE });
+        let stack = holdup_trace::StackRef::NONE;
+        let waits = at(&mut spots, 11, What::ContentionBegin { lock: 4, flags: 2, stack });
+        at(&mut spots, 12, What::LockAcquired { lock: 5, name: NameId::NONE });
+        let later = at(&mut spots, 13, What::ContentionBegin { lock: 6, flags: 2, stack });
+        at(&mut spots, 20, What::LockRelease { lock: 5, name: NameId::NONE });
+        assert_eq!((places(&waits), places(&later)), (vec![10, 11, 20], vec![13]));
     }
 }
