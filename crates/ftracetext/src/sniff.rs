@@ -78,7 +78,7 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
         if line.contains(&0) {
             // No text begins so. A damaged line further on is one of many, and of a cut an early
             // one.
-            if flagged + plain + perf == 0 {
+            if flagged + plain + perf == 0 && !is_part {
                 return None;
             }
             bad += 1;
@@ -217,6 +217,7 @@ mod tests {
         assert_eq!(kind(&format!("{junk}{line}")), None);
         let note = "# holdup cut --time 12.000000000,13.000000000\n";
         assert_eq!(kind(&format!("{junk}{note}{line}")), Some(DialectKind::Report));
+        assert_eq!(kind(&format!("{note}{damaged}{line}")), Some(DialectKind::Report));
     }
 
     #[test]

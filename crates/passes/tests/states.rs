@@ -166,12 +166,12 @@ fn the_return_of_a_child_from_clone_is_no_call_of_its_own() {
 fn a_new_thread_is_ready_from_its_fork_on_where_nothing_says_when() {
     let trace = |says: bool| {
         let trace = TraceBuilder::new(2)
-            .switch(90, 0, 0, 7, "R")
-            .wakeup(100, 0, 7, 5)
-            .switch(101, 1, 0, 5, "R")
-            .makes(110, 0, 7, 8);
-        let trace = if says { trace.lets_begin(110, 0, 7, 8) } else { trace };
-        let trace = trace.switch(120, 0, 7, 0, "S").switch(150, 1, 5, 8, "S");
+            .switch(90, 1, 0, 7, "R")
+            .wakeup(100, 1, 7, 5)
+            .switch(101, 0, 0, 5, "R")
+            .makes(110, 1, 7, 8);
+        let trace = if says { trace.lets_begin(110, 1, 7, 8) } else { trace };
+        let trace = trace.switch(120, 0, 5, 0, "S").switch(150, 1, 7, 8, "S");
         run(&trace.switch(170, 1, 8, 0, "S").build())
     };
     for says in [true, false] {
