@@ -1,7 +1,7 @@
 //! What tables print of idle time, of delays and of sleep, against the ledger and against the
 //! states of threads that the ledger was made from.
 
-use holdup_attribution::{Attribution, Leaf, WaitsBy};
+use holdup_attribution::{Attribution, Leaf, Total, WaitsBy};
 use holdup_passes::Analysis;
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 /// A claim, the part, and the whole that it must not exceed.
 pub(crate) type Claim = (&'static str, Nanos, Nanos);
 
-/// What of idle time belongs to what threads waited for.
+/// What of idle time belongs to what threads waited for and to nothing else.
 const WAITED_FOR: [Leaf; 5] =
     [Leaf::ThreadSync, Leaf::KernelServices, Leaf::KernelLocks, Leaf::OneServer, Leaf::Io];
+/// What of it belongs to no wait. Of the rest (a thread that works alone or first, a driver) waits
+/// show the part of those who waited for it.
+const NOBODYS: [Leaf; 3] = [Leaf::Scheduler, Leaf::Throttled, Leaf::NoWork];
 
 /// Of an analysis with every time asleep.
 pub(crate) fn claims(a: &Analysis) -> Vec<Claim> {
@@ -22,35 +25,50 @@ pub(crate) fn claims(a: &Analysis) -> Vec<Claim> {
     claims
 }
 
-/// Each row loses less than a nanosecond to rounding, and each leaf too.
+/// Each row loses less than a nanosecond to rounding, and each leaf too. By thread only those have
+/// rows that waited.
 fn waits(judged: &Attribution<'_>) -> Vec<Claim> {
-    let leaves: Nanos = WAITED_FOR.map(|leaf| judged.ledger.ns(leaf)).iter().sum();
-    let table = |by, printed: &'static str, known: &'static str| {
+    let sum = |leaves: &[Leaf]| leaves.iter().map(|&leaf| judged.ledger.ns(leaf)).sum::<Nanos>();
+    let least = sum(&WAITED_FOR);
+    let most = judged.ledger.total(Total::Idle) - sum(&NOBODYS);
+    let blamed = |by| {
         let rows = judged.waits(by);
-        let blamed: Nanos = rows.iter().map(|r| r.idle_blamed_ns).sum();
-        [(printed, blamed, leaves), (known, leaves, blamed + rows.len() as u64)]
+        (rows.iter().map(|r| r.idle_blamed_ns).sum::<Nanos>(), rows.len() as u64)
     };
-    [
-        table(WaitsBy::Object, "waits <= the ledger", "the ledger <= waits"),
-        table(WaitsBy::Thread, "waits by thread <= the ledger", "the ledger <= waits by thread"),
-        table(WaitsBy::Kind, "waits by kind <= the ledger", "the ledger <= waits by kind"),
+    let (objects, kinds) = (blamed(WaitsBy::Object), blamed(WaitsBy::Kind));
+    vec![
+        ("waits <= the ledger", objects.0, most),
+        ("the ledger <= waits", least, objects.0 + objects.1),
+        ("waits by kind <= the ledger", kinds.0, most),
+        ("the ledger <= waits by kind", least, kinds.0 + kinds.1),
+        ("waits by thread <= the ledger", blamed(WaitsBy::Thread).0, most),
     ]
-    .concat()
 }
 
 /// Idle time beside ready threads is at most their delays, and these are at most what they were
-/// ready.
+/// ready. A delay is printed when it is over.
 fn switches(a: &Analysis, judged: &Attribution<'_>) -> Vec<Claim> {
-    let delay = |count: Option<u64>, avg: Option<u64>| count.unwrap_or(0) * avg.unwrap_or(0);
-    let rows = a.switches();
-    let printed: Nanos =
-        rows.iter().map(|r| delay(r.delay_count, r.avg_delay_ns) + r.preempted_ns).sum();
-    let rounding: Nanos = rows.iter().map(|r| r.delay_count.unwrap_or(0)).sum();
-    let ready: Nanos = a.all_threads().map(|(_, t)| t.woken_ns + t.preempted_ns).sum();
+    if !a.capabilities.switches {
+        return Vec::new();
+    }
+    let mut ready: BTreeMap<u32, Nanos> = BTreeMap::new();
+    for (_, t) in a.all_threads() {
+        *ready.entry(t.tid.0).or_default() += t.woken_ns + t.preempted_ns;
+    }
+    let all: Nanos = ready.values().sum();
+    let (mut printed, mut rounding) = (0, 0);
+    for row in a.switches() {
+        let count = row.delay_count.unwrap_or(0);
+        printed += count * row.avg_delay_ns.unwrap_or(0) + row.preempted_ns;
+        rounding += count;
+        ready.remove(&row.tid);
+    }
+    // Those that never had a CPU have no row.
+    let without: Nanos = ready.values().sum();
     let scheduler = judged.ledger.ns(Leaf::Scheduler);
     vec![
-        ("idle/scheduler <= delays of switches", scheduler, printed + rounding),
-        ("delays of switches <= ready", printed, ready),
+        ("idle/scheduler <= delays of switches", scheduler, printed + rounding + without),
+        ("delays of switches <= ready", printed, all),
     ]
 }
 

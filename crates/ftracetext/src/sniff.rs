@@ -62,12 +62,11 @@ const ENOUGH: usize = 8;
 /// for what is not a text trace.
 pub fn sniff(head: &[u8]) -> Option<Dialect> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let is = |kind, why| Some(Dialect { kind, why });
     if looks_like_html(head) {
         return is(DialectKind::Html, "an HTML page");
     }
     let (mut flagged, mut plain, mut perf, mut bad) = (0, 0, 0, 0);
-    let mut is_part = false;
+    let (mut is_binary, mut is_part) = (false, false);
     let mut lines = head.split_inclusive(|&b| b == b'\n').peekable();
     while let Some(line) = lines.next() {
         // The head may end inside a line; half a line proves nothing unless it is all there is.
@@ -76,28 +75,19 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         if line.contains(&0) {
-            // No text begins so. A damaged line further on is one of many, and of a cut an early
-            // one.
-            if flagged + plain + perf == 0 && !is_part {
-                return None;
-            }
+            // No text begins so, but a part of a damaged one.
+            is_binary |= flagged + plain + perf == 0;
             bad += 1;
             continue;
         }
         let text = trim(line);
-        if text.starts_with(b"# tracer:") {
-            return is(DialectKind::Kernel, "the header `# tracer:`");
-        }
-        if text.starts_with(b"# captured on") {
-            return is(DialectKind::PerfScript, "perf's header `# captured on`");
-        }
-        if is_number_of(text, b"cpus=", b"") || is_number_of(text, b"version = ", b"") {
-            return is(DialectKind::Report, "the heading `cpus=` or `version =`");
-        }
-        if is_number_of(text, b"CPU ", b" is empty") {
-            return is(DialectKind::Report, "the heading `CPU n is empty`");
-        }
         is_part |= text.starts_with(b"# ") && Cut::find(&String::from_utf8_lossy(text)).is_some();
+        if is_binary && !is_part {
+            continue;
+        }
+        if let Some(dialect) = heading(text) {
+            return Some(dialect);
+        }
         if parse(Syntax::Kernel, line).is_some() {
             if has_flags(line) {
                 flagged += 1;
@@ -128,6 +118,27 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
     } else {
         is(DialectKind::Report, "lines `comm-pid [cpu] time: event:` without flags")
     }
+}
+
+fn is(kind: DialectKind, why: &'static str) -> Option<Dialect> {
+    Some(Dialect { kind, why })
+}
+
+/// The dialect that has this line at its head.
+fn heading(text: &[u8]) -> Option<Dialect> {
+    if text.starts_with(b"# tracer:") {
+        return is(DialectKind::Kernel, "the header `# tracer:`");
+    }
+    if text.starts_with(b"# captured on") {
+        return is(DialectKind::PerfScript, "perf's header `# captured on`");
+    }
+    if is_number_of(text, b"cpus=", b"") || is_number_of(text, b"version = ", b"") {
+        return is(DialectKind::Report, "the heading `cpus=` or `version =`");
+    }
+    if is_number_of(text, b"CPU ", b" is empty") {
+        return is(DialectKind::Report, "the heading `CPU n is empty`");
+    }
+    None
 }
 
 fn looks_like_html(head: &[u8]) -> bool {
@@ -218,6 +229,8 @@ mod tests {
         let note = "# holdup cut --time 12.000000000,13.000000000\n";
         assert_eq!(kind(&format!("{junk}{note}{line}")), Some(DialectKind::Report));
         assert_eq!(kind(&format!("{note}{damaged}{line}")), Some(DialectKind::Report));
+        assert_eq!(kind(&format!("{damaged}{note}{line}")), Some(DialectKind::Report));
+        assert_eq!(kind(&format!("{damaged}{line}")), None);
     }
 
     #[test]
