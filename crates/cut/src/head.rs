@@ -36,6 +36,18 @@ enum Key {
     Tid(Kind, Tid, u64),
     /// A kind of event about something with an address or a number.
     Of(Kind, u64),
+    /// A lock, and as what kind it was taken.
+    As(u64, u32),
+}
+
+impl Key {
+    /// Of a lock and who takes it: the idle tasks have one number and a CPU each.
+    fn by(kind: Kind, e: &Event, lock: u64) -> Key {
+        match e.tid {
+            Tid::IDLE => Key::Cpu(kind, e.cpu, lock),
+            tid => Key::Tid(kind, tid, lock),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,7 +127,7 @@ pub(crate) struct Head {
     pids: FxHashMap<Tid, Pid>,
     /// First uses of objects, by thread, call, argument, and whether the call slept: who is met
     /// first gives an object its name.
-    firsts: FxHashMap<(Tid, u32, u64, bool), Box<[Spot]>>,
+    firsts: FxHashMap<(Tid, u32, u64, bool), (u32, Box<[Spot]>)>,
     /// Latest uses.
     uses: FxHashMap<(Tid, u32, u64, bool), Box<[Spot]>>,
     futexes: FxHashMap<(Pid, u64, u64), Uses>,
@@ -123,10 +135,13 @@ pub(crate) struct Head {
     naps: FxHashMap<Tid, Naps>,
     /// The calls that took what their threads have.
     taken: FxHashMap<(Tid, u32, u64), Spot>,
+    /// The call that gave a descriptor its meaning, or took it.
     files: FxHashMap<Number, Box<[Spot]>>,
+    /// How often the meaning of a descriptor has changed.
+    changes: FxHashMap<Number, u32>,
     /// First wake-ups, by kind, out of a call with one number by a call with another: they show
-    /// that the two are one object.
-    unions: FxHashMap<(Kind, Number, Number), Box<[Spot]>>,
+    /// that the two are one object, while both mean what they did then.
+    unions: FxHashMap<(Kind, Number, Number), ([u32; 2], Box<[Spot]>)>,
     /// The calls in which threads wait for events, and those by which others let them go on.
     awaits: Vec<bool>,
     lets_go: Vec<bool>,
@@ -161,6 +176,7 @@ impl Head {
             uses: FxHashMap::default(),
             futexes: FxHashMap::default(),
             files: FxHashMap::default(),
+            changes: FxHashMap::default(),
             unions: FxHashMap::default(),
             awaits: all(awaits_events),
             lets_go: all(lets_go),
@@ -197,8 +213,10 @@ impl Head {
         let latest = self.latest.into_values();
         let births = self.births.into_values().flatten();
         let calls = self.calls.into_values().flat_map(|c| c.spots());
-        let uses = self.firsts.into_values().chain(self.uses.into_values()).flatten();
-        let files = self.files.into_values().chain(self.unions.into_values()).flatten();
+        let firsts = self.firsts.into_values().map(|(_, spots)| spots);
+        let uses = firsts.chain(self.uses.into_values()).flatten();
+        let unions = self.unions.into_values().map(|(_, spots)| spots);
+        let files = self.files.into_values().chain(unions).flatten();
         let files = files.chain(self.handed.into_values().flatten());
         let taken = self.taken.into_values();
         let naps = self.naps.into_values().flatten().flat_map(|(_, spots)| spots);
@@ -261,7 +279,7 @@ impl Head {
         }
         self.first(Key::Tid(kind, tid, 1), at);
         self.during(tid, at, false);
-        self.unites(kind, (tid, waker));
+        self.unites(kind, (tid, waker), at);
         self.hands_over(tid, waker);
     }
 
@@ -279,20 +297,29 @@ impl Head {
     }
 
     /// A thread is woken out of a call, by another in a call.
-    fn unites(&mut self, kind: Kind, (tid, waker): (Tid, Tid)) {
+    fn unites(&mut self, kind: Kind, (tid, waker): (Tid, Tid), at: &Spot) {
         let number = |tid: &Tid| {
             let call = self.calls.get(tid)?;
             matches!(call.about, About::First | About::Lock | About::Futex).then_some(())?;
             Some((self.pids.get(tid).copied().unwrap_or(Pid(tid.0)), call.args[0]))
         };
         let (Some(theirs), Some(own)) = (number(&tid), number(&waker)) else { return };
-        if let Some(call) = self.calls.get_mut(&waker) {
-            call.woke = true;
+        if let Some(call) = self.calls.get_mut(&waker)
+            && !std::mem::replace(&mut call.woke, true)
+        {
+            // Without it the call would wake nobody, which tells giving back from taking.
+            self.during(waker, at, false);
         }
-        if theirs != own && self.unions.len() < MAX_OBJECTS {
-            let spots = || self.calls[&tid].spots();
-            self.unions.entry((kind, theirs, own)).or_insert_with(spots);
+        let key = (kind, theirs, own);
+        let changes = [self.changes(theirs), self.changes(own)];
+        let is_known = self.unions.get(&key).is_some_and(|known| known.0 == changes);
+        if theirs != own && !is_known && self.unions.len() < MAX_OBJECTS {
+            self.unions.insert(key, (changes, self.calls[&tid].spots()));
         }
+    }
+
+    fn changes(&self, number: Number) -> u32 {
+        self.changes.get(&number).copied().unwrap_or(0)
     }
 
     /// The record belongs to the call that the thread is in.
@@ -320,7 +347,7 @@ impl Head {
                 self.enter(e, nr, batch.args(args).unwrap_or(&[0; 6]), at);
             }
             What::SysExit { nr, ret } => self.exit(e, nr, ret, at),
-            What::Switch { prev, next, .. } => {
+            What::Switch { prev, next, prev_state, .. } => {
                 self.keep(Key::Cpu(Kind::Switch, e.cpu, 0), at);
                 self.keep(Key::Tid(Kind::Out, prev, 0), at);
                 self.keep(Key::Tid(Kind::In, next, 0), at);
@@ -334,7 +361,7 @@ impl Head {
                     self.latest.remove(&Key::Tid(Kind::Waking, tid, 1));
                     self.latest.remove(&Key::Tid(Kind::Wakeup, tid, 1));
                 }
-                self.during(prev, at, true);
+                self.during(prev, at, !prev_state.is_runnable());
                 self.during(next, at, false);
             }
             What::Waking { tid, .. } => self.ready(Kind::Waking, (tid, e.tid), at),
@@ -374,21 +401,23 @@ impl Head {
             What::VectorExit { vector } => Key::Cpu(Kind::Irq, e.cpu, 3 << 32 | u64::from(vector)),
             What::SoftirqEntry { vec } => Key::Cpu(Kind::Softirq, e.cpu, u64::from(vec)),
             What::SoftirqExit { vec } => Key::Cpu(Kind::Softirq, e.cpu, 1 << 32 | u64::from(vec)),
-            What::WorkStart { .. } => Key::Cpu(Kind::Work, e.cpu, 0),
-            What::WorkEnd { .. } => Key::Cpu(Kind::Work, e.cpu, 1),
-            What::ContentionBegin { lock, .. } => {
+            // Its worker may sleep meanwhile, and another begin a work there.
+            What::WorkStart { .. } => Key::Tid(Kind::Work, e.tid, 0),
+            What::WorkEnd { .. } => Key::Tid(Kind::Work, e.tid, 1),
+            What::ContentionBegin { lock, flags, .. } => {
                 self.keep(Key::Of(Kind::Begin, lock), at);
-                Key::Tid(Kind::Begin, e.tid, lock)
+                self.keep(Key::As(lock, flags), at);
+                Key::by(Kind::Begin, e, lock)
             }
             What::ContentionEnd { lock, .. } => {
                 self.keep(Key::Of(Kind::End, lock), at);
-                Key::Tid(Kind::End, e.tid, lock)
+                Key::by(Kind::End, e, lock)
             }
             What::ContendedRelease { lock } => Key::Of(Kind::Release, lock),
-            What::LockAcquire { lock, .. } => Key::Tid(Kind::Begin, e.tid, lock),
-            What::LockContended { lock, .. } => Key::Tid(Kind::End, e.tid, lock),
-            What::LockAcquired { lock, .. } => Key::Tid(Kind::Acquire, e.tid, lock),
-            What::LockRelease { lock, .. } => Key::Tid(Kind::Release, e.tid, lock),
+            What::LockAcquire { lock, .. } => Key::by(Kind::Begin, e, lock),
+            What::LockContended { lock, .. } => Key::by(Kind::End, e, lock),
+            What::LockAcquired { lock, .. } => Key::by(Kind::Acquire, e, lock),
+            What::LockRelease { lock, .. } => Key::by(Kind::Release, e, lock),
             What::PageFault { .. } => Key::Tid(Kind::Fault, e.tid, 0),
             What::Sample { .. } => Key::Cpu(Kind::Sample, e.cpu, u64::from(e.id.0)),
             What::Readings { leader, .. } => {
@@ -432,7 +461,10 @@ impl Head {
             && self.firsts.len() < MAX_OBJECTS
         {
             let key = (e.tid, nr, first, call.slept);
-            self.firsts.entry(key).or_insert_with(|| places.clone());
+            let changes = self.changes((pid, first));
+            if self.firsts.get(&key).is_none_or(|known| known.0 != changes) {
+                self.firsts.insert(key, (changes, places.clone()));
+            }
         }
         match call.about {
             About::Lock if ret >= 0 => self.turn((e.tid, nr, first), &call),
@@ -448,18 +480,16 @@ impl Head {
             self.tried(e.tid, tries, &places);
         }
         match call.about {
-            About::Opens if ret >= 0 => self.opened((pid, ret as u64), places),
+            About::Opens if ret >= 0 => self.means((pid, ret as u64), places),
             About::Copies if ret >= 0 => {
                 let of = self.files.get(&(pid, first)).cloned().unwrap_or_default();
-                self.opened((pid, ret as u64), of.iter().chain(&places).cloned().collect());
+                self.means((pid, ret as u64), of.iter().chain(&places).cloned().collect());
             }
             About::Begets if ret > 0 => {
                 let birth = self.births.entry(Tid(ret as u32)).or_default();
                 birth.push(at.clone());
             }
-            About::Closes => {
-                self.files.remove(&(pid, first));
-            }
+            About::Closes => self.means((pid, first), places),
             About::Futex if self.futexes.len() < MAX_OBJECTS => {
                 let uses = self.futexes.entry((pid, first, call.args[1])).or_default();
                 if uses.len() == USES {
@@ -498,9 +528,11 @@ impl Head {
         naps.push_back((tries, places.into()));
     }
 
-    fn opened(&mut self, file: Number, places: Box<[Spot]>) {
+    /// A descriptor means something else now, or nothing.
+    fn means(&mut self, file: Number, places: Box<[Spot]>) {
         if self.files.len() < MAX_OBJECTS {
             self.files.insert(file, places);
+            *self.changes.entry(file).or_default() += 1;
         }
     }
 }

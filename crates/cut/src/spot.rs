@@ -8,16 +8,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
-/// A record, the switch that brought its thread to the CPU, and the call or the lock that it is in.
+/// A record, the switch that brought its thread to the CPU, the call or the lock that it is in, and
+/// of a wake-up the interrupt that did it on top of its thread.
 pub(crate) struct Record {
     place: Place,
     came: Option<Place>,
     within: Option<Rc<Pair>>,
+    on_top: Option<Rc<Pair>>,
 }
 
 impl Record {
     fn places(&self) -> impl Iterator<Item = Place> {
-        self.came.into_iter().chain([self.place])
+        let on_top = self.on_top.iter().flat_map(|pair| {
+            let exit = pair.second.get().map(|exit| exit.place);
+            exit.into_iter().chain([pair.first.place])
+        });
+        self.came.into_iter().chain([self.place]).chain(on_top)
     }
 }
 
@@ -29,9 +35,26 @@ pub(crate) struct Pair {
     turn: RefCell<Vec<Place>>,
 }
 
+/// Flags of `lock_acquire`.
+const TRY: u32 = 1;
+const READ: u32 = 2;
+
 impl Pair {
+    fn begun(first: Record) -> Pair {
+        Pair { first, second: OnceCell::new(), turn: RefCell::default() }
+    }
+
     fn places(&self) -> impl Iterator<Item = Place> {
         self.first.places().chain(self.second.get().into_iter().flat_map(Record::places))
+    }
+
+    /// Its own, those of its other half as a turn, and those of what it is in.
+    fn all_places(&self, places: &mut FxHashSet<Place>) {
+        places.extend(self.places());
+        places.extend(self.turn.borrow().iter());
+        if let Some(around) = &self.first.within {
+            around.all_places(places);
+        }
     }
 }
 
@@ -48,13 +71,11 @@ impl Spot {
         match self {
             Spot::One(record) => {
                 places.extend(record.places());
-                places.extend(record.within.iter().flat_map(|pair| pair.places()));
+                if let Some(around) = &record.within {
+                    around.all_places(places);
+                }
             }
-            Spot::Both(pair) => {
-                places.extend(pair.places());
-                places.extend(pair.first.within.iter().flat_map(|pair| pair.places()));
-                places.extend(pair.turn.borrow().iter());
-            }
+            Spot::Both(pair) => pair.all_places(places),
         }
     }
 
@@ -77,21 +98,41 @@ enum Of {
     Vector(Cpu, u32),
     Softirq(Cpu, u32),
     Work(Tid),
-    Contention(Tid, u64),
-    Lock(Tid, u64),
+    Contention(Who, u64),
+    Contended(Who, u64),
 }
 
-/// So many times one thread may hold one lock; the kernel allows 48 locks in all.
-const DEEPEST: usize = 64;
+/// Who takes locks: the idle tasks have one number and a CPU each.
+type Who = (Tid, Option<Cpu>);
+
+fn who(e: &Event) -> Who {
+    (e.tid, (e.tid == Tid::IDLE).then_some(e.cpu))
+}
+
+/// So deep interrupts nest; more are left over from losses.
+const NESTED: usize = 16;
+/// So many locks one thread has at once; the kernel allows 48.
+const MOST: usize = 64;
+
+/// A lock that is being taken, or has been.
+struct Held {
+    lock: u64,
+    taken: bool,
+    pair: Rc<Pair>,
+}
 
 /// Finds what belongs together.
 #[derive(Default)]
 pub(crate) struct Spots {
-    /// Pairs whose second record is yet to come. A thread may take a lock again that it holds, and
-    /// gives back first what it took last.
-    open: FxHashMap<Of, Vec<Rc<Pair>>>,
+    /// Pairs whose second record is yet to come.
+    open: FxHashMap<Of, Rc<Pair>>,
+    /// Locks of lockdep. A thread may take one again that it has, and gives back first what it
+    /// took last.
+    held: FxHashMap<Who, Vec<Held>>,
     /// The latest switch of each CPU.
     switches: FxHashMap<Cpu, Place>,
+    /// Interrupts and softirqs that are going on, the innermost last.
+    interrupts: FxHashMap<Cpu, Vec<Rc<Pair>>>,
 }
 
 impl Spots {
@@ -101,14 +142,7 @@ impl Spots {
             What::Switch { .. } => self.switches.insert(e.cpu, place),
             _ => self.switches.get(&e.cpu).copied(),
         };
-        let within = match e.what {
-            What::SysEnter { .. } | What::SysExit { .. } => None,
-            What::LockContended { lock, .. } | What::LockAcquired { lock, .. } => {
-                self.innermost(&Of::Lock(e.tid, lock))
-            }
-            _ => self.innermost(&Of::Call(e.tid)),
-        };
-        let record = Record { place, came, within };
+        let record = Record { place, came, within: self.around(e), on_top: self.on_top(e) };
         let (of, first) = match e.what {
             What::SysEnter { .. } => (Of::Call(e.tid), true),
             What::SysExit { .. } => (Of::Call(e.tid), false),
@@ -122,47 +156,104 @@ impl Spots {
             What::SoftirqExit { vec } => (Of::Softirq(e.cpu, vec), false),
             What::WorkStart { .. } => (Of::Work(e.tid), true),
             What::WorkEnd { .. } => (Of::Work(e.tid), false),
-            What::ContentionBegin { lock, .. } => (Of::Contention(e.tid, lock), true),
-            What::ContentionEnd { lock, .. } => (Of::Contention(e.tid, lock), false),
-            What::LockAcquire { lock, .. } => (Of::Lock(e.tid, lock), true),
-            What::LockRelease { lock, .. } => (Of::Lock(e.tid, lock), false),
+            What::ContentionBegin { lock, .. } => (Of::Contention(who(e), lock), true),
+            What::ContentionEnd { lock, .. } => (Of::Contention(who(e), lock), false),
+            What::LockContended { lock, .. } => (Of::Contended(who(e), lock), true),
+            What::LockAcquired { lock, .. } => {
+                self.is_taken(who(e), lock);
+                (Of::Contended(who(e), lock), false)
+            }
+            What::LockAcquire { lock, flags, .. } => {
+                return self.takes(who(e), lock, flags, record);
+            }
+            What::LockRelease { lock, .. } => return self.gives_back(who(e), lock, record),
             _ => return Spot::One(Rc::new(record)),
         };
+        let interrupts = matches!(of, Of::Irq(..) | Of::Vector(..) | Of::Softirq(..));
         if first {
-            let pair = Pair { first: record, second: OnceCell::new(), turn: RefCell::default() };
-            let pair = Rc::new(pair);
-            let deepest = if matches!(of, Of::Lock(..)) { DEEPEST } else { 1 };
-            let open = self.open.entry(of).or_default();
-            if open.len() == deepest {
-                open.remove(0);
+            let pair = Rc::new(Pair::begun(record));
+            self.open.insert(of, pair.clone());
+            if interrupts {
+                let stack = self.interrupts.entry(e.cpu).or_default();
+                if stack.len() == NESTED {
+                    stack.clear();
+                }
+                stack.push(pair.clone());
             }
-            open.push(pair.clone());
             return Spot::Both(pair);
         }
-        let Some(open) = self.open.get_mut(&of) else { return Spot::One(Rc::new(record)) };
-        let pair = open.pop();
-        if open.is_empty() {
-            self.open.remove(&of);
+        if interrupts && let Some(stack) = self.interrupts.get_mut(&e.cpu) {
+            stack.pop();
         }
-        match pair {
-            Some(pair) => {
-                // It was open.
-                let _ = pair.second.set(record);
-                Spot::Both(pair)
+        ended(self.open.remove(&of), record)
+    }
+
+    /// Whoever an interrupt wakes is woken by nobody.
+    fn on_top(&self, e: &Event) -> Option<Rc<Pair>> {
+        let wakes =
+            matches!(e.what, What::Waking { .. } | What::Wakeup { .. } | What::WakeupNew { .. });
+        self.interrupts.get(&e.cpu).filter(|_| wakes)?.last().cloned()
+    }
+
+    /// What a record is in: a call, or a lock that its thread is about to have.
+    fn around(&self, e: &Event) -> Option<Rc<Pair>> {
+        let held = || self.held.get(&who(e)).into_iter().flatten().rev();
+        let lock = match e.what {
+            What::SysEnter { .. } | What::SysExit { .. } => return None,
+            What::LockContended { lock, .. } | What::LockAcquired { lock, .. } => {
+                held().find(|h| h.lock == lock)
             }
-            None => Spot::One(Rc::new(record)),
+            // What kind the lock is shows by what is taken meanwhile.
+            What::ContentionBegin { .. } => held().find(|h| !h.taken),
+            _ => None,
+        };
+        lock.map(|h| &h.pair).or_else(|| self.open.get(&Of::Call(e.tid))).cloned()
+    }
+
+    fn takes(&mut self, who: Who, lock: u64, flags: u32, record: Record) -> Spot {
+        let held = self.held.entry(who).or_default();
+        if flags & (READ | TRY) == 0 {
+            // Only readers take a lock twice: another thread gave it back.
+            held.retain(|h| h.lock != lock);
+        }
+        if held.len() == MOST {
+            held.remove(0);
+        }
+        let pair = Rc::new(Pair::begun(record));
+        held.push(Held { lock, taken: flags & TRY != 0, pair: pair.clone() });
+        Spot::Both(pair)
+    }
+
+    fn is_taken(&mut self, who: Who, lock: u64) {
+        let held = self.held.get_mut(&who).into_iter().flatten().rev();
+        if let Some(held) = held.filter(|h| h.lock == lock && !h.taken).next() {
+            held.taken = true;
         }
     }
 
-    /// The pair begun last of those that are open.
-    fn innermost(&self, of: &Of) -> Option<Rc<Pair>> {
-        self.open.get(of)?.last().cloned()
+    fn gives_back(&mut self, who: Who, lock: u64, record: Record) -> Spot {
+        let pair = self.held.get_mut(&who).and_then(|held| {
+            let at = held.iter().rposition(|h| h.lock == lock)?;
+            Some(held.remove(at).pair)
+        });
+        ended(pair, record)
     }
 
     /// The locks that threads have taken and not given back.
     pub(crate) fn held(&self) -> impl Iterator<Item = Spot> {
-        let locks = self.open.iter().filter(|(of, _)| matches!(of, Of::Lock(..)));
-        locks.flat_map(|(_, pairs)| pairs.iter().cloned().map(Spot::Both))
+        self.held.values().flatten().map(|h| Spot::Both(h.pair.clone()))
+    }
+}
+
+/// The pair whose second record this is; alone without the first.
+fn ended(pair: Option<Rc<Pair>>, record: Record) -> Spot {
+    match pair {
+        Some(pair) => {
+            // It was open.
+            let _ = pair.second.set(record);
+            Spot::Both(pair)
+        }
+        None => Spot::One(Rc::new(record)),
     }
 }
 
@@ -260,5 +351,68 @@ mod tests {
         acquire.took(&release);
         assert_eq!(places(&acquire), [10, 11, 20, 21]);
         assert_eq!(places(&release), [10, 11, 20, 21]);
+    }
+
+    /// A softirq brought the call that it interrupted, which was one half of a turn.
+    #[test]
+    fn what_happens_in_a_turn_brings_the_other_half() {
+        let mut spots = Spots::default();
+        enters(&mut spots, 10);
+        let within = at(&mut spots, 11, What::Other);
+        let acquire = returns(&mut spots, 12);
+        enters(&mut spots, 20);
+        acquire.took(&returns(&mut spots, 21));
+        assert_eq!(places(&within), [10, 11, 12, 20, 21]);
+    }
+
+    /// Without the end of a wait, its thread waited until the next one.
+    #[test]
+    fn a_contended_lock_is_acquired_also_where_that_it_is_asked_for_is_not_recorded() {
+        let mut spots = Spots::default();
+        let contended = at(&mut spots, 10, What::LockContended { lock: 5, name: NameId::NONE });
+        at(&mut spots, 20, What::LockAcquired { lock: 5, name: NameId::NONE });
+        assert_eq!(places(&contended), [10, 20]);
+    }
+
+    #[test]
+    fn the_idle_tasks_of_two_cpus_take_their_own_locks() {
+        let mut spots = Spots::default();
+        let mut idle = |ts, cpu: u16, what| {
+            let (comm, cpu) = (NameId::NONE, Cpu(cpu));
+            let (tid, pid, id) = (Tid::IDLE, Pid(0), EventId(1));
+            spots.spot(&Event { ts, tid, pid, comm, cpu, id, what }, (ts, cpu))
+        };
+        let take = What::LockAcquire { lock: 5, flags: 2, name: NameId::NONE };
+        let give = What::LockRelease { lock: 5, name: NameId::NONE };
+        let first = idle(10, 0, take);
+        let second = idle(11, 1, take);
+        idle(12, 0, give);
+        assert_eq!((places(&first), places(&second)), (vec![10, 12], vec![11]));
+    }
+
+    /// Without the interrupt, whose thread wrote something then, the two had one file.
+    #[test]
+    fn a_wake_up_by_an_interrupt_stays_one() {
+        let mut spots = Spots::default();
+        let (tid, comm, prio, target) = (Tid(9), NameId::NONE, 120, Cpu(0));
+        let wakes = What::Waking { tid, comm, prio, target };
+        at(&mut spots, 10, What::SoftirqEntry { vec: 4 });
+        let woken = at(&mut spots, 11, wakes);
+        at(&mut spots, 12, What::SoftirqExit { vec: 4 });
+        let later = at(&mut spots, 13, wakes);
+        assert_eq!((places(&woken), places(&later)), (vec![10, 11, 12], vec![13]));
+    }
+
+    /// What kind a lock is shows by a wait for it: without the lock it is nobody's.
+    #[test]
+    fn a_wait_for_a_lock_stays_with_its_taking() {
+        let mut spots = Spots::default();
+        at(&mut spots, 10, What::LockAcquire { lock: 5, flags: 0, name: NameId::NONE });
+        let stack = holdup_trace::StackRef::NONE;
+        let waits = at(&mut spots, 11, What::ContentionBegin { lock: 4, flags: 2, stack });
+        at(&mut spots, 12, What::LockAcquired { lock: 5, name: NameId::NONE });
+        let later = at(&mut spots, 13, What::ContentionBegin { lock: 6, flags: 2, stack });
+        at(&mut spots, 20, What::LockRelease { lock: 5, name: NameId::NONE });
+        assert_eq!((places(&waits), places(&later)), (vec![10, 11, 20], vec![13]));
     }
 }

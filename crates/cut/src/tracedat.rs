@@ -320,6 +320,9 @@ impl Copy<'_, '_> {
                 while end < stay.len() && !stay[end] && follows(end) {
                     end += 1;
                 }
+                if at == 0 {
+                    begins_earlier(&mut bytes, &page.events[0], self.order);
+                }
                 let left = pad(&mut bytes, &page.events[at..end], self.order);
                 self.keep.written.outside += left as u64;
             }
@@ -335,14 +338,30 @@ impl Copy<'_, '_> {
 const PADDING: u32 = 29;
 const DELTA_BITS: u32 = 27;
 
+/// A page begins when its first record happened, and padding that is no later than what is before
+/// it ends a page: let the page begin a nanosecond earlier, and its first record come that much
+/// later.
+fn begins_earlier(bytes: &mut [u8], first: &RawEvent, order: Order) {
+    let one = if order.big { 1 } else { 1 << (32 - DELTA_BITS) };
+    let Some((word, time)) = order.read_u32(bytes, first.head).zip(order.read_u64(bytes, 0)) else {
+        return;
+    };
+    if delta(word, order) == 0 && time > 0 {
+        bytes[..8].copy_from_slice(&order.u64(time - 1));
+        bytes[first.head..first.head + 4].copy_from_slice(&order.u32(word + one));
+    }
+}
+
+/// How much later than the one before it a record is that begins with `word`.
+fn delta(word: u32, order: Order) -> u32 {
+    if order.big { word & ((1 << DELTA_BITS) - 1) } else { word >> (32 - DELTA_BITS) }
+}
+
 /// Make padding of records that lie one behind the other, as long and as late as they are. How
 /// many of them had to stay: padding that is not later than what is before it ends a page.
 fn pad(bytes: &mut [u8], events: &[RawEvent], order: Order) -> usize {
-    let delta = |e: &RawEvent| {
-        let word = order.read_u32(bytes, e.head).unwrap_or(0);
-        if order.big { word & ((1 << DELTA_BITS) - 1) } else { word >> 5 }
-    };
-    let later: u64 = events.iter().map(|e| u64::from(delta(e))).sum();
+    let word = |e: &RawEvent| order.read_u32(bytes, e.head).unwrap_or(0);
+    let later: u64 = events.iter().map(|e| u64::from(delta(word(e), order))).sum();
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return 0 };
     if later == 0 {
         return events.len();

@@ -2,6 +2,7 @@
 
 use crate::line::{Other, Syntax, other, parse};
 use crate::scan::{blank, dec, trim, trim_start};
+use holdup_trace::Cut;
 use std::fmt;
 
 /// A kind of text trace.
@@ -61,14 +62,11 @@ const ENOUGH: usize = 8;
 /// for what is not a text trace.
 pub fn sniff(head: &[u8]) -> Option<Dialect> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    if head.iter().take(4096).any(|&b| b == 0) {
-        return None;
-    }
-    let is = |kind, why| Some(Dialect { kind, why });
     if looks_like_html(head) {
         return is(DialectKind::Html, "an HTML page");
     }
     let (mut flagged, mut plain, mut perf, mut bad) = (0, 0, 0, 0);
+    let (mut is_binary, mut is_part) = (false, false);
     let mut lines = head.split_inclusive(|&b| b == b'\n').peekable();
     while let Some(line) = lines.next() {
         // The head may end inside a line; half a line proves nothing unless it is all there is.
@@ -76,18 +74,19 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
             break;
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);
+        if line.contains(&0) {
+            // No text begins so, but a part of a damaged one.
+            is_binary |= flagged + plain + perf == 0;
+            bad += 1;
+            continue;
+        }
         let text = trim(line);
-        if text.starts_with(b"# tracer:") {
-            return is(DialectKind::Kernel, "the header `# tracer:`");
+        is_part |= text.starts_with(b"# ") && Cut::find(&String::from_utf8_lossy(text)).is_some();
+        if is_binary && !is_part {
+            continue;
         }
-        if text.starts_with(b"# captured on") {
-            return is(DialectKind::PerfScript, "perf's header `# captured on`");
-        }
-        if is_number_of(text, b"cpus=", b"") || is_number_of(text, b"version = ", b"") {
-            return is(DialectKind::Report, "the heading `cpus=` or `version =`");
-        }
-        if is_number_of(text, b"CPU ", b" is empty") {
-            return is(DialectKind::Report, "the heading `CPU n is empty`");
+        if let Some(dialect) = heading(text) {
+            return Some(dialect);
         }
         if parse(Syntax::Kernel, line).is_some() {
             if has_flags(line) {
@@ -109,7 +108,8 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
         }
     }
     let good = flagged + plain + perf;
-    if good == 0 || good * 4 < bad {
+    // Of a damaged trace the part may be nearly all damage.
+    if good == 0 || good * 4 < bad && !is_part {
         None
     } else if perf > flagged + plain {
         is(DialectKind::PerfScript, "lines `comm pid [cpu] time: event:`")
@@ -118,6 +118,27 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
     } else {
         is(DialectKind::Report, "lines `comm-pid [cpu] time: event:` without flags")
     }
+}
+
+fn is(kind: DialectKind, why: &'static str) -> Option<Dialect> {
+    Some(Dialect { kind, why })
+}
+
+/// The dialect that has this line at its head.
+fn heading(text: &[u8]) -> Option<Dialect> {
+    if text.starts_with(b"# tracer:") {
+        return is(DialectKind::Kernel, "the header `# tracer:`");
+    }
+    if text.starts_with(b"# captured on") {
+        return is(DialectKind::PerfScript, "perf's header `# captured on`");
+    }
+    if is_number_of(text, b"cpus=", b"") || is_number_of(text, b"version = ", b"") {
+        return is(DialectKind::Report, "the heading `cpus=` or `version =`");
+    }
+    if is_number_of(text, b"CPU ", b" is empty") {
+        return is(DialectKind::Report, "the heading `CPU n is empty`");
+    }
+    None
 }
 
 fn looks_like_html(head: &[u8]) -> bool {
@@ -190,9 +211,26 @@ mod tests {
             "{\"traceEvents\": []}",
             "a,b,c\n1,2,3\n",
             "fn main() {}\n",
+            "a/trace.txt\0\0\0cpus=4\n",
         ] {
             assert_eq!(kind(text), None, "{text}");
         }
+    }
+
+    /// A cut of a trace with a damaged line was of an unknown kind: it came soon in the cut.
+    #[test]
+    fn a_damaged_line_among_others_hides_no_trace() {
+        let line = "   wl-206   [000]    12.652474: sys_exit:             NR 1 = 1\n";
+        let damaged = "   wl-206   [000]    12.652475: sys_exit:   \0\0\n";
+        assert_eq!(kind(&format!("{line}{damaged}{line}")), Some(DialectKind::Report));
+        assert_eq!(kind(&format!("cpus=8\n{line}{damaged}")), Some(DialectKind::Report));
+        let junk = "xyz = 0x0 abc = 0x0\n".repeat(5);
+        assert_eq!(kind(&format!("{junk}{line}")), None);
+        let note = "# holdup cut --time 12.000000000,13.000000000\n";
+        assert_eq!(kind(&format!("{junk}{note}{line}")), Some(DialectKind::Report));
+        assert_eq!(kind(&format!("{note}{damaged}{line}")), Some(DialectKind::Report));
+        assert_eq!(kind(&format!("{damaged}{note}{line}")), Some(DialectKind::Report));
+        assert_eq!(kind(&format!("{damaged}{line}")), None);
     }
 
     #[test]

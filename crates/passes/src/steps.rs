@@ -222,6 +222,8 @@ impl Steps {
         // The CPU idled when it was put there, and took another first when it no longer did.
         let late = if from.idle { 0 } else { from.since.saturating_sub(c.at).min(ns) };
         let taken_over = match state {
+            // Where it queued is not always said.
+            State::Woken(Cpu::UNKNOWN) => queued.moved,
             State::Woken(queue) => queued.moved || from.idle && queue != cpu,
             State::Preempted(_) => queued.moved || from.idle && thread.last_cpu != cpu,
             _ => false,

@@ -7,19 +7,22 @@
 //!   out event by event, without any of holdup's state machines. (Not the sum over the threads: one
 //!   thread asleep for the disk with a lock in hand is the cause of all the waits for the lock.)
 //! * What is busy is at least what the threads ran; leaves add up to the capacity.
+//! * What `waits`, `switches` and `path` print is the ledger's idle time, and the time of threads
+//!   that it was made from ([`printed`]).
 //! * Without some of its events a trace keeps its verdict or is less sure.
 //!
 //! `docs/laws.md` shows how often which law of run queues was applied where;
 //! `HOLDUP_BLESS=1 cargo test --test answers physics` writes it.
 
 use crate::oracle::corpus;
+mod printed;
 mod sleep;
 
 use crate::verdicts::thinned;
 use corpus::Recording;
 use holdup_attribution::{Attribution, Leaf, Total, analyze};
 use holdup_diagnose::{Class, Verdict, diagnose};
-use holdup_passes::{Analysis, Law, Options};
+use holdup_passes::{Analysis, Detail, Law, Options};
 use holdup_testkit::{in_parallel, needs};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::collections::BTreeMap;
@@ -77,12 +80,13 @@ fn missing(i: usize, whole: &Analysis) -> Option<Missing> {
 
 fn outcomes_of(file: &Recording) -> Vec<Outcome> {
     let Ok(reader) = holdup_open::open(&file.path) else { return Vec::new() };
-    let Ok(whole) = analyze(&*reader, &Options::default()) else { return Vec::new() };
+    let options = Options { detail: Detail::Intervals, ..Options::default() };
+    let Ok(whole) = analyze(&*reader, &options) else { return Vec::new() };
     let mut out = vec![outcome(file, 0, &*reader, &whole)];
     for change in 1..CHANGES.len() {
         if let Some(missing) = missing(change, &whole) {
             let reader = Thinned(&*reader, missing);
-            let analysis = analyze(&reader, &Options::default()).expect("readable before");
+            let analysis = analyze(&reader, &options).expect("readable before");
             out.push(outcome(file, change, &reader, &analysis));
         }
     }
@@ -138,6 +142,7 @@ fn broken(reader: &dyn Reader, a: &Analysis) -> Vec<String> {
             claims.push(("idle/thread-sync <= CPUs x sleep in futexes", futex, cpus * slept.futex));
         }
     }
+    claims.extend(printed::claims(a));
     let broken = claims.into_iter().filter(|&(_, part, whole)| part > whole + ROUNDING);
     broken.map(|(claim, part, whole)| format!("{claim}: {part} and {whole}")).collect()
 }

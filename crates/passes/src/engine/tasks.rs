@@ -71,6 +71,19 @@ impl Engine {
         };
         self.describe(slot, Pid::UNKNOWN, Some(parent), comm);
         self.made(parent, slot);
+        self.made_ready(now, parent, slot);
+    }
+
+    /// The kernel lets a new thread run within the call that makes it. Where it does not say so
+    /// (`sched_wakeup_new`), a thread that waits for its first CPU would be nowhere.
+    fn made_ready(&mut self, now: Nanos, parent: Tid, child: Slot) {
+        let woken = self.caps.wakeups || self.caps.wakers;
+        if !woken || self.recorded.has(WakeupNew) || self.threads[child].state != State::New {
+            return;
+        }
+        let parent = self.threads.get(parent).filter(|&p| p != Slot::IDLE);
+        self.threads[child].latency.wakeup(now);
+        self.wake(now, child, parent.map(|p| (p, true)), Cpu::UNKNOWN, false);
     }
 
     /// Which process a new thread belongs to, where the format does not say: the flags of the

@@ -160,6 +160,29 @@ fn the_return_of_a_child_from_clone_is_no_call_of_its_own() {
     assert_eq!(times(&a, 8), [30, 10, 0, 0]);
 }
 
+/// Where `sched_wakeup_new` is not recorded, new threads that queued behind others while a CPU
+/// idled were nowhere: their waiting was no delay, and the idle time nobody's.
+#[test]
+fn a_new_thread_is_ready_from_its_fork_on_where_nothing_says_when() {
+    let trace = |says: bool| {
+        let trace = TraceBuilder::new(2)
+            .switch(90, 1, 0, 7, "R")
+            .wakeup(100, 1, 7, 5)
+            .switch(101, 0, 0, 5, "R")
+            .makes(110, 1, 7, 8);
+        let trace = if says { trace.lets_begin(110, 1, 7, 8) } else { trace };
+        let trace = trace.switch(120, 0, 5, 0, "S").switch(150, 1, 7, 8, "S");
+        run(&trace.switch(170, 1, 8, 0, "S").build())
+    };
+    for says in [true, false] {
+        let a = trace(says);
+        assert_eq!(times(&a, 8), [20, 40, 0, 0], "{says}");
+        let row = a.switches().into_iter().find(|r| r.tid == 8).unwrap();
+        assert_eq!((row.delay_count, row.max_delay_ns), (Some(1), Some(40)), "{says}");
+        assert_eq!(Attribution::from(&a).ledger.ns(Leaf::Scheduler), 30, "{says}");
+    }
+}
+
 #[test]
 fn a_return_from_a_signal_handler_has_no_result() {
     let a = run(&TraceBuilder::new(1)

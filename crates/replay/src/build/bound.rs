@@ -28,7 +28,7 @@ pub(super) struct PassedOver {
 impl PassedOver {
     fn of(t: &Thread, of: &ThreadSteps<'_>) -> PassedOver {
         PassedOver {
-            ns: of.passed_over_ns,
+            ns: long_waits(of),
             ready: t.woken_ns + t.preempted_ns,
             waited_for: of.waited_for,
             since: of.since,
@@ -108,6 +108,12 @@ impl Builder<'_> {
     }
 }
 
+/// How long a thread was passed over, if ever for long: every scheduler lets threads wait for a
+/// little, which says nothing of where they may run, and of thousands of them adds up.
+fn long_waits(of: &ThreadSteps<'_>) -> Nanos {
+    if of.waited_for == 0 { 0 } else { of.passed_over_ns }
+}
+
 /// Whether a thread of this name is one that the kernel has for each CPU, such as `ksoftirqd/3`
 /// and `kworker/3:1H`.
 fn is_per_cpu(comm: &str) -> bool {
@@ -116,7 +122,7 @@ fn is_per_cpu(comm: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PassedOver, Thresholds};
+    use super::{PassedOver, ThreadSteps, Thresholds, long_waits};
 
     /// Eight threads with `taskset -c 0` share the idle time of the other CPU: each was passed over
     /// for a quarter of the time that it was ready, and all together nearly always.
@@ -134,5 +140,15 @@ mod tests {
         assert!(!PassedOver { waited_for: 7, since: 7, ..all }.are_bound(500, 4, &limits));
         assert!(!PassedOver { ns: 90, ..all }.are_bound(500, 2, &limits));
         assert!(!PassedOver::default().are_bound(0, 2, &limits));
+    }
+
+    /// One of 8,000 short-lived threads waited for a millisecond, and all others that ran on its
+    /// CPU alone were taken for bound to it, as together they had waited for long.
+    #[test]
+    fn short_waits_of_many_threads_bind_none() {
+        let waits = |passed_over_ns, waited_for| {
+            long_waits(&ThreadSteps { passed_over_ns, waited_for, ..ThreadSteps::default() })
+        };
+        assert_eq!((waits(160_000, 0), waits(2_000_000, 1)), (0, 2_000_000));
     }
 }
