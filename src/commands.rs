@@ -136,7 +136,7 @@ fn syscalls(args: &SyscallsArgs) -> Result<()> {
         }
         Ok(with_remarks(schema::syscalls(&rows, by), code))
     };
-    table_with("syscalls", &args.table, Detail::Sums, schema::syscalls(&[], by), build)
+    table_with("syscalls", (&args.table, &args.symbols), Detail::Sums, schema::syscalls(&[], by), build)
 }
 
 /// Where no names of functions are looked up, nothing may be said about that.
@@ -191,12 +191,12 @@ fn waits(args: &WaitsArgs) -> Result<()> {
             }
             Ok(with_remarks(schema::waits(&rows, by), code))
         };
-        return table_with("waits", &args.table, detail, schema::waits(&[], by), build);
+        return table_with("waits", (&args.table, &args.symbols), detail, schema::waits(&[], by), build);
     };
     let json = form == GraphForm::Json;
     report_as(
         "waits",
-        &args.table.common,
+        (&args.table.common, &args.symbols),
         Detail::Edges,
         json.then_some(Format::Json),
         |_, a, config| {
@@ -242,7 +242,7 @@ fn path(args: &PathArgs) -> Result<()> {
     if let Some(keys) = sort {
         schema::path(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    report_as("path", &args.table.common, Detail::Intervals, None, |reader, a, config| {
+    report_as("path", (&args.table.common, &args.symbols), Detail::Intervals, None, |reader, a, config| {
         config.must_match(a)?;
         let tid_or_all = tid.map_or_else(|| "path".to_owned(), |tid| format!("--tid {tid}"));
         let mut path = match (Attribution::from(a).path(tid), tid) {
@@ -286,13 +286,13 @@ fn table(
     empty: Table,
     build: impl FnOnce(&Analysis) -> Table,
 ) -> Result<()> {
-    table_with(command, args, Detail::Sums, empty, |_, analysis| Ok(build(analysis)))
+    table_with(command, (args, &SymbolArgs::default()), Detail::Sums, empty, |_, analysis| Ok(build(analysis)))
 }
 
 /// The same, with more kept about waits.
 fn table_with(
     command: &'static str,
-    args: &TableArgs,
+    (args, symbols): (&TableArgs, &SymbolArgs),
     detail: Detail,
     mut empty: Table,
     build: impl FnOnce(&dyn Reader, &Analysis) -> Result<Table>,
@@ -302,7 +302,7 @@ fn table_with(
         // A wrong key shows before the trace is read.
         empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    report_as(command, &args.common, detail, None, |reader, analysis, config| {
+    report_as(command, (&args.common, symbols), detail, None, |reader, analysis, config| {
         let mut table = build(reader, analysis)?;
         if let Some(keys) = sort {
             table.sort(keys)?;
@@ -418,18 +418,18 @@ pub(crate) fn report(
     args: &CommonArgs,
     build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
 ) -> Result<()> {
-    report_as(command, args, Detail::Sums, None, build)
+    report_as(command, (args, &SymbolArgs::default()), Detail::Sums, None, build)
 }
 
 /// The same, with more kept about waits, and perhaps in another format than the common options say.
 fn report_as(
     command: &'static str,
-    args: &CommonArgs,
+    (args, symbols): (&CommonArgs, &SymbolArgs),
     detail: Detail,
     format: Option<Format>,
     build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
 ) -> Result<()> {
-    let mut config = Config::new(args)?;
+    let mut config = Config::new(args)?.named_by(symbols)?;
     if let Some(format) = format {
         config.format = format;
     }

@@ -29,6 +29,7 @@ mod replay;
 mod report;
 mod rules;
 mod units;
+mod variables;
 mod whatif;
 mod window;
 

@@ -126,6 +126,7 @@ impl Recorder {
             cpus: &cpus,
             stacks: plan.stacks,
             calls: choice.calls == Calls::Chosen,
+            maps: plan.stacks || choice.calls != Calls::Dark,
             samples: plan.samples,
             rings: plan.rings,
         })?;
@@ -199,7 +200,7 @@ impl Recorder {
             clock: None,
             tracing: self.tracing.clone(),
             symbols: self.symbols.clone(),
-            running: Running::read(Path::new("/proc"), target, self.plan.stacks),
+            running: Running::read(Path::new("/proc"), target, self.session.maps()),
             compression: self.plan.compression,
         };
         Ok(match output.as_os_str() == "-" {

@@ -11,6 +11,7 @@ use object::{
     Architecture, CompressionFormat, File, Object, ObjectSection, ObjectSegment, ObjectSymbol,
     ObjectSymbolTable, SymbolFlags, SymbolIndex, elf,
 };
+use std::cell::OnceCell;
 use std::io::Read;
 use std::path::Path;
 
@@ -24,9 +25,16 @@ pub(crate) struct Elf {
     segments: Vec<(u64, u64, u64)>,
     pub(crate) build_id: Option<BuildId>,
     little_endian: bool,
+    /// Where the last part that is loaded ends, what is not in the file included.
+    end: u64,
+    functions: OnceCell<Functions>,
+}
+
+/// What a file calls its functions and variables.
+struct Functions {
     table: Table,
-    /// The functions are those that others may link to; the file is stripped of the rest.
-    pub(crate) only_dynamic: bool,
+    /// They are those that others may link to; the file is stripped of the rest.
+    only_dynamic: bool,
 }
 
 impl Elf {
@@ -52,12 +60,50 @@ impl Elf {
                 (offset, if here == 0 { s.size() } else { here }, s.address())
             })
             .collect();
-        let table = functions(&file, false);
-        let only_dynamic = table.is_empty();
-        let table = if only_dynamic { functions(&file, true) } else { table };
+        let ends = file.segments().take(MOST).map(|s| s.address().saturating_add(s.size()));
+        let end = ends.max().unwrap_or(0);
         let build_id = file.build_id().ok().flatten().and_then(BuildId::new);
         let little_endian = file.is_little_endian();
-        Some(Elf { segments, build_id, little_endian, table, only_dynamic, bytes })
+        let functions = OnceCell::new();
+        Some(Elf { segments, build_id, little_endian, end, functions, bytes })
+    }
+
+    /// Sorted when somebody asks: that takes a second for the largest files.
+    fn functions(&self) -> &Functions {
+        self.functions.get_or_init(|| {
+            let none = || Functions { table: Table::default(), only_dynamic: true };
+            let Ok(file) = File::parse(self.bytes.all()) else { return none() };
+            let table = functions(&file, false);
+            let only_dynamic = table.is_empty();
+            let table = if only_dynamic { functions(&file, true) } else { table };
+            Functions { table, only_dynamic }
+        })
+    }
+
+    /// The functions are those that others may link to; the file is stripped of the rest.
+    pub(crate) fn only_dynamic(&self) -> bool {
+        self.functions().only_dynamic
+    }
+
+    /// Whether a virtual address is before the end of what is loaded.
+    pub(crate) fn has(&self, address: u64) -> bool {
+        address < self.end
+    }
+
+    /// Name of the variable at a virtual address, and how far from its beginning that is.
+    pub(crate) fn variable(&self, address: u64) -> Option<(String, u64)> {
+        let Functions { table, only_dynamic } = self.functions();
+        let place = table.find(address).filter(|place| place & STUB == 0)?;
+        let file = File::parse(self.bytes.all()).ok()?;
+        let symbols = match only_dynamic {
+            true => file.dynamic_symbol_table(),
+            false => file.symbol_table(),
+        };
+        let symbol = symbols?.symbol_by_index(SymbolIndex(place as usize)).ok()?;
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return None };
+        let within = address.checked_sub(symbol.address()).filter(|&n| n < symbol.size())?;
+        let is_variable = st_info & 0xf == elf::STT_OBJECT;
+        is_variable.then(|| Some((demangle(symbol.name_bytes().ok()?), within)))?
     }
 
     /// The virtual address of what is at `offset` of the file; `None` of what is not loaded.
@@ -70,10 +116,10 @@ impl Elf {
 
     /// Name of the function at a virtual address.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
-        let place = self.table.find(address)?;
+        let place = self.functions().table.find(address)?;
         let file = File::parse(self.bytes.all()).ok()?;
         let is_stub = place & STUB != 0;
-        let symbols = match self.only_dynamic || is_stub {
+        let symbols = match self.only_dynamic() || is_stub {
             true => file.dynamic_symbol_table(),
             false => file.symbol_table(),
         };
@@ -105,12 +151,12 @@ impl Elf {
 
     /// Whether a function begins at a virtual address.
     pub(crate) fn begins(&self, address: u64) -> bool {
-        self.table.begins(address)
+        self.functions().table.begins(address)
     }
 
     /// Whether there are names of functions.
     pub(crate) fn has_functions(&self) -> bool {
-        !self.table.is_empty()
+        !self.functions().table.is_empty()
     }
 
     pub(crate) fn little_endian(&self) -> bool {

@@ -21,6 +21,7 @@ mod kernel;
 mod lines;
 mod table;
 mod text;
+mod variables;
 
 use elf::Elf;
 use files::{Search, search};
@@ -33,6 +34,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use text::Listed;
+pub use variables::Variables;
 
 /// Where to look for files.
 #[derive(Clone, Debug, Default)]
@@ -110,6 +112,7 @@ pub fn try_all(bytes: &[u8]) {
         for address in addresses().filter_map(|offset| elf.address(offset)).chain(addresses()) {
             elf.function(address);
             elf.called(address);
+            elf.variable(address);
             lines.as_ref().map(|lines| lines.inlined(address));
         }
     }
@@ -379,21 +382,13 @@ impl Module {
     }
 
     fn function(&self, mapping: &Mapping, address: u64) -> Option<String> {
-        self.names()?.function(self.address(mapping, address)?)
-    }
-
-    /// Where functions have names.
-    fn names(&self) -> Option<&Elf> {
-        let Search { elf, debug, .. } = &self.found;
-        // A stripped file names only what others may link to.
-        let full = elf.as_ref().filter(|elf| !elf.only_dynamic);
-        full.or(debug.as_ref()).or(elf.as_ref()).filter(|elf| elf.has_functions())
+        self.found.names()?.function(self.address(mapping, address)?)
     }
 
     /// The function whose call returns to a virtual address.
     fn called(&self, back: u64) -> Option<String> {
         let target = self.found.elf.as_ref()?.called(back)?;
-        let names = self.names().filter(|names| names.begins(target))?;
+        let names = self.found.names().filter(|names| names.begins(target))?;
         names.function(target)
     }
 }
