@@ -3,6 +3,7 @@
 use holdup_record::choice::Calls;
 use holdup_record::collect::Collected;
 use holdup_record::counters::When;
+use holdup_record::file::Written;
 use holdup_record::recorder::Recorder;
 use holdup_render::text::escape;
 use holdup_trace::shell_word;
@@ -91,10 +92,24 @@ fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Durat
     line(&format!("the recorder took {cost:.3} s of CPU time{share}{each}"));
 }
 
-/// What to type now.
-pub(crate) fn next_step(output: &Path) {
+/// How far a recording is, on the terminal's last line.
+pub(crate) fn so_far(elapsed: Duration, written: &Written) {
+    let text = format!(
+        "\r\x1b[Kholdup: {} s, {} events, {}; Ctrl-C ends it\r",
+        elapsed.as_secs(),
+        written.tally.samples,
+        bytes(written.bytes)
+    );
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// What to type now; of several files, as their names have numbers.
+pub(crate) fn next_step(output: &Path, several: bool) {
     let path = shell_word(&output.to_string_lossy());
-    line(&format!("to see what it shows: holdup diagnose {path}"));
+    line(&match several {
+        false => format!("to see what it shows: holdup diagnose {path}"),
+        true => format!("to see what each shows: holdup diagnose {path}.0001 ..."),
+    });
 }
 
 /// What to do with several recordings, and how long each took.

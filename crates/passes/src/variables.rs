@@ -72,9 +72,9 @@ pub(crate) fn name(
     (code, address): (&Mapping, u64),
 ) -> Option<String> {
     let file = info.names.get(code.file);
-    let build = code.build_id.or_else(|| {
-        info.built.iter().find(|built| built.file == file).map(|built| built.build_id)
-    });
+    let build = code
+        .build_id
+        .or_else(|| info.built.iter().find(|built| built.file == file).map(|built| built.build_id));
     let distance = address.checked_sub(code.start)?;
     variables.0.name(&Variable { file: &file, build, distance, offset: code.offset })
 }

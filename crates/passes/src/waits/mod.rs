@@ -47,8 +47,8 @@ mod waiting;
 pub(crate) use class::Class;
 pub(crate) use object::{Caller, Key, Thing};
 pub use object::{FutexUse, Object, ObjectKind};
-pub(crate) use objects::{callers, variables};
 pub use objects::{ByThread, ObjectStats};
+pub(crate) use objects::{callers, variables};
 
 use crate::blame::{Cause, WaitSum};
 use crate::judge::{Outside, WaitEnd};

@@ -1,9 +1,9 @@
 //! Who shares memory and descriptors with whom.
 
 use super::files::Table;
-use crate::variables::Images;
 use super::{Class, Waits};
 use crate::threads::Slot;
+use crate::variables::Images;
 use holdup_trace::{Mapping, Nanos, Pid};
 
 pub(super) const NO_GROUP: u32 = u32::MAX;
