@@ -146,7 +146,7 @@ impl Work<'_> {
 
     fn say_next_step(&self, collected: &Collected, output: &Path) {
         if self.next_step && collected.written.tally.samples > 0 {
-            told::next_step(output, self.rotation.is_some());
+            told::next_step(output);
         }
     }
 
@@ -179,7 +179,13 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
             told::line("the recording ended because its file is as large as --max-size allows");
         }
         told::collected(&collected, recorder.cpus(), work.shown.unwrap_or(output));
-        work.say_next_step(&collected, output);
+        if work.rotation.is_some() {
+            let last = Rotation::path(output, collected.files);
+            work.say(&format!("the last of {} files is {}", collected.files, last.display()));
+            work.say_next_step(&collected, &last);
+        } else {
+            work.say_next_step(&collected, output);
+        }
     }
     finish(child, collected.ended, signals)
 }

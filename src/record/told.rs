@@ -103,13 +103,10 @@ pub(crate) fn so_far(elapsed: Duration, written: &Written) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-/// What to type now; of several files, as their names have numbers.
-pub(crate) fn next_step(output: &Path, several: bool) {
+/// What to type now.
+pub(crate) fn next_step(output: &Path) {
     let path = shell_word(&output.to_string_lossy());
-    line(&match several {
-        false => format!("to see what it shows: holdup diagnose {path}"),
-        true => format!("to see what each shows: holdup diagnose {path}.0001 ..."),
-    });
+    line(&format!("to see what it shows: holdup diagnose {path}"));
 }
 
 /// What to do with several recordings, and how long each took.

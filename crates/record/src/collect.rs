@@ -30,8 +30,10 @@ const CPUS_A_THREAD: usize = 16;
 /// A recording that has ended.
 #[derive(Debug)]
 pub struct Collected {
-    /// What the file holds.
+    /// What the file holds, or all files do.
     pub written: Written,
+    /// How many files were begun.
+    pub files: u32,
     /// Why it ended; an error if because no more could be written.
     pub ended: Result<Ended, Error>,
     /// CPUs that went offline.
@@ -77,7 +79,7 @@ pub(crate) fn collect(
     let (own, others) = session.cpus.split_at(session.cpus.len().min(CPUS_A_THREAD));
     let stop = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
-    let (ended, took, gone, earlier) = thread::scope(|scope| {
+    let (ended, took, gone, (earlier, files)) = thread::scope(|scope| {
         // Whatever happens, the others end.
         let _stop = Stop(&stop);
         let mut helpers = Vec::new();
@@ -103,13 +105,14 @@ pub(crate) fn collect(
         }
         let (gone, earlier) = (session.gone.clone(), Written::default());
         let file = Instant::now();
-        let mut watch = Watch { session, own, output: &output, helpers, gone, next, file, earlier };
+        let mut watch =
+            Watch { session, own, output: &output, helpers, gone, next, files: 1, file, earlier };
         let urgent = Urgent::begin();
         let ended = watch.until_ended(signals, &mut course);
         drop(urgent);
         let took = started.elapsed();
         let _ = session.stop();
-        Ok((ended, took, watch.gone, watch.earlier))
+        Ok((ended, took, watch.gone, (watch.earlier, watch.files)))
     })?;
     let ended = ended.and_then(|ended| round(session, &output).map(|()| ended));
     let writer = output.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +122,7 @@ pub(crate) fn collect(
         Err(error) => (so_far, Err(error)),
     };
     let written = earlier.and(written);
-    Ok(Collected { written, ended, gone, took, cost: cpu_time().saturating_sub(before) })
+    Ok(Collected { written, files, ended, gone, took, cost: cpu_time().saturating_sub(before) })
 }
 
 /// What the thread does that watches over the recording.
@@ -134,6 +137,8 @@ struct Watch<'a, 'scope, 'next> {
     gone: Vec<u32>,
     /// Makes the next file, where there are several.
     next: Option<Next<'next>>,
+    /// How many were begun.
+    files: u32,
     /// When this file began.
     file: Instant,
     /// What the files before it hold.
@@ -188,6 +193,7 @@ impl Watch<'_, '_, '_> {
         let fresh = (next.writer)()?;
         round(self.session, self.output)?;
         let full = std::mem::replace(&mut *lock(self.output), fresh);
+        self.files += 1;
         self.file = Instant::now();
         self.earlier = self.earlier.and(full.finish()?);
         Ok(())

@@ -9,7 +9,7 @@ use holdup_map::Bytes;
 use holdup_trace::BuildId;
 use object::{
     Architecture, CompressionFormat, File, Object, ObjectSection, ObjectSegment, ObjectSymbol,
-    ObjectSymbolTable, SymbolFlags, SymbolIndex, elf,
+    ObjectSymbolTable, Segment, SegmentFlags, SymbolFlags, SymbolIndex, elf,
 };
 use std::cell::OnceCell;
 use std::io::Read;
@@ -23,6 +23,8 @@ pub(crate) struct Elf {
     bytes: Bytes,
     /// Offset in the file, bytes there, virtual address of each part that is loaded.
     segments: Vec<(u64, u64, u64)>,
+    /// The same of the parts that are code.
+    code: Vec<(u64, u64, u64)>,
     pub(crate) build_id: Option<BuildId>,
     little_endian: bool,
     /// Where the last part that is loaded ends, what is not in the file included.
@@ -60,12 +62,18 @@ impl Elf {
                 (offset, if here == 0 { s.size() } else { here }, s.address())
             })
             .collect();
+        let is_code = |s: &Segment<'_, '_>| matches!(s.flags(), SegmentFlags::Elf { p_flags } if p_flags & elf::PF_X != 0);
+        let code = file.segments().take(MOST).filter(is_code).map(|s| {
+            let (offset, here) = s.file_range();
+            (offset, if here == 0 { s.size() } else { here }, s.address())
+        });
+        let code = code.collect();
         let ends = file.segments().take(MOST).map(|s| s.address().saturating_add(s.size()));
         let end = ends.max().unwrap_or(0);
         let build_id = file.build_id().ok().flatten().and_then(BuildId::new);
         let little_endian = file.is_little_endian();
         let functions = OnceCell::new();
-        Some(Elf { segments, build_id, little_endian, end, functions, bytes })
+        Some(Elf { segments, code, build_id, little_endian, end, functions, bytes })
     }
 
     /// Sorted when somebody asks: that takes a second for the largest files.
@@ -83,6 +91,18 @@ impl Elf {
     /// The functions are those that others may link to; the file is stripped of the rest.
     pub(crate) fn only_dynamic(&self) -> bool {
         self.functions().only_dynamic
+    }
+
+    /// The virtual address of the byte at `offset`, where a mapping of code begins. Pages are mapped
+    /// whole: the first may begin with bytes of the part before.
+    pub(crate) fn code_at(&self, offset: u64) -> Option<u64> {
+        /// No system has larger ones.
+        const PAGE: u64 = 1 << 16;
+        let begins = |start: u64, len: u64| {
+            start.saturating_sub(offset) < PAGE && offset < start.saturating_add(len)
+        };
+        let code = self.code.iter().find(|&&(start, len, _)| begins(start, len));
+        code.map(|&(start, _, address)| address.wrapping_sub(start).wrapping_add(offset))
     }
 
     /// Whether a virtual address is before the end of what is loaded.

@@ -32,7 +32,7 @@ impl Variables {
         let found = self.files.entry((file.to_owned(), build));
         let found = found.or_insert_with(|| search(file, Some(build), options));
         let elf = found.elf.as_ref().or(found.debug.as_ref())?;
-        let address = elf.address(offset)?.checked_add(distance)?;
+        let address = elf.code_at(offset)?.checked_add(distance)?;
         // Most words lie on the heap, behind the end of everything: names need not be sorted.
         let names = elf.has(address).then(|| found.names())??;
         let (name, within) = names.variable(address)?;
