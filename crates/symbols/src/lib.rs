@@ -235,7 +235,7 @@ impl<'a> Symbols<'a> {
         let (mut missing, mut unverified) = (Vec::new(), Vec::new());
         for ((_, build), module) in modules {
             if let Some(path) = &module.found.unverified {
-                unverified.push(path.display().to_string());
+                unverified.push(user_dso(&path.to_string_lossy()));
             }
             let named = module.found.elf.is_some() || module.found.debug.is_some();
             match (named, module.found.refused.first(), build) {
@@ -251,7 +251,7 @@ impl<'a> Symbols<'a> {
         if !unverified.is_empty() {
             remarks.push(format!(
                 "unverified, as the trace has no build id of it: {}",
-                unverified.join(", ")
+                few(&unverified)
             ));
         }
         let made = self.compiled.iter().filter(|(_, listed)| listed.is_some());
@@ -260,12 +260,12 @@ impl<'a> Symbols<'a> {
             made.sort();
             remarks.push(format!(
                 "unverified, as nothing says when it was written: {}",
-                made.join(", ")
+                few(&made)
             ));
         }
         if !missing.is_empty() {
             missing.dedup();
-            remarks.push(format!("not found, so without functions: {}", missing.join(", ")));
+            remarks.push(format!("not found, so without functions: {}", few(&missing)));
         }
         if self.kernel.get().is_some_and(Kernel::is_unknown) {
             remarks.push(
@@ -391,6 +391,14 @@ impl Module {
         let names = self.found.names().filter(|names| names.begins(target))?;
         names.function(target)
     }
+}
+
+/// The first of a list, and how many more.
+fn few<T: AsRef<str>>(all: &[T]) -> String {
+    const MOST: usize = 4;
+    let mut words: Vec<String> = all.iter().take(MOST).map(|a| a.as_ref().to_owned()).collect();
+    words.extend((all.len() > MOST).then(|| format!("and {} more", all.len() - MOST)));
+    words.join(", ")
 }
 
 /// The name without folders, as perf shows it.
