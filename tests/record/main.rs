@@ -7,6 +7,7 @@ mod perf;
 #[path = "../support/mod.rs"]
 mod support;
 mod survives;
+mod whose;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

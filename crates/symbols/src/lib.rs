@@ -258,10 +258,8 @@ impl<'a> Symbols<'a> {
         let mut made: Vec<String> = made.map(|(pid, _)| format!("perf-{pid}.map")).collect();
         if !made.is_empty() {
             made.sort();
-            remarks.push(format!(
-                "unverified, as nothing says when it was written: {}",
-                few(&made)
-            ));
+            remarks
+                .push(format!("unverified, as nothing says when it was written: {}", few(&made)));
         }
         if !missing.is_empty() {
             missing.dedup();
