@@ -62,7 +62,10 @@ impl Elf {
                 (offset, if here == 0 { s.size() } else { here }, s.address())
             })
             .collect();
-        let is_code = |s: &Segment<'_, '_>| matches!(s.flags(), SegmentFlags::Elf { p_flags } if p_flags & elf::PF_X != 0);
+        let is_code = |s: &Segment<'_, '_>| match s.flags() {
+            SegmentFlags::Elf { p_flags } => p_flags & elf::PF_X != 0,
+            _ => false,
+        };
         let code = file.segments().take(MOST).filter(is_code).map(|s| {
             let (offset, here) = s.file_range();
             (offset, if here == 0 { s.size() } else { here }, s.address())
@@ -93,8 +96,8 @@ impl Elf {
         self.functions().only_dynamic
     }
 
-    /// The virtual address of the byte at `offset`, where a mapping of code begins. Pages are mapped
-    /// whole: the first may begin with bytes of the part before.
+    /// The virtual address of the byte at `offset`, where a mapping of code begins. Pages are
+    /// mapped whole: the first may begin with bytes of the part before.
     pub(crate) fn code_at(&self, offset: u64) -> Option<u64> {
         /// No system has larger ones.
         const PAGE: u64 = 1 << 16;
