@@ -2,15 +2,17 @@
 
 use crate::choice::{self, DIAGNOSE, PROCS, no_path};
 use crate::cli::{
-    Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, PathArgs, PhasesArgs, ProcsBy, SyscallsArgs,
-    SyscallsBy, TableArgs, WaitsArgs, WaitsByName,
+    Command, CommonArgs, GraphForm, InfoArgs, IrqsBy, LatencyArgs, LatencyByName, PathArgs,
+    PhasesArgs, ProcsBy, SyscallsArgs, SyscallsBy, TableArgs, WaitsArgs, WaitsByName,
 };
 use crate::code;
 use crate::config::Config;
 use crate::exit::{self, usage};
 use crate::profile::args::SymbolArgs;
 use anyhow::Result;
-use holdup_attribution::{Attribution, NoPath, Path, Thresholds, WaitsBy, analyze, in_words};
+use holdup_attribution::{
+    Attribution, LatencyBy, NoPath, Path, Thresholds, WaitsBy, analyze, in_words, latencies,
+};
 use holdup_diagnose::phases::{PhaseRow, judged_phases};
 use holdup_passes::{Analysis, Detail, Group};
 use holdup_profile::{Code, KnowsCode};
@@ -64,6 +66,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Switches(args) => table("switches", &args.table, schema::switches(&[]), |a| {
             schema::switches(&a.switches())
         }),
+        Command::Latency(args) => latency(args),
         Command::Irqs(args) => {
             choice::refuse(&args.table.common.select, "irqs", PROCS)?;
             let per_cpu = args.by == IrqsBy::Cpu;
@@ -136,7 +139,13 @@ fn syscalls(args: &SyscallsArgs) -> Result<()> {
         }
         Ok(with_remarks(schema::syscalls(&rows, by), code))
     };
-    table_with("syscalls", &args.table, Detail::Sums, schema::syscalls(&[], by), build)
+    table_with(
+        "syscalls",
+        (&args.table, &args.symbols),
+        Detail::Sums,
+        schema::syscalls(&[], by),
+        build,
+    )
 }
 
 /// Where no names of functions are looked up, nothing may be said about that.
@@ -191,12 +200,18 @@ fn waits(args: &WaitsArgs) -> Result<()> {
             }
             Ok(with_remarks(schema::waits(&rows, by), code))
         };
-        return table_with("waits", &args.table, detail, schema::waits(&[], by), build);
+        return table_with(
+            "waits",
+            (&args.table, &args.symbols),
+            detail,
+            schema::waits(&[], by),
+            build,
+        );
     };
     let json = form == GraphForm::Json;
     report_as(
         "waits",
-        &args.table.common,
+        (&args.table.common, &args.symbols),
         Detail::Edges,
         json.then_some(Format::Json),
         |_, a, config| {
@@ -208,6 +223,18 @@ fn waits(args: &WaitsArgs) -> Result<()> {
             })))
         },
     )
+}
+
+fn latency(args: &LatencyArgs) -> Result<()> {
+    let by = match args.by {
+        LatencyByName::Command => LatencyBy::Command,
+        LatencyByName::Process => LatencyBy::Process,
+        LatencyByName::Thread => LatencyBy::Thread,
+    };
+    let build =
+        |reader: &dyn Reader, a: &Analysis| Ok(schema::latency(&latencies(reader, a, by)?, by));
+    let empty = schema::latency(&[], by);
+    table_with("latency", (&args.table, &args.symbols), Detail::Sums, empty, build)
 }
 
 fn phases(args: &PhasesArgs) -> Result<()> {
@@ -242,33 +269,39 @@ fn path(args: &PathArgs) -> Result<()> {
     if let Some(keys) = sort {
         schema::path(&[]).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    report_as("path", &args.table.common, Detail::Intervals, None, |reader, a, config| {
-        config.must_match(a)?;
-        let tid_or_all = tid.map_or_else(|| "path".to_owned(), |tid| format!("--tid {tid}"));
-        let mut path = match (Attribution::from(a).path(tid), tid) {
-            (Ok(path), _) => path,
-            // What was recorded lacks the events, which the table says.
-            (Err(NoPath::NoThread), None) if !config.chooses_threads() => Path::default(),
-            (Err(why), _) => return Err(usage(format!("{tid_or_all}: {}", no_path(&why)))),
-        };
-        let code = code::of_all(reader, a, &args.symbols)?;
-        for row in &mut path.rows {
-            let words = in_words(row.kind, row.usage, &row.object);
-            let around = |code: &Code<'_>| match row.state {
-                "run" => code.thread(Tid(row.tid)),
-                _ => code.object(&[words]),
+    report_as(
+        "path",
+        (&args.table.common, &args.symbols),
+        Detail::Intervals,
+        None,
+        |reader, a, config| {
+            config.must_match(a)?;
+            let tid_or_all = tid.map_or_else(|| "path".to_owned(), |tid| format!("--tid {tid}"));
+            let mut path = match (Attribution::from(a).path(tid), tid) {
+                (Ok(path), _) => path,
+                // What was recorded lacks the events, which the table says.
+                (Err(NoPath::NoThread), None) if !config.chooses_threads() => Path::default(),
+                (Err(why), _) => return Err(usage(format!("{tid_or_all}: {}", no_path(&why)))),
             };
-            row.code = code.as_ref().and_then(|code| around(code)?.words());
-        }
-        let mut table = with_remarks(schema::path(&path.rows), code);
-        if let Some(keys) = sort {
-            table.sort(keys)?;
-        }
-        table.entries = config.entries(args.table.entries.entries, ENTRIES);
-        table.missing = missing("path", &reader.info().capabilities);
-        let head = PathHead { tid: path.tid, comm: path.comm, total_ns: path.total_ns };
-        Ok(Body::Path(Box::new(PathBody { head, table })))
-    })
+            let code = code::of_all(reader, a, &args.symbols)?;
+            for row in &mut path.rows {
+                let words = in_words(row.kind, row.usage, &row.object);
+                let around = |code: &Code<'_>| match row.state {
+                    "run" => code.thread(Tid(row.tid)),
+                    _ => code.object(&[words]),
+                };
+                row.code = code.as_ref().and_then(|code| around(code)?.words());
+            }
+            let mut table = with_remarks(schema::path(&path.rows), code);
+            if let Some(keys) = sort {
+                table.sort(keys)?;
+            }
+            table.entries = config.entries(args.table.entries.entries, ENTRIES);
+            table.missing = missing("path", &reader.info().capabilities);
+            let head = PathHead { tid: path.tid, comm: path.comm, total_ns: path.total_ns };
+            Ok(Body::Path(Box::new(PathBody { head, table })))
+        },
+    )
 }
 
 fn procs_group(by: ProcsBy) -> Group {
@@ -286,13 +319,15 @@ fn table(
     empty: Table,
     build: impl FnOnce(&Analysis) -> Table,
 ) -> Result<()> {
-    table_with(command, args, Detail::Sums, empty, |_, analysis| Ok(build(analysis)))
+    table_with(command, (args, &SymbolArgs::default()), Detail::Sums, empty, |_, analysis| {
+        Ok(build(analysis))
+    })
 }
 
 /// The same, with more kept about waits.
 fn table_with(
     command: &'static str,
-    args: &TableArgs,
+    (args, symbols): (&TableArgs, &SymbolArgs),
     detail: Detail,
     mut empty: Table,
     build: impl FnOnce(&dyn Reader, &Analysis) -> Result<Table>,
@@ -302,7 +337,7 @@ fn table_with(
         // A wrong key shows before the trace is read.
         empty.sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    report_as(command, &args.common, detail, None, |reader, analysis, config| {
+    report_as(command, (&args.common, symbols), detail, None, |reader, analysis, config| {
         let mut table = build(reader, analysis)?;
         if let Some(keys) = sort {
             table.sort(keys)?;
@@ -349,7 +384,9 @@ fn summary(
 pub(crate) fn missing(table: &str, capabilities: &Capabilities) -> Option<&'static str> {
     let needs: &[&str] = match table {
         "syscalls" => &["syscalls"],
-        "procs" | "switches" | "cpus" | "waits" | "path" | "phases" | "predict" => &["switches"],
+        "procs" | "switches" | "cpus" | "waits" | "path" | "phases" | "predict" | "latency" => {
+            &["switches"]
+        }
         "irqs" => &["irqs", "softirqs", "workqueues"],
         "locks" => &["contention", "lockdep"],
         _ => &[],
@@ -418,18 +455,18 @@ pub(crate) fn report(
     args: &CommonArgs,
     build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
 ) -> Result<()> {
-    report_as(command, args, Detail::Sums, None, build)
+    report_as(command, (args, &SymbolArgs::default()), Detail::Sums, None, build)
 }
 
 /// The same, with more kept about waits, and perhaps in another format than the common options say.
 fn report_as(
     command: &'static str,
-    args: &CommonArgs,
+    (args, symbols): (&CommonArgs, &SymbolArgs),
     detail: Detail,
     format: Option<Format>,
     build: impl FnOnce(&dyn Reader, &Analysis, &Config) -> Result<Body>,
 ) -> Result<()> {
-    let mut config = Config::new(args)?;
+    let mut config = Config::new(args)?.named_by(symbols)?;
     if let Some(format) = format {
         config.format = format;
     }

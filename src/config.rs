@@ -4,11 +4,14 @@ use crate::choice;
 use crate::cli::{ColorName, CommonArgs, FormatName, OutputArgs, SelectArgs, TraceArg};
 use crate::exit::usage;
 use crate::output::Output;
+use crate::profile::args::SymbolArgs;
+use crate::profile::places;
 use crate::progress;
+use crate::variables;
 use crate::window::Window;
 use anyhow::Result;
 use holdup_attribution::{Thresholds, analyze, phases};
-use holdup_passes::{Analysis, Filter, Options, Selection};
+use holdup_passes::{Analysis, Filter, Options, Selection, Variables};
 use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, Nanos, Reader};
 use std::path::{Path, PathBuf};
@@ -23,6 +26,7 @@ pub(crate) struct Config {
     filter: Filter,
     window: Option<Window>,
     phase: Option<usize>,
+    names: Variables,
 }
 
 impl Config {
@@ -35,7 +39,13 @@ impl Config {
         let format = format(&args.output, &output)?;
         let (phase, quiet) = (args.select.phase, args.output.quiet);
         progress::start(quiet);
-        Ok(Config { trace, format, output, quiet, selection, filter, window, phase })
+        let names = variables::of(places(&SymbolArgs::default())?);
+        Ok(Config { trace, format, output, quiet, selection, filter, window, phase, names })
+    }
+
+    /// The same, with names of code and variables from where the command line says.
+    pub(crate) fn named_by(self, symbols: &SymbolArgs) -> Result<Config> {
+        Ok(Config { names: variables::of(places(symbols)?), ..self })
     }
 
     /// The same for a verb that writes no report.
@@ -46,7 +56,8 @@ impl Config {
         progress::start(quiet);
         let (format, output) = (Format::Json, Output::Stdout);
         let phase = select.phase;
-        Ok(Config { trace, format, output, quiet, selection, filter, window, phase })
+        let names = variables::of(places(&SymbolArgs::default())?);
+        Ok(Config { trace, format, output, quiet, selection, filter, window, phase, names })
     }
 
     /// Which events and rows, with the time window or the phase placed in this trace. To find a
@@ -62,7 +73,8 @@ impl Config {
             (selection.from, selection.to) = (Some(from), Some(to));
         }
         let selection = selection.within(reader.info());
-        Ok(Options { selection, filter: self.filter.clone(), ..Options::default() })
+        let (filter, variables) = (self.filter.clone(), Some(self.names.clone()));
+        Ok(Options { selection, filter, variables, ..Options::default() })
     }
 
     /// First and last time of a phase.

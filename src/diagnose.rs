@@ -59,7 +59,7 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
         }
         None => None,
     };
-    let mut config = Config::new(&args.common)?;
+    let mut config = Config::new(&args.common)?.named_by(&args.symbols)?;
     config.format = config::explained(config.format, args.explain);
     let reader = holdup_open::open(&config.trace)?;
     let page = matches!(config.format, Format::Html);

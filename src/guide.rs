@@ -27,7 +27,7 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         && !output.json
         && output.separator.is_none()
         && output.format == FormatName::Text;
-    let config = Config::new(&args.common)?;
+    let config = Config::new(&args.common)?.named_by(&args.symbols)?;
     let ask_in = match (args.ask || (terminal && !args.yes && text_to_stdout), &config.format) {
         (false, _) => None,
         (true, Format::Text(_)) if config.trace.as_os_str() == "-" => {

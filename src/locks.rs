@@ -26,7 +26,7 @@ pub(crate) fn run(args: &LocksArgs) -> Result<()> {
     if let Some(keys) = &args.table.sort.sort {
         schema::locks(&[], by).sort(keys).map_err(|e| usage(format!("--sort: {e}")))?;
     }
-    let config = Config::new(&args.table.common)?;
+    let config = Config::new(&args.table.common)?.named_by(&args.symbols)?;
     if args.view != LocksView::Holdup && !matches!(config.format, Format::Text(_)) {
         return Err(usage(
             "--view is a form of text; JSON and CSV always carry holdup's own columns",

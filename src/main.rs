@@ -7,6 +7,7 @@ mod code;
 mod commands;
 mod config;
 mod cut;
+mod defaults;
 mod diagnose;
 mod doctor;
 mod events;
@@ -29,6 +30,7 @@ mod replay;
 mod report;
 mod rules;
 mod units;
+mod variables;
 mod whatif;
 mod window;
 
@@ -37,11 +39,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse_from(cli::typed(std::env::args_os()));
-    if cli.no_pager {
-        pager::off();
-    }
-    let done = commands::run(&cli.command);
+    let done = defaults::added(cli::typed(std::env::args_os())).and_then(|words| {
+        let cli = cli::Cli::parse_from(words);
+        if cli.no_pager {
+            pager::off();
+        }
+        commands::run(&cli.command)
+    });
     progress::end();
     let code = match done {
         Ok(code) => code,

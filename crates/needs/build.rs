@@ -54,6 +54,7 @@ fn main() {
         ("unshare", "namespaces of one's own", makes_namespaces()),
         // What reads manual pages and completion scripts, and what makes a terminal.
         ("groff", "groff", version("groff")),
+        ("jq", "jq", version("jq")),
         ("bash", "bash", version("bash")),
         ("zsh", "zsh", version("zsh")),
         ("fish", "fish", version("fish")),

@@ -23,13 +23,13 @@ pub(crate) use export::{ExportArgs, ExportFormat};
 pub(crate) use judge::{DiagnoseArgs, GuideArgs, PredictArgs, ReportArgs, RulesArgs};
 pub(crate) use setup::{CompletionsArgs, DoctorArgs, ManArgs};
 pub(crate) use tables::{
-    CpusArgs, EventsArgs, GraphForm, InfoArgs, IrqsArgs, IrqsBy, LedgerArgs, LocksArgs, LocksBy,
-    LocksEvents, LocksView, PathArgs, PhasesArgs, ProcsArgs, ProcsBy, SummaryArgs, SwitchesArgs,
-    SyscallsArgs, SyscallsBy, WaitsArgs, WaitsByName,
+    CpusArgs, EventsArgs, GraphForm, InfoArgs, IrqsArgs, IrqsBy, LatencyArgs, LatencyByName,
+    LedgerArgs, LocksArgs, LocksBy, LocksEvents, LocksView, PathArgs, PhasesArgs, ProcsArgs,
+    ProcsBy, SummaryArgs, SwitchesArgs, SyscallsArgs, SyscallsBy, WaitsArgs, WaitsByName,
 };
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Names what holds a multiprocessor Linux system up, from a trace it already has.
 #[derive(Debug, Parser)]
@@ -43,6 +43,9 @@ pub(crate) struct Cli {
     /// Print to the terminal itself, however long the answer is
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) no_pager: bool,
+    /// Take options from this TOML file [default: $XDG_CONFIG_HOME/holdup/config.toml, if there]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
+    pub(crate) config: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -134,6 +137,10 @@ pub(crate) enum Command {
     /// How long threads waited for a CPU, longest delay first
     #[command(after_help = "Example: holdup switches -s avg_delay perf.data")]
     Switches(SwitchesArgs),
+    /// How long threads run, wait for a CPU and sleep at a time: percentiles, by what for
+    #[command(after_help = "Example: holdup latency --comm redis-server perf.data\n\
+            \x20        holdup latency --by thread -p 4711 -s p99_ns perf.data")]
+    Latency(LatencyArgs),
     /// Interrupts, softirqs and kernel work
     #[command(after_help = "Example: holdup irqs --by total perf.data")]
     Irqs(IrqsArgs),

@@ -219,6 +219,26 @@ pub(crate) struct WaitsArgs {
     pub(crate) symbols: SymbolArgs,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LatencyByName {
+    /// All threads of a name, such as those of a service
+    Command,
+    /// All threads of a process
+    Process,
+    Thread,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LatencyArgs {
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+    /// Whose times to put together
+    #[arg(long, value_enum, value_name = "GROUP", default_value_t = LatencyByName::Command)]
+    pub(crate) by: LatencyByName,
+    #[command(flatten)]
+    pub(crate) symbols: SymbolArgs,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct PhasesArgs {
     #[command(flatten)]

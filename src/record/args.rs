@@ -10,8 +10,10 @@ use holdup_record::choice::Wanted;
 use holdup_record::counter::{self, Counter};
 use holdup_record::counters::When;
 use holdup_record::recorder::{Plan, Whose};
+use holdup_record::rotation::{Due, Rotation};
 use holdup_record::session::Rings;
 use holdup_record::trigger::Trigger;
+use holdup_record::user::User;
 use holdup_syscalls::Preset;
 use holdup_trace::Cpu;
 use std::ffi::OsString;
@@ -78,6 +80,9 @@ pub(crate) struct WhatArgs {
     /// Only the members of this control group
     #[arg(short = 'G', long, value_name = "GROUP")]
     pub(crate) cgroup: Option<PathBuf>,
+    /// Run the command as this user, by name or number, while root records
+    #[arg(long, value_name = "USER", requires = "command", value_parser = user)]
+    pub(crate) user: Option<User>,
     /// How long: 10s, 500ms, 2m. A command that still runs then is ended
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
@@ -104,6 +109,15 @@ pub(crate) struct RecordArgs {
     /// End the recording when its file is so large: 100M, 2G. A command that still runs is ended
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "keep")]
     pub(crate) max_size: Option<usize>,
+    /// Begin another file when one is so large or holds so much time: 100M, 2G, 30s, 1h. They are
+    /// called FILE.0001, FILE.0002 ...
+    #[arg(long, value_name = "SIZE|TIME", value_parser = due)]
+    #[arg(conflicts_with_all = ["keep", "max_size"])]
+    pub(crate) switch_output: Option<Due>,
+    /// Of these keep the N latest
+    #[arg(long, value_name = "N", requires = "switch_output")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) switch_max_files: Option<u32>,
     /// Flight recorder: keep the last events in so much memory, all CPUs together, and write them
     /// only when --until says so, at SIGUSR2, or at Ctrl-C
     #[arg(long = "ring", value_name = "SIZE", value_parser = size)]
@@ -164,6 +178,11 @@ impl RecordArgs {
             plan.rings = Rings::Last { size };
         }
         Ok(plan)
+    }
+
+    /// How it is cut into files.
+    pub(crate) fn rotation(&self) -> Option<Rotation> {
+        Some(Rotation { due: self.switch_output?, keep: self.switch_max_files })
     }
 
     /// The file to write.
@@ -239,6 +258,20 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "is no time; write 10s, 500ms or 2m".to_owned())
 }
 
+/// A size, whose unit is a capital letter, or a time: `m` is a minute, as it is for perf.
+fn due(text: &str) -> Result<Due, String> {
+    let due = match text.ends_with(['B', 'K', 'M', 'G']) {
+        true => size(text).ok().map(|bytes| Due::Size(bytes as u64)),
+        false if text.ends_with(|c: char| c.is_ascii_digit()) => None,
+        false => duration(text).ok().map(Due::Time),
+    };
+    due.ok_or_else(|| "is no size or time; write 100M, 2G, 30s or 10m".to_owned())
+}
+
+fn user(text: &str) -> Result<User, String> {
+    User::find(text).ok_or_else(|| "there is no such user".to_owned())
+}
+
 /// A time between two readings of counters.
 fn interval(text: &str) -> Result<Duration, String> {
     match duration(text)? {
@@ -283,6 +316,16 @@ mod tests {
         assert_eq!(ms("1.5m"), Some(90_000));
         for wrong in ["", "s", "0s", "-1s", "10y", "1e400s", "nans", "infs", "1e30h"] {
             assert_eq!(ms(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn files_change_by_size_or_time() {
+        assert_eq!(due("100M"), Ok(Due::Size(100 << 20)));
+        assert_eq!(due("10m"), Ok(Due::Time(Duration::from_secs(600))));
+        assert_eq!(due("500ms"), Ok(Due::Time(Duration::from_millis(500))));
+        for wrong in ["", "M", "10", "0s", "0M", "10X"] {
+            assert!(due(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -12,14 +12,16 @@ use holdup_record::child::Child;
 use holdup_record::closing;
 use holdup_record::collect::{Collected, StartError};
 use holdup_record::course::{Course, Ended};
+use holdup_record::file::Written;
 use holdup_record::flight::Flight;
 use holdup_record::recorder::{Error, Plan, Recorder};
+use holdup_record::rotation::Rotation;
 use holdup_record::session::OpenError;
 use holdup_record::signals::{Signal, Signals};
 use holdup_record::trigger::Trigger;
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
@@ -33,12 +35,23 @@ const UNSAID: Duration = Duration::from_millis(500);
 /// Run it.
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
     let output = args.output();
+    if args.switch_output.is_some() && output.as_os_str() == "-" {
+        return Err(usage("--switch-output: a pipe is one file"));
+    }
     let signals = hold_signals()?;
     let recorder = open(&args.what, args.plan()?)?;
     let next_step = output.as_os_str() != "-";
     let (what, command) = (&args.what, &args.command[..]);
     let size = args.max_size.map(|bytes| bytes as u64);
-    let work = Work { what, command, next_step, shown: None, size, took: RefCell::default() };
+    let work = Work {
+        what,
+        command,
+        next_step,
+        shown: None,
+        size,
+        rotation: args.rotation(),
+        took: RefCell::default(),
+    };
     let trigger = args.keep.map(|_| args.until.unwrap_or(Trigger::Signal));
     let status = match trigger {
         None => record(&recorder, &signals, &work, &output),
@@ -100,6 +113,8 @@ struct Work<'a> {
     shown: Option<&'a Path>,
     /// The recording ends when its file is so large.
     size: Option<u64>,
+    /// How it is cut into files.
+    rotation: Option<Rotation>,
     /// How long each recording took.
     took: RefCell<Vec<Duration>>,
 }
@@ -112,13 +127,16 @@ impl Work<'_> {
         }
         // What goes to a pipe must not be mixed with what the command prints.
         let own_stdout = output.as_os_str() == "-";
-        let child = Child::prepare(self.command, signals, own_stdout);
+        let child = Child::prepare(self.command, signals, own_stdout, self.what.user.as_ref());
         child.map(Some).map_err(|e| self.not_started(&e))
     }
 
     fn course<'a>(&self, child: &'a mut Option<Child>) -> Course<'a> {
         let (duration, processes) = (self.what.duration, self.what.pid.clone());
-        Course { child: child.as_mut(), duration, processes, size: self.size }
+        // What a command prints would be in the way.
+        let tell = child.is_none() && !self.what.quiet && io::stderr().is_terminal();
+        let tell = tell.then_some(told::so_far as fn(Duration, &Written));
+        Course { child: child.as_mut(), duration, processes, size: self.size, tell }
     }
 
     fn not_started(&self, error: &io::Error) -> anyhow::Error {
@@ -145,7 +163,7 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
     if child.is_none() && work.what.duration.is_none() {
         work.say("recording; Ctrl-C ends it");
     }
-    let collected = match recorder.record(output, signals, work.course(&mut child)) {
+    let collected = match recorder.record(output, signals, work.course(&mut child), work.rotation) {
         Err(Error::Start(StartError::Command(e))) => {
             if output.as_os_str() != "-" {
                 // There is nothing in it.
@@ -161,7 +179,13 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
             told::line("the recording ended because its file is as large as --max-size allows");
         }
         told::collected(&collected, recorder.cpus(), work.shown.unwrap_or(output));
-        work.say_next_step(&collected, output);
+        if work.rotation.is_some() {
+            let last = Rotation::path(output, collected.files);
+            work.say(&format!("the last of {} files is {}", collected.files, last.display()));
+            work.say_next_step(&collected, &last);
+        } else {
+            work.say_next_step(&collected, output);
+        }
     }
     finish(child, collected.ended, signals)
 }

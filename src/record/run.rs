@@ -28,6 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8> {
         next_step: false,
         shown,
         size: None,
+        rotation: None,
         took: RefCell::default(),
     };
     let mut recorded = Ok(exit::OK);

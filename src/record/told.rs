@@ -3,6 +3,7 @@
 use holdup_record::choice::Calls;
 use holdup_record::collect::Collected;
 use holdup_record::counters::When;
+use holdup_record::file::Written;
 use holdup_record::recorder::Recorder;
 use holdup_render::text::escape;
 use holdup_trace::shell_word;
@@ -89,6 +90,17 @@ fn what_and_cost(collected: &Collected, cpus: usize, output: &Path, holds: Durat
         events => format!(", {:.0} ns an event", 1e9 * cost / events as f64),
     };
     line(&format!("the recorder took {cost:.3} s of CPU time{share}{each}"));
+}
+
+/// How far a recording is, on the terminal's last line.
+pub(crate) fn so_far(elapsed: Duration, written: &Written) {
+    let text = format!(
+        "\r\x1b[Kholdup: {} s, {} events, {}; Ctrl-C ends it\r",
+        elapsed.as_secs(),
+        written.tally.samples,
+        bytes(written.bytes)
+    );
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// What to type now.

@@ -145,6 +145,41 @@ async function zooming(page) {
   same(await width(), before, 'Escape closes it');
 }
 
+/** Threads are found by name; those of the kernel stay folded; arrows lead to the one chosen. */
+async function choosing(page) {
+  const lanes = async () => Number(await page.$eval('#lanes', (c) => c.dataset.lanes));
+  const t = await page.evaluate(() => DATA.timeline);
+  const kernel = t.threads.filter((r) => r.kernel).length;
+  const all = t.cpus.length + t.threads.length;
+  same(await lanes(), all - kernel, 'lanes without threads of the kernel');
+  if (kernel) {
+    await page.click('#kernel-threads');
+    same(await lanes(), all, 'lanes with threads of the kernel');
+    await page.click('#kernel-threads');
+  }
+  if (t.threads.length === 0) return;
+  const wanted = String(t.threads[0].tid);
+  await page.type('#find', wanted);
+  const labels = await page.$$eval('.labels div', (list) => list.map((d) => d.textContent));
+  must(labels.length > 0 && labels.every((l) => l.includes(wanted)), `found: ${labels}`);
+  await page.$eval('#find', (e) => { e.value = ''; e.dispatchEvent(new Event('input')); });
+  same(await lanes(), all - kernel, 'lanes when nothing is looked for');
+  const tids = new Set(t.threads.filter((r) => !r.kernel).map((r) => r.tid));
+  const ended = (r) => r.spans.some((who, i) => i % 5 === 3 && who >= 0 && r.spans[i - 1] !== 1
+    && t.people[who].tid !== r.tid && tids.has(t.people[who].tid));
+  const woken = t.threads.filter((r) => !r.kernel).findIndex(ended);
+  if (woken < 0) return;
+  await page.focus('#lanes');
+  await page.keyboard.press('b');
+  let most = 0;
+  for (let i = 0; i < all - kernel; i++) {
+    await page.keyboard.press('ArrowDown');
+    most = Math.max(most, Number(await page.$eval('#lanes', (c) => c.dataset.arrows)));
+  }
+  must(most > 0, 'no arrow leads to a thread that another one woke');
+  await page.keyboard.press('0');
+}
+
 /** What axe-core finds, text contrast above all. */
 async function contrast(page, where) {
   await page.$$eval('details', (all) => all.forEach((d) => { d.open = true; }));
@@ -164,6 +199,7 @@ for (const width of [1280, 390]) {
       await figures(page);
       await sorting(page);
       await zooming(page);
+      await choosing(page);
     }
     await contrast(page, `${width} px ${scheme}`);
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

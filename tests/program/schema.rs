@@ -114,8 +114,8 @@ fn outputs_of_every_verb_conform() {
     let schema = Published::new();
     for trace in TRACES {
         let verbs = [
-            "syscalls", "procs", "cpus", "switches", "irqs", "locks", "waits", "path", "ledger",
-            "info", "summary", "diagnose", "guide", "phases", "predict",
+            "syscalls", "procs", "cpus", "switches", "irqs", "locks", "waits", "latency", "path",
+            "ledger", "info", "summary", "diagnose", "guide", "phases", "predict",
         ];
         let mut runs: Vec<Vec<&str>> = verbs.iter().map(|verb| vec![*verb]).collect();
         for by in ["process", "thread"] {

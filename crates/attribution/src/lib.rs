@@ -23,6 +23,7 @@ pub mod driver;
 pub mod graph;
 mod held;
 mod hist;
+mod latency;
 pub mod leaf;
 pub mod ledger;
 pub mod neighbours;
@@ -47,6 +48,7 @@ pub use holdup_passes::limits::{
     self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, MATTERS_LEAST, NAMED, SERVER_BUSY,
     SERVER_ENDS, Setting, Threshold, ThresholdError, Thresholds,
 };
+pub use latency::{LatencyBy, LatencyRow, latencies};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};

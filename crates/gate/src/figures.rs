@@ -39,6 +39,15 @@ impl Figures {
         self.values.iter().map(|(figure, value)| (figure, *value))
     }
 
+    /// Whether all that is not 0 is the same: a baseline keeps no others.
+    pub(crate) fn are_those_of(&self, other: &Figures) -> bool {
+        let happened = |f: &Figures| -> BTreeMap<Figure, Option<u64>> {
+            let kept = f.values.iter().filter(|(_, value)| **value != Some(0));
+            kept.map(|(figure, value)| (figure.clone(), *value)).collect()
+        };
+        happened(self) == happened(other)
+    }
+
     /// Add a row; rows of one key are one, in which sums add up and of spans the longest counts.
     fn add(&mut self, table: Table, key: &str, values: &[Option<u64>]) {
         for (&measure, &value) in table.measures().iter().zip(values) {

@@ -107,7 +107,7 @@ impl Run {
             && self.events == other.events
             && self.lost_events == other.lost_events
             && self.verdict == other.verdict
-            && self.figures == other.figures
+            && self.figures.are_those_of(&other.figures)
     }
 
     /// Part of capacity that others took, in per cent.

@@ -47,6 +47,8 @@ pub struct Analysis {
     pub(crate) functions: BTreeMap<u64, String>,
     /// Names of the functions that threads slept in, by address.
     pub(crate) callers: BTreeMap<u64, String>,
+    /// Names of the variables that threads waited at.
+    pub(crate) variables: BTreeMap<Object, String>,
     /// Events that no state machine knows, by name (`ftrace:print`): those that came.
     others: Vec<(String, u64)>,
     /// The threads that have rows, where somebody chose.
@@ -102,6 +104,8 @@ impl Analysis {
             .map(|(e, n)| (e.full_name(), *n))
             .collect();
         let callers = crate::waits::callers(&engine.waits, symbols);
+        let variables = options.variables.as_ref();
+        let variables = variables.map(|v| crate::waits::variables(&engine.waits, info, v));
         Analysis {
             lost_events: 0,
             quality,
@@ -115,6 +119,7 @@ impl Analysis {
             cpu_list,
             functions,
             callers,
+            variables: variables.unwrap_or_default(),
             others,
             shown: None,
             calls: OnceCell::new(),

@@ -65,6 +65,7 @@ mod tables;
 mod threads;
 mod throttle;
 mod timeline;
+mod variables;
 mod waits;
 mod windows;
 mod yields;
@@ -95,6 +96,7 @@ pub use tables::errno_word;
 pub use threads::{Slot, Thread, role};
 pub use throttle::{Quota, Throttle};
 pub use timeline::{Bin, Program, Who};
+pub use variables::{NamesVariables, Variable, Variables};
 pub use waits::{
     ByThread, EdgeKey, FutexUse, HoldSum, Interval, Object, ObjectKind, ObjectStats, PairSum,
 };

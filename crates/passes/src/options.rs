@@ -2,6 +2,7 @@
 
 use crate::limits::Thresholds;
 use crate::locks::LockKind;
+use crate::variables::Variables;
 use holdup_trace::{Cpu, Nanos, SymbolTable, TraceInfo, fits};
 use std::sync::Arc;
 
@@ -108,6 +109,9 @@ pub struct Options {
     pub limits: Thresholds,
     /// Symbols of the recorded kernel, in place of those the file carries.
     pub symbols: Option<Arc<SymbolTable>>,
+    /// Who knows what variables are called that threads wait at; without one addresses stand for
+    /// them.
+    pub variables: Option<Variables>,
 }
 
 impl From<Selection> for Options {

@@ -199,4 +199,5 @@ pub mod flag {
     pub const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
     pub const USE_CLOCKID: u64 = 1 << 25;
     pub const CONTEXT_SWITCH: u64 = 1 << 26;
+    pub const BUILD_ID: u64 = 1 << 34;
 }

@@ -1,6 +1,6 @@
 //! From a record to the attr it belongs to, and to its time.
 
-use crate::attr::{Attr, kind, sample};
+use crate::attr::{Attr, flag, kind, sample};
 use crate::layout::{Layout, Trailer};
 use crate::{mapped, record};
 use holdup_trace::EventId;
@@ -123,7 +123,8 @@ pub(crate) struct Schema {
     trailer_id: u16,
     /// All that samples of this file can show.
     pub(crate) witnesses: u8,
-    /// Samples have addresses of code, so that what is mapped matters.
+    /// What is mapped matters: samples have addresses of code, or each mapping says which build of
+    /// its file it is, so that its variables have names.
     pub(crate) maps: bool,
 }
 
@@ -199,7 +200,7 @@ impl Schema {
         let trailer_id = same(&|e| e.trailer.id).unwrap_or(0);
         let witnesses = events.iter().fold(0, |all, e| all | e.witness);
         let ids = Ids::new(attrs);
-        let maps = attrs.iter().any(shows_code);
+        let maps = attrs.iter().any(|attr| shows_code(attr) || attr.has(flag::BUILD_ID));
         Schema { maps, ids, events, lookup, sample_time, trailer, trailer_id, witnesses }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Manner {
     /// With where in the kernel a thread leaves its CPU, which names the calls that are not
     /// recorded.
     pub(crate) calls: bool,
+    /// With what code is mapped, which names functions and variables.
+    pub(crate) maps: bool,
     /// With the build of each file that is mapped meanwhile (Linux 5.12).
     pub(crate) build_ids: bool,
     /// Into rings that keep the last records.
@@ -58,17 +60,17 @@ impl Manner {
         self.with_stacks(attr)
     }
 
-    /// No event, but records of threads made, ended and renamed; with call chains also of what is
-    /// mapped, to name the functions. The rings are mapped from it, as it is there always.
+    /// No event, but records of threads made, ended and renamed, and of the code that is mapped, to
+    /// name functions and variables. The rings are mapped from it, as it is there always.
     pub(crate) fn sideband(&self) -> Attr {
         let mut attr = self.plain(abi::PERF_TYPE_SOFTWARE, u64::from(abi::PERF_COUNT_SW_DUMMY));
         attr.set_comm(1);
         attr.set_comm_exec(1);
         attr.set_task(1);
-        if self.stacks {
+        if self.maps {
             attr.set_mmap(1);
             attr.set_mmap2(1);
-            attr.set_ksymbol(1);
+            attr.set_ksymbol(self.stacks.into());
             attr.set_build_id(self.build_ids.into());
         }
         attr.set_watermark(1);

@@ -3,6 +3,7 @@
 
 use crate::signals::Signals;
 use crate::sys::done;
+use crate::user::User;
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -41,14 +42,20 @@ impl Exit {
 
 impl Child {
     /// Make a process that becomes `command` when it is let go. Its standard output is this
-    /// process's standard error if `own_stdout` holds: then that of this process is taken.
+    /// process's standard error if `own_stdout` holds: then that of this process is taken. It
+    /// runs as `user`, if one is given.
     ///
     /// Must be called while this process has one thread.
     ///
     /// # Errors
     ///
     /// A word of the command has a zero byte, or there may be no more processes or files.
-    pub fn prepare(command: &[OsString], signals: &Signals, own_stdout: bool) -> io::Result<Child> {
+    pub fn prepare(
+        command: &[OsString],
+        signals: &Signals,
+        own_stdout: bool,
+        user: Option<&User>,
+    ) -> io::Result<Child> {
         let words = command.iter().map(|word| Ok(CString::new(word.clone().into_vec())?));
         let words: Vec<CString> = words.collect::<io::Result<_>>()?;
         let mut argv: Vec<*const libc::c_char> = words.iter().map(|word| word.as_ptr()).collect();
@@ -79,7 +86,9 @@ impl Child {
                     libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO);
                 }
                 crate::open_files::restore();
-                libc::execvp(argv[0], argv.as_ptr());
+                if user.is_none_or(User::become_it) {
+                    libc::execvp(argv[0], argv.as_ptr());
+                }
                 let error = io::Error::last_os_error().raw_os_error().unwrap_or(0).to_ne_bytes();
                 libc::write(fails.as_raw_fd(), error.as_ptr().cast(), error.len());
                 libc::_exit(127)

@@ -8,6 +8,7 @@
 use crate::course::{Course, Ended};
 use crate::file::{Error, Writer, Written};
 use crate::poll::Poll;
+use crate::rotation::Next;
 use crate::session::{OnCpu, Session};
 use crate::signals::Signals;
 use crate::urgent::Urgent;
@@ -29,8 +30,10 @@ const CPUS_A_THREAD: usize = 16;
 /// A recording that has ended.
 #[derive(Debug)]
 pub struct Collected {
-    /// What the file holds.
+    /// What the file holds, or all files do.
     pub written: Written,
+    /// How many files were begun.
+    pub files: u32,
     /// Why it ended; an error if because no more could be written.
     pub ended: Result<Ended, Error>,
     /// CPUs that went offline.
@@ -59,23 +62,24 @@ pub enum StartError {
 }
 
 /// Start the events of `session`, then what `course` has to run, and write what happens until it
-/// ends.
+/// ends, into several files if `next` makes them.
 ///
 /// # Errors
 ///
 /// It could not begin. What goes wrong later is in [`Collected::written`].
-pub fn collect(
+pub(crate) fn collect(
     session: &Session,
     writer: Writer,
     signals: &Signals,
     mut course: Course<'_>,
+    next: Option<Next<'_>>,
 ) -> Result<Collected, StartError> {
     let before = cpu_time();
     let output = Mutex::new(writer);
     let (own, others) = session.cpus.split_at(session.cpus.len().min(CPUS_A_THREAD));
     let stop = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
-    let (ended, took, gone) = thread::scope(|scope| {
+    let (ended, took, gone, (earlier, files)) = thread::scope(|scope| {
         // Whatever happens, the others end.
         let _stop = Stop(&stop);
         let mut helpers = Vec::new();
@@ -99,27 +103,30 @@ pub fn collect(
         if let Some(child) = &mut course.child {
             child.go().map_err(StartError::Command)?;
         }
+        let (gone, earlier) = (session.gone.clone(), Written::default());
+        let file = Instant::now();
         let mut watch =
-            Watch { session, own, output: &output, helpers, gone: session.gone.clone() };
+            Watch { session, own, output: &output, helpers, gone, next, files: 1, file, earlier };
         let urgent = Urgent::begin();
         let ended = watch.until_ended(signals, &mut course);
         drop(urgent);
         let took = started.elapsed();
         let _ = session.stop();
-        Ok((ended, took, watch.gone))
+        Ok((ended, took, watch.gone, (watch.earlier, watch.files)))
     })?;
     let ended = ended.and_then(|ended| round(session, &output).map(|()| ended));
     let writer = output.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let so_far = Written { tally: writer.tally(), bytes: writer.bytes() };
+    let so_far = writer.written();
     let (written, ended) = match writer.finish() {
         Ok(written) => (written, ended),
         Err(error) => (so_far, Err(error)),
     };
-    Ok(Collected { written, ended, gone, took, cost: cpu_time().saturating_sub(before) })
+    let written = earlier.and(written);
+    Ok(Collected { written, files, ended, gone, took, cost: cpu_time().saturating_sub(before) })
 }
 
 /// What the thread does that watches over the recording.
-struct Watch<'a, 'scope> {
+struct Watch<'a, 'scope, 'next> {
     session: &'a Session,
     /// The rings that it empties itself.
     own: &'a [OnCpu],
@@ -128,15 +135,24 @@ struct Watch<'a, 'scope> {
     helpers: Vec<ScopedJoinHandle<'scope, Result<(), Error>>>,
     /// Of the recorded CPUs those that went offline. Their events do not come back with them.
     gone: Vec<u32>,
+    /// Makes the next file, where there are several.
+    next: Option<Next<'next>>,
+    /// How many were begun.
+    files: u32,
+    /// When this file began.
+    file: Instant,
+    /// What the files before it hold.
+    earlier: Written,
 }
 
-impl Watch<'_, '_> {
+impl Watch<'_, '_, '_> {
     /// Empty the rings when they fill, end rounds, and find out why the recording ends.
     fn until_ended(&mut self, signals: &Signals, course: &mut Course<'_>) -> Result<Ended, Error> {
         let files = self.own.iter().map(|on| on.owner().as_fd());
         let mut poll = Poll::of(std::iter::once(signals.as_fd()).chain(files));
         let deadline = course.deadline();
-        let mut next_round = Instant::now() + ROUND;
+        let began = Instant::now();
+        let (mut next_round, mut told) = (began + ROUND, 0);
         loop {
             poll.wait(Some(deadline.map_or(next_round, |deadline| deadline.min(next_round))));
             if poll.readable(0) {
@@ -153,13 +169,34 @@ impl Watch<'_, '_> {
             }
             if Instant::now() >= next_round {
                 self.end_round()?;
+                self.change_files()?;
                 next_round = Instant::now() + ROUND;
+                let elapsed = began.elapsed();
+                if let Some(tell) = course.tell.filter(|_| elapsed.as_secs() > told) {
+                    told = elapsed.as_secs();
+                    tell(elapsed, &self.earlier.and(lock(self.output).written()));
+                }
             }
             let full = course.is_full(lock(self.output).bytes());
             if let Some(ended) = course.by_now(deadline).or(full) {
                 return Ok(ended);
             }
         }
+    }
+
+    /// Go on in the next file, if it is time. Events wait in the rings while it is begun.
+    fn change_files(&mut self) -> Result<(), Error> {
+        let (bytes, held) = (lock(self.output).bytes(), self.file.elapsed());
+        let Some(next) = self.next.as_mut().filter(|next| next.due.is_over(bytes, held)) else {
+            return Ok(());
+        };
+        let fresh = (next.writer)()?;
+        round(self.session, self.output)?;
+        let full = std::mem::replace(&mut *lock(self.output), fresh);
+        self.files += 1;
+        self.file = Instant::now();
+        self.earlier = self.earlier.and(full.finish()?);
+        Ok(())
     }
 
     fn end_round(&mut self) -> Result<(), Error> {

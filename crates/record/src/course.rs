@@ -2,13 +2,14 @@
 
 use crate::child::Child;
 use crate::closing::is_zombie;
+use crate::file::Written;
 use crate::recorder::threads_of;
 use crate::signals::Signal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// What a recording runs along with.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Course<'a> {
     /// The command that is let go when the events count. The recording ends with it.
     pub child: Option<&'a mut Child>,
@@ -18,6 +19,8 @@ pub struct Course<'a> {
     pub size: Option<u64>,
     /// The recording ends when none of these processes is left, if there were any.
     pub processes: Vec<u32>,
+    /// Who is told every second how long it is, and what was written so far.
+    pub tell: Option<fn(Duration, &Written)>,
 }
 
 /// Why a recording ended.
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_file_is_full_from_its_size_on() {
-        let course = |size| Course { child: None, duration: None, size, processes: Vec::new() };
+        let course = |size| Course { size, ..Course::default() };
         assert_eq!(course(Some(10)).is_full(10), Some(Ended::Size));
         assert_eq!((course(Some(10)).is_full(9), course(None).is_full(u64::MAX)), (None, None));
     }
@@ -85,8 +88,7 @@ mod tests {
     #[test]
     fn a_process_that_nobody_waits_for_has_ended_all_the_same() {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-        let mut course =
-            Course { child: None, duration: None, size: None, processes: vec![child.id()] };
+        let mut course = Course { processes: vec![child.id()], ..Course::default() };
         assert_eq!(course.by_now(None), None);
         child.kill().unwrap();
         let start = Instant::now();

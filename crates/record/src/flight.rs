@@ -110,7 +110,10 @@ pub(crate) fn keep(
         }),
     };
     let cost = cpu_time().saturating_sub(before);
-    Ok(Flight::Written(fired, Collected { written, ended, gone: session.gone.clone(), took, cost }))
+    Ok(Flight::Written(
+        fired,
+        Collected { written, files: 1, ended, gone: session.gone.clone(), took, cost },
+    ))
 }
 
 /// Wait until the trigger fires, or the recording ends without.

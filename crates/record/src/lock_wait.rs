@@ -34,6 +34,7 @@ impl LockWait {
             cpus,
             stacks: false,
             calls: false,
+            maps: false,
             samples: None,
             rings: Rings::Emptied { size: RING },
         })?;

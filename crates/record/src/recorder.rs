@@ -10,6 +10,7 @@ use crate::file::{self, Description, Running, Symbols, Target, TracingData, Writ
 use crate::flight::{self, Flight};
 use crate::lock_wait::LockWait;
 use crate::open_files;
+use crate::rotation::{Next, Rotation};
 use crate::session::{OpenError, Rings, Scope, Session, Setup};
 use crate::signals::Signals;
 use crate::sys::abi;
@@ -126,6 +127,7 @@ impl Recorder {
             cpus: &cpus,
             stacks: plan.stacks,
             calls: choice.calls == Calls::Chosen,
+            maps: plan.stacks || choice.calls != Calls::Dark,
             samples: plan.samples,
             rings: plan.rings,
         })?;
@@ -138,7 +140,8 @@ impl Recorder {
         Ok(Recorder { choice, counted, session, tracing, symbols, plan })
     }
 
-    /// Record into `output`, `-` for standard output, until `course` ends.
+    /// Record into `output`, `-` for standard output, until `course` ends; into several files of
+    /// that name and a number if `rotation` says so.
     ///
     /// # Errors
     ///
@@ -148,9 +151,28 @@ impl Recorder {
         output: &Path,
         signals: &Signals,
         course: Course<'_>,
+        rotation: Option<Rotation>,
     ) -> Result<Collected, Error> {
-        let writer = self.writer(output)?;
-        Ok(collect::collect(&self.session, writer, signals, course)?)
+        let Some(rotation) = rotation else {
+            return Ok(collect::collect(
+                &self.session,
+                self.writer(output)?,
+                signals,
+                course,
+                None,
+            )?);
+        };
+        let mut n = 0;
+        let mut next = || {
+            n += 1;
+            if let Some(stale) = rotation.stale(output, n) {
+                let _ = std::fs::remove_file(stale);
+            }
+            self.writer(&Rotation::path(output, n))
+        };
+        let first = next()?;
+        let next = Next { due: rotation.due, writer: &mut next };
+        Ok(collect::collect(&self.session, first, signals, course, Some(next))?)
     }
 
     /// Keep the last of what happens, and write it to `output` when `trigger` fires.
@@ -199,7 +221,7 @@ impl Recorder {
             clock: None,
             tracing: self.tracing.clone(),
             symbols: self.symbols.clone(),
-            running: Running::read(Path::new("/proc"), target, self.plan.stacks),
+            running: Running::read(Path::new("/proc"), target, self.session.maps()),
             compression: self.plan.compression,
         };
         Ok(match output.as_os_str() == "-" {

@@ -48,6 +48,8 @@ pub struct Setup<'a> {
     pub stacks: bool,
     /// With where in the kernel a thread leaves its CPU.
     pub calls: bool,
+    /// With what code is mapped.
+    pub maps: bool,
     /// So often in a second each CPU is asked what runs.
     pub samples: Option<NonZeroU32>,
     /// What the rings are like.
@@ -187,7 +189,8 @@ impl Session {
         let mut manner = Manner {
             stacks: setup.stacks,
             calls: setup.calls,
-            build_ids: setup.stacks,
+            maps: setup.maps,
+            build_ids: setup.maps,
             backward: matches!(setup.rings, Rings::Last { .. }),
             inherit: matches!(setup.scope, Scope::Threads(_)),
             wake_after: wake_after(size),
@@ -283,6 +286,11 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Whether the code that is mapped is recorded.
+    pub(crate) fn maps(&self) -> bool {
+        self.manner.maps
     }
 
     /// How its events are opened.

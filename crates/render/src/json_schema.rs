@@ -75,6 +75,7 @@ pub fn outputs() -> Value {
         ("profile", vec![noted(g, &schema::profile::VERB), noted(g, &schema::profile::TREE)]),
         ("cpus", vec![table(g, &schema::cpus::VERB)]),
         ("switches", vec![table(g, &schema::switches::VERB)]),
+        ("latency", vec![table(g, &schema::latency::VERB)]),
         ("irqs", vec![table(g, &schema::irqs::VERB)]),
         ("locks", vec![table(g, &schema::locks::VERB), table(g, &schema::hist::VERB)]),
         (

@@ -2,6 +2,7 @@
 
 use crate::change::{Change, LockChange};
 use crate::program::{ObjectId, Program};
+use std::cmp::Reverse;
 use std::fmt;
 
 /// So many changes are shown in full.
@@ -9,9 +10,10 @@ const SHOWN: usize = 3;
 
 /// Changes as they are asked for on the command line; of many the first, and how many more.
 pub fn shown(program: &Program, changes: &[Change]) -> String {
-    let few = if changes.len() > SHOWN { &changes[..1] } else { changes };
+    let all = by_waiting(program, changes);
+    let few = if all.len() > SHOWN { &all[..1] } else { &all };
     let words: Vec<String> = few.iter().map(|c| Shown(program, c).to_string()).collect();
-    match changes.len() - few.len() {
+    match all.len() - few.len() {
         0 => words.join(" + "),
         more => format!("{} + {more} more like it", words.join(" + ")),
     }
@@ -19,12 +21,26 @@ pub fn shown(program: &Program, changes: &[Change]) -> String {
 
 /// What changes do, as in "removing the waiting for mutex 0x7f and 3 more like it".
 pub fn fixes(program: &Program, changes: &[Change]) -> String {
-    listed(changes.iter().map(|change| fix(program, change)).collect())
+    listed(by_waiting(program, changes).into_iter().map(|c| fix(program, c)).collect())
 }
 
 /// The hold-ups that changes are about.
 pub fn subjects(program: &Program, changes: &[Change]) -> String {
-    listed(changes.iter().map(|change| subject(program, change)).collect())
+    listed(by_waiting(program, changes).into_iter().map(|c| subject(program, c)).collect())
+}
+
+/// What is waited for longest comes first: where not all are named, that one is meant. All else
+/// keeps its order.
+fn by_waiting<'a>(program: &Program, changes: &'a [Change]) -> Vec<&'a Change> {
+    let waited = |change: &Change| match change {
+        Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.wait_ns),
+        _ => 0,
+    };
+    let mut all: Vec<&Change> = changes.iter().collect();
+    if all.iter().all(|change| matches!(change, Change::Lock(..))) {
+        all.sort_by_key(|change| Reverse(waited(change)));
+    }
+    all
 }
 
 /// The first two of them, or the first and how many more there are.

@@ -9,8 +9,9 @@ use holdup_map::Bytes;
 use holdup_trace::BuildId;
 use object::{
     Architecture, CompressionFormat, File, Object, ObjectSection, ObjectSegment, ObjectSymbol,
-    ObjectSymbolTable, SymbolFlags, SymbolIndex, elf,
+    ObjectSymbolTable, Segment, SegmentFlags, SymbolFlags, SymbolIndex, elf,
 };
+use std::cell::OnceCell;
 use std::io::Read;
 use std::path::Path;
 
@@ -22,11 +23,20 @@ pub(crate) struct Elf {
     bytes: Bytes,
     /// Offset in the file, bytes there, virtual address of each part that is loaded.
     segments: Vec<(u64, u64, u64)>,
+    /// The same of the parts that are code.
+    code: Vec<(u64, u64, u64)>,
     pub(crate) build_id: Option<BuildId>,
     little_endian: bool,
+    /// Where the last part that is loaded ends, what is not in the file included.
+    end: u64,
+    functions: OnceCell<Functions>,
+}
+
+/// What a file calls its functions and variables.
+struct Functions {
     table: Table,
-    /// The functions are those that others may link to; the file is stripped of the rest.
-    pub(crate) only_dynamic: bool,
+    /// They are those that others may link to; the file is stripped of the rest.
+    only_dynamic: bool,
 }
 
 impl Elf {
@@ -52,12 +62,71 @@ impl Elf {
                 (offset, if here == 0 { s.size() } else { here }, s.address())
             })
             .collect();
-        let table = functions(&file, false);
-        let only_dynamic = table.is_empty();
-        let table = if only_dynamic { functions(&file, true) } else { table };
+        let is_code = |s: &Segment<'_, '_>| match s.flags() {
+            SegmentFlags::Elf { p_flags } => p_flags & elf::PF_X != 0,
+            _ => false,
+        };
+        let code = file.segments().take(MOST).filter(is_code).map(|s| {
+            let (offset, here) = s.file_range();
+            (offset, if here == 0 { s.size() } else { here }, s.address())
+        });
+        let code = code.collect();
+        let ends = file.segments().take(MOST).map(|s| s.address().saturating_add(s.size()));
+        let end = ends.max().unwrap_or(0);
         let build_id = file.build_id().ok().flatten().and_then(BuildId::new);
         let little_endian = file.is_little_endian();
-        Some(Elf { segments, build_id, little_endian, table, only_dynamic, bytes })
+        let functions = OnceCell::new();
+        Some(Elf { segments, code, build_id, little_endian, end, functions, bytes })
+    }
+
+    /// Sorted when somebody asks: that takes a second for the largest files.
+    fn functions(&self) -> &Functions {
+        self.functions.get_or_init(|| {
+            let none = || Functions { table: Table::default(), only_dynamic: true };
+            let Ok(file) = File::parse(self.bytes.all()) else { return none() };
+            let table = functions(&file, false);
+            let only_dynamic = table.is_empty();
+            let table = if only_dynamic { functions(&file, true) } else { table };
+            Functions { table, only_dynamic }
+        })
+    }
+
+    /// The functions are those that others may link to; the file is stripped of the rest.
+    pub(crate) fn only_dynamic(&self) -> bool {
+        self.functions().only_dynamic
+    }
+
+    /// The virtual address of the byte at `offset`, where a mapping of code begins. Pages are
+    /// mapped whole: the first may begin with bytes of the part before.
+    pub(crate) fn code_at(&self, offset: u64) -> Option<u64> {
+        /// No system has larger ones.
+        const PAGE: u64 = 1 << 16;
+        let begins = |start: u64, len: u64| {
+            start.saturating_sub(offset) < PAGE && offset < start.saturating_add(len)
+        };
+        let code = self.code.iter().find(|&&(start, len, _)| begins(start, len));
+        code.map(|&(start, _, address)| address.wrapping_sub(start).wrapping_add(offset))
+    }
+
+    /// Whether a virtual address is before the end of what is loaded.
+    pub(crate) fn has(&self, address: u64) -> bool {
+        address < self.end
+    }
+
+    /// Name of the variable at a virtual address, and how far from its beginning that is.
+    pub(crate) fn variable(&self, address: u64) -> Option<(String, u64)> {
+        let Functions { table, only_dynamic } = self.functions();
+        let place = table.find(address).filter(|place| place & STUB == 0)?;
+        let file = File::parse(self.bytes.all()).ok()?;
+        let symbols = match only_dynamic {
+            true => file.dynamic_symbol_table(),
+            false => file.symbol_table(),
+        };
+        let symbol = symbols?.symbol_by_index(SymbolIndex(place as usize)).ok()?;
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return None };
+        let within = address.checked_sub(symbol.address()).filter(|&n| n < symbol.size())?;
+        let is_variable = st_info & 0xf == elf::STT_OBJECT;
+        is_variable.then(|| Some((demangle(symbol.name_bytes().ok()?), within)))?
     }
 
     /// The virtual address of what is at `offset` of the file; `None` of what is not loaded.
@@ -70,10 +139,10 @@ impl Elf {
 
     /// Name of the function at a virtual address.
     pub(crate) fn function(&self, address: u64) -> Option<String> {
-        let place = self.table.find(address)?;
+        let place = self.functions().table.find(address)?;
         let file = File::parse(self.bytes.all()).ok()?;
         let is_stub = place & STUB != 0;
-        let symbols = match self.only_dynamic || is_stub {
+        let symbols = match self.only_dynamic() || is_stub {
             true => file.dynamic_symbol_table(),
             false => file.symbol_table(),
         };
@@ -105,12 +174,12 @@ impl Elf {
 
     /// Whether a function begins at a virtual address.
     pub(crate) fn begins(&self, address: u64) -> bool {
-        self.table.begins(address)
+        self.functions().table.begins(address)
     }
 
     /// Whether there are names of functions.
     pub(crate) fn has_functions(&self) -> bool {
-        !self.table.is_empty()
+        !self.functions().table.is_empty()
     }
 
     pub(crate) fn little_endian(&self) -> bool {

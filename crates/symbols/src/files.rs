@@ -24,6 +24,15 @@ pub(crate) struct Search {
     pub(crate) unverified: Option<PathBuf>,
 }
 
+impl Search {
+    /// Where functions and variables have names.
+    pub(crate) fn names(&self) -> Option<&Elf> {
+        // A stripped file names only what others may link to.
+        let full = self.elf.as_ref().filter(|elf| !elf.only_dynamic());
+        full.or(self.debug.as_ref()).or(self.elf.as_ref()).filter(|elf| elf.has_functions())
+    }
+}
+
 /// Look for the file recorded as `name`.
 pub(crate) fn search(name: &str, build: Option<BuildId>, options: &Options) -> Search {
     let mut found = Search::default();
@@ -43,7 +52,7 @@ pub(crate) fn search(name: &str, build: Option<BuildId>, options: &Options) -> S
     if let Some(build) = build {
         let mut apart = debug_files(build, options).into_iter();
         found.debug = apart.find_map(|path| {
-            Elf::open(&path).filter(|elf| elf.build_id == Some(build) && !elf.only_dynamic)
+            Elf::open(&path).filter(|elf| elf.build_id == Some(build) && !elf.only_dynamic())
         });
     }
     found

@@ -21,6 +21,7 @@ mod kernel;
 mod lines;
 mod table;
 mod text;
+mod variables;
 
 use elf::Elf;
 use files::{Search, search};
@@ -33,6 +34,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use text::Listed;
+pub use variables::Variables;
 
 /// Where to look for files.
 #[derive(Clone, Debug, Default)]
@@ -110,6 +112,7 @@ pub fn try_all(bytes: &[u8]) {
         for address in addresses().filter_map(|offset| elf.address(offset)).chain(addresses()) {
             elf.function(address);
             elf.called(address);
+            elf.variable(address);
             lines.as_ref().map(|lines| lines.inlined(address));
         }
     }
@@ -232,7 +235,7 @@ impl<'a> Symbols<'a> {
         let (mut missing, mut unverified) = (Vec::new(), Vec::new());
         for ((_, build), module) in modules {
             if let Some(path) = &module.found.unverified {
-                unverified.push(path.display().to_string());
+                unverified.push(user_dso(&path.to_string_lossy()));
             }
             let named = module.found.elf.is_some() || module.found.debug.is_some();
             match (named, module.found.refused.first(), build) {
@@ -248,21 +251,19 @@ impl<'a> Symbols<'a> {
         if !unverified.is_empty() {
             remarks.push(format!(
                 "unverified, as the trace has no build id of it: {}",
-                unverified.join(", ")
+                few(&unverified)
             ));
         }
         let made = self.compiled.iter().filter(|(_, listed)| listed.is_some());
         let mut made: Vec<String> = made.map(|(pid, _)| format!("perf-{pid}.map")).collect();
         if !made.is_empty() {
             made.sort();
-            remarks.push(format!(
-                "unverified, as nothing says when it was written: {}",
-                made.join(", ")
-            ));
+            remarks
+                .push(format!("unverified, as nothing says when it was written: {}", few(&made)));
         }
         if !missing.is_empty() {
             missing.dedup();
-            remarks.push(format!("not found, so without functions: {}", missing.join(", ")));
+            remarks.push(format!("not found, so without functions: {}", few(&missing)));
         }
         if self.kernel.get().is_some_and(Kernel::is_unknown) {
             remarks.push(
@@ -379,23 +380,23 @@ impl Module {
     }
 
     fn function(&self, mapping: &Mapping, address: u64) -> Option<String> {
-        self.names()?.function(self.address(mapping, address)?)
-    }
-
-    /// Where functions have names.
-    fn names(&self) -> Option<&Elf> {
-        let Search { elf, debug, .. } = &self.found;
-        // A stripped file names only what others may link to.
-        let full = elf.as_ref().filter(|elf| !elf.only_dynamic);
-        full.or(debug.as_ref()).or(elf.as_ref()).filter(|elf| elf.has_functions())
+        self.found.names()?.function(self.address(mapping, address)?)
     }
 
     /// The function whose call returns to a virtual address.
     fn called(&self, back: u64) -> Option<String> {
         let target = self.found.elf.as_ref()?.called(back)?;
-        let names = self.names().filter(|names| names.begins(target))?;
+        let names = self.found.names().filter(|names| names.begins(target))?;
         names.function(target)
     }
+}
+
+/// The first of a list, and how many more.
+fn few<T: AsRef<str>>(all: &[T]) -> String {
+    const MOST: usize = 4;
+    let mut words: Vec<String> = all.iter().take(MOST).map(|a| a.as_ref().to_owned()).collect();
+    words.extend((all.len() > MOST).then(|| format!("and {} more", all.len() - MOST)));
+    words.join(", ")
 }
 
 /// The name without folders, as perf shows it.

@@ -5,6 +5,7 @@ mod flight;
 mod outcomes;
 mod perf;
 mod survives;
+mod whose;
 
 use crate::support::holdup;
 use std::path::{Path, PathBuf};

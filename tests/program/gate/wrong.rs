@@ -140,3 +140,13 @@ fn a_recording_beside_itself_and_one_that_is_there_prove_nothing() {
     let said = folder.holdup("baseline --add base.json a.json").fails(USAGE);
     assert!(said.contains("there already"), "{said}");
 }
+
+/// A baseline keeps no figures of what did not happen, and the recording is the same all the same.
+#[test]
+fn a_recording_that_a_baseline_file_holds_is_not_added_again() {
+    let folder = Folder::new();
+    let run = recording("imb_server_c4");
+    folder.holdup(&format!("baseline -o b.json {}", run.display())).says(0);
+    let again = folder.holdup(&format!("baseline --add b.json {}", run.display())).fails(USAGE);
+    assert!(again.contains("a run counts once"), "{again}");
+}

@@ -252,8 +252,15 @@ impl Engine {
             return self.leaves_from(e.cpu, &batch.stack(of)[..of.in_kernel()], argument);
         }
         // What another event brings along, and what is no event of a CPU.
-        if matches!(e.what, What::Stack { .. } | What::Mapped { .. }) {
-            return;
+        match e.what {
+            What::Stack { .. } => return,
+            What::Mapped { pid, mapping } => {
+                if let Some(mapping) = batch.mapping(mapping) {
+                    self.waits.mapped(pid, mapping);
+                }
+                return;
+            }
+            _ => {}
         }
         let cpu = e.cpu;
         if cpu.0 >= MAX_CPUS && happens_on_a_cpu(&e.what) {
@@ -358,7 +365,10 @@ impl Engine {
                     self.threads[slot].exiting = true;
                 }
             }
-            What::Comm { tid, pid, comm, .. } => {
+            What::Comm { tid, pid, comm, exec } => {
+                if exec {
+                    self.waits.unmapped(pid);
+                }
                 if tid != Tid::IDLE && tid != Tid::UNKNOWN {
                     let slot = self.find_or_add(tid);
                     self.describe(slot, pid, None, comm);

@@ -47,14 +47,15 @@ mod waiting;
 pub(crate) use class::Class;
 pub(crate) use object::{Caller, Key, Thing};
 pub use object::{FutexUse, Object, ObjectKind};
-pub(crate) use objects::callers;
 pub use objects::{ByThread, ObjectStats};
+pub(crate) use objects::{callers, variables};
 
 use crate::blame::{Cause, WaitSum};
 use crate::judge::{Outside, WaitEnd};
 use crate::options::Detail;
 use crate::steps::Steps;
 use crate::threads::Slot;
+use crate::variables::Images;
 use calls::Called;
 use chains::Segment;
 use files::Ids;
@@ -232,6 +233,7 @@ impl Waits {
         let group = self.threads.retire(slot).map(|w| w.group);
         if let Some(group) = group.and_then(|g| self.groups.get_mut(g as usize)) {
             group.files.shrink();
+            group.images = Images::default();
         }
         if let Some(steps) = &mut self.steps {
             steps.retire(slot);

@@ -2,7 +2,7 @@
 
 use crate::hist::{Histogram, Octaves};
 use crate::threads::Slot;
-use holdup_trace::{NameId, Nanos};
+use holdup_trace::{Mapping, NameId, Nanos};
 
 /// Index of an object in its table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -318,6 +318,8 @@ pub(crate) struct Thing {
     pub(crate) first: Option<Slot>,
     /// Descriptor number there.
     pub(crate) fd: Option<u32>,
+    /// Of a futex: the code next below the word.
+    pub(crate) code: Option<Box<Mapping>>,
     pub(crate) spans: Spans,
     /// Of the waiting time: ended by nobody (time-out, signal, interrupt), or judged idle.
     pub(crate) idle_wait: Nanos,

@@ -1,13 +1,14 @@
 //! The objects that threads waited for, with what was measured about them.
 
 use super::{
-    Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Waits,
+    Caller, EdgeKey, FutexUse, HoldSum, Interval, Key, Object, ObjectKind, PairSum, Thing, Waits,
 };
 use crate::analysis::Analysis;
 use crate::blame::WaitSum;
 use crate::hist::{HistRow, Octaves};
 use crate::threads::Slot;
-use holdup_trace::{Nanos, SymbolTable};
+use crate::variables::Variables;
+use holdup_trace::{Nanos, SymbolTable, TraceInfo};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -73,6 +74,21 @@ pub(crate) fn callers(waits: &Waits, symbols: &SymbolTable) -> BTreeMap<u64, Str
         _ => None,
     };
     waits.keys.iter().filter_map(of).collect()
+}
+
+/// What the words that threads waited at are called, by object.
+pub(crate) fn variables(
+    waits: &Waits,
+    info: &TraceInfo,
+    variables: &Variables,
+) -> BTreeMap<Object, String> {
+    let of = |(i, thing): (usize, &Thing)| {
+        let Key::Futex { addr, .. } = waits.keys[i] else { return None };
+        let code = thing.code.as_deref().filter(|_| thing.spans.count > 0)?;
+        let name = crate::variables::name(variables, info, (code, addr))?;
+        Some((Object(i as u32), name))
+    };
+    waits.things.iter().enumerate().filter_map(of).collect()
 }
 
 impl Analysis {
@@ -144,7 +160,10 @@ impl Analysis {
         };
         match self.engine.waits.keys[object.0 as usize] {
             Key::Other => "others".to_owned(),
-            Key::Futex { addr, .. } => format!("{addr:#x}"),
+            Key::Futex { addr, .. } => match self.variables.get(&object) {
+                Some(name) => name.clone(),
+                None => format!("{addr:#x}"),
+            },
             Key::Semaphore(id) => format!("semid {}", id as i32),
             Key::MessageQueue(id) => format!("msqid {}", id as i32),
             Key::Descriptor { .. } => {

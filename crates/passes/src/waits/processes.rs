@@ -3,7 +3,8 @@
 use super::files::Table;
 use super::{Class, Waits};
 use crate::threads::Slot;
-use holdup_trace::{Nanos, Pid};
+use crate::variables::Images;
+use holdup_trace::{Mapping, Nanos, Pid};
 
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
@@ -15,21 +16,53 @@ pub(super) struct Group {
     /// Processes forked from one another share memory mapped before.
     pub(super) family: u32,
     pub(super) files: Table,
+    /// Where its code is.
+    pub(super) images: Images,
     /// Its process id is known: it is not part of another one seen.
     pub(super) known: bool,
 }
 
 impl Waits {
-    fn new_group(&mut self, family: Option<u32>, files: Table) -> u32 {
+    fn new_group(&mut self, family: Option<u32>, files: Table, images: Images) -> u32 {
         let id = self.groups.len() as u32;
         self.spaces += 1;
         self.groups.push(Group {
             space: self.spaces,
             family: family.unwrap_or(self.spaces),
             files,
+            images,
             known: false,
         });
         id
+    }
+
+    fn unknown_group(&mut self) -> u32 {
+        self.new_group(None, Table::default(), Images::default())
+    }
+
+    fn group_of(&mut self, pid: Pid) -> u32 {
+        if let Some(&group) = self.by_pid.get(&pid) {
+            return group;
+        }
+        let group = self.unknown_group();
+        self.by_pid.insert(pid, group);
+        group
+    }
+
+    /// Code was mapped into the memory of a process.
+    pub(crate) fn mapped(&mut self, pid: Pid, mapping: &Mapping) {
+        if pid != Pid::UNKNOWN && !mapping.kernel {
+            let group = self.group_of(pid);
+            self.groups[group as usize].images.map(mapping);
+        }
+    }
+
+    /// A process begins to load another program: what was mapped is gone. What is told of the new
+    /// program's code comes before the event that says which it is.
+    pub(crate) fn unmapped(&mut self, pid: Pid) {
+        if let Some(&group) = self.by_pid.get(&pid) {
+            self.groups[group as usize].images = Images::default();
+        }
     }
 
     /// The process of a thread; one of its own while nothing is known.
@@ -42,7 +75,7 @@ impl Waits {
         let group = match self.by_pid.get(&pid) {
             Some(&g) if pid != Pid::UNKNOWN => g,
             _ => {
-                let g = if own != NO_GROUP { own } else { self.new_group(None, Table::default()) };
+                let g = if own != NO_GROUP { own } else { self.unknown_group() };
                 if pid != Pid::UNKNOWN {
                     self.by_pid.insert(pid, g);
                 }
@@ -80,8 +113,8 @@ impl Waits {
             group
         } else {
             let g = &self.groups[group as usize];
-            let (family, files) = (g.family, g.files.clone());
-            let new = self.new_group(Some(family), files);
+            let (family, files, images) = (g.family, g.files.clone(), g.images.clone());
+            let new = self.new_group(Some(family), files, images);
             if child.1 != Pid::UNKNOWN {
                 self.by_pid.insert(child.1, new);
             }
@@ -96,8 +129,9 @@ impl Waits {
     pub(crate) fn exec(&mut self, slot: Slot, pid: Pid, leaves: bool) {
         let group = self.group(slot, pid);
         if leaves {
-            let files = self.groups[group as usize].files.clone();
-            let new = self.new_group(None, files);
+            let g = &self.groups[group as usize];
+            let (files, images) = (g.files.clone(), g.images.clone());
+            let new = self.new_group(None, files, images);
             self.by_pid.insert(pid, new);
             let w = self.waiter(slot);
             (w.group, w.group_pid, w.cached) = (new, pid, Default::default());

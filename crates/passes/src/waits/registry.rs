@@ -34,7 +34,11 @@ impl Waits {
         }
         let object = Object(self.things.len() as u32);
         self.index.insert(key, object);
-        self.things.push(Thing { kind, group, fd, ..Thing::default() });
+        let code = match key {
+            Key::Futex { addr, .. } => self.groups[group as usize].images.below(addr).map(Box::new),
+            _ => None,
+        };
+        self.things.push(Thing { kind, group, fd, code, ..Thing::default() });
         self.keys.push(key);
         self.parents.push(object);
         object

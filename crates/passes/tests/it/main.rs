@@ -12,4 +12,5 @@ mod reasons;
 mod some_tasks;
 mod states;
 mod steps;
+mod variables;
 mod waits;

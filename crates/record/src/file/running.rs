@@ -47,7 +47,7 @@ struct Mapping {
 }
 
 impl Running {
-    /// Look through `proc`. With `maps` also what code is mapped, which only call chains need.
+    /// Look through `proc`. With `maps` also what code is mapped.
     ///
     /// Who ends meanwhile is left out, and where `proc` cannot be read nobody runs.
     pub fn read(proc: &Path, target: Target, maps: bool) -> Running {

@@ -40,6 +40,16 @@ pub(crate) fn time_of(events: &[Event]) -> Option<usize> {
 }
 
 impl Tally {
+    /// What both are together.
+    #[must_use]
+    pub fn and(self, o: Tally) -> Tally {
+        let span = match (self.span, o.span) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+        Tally { samples: self.samples + o.samples, lost: self.lost + o.lost, span }
+    }
+
     /// Take in whole records. `time` is the offset of a sample's time.
     pub(crate) fn add(&mut self, records: Joined<'_>, time: Option<usize>) {
         let mut at = 0;

@@ -52,7 +52,7 @@ struct Tables {
 }
 
 /// What a finished recording is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// What is in it.
     pub tally: Tally,
@@ -60,7 +60,20 @@ pub struct Written {
     pub bytes: u64,
 }
 
+impl Written {
+    /// What both are together.
+    #[must_use]
+    pub fn and(self, o: Written) -> Written {
+        Written { tally: self.tally.and(o.tally), bytes: self.bytes + o.bytes }
+    }
+}
+
 impl Writer {
+    /// What was written so far.
+    pub(crate) fn written(&self) -> Written {
+        Written { tally: self.tally, bytes: self.bytes }
+    }
+
     /// Begin a file. One that is there already is kept, as perf does it: its name gets `.old`
     /// behind it, and what had that name before is gone.
     ///

@@ -86,6 +86,8 @@ struct ThreadLane {
     tid: u32,
     pid: Option<u32>,
     comm: String,
+    /// A thread of the kernel.
+    kernel: bool,
     running_ns: Nanos,
     ready_ns: Nanos,
     pieces: Vec<u32>,
@@ -126,6 +128,7 @@ impl Timeline {
                     tid: t.tid.0,
                     pid: followed.pid(t),
                     comm: followed.comm(t),
+                    kernel: t.is_kthread(),
                     running_ns: lane.sum(Doing::Running),
                     ready_ns: lane.sum(Doing::Ready),
                     pieces: pieces(lane),

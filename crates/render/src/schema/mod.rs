@@ -13,6 +13,7 @@ pub(crate) mod cpus;
 pub(crate) mod fleet;
 pub(crate) mod hist;
 pub(crate) mod irqs;
+pub(crate) mod latency;
 pub(crate) mod layout;
 mod ledger;
 pub(crate) mod locks;
@@ -33,6 +34,7 @@ pub use cpus::cpus;
 pub use fleet::{fleet_failed, fleet_locks, fleet_objects, fleet_syscalls, fleet_verdicts};
 pub use hist::hist;
 pub use irqs::irqs;
+pub use latency::latency;
 pub use ledger::nodes;
 pub use locks::locks;
 pub use phases::phases;
@@ -250,6 +252,7 @@ pub(crate) fn is_key(key: &str) -> bool {
         fleet::OBJECTS.has(key),
         fleet::FAILED.has(key),
         irqs::VERB.has(key),
+        latency::VERB.has(key),
         ledger::VERB.has(key),
         locks::VERB.has(key),
         phases::VERB.has(key),

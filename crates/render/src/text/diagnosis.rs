@@ -13,9 +13,11 @@ use std::io::{self, Write};
 
 /// Nodes of the ledger below this part of capacity, in per cent, are left out here; `ledger` shows
 /// them.
-const SHOWN_PCT: f64 = 1.0;
+const SHOWN_PCT: f64 = 1.5;
 /// And of the leaves so many are shown, those with most time.
-const LEAVES: usize = 10;
+const LEAVES: usize = 8;
+/// The same on a narrow terminal, where sentences take more lines.
+const LEAVES_NARROW: usize = 5;
 /// Culprits of findings beside the verdict's are for `-v`.
 const CULPRITS: usize = 3;
 /// Columns if the output is no terminal.
@@ -54,7 +56,8 @@ pub(crate) fn write(
         }
     }
     let nodes = d.ledger.nodes();
-    let shown = if all { large(&nodes, 0.0, usize::MAX) } else { large(&nodes, SHOWN_PCT, LEAVES) };
+    let leaves = if width < WIDTH { LEAVES_NARROW } else { LEAVES };
+    let shown = if all { large(&nodes, 0.0, usize::MAX) } else { large(&nodes, SHOWN_PCT, leaves) };
     ledger::write((d.ledger.capacity_ns, &shown), trace, page, options, out)?;
     if all {
         d.findings
@@ -65,7 +68,7 @@ pub(crate) fn write(
     }
     page.separate(out)?;
     writeln!(out, "{}", options.paint().title("Next"))?;
-    d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ")))
+    d.next.iter().try_for_each(|command| writeln!(out, "{}", shell(command, "  ", width)))
 }
 
 fn holds(f: &Finding) -> bool {
@@ -93,8 +96,10 @@ fn write_verdict(
     writeln!(out, "VERDICT: {class}{sure}")?;
     wrapped(&d.verdict.summary, "  ", "  ", width, out)?;
     if let Some(f) = d.findings.iter().find(|f| holds(f) && f.class == d.verdict.class) {
-        wrapped(&worth(f), "  ", "  ", width, out)?;
+        wrapped(&gain(f), "  ", "  ", width, out)?;
         f.advice.iter().try_for_each(|a| wrapped(a, "  -> ", "     ", width, out))?;
+        // What to do comes before how it is known.
+        how(f).map_or(Ok(()), |how| wrapped(&how, "  ", "    ", width, out))?;
     }
     for r in &d.verdict.reservations {
         wrapped(&format!("less sure because {r}"), "  ", "    ", width, out)?;
@@ -103,28 +108,40 @@ fn write_verdict(
 }
 
 /// What the work would be without what a finding is about, in a sentence.
-pub(crate) fn worth(f: &Finding) -> String {
+fn gain(f: &Finding) -> String {
     let w = &f.worth;
-    match (w.basis, w.unchanged_ns.zip(w.wall_ns), &w.fix) {
-        (Basis::Replayed, Some((before, after)), Some(fix)) => format!(
-            "Worth {:.2}x ({:.2} to {:.2}): replayed with a change, {fix}, the work takes {} \
-             instead of {}.",
+    match (how(f), w.unchanged_ns.zip(w.wall_ns)) {
+        (Some(_), Some((before, after))) => format!(
+            "Worth {:.2}x ({:.2} to {:.2}): the work takes {} instead of {}",
             w.times,
             w.low,
             w.high,
             duration(after),
             duration(before),
         ),
-        (Basis::Chains, Some((before, after)), Some(fix)) => format!(
-            "Worth {:.2}x ({:.2} to {:.2}): {fix}, the threads save what they waited for that, \
-             directly and through others; on these CPUs the work takes {} instead of {}.",
-            w.times,
-            w.low,
-            w.high,
-            duration(after),
-            duration(before),
-        ),
-        _ => format!("Worth up to {:.2}x, by the CPU time that it costs.", w.times),
+        _ => format!("Worth up to {:.2}x, by the CPU time that it costs", w.times),
+    }
+}
+
+/// With which change the gain was found, and how; `None` where no more than a limit is known.
+fn how(f: &Finding) -> Option<String> {
+    let w = &f.worth;
+    let fix = w.fix.as_ref().filter(|_| w.unchanged_ns.is_some() && w.wall_ns.is_some())?;
+    match w.basis {
+        Basis::Replayed => Some(format!("replayed with a change: {fix}")),
+        Basis::Chains => Some(format!(
+            "by chains of wake-ups, {fix}: threads save what they waited for that, themselves and \
+             through others"
+        )),
+        _ => None,
+    }
+}
+
+/// Both in one.
+pub(crate) fn worth(f: &Finding) -> String {
+    match how(f) {
+        None => format!("{}.", gain(f)),
+        Some(how) => format!("{}; {how}.", gain(f)),
     }
 }
 
@@ -136,7 +153,7 @@ fn write_remarks(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if !d.phases.is_empty() {
-        wrapped(&super::strip(&d.phases), "  ", "    ", width, out)?;
+        wrapped(&super::short_strip(&d.phases), "  ", "    ", width, out)?;
         if let Some(remark) = super::remark(d, trace) {
             wrapped(&remark, "  ", "    ", width, out)?;
         }
@@ -160,7 +177,7 @@ fn write_remarks(
     }
     for lead in &d.leads {
         wrapped(&format!("lead: {}: {}", lead.class.id(), lead.summary), "  ", "    ", width, out)?;
-        writeln!(out, "{}", shell(&lead.command, "    to know: "))?;
+        writeln!(out, "{}", shell(&lead.command, "    to know: ", width))?;
     }
     Ok(())
 }
@@ -215,17 +232,19 @@ fn write_others(d: &Diagnosis, page: &Page, width: usize, out: &mut dyn Write) -
     };
     let unknown = names(&|f| f.story == NOT_JUDGED);
     let nothing = names(&|f| f.story != NOT_JUDGED);
-    if !nothing.is_empty() {
-        wrapped(&format!("Gains too little: {}.", nothing.join(", ")), "", "  ", width, out)?;
-    }
-    if !unknown.is_empty() {
-        wrapped(
-            &format!("Not judged: {} (-v says why).", unknown.join(", ")),
-            "",
-            "  ",
-            width,
-            out,
-        )?;
+    // A narrow terminal has no room for names that say no more than that.
+    let listed = |names: &[&str]| match width < WIDTH {
+        true => names.len().to_string(),
+        false => names.join(", "),
+    };
+    let nothing = (!nothing.is_empty()).then(|| format!("Gains too little: {}.", listed(&nothing)));
+    let unknown =
+        (!unknown.is_empty()).then(|| format!("Not judged: {} (-v says why).", listed(&unknown)));
+    let lines: Vec<String> = nothing.into_iter().chain(unknown).collect();
+    if width < WIDTH && !lines.is_empty() {
+        wrapped(&lines.join(" "), "", "  ", width, out)?;
+    } else {
+        lines.iter().try_for_each(|line| wrapped(line, "", "  ", width, out))?;
     }
     if let Some(why) = &d.not_replayed {
         wrapped(&format!("Not replayed: {why}."), "", "  ", width, out)?;

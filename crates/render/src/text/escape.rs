@@ -50,20 +50,21 @@ pub(crate) fn wrap(words: &str, limit: Option<usize>, indent: usize) -> String {
     out
 }
 
-/// A shell command on several lines, still fit for copying.
-pub(crate) fn shell(command: &str, indent: &str) -> String {
-    const WIDTH: usize = 96;
-    let next = format!(" \\\n{indent}  ");
+/// A shell command on lines of at most `columns`, still fit for copying.
+pub(crate) fn shell(command: &str, indent: &str, columns: usize) -> String {
+    // What ends a line that goes on.
+    let columns = columns.saturating_sub(" \\".len());
+    let next = format!(" \\\n{:1$}", "", width(indent) + 2);
     let mut out = indent.to_owned();
-    let (mut used, mut before) = (0, "");
+    let (mut used, mut before) = (width(indent), "");
     let command = escape(command);
     for (i, word) in words(&command).into_iter().enumerate() {
         // Each command and each group of events on a line of its own; and no line too long, where
         // names of events follow each other without an option before each.
         let begins = matches!(word, "-e" | "--") || before == "&&";
-        if i > 0 && (begins || used + width(word) > WIDTH) {
+        if i > 0 && (begins || used + 1 + width(word) > columns) {
             out.push_str(&next);
-            used = indent.len() + 2;
+            used = width(indent) + 2;
         } else if i > 0 {
             out.push(' ');
             used += 1;
@@ -104,18 +105,18 @@ mod tests {
     #[test]
     fn commands_break_at_groups_and_before_they_grow_too_long() {
         assert_eq!(
-            shell("perf record -e a,b -e c -- sleep 1", "  "),
+            shell("perf record -e a,b -e c -- sleep 1", "  ", 80),
             concat!("  perf record \\\n", "    -e a,b \\\n", "    -e c \\\n", "    -- sleep 1",)
         );
-        let names = shell(&format!("perfetto{}", " sched/sched_switch".repeat(12)), "");
-        assert!(names.lines().all(|l| l.len() <= 98) && names.lines().count() == 3, "{names}");
+        let names = shell(&format!("perfetto{}", " sched/sched_switch".repeat(12)), "", 60);
+        assert!(names.lines().all(|l| l.len() <= 60) && names.lines().count() > 3, "{names}");
         assert_eq!(names.matches("sched/sched_switch").count(), 12);
     }
 
     #[test]
     fn commands_do_not_break_in_quotes() {
         let path = format!("'{}'", "a -e b ".repeat(20));
-        assert_eq!(shell(&format!("holdup waits {path}"), "").matches(&path).count(), 1);
+        assert_eq!(shell(&format!("holdup waits {path}"), "", 80).matches(&path).count(), 1);
     }
 
     #[test]

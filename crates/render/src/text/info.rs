@@ -62,7 +62,7 @@ pub(crate) fn write(
     if info.capabilities.iter().any(|c| c.present == Some(false)) {
         page.separate(out)?;
         writeln!(out, "{}", paint.title("To record all that a diagnosis can use"))?;
-        writeln!(out, "{}", shell(&info.record_command, "  "))?;
+        writeln!(out, "{}", shell(&info.record_command, "  ", super::width(options)))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The capacity ledger as a tree with bars.
 
-use super::escape::{escape, width};
+use super::escape::{escape, width, wrap};
 use super::units::{Scale, duration};
 use super::{Page, TextOptions};
 use crate::report::TraceHead;
@@ -8,7 +8,10 @@ use crate::spark;
 use holdup_attribution::LedgerNode;
 use std::io::{self, Write};
 
+/// Columns of the longest bar,
 const BAR: usize = 20;
+/// and of the shortest that is worth drawing.
+const SHORT: usize = 6;
 
 /// Write the tree of these nodes, which may be a choice of all.
 pub(crate) fn write(
@@ -21,7 +24,8 @@ pub(crate) fn write(
     let paint = options.paint();
     page.separate(out)?;
     let of = if trace.part_of.is_some() { " of the judged part" } else { "" };
-    writeln!(out, "{}", paint.title(format!("Capacity ledger{of}: where every CPU-second went")))?;
+    let title = format!("Capacity ledger{of}: where every CPU-second went");
+    writeln!(out, "{}", paint.title(wrap(&title, options.width, 2)))?;
     let scale = Scale::of(capacity_ns);
     let capacity = format!(
         "capacity = {} x {}",
@@ -35,12 +39,15 @@ pub(crate) fn write(
     }
     let names = lines.iter().map(|l| width(&l.0)).max().unwrap_or(0);
     let times = lines.iter().map(|l| scale.show(l.1).len()).max().unwrap_or(0);
+    // Two columns before each number and the bar, seven for a percentage.
+    let room = options.width.map_or(BAR, |width| width.saturating_sub(names + times + 13));
+    let longest = if room < SHORT { 0 } else { room.min(BAR) };
     let heading = format!("{:names$}  {:>times$}        %", "", scale.name());
     writeln!(out, "{}", paint.dim(heading))?;
     for (name, ns, pct) in lines {
         let pad = names - width(&name);
         let line = format!("{name}{:pad$}  {:>times$}  {pct:7.3}", "", scale.show(ns));
-        let bar = spark::bar(pct / 100.0, BAR);
+        let bar = spark::bar(pct / 100.0, longest);
         match (ns, bar.is_empty()) {
             (0, _) => writeln!(out, "{}", paint.dim(line))?,
             (_, true) => writeln!(out, "{line}")?,

@@ -23,6 +23,7 @@ pub(crate) use culprit::culprit;
 pub(crate) use diagnosis::worth;
 pub use escape::escape;
 pub use guide::{write_end, write_question};
+use phases::short_strip;
 pub(crate) use phases::{busy, remark, strip};
 pub use rules::{write_list, write_page};
 

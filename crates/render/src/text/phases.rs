@@ -14,6 +14,21 @@ pub(crate) fn strip(rows: &[PhaseRow]) -> String {
     format!("phases: {}", rows.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
+/// The same within a few lines: of many phases the parts and lengths only.
+pub(super) fn short_strip(rows: &[PhaseRow]) -> String {
+    /// As many fill two lines.
+    const MOST: usize = 2;
+    /// And so many parts one.
+    const PARTS: usize = 4;
+    if rows.len() <= MOST {
+        return strip(rows);
+    }
+    let one = |row: &PhaseRow| format!("{} {} {}", row.phase, row.part, duration(row.wall_ns()));
+    let mut parts: Vec<String> = rows.iter().take(PARTS).map(one).collect();
+    parts.extend((rows.len() > PARTS).then(|| format!("and {} more", rows.len() - PARTS)));
+    format!("phases: {}", parts.join(", "))
+}
+
 /// `busy CPUs ▁▂█▅▁ 0 to 4, 12 ms a mark`
 pub(crate) fn busy(course: &BusyCourse) -> String {
     format!(

@@ -24,9 +24,32 @@ function blocking(graph) {
     return [...total].sort((a, b) => b[1] - a[1]).slice(0, SIDE);
   };
   const [left, right] = [sum('waiter'), sum('waker')];
+  const narrow = matchMedia('(max-width: 700px)');
+  const picture = () => drawing({ pairs, left, right, label }, narrow.matches);
+  const frame = el('div', {}, picture());
+  narrow.addEventListener('change', () => frame.replaceChildren(picture()));
+  return section('blocking', 'Who waits for whom', frame,
+    graph.left_out ? el('p', { class: 'dim', text: `Of the longest edges; ` +
+      `${graph.left_out} more: holdup waits --graph` }) : null,
+    graph.knots.length ? el('p', {}, el('b', { text: 'Wait for each other in circles: ' }),
+      graph.knots.slice(0, 5).map((knot, i) => el('span', {}, i ? '; ' : '',
+        name(knot.slice(0, 8).map((tid) => label(tid)).join(', ') +
+          (knot.length > 8 ? ` and ${knot.length - 8} more` : ''), 400)))) : null,
+    el('details', {}, el('summary', { text: 'Waits as a table' }),
+      table('edges', [{ key: 'waiter', unit: 'Id' }, { key: 'waker', unit: 'Id' },
+        { key: 'kind', unit: 'Text' }, { key: 'object', unit: 'Text' },
+        { key: 'waits', unit: 'Count' }, { key: 'wait_ns', unit: 'Ns' }], graph.edges)),
+    graph.roots.length ? el('details', {}, el('summary', { text: 'Where chains of waits end' }),
+      table('roots', [{ key: 'cause', unit: 'Text' }, { key: 'kind', unit: 'Text' },
+        { key: 'object', unit: 'Text' }, { key: 'idle_blamed_ns', unit: 'Ns' },
+        { key: 'pct_idle_blamed', unit: 'Percent' }], graph.roots)) : null);
+}
+
+/** The picture, of which a phone gets one that is half as wide, and so stays readable. */
+function drawing({ pairs, left, right, label }, narrow) {
   const line = 26;
   const height = Math.max(left.length, right.length) * line + 34;
-  const [width, a, b] = [800, 230, 570];
+  const [width, a, b, letters] = narrow ? [400, 148, 252, 12] : [800, 230, 570, 24];
   const place = (list) => new Map(list.map(([tid], i) => [tid, 34 + i * line + line / 2]));
   const [from, to] = [place(left), place(right)];
   const shown = [...pairs.values()].filter((p) => from.has(p.waiter) && to.has(p.waker))
@@ -43,28 +66,11 @@ function blocking(graph) {
   });
   const side = (list, at, x, anchor) => list.map(([tid, ns]) =>
     draw('text', { x, y: at.get(tid) + 4, 'text-anchor': anchor,
-      text: `${clean(label(tid), 24)} ${duration(ns)}` }));
-  const picture = draw('svg', { viewBox: `0 0 ${width} ${height}`, class: 'graph', role: 'img',
+      text: `${clean(label(tid), letters)} ${duration(ns)}` }));
+  return draw('svg', { viewBox: `0 0 ${width} ${height}`, class: 'graph', role: 'img',
     id: 'graph', 'aria-label': 'Who waits for whom: ' +
       shown.slice(-5).reverse().map(words).join('; ') },
     lines, draw('text', { class: 'head', x: a - 10, y: 18, 'text-anchor': 'end', text: 'waits' }),
     draw('text', { class: 'head', x: b + 10, y: 18, text: 'ends the wait' }),
     side(left, from, a - 10, 'end'), side(right, to, b + 10, 'start'));
-  return section('blocking', 'Who waits for whom',
-    el('div', { class: 'scroll', tabindex: '0', role: 'region',
-      'aria-label': 'Blocking graph, scrolls sideways' }, picture),
-    graph.left_out ? el('p', { class: 'dim', text: `Of the longest edges; ` +
-      `${graph.left_out} more: holdup waits --graph` }) : null,
-    graph.knots.length ? el('p', {}, el('b', { text: 'Wait for each other in circles: ' }),
-      graph.knots.slice(0, 5).map((knot, i) => el('span', {}, i ? '; ' : '',
-        name(knot.slice(0, 8).map((tid) => label(tid)).join(', ') +
-          (knot.length > 8 ? ` and ${knot.length - 8} more` : ''), 400)))) : null,
-    el('details', {}, el('summary', { text: 'Waits as a table' }),
-      table('edges', [{ key: 'waiter', unit: 'Id' }, { key: 'waker', unit: 'Id' },
-        { key: 'kind', unit: 'Text' }, { key: 'object', unit: 'Text' },
-        { key: 'waits', unit: 'Count' }, { key: 'wait_ns', unit: 'Ns' }], graph.edges)),
-    graph.roots.length ? el('details', {}, el('summary', { text: 'Where chains of waits end' }),
-      table('roots', [{ key: 'cause', unit: 'Text' }, { key: 'kind', unit: 'Text' },
-        { key: 'object', unit: 'Text' }, { key: 'idle_blamed_ns', unit: 'Ns' },
-        { key: 'pct_idle_blamed', unit: 'Percent' }], graph.roots)) : null);
 }

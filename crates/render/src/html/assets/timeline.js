@@ -25,6 +25,21 @@ function strip(phases, t, show) {
   return el('div', {}, el('h3', { text: 'Phases' }), el('div', { class: 'strip' }, boxes));
 }
 
+/** How many CPUs or threads a height stands for; `place` gives its distance from the top. */
+function axis(most, cpus, place) {
+  const by = Math.max(1, step(most, 4));
+  const marks = [];
+  for (let n = by; n < most - by / 2; n += by) marks.push(n);
+  const label = (n, text) => {
+    const mark = el('span', { text });
+    mark.style.top = place(n) + '%';
+    return mark;
+  };
+  return el('div', { class: 'axis', 'aria-hidden': 'true' },
+    label(most, `${digits(most, 1)} ${most > cpus ? 'threads' : 'CPUs'}`),
+    marks.reverse().map((n) => label(n, digits(n, 1))), label(0, '0'));
+}
+
 /** Busy CPUs, and why the others idled, over time; a line for threads running or ready. */
 function concurrency(t, cpus) {
   const b = t.bins;
@@ -70,11 +85,13 @@ function concurrency(t, cpus) {
   const say = `${digits(busy, 2)} of ${cpus} CPUs busy on average; ${digits(mean, 2)} threads ` +
     'running or ready';
   return el('div', {}, el('h3', { text: 'CPUs over time' }),
-    el('p', { class: 'dim', text: say + `. The scale ends at ${digits(most, 1)}.` }),
-    draw('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', id: 'concurrency',
-      class: 'concurrency', role: 'img', 'aria-label': say, 'data-busy': busy, 'data-cpus': cpus },
-    areas, draw('path', { class: 'line', d: `M0 ${y(cpus)}H${width}` }),
-    draw('path', { class: 'curve', d: curve, fill: 'none' })),
+    el('p', { class: 'dim', text: say + '.' }),
+    el('div', { class: 'chart' }, axis(most, cpus, (n) => 100 * y(n) / height),
+      draw('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none',
+        id: 'concurrency', class: 'concurrency', role: 'img', 'aria-label': say,
+        'data-busy': busy, 'data-cpus': cpus },
+      areas, draw('path', { class: 'line', d: `M0 ${y(cpus)}H${width}` }),
+      draw('path', { class: 'curve', d: curve, fill: 'none' }))),
     legend([...layers.map(([id, title]) => [id, title]),
       ['curve', 'threads running or ready'], ['line', 'number of CPUs']]));
 }
@@ -122,19 +139,23 @@ function step(span, n) {
 function lanes(t) {
   const [begin, end] = t.window;
   const KERNEL = t.doings.findIndex((d) => d.id === 'kernel-thread');
-  const rows = [
+  const threads = t.threads.map((r) => ({ label: `${clean(r.comm, 40)} (${r.tid})`,
+    pieces: unpack(r.pieces), spans: unroll(r.spans, begin, 5), cpu: false, tid: r.tid,
+    kernel: r.kernel, data: { 'data-tid': r.tid, 'data-running-ns': r.running_ns } }));
+  const kernel = threads.filter((r) => r.kernel);
+  const all = [
     ...t.cpus.map((c) => ({ label: `CPU ${c.cpu}`, pieces: unpack(c.pieces),
       spans: unroll(c.spans, begin, 4), cpu: true,
       data: { 'data-cpu': c.cpu, 'data-idle-ns': c.idle_ns } })),
-    ...t.threads.map((r) => ({ label: `${clean(r.comm, 40)} (${r.tid})`, pieces: unpack(r.pieces),
-      spans: unroll(r.spans, begin, 5), cpu: false,
-      data: { 'data-tid': r.tid, 'data-running-ns': r.running_ns } })),
+    ...threads.filter((r) => !r.kernel), ...kernel,
   ];
+  /** What is looked for, and whether threads of the kernel have lanes. */
+  const choice = { text: '', kernel: false };
+  let rows = [];
   const state = { from: 0, to: t.wall_ns, row: 0, at: null };
   const canvas = el('canvas', { id: 'lanes', tabindex: '0', role: 'application',
     'aria-label': 'Timeline of CPUs and threads', 'aria-describedby': 'lanes-keys lanes-say' });
-  const labels = el('div', { class: 'labels' }, rows.map((r) =>
-    el('div', { ...r.data, title: r.label }, name(r.label, 60))));
+  const labels = el('div', { class: 'labels' });
   const say = el('p', { id: 'lanes-say', class: 'readout', 'aria-live': 'polite' });
   const context = canvas.getContext('2d');
   let colours = [];
@@ -185,6 +206,45 @@ function lanes(t) {
     }
   }
 
+  /** The lanes that were chosen. */
+  function choose() {
+    const fits = (r) => r.label.toLowerCase().includes(choice.text);
+    rows = choice.text ? all.filter(fits) : all.filter((r) => !r.kernel || choice.kernel);
+    labels.replaceChildren(...rows.map((r) =>
+      el('div', { ...r.data, title: r.label }, name(r.label, 60))));
+    state.row = Math.max(0, Math.min(state.row, rows.length - 1));
+    render();
+  }
+
+  /** Who ended the sleeps of the thread under the cursor: arrows from lane to lane. */
+  function arrows() {
+    const row = rows[state.row];
+    if (state.at === null || !row || row.cpu || !close()) return 0;
+    const lane = new Map(rows.map((r, i) => [r.tid, i]));
+    const middle = (i) => SCALE + i * LANE + LANE / 2;
+    context.strokeStyle = context.fillStyle = colours.ink;
+    let drawn = 0;
+    for (let i = first(row.spans, state.from); i < row.spans.length; i++) {
+      const s = row.spans[i];
+      if (s.to > state.to) break;
+      const from = s.who >= 0 ? lane.get(t.people[s.who].tid) : undefined;
+      if (from === undefined || from === state.row) continue;
+      const [at, y, z] = [Math.round(x(s.to)) + 0.5, middle(from), middle(state.row)];
+      const head = Math.sign(z - y) * 6;
+      context.beginPath();
+      context.moveTo(at, y);
+      context.lineTo(at, z);
+      context.stroke();
+      context.beginPath();
+      context.moveTo(at, z);
+      context.lineTo(at - 3.5, z - head);
+      context.lineTo(at + 3.5, z - head);
+      context.fill();
+      drawn += 1;
+    }
+    return drawn;
+  }
+
   function scale() {
     context.fillStyle = colours.ink;
     context.strokeStyle = colours.rule;
@@ -220,6 +280,7 @@ function lanes(t) {
     context.clearRect(0, 0, width(), height);
     scale();
     rows.forEach((row, i) => paintLane(row, SCALE + i * LANE));
+    const drawn = arrows();
     if (state.at !== null) {
       context.fillStyle = colours.ink;
       context.fillRect(Math.round(x(state.at)), SCALE, 1, height - SCALE);
@@ -228,12 +289,13 @@ function lanes(t) {
     }
     const exact = close() && state.from >= begin && state.to <= end;
     Object.assign(canvas.dataset, { from: Math.round(state.from), to: Math.round(state.to),
-      lanes: rows.length, shows: exact ? 'switches' : 'pixels' });
+      lanes: rows.length, arrows: drawn, shows: exact ? 'switches' : 'pixels' });
   }
 
   /** What a lane shows at a time, in words. */
   function words() {
     const row = rows[state.row];
+    if (!row) return '';
     const at = state.at;
     const when = `${row.label} at ${duration(at)}: `;
     if (close() && at >= begin && at < end) {
@@ -320,13 +382,28 @@ function lanes(t) {
     b.addEventListener('click', act);
     return b;
   };
-  const bar = el('div', { class: 'buttons' },
+  const find = el('input', { type: 'search', id: 'find', placeholder: 'find a thread',
+    'aria-label': 'find a thread by name or number' });
+  find.addEventListener('input', () => {
+    choice.text = find.value.trim().toLowerCase();
+    choose();
+  });
+  const fold = kernel.length ? el('button', { type: 'button', id: 'kernel-threads',
+    'aria-pressed': 'false', text: count(kernel.length, 'kernel thread', 'kernel threads') })
+    : null;
+  fold?.addEventListener('click', () => {
+    choice.kernel = !choice.kernel;
+    fold.setAttribute('aria-pressed', choice.kernel);
+    choose();
+  });
+  const bar = el('div', { class: 'buttons' }, find,
     button('−', 'zoom out', () => zoom(2, middle())), button('+', 'zoom in',
       () => zoom(0.5, middle())),
     button('◀', 'earlier', () => pan(-0.5)), button('▶', 'later', () => pan(0.5)),
     button('whole', 'show the whole trace', whole),
-    button(`busiest ${duration(end - begin)}`, 'show every switch of the busiest part', busiest));
-  const used = new Set(rows.flatMap((r) => [...r.pieces, ...r.spans].map((p) => p.what)));
+    button(`busiest ${duration(end - begin)}`, 'show every switch of the busiest part', busiest),
+    fold);
+  const used = new Set(all.flatMap((r) => [...r.pieces, ...r.spans].map((p) => p.what)));
   used.delete(0);
   const missing = [
     t.cpus_left_out && `${count(t.cpus_left_out, 'CPU', 'CPUs')} that were less busy`,
@@ -339,11 +416,13 @@ function lanes(t) {
       `all. Of the busiest ${duration(end - begin)} (marked on the scale) each of the ` +
       `${digits(t.window_switches, 0)} intervals on a CPU is kept; elsewhere ` +
       `${duration(t.pixel_ns)} is the finest. Keys: ← → move, + − zoom, 0 all, b busiest, ` +
-      '↑ ↓ , . cursor. Drag moves, double-click or Ctrl + wheel zooms.' }),
+      '↑ ↓ , . cursor. Drag moves, double-click or Ctrl + wheel zooms. In the close-up arrows ' +
+      'lead to the thread under the cursor from those that ended its sleeps.' }),
     missing.length ? el('p', { class: 'dim', text: `Not shown: ${missing.join(', ')}.` }) : null);
   new ResizeObserver(render).observe(canvas.parentNode ?? canvas);
   window.addEventListener('themechange', () => { theme(); render(); });
   theme();
+  choose();
   return { part, show };
 }
 
@@ -351,6 +430,10 @@ function timeline() {
   const t = DATA.timeline;
   if (!t || t.wall_ns === 0) return null;
   const { part, show } = lanes(t);
-  return section('timeline', 'What happened when',
+  // Lanes of waiting look like trouble, whatever the verdict.
+  const calm = REPORT.verdict?.class === 'healthy' ? el('p', { class: 'dim',
+    text: 'Nothing holds the work up: what waits here waits for work, or costs no CPU time.' })
+    : null;
+  return section('timeline', 'What happened when', calm,
     strip(REPORT.phases, t, show), concurrency(t, t.cpus.length + t.cpus_left_out), part);
 }

@@ -8,15 +8,20 @@ function sentence(finding) {
 function worth(finding) {
   if (!finding) return null;
   const w = finding.worth;
-  const times = (x) => x < 1.005 ? 'no faster' : digits(x, 2) + ' times as fast';
+  const none = w.times < 1.005;
+  const times = none ? 'no faster' : digits(w.times, 2) + ' times as fast';
+  // Between like figures there is no range.
+  const range = digits(w.low, 2) === digits(w.high, 2) || none && w.high < 1.005 ? ''
+    : ` (${digits(w.low, 2)} to ${digits(w.high, 2)})`;
   if (w.basis === 'chains') {
-    return `${clean(w.fix, 300)}, the threads save what they waited for that, directly and ` +
-      `through others: the work is ${times(w.times)} ` +
-      `(${digits(w.low, 2)} to ${digits(w.high, 2)}).`;
+    return `The work would be ${times}${range}, by chains of wake-ups: ${clean(w.fix, 300)}, ` +
+      'threads save what they waited for that, themselves and through others.';
   }
-  if (w.basis !== 'replayed') return `Without it the work would be up to ${times(w.times)}.`;
-  return `Replayed with a change, ${clean(w.fix, 300)}, the work is ${times(w.times)} ` +
-    `(${digits(w.low, 2)} to ${digits(w.high, 2)}).`;
+  if (w.basis !== 'replayed') {
+    return none ? 'Without it the work would be no faster.'
+      : `Without it the work would be up to ${times}.`;
+  }
+  return `The work would be ${times}${range}, replayed with a change: ${clean(w.fix, 300)}.`;
 }
 
 function verdict() {

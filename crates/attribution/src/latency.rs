@@ -1,0 +1,205 @@
+//! How long threads run, wait for a CPU and sleep at a time: percentiles, by what they slept for.
+
+use crate::{Attribution, JUDGE, is_recorder};
+use holdup_passes::{Analysis, Fact, FutexUse, Histogram, Object, Slot, each_fact, percent};
+use holdup_trace::{Nanos, Reader, Result};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Whose times are put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LatencyBy {
+    /// Of all threads of a name: a service.
+    Command,
+    /// Of a process.
+    Process,
+    /// Of each thread.
+    Thread,
+}
+
+/// One thing that threads do or wait for, and how long it takes each time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyRow {
+    /// Their name.
+    pub comm: String,
+    /// Their process; `null` if not known, or if they are of several.
+    pub pid: Option<u32>,
+    /// The thread; `null` of several.
+    pub tid: Option<u32>,
+    /// How many threads.
+    pub threads: u64,
+    /// `running`, `ready` (waiting for a CPU), or the kind of what they slept for.
+    pub kind: &'static str,
+    /// What a futex is used for; `null` for all else.
+    pub usage: Option<&'static str>,
+    /// Of what they slept for, that which took most of the time; `null` if they did not sleep.
+    pub object: Option<String>,
+    /// Of how many that is one.
+    pub objects: Option<u64>,
+    /// How often.
+    pub count: u64,
+    /// How long in all.
+    pub total_ns: u64,
+    /// The part of all times of these threads, in per cent.
+    pub pct: f64,
+    /// Half of the times are no longer, within 1/16.
+    pub p50_ns: Option<u64>,
+    /// 90 % are no longer, within 1/16.
+    pub p90_ns: Option<u64>,
+    /// 99 % are no longer, within 1/16.
+    pub p99_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// Who: a name, and as far as the grouping goes a process and a thread.
+type Who = (String, Option<u32>, Option<u32>);
+/// What: its kind, and what a futex is used for.
+type What = (&'static str, Option<&'static str>);
+
+/// Times of one kind.
+#[derive(Default)]
+struct Times {
+    spans: Histogram,
+    count: u64,
+    total: Nanos,
+    max: Nanos,
+    of: BTreeMap<Object, Nanos>,
+}
+
+impl Times {
+    fn add(&mut self, ns: Nanos, object: Option<Object>) {
+        self.spans.add(ns);
+        self.count += 1;
+        self.total += ns;
+        self.max = self.max.max(ns);
+        if let Some(object) = object {
+            *self.of.entry(object).or_default() += ns;
+        }
+    }
+
+    /// No percentile is longer than the longest.
+    fn percentile(&self, per_cent: u64) -> Option<Nanos> {
+        self.spans.percentile(per_cent).map(|ns| ns.min(self.max))
+    }
+}
+
+/// How long everything took that the threads of `whole` did, in one more reading: what takes most
+/// time first.
+///
+/// # Errors
+/// Whatever makes the rest of the trace unreadable.
+pub fn latencies(reader: &dyn Reader, whole: &Analysis, by: LatencyBy) -> Result<Vec<LatencyRow>> {
+    let groups = groups(whole, by);
+    let objects = Attribution::from(whole).objects;
+    let what = |object: Object| -> What {
+        match objects.get(&object) {
+            Some(o) => (o.kind.name(), o.stats.usage.map(FutexUse::name)),
+            None => ("other", None),
+        }
+    };
+    let mut times: BTreeMap<(usize, What), Times> = BTreeMap::new();
+    let mut add = |slot: Slot, what: What, ns: Nanos, object: Option<Object>| {
+        if let Some(&group) = groups.of.get(&slot) {
+            times.entry((group, what)).or_default().add(ns, object);
+        }
+    };
+    each_fact(reader, whole, &JUDGE, &mut |fact: &Fact| {
+        match fact {
+            Fact::Run(run) => {
+                add(run.slot, ("running", None), run.end - run.start, None);
+                if let Some(delay) = run.delay {
+                    add(run.slot, ("ready", None), delay, None);
+                }
+            }
+            Fact::Wait(slept) => {
+                let object = whole.final_object(slept.object);
+                add(slept.slot, what(object), slept.end - slept.start, Some(object));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(groups.rows(whole, times))
+}
+
+/// Threads by what they are put together to.
+struct Groups {
+    who: Vec<Who>,
+    threads: Vec<u64>,
+    of: BTreeMap<Slot, usize>,
+}
+
+/// Those that the tables show, without recorders and the kernel's own.
+fn groups(whole: &Analysis, by: LatencyBy) -> Groups {
+    let mut groups = Groups { who: Vec::new(), threads: Vec::new(), of: BTreeMap::new() };
+    let mut known: BTreeMap<Who, usize> = BTreeMap::new();
+    // A process is called as its first thread is.
+    let mut leaders: BTreeMap<u32, String> = BTreeMap::new();
+    for (_, t) in whole.all_threads() {
+        if let Some(pid) = whole.pid(t).filter(|&pid| pid == t.tid.0) {
+            leaders.insert(pid, whole.comm(t));
+        }
+    }
+    for (slot, t) in whole.threads().filter(|(_, t)| !t.is_kthread()) {
+        let (comm, pid) = (whole.comm(t), whole.pid(t));
+        if is_recorder(&comm) {
+            continue;
+        }
+        let who = match by {
+            LatencyBy::Command => (comm, None, None),
+            LatencyBy::Process => {
+                let name = pid.and_then(|pid| leaders.get(&pid).cloned());
+                (name.unwrap_or(comm), pid, None)
+            }
+            LatencyBy::Thread => (comm, pid, Some(t.tid.0)),
+        };
+        let group = *known.entry(who.clone()).or_insert_with(|| {
+            groups.who.push(who);
+            groups.threads.push(0);
+            groups.who.len() - 1
+        });
+        groups.threads[group] += 1;
+        groups.of.insert(slot, group);
+    }
+    groups
+}
+
+impl Groups {
+    fn rows(&self, whole: &Analysis, times: BTreeMap<(usize, What), Times>) -> Vec<LatencyRow> {
+        let mut all: BTreeMap<usize, Nanos> = BTreeMap::new();
+        for ((group, _), t) in &times {
+            *all.entry(*group).or_default() += t.total;
+        }
+        let row = |((group, (kind, usage)), t): ((usize, What), Times)| {
+            let (comm, pid, tid) = self.who[group].clone();
+            let most = t.of.iter().max_by_key(|(object, ns)| (**ns, Reverse(**object)));
+            LatencyRow {
+                comm,
+                pid,
+                tid,
+                threads: self.threads[group],
+                kind,
+                usage,
+                object: most.map(|(&object, _)| whole.object_name(object)),
+                objects: most.map(|_| t.of.len() as u64),
+                count: t.count,
+                total_ns: t.total,
+                pct: percent(t.total, all.get(&group).copied().unwrap_or(0)),
+                p50_ns: t.percentile(50),
+                p90_ns: t.percentile(90),
+                p99_ns: t.percentile(99),
+                max_ns: t.max,
+            }
+        };
+        let mut rows: Vec<LatencyRow> = times.into_iter().map(row).collect();
+        rows.sort_by(|a, b| {
+            let name = |r: &LatencyRow| (r.comm.clone(), r.pid, r.tid, r.kind, r.usage);
+            b.total_ns.cmp(&a.total_ns).then_with(|| name(a).cmp(&name(b)))
+        });
+        rows
+    }
+}

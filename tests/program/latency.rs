@@ -1,0 +1,70 @@
+//! `holdup latency`: every time is in one row, and its percentiles lie where they must.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use crate::support::{recording, stdout};
+
+fn rows(args: &[&str]) -> Vec<Value> {
+    let answer: Value = serde_json::from_str(&stdout(args)).unwrap();
+    answer["rows"].as_array().unwrap().clone()
+}
+
+fn n(row: &Value, key: &str) -> u64 {
+    row[key].as_u64().unwrap_or_else(|| panic!("{key} of {row}"))
+}
+
+#[test]
+fn times_add_up_to_those_of_the_threads() {
+    for scenario in ["imb_server_c4", "native_pipe_pair", "thr_rows_c2", "order_stages_c4"] {
+        let trace = recording(scenario);
+        let trace = trace.to_str().unwrap();
+        let mut sums: BTreeMap<(u64, String), u64> = BTreeMap::new();
+        for row in rows(&["latency", "--by", "thread", "-j", "-n", "0", trace]) {
+            let kind = row["kind"].as_str().unwrap();
+            let what = if matches!(kind, "running" | "ready") { kind } else { "asleep" };
+            *sums.entry((n(&row, "tid"), what.to_owned())).or_default() += n(&row, "total_ns");
+        }
+        let procs = rows(&["procs", "-j", "-n", "0", trace]);
+        let mut seen = 0;
+        for row in procs.iter().filter(|row| row["kthread"] == false) {
+            let of = |what: &str| sums.get(&(n(row, "tid"), what.to_owned())).copied();
+            let Some(running) = of("running") else { continue };
+            let interrupted = n(row, "interrupted_ns");
+            assert_eq!(running, n(row, "combined_ns") + interrupted, "{scenario}: {row}");
+            seen += 1;
+        }
+        assert!(seen > 1, "{scenario}");
+        // Sleeps that were not over at the end of the trace are no times yet.
+        let asleep: u64 = procs.iter().map(|row| n(row, "blocked_ns")).sum();
+        let told: u64 = sums.iter().filter(|((_, what), _)| what == "asleep").map(|s| s.1).sum();
+        assert!(told > 0 && told <= asleep, "{scenario}: {told} of {asleep}");
+    }
+}
+
+#[test]
+fn percentiles_are_ordered_and_parts_are_of_the_whole() {
+    let trace = recording("imb_server_c4");
+    for by in ["command", "process", "thread"] {
+        let rows = rows(&["latency", "--by", by, "-j", "-n", "0", trace.to_str().unwrap()]);
+        let mut parts: BTreeMap<String, f64> = BTreeMap::new();
+        for row in &rows {
+            let times = ["p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|key| n(row, key));
+            assert!(times.is_sorted(), "{row}");
+            assert!(n(row, "max_ns") <= n(row, "total_ns") && n(row, "count") > 0, "{row}");
+            let who = format!("{} {} {}", row["comm"], row["pid"], row["tid"]);
+            *parts.entry(who).or_default() += row["pct"].as_f64().unwrap();
+        }
+        assert!(parts.values().all(|sum| (sum - 100.0).abs() < 0.01), "{by}: {parts:?}");
+        let totals: Vec<u64> = rows.iter().map(|row| n(row, "total_ns")).collect();
+        assert!(totals.is_sorted_by(|a, b| a >= b), "{by}: what takes most time comes first");
+    }
+}
+
+#[test]
+fn a_service_waits_for_what_the_recording_was_made_to_show() {
+    let trace = recording("imb_server_c4");
+    let args = ["latency", "--comm", "client-*", "-j", trace.to_str().unwrap()];
+    let rows = rows(&args);
+    assert_eq!(rows[0]["kind"], "semop", "clients wait for the server: {}", rows[0]);
+    assert!(rows.iter().all(|row| row["comm"].as_str().unwrap().starts_with("client-")));
+}
