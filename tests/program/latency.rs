@@ -1,8 +1,8 @@
 //! `holdup latency`: every time is in one row, and its percentiles lie where they must.
 
+use crate::support::{recording, stdout};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use crate::support::{recording, stdout};
 
 fn rows(args: &[&str]) -> Vec<Value> {
     let answer: Value = serde_json::from_str(&stdout(args)).unwrap();

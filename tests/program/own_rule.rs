@@ -1,8 +1,8 @@
 //! The rule of one's own in `docs/query.md`, run as it stands there.
 
+use crate::support::{recording, root};
 use holdup_testkit::needs;
 use std::process::Command;
-use crate::support::{recording, root};
 
 #[needs(jq)]
 #[test]

@@ -1,10 +1,10 @@
 //! Words that threads wait at have the names of variables, by the code below them.
 
+use crate::pair::{contended, two};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
 use holdup_passes::{NamesVariables, Options, Variable, Variables};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{Pid, Tid, What};
-use crate::pair::{contended, two};
 use std::sync::Arc;
 
 /// A file that is one variable of 0x2000 bytes behind its code.
