@@ -138,21 +138,15 @@ pub(crate) fn judge(
 }
 
 /// Waits that look harmful, and of which the ledger says that nothing of this machine would have
-/// ended most of them sooner, are none.
+/// ended them sooner, are none.
 pub(crate) fn follow_ledger(
     objects: &mut BTreeMap<Object, JudgedObject>,
     analysis: &Analysis,
     waits: &[Wait],
 ) {
-    let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
-    for w in waits {
-        let (laid, all) = shares.entry(analysis.final_object(w.row.object)).or_default();
-        *all += w.row.sum.share;
-        *laid += if w.leaf == Leaf::NoWork { 0 } else { w.row.sum.share };
-    }
-    for (object, (laid, all)) in shares {
-        if let Some(o) = objects.get_mut(&object).filter(|o| o.rule.is_harmful())
-            && laid * 2 < all
+    for w in waits.iter().filter(|w| w.leaf == Leaf::NoWork && w.row.sum.share > 0) {
+        if let Some(o) = objects.get_mut(&analysis.final_object(w.row.object))
+            && o.rule.is_harmful()
         {
             o.rule = WaitRule::IdleNoWork;
         }

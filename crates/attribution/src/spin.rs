@@ -5,7 +5,7 @@
 //! the program's threads do something else too, for which the others wait; who only yields gets
 //! nothing by it, and loses nothing.
 
-use crate::limits::{LOOK, LOOKERS_WORK, Thresholds};
+use crate::limits::{LOOK, NAMED, Thresholds};
 use holdup_passes::{Again, Analysis, Slot, role};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -60,5 +60,5 @@ fn together(mut threads: Vec<(Slot, Again)>, between_processes: bool) -> Spinnin
 fn works(s: &Spinning, analysis: &Analysis, thresholds: &Thresholds) -> bool {
     let running: u64 = s.threads.iter().map(|t| analysis.thread(t.0).running_ns).sum();
     let work = running.saturating_sub(s.sum.cpu_ns);
-    work as f64 * 100.0 >= running as f64 * thresholds.get(&LOOKERS_WORK)
+    work as f64 * 100.0 >= running as f64 * thresholds.get(&NAMED)
 }

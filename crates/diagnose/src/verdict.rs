@@ -6,7 +6,7 @@ use crate::record::again;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
-use holdup_attribution::limits::{ALONE, MATTERS, NAMED, UNEXPLAINED_KERNEL};
+use holdup_attribution::limits::{ALONE, MATTERS, NAMED};
 use holdup_attribution::{Leaf, Total};
 use holdup_passes::{Cause, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
@@ -63,7 +63,7 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     let explained = facts.leaf(Leaf::ThreadTurns) + facts.leaf(Leaf::ServiceTurns);
     let kernel =
         if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
-    if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best.map_or(0.0, |b| b.wanted_pct) {
+    if kernel >= facts.too_much() && kernel > best.map_or(0.0, |b| b.wanted_pct) {
         return Some(format!(
             "{kernel:.0} % of the work goes into system calls ({}) and this trace does not show \
              why: they may be long, or spin on locks",
@@ -73,7 +73,7 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     // Calls that are made with siblings on CPUs only: nobody knows what they cost without.
     let unjudged: Vec<_> = facts.judged.contended.iter().filter(|c| c.unjudged_ns > 0).collect();
     let beside = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
-    (best.is_none() && beside >= facts.limit(&UNEXPLAINED_KERNEL)).then(|| {
+    (best.is_none() && beside >= facts.too_much()).then(|| {
         let mut calls: Vec<&str> = unjudged.iter().map(|c| c.name.as_str()).collect();
         calls.truncate(3);
         format!(

@@ -43,7 +43,7 @@ use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::limits::{MATTERS, MATTERS_LEAST};
+use holdup_attribution::limits::MATTERS;
 use holdup_attribution::{Leaf, Spinning};
 use holdup_passes::{Cause, Outside};
 
@@ -53,7 +53,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("application_serialization.rs"),
     needs: &["switches", "syscalls or wakers"],
-    thresholds: &[MATTERS, MATTERS_LEAST],
+    thresholds: &[MATTERS],
     fixtures: Fixtures {
         positive: "ser_semop_perf_c8/perf.data",
         negative: "imb_server_c4/perf.data",
@@ -142,7 +142,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     };
     let mut f = finding(facts, rule, told);
     let (wakers, most) = facts.wakers(of.cause);
-    let [of_wanted, of_one_cpu] = cost(facts, &f);
+    let of_wanted = cost(facts, &f);
     f.evidence = vec![
         Evidence::of(
             if facts.analysis.outside() != Outside::Unknown {
@@ -164,7 +164,6 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             of.awake,
         ),
         of_wanted,
-        of_one_cpu,
         Evidence::of(
             "threads asleep in them, on average",
             waited as f64 / facts.wall.max(1) as f64,

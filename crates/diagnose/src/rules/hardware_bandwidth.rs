@@ -43,9 +43,7 @@ use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{Slowdown, Source, counts};
 use holdup_attribution::Check;
-use holdup_attribution::limits::{
-    FEWER_BUSY, MATTERS, MATTERS_LEAST, SLOWER, STRETCH_LONG, STRETCH_SHORT,
-};
+use holdup_attribution::limits::MATTERS;
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -53,7 +51,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, MATTERS_LEAST, SLOWER, STRETCH_SHORT, STRETCH_LONG, FEWER_BUSY],
+    thresholds: &[MATTERS],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
@@ -76,7 +74,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (metric, place) = (best.source.metric(), best.source.place());
     f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
     if best.proven_ns().is_some() {
-        f.evidence.extend(cost(facts, &f));
+        f.evidence.push(cost(facts, &f));
     }
     let user = facts.application().max(1) as f64;
     f.evidence.push(Evidence::of(
@@ -117,7 +115,7 @@ fn check(facts: &Facts<'_>) -> Finding {
 }
 
 fn slower(facts: &Facts<'_>, s: &Slowdown) -> Check {
-    facts.at_least((s.times() - 1.0) * 100.0, &SLOWER)
+    facts.at_least((s.times() - 1.0) * 100.0, &MATTERS)
 }
 
 /// Application code that gets slower in company by so much that it would matter if the machine were
