@@ -5,7 +5,7 @@ use crate::server::Server;
 use crate::wait::Wait;
 use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot};
 use holdup_trace::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -144,10 +144,10 @@ pub(crate) fn follow_ledger(
     analysis: &Analysis,
     waits: &[Wait],
 ) {
-    for w in waits.iter().filter(|w| w.leaf == Leaf::NoWork && w.row.sum.share > 0) {
-        if let Some(o) = objects.get_mut(&analysis.final_object(w.row.object))
-            && o.rule.is_harmful()
-        {
+    let of = |w: &Wait| analysis.final_object(w.row.object);
+    let lost: BTreeSet<Object> = waits.iter().filter(|w| w.leaf != Leaf::NoWork).map(of).collect();
+    for object in waits.iter().map(of).filter(|object| !lost.contains(object)) {
+        if let Some(o) = objects.get_mut(&object).filter(|o| o.rule.is_harmful()) {
             o.rule = WaitRule::IdleNoWork;
         }
     }

@@ -18,7 +18,7 @@
 //! part of a call is twice the shortest time from the end of one call to the beginning of the next:
 //! it writes one event there, and one in the call.
 
-use crate::limits::{ENOUGH, NAMED, Thresholds};
+use crate::limits::{ENOUGH, MISSING_ENDS, NAMED, Thresholds};
 use holdup_passes::{Analysis, Costing, Ends};
 use holdup_trace::Nanos;
 
@@ -48,8 +48,8 @@ pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
     }
     let floor = gaps.quantile(part);
     let above = gaps.at_age(floor, floor * 2.0).0;
-    // Of calls that end by chance as many; twice as many are a floor.
-    (above >= gaps.count as f64 * part * 2.0).then_some(floor)
+    // Of calls that end by chance there are as many there as below.
+    (above >= gaps.count as f64 * part * t.get(&MISSING_ENDS)).then_some(floor)
 }
 
 /// What the recorder takes of each call.

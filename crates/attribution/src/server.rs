@@ -202,9 +202,9 @@ impl Awaited<'_> {
     }
 }
 
-/// Waited for once, and no lock.
+/// Waited for once at most, as a wait may have begun before the recording, and no lock.
 fn is_event(o: &ObjectStats) -> bool {
-    o.waits == 1 && !o.is_lock
+    o.waits <= 1 && !o.is_lock
 }
 
 /// Objects for which no thread of these processes waits.

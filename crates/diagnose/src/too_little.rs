@@ -5,11 +5,10 @@
 //! behaves. So such a trace gets no verdict, at no confidence.
 
 use crate::facts::Facts;
-use holdup_attribution::limits::ENOUGH;
 use holdup_trace::QualityCode;
 
-/// A time slice of a fair scheduler: a trace of fewer than enough of them shows a moment.
-const SLICE_MS: f64 = 3.0;
+/// A dozen time slices of a fair scheduler, 3 to 4 ms each: a shorter trace shows a moment.
+const LEAST_MS: f64 = 50.0;
 /// A CPU that runs one thread, or none, still runs the kernel's housekeeping: the worker that folds
 /// its counters once a second (`vm.stat_interval`). Of half of that most must be missing.
 const LEAST_SWITCHES_PER_S: f64 = 0.5;
@@ -18,7 +17,7 @@ const LEAST_SWITCHES_PER_S: f64 = 0.5;
 pub(crate) fn too_little(facts: &Facts<'_>) -> Option<String> {
     let a = facts.analysis;
     let wall_ms = facts.wall as f64 / 1e6;
-    if wall_ms < SLICE_MS * facts.limit(&ENOUGH) {
+    if wall_ms < LEAST_MS {
         return Some(format!(
             "the trace is only {wall_ms:.1} ms long: that shows a moment, not how the system \
                 behaves"

@@ -6,7 +6,7 @@ use crate::record::again;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
-use holdup_attribution::limits::{ALONE, MATTERS, NAMED};
+use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};
 use holdup_passes::{Cause, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
@@ -126,14 +126,14 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     } else {
         what
     };
-    let near = (near - 1.0) / (facts.matters() - 1.0);
-    verdict(facts, Class::Healthy, HEALTHY_RIGHT - near * HEALTHY_NEAR, what, None)
+    let nothing = near - 1.0 <= facts.limit(&WELL_MET) / 100.0;
+    verdict(facts, Class::Healthy, if nothing { HEALTHY_RIGHT } else { HEALTHY_NEAR }, what, None)
 }
 
-/// How often `healthy` was right, and how much less often where a cause nearly mattered
-/// (docs/verdicts.md).
+/// How often `healthy` was right where nothing that was tried gains more than a replay misses, and
+/// where something does (docs/verdicts.md).
 const HEALTHY_RIGHT: f64 = 0.97;
-const HEALTHY_NEAR: f64 = 0.07;
+const HEALTHY_NEAR: f64 = 0.88;
 /// How often a verdict was right whose finding is worth this, times as fast: recordings of known
 /// workloads, most of which no rule was made on (docs/verdicts.md). Small gains are easily
 /// something else's; queues for CPUs come with many other things.
@@ -351,7 +351,7 @@ fn verdict(
     let stolen = facts.leaf_pct(Leaf::Stolen);
     if stolen >= 2.0 * facts.doubtful() {
         let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
-        doubt(1.0 - stolen / 300.0, what);
+        doubt(1.0 - stolen / 200.0, what);
     }
     // Where somebody chose the work, what others took is part of the answer.
     if facts.judged.chosen.is_some() && class != Class::NotEnoughEvidence {

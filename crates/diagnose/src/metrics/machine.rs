@@ -5,7 +5,7 @@ use super::{Kernel, View, given};
 use crate::counted;
 use crate::report::{Class, Evidence, Finding};
 use crate::rules::hardware_advice;
-use holdup_attribution::limits::{MATTERS, NAMED, QUEUE};
+use holdup_attribution::limits::{MATTERS, NAMED, QUEUE, SLOWER};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
@@ -134,11 +134,11 @@ fn compared(view: &View<'_>) -> Finding {
             "% more",
             "counters",
         )
-        .against(view.thresholds, &MATTERS),
+        .against(view.thresholds, &SLOWER),
         Evidence::of("cycles per instruction in user mode", cpi, "cycles", "counters"),
         Evidence::of("difference of instructions", other_work, "%", "counters"),
     ];
-    if slower < view.limit(&MATTERS) {
+    if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
     } else if cpi < 1.0 && other_work > view.limit(&MATTERS) {
         // Intel's VTune manual, CPI Rate: 1 is acceptable. Unless it is the same work, which is

@@ -43,7 +43,7 @@ use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{Slowdown, Source, counts};
 use holdup_attribution::Check;
-use holdup_attribution::limits::MATTERS;
+use holdup_attribution::limits::{MATTERS, SLOWER};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -51,7 +51,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS],
+    thresholds: &[MATTERS, SLOWER],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
@@ -115,7 +115,7 @@ fn check(facts: &Facts<'_>) -> Finding {
 }
 
 fn slower(facts: &Facts<'_>, s: &Slowdown) -> Check {
-    facts.at_least((s.times() - 1.0) * 100.0, &MATTERS)
+    facts.at_least((s.times() - 1.0) * 100.0, &SLOWER)
 }
 
 /// Application code that gets slower in company by so much that it would matter if the machine were

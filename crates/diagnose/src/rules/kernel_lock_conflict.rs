@@ -200,30 +200,9 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     let of_wanted = cost(facts, &f);
     f.evidence = vec![
-        Evidence::of(
-            "idle while threads slept for kernel locks",
-            facts.pct(idle),
-            "% of capacity",
-            Leaf::KernelLocks.source(),
-        ),
-        facts.known(
-            Evidence::of(
-                "spinning that events of locks show",
-                facts.pct(shown),
-                "% of capacity",
-                Leaf::LockSpin.source(),
-            ),
-            Leaf::LockSpin,
-        ),
-        facts.known(
-            Evidence::of(
-                "beyond that, CPU time of system calls beyond their own work",
-                facts.pct(inferred),
-                "% of capacity",
-                Leaf::LockWait.source(),
-            ),
-            Leaf::LockWait,
-        ),
+        facts.share("idle while threads slept for kernel locks", Leaf::KernelLocks),
+        facts.share("spinning that events of locks show", Leaf::LockSpin),
+        facts.share("beyond that, CPU time of system calls beyond their own work", Leaf::LockWait),
         of_wanted,
         Evidence::of(
             "threads asleep for kernel locks, on average",

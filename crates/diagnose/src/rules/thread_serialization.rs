@@ -10,7 +10,7 @@
 //!
 //! `busy/spin` is CPU time of threads that wait without sleeping: several threads of the process
 //! call `sched_yield` again and again, with hardly any code of their own in between
-//! (`yields.short_us`) and no other call, and work at other times (`yields.work_pct`).
+//! (`yields.short_us`) and no other call, and work at other times.
 //!
 //! # What it cannot tell
 //! Spinning without any call is not seen: it looks like work. Which lock the yields are for is not

@@ -67,7 +67,8 @@ limits! {
                  takes 600 %, madvise 350 %, either beside another process 100 %";
     MISSING_ENDS = "calls.missing_ends", 3.0, "times",
         kind: Significance,
-        meaning: "so many times fewer such ends than expected: calls exclude each other",
+        meaning: "so many times fewer ends of calls beside each other than chance has, or more at \
+                  one distance than below it: calls exclude each other",
         source: "a Poisson variable of mean 8 is below 3 once in 70 times";
     UNDISTURBED = "calls.undisturbed", 0.9, "of the stretches of application code",
         kind: Soundness,
@@ -80,6 +81,11 @@ limits! {
         source: "a look at a lock takes less than 0.1 us, but the recorder adds its own two \
                  events: 1 us, in slow guests 20 us; spin locks often turn for some us before they \
                  yield";
+    SLOWER = "hardware-bandwidth.slower_pct", 20.0, "% more time for like work",
+        kind: Significance,
+        meaning: "a slowdown below this is not told from noise and clock rates",
+        source: "processors clock 10 to 20 % lower with all cores busy than with one; medians \
+                 are exact within 6 %";
     QUEUE = "cpu-overload.queue_per_cpu", 1.25, "threads",
         kind: Significance,
         meaning: "threads per CPU that run or want to, below which there is no queue",
