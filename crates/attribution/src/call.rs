@@ -17,7 +17,7 @@
 //!
 //! What stretches application code is taken off in any case.
 
-use crate::limits::{DEARER, ENOUGH, MISSING_ENDS, NAMED, SAME, Thresholds, UNDISTURBED};
+use crate::limits::{DEARER, ENOUGH, MATTERS, MISSING_ENDS, NAMED, Thresholds, UNDISTURBED};
 use crate::section::{Section, section};
 use crate::wait::Wait;
 use holdup_passes::{Analysis, Costing, Costs, Ends, Exclusion, SpaceCosts, SyscallRow};
@@ -135,7 +135,7 @@ impl Machine<'_> {
         let company_pct = t
             .enough(alone.count.min(company.count), &ENOUGH)
             .then(|| company.mean_ns() * 100 / alone.mean_ns().max(1));
-        let costs_the_same = company_pct.is_some_and(|pct| pct as f64 <= t.get(&SAME));
+        let costs_the_same = company_pct.is_some_and(|pct| pct as f64 <= 100.0 + t.get(&MATTERS));
         // Medians are not moved by what takes CPUs away.
         let typically_dearer = company_pct.is_some()
             && company.median_ns() as f64 * 100.0 >= alone.median_ns() as f64 * t.get(&DEARER);

@@ -6,7 +6,6 @@
 
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
-use crate::limits::{Check, SATURATED, Thresholds};
 use holdup_passes::{Analysis, CpuRow, Slot};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -44,14 +43,17 @@ pub struct Driver {
     /// The CPU that does most of it.
     pub busiest: CpuRow,
     /// That work, in per cent of the CPU's time.
-    pub saturated: Check,
+    pub saturated_pct: f64,
     /// The same, in per cent of all driver work.
     pub concentrated_pct: f64,
     /// The busiest worker, and the part of the time that it was busy for, in per cent.
-    pub worker: Option<(Worker, Check)>,
+    pub worker: Option<(Worker, f64)>,
     /// Whether few do it, and who.
     pub funnel: Option<Funnel>,
 }
+
+/// More than the rest, in per cent.
+const MOST: f64 = 50.0;
 
 /// CPU time of a driver's work.
 fn work_ns(row: &CpuRow) -> Nanos {
@@ -60,26 +62,25 @@ fn work_ns(row: &CpuRow) -> Nanos {
 
 impl Driver {
     /// Look at all driver work; `None` where there are no CPUs.
-    pub(crate) fn of(analysis: &Analysis, thresholds: &Thresholds) -> Option<Driver> {
+    pub(crate) fn of(analysis: &Analysis) -> Option<Driver> {
         let rows = analysis.cpu_rows();
         let all: Nanos = rows.iter().map(work_ns).sum();
         let several = rows.len() > 1;
         let busiest = rows.into_iter().max_by_key(|r| (work_ns(r), Reverse(r.cpu)))?;
         let pct = |ns: Nanos, whole: Nanos| ns as f64 * 100.0 / whole.max(1) as f64;
         let wall = analysis.wall_ns();
-        let saturated = thresholds.at_least(pct(work_ns(&busiest), wall), &SATURATED);
+        let saturated_pct = pct(work_ns(&busiest), wall);
         let concentrated_pct = pct(work_ns(&busiest), all);
         let worker = worker(analysis).filter(|_| several);
-        let worker =
-            worker.map(|w| (w.clone(), thresholds.at_least(pct(w.ns(), wall), &SATURATED)));
-        // More than all other CPUs together.
-        let confined = several && saturated.holds() && concentrated_pct * 2.0 >= 100.0;
+        let worker = worker.map(|w| (w.clone(), pct(w.ns(), wall)));
+        // More than all other CPUs together, and than it does otherwise.
+        let confined = several && saturated_pct >= MOST && concentrated_pct >= MOST;
         let funnel = match &worker {
             _ if confined => Some(Funnel::Cpu),
-            Some((w, busy)) if busy.holds() => Some(Funnel::Worker(w.clone())),
+            Some((w, busy_pct)) if *busy_pct >= MOST => Some(Funnel::Worker(w.clone())),
             _ => None,
         };
-        Some(Driver { busiest, saturated, concentrated_pct, worker, funnel })
+        Some(Driver { busiest, saturated_pct, concentrated_pct, worker, funnel })
     }
 
     /// One CPU does more of it than all others together.

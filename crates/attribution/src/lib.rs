@@ -45,8 +45,8 @@ pub use driver::{Driver, Funnel, Worker};
 pub use graph::{Edge, Graph, Node, Root};
 pub use held::HeldInAll;
 pub use holdup_passes::limits::{
-    self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, MATTERS_LEAST, NAMED, SERVER_BUSY,
-    SERVER_ENDS, Setting, Threshold, ThresholdError, Thresholds,
+    self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, NAMED, SERVER_BUSY, SERVER_ENDS,
+    Setting, Threshold, ThresholdError, Thresholds,
 };
 pub use latency::{LatencyBy, LatencyRow, latencies};
 pub use leaf::{Leaf, Total};
@@ -222,7 +222,7 @@ impl<'a> Attribution<'a> {
         });
         ledger.bound(&mut waits);
         let alone = Alone::of(analysis, serial, &neighbours, &ledger, thresholds);
-        let driver = Driver::of(analysis, thresholds);
+        let driver = Driver::of(analysis);
         assign::turns(&mut ledger, &spinning);
         if !driver.as_ref().is_some_and(Driver::is_confined) {
             assign::bound(&mut ledger, analysis, thresholds);

@@ -11,7 +11,7 @@
 //! whom.
 
 use crate::People;
-use crate::limits::{MATTERS, Thresholds, WORK_STAYS};
+use crate::limits::{ENOUGH, MATTERS, Thresholds};
 use holdup_passes::{Analysis, Object, ObjectKind, Slot, role};
 use holdup_trace::{NameId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,7 +115,7 @@ fn find(
         |of: &BTreeSet<u32>| -> Nanos { of.iter().filter_map(|p| all.get(p)).map(|p| p.ns).sum() };
     let enough = analysis.wall_ns() as f64 * thresholds.get(&MATTERS);
     let stays: u64 = started.iter().filter_map(|p| all.get(p)).map(|p| p.stays).sum();
-    let often = thresholds.enough(stays, &WORK_STAYS);
+    let often = thresholds.enough(stays, &ENOUGH);
     let work_known =
         is_chosen || !work.is_empty() && (often || ran(&work) as f64 * 100.0 >= enough);
     if !is_chosen && !often && (ran(&started) as f64) * 100.0 < enough {

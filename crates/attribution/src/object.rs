@@ -5,7 +5,7 @@ use crate::server::Server;
 use crate::wait::Wait;
 use holdup_passes::{Analysis, ByThread, FutexUse, Object, ObjectKind, ObjectStats, PairSum, Slot};
 use holdup_trace::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why waits for an object count as harmful or idle; docs/waits.md explains the ids.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -138,22 +138,16 @@ pub(crate) fn judge(
 }
 
 /// Waits that look harmful, and of which the ledger says that nothing of this machine would have
-/// ended most of them sooner, are none.
+/// ended them sooner, are none.
 pub(crate) fn follow_ledger(
     objects: &mut BTreeMap<Object, JudgedObject>,
     analysis: &Analysis,
     waits: &[Wait],
 ) {
-    let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
-    for w in waits {
-        let (laid, all) = shares.entry(analysis.final_object(w.row.object)).or_default();
-        *all += w.row.sum.share;
-        *laid += if w.leaf == Leaf::NoWork { 0 } else { w.row.sum.share };
-    }
-    for (object, (laid, all)) in shares {
-        if let Some(o) = objects.get_mut(&object).filter(|o| o.rule.is_harmful())
-            && laid * 2 < all
-        {
+    let of = |w: &Wait| analysis.final_object(w.row.object);
+    let lost: BTreeSet<Object> = waits.iter().filter(|w| w.leaf != Leaf::NoWork).map(of).collect();
+    for object in waits.iter().map(of).filter(|object| !lost.contains(object)) {
+        if let Some(o) = objects.get_mut(&object).filter(|o| o.rule.is_harmful()) {
             o.rule = WaitRule::IdleNoWork;
         }
     }

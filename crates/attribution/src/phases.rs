@@ -4,23 +4,20 @@
 //! programs ran in them. A bin's *make-up* is two lists of shares of capacity: what the CPUs did
 //! (user, kernel, kernel threads, interrupts, idle by what threads waited for), and who ran.
 //!
-//! 1. **Cut.** Of all ways to cut the bins into pieces take the one with the least scatter within
-//!    the pieces plus a price per cut (dynamic programming). The price grows with the scatter from
-//!    bin to bin: what changes all the time is noise.
-//! 2. **Merge.** Neighbours that differ little are one piece, and so is a blip with its neighbour.
-//!    What alternates (A B A B A) is one piece too: the change is how it works. If more pieces are
-//!    left than anybody wants to read, bins are joined by twos, and all is done again.
-//! 3. **Name.** The piece with most CPU time of applications shows the programs that do the work.
+//! 1. **Merge.** Each bin is a piece at first. Again and again the two neighbours that differ least
+//!    become one, until all that are left differ by twice what matters and none is a blip.
+//!    What alternates (A B A B A) is one piece too: the change is how it works.
+//! 2. **Name.** The piece with most CPU time of applications shows the programs that do the work.
 //!    Pieces at the begin and the end are start-up and tail if they are short, or if those programs
 //!    do not run there and nothing else that lasts does.
 
 use crate::leaf::Leaf;
-use crate::limits::{MATTERS, PHASE_CHANGE, PHASE_NOISE, PHASE_PRICE, PHASE_SHORTEST, Thresholds};
+use crate::limits::{MATTERS, Thresholds};
 use crate::neighbours::is_recorder;
 use holdup_passes::{Analysis, Bin, Cause, Who};
 use holdup_trace::Nanos;
 
-/// With more phases the trace is cut more coarsely: what one reads at a glance.
+/// No more phases than one reads at a glance: a shorter part of the trace is none.
 const MOST: usize = 10;
 /// So many pieces that alternate in a row are one phase: A B A B A, twice there and back.
 const CYCLE: usize = 5;
@@ -123,26 +120,19 @@ fn piece(ends: &[usize], i: usize) -> Piece {
 struct Sums {
     /// Before each bin: by kind, then by program, in ns.
     before: Vec<Vec<Nanos>>,
-    /// The same of the squares of the shares of capacity, over all kinds and programs.
-    squares: Vec<f64>,
     /// Capacity before each bin.
     capacity: Vec<Nanos>,
 }
 
 impl Sums {
-    /// Of the bins joined by so many.
-    fn new(rows: &[Vec<Nanos>], capacity: &[Nanos], joined: usize) -> Sums {
+    fn new(rows: &[Vec<Nanos>], capacity: &[Nanos]) -> Sums {
         let width = rows.first().map_or(0, Vec::len);
-        let mut sums = Sums { before: vec![vec![0; width]], squares: vec![0.0], capacity: vec![0] };
-        for (rows, capacity) in rows.chunks(joined).zip(capacity.chunks(joined)) {
-            let whole: Nanos = capacity.iter().sum();
-            let row: Vec<Nanos> = (0..width).map(|k| rows.iter().map(|r| r[k]).sum()).collect();
+        let mut sums = Sums { before: vec![vec![0; width]], capacity: vec![0] };
+        for (row, capacity) in rows.iter().zip(capacity) {
             let last = sums.before.len() - 1;
-            let square: f64 = row.iter().map(|&ns| (ns as f64 / whole.max(1) as f64).powi(2)).sum();
-            let next = sums.before[last].iter().zip(&row).map(|(a, b)| a + b).collect();
+            let next = sums.before[last].iter().zip(row).map(|(a, b)| a + b).collect();
             sums.before.push(next);
-            sums.squares.push(sums.squares[last] + square);
-            sums.capacity.push(sums.capacity[last] + whole);
+            sums.capacity.push(sums.capacity[last] + capacity);
         }
         sums
     }
@@ -167,12 +157,6 @@ impl Sums {
             .map(move |k| (self.before[to][k] - self.before[from][k]) as f64 / whole)
     }
 
-    /// Scatter of the bins `from..to` about their mean, squared and summed.
-    fn scatter(&self, from: usize, to: usize) -> f64 {
-        let mean: f64 = self.shares(from, to).map(|s| s * s).sum();
-        (self.squares[to] - self.squares[from] - mean * (to - from) as f64).max(0.0)
-    }
-
     /// How much two pieces differ: in what the CPUs do or in who runs, whichever is more; in per
     /// cent of capacity.
     fn change(&self, a: Piece, b: Piece) -> f64 {
@@ -186,46 +170,15 @@ impl Sums {
         half(what).max(half(who)) * 100.0
     }
 
-    /// Typical scatter between neighbouring bins.
-    fn noise(&self) -> f64 {
-        let mut steps: Vec<f64> = (1..self.len()).map(|i| self.scatter(i - 1, i + 1)).collect();
-        steps.sort_by(f64::total_cmp);
-        steps.get(steps.len() / 2).copied().unwrap_or(0.0)
-    }
-
-    /// The ends of the pieces with the least scatter and prices.
-    fn cut(&self, price: f64) -> Vec<usize> {
-        // Of the bins before each: the least cost, and where the last piece begins.
-        let mut best = vec![(0.0, 0)];
-        for to in 1..=self.len() {
-            let cost = |from: usize| best[from].0 + self.scatter(from, to) + price;
-            let from = (0..to)
-                .map(|from| (cost(from), from))
-                .min_by(|a, b| a.0.total_cmp(&b.0))
-                .unwrap_or_default();
-            best.push(from);
-        }
-        let mut ends = Vec::new();
-        let mut to = self.len();
-        while to > 0 {
-            ends.push(to);
-            to = best[to].1;
-        }
-        ends.reverse();
-        ends
-    }
-
     /// Join pieces, given by their ends, until no neighbours are alike.
     fn merge(&self, ends: &mut Vec<usize>, limits: &Thresholds) {
-        let blip = limits.get(&PHASE_SHORTEST) * self.len() as f64 / 100.0;
+        let blip = self.len() as f64 / MOST as f64;
         while ends.len() > 1 {
             let short = |piece: Piece| ((piece.1 - piece.0) as f64) < blip;
             let alike = (0..ends.len() - 1)
                 .map(|i| (i, piece(ends, i), piece(ends, i + 1)))
                 .map(|(i, a, b)| (self.change(a, b), i, a, b))
-                .filter(|&(change, _, a, b)| {
-                    short(a) || short(b) || !limits.at_least(change, &PHASE_CHANGE).holds()
-                })
+                .filter(|&(change, _, a, b)| short(a) || short(b) || !differ(change, limits))
                 .min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((_, i, ..)) = alike else { break };
             ends.remove(i);
@@ -239,7 +192,7 @@ impl Sums {
         while first + CYCLE <= ends.len() {
             let recurs = |i: usize| {
                 let change = self.change(piece(ends, i), piece(ends, i - 2));
-                !limits.at_least(change, &PHASE_CHANGE).holds()
+                !differ(change, limits)
             };
             let last = (first + 2..ends.len()).take_while(|&i| recurs(i)).last().unwrap_or(first);
             if last > first && last + 1 - first >= CYCLE {
@@ -248,6 +201,11 @@ impl Sums {
             first += 1;
         }
     }
+}
+
+/// Whether pieces that differ by so much of capacity are two: by twice what matters.
+fn differ(change_pct: f64, limits: &Thresholds) -> bool {
+    change_pct >= 2.0 * limits.get(&MATTERS)
 }
 
 /// The phases of what was analysed, in order; one if nothing changes, none if there is nothing.
@@ -262,18 +220,9 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
     let rows: Vec<Vec<Nanos>> = (bins.iter().enumerate())
         .map(|(i, bin)| kinds(bin).into_iter().chain(programs.iter().map(|p| p.ns[i])).collect())
         .collect();
-    let mut joined = 1;
-    let (sums, ends) = loop {
-        let sums = Sums::new(&rows, &capacity, joined);
-        let price =
-            limits.get(&PHASE_PRICE) / joined as f64 + limits.get(&PHASE_NOISE) * sums.noise();
-        let mut ends = sums.cut(price);
-        sums.merge(&mut ends, limits);
-        if ends.len() <= MOST || sums.len() == 1 {
-            break (sums, ends);
-        }
-        joined *= 2;
-    };
+    let sums = Sums::new(&rows, &capacity);
+    let mut ends: Vec<usize> = (1..=sums.len()).collect();
+    sums.merge(&mut ends, limits);
     let pieces: Vec<Piece> = (0..ends.len()).map(|i| piece(&ends, i)).collect();
     let recorder: Vec<bool> = programs.iter().map(|p| p.recorder).collect();
     let work = Work { sums: &sums, pieces: &pieces, recorder: &recorder, limits }.find();
@@ -281,8 +230,8 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
         .iter()
         .enumerate()
         .map(|(i, &(from, to))| {
-            let end = bins[(to * joined).min(bins.len()) - 1].end;
-            let (start, time) = (bins[from * joined].start, sums.time(from, to));
+            let end = bins[to - 1].end;
+            let (start, time) = (bins[from].start, sums.time(from, to));
             let busy: Nanos = KINDS
                 .iter()
                 .zip(&time)

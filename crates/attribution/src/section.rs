@@ -18,7 +18,7 @@
 //! part of a call is twice the shortest time from the end of one call to the beginning of the next:
 //! it writes one event there, and one in the call.
 
-use crate::limits::{CLIFF, ENOUGH, GAPS_BELOW, SLEEPS, Thresholds};
+use crate::limits::{ENOUGH, MISSING_ENDS, NAMED, Thresholds};
 use holdup_passes::{Analysis, Costing, Ends};
 use holdup_trace::Nanos;
 
@@ -41,14 +41,15 @@ pub struct Section {
 /// distance.
 pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
     let gaps = ends.between_threads();
-    let part = t.get(&GAPS_BELOW) / 100.0;
+    let part = t.get(&NAMED) / 100.0;
     // So many below the floor, or there is none.
     if !t.enough((gaps.count as f64 * part) as u64, &ENOUGH) {
         return None;
     }
     let floor = gaps.quantile(part);
     let above = gaps.at_age(floor, floor * 2.0).0;
-    (above >= gaps.count as f64 * part * t.get(&CLIFF)).then_some(floor)
+    // Of calls that end by chance there are as many there as below.
+    (above >= gaps.count as f64 * part * t.get(&MISSING_ENDS)).then_some(floor)
 }
 
 /// What the recorder takes of each call.
@@ -57,7 +58,7 @@ fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thre
     for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
         all.merge(&costs.stretches);
     }
-    2.0 * all.quantile(t.get(&GAPS_BELOW) / 100.0)
+    2.0 * all.quantile(t.get(&NAMED) / 100.0)
 }
 
 /// The section of these calls, which are under one lock if any; `all` are the numbers of all calls
@@ -78,7 +79,8 @@ pub(crate) fn section(
     let threads = || callers.iter().map(|c| analysis.thread(c.slot));
     let sleeps: u64 = threads().map(|t| t.voluntary).sum();
     let wall = analysis.wall_ns() as f64;
-    if callers.len() < 2 || wall == 0.0 || sleeps as f64 * 100.0 > calls as f64 * t.get(&SLEEPS) {
+    // Partners that answer each other sleep once a call, and keep apart because of that.
+    if callers.len() < 2 || wall == 0.0 || sleeps as f64 * 100.0 > calls as f64 * t.get(&NAMED) {
         return None;
     }
     let callers_ns: Nanos = threads().map(|t| t.running_ns.saturating_sub(t.irq_ns)).sum();

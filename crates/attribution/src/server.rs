@@ -1,10 +1,11 @@
 //! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
 
 use crate::leaf::Leaf;
-use crate::limits::{ALONE, Check, PARTNER, SERVER_BUSY, SERVER_ENDS, Thresholds};
+use crate::limits::{ALONE, Check, SERVER_BUSY, SERVER_ENDS, Thresholds};
 use crate::{People, is_recorder};
 use holdup_passes::{
-    Analysis, Cause, FutexUse, Object, ObjectKind, Outside, PairSum, Slot, Thread, WaitRow,
+    Analysis, Cause, FutexUse, Object, ObjectKind, ObjectStats, Outside, PairSum, Slot, Thread,
+    WaitRow,
 };
 use holdup_syscalls::wait_kind;
 use holdup_trace::Nanos;
@@ -59,9 +60,8 @@ fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
 
 /// Threads at a barrier wait for the slowest of them, which is imbalance.
 fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
-    let barrier = |o: &holdup_passes::ObjectStats| {
-        o.kind == ObjectKind::Futex && o.usage == Some(FutexUse::Barrier)
-    };
+    let barrier =
+        |o: &ObjectStats| o.kind == ObjectKind::Futex && o.usage == Some(FutexUse::Barrier);
     analysis.objects().filter(barrier).map(|o| o.object).collect()
 }
 
@@ -130,7 +130,6 @@ pub(crate) struct Awaited<'a> {
     analysis: &'a Analysis,
     server: Option<Server>,
     barriers: BTreeSet<Object>,
-    partners: BTreeSet<Slot>,
     between_two: BTreeSet<Object>,
     one_way: BTreeSet<Object>,
     /// Busy nearly all the time.
@@ -139,27 +138,18 @@ pub(crate) struct Awaited<'a> {
     in_turn: Leaf,
     /// What only programs wait for that are not the work.
     strangers: BTreeSet<Object>,
+    /// What was waited for once, by one thread: an end, a result. Nobody takes turns at it.
+    once: BTreeSet<Object>,
 }
 
 impl Awaited<'_> {
     pub(crate) fn new<'a>(
         analysis: &'a Analysis,
-        rows: &[WaitRow],
         server: Option<Server>,
         (people, work): (&People, &BTreeSet<u32>),
         serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
-        let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
-        for r in rows.iter().filter(|r| is_stream(analysis, r)) {
-            if let Some(w) = r.waker {
-                *streams.entry(w).or_default() += r.sum.wait_ns;
-            }
-        }
-        let alone = |&(w, wait): &(Slot, Nanos)| {
-            let busy = busy_ns(analysis.thread(w));
-            wait as f64 * 100.0 <= busy as f64 * thresholds.get(&PARTNER)
-        };
         let busy = |t: &Thread| {
             let pct = pct(busy_ns(t), analysis.life_ns(t));
             thresholds.at_least(pct, &SERVER_BUSY).holds()
@@ -168,12 +158,12 @@ impl Awaited<'_> {
             analysis,
             server,
             barriers: barriers(analysis),
-            partners: streams.into_iter().filter(alone).map(|s| s.0).collect(),
             between_two: between_two(people),
             one_way: one_way(people),
             busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
             strangers: strangers(analysis, people, work),
+            once: analysis.objects().filter(is_event).map(|o| o.object).collect(),
         }
     }
 
@@ -185,9 +175,7 @@ impl Awaited<'_> {
             && (self.server.is_some_and(|s| r.waker == Some(s.slot))
                 || self.barriers.contains(&object));
         let partner = || {
-            is_stream(self.analysis, r)
-                && r.waker.is_some_and(|w| self.partners.contains(&w))
-                && self.between_two.contains(&object)
+            is_stream(self.analysis, r) && r.waker.is_some() && self.between_two.contains(&object)
         };
         // Whose result another needs is not in its way; and who is busy all the time cannot give
         // it sooner.
@@ -198,6 +186,7 @@ impl Awaited<'_> {
                 && r.waker.is_some_and(|w| self.busy.contains(&w))
         };
         match r.cause {
+            _ if r.cause.is_turns() && self.once.contains(&object) => Leaf::NoWork,
             _ if one => Leaf::OneServer,
             // Two in turn are one CPU's worth of work; that matters if it is all there is.
             _ if partner() => self.in_turn,
@@ -211,6 +200,11 @@ impl Awaited<'_> {
             Cause::External | Cause::Unknown => Leaf::NoWork,
         }
     }
+}
+
+/// Waited for once at most, as a wait may have begun before the recording, and no lock.
+fn is_event(o: &ObjectStats) -> bool {
+    o.waits <= 1 && !o.is_lock
 }
 
 /// Objects for which no thread of these processes waits.

@@ -5,7 +5,7 @@
 //! the program's threads do something else too, for which the others wait; who only yields gets
 //! nothing by it, and loses nothing.
 
-use crate::limits::{LOOK, LOOKERS_WORK, Thresholds};
+use crate::limits::{LOOK, Thresholds};
 use holdup_passes::{Again, Analysis, Slot, role};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub(crate) fn spinning(analysis: &Analysis, thresholds: &Thresholds) -> Vec<Spin
         }
     }
     out.extend(lone.into_values().filter(|l| l.len() > 1).map(|l| together(l, true)));
-    out.retain(|s| works(s, analysis, thresholds));
+    out.retain(|s| works(s, analysis));
     out.sort_by_key(|s| (Reverse(s.sum.cpu_ns), s.threads.first().map(|t| t.0)));
     out
 }
@@ -57,8 +57,9 @@ fn together(mut threads: Vec<(Slot, Again)>, between_processes: bool) -> Spinnin
 }
 
 /// Whether those who yield have anything to wait for.
-fn works(s: &Spinning, analysis: &Analysis, thresholds: &Thresholds) -> bool {
+fn works(s: &Spinning, analysis: &Analysis) -> bool {
     let running: u64 = s.threads.iter().map(|t| analysis.thread(t.0).running_ns).sum();
     let work = running.saturating_sub(s.sum.cpu_ns);
-    work as f64 * 100.0 >= running as f64 * thresholds.get(&LOOKERS_WORK)
+    // Of N that wait for each other one works at a time, for 1/N of all their time: half of that.
+    work * 2 * s.threads.len() as u64 >= running
 }

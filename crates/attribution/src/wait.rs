@@ -4,9 +4,11 @@ use crate::leaf::Leaf;
 use crate::limits::{Check, Thresholds};
 use crate::server::{Awaited, Server};
 use crate::{People, is_recorder};
-use holdup_passes::{Analysis, BlockedFor, Cause, Ended, Judge, Outside, Sleep, WaitEnd, WaitRow};
+use holdup_passes::{
+    Analysis, BlockedFor, Cause, Ended, Judge, Object, Outside, Sleep, WaitEnd, WaitRow,
+};
 use holdup_syscalls::WaitKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Judges each sleep while the pass runs.
 pub const JUDGE: Judge = Judge { is_recorder, counts, cause };
@@ -147,8 +149,28 @@ pub(crate) fn judge(
     serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
-    let awaited = Awaited::new(analysis, &rows, server, (people, work), serial, thresholds);
-    rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect()
+    let awaited = Awaited::new(analysis, server, (people, work), serial, thresholds);
+    let mut waits: Vec<Wait> =
+        rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect();
+    one_judgement(analysis, &mut waits);
+    waits
+}
+
+/// An object has one judgement: if nothing of this machine would have ended most of the waiting for
+/// it sooner, then none of it.
+fn one_judgement(analysis: &Analysis, waits: &mut [Wait]) {
+    let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
+    for w in &*waits {
+        let (lost, all) = shares.entry(analysis.final_object(w.row.object)).or_default();
+        *all += w.row.sum.share;
+        *lost += if w.leaf == Leaf::NoWork { 0 } else { w.row.sum.share };
+    }
+    for w in waits {
+        let (lost, all) = shares[&analysis.final_object(w.row.object)];
+        if lost * 2 < all {
+            w.leaf = Leaf::NoWork;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -75,15 +75,6 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Draw them; every threshold has its default.
-    pub fn new(
-        info: &'a TraceInfo,
-        analysis: &'a Analysis,
-        baseline: Option<&'a Analysis>,
-    ) -> Facts<'a> {
-        Facts::with(info, analysis, baseline, Thresholds::default())
-    }
-
     /// Draw them.
     pub fn with(
         info: &'a TraceInfo,
@@ -212,16 +203,12 @@ impl<'a> Facts<'a> {
         self.judged.thresholds.at_least(value, threshold)
     }
 
-    /// A figure that should be at the threshold or below.
-    pub fn at_most(&self, value: f64, threshold: &Threshold) -> Check {
-        self.judged.thresholds.at_most(value, threshold)
-    }
-
-    /// A figure that comes from this leaf: not known where the leaf is not.
-    pub(crate) fn known(&self, evidence: Evidence, leaf: Leaf) -> Evidence {
+    /// The time at a leaf as evidence: not known where the leaf is not.
+    pub(crate) fn share(&self, metric: impl Into<String>, leaf: Leaf) -> Evidence {
+        let row = Evidence::of(metric, self.leaf_pct(leaf), "% of capacity", leaf.source());
         match self.judged.ledger.get(leaf) {
-            Some(_) => evidence,
-            None => Evidence { value: None, ..evidence },
+            Some(_) => row,
+            None => Evidence { value: None, ..row },
         }
     }
 

@@ -14,12 +14,13 @@
 
 use crate::facts::Facts;
 use crate::measured::companies;
-use holdup_attribution::limits::{ENOUGH, FEWER_BUSY, STRETCH_LONG, STRETCH_SHORT};
+use holdup_attribution::limits::{ENOUGH, MATTERS};
 use holdup_attribution::{Total, ledger};
 use holdup_counters::Counter;
 use holdup_passes::{Analysis, Counts, Lengths, Slot, Stretches, role};
 use holdup_trace::Nanos;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// Where the figures come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,10 +118,8 @@ pub(crate) fn slowdowns(facts: &Facts<'_>) -> Vec<Slowdown> {
     let mut found = vec![by_counters(facts)];
     let cpus = |busy_ns: u64, wall_ns: u64| busy_ns as f64 / wall_ns.max(1) as f64;
     let busy = cpus(facts.total(Total::Busy), facts.wall);
-    let fewer = |b: &&Analysis| {
-        cpus(ledger::busy_ns(b), b.wall_ns()) * 100.0 <= busy * facts.limit(&FEWER_BUSY)
-    };
-    let base = facts.baseline.filter(fewer);
+    let is_fewer = |b: &&Analysis| cpus(ledger::busy_ns(b), b.wall_ns()) <= busy * fewer(facts);
+    let base = facts.baseline.filter(is_fewer);
     found.extend(base.map(|base| against_counters(facts, base)));
     found.extend(by_measured(facts, busy));
     // Of other calls the time in between is another.
@@ -161,7 +160,7 @@ fn by_counters(facts: &Facts<'_>) -> Slowdown {
 fn by_measured(facts: &Facts<'_>, busy: f64) -> Option<Slowdown> {
     let runs = companies(facts.measured);
     let (few, many) = (runs.first()?, runs.last()?);
-    let part = facts.limit(&FEWER_BUSY) / 100.0;
+    let part = fewer(facts);
     if few.cpus > many.cpus * part {
         return None;
     }
@@ -243,11 +242,18 @@ fn role_of(analysis: &Analysis, slot: Slot) -> Vec<u8> {
     role(analysis.comm(analysis.thread(slot)).as_bytes()).to_vec()
 }
 
+/// Of shorter stretches what the recorder adds is a part: 0.2 to 1 us an event. In longer ones a
+/// hypervisor takes the CPU away, 0.75 to 4 ms at a time, from the typical one too.
+const COMPARABLE_US: RangeInclusive<f64> = 10.0..=1000.0;
+
+/// With nearly as many CPUs busy there is no other company to compare with.
+fn fewer(facts: &Facts<'_>) -> f64 {
+    1.0 - facts.limit(&MATTERS) / 100.0
+}
+
 fn comparable(facts: &Facts<'_>, l: &Lengths) -> bool {
     let us = l.quantile(0.5) / 1000.0;
-    facts.judged.thresholds.enough(l.count, &ENOUGH)
-        && us >= facts.limit(&STRETCH_SHORT)
-        && us <= facts.limit(&STRETCH_LONG)
+    facts.judged.thresholds.enough(l.count, &ENOUGH) && COMPARABLE_US.contains(&us)
 }
 
 /// Time of the stretches if each were typical: what moves the mean only is not the machine's doing.

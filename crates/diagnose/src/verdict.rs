@@ -6,7 +6,7 @@ use crate::record::again;
 use crate::report::{Class, Finding, Neighbour, Neighbours, Step, Verdict};
 use crate::slowdown::Source;
 use crate::too_little::too_little;
-use holdup_attribution::limits::{ALONE, MATTERS, NAMED, UNEXPLAINED_KERNEL};
+use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};
 use holdup_passes::{Cause, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
@@ -63,7 +63,7 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     let explained = facts.leaf(Leaf::ThreadTurns) + facts.leaf(Leaf::ServiceTurns);
     let kernel =
         if judged { 0.0 } else { facts.wanted_pct(facts.total(Total::Kernel) - explained) };
-    if kernel >= facts.limit(&UNEXPLAINED_KERNEL) && kernel > best.map_or(0.0, |b| b.wanted_pct) {
+    if kernel >= facts.too_much() && kernel > best.map_or(0.0, |b| b.wanted_pct) {
         return Some(format!(
             "{kernel:.0} % of the work goes into system calls ({}) and this trace does not show \
              why: they may be long, or spin on locks",
@@ -73,7 +73,7 @@ fn unexplained(facts: &Facts<'_>, best: Option<&Finding>) -> Option<String> {
     // Calls that are made with siblings on CPUs only: nobody knows what they cost without.
     let unjudged: Vec<_> = facts.judged.contended.iter().filter(|c| c.unjudged_ns > 0).collect();
     let beside = facts.pct(unjudged.iter().map(|c| c.unjudged_ns).sum());
-    (best.is_none() && beside >= facts.limit(&UNEXPLAINED_KERNEL)).then(|| {
+    (best.is_none() && beside >= facts.too_much()).then(|| {
         let mut calls: Vec<&str> = unjudged.iter().map(|c| c.name.as_str()).collect();
         calls.truncate(3);
         format!(
@@ -126,14 +126,14 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     } else {
         what
     };
-    let near = (near - 1.0) / (facts.matters() - 1.0);
-    verdict(facts, Class::Healthy, HEALTHY_RIGHT - near * HEALTHY_NEAR, what, None)
+    let nothing = near - 1.0 <= facts.limit(&WELL_MET) / 100.0;
+    verdict(facts, Class::Healthy, if nothing { HEALTHY_RIGHT } else { HEALTHY_NEAR }, what, None)
 }
 
-/// How often `healthy` was right, and how much less often where a cause nearly mattered
-/// (docs/verdicts.md).
+/// How often `healthy` was right where nothing that was tried gains more than a replay misses, and
+/// where something does (docs/verdicts.md).
 const HEALTHY_RIGHT: f64 = 0.97;
-const HEALTHY_NEAR: f64 = 0.07;
+const HEALTHY_NEAR: f64 = 0.88;
 /// How often a verdict was right whose finding is worth this, times as fast: recordings of known
 /// workloads, most of which no rule was made on (docs/verdicts.md). Small gains are easily
 /// something else's; queues for CPUs come with many other things.
@@ -351,7 +351,7 @@ fn verdict(
     let stolen = facts.leaf_pct(Leaf::Stolen);
     if stolen >= 2.0 * facts.doubtful() {
         let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
-        doubt(1.0 - stolen / 300.0, what);
+        doubt(1.0 - stolen / 200.0, what);
     }
     // Where somebody chose the work, what others took is part of the answer.
     if facts.judged.chosen.is_some() && class != Class::NotEnoughEvidence {

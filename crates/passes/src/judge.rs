@@ -127,7 +127,7 @@ pub struct Waker {
 /// How much of its time a thread has work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {
-    /// For hardly any of it ([`crate::limits::RARE`]).
+    /// For hardly any of it ([`crate::limits::NAMED`]).
     pub is_rare: bool,
 }
 

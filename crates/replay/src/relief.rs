@@ -110,25 +110,28 @@ impl Waits {
         Waits(waits)
     }
 
-    /// Part of the waiting for these that ended as a lock is handed on: whoever ended it had been
-    /// let go itself, and nobody else had let anybody go since. Workers without work sleep and are
+    /// The waiting for each of these, and how much of it ended as a lock is handed on: whoever ended
+    /// it had been let go itself, and nobody else had let anybody go since. Workers without work sleep and are
     /// woken alike, but whoever has something to hand out wakes them.
-    pub(crate) fn handed_on(&self, is_one: impl Fn(ObjectId) -> bool) -> f64 {
+    pub(crate) fn handed_on(
+        &self,
+        is_one: impl Fn(ObjectId) -> bool,
+    ) -> FxHashMap<ObjectId, Handed> {
         // When each thread was let go last.
         let mut since: FxHashMap<u32, Nanos> = FxHashMap::default();
         // The latest that let another go, and the latest of all others.
         let (mut latest, mut other): (Option<(u32, Nanos)>, Option<Nanos>) = (None, None);
-        let (mut all, mut handed) = (0, 0);
+        let mut by: FxHashMap<ObjectId, Handed> = FxHashMap::default();
         for wait in self.0.iter().filter(|w| is_one(w.object)) {
             let ns = wait.to - wait.from;
-            all += ns;
+            by.entry(wait.object).or_default().all += ns;
             let Some(waker) = wait.waker else { continue };
             let others = match latest {
                 Some((who, at)) if who != waker => Some(at),
                 _ => other,
             };
             if since.get(&waker).is_some_and(|&since| others.is_none_or(|at| at <= since)) {
-                handed += ns;
+                by.entry(wait.object).or_default().handed += ns;
             }
             if let Some((who, at)) = latest
                 && who != waker
@@ -138,8 +141,17 @@ impl Waits {
             latest = Some((waker, wait.to));
             since.insert(wait.thread, wait.to);
         }
-        if all == 0 { 0.0 } else { handed as f64 / all as f64 }
+        by
     }
+}
+
+/// Waiting for one object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Handed {
+    /// All of it.
+    pub(crate) all: Nanos,
+    /// What ended as a lock is handed on.
+    pub(crate) handed: Nanos,
 }
 
 /// The objects that nobody waits for any more; `None` if a change is of another kind.
@@ -244,14 +256,14 @@ mod tests {
             &[vec![wake(1, 1), wait(3)], vec![wait(1), wake(2, 2)], vec![wait(2), wake(0, 3)]],
         );
         lock.times = vec![10, 11, 0, 20, 0, 30];
-        let handed = Waits::of(&lock).handed_on(|id| id == LOCK);
+        let handed = |p: &Program| Waits::of(p).handed_on(|id| id == LOCK)[&LOCK];
         // The first had it from the beginning: 39 of 49 ns of waiting were ended by one let go.
-        assert!((handed - 39.0 / 49.0).abs() < 1e-9, "{handed}");
+        assert_eq!(handed(&lock), Handed { all: 49, handed: 39 });
         let mut pool = program(
             3,
             &[vec![wake(1, 1), wake(2, 2), wake(1, 3)], vec![wait(1), wait(3)], vec![wait(2)]],
         );
         pool.times = vec![10, 20, 30, 0, 11, 0];
-        assert_eq!(Waits::of(&pool).handed_on(|id| id == LOCK), 0.0);
+        assert_eq!(handed(&pool).handed, 0);
     }
 }

@@ -5,7 +5,7 @@ use crate::change::{Change, LockChange, PARTS};
 use crate::program::{ObjectId, Op, Program, ReplayObject};
 use crate::relief::Waits;
 use holdup_attribution::{Attribution, Resource};
-use holdup_passes::limits::{ALONE, HANDED_ON, MATTERS, NAMED, Thresholds, WELL_MET};
+use holdup_passes::limits::{ALONE, MATTERS, NAMED, Thresholds, WELL_MET};
 use holdup_passes::{Analysis, ByThread, FutexUse, Group, Object, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -241,14 +241,16 @@ impl Finder<'_> {
         }
     }
 
-    /// Words that threads wake each other through: one lock, if they are handed on, else a pool of
-    /// workers that sleep while there is no work. What was waited for once is handed on to nobody.
-    fn of_words(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {
-        let again = |id: &ObjectId| self.program.objects[id.0 as usize].waits > 1;
-        let words: Vec<ObjectId> = ids.iter().copied().filter(again).collect();
-        let handed = self.waits.handed_on(|id| words.contains(&id)) * 100.0;
-        let is_one = handed >= self.analysis.limit(&HANDED_ON);
-        self.of_objects(resource, if is_one { words } else { Vec::new() })
+    /// Words that threads wake each other through: those that are handed on are one lock, the
+    /// others a pool of workers that sleep while there is no work, or an end that is waited for.
+    fn of_words(&self, resource: Resource, mut words: Vec<ObjectId>) -> Scarce {
+        loop {
+            let (before, by) = (words.len(), self.waits.handed_on(|id| words.contains(&id)));
+            words.retain(|id| by.get(id).is_some_and(|of| of.handed * 2 >= of.all));
+            if words.len() == before {
+                return self.of_objects(resource, words);
+            }
+        }
     }
 
     fn of_objects(&self, resource: Resource, ids: Vec<ObjectId>) -> Scarce {

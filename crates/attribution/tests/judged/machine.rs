@@ -21,7 +21,7 @@ fn driver_work_on_one_cpu_is_a_funnel() {
     let driver = Attribution::from(&analysis).driver.unwrap();
     assert_eq!(driver.funnel, Some(Funnel::Cpu));
     assert_eq!((driver.busiest.cpu, driver.concentrated_pct), (0, 100.0));
-    assert!((driver.saturated.value - 60.0).abs() < 1.0, "{driver:?}");
+    assert!((driver.saturated_pct - 60.0).abs() < 1.0, "{driver:?}");
 }
 
 #[test]

@@ -13,6 +13,27 @@ fn rule(analysis: &Analysis) -> WaitRule {
     rules[0]
 }
 
+/// 7 waits at one word for as long as the trace lasts, so often, and 8 works and ends that.
+fn joined(waited: u64) -> Analysis {
+    let each = 90 / waited;
+    let trace = (0..waited).fold(busy(2), |trace, i| {
+        waits(trace, (i * each * MS + MS, (each - 1) * MS), 7, 8, 0x1000)
+    });
+    measured(&ends(trace, 2, 100 * MS))
+}
+
+/// A main thread that waited for the end of its worker was a false alarm of a paced web server.
+#[test]
+fn what_is_waited_for_once_is_an_end_and_no_lock() {
+    let once = joined(1);
+    let judged = Attribution::from(&once);
+    assert_eq!(judged.ledger.ns(Leaf::ThreadSync) + judged.ledger.ns(Leaf::Order), 0);
+    assert!(judged.objects.values().all(|o| !o.rule.is_harmful()));
+    let often = joined(30);
+    let ledger = &Attribution::from(&often).ledger;
+    assert!(ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::Order) + ledger.ns(Leaf::OneServer) > 0);
+}
+
 #[test]
 fn a_mutex_between_threads_is_taking_turns() {
     let trace = (0..5).fold(busy(2), |trace, i| {

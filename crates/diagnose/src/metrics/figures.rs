@@ -10,40 +10,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-struct File {
-    /// Where the figures come from: title, table or figure.
-    source: Option<String>,
-    /// What was measured.
-    title: Option<String>,
-    /// Processors.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    cpus: Option<u32>,
-    /// Length of the measurement.
-    seconds: Option<f64>,
-    /// sar's first screen, or iostat's, vmstat's.
-    sar: Option<Sar>,
-    /// System calls with the most processing time.
-    syscalls: Vec<SystemCall>,
-    /// Processes or threads with the most processing time.
-    processes: Vec<Process>,
-    /// Rows of lockstat.
-    locks: Vec<LockStat>,
-    /// Locks with measured rate, hold and wait times.
-    semaphores: Vec<Semaphore>,
-    /// Lock and waiting ratios per command.
-    commands: Vec<Command>,
-    /// The same work on several numbers of CPUs.
-    runs: Vec<Run>,
-    /// What the processors' counters said about application code, likewise.
-    counters: Vec<Counters>,
-    /// Several cases; each needs a name. Source, title and cpus beside them hold for all.
-    case: Vec<Figures>,
-}
-
-/// The figures of one case. What was not measured is absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
 pub struct Figures {
     /// Its name in a file of several.
     pub name: Option<String>,
@@ -70,8 +36,10 @@ pub struct Figures {
     pub commands: Vec<Command>,
     /// The same work on several numbers of CPUs.
     pub runs: Vec<Run>,
-    /// What the processors' counters said, likewise.
+    /// What the processors' counters said about application code, likewise.
     pub counters: Vec<Counters>,
+    /// Several cases; each needs a name. Source, title and cpus beside them hold for all.
+    pub case: Vec<Figures>,
 }
 
 /// sar's figures; keys as in holdup's own `sar` rows.
@@ -350,64 +318,28 @@ impl Figures {
 
     /// Every case of a file; at least one.
     pub fn parse_all(text: &str) -> Result<Vec<Figures>, FiguresError> {
-        let file: File = if text.trim_start().starts_with('{') {
+        let mut own: Figures = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|e| FiguresError::Syntax(e.to_string()))?
         } else {
             toml::from_str(text).map_err(|e| FiguresError::Syntax(e.to_string()))?
         };
-        let File {
-            source,
-            title,
-            cpus,
-            seconds,
-            sar,
-            syscalls,
-            processes,
-            locks,
-            semaphores,
-            commands,
-            runs,
-            counters,
-            case,
-        } = file;
-        let mut own = Figures {
-            name: None,
-            source,
-            title,
-            cpus,
-            seconds,
-            sar,
-            syscalls,
-            processes,
-            locks,
-            semaphores,
-            commands,
-            runs,
-            counters,
-        };
+        let case = std::mem::take(&mut own.case);
         if case.is_empty() {
             own.check()?;
             return Ok(vec![own]);
         }
-        if own
-            != (Figures {
-                source: own.source.clone(),
-                title: own.title.clone(),
-                cpus: own.cpus,
-                ..Figures::default()
-            })
-        {
+        let (source, title, cpus) = (own.source.clone(), own.title.clone(), own.cpus);
+        if own != (Figures { source, title, cpus, ..Figures::default() }) {
             return Err(FiguresError::Value(
                 "a file of several cases has its figures inside them, not beside them".to_owned(),
             ));
         }
         let mut names = std::collections::BTreeSet::new();
-        let title = own.title.take();
         case.into_iter()
             .map(|c| {
                 let case = Figures {
                     source: c.source.or_else(|| own.source.clone()),
-                    title: c.title.or_else(|| title.clone()),
+                    title: c.title.or_else(|| own.title.clone()),
                     cpus: c.cpus.or(own.cpus),
                     ..c
                 };
@@ -427,6 +359,9 @@ impl Figures {
 
     /// Percentages are within 0 and 100, all other figures 0 or more.
     fn check(&self) -> Result<(), FiguresError> {
+        if !self.case.is_empty() {
+            return Err(FiguresError::Value("a case has no cases of its own".to_owned()));
+        }
         if self.cpus == Some(0)
             || self.runs.iter().any(|r| r.cpus == 0 || r.seconds <= 0.0)
             || self.seconds.is_some_and(|s| s <= 0.0)
@@ -468,7 +403,7 @@ pub fn is_percent(key: &str) -> bool {
 /// The JSON Schema of a file of figures.
 #[cfg(feature = "schema")]
 pub fn file_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    <File as schemars::JsonSchema>::json_schema(generator)
+    <Figures as schemars::JsonSchema>::json_schema(generator)
 }
 
 fn check_numbers(at: &str, value: &serde_json::Value) -> Result<(), FiguresError> {

@@ -5,7 +5,7 @@ use super::{Kernel, View, given};
 use crate::counted;
 use crate::report::{Class, Evidence, Finding};
 use crate::rules::hardware_advice;
-use holdup_attribution::limits::{MATTERS, NAMED, OVERHEAD, QUEUE, SAME, SLOWER};
+use holdup_attribution::limits::{MATTERS, NAMED, QUEUE, SLOWER};
 
 pub(super) fn io_bound(view: &View<'_>) -> Finding {
     let Some(wio) = view.wio else {
@@ -73,16 +73,11 @@ pub(super) fn mp_up_overhead(view: &View<'_>) -> Finding {
             kernel"
     );
     let mut f = view.finding(class, overhead.max(0.0), summary);
-    f.evidence = vec![
-        Evidence::of("time beyond the uniprocessor kernel's", overhead, "%", "runs")
-            .against(view.thresholds, &OVERHEAD),
-    ];
+    f.evidence = vec![Evidence::of("time beyond the uniprocessor kernel's", overhead, "%", "runs")];
     given(&mut f.evidence, "kernel time", kernel, "%", "sar or lock ratio");
-    f.ruled_out = if overhead < view.limit(&OVERHEAD) {
-        Some(format!(
-            "the multiprocessor kernel costs {overhead:.1} %; below {} % that is noise",
-            view.limit(&OVERHEAD)
-        ))
+    let noise = view.limit(&MATTERS) / 3.0;
+    f.ruled_out = if overhead < noise {
+        Some(format!("the multiprocessor kernel costs {overhead:.1} %; below {noise} % is noise"))
     } else {
         // What it costs of capacity.
         let small = kernel.filter(|&k| k * overhead / 100.0 < view.limit(&NAMED));
@@ -145,7 +140,7 @@ fn compared(view: &View<'_>) -> Finding {
     ];
     if slower < view.limit(&SLOWER) {
         f.ruled_out = Some(format!("an instruction takes {slower:.0} % more cycles on more CPUs"));
-    } else if cpi < 1.0 && other_work > view.limit(&SAME) - 100.0 {
+    } else if cpi < 1.0 && other_work > view.limit(&MATTERS) {
         // Intel's VTune manual, CPI Rate: 1 is acceptable. Unless it is the same work, which is
         // slower for the hardware's sake however few cycles it takes.
         f.ruled_out =

@@ -26,7 +26,7 @@ pub use figures::{
 use crate::measured::{Measured, companies};
 use crate::report::{Class, Diagnosis, Evidence, Finding, Step, Verdict};
 use crate::worth::Worth;
-use holdup_attribution::limits::{MATTERS, UNEXPLAINED_KERNEL};
+use holdup_attribution::limits::MATTERS;
 use holdup_attribution::{Leaf, Ledger, Threshold, Thresholds};
 
 /// The figures with what follows from them at once.
@@ -242,7 +242,7 @@ fn decide(view: &View<'_>, findings: &[Finding]) -> Verdict {
                 idle"
                 .to_owned(),
         ),
-        (Some(busy), Some(sys), _) if sys >= view.limit(&UNEXPLAINED_KERNEL) => unknown(format!(
+        (Some(busy), Some(sys), _) if sys >= 2.0 * view.limit(&MATTERS) => unknown(format!(
             "CPUs are {busy:.0} % busy, {sys:.0} % in the kernel, and the figures do not show \
                 in which calls: add syscalls (utld, holdup syscalls) and locks (lockstat)"
         )),

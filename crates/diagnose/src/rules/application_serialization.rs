@@ -43,7 +43,7 @@ use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::limits::{MATTERS, MATTERS_LEAST};
+use holdup_attribution::limits::MATTERS;
 use holdup_attribution::{Leaf, Spinning};
 use holdup_passes::{Cause, Outside};
 
@@ -53,7 +53,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("application_serialization.rs"),
     needs: &["switches", "syscalls or wakers"],
-    thresholds: &[MATTERS, MATTERS_LEAST],
+    thresholds: &[MATTERS],
     fixtures: Fixtures {
         positive: "ser_semop_perf_c8/perf.data",
         negative: "imb_server_c4/perf.data",
@@ -142,29 +142,15 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     };
     let mut f = finding(facts, rule, told);
     let (wakers, most) = facts.wakers(of.cause);
-    let [of_wanted, of_one_cpu] = cost(facts, &f);
+    let of_wanted = cost(facts, &f);
+    let slept = match facts.analysis.outside() {
+        Outside::Unknown => "idle while threads slept for each other".to_owned(),
+        _ => format!("idle while threads slept in {}", of.at),
+    };
     f.evidence = vec![
-        Evidence::of(
-            if facts.analysis.outside() != Outside::Unknown {
-                format!("idle while threads slept in {}", of.at)
-            } else {
-                "idle while threads slept for each other".to_owned()
-            },
-            facts.leaf_pct(of.asleep),
-            "% of capacity",
-            of.asleep.source(),
-        ),
-        facts.known(
-            Evidence::of(
-                "CPU time of the calls that slept, or woke the sleepers",
-                facts.pct(cpu),
-                "% of capacity",
-                of.awake.source(),
-            ),
-            of.awake,
-        ),
+        facts.share(slept, of.asleep),
+        facts.share("CPU time of the calls that slept, or woke the sleepers", of.awake),
         of_wanted,
-        of_one_cpu,
         Evidence::of(
             "threads asleep in them, on average",
             waited as f64 / facts.wall.max(1) as f64,
@@ -175,8 +161,7 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
         Evidence::of("largest part ended by one of them", most, "%", "wake-ups"),
     ];
     if !spinning.is_empty() {
-        let (metric, pct) = ("CPU time of yielding again and again", facts.pct(spun));
-        f.evidence.insert(2, Evidence::of(metric, pct, "% of capacity", of.spins.source()));
+        f.evidence.insert(2, facts.share("CPU time of yielding again and again", of.spins));
     }
     f.culprits = culprits;
     f

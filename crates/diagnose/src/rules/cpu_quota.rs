@@ -31,7 +31,7 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::Leaf;
-use holdup_attribution::limits::{MATTERS, MATTERS_LEAST, NAMED};
+use holdup_attribution::limits::{MATTERS, NAMED};
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-quota",
@@ -39,7 +39,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("cpu_quota.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, MATTERS_LEAST, NAMED],
+    thresholds: &[MATTERS, NAMED],
     fixtures: Fixtures { positive: "native_quota/perf.data", negative: "native_one_cpu/perf.data" },
 };
 
@@ -78,7 +78,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         None => Told::plain("nobody-throttled", "no quota keeps a thread off the CPUs"),
     };
     let mut f = finding(facts, &RULE, told);
-    f.evidence = cost(facts, &f).into();
+    f.evidence = vec![cost(facts, &f)];
     if facts.at_least(facts.pct(idle), &NAMED).holds() {
         f.evidence.push(Evidence::of(
             "periods in which the quota was used up",

@@ -23,7 +23,7 @@ use super::{Fixtures, Rule, Told, cost, finding, in_cpus, not_judged};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
-use holdup_attribution::limits::{MATTERS, MATTERS_LEAST, SATURATED};
+use holdup_attribution::limits::MATTERS;
 use holdup_attribution::{Driver, Funnel, Leaf, Worker};
 
 pub(super) const RULE: Rule = Rule {
@@ -32,7 +32,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("funneled_driver.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, MATTERS_LEAST, SATURATED],
+    thresholds: &[MATTERS],
     fixtures: Fixtures {
         positive: "fun_raid6_write_perf_c8/perf.data",
         negative: "io_disk_perf_c4/perf.data",
@@ -47,34 +47,27 @@ fn check(facts: &Facts<'_>) -> Finding {
     let idle = in_cpus(facts, facts.leaf(Leaf::Driver));
     let by = culprit(facts, cpu);
     let mut f = finding(facts, &RULE, told(facts, driver, by.as_ref(), idle));
-    let [of_wanted, of_one_cpu] = cost(facts, &f);
+    let of_wanted = cost(facts, &f);
     f.evidence = vec![
-        Evidence::checked(
+        Evidence::of(
             format!("driver work on CPU {cpu}"),
-            &driver.saturated,
+            driver.saturated_pct,
             "% of its time",
             "cpus",
         ),
         Evidence::of("its part of all driver work", driver.concentrated_pct, "%", "cpus"),
         of_wanted,
-        of_one_cpu,
     ];
     if let Some((worker, busy)) = &driver.worker {
         let worker = as_culprit(facts, worker);
         let metric = format!("{} {} in progress, on any CPU", worker.kind, worker.name);
-        f.evidence.push(Evidence::checked(metric, busy, "% of the time", "irqs, procs"));
+        f.evidence.push(Evidence::of(metric, *busy, "% of the time", "irqs, procs"));
     }
     if driver.funnel.is_none() {
-        f.ruled_out = Some(match driver.saturated.holds() {
-            false => format!(
-                "no CPU spends more than {:.0} % of its time on driver work",
-                driver.saturated.value
-            ),
-            true => format!(
-                "driver work is spread: CPU {cpu} does {:.0} % of it",
-                driver.concentrated_pct
-            ),
-        });
+        f.ruled_out = Some(format!(
+            "CPU {cpu} spends {:.0} % of its time on driver work, {:.0} % of all there is",
+            driver.saturated_pct, driver.concentrated_pct
+        ));
     }
     f.culprits = match &driver.funnel {
         Some(Funnel::Worker(worker)) => culprits::worker(facts, as_culprit(facts, worker)),
@@ -108,7 +101,7 @@ fn told(facts: &Facts<'_>, driver: &Driver, by: Option<&Culprit>, idle: f64) -> 
                 "CPU {} spends {:.0} % of its time on driver work{}, {:.0} % of all there is; the \
                  other CPUs are idle for {idle:.1} CPUs",
                 driver.busiest.cpu,
-                driver.saturated.value,
+                driver.saturated_pct,
                 by.map_or(String::new(), |c| format!(", most of it {}", c.name)),
                 driver.concentrated_pct,
             ),

@@ -43,9 +43,7 @@ use crate::measured::companies;
 use crate::report::{Class, Culprit, Evidence, Finding, Lead};
 use crate::slowdown::{Slowdown, Source, counts};
 use holdup_attribution::Check;
-use holdup_attribution::limits::{
-    FEWER_BUSY, MATTERS, MATTERS_LEAST, SLOWER, STRETCH_LONG, STRETCH_SHORT,
-};
+use holdup_attribution::limits::{MATTERS, SLOWER};
 
 pub(super) const RULE: Rule = Rule {
     id: "hardware-bandwidth",
@@ -53,7 +51,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("hardware_bandwidth.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, MATTERS_LEAST, SLOWER, STRETCH_SHORT, STRETCH_LONG, FEWER_BUSY],
+    thresholds: &[MATTERS, SLOWER],
     fixtures: Fixtures {
         positive: "figures/bandwidth.toml",
         negative: "host_falseshare_n2/perf.data",
@@ -76,7 +74,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     let (metric, place) = (best.source.metric(), best.source.place());
     f.evidence.push(Evidence::checked(metric, &slower, "% more", place));
     if best.proven_ns().is_some() {
-        f.evidence.extend(cost(facts, &f));
+        f.evidence.push(cost(facts, &f));
     }
     let user = facts.application().max(1) as f64;
     f.evidence.push(Evidence::of(

@@ -20,7 +20,7 @@ use crate::culprits;
 use crate::facts::{Facts, NOT_RECORDED};
 use crate::report::{Class, Evidence, Finding};
 use holdup_attribution::Leaf;
-use holdup_attribution::limits::{MATTERS, MATTERS_LEAST};
+use holdup_attribution::limits::MATTERS;
 use holdup_passes::Cause;
 
 pub(super) const RULE: Rule = Rule {
@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("io_bound.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, MATTERS_LEAST],
+    thresholds: &[MATTERS],
     fixtures: Fixtures {
         positive: "io_disk_perf_c4/perf.data",
         negative: "ser_flock_c4/perf.data",
@@ -56,7 +56,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         None => Told::plain("nobody-waits", "no thread waits for a disk"),
     };
     let mut f = finding(facts, &RULE, told);
-    f.evidence = cost(facts, &f).to_vec();
+    f.evidence = vec![cost(facts, &f)];
     f.evidence.push(Evidence::of(
         "threads asleep for it, on average",
         waited as f64 / facts.wall.max(1) as f64,

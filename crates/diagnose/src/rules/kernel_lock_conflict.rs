@@ -51,10 +51,7 @@ use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding};
-use holdup_attribution::limits::{
-    CLIFF, DEARER, GAPS_BELOW, MATTERS, MATTERS_LEAST, MISSING_ENDS, NAMED, SAME, SLEEPS,
-    UNDISTURBED,
-};
+use holdup_attribution::limits::{DEARER, MATTERS, MISSING_ENDS, NAMED, UNDISTURBED};
 use holdup_attribution::{Contended, Leaf, Section};
 use holdup_passes::{Cause, LockBy, LockRow};
 use std::collections::BTreeSet;
@@ -65,18 +62,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("kernel_lock_conflict.rs"),
     needs: &["switches"],
-    thresholds: &[
-        MATTERS,
-        MATTERS_LEAST,
-        NAMED,
-        SAME,
-        DEARER,
-        MISSING_ENDS,
-        UNDISTURBED,
-        GAPS_BELOW,
-        CLIFF,
-        SLEEPS,
-    ],
+    thresholds: &[MATTERS, NAMED, DEARER, MISSING_ENDS, UNDISTURBED],
     fixtures: Fixtures {
         positive: "ser_append_case2_c2/perf.data",
         negative: "ser_flock_c4/perf.data",
@@ -212,34 +198,12 @@ fn check(facts: &Facts<'_>) -> Finding {
         f.ruled_out = None;
         f.lacked_ns = (s.callers_ns as f64 * (1.0 - 100.0 / s.wanted_pct)) as u64;
     }
-    let [of_wanted, of_one_cpu] = cost(facts, &f);
+    let of_wanted = cost(facts, &f);
     f.evidence = vec![
-        Evidence::of(
-            "idle while threads slept for kernel locks",
-            facts.pct(idle),
-            "% of capacity",
-            Leaf::KernelLocks.source(),
-        ),
-        facts.known(
-            Evidence::of(
-                "spinning that events of locks show",
-                facts.pct(shown),
-                "% of capacity",
-                Leaf::LockSpin.source(),
-            ),
-            Leaf::LockSpin,
-        ),
-        facts.known(
-            Evidence::of(
-                "beyond that, CPU time of system calls beyond their own work",
-                facts.pct(inferred),
-                "% of capacity",
-                Leaf::LockWait.source(),
-            ),
-            Leaf::LockWait,
-        ),
+        facts.share("idle while threads slept for kernel locks", Leaf::KernelLocks),
+        facts.share("spinning that events of locks show", Leaf::LockSpin),
+        facts.share("beyond that, CPU time of system calls beyond their own work", Leaf::LockWait),
         of_wanted,
-        of_one_cpu,
         Evidence::of(
             "threads asleep for kernel locks, on average",
             waited as f64 / facts.wall.max(1) as f64,

@@ -1,6 +1,6 @@
 //! The rules: one file each, whose description is its manual page.
 //!
-//! A rule states its claim as CPU time lost. It holds where that loss matters (`Weight`) and
+//! A rule states its claim as CPU time lost. It holds where that loss matters (`weight`) and
 //! nothing in its own file rules it out.
 
 mod application_serialization;
@@ -23,7 +23,7 @@ use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
 use crate::worth::Worth;
-use holdup_attribution::limits::{MATTERS, MATTERS_LEAST, REGISTRY, SERVER_BUSY};
+use holdup_attribution::limits::{MATTERS, REGISTRY, SERVER_BUSY};
 use holdup_attribution::{Check, Leaf, Threshold, Total};
 use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
@@ -175,23 +175,29 @@ fn lost(facts: &Facts<'_>, class: Class) -> Vec<Part> {
 /// A finding that costs these parts of leaves.
 fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Finding {
     let lost = leaves.iter().map(|p| p.ns).sum();
-    let weight = Weight::of(facts, &leaves);
+    let weight = weight(facts, &leaves);
+    let small = (!weight.holds()).then(|| {
+        format!(
+            "costs {:.1} % of wanted CPU time; below {} % nothing is worth changing",
+            weight.value, weight.limit
+        )
+    });
     Finding {
         class: rule.class,
         rule: rule.id,
         share: percent(lost, facts.capacity),
         lost_cpu_ns: lost,
         leaves,
-        demand: Worth::bound(weight.of_wanted.value).times,
-        worth: Worth::bound(weight.of_wanted.value),
-        wanted_pct: weight.of_wanted.value,
+        demand: Worth::bound(weight.value).times,
+        worth: Worth::bound(weight.value),
+        wanted_pct: weight.value,
         lacked_ns: 0,
         story: told.story,
         summary: told.summary,
         culprits: Vec::new(),
         evidence: Vec::new(),
-        is_too_little: weight.too_little().is_some(),
-        ruled_out: weight.too_little(),
+        is_too_little: small.is_some(),
+        ruled_out: small,
         advice: told.advice,
     }
 }
@@ -200,56 +206,25 @@ fn costing(facts: &Facts<'_>, rule: &Rule, leaves: Vec<Part>, told: Told) -> Fin
 ///
 /// Not against capacity: the same fault on a machine with more CPUs than the work can use would
 /// be a smaller part of that.
-struct Weight {
-    of_wanted: Check,
-    of_one_cpu: Check,
-}
-
-impl Weight {
-    fn of(facts: &Facts<'_>, leaves: &[Part]) -> Weight {
-        let lost: Nanos = leaves.iter().map(|p| p.ns).sum();
-        // Time without work for more threads is wanted by a finding that says there should be.
-        let spare = [Leaf::Serial.path()];
-        let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
-        let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
-        let idle: Nanos = leaves.iter().filter(idle).map(|p| p.ns).sum();
-        let wanted = facts.wanted() + claimed;
-        // While a CPU was taken away nobody burnt anything on it: that time is left out. Sleepers
-        // waited on: what is idle for them is a part of all.
-        let burning = wanted.saturating_sub(facts.leaf(Leaf::Stolen));
-        let of = |ns: Nanos, whole: Nanos| ns as f64 * 100.0 / whole.max(1) as f64;
-        let of_wanted = of(idle, wanted) + of(lost - idle, burning);
-        Weight {
-            of_wanted: facts.at_least(of_wanted, &MATTERS),
-            of_one_cpu: facts.at_least(of(lost, facts.wall), &MATTERS_LEAST),
-        }
-    }
-
-    /// Why it does not matter, if it does not.
-    fn too_little(&self) -> Option<String> {
-        let Weight { of_wanted, of_one_cpu } = self;
-        if !of_wanted.holds() {
-            return Some(format!(
-                "costs {:.1} % of wanted CPU time; below {} % nothing is worth changing",
-                of_wanted.value, of_wanted.limit
-            ));
-        }
-        (!of_one_cpu.holds()).then(|| {
-            format!(
-                "costs {:.1} % of one CPU; below {} % nothing is worth changing",
-                of_one_cpu.value, of_one_cpu.limit
-            )
-        })
-    }
+fn weight(facts: &Facts<'_>, leaves: &[Part]) -> Check {
+    let lost: Nanos = leaves.iter().map(|p| p.ns).sum();
+    // Time without work for more threads is wanted by a finding that says there should be.
+    let spare = [Leaf::Serial.path()];
+    let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
+    let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
+    let idle: Nanos = leaves.iter().filter(idle).map(|p| p.ns).sum();
+    let wanted = facts.wanted() + claimed;
+    // While a CPU was taken away nobody burnt anything on it: that time is left out. Sleepers
+    // waited on: what is idle for them is a part of all.
+    let burning = wanted.saturating_sub(facts.leaf(Leaf::Stolen));
+    let of = |ns: Nanos, whole: Nanos| ns as f64 * 100.0 / whole.max(1) as f64;
+    facts.at_least(of(idle, wanted) + of(lost - idle, burning), &MATTERS)
 }
 
 /// The cost of a finding, held against what matters.
-fn cost(facts: &Facts<'_>, f: &Finding) -> [Evidence; 2] {
-    let weight = Weight::of(facts, &f.leaves);
-    [
-        Evidence::checked("together", &weight.of_wanted, "% of wanted CPU time", "ledger"),
-        Evidence::checked("the same as a part of one CPU", &weight.of_one_cpu, "%", "ledger"),
-    ]
+fn cost(facts: &Facts<'_>, f: &Finding) -> Evidence {
+    let weight = weight(facts, &f.leaves);
+    Evidence::checked("together", &weight, "% of wanted CPU time", "ledger")
 }
 
 /// Look at the facts, if the trace has what the rule needs.
@@ -285,10 +260,27 @@ pub(crate) fn check(rule: &Rule, facts: &Facts<'_>) -> Finding {
 /// the demand stays; but a machine with more CPUs is replayed whole.
 fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     let Some(Ok(replays)) = &facts.replays else { return };
-    let Some(replay) = replays.of_class(f.class) else { return };
-    let gains = replay.worth.low >= facts.matters();
     let is_judged = f.ruled_out.is_none() || f.is_too_little;
-    if !is_judged || !gains && f.class != Class::CpuOverload {
+    let Some(replay) = replays.of_class(f.class) else {
+        // Others queue: strangers, threads of the kernel.
+        if is_judged && f.class == Class::CpuOverload {
+            too_little(f, "none of the threads that do the work waits for a CPU".to_owned());
+        }
+        return;
+    };
+    let gains = replay.worth.low >= facts.matters();
+    if !is_judged {
+        return;
+    }
+    if !gains && f.class != Class::CpuOverload {
+        // Where the replay has it matter, but not for certain, the low end lies between the two.
+        if replay.worth.times >= facts.matters() && f.ruled_out.is_none() {
+            f.worth.low = (f.demand * replay.worth.low).sqrt();
+            if f.worth.low < facts.matters() {
+                f.worth = replay.worth.clone();
+                too_little(f, format!("without it the work is {:.2} times as fast", f.worth.low));
+            }
+        }
         return;
     }
     // The judged part may have other threads than all of the trace.
@@ -306,14 +298,9 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     f.worth = replay.worth.clone();
     // Threads queue, and more CPUs would not have the work done sooner: it is no overload.
     if !gains {
-        f.is_too_little = true;
-        f.ruled_out.get_or_insert_with(|| {
-            format!(
-                "replayed with more CPUs the work is only {:.2} times as fast",
-                replay.worth.times
-            )
-        });
-        return;
+        let times = replay.worth.times;
+        let why = format!("replayed with more CPUs the work is only {times:.2} times as fast");
+        return too_little(f, why);
     }
     if f.ruled_out.take().is_some() && (!threads.is_empty() || f.culprits.is_empty()) {
         // The figures do not name what the replay does.
@@ -322,6 +309,11 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         f.culprits = threads.iter().map(|&slot| culprits::runs(facts, slot)).collect();
         f.culprits.truncate(3);
     }
+}
+
+fn too_little(f: &mut Finding, why: String) {
+    f.is_too_little = true;
+    f.ruled_out.get_or_insert(why);
 }
 
 /// The thread with this id that ran longest: an id may have been used again.

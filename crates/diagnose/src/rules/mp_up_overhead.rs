@@ -20,7 +20,7 @@ use super::{Fixtures, Rule, Told, finding, not_judged};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::Total;
-use holdup_attribution::limits::{ENOUGH, OVERHEAD};
+use holdup_attribution::limits::{ENOUGH, MATTERS};
 use holdup_passes::Analysis;
 
 pub(super) const RULE: Rule = Rule {
@@ -29,7 +29,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("mp_up_overhead.rs"),
     needs: &["switches", "syscalls"],
-    thresholds: &[OVERHEAD, ENOUGH],
+    thresholds: &[MATTERS, ENOUGH],
     fixtures: Fixtures {
         positive: "figures/mp-up.toml",
         negative: "ser_append_case2_c2/perf.data",
@@ -105,12 +105,11 @@ fn check(facts: &Facts<'_>) -> Finding {
                 .to_owned(),
         ],
     };
-    let dearer = facts.at_least(overhead.pct(), &OVERHEAD);
     let mut f = finding(facts, &RULE, told);
     f.evidence = vec![
-        Evidence::checked(
+        Evidence::of(
             "CPU time of system calls beyond the baseline's",
-            &dearer,
+            overhead.pct(),
             "%",
             "syscalls against baseline",
         ),
@@ -127,10 +126,11 @@ fn check(facts: &Facts<'_>) -> Finding {
     }
     f.ruled_out = if overhead.then == 0 {
         Some("no system call occurs often enough in both traces".to_owned())
-    } else if !dearer.holds() {
+    } else if overhead.pct() < facts.doubtful() {
         Some(format!(
             "system calls cost {:.1} % more than in the baseline; below {} % that is noise",
-            dearer.value, dearer.limit
+            overhead.pct(),
+            facts.doubtful()
         ))
     } else {
         None

@@ -10,7 +10,7 @@
 //!
 //! `busy/spin` is CPU time of threads that wait without sleeping: several threads of the process
 //! call `sched_yield` again and again, with hardly any code of their own in between
-//! (`yields.short_us`) and no other call, and work at other times (`yields.work_pct`).
+//! (`yields.short_us`) and no other call, and work at other times.
 //!
 //! # What it cannot tell
 //! Spinning without any call is not seen: it looks like work. Which lock the yields are for is not
@@ -33,7 +33,7 @@ use super::{Fixtures, Rule};
 use crate::facts::Facts;
 use crate::report::{Class, Finding};
 use holdup_attribution::Leaf;
-use holdup_attribution::limits::{MATTERS, MATTERS_LEAST};
+use holdup_attribution::limits::MATTERS;
 use holdup_passes::Cause;
 
 pub(super) const RULE: Rule = Rule {
@@ -42,7 +42,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("thread_serialization.rs"),
     needs: &["switches", "syscalls or wakers"],
-    thresholds: &[MATTERS, MATTERS_LEAST],
+    thresholds: &[MATTERS],
     fixtures: Fixtures {
         positive: "thr_mutex_perfz_c8/perf.data",
         negative: "ser_semop_perf_c8/perf.data",

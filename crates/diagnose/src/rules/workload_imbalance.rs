@@ -25,7 +25,7 @@ use super::{Fixtures, Rule, Told, cost, costing, in_cpus, lost};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
-use holdup_attribution::limits::{ALONE, MATTERS, MATTERS_LEAST, SERVER_BUSY, SERVER_ENDS};
+use holdup_attribution::limits::{ALONE, MATTERS, SERVER_BUSY, SERVER_ENDS};
 use holdup_attribution::{Leaf, Server};
 use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
@@ -36,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("workload_imbalance.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, MATTERS_LEAST, ALONE, SERVER_BUSY, SERVER_ENDS],
+    thresholds: &[MATTERS, ALONE, SERVER_BUSY, SERVER_ENDS],
     fixtures: Fixtures {
         positive: "imb_server_c4/perf.data",
         negative: "ser_semop_perf_c8/perf.data",
@@ -165,9 +165,7 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let told = story.told(facts, leaves.iter().map(|p| p.ns).sum());
     let mut f = costing(facts, &RULE, leaves, told);
-    let share = |metric: &str, leaf: Leaf| {
-        Evidence::of(metric, facts.leaf_pct(leaf), "% of capacity", leaf.source())
-    };
+    let share = |metric: &str, leaf: Leaf| facts.share(metric, leaf);
     f.evidence = vec![
         share("idle while others waited for one busy thread", Leaf::OneServer),
         share("idle while application threads queued for other CPUs", Leaf::Bound),
@@ -193,7 +191,7 @@ fn check(facts: &Facts<'_>) -> Finding {
         let workers = facts.workers.len() as f64;
         f.evidence.push(Evidence::of("recorded threads with work", workers, "threads", "procs"));
     }
-    f.evidence.extend(cost(facts, &f));
+    f.evidence.push(cost(facts, &f));
     f.culprits = match story {
         Story::Server { server } => culprits::server(facts, server),
         Story::Barrier => culprits::barriers(facts),

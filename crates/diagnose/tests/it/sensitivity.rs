@@ -8,7 +8,7 @@
 #[allow(dead_code, reason = "shared with the tests of verdicts")]
 mod labels;
 
-use holdup_attribution::limits::{ALONE, NAMED, RARE};
+use holdup_attribution::limits::{ALONE, MATTERS, NAMED};
 use holdup_attribution::{
     Attribution, Ledger, Neighbours, Threshold, Thresholds, analyze, phases as cut, who_works,
 };
@@ -83,13 +83,13 @@ impl Recording<'_> {
         let (baseline, info) = (self.baseline.as_ref(), self.reader.info());
         self.judged.set_limits(limits);
         let whole = self.judged.whole();
-        let measures = moved == RARE.key;
+        let measures = moved == NAMED.key;
         if measures || cut(whole, limits) != cut(whole, &Thresholds::default()) {
             let judged = read_phases(self.reader, &replayed(), limits).expect("readable");
             let replays = Replays::of_judged(&judged, limits);
             return diagnose_again(info, &judged, baseline, limits.clone(), replays).verdict;
         }
-        let asked = moved.starts_with("replay.") || moved == ALONE.key || moved == NAMED.key;
+        let asked = moved.starts_with("replay.") || moved == ALONE.key || moved == MATTERS.key;
         let replays = if !asked && Recording::key(&self.judged, limits) == self.key {
             self.replays.clone()
         } else {

@@ -41,7 +41,7 @@ use crate::hist::Histogram;
 use crate::irqs::{IrqKind, Irqs};
 use crate::judge::{Judge, Outside};
 use crate::lanes::{Follow, Lane};
-use crate::limits::RARE;
+use crate::limits::NAMED;
 use crate::locks::Locks;
 use crate::options::Options;
 use crate::programs::Programs;
@@ -179,7 +179,7 @@ impl Engine {
             programs: Programs::default(),
             waits: Waits::new(detail, outside),
             judge,
-            rare_pct: options.limits.get(&RARE),
+            rare_pct: options.limits.get(&NAMED),
             locks: Locks::new(&recorded, symbols),
             costs: CostTable::default(),
             spaces: Spaces::default(),

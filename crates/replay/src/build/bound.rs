@@ -1,7 +1,7 @@
 //! Threads that may not run on every CPU.
 
 use super::{Builder, is_part};
-use holdup_passes::limits::{BOUND_WALL, MATTERS, PASSED_OVER, Thresholds};
+use holdup_passes::limits::{MATTERS, Thresholds};
 use holdup_passes::{Thread, ThreadSteps, role};
 use holdup_trace::Nanos;
 
@@ -47,14 +47,14 @@ impl PassedOver {
     fn is_bound(&self, wall_ns: Nanos, limits: &Thresholds) -> bool {
         self.stayed()
             && is_part(self.ns, wall_ns, limits.get(&MATTERS))
-            && is_part(self.ns, self.ready, limits.get(&PASSED_OVER))
+            && is_part(self.ns, self.ready, limits.get(&MATTERS))
     }
 
     /// Whether threads together kept to some CPUs, half of all `cpus` at most, while others idled.
     fn are_bound(&self, wall_ns: Nanos, cpus: usize, limits: &Thresholds) -> bool {
         self.stayed()
             && self.waited_for.count_ones() as usize * 2 <= cpus
-            && is_part(self.ns, wall_ns, limits.get(&BOUND_WALL))
+            && is_part(self.ns, wall_ns, limits.get(&MATTERS))
     }
 
     fn stayed(&self) -> bool {

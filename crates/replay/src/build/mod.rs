@@ -20,7 +20,7 @@ mod writer;
 
 use crate::bits::BitSet;
 use crate::program::{ObjectId, Op, Program, ReplayObject, ThreadProgram};
-use holdup_passes::limits::FREE;
+use holdup_passes::limits::MATTERS;
 use holdup_passes::{Analysis, Held, Object, ObjectStats, Slot, Thread};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -141,7 +141,7 @@ impl Program {
             numbers: total,
             rounds: builder.rounds,
             unchanged: OnceLock::new(),
-            free_pct: analysis.limit(&FREE),
+            free_pct: analysis.limit(&MATTERS),
             free: OnceLock::new(),
             dealt: OnceLock::new(),
         })

@@ -11,7 +11,7 @@ use super::unseen::{self, Own};
 use super::writer::Hold;
 use crate::program::{ObjectId, Order};
 use holdup_attribution::HeldInAll;
-use holdup_passes::limits::OVERLAP;
+use holdup_passes::limits::WELL_MET;
 use holdup_passes::{ByThread, Held, HoldSum, Object, ObjectKind, ObjectStats};
 use holdup_passes::{PairSum, Slot};
 use holdup_trace::Nanos;
@@ -107,13 +107,8 @@ impl Builder<'_> {
             unseen = all.holds.saturating_sub(holds.len() as u64);
         }
         holds.sort_unstable();
-        (id != ObjectId::NONE && !overlap(&holds, self.analysis.limit(&OVERLAP))).then_some(Taken {
-            id,
-            order,
-            holds,
-            usual,
-            unseen,
-        })
+        (id != ObjectId::NONE && !overlap(&holds, self.analysis.limit(&WELL_MET)))
+            .then_some(Taken { id, order, holds, usual, unseen })
     }
 
     /// What the thread held of those locks.
