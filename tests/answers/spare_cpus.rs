@@ -21,13 +21,11 @@ const SAME_PCT: usize = 95;
 
 /// Fixtures that do change. Threads hand each other work and are busy for half of the time: on full
 /// CPUs their waits leave none idle and cost nothing. Beside idle ones they look like rivals for
-/// the object, since nobody is busy enough to show that they wait for results. Go's threads are
-/// such: of the lock that its goroutines take turns at the kernel sees hand-overs alone. A text
-/// without system calls has no more than wake-ups to go by.
+/// the object, since nobody is busy enough to show that they wait for results. A text without
+/// system calls has no more than wake-ups to go by.
 const CHANGE: &[&str] = &[
     "fixtures/healthy_pairs_c2/",
     "fixtures/healthy_pool_c2/",
-    "fixtures/code/go/",
     "fixtures/blocked/mmap.txt",
     // With as many idle CPUs more, switches alone prove nothing.
     "fixtures/native_cpu2_switches/",

@@ -37,11 +37,17 @@ pub struct Section {
     pub callers: usize,
 }
 
+/// Part of the gaps that an interrupt or a lost time slice makes shorter than the floor, as it puts
+/// an event off: a hundredth for each of the two calls.
+fn disturbed(t: &Thresholds) -> f64 {
+    2.0 * t.get(&NAMED) / 100.0
+}
+
 /// The time that each of two threads' calls keeps the other's out; `None` if they end at any
 /// distance.
 pub(crate) fn floor(ends: &Ends, t: &Thresholds) -> Option<f64> {
     let gaps = ends.between_threads();
-    let part = t.get(&NAMED) / 100.0;
+    let part = disturbed(t);
     // So many below the floor, or there is none.
     if !t.enough((gaps.count as f64 * part) as u64, &ENOUGH) {
         return None;
@@ -58,7 +64,7 @@ fn recorder_ns(analysis: &Analysis, numbers: impl Iterator<Item = u32>, t: &Thre
     for costs in numbers.filter_map(|nr| analysis.costs(nr)) {
         all.merge(&costs.stretches);
     }
-    2.0 * all.quantile(t.get(&NAMED) / 100.0)
+    2.0 * all.quantile(disturbed(t))
 }
 
 /// The section of these calls, which are under one lock if any; `all` are the numbers of all calls

@@ -132,7 +132,7 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
 
 /// How often `healthy` was right where nothing that was tried gains more than a replay misses, and
 /// where something does (docs/verdicts.md).
-const HEALTHY_RIGHT: f64 = 0.97;
+const HEALTHY_RIGHT: f64 = 0.95;
 const HEALTHY_NEAR: f64 = 0.88;
 /// How often a verdict was right whose finding is worth this, times as fast: recordings of known
 /// workloads, most of which no rule was made on (docs/verdicts.md). Small gains are easily
@@ -351,7 +351,7 @@ fn verdict(
     let stolen = facts.leaf_pct(Leaf::Stolen);
     if stolen >= 2.0 * facts.doubtful() {
         let what = format!("{stolen:.0} % of capacity was taken away by the hypervisor (inferred)");
-        doubt(1.0 - stolen / 200.0, what);
+        doubt(1.0 - stolen / 300.0, what);
     }
     // Where somebody chose the work, what others took is part of the answer.
     if facts.judged.chosen.is_some() && class != Class::NotEnoughEvidence {

@@ -110,9 +110,9 @@ impl Waits {
         Waits(waits)
     }
 
-    /// The waiting for each of these, and how much of it ended as a lock is handed on: whoever ended
-    /// it had been let go itself, and nobody else had let anybody go since. Workers without work sleep and are
-    /// woken alike, but whoever has something to hand out wakes them.
+    /// The waiting for each of these, and how much of it ended as a lock is handed on: who ended it
+    /// had been let go itself, and nobody else had let anybody go since. Workers without work
+    /// sleep and are woken alike, but whoever has something to hand out wakes them.
     pub(crate) fn handed_on(
         &self,
         is_one: impl Fn(ObjectId) -> bool,

@@ -165,7 +165,10 @@ fn check(facts: &Facts<'_>) -> Finding {
     };
     let told = story.told(facts, leaves.iter().map(|p| p.ns).sum());
     let mut f = costing(facts, &RULE, leaves, told);
-    let share = |metric: &str, leaf: Leaf| facts.share(metric, leaf);
+    // Where no thread is bound the leaf is not there, and none is lost to it.
+    let share = |metric: &str, leaf: Leaf| {
+        Evidence::of(metric, facts.leaf_pct(leaf), "% of capacity", leaf.source())
+    };
     f.evidence = vec![
         share("idle while others waited for one busy thread", Leaf::OneServer),
         share("idle while application threads queued for other CPUs", Leaf::Bound),

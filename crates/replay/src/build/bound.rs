@@ -138,7 +138,7 @@ mod tests {
         roaming.add(PassedOver { since: 2, ..PassedOver::default() });
         assert!(!roaming.are_bound(500, 2, &limits));
         assert!(!PassedOver { waited_for: 7, since: 7, ..all }.are_bound(500, 4, &limits));
-        assert!(!PassedOver { ns: 90, ..all }.are_bound(500, 2, &limits));
+        assert!(!PassedOver { ns: 70, ..all }.are_bound(500, 2, &limits));
         assert!(!PassedOver::default().are_bound(0, 2, &limits));
     }
 

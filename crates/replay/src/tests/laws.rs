@@ -87,7 +87,7 @@ fn a_figure_that_breaks_a_law_says_which() {
     // Free of the order of the trace it takes 20 ms; what is missing is not taken out of more than
     // there is.
     let p = program(1, &[vec![Op::Run(10_000_000)], vec![Op::Run(10_000_000)]]);
-    let missed = crate::program::Free { traced_ns: 8, free_ns: 10, alone_ns: 10, idle: 0.0 };
+    let missed = crate::program::Free { traced_ns: 9, free_ns: 10, alone_ns: 10, idle: 0.0 };
     let _ = p.free.set(missed);
     let found = predict(&p, &[Change::Lock(LOCK, LockChange::None)], Seeds::ONE).unwrap();
     assert_eq!((found.wall_ns, found.bounded), (20_000_000, Some(Bound::Cpus)));
