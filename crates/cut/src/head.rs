@@ -107,6 +107,10 @@ type Uses = VecDeque<Box<[Spot]>>;
 type Naps = VecDeque<(bool, Box<[Spot]>)>;
 /// What a process means by a number: a descriptor, or an address.
 type Number = (Pid, u64);
+/// A thread's calls with one argument, and whether they slept.
+type Use = (Tid, u32, u64, bool);
+/// How often the meaning of two descriptors had changed, and the call out of which was woken.
+type United = ([u32; 2], Box<[Spot]>);
 
 /// Collects them.
 pub(crate) struct Head {
@@ -127,9 +131,9 @@ pub(crate) struct Head {
     pids: FxHashMap<Tid, Pid>,
     /// First uses of objects, by thread, call, argument, and whether the call slept: who is met
     /// first gives an object its name.
-    firsts: FxHashMap<(Tid, u32, u64, bool), (u32, Box<[Spot]>)>,
+    firsts: FxHashMap<Use, (u32, Box<[Spot]>)>,
     /// Latest uses.
-    uses: FxHashMap<(Tid, u32, u64, bool), Box<[Spot]>>,
+    uses: FxHashMap<Use, Box<[Spot]>>,
     futexes: FxHashMap<(Pid, u64, u64), Uses>,
     /// Latest tries at locks that failed, and the naps after them.
     naps: FxHashMap<Tid, Naps>,
@@ -141,7 +145,7 @@ pub(crate) struct Head {
     changes: FxHashMap<Number, u32>,
     /// First wake-ups, by kind, out of a call with one number by a call with another: they show
     /// that the two are one object, while both mean what they did then.
-    unions: FxHashMap<(Kind, Number, Number), ([u32; 2], Box<[Spot]>)>,
+    unions: FxHashMap<(Kind, Number, Number), United>,
     /// The calls in which threads wait for events, and those by which others let them go on.
     awaits: Vec<bool>,
     lets_go: Vec<bool>,

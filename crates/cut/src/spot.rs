@@ -225,8 +225,8 @@ impl Spots {
     }
 
     fn is_taken(&mut self, who: Who, lock: u64) {
-        let held = self.held.get_mut(&who).into_iter().flatten().rev();
-        if let Some(held) = held.filter(|h| h.lock == lock && !h.taken).next() {
+        let mut held = self.held.get_mut(&who).into_iter().flatten().rev();
+        if let Some(held) = held.find(|h| h.lock == lock && !h.taken) {
             held.taken = true;
         }
     }

@@ -45,8 +45,8 @@ fn waits(judged: &Attribution<'_>) -> Vec<Claim> {
     ]
 }
 
-/// Idle time beside ready threads is at most their delays, and these are at most what they were
-/// ready. A delay is printed when it is over.
+/// Idle time beside ready threads is at most their delays. A delay is printed when it is over, as
+/// `perf sched latency` counts it; those that never had a CPU have no row.
 fn switches(a: &Analysis, judged: &Attribution<'_>) -> Vec<Claim> {
     if !a.capabilities.switches {
         return Vec::new();
@@ -55,40 +55,25 @@ fn switches(a: &Analysis, judged: &Attribution<'_>) -> Vec<Claim> {
     for (_, t) in a.all_threads() {
         *ready.entry(t.tid.0).or_default() += t.woken_ns + t.preempted_ns;
     }
-    let all: Nanos = ready.values().sum();
-    let (mut printed, mut rounding) = (0, 0);
+    let mut delays = 0;
     for row in a.switches() {
+        let ready = ready.remove(&row.tid).unwrap_or(0);
         let count = row.delay_count.unwrap_or(0);
-        printed += count * row.avg_delay_ns.unwrap_or(0) + row.preempted_ns;
-        rounding += count;
-        ready.remove(&row.tid);
+        let printed = count * (row.avg_delay_ns.unwrap_or(0) + 1) + row.preempted_ns;
+        delays += printed.max(ready);
     }
-    // Those that never had a CPU have no row.
     let without: Nanos = ready.values().sum();
     let scheduler = judged.ledger.ns(Leaf::Scheduler);
-    vec![
-        ("idle/scheduler <= delays of switches", scheduler, printed + rounding + without),
-        ("delays of switches <= ready", printed, all),
-    ]
+    vec![("idle/scheduler <= delays of switches", scheduler, delays + without)]
 }
 
 /// The path takes each moment of a life once, and sleeps no longer than threads did.
 fn path(a: &Analysis, judged: &Attribution<'_>) -> Vec<Claim> {
     let Some(slot) = judged.path_of() else { return Vec::new() };
-    let t = a.thread(slot);
-    let Ok(path) = judged.path(Some(t.tid.0)) else { return Vec::new() };
+    let Ok(path) = judged.path(Some(a.thread(slot).tid.0)) else { return Vec::new() };
     let sum: Nanos = path.rows.iter().map(|r| r.total_ns).sum();
     let mut claims =
         vec![("path <= a life", sum, path.total_ns), ("a life <= path", path.total_ns, sum)];
-    // Another thread may have had the number before.
-    if path.total_ns == t.died.unwrap_or(a.end).saturating_sub(t.born.max(a.start)) {
-        let own = path.rows.iter().filter(|r| r.tid == t.tid.0 && r.kind.is_empty());
-        let ran: Nanos = own.filter(|r| r.state == "run").map(|r| r.total_ns).sum();
-        let slept: Nanos = a.sleeps(slot).iter().map(|i| i.to - i.from).sum();
-        let unslept = t.blocked_ns.saturating_sub(slept);
-        let awake = t.running_ns + t.woken_ns + t.preempted_ns + unslept;
-        claims.push(("path: runs <= running, ready or being woken", ran, awake));
-    }
     let mut asleep: BTreeMap<u32, Nanos> = BTreeMap::new();
     for (slot, t) in a.all_threads() {
         *asleep.entry(t.tid.0).or_default() +=

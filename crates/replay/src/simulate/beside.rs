@@ -53,22 +53,18 @@ impl Machine<'_> {
     }
 
     /// The CPU that `thread`, which is woken now, queues for: that of the thread `behind` which it
-    /// queued, or its last. `None` if that one is away and this one new: nobody is in its way.
-    pub(super) fn known_home(&self, thread: u32, behind: u32) -> Option<u32> {
+    /// queued, its last, or the one that is furthest ahead.
+    pub(super) fn home(&self, thread: u32, behind: u32) -> u32 {
         let last = match self.threads.get(behind as usize) {
             Some(behind) if is_there(behind) => behind.last_cpu,
             _ => self.threads[thread as usize].last_cpu,
         };
-        Some(last).filter(|&last| (last as usize) < self.cpus.len())
-    }
-
-    /// The CPU that it queues for as all are busy: its last, or the one that is furthest ahead.
-    pub(super) fn home(&self, thread: u32) -> u32 {
-        let furthest = || {
-            (0..self.cpus.len() as u32)
-                .max_by_key(|&cpu| (self.cpus[cpu as usize].thread != NOBODY, self.course_on(cpu)))
-        };
-        self.known_home(thread, NOBODY).or_else(furthest).unwrap_or(0)
+        if (last as usize) < self.cpus.len() {
+            return last;
+        }
+        (0..self.cpus.len() as u32)
+            .max_by_key(|&cpu| (self.cpus[cpu as usize].thread != NOBODY, self.course_on(cpu)))
+            .unwrap_or(0)
     }
 
     /// Whether this thread, if it is one, neither has a CPU nor waits for one.

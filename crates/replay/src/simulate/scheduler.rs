@@ -34,11 +34,9 @@ impl Machine<'_> {
         let (mine, last) = (t.course, t.last_cpu);
         let looks_ns = self.view.program.looks_ns;
         if let Some(Queues { behind, ns, idle }) = beside {
+            let cpu = self.home(thread, behind);
             // A CPU that idles is taken, unless one was not.
-            if let Some(cpu) = self.known_home(thread, behind)
-                && self.cpus[cpu as usize].thread != NOBODY
-                && (idle || self.idle == 0)
-            {
+            if self.cpus[cpu as usize].thread != NOBODY && (idle || self.idle == 0) {
                 return match ns {
                     Some(ns) => self.queue_beside(thread, cpu, ns.max(looks_ns)),
                     None => self.preempt(thread, cpu),
@@ -61,7 +59,7 @@ impl Machine<'_> {
             return;
         }
         if allowed == u64::MAX && looks_ns > 0 && !self.view.free {
-            let cpu = self.home(thread);
+            let cpu = self.home(thread, NOBODY);
             return self.queue_beside(thread, cpu, looks_ns);
         }
         // The one that has run most gives way.
