@@ -21,7 +21,8 @@ const CHANGE: &[&str] = &[];
 const SAME_PCT: usize = 97;
 
 fn verdict(reader: &dyn Reader) -> Verdict {
-    let judged = phases::read(reader, &Options::default(), &Thresholds::default())
+    let all = Some(1.0);
+    let judged = phases::read_to_replay(reader, &Options::default(), &Thresholds::default(), all)
         .expect("as readable as before");
     diagnose_judged(reader.info(), &judged, None, Thresholds::default()).verdict
 }

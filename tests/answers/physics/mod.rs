@@ -46,8 +46,9 @@ const KEPT_PCT: usize = 70;
 /// The same of fixtures alone without the busiest thread: these small recordings have two or three,
 /// and little is left.
 const KEPT_WITHOUT_BUSIEST_PCT: usize = 50;
-/// And at most so many become others without being less sure.
-const NEITHER_PCT: usize = 2;
+/// And at most so many become others without being less sure: these verdicts are by demand alone,
+/// without a replay, and unsure as they are.
+const NEITHER_PCT: usize = 3;
 /// The same of all recordings: what the busiest thread did is what most verdicts rest on.
 const KEPT_IN_THE_CORPUS_PCT: usize = 65;
 

@@ -1,6 +1,6 @@
 //! Recorders that come to a bad end leave files that open.
 
-use crate::record::{done, holdup, info, of, place, recorder, said, until};
+use crate::{done, holdup, info, of, place, recorder, said, until};
 use holdup_testkit::needs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,6 +1,6 @@
 //! Exit codes and messages.
 
-use crate::record::{done, holdup, info, place, recorder, said};
+use crate::{done, holdup, info, place, recorder, said};
 use holdup_testkit::needs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! The flight recorder: nothing until something happens, then the last of what happened before.
 
-use crate::record::survives::send;
-use crate::record::{info, place, recorder, said, until};
+use crate::survives::send;
+use crate::{info, place, recorder, said, until};
 use holdup_testkit::needs;
 use std::path::Path;
 use std::process::Stdio;

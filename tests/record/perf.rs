@@ -1,6 +1,6 @@
 //! perf opens what holdup records, and finds in it what perf records at the same time.
 
-use crate::record::{done, of, place, recorder};
+use crate::{done, of, place, recorder};
 use holdup_testkit::needs;
 use std::collections::HashMap;
 use std::process::Command;
@@ -53,7 +53,7 @@ fn with_chains_come_samples_and_what_files_were_mapped() {
     let mapped = of(&["perf", "script", "--show-mmap-events"], &file);
     let mut code = mapped.lines().filter(|l| l.contains("PERF_RECORD_MMAP2") && l.contains("r-xp"));
     assert!(code.any(|line| line.contains('<') && line.contains("/libc")), "{:.2000}", mapped);
-    let profile = done(crate::record::holdup().args(["profile", "-j"]).arg(&file));
+    let profile = done(crate::holdup().args(["profile", "-j"]).arg(&file));
     let answer: serde_json::Value = serde_json::from_slice(&profile.stdout).unwrap();
     let of_sh = answer["rows"].as_array().unwrap().iter().filter(|row| row["comm"] == "sh");
     assert!(of_sh.filter_map(|row| row["samples"].as_u64()).sum::<u64>() > 10, "{answer:#}");
@@ -67,9 +67,7 @@ fn compressed_and_through_a_pipe_it_is_the_same() {
     assert!(of(&["perf", "script"], &file).contains("next_comm=sched-pipe"));
     let piped = folder.path().join("piped.data");
     let out = done(
-        crate::record::holdup()
-            .args(["record", "-q", "--preset", "sched", "-o", "-", "--"])
-            .args(WORK),
+        crate::holdup().args(["record", "-q", "--preset", "sched", "-o", "-", "--"]).args(WORK),
     );
     std::fs::write(&piped, &out.stdout).unwrap();
     assert!(of(&["perf", "script"], &piped).contains("next_comm=sched-pipe"));

@@ -1,6 +1,8 @@
 //! The gate from end to end: record with perf, make a baseline, judge the same program as it was
 //! and with a longer critical section.
 
+mod support;
+
 use crate::support::{fixture, holdup, root};
 use holdup_testkit::needs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `docs/recording.md`: its tables are those of the lists, its shell finds the events that the
 //! recorder would take, and it names everything that doctor looks at.
-//! `HOLDUP_BLESS=1 cargo test --test live recording` writes the tables.
+//! `HOLDUP_BLESS=1 cargo test --test program recording` writes the tables.
 
 use crate::support::root;
 use holdup_host::tracefs::Tracefs;

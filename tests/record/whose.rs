@@ -1,6 +1,6 @@
 //! Files in turn, other users, and names of what threads wait at.
 
-use crate::record::{done, info, place, recorder, said};
+use crate::{done, info, place, recorder, said};
 use holdup_testkit::needs;
 use std::path::Path;
 use std::process::Command;
@@ -80,9 +80,8 @@ fn a_static_mutex_has_the_name_of_its_variable() {
     done(cc.args(["-g", "-pthread", "-Wl,--build-id", "-o"]).args([&program, &source]));
     done(recorder(&file).arg("--").arg(&program));
     let waits = |more: &[&str]| {
-        let out = done(
-            crate::record::holdup().args(["waits", "-j", "--comm", "turns"]).args(more).arg(&file),
-        );
+        let out =
+            done(crate::holdup().args(["waits", "-j", "--comm", "turns"]).args(more).arg(&file));
         String::from_utf8(out.stdout).unwrap()
     };
     // Behind a long, which may be aligned.

@@ -1,5 +1,8 @@
 //! `holdup record` and `holdup run`, recording for real.
 
+#[path = "../support/mod.rs"]
+mod support;
+
 mod files;
 mod flight;
 mod outcomes;

@@ -1,6 +1,6 @@
 //! What stands in the file.
 
-use crate::record::{done, info, of, place, recorder};
+use crate::{done, info, of, place, recorder};
 use holdup_testkit::needs;
 
 #[needs(tracepoints)]
@@ -39,7 +39,7 @@ fn a_process_is_recorded_without_the_others() {
     let out = recorder(&file).args(["-p", &pid, "--duration", "700ms"]).output().unwrap();
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
-    assert!(out.status.success(), "{}", crate::record::said(&out));
+    assert!(out.status.success(), "{}", crate::said(&out));
     let events = of(&["perf", "script", "-F", "comm"], &file);
     // Who was made just before the recording began has a number for a name.
     let known = |comm: &&str| ["sh", "sleep"].contains(comm) || comm.starts_with(':');
