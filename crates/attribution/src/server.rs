@@ -130,6 +130,7 @@ pub(crate) struct Awaited<'a> {
     analysis: &'a Analysis,
     server: Option<Server>,
     barriers: BTreeSet<Object>,
+    partners: BTreeSet<Slot>,
     between_two: BTreeSet<Object>,
     one_way: BTreeSet<Object>,
     /// Busy nearly all the time.
@@ -145,6 +146,7 @@ pub(crate) struct Awaited<'a> {
 impl Awaited<'_> {
     pub(crate) fn new<'a>(
         analysis: &'a Analysis,
+        rows: &[WaitRow],
         server: Option<Server>,
         (people, work): (&People, &BTreeSet<u32>),
         serial: Check,
@@ -158,6 +160,7 @@ impl Awaited<'_> {
             analysis,
             server,
             barriers: barriers(analysis),
+            partners: partners(analysis, rows),
             between_two: between_two(people),
             one_way: one_way(people),
             busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
@@ -175,7 +178,9 @@ impl Awaited<'_> {
             && (self.server.is_some_and(|s| r.waker == Some(s.slot))
                 || self.barriers.contains(&object));
         let partner = || {
-            is_stream(self.analysis, r) && r.waker.is_some() && self.between_two.contains(&object)
+            is_stream(self.analysis, r)
+                && r.waker.is_some_and(|w| self.partners.contains(&w))
+                && self.between_two.contains(&object)
         };
         // Whose result another needs is not in its way; and who is busy all the time cannot give
         // it sooner.
@@ -200,6 +205,19 @@ impl Awaited<'_> {
             Cause::External | Cause::Unknown => Leaf::NoWork,
         }
     }
+}
+
+/// Threads that are one of two in turn: of two that alternate each waits as long as the other runs,
+/// of three twice as long. The border lies between.
+fn partners(analysis: &Analysis, rows: &[WaitRow]) -> BTreeSet<Slot> {
+    let mut streams: BTreeMap<Slot, Nanos> = BTreeMap::new();
+    for r in rows.iter().filter(|r| is_stream(analysis, r)) {
+        if let Some(w) = r.waker {
+            *streams.entry(w).or_default() += r.sum.wait_ns;
+        }
+    }
+    let of_two = |&(w, wait): &(Slot, Nanos)| wait * 2 <= busy_ns(analysis.thread(w)) * 3;
+    streams.into_iter().filter(of_two).map(|s| s.0).collect()
 }
 
 /// Waited for once at most, as a wait may have begun before the recording, and no lock.

@@ -149,7 +149,7 @@ pub(crate) fn judge(
     serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
-    let awaited = Awaited::new(analysis, server, (people, work), serial, thresholds);
+    let awaited = Awaited::new(analysis, &rows, server, (people, work), serial, thresholds);
     let mut waits: Vec<Wait> =
         rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect();
     one_judgement(analysis, &mut waits);
@@ -157,7 +157,7 @@ pub(crate) fn judge(
 }
 
 /// An object has one judgement: if nothing of this machine would have ended most of the waiting for
-/// it sooner, then none of it.
+/// it sooner, then none of it. What the trace does not tell is no one object.
 fn one_judgement(analysis: &Analysis, waits: &mut [Wait]) {
     let mut shares: BTreeMap<Object, (u128, u128)> = BTreeMap::new();
     for w in &*waits {
@@ -166,8 +166,9 @@ fn one_judgement(analysis: &Analysis, waits: &mut [Wait]) {
         *lost += if w.leaf == Leaf::NoWork { 0 } else { w.row.sum.share };
     }
     for w in waits {
-        let (lost, all) = shares[&analysis.final_object(w.row.object)];
-        if lost * 2 < all {
+        let object = analysis.final_object(w.row.object);
+        let (lost, all) = shares[&object];
+        if lost * 2 < all && object != Object::OTHER {
             w.leaf = Leaf::NoWork;
         }
     }
