@@ -18,7 +18,7 @@ use holdup_passes::{Analysis, Bin, Cause, Who};
 use holdup_trace::Nanos;
 
 /// No more phases than one reads at a glance: a shorter part of the trace is none.
-const MOST: usize = 10;
+const MOST: usize = 16;
 /// So many pieces that alternate in a row are one phase: A B A B A, twice there and back.
 const CYCLE: usize = 5;
 
