@@ -62,3 +62,40 @@ fn a_recording_that_is_gone_is_in_no_command() {
     let said = said.replace(" \\\n    ", " ");
     assert!(said.contains("holdup run -o perf.data -- sleep 0.1"), "{said}");
 }
+
+/// What a diagnosis prints on a terminal of so many columns.
+fn on_a_terminal(columns: usize, scenario: &str) -> Vec<String> {
+    let recording = recording(scenario);
+    let holdup = env!("CARGO_BIN_EXE_holdup");
+    let typed = format!("stty cols {columns} rows 99; {holdup} --no-pager diagnose perf.data");
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &typed, "/dev/null"]).current_dir(recording.parent().unwrap());
+    let out = script.env("LC_ALL", "C.UTF-8").stdin(std::process::Stdio::null()).output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    text.lines().map(|line| plain(line.rsplit('\r').find(|part| !part.is_empty()))).collect()
+}
+
+/// A line without the codes of colours.
+fn plain(line: Option<&str>) -> String {
+    let mut parts = line.unwrap_or_default().split('\u{1b}');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |line, part| line + part.split_once(['m', 'K']).map_or("", |p| p.1))
+}
+
+#[needs(script)]
+#[test]
+fn a_diagnosis_fits_its_terminal_and_begins_with_what_to_do() {
+    for scenario in ["thr_mutex_perfz_c8", "ser_flock_c4", "thr_rows_c2", "imb_server_c4"] {
+        for columns in [60, 80, 140] {
+            let lines = on_a_terminal(columns, scenario);
+            let text = lines.join("\n");
+            assert!(lines.len() <= 47, "{scenario} {columns}: {} lines\n{text}", lines.len());
+            let wide = lines.iter().find(|line| line.chars().count() > columns);
+            assert_eq!(wide, None, "{scenario} {columns}");
+            let advice = lines.iter().position(|line| line.starts_with("  -> "));
+            assert!(advice.is_some_and(|at| at < 10), "{scenario} {columns}: {advice:?}\n{text}");
+            let worth = lines.iter().position(|line| line.starts_with("  Worth "));
+            assert!(worth < advice, "{scenario} {columns}\n{text}");
+        }
+    }
+}

@@ -15,9 +15,9 @@ use std::io::{self, Write};
 /// them.
 const SHOWN_PCT: f64 = 1.5;
 /// And of the leaves so many are shown, those with most time.
-const LEAVES: usize = 8;
+const LEAVES: usize = 7;
 /// The same on a narrow terminal, where sentences take more lines.
-const LEAVES_NARROW: usize = 5;
+const LEAVES_NARROW: usize = 4;
 /// Culprits of findings beside the verdict's are for `-v`.
 const CULPRITS: usize = 3;
 /// Columns if the output is no terminal.
