@@ -90,6 +90,7 @@ fn holds_that_nobody_waited_for_are_told_by_those_who_found_it_held() {
 
 /// Where docs/models.md has the figures.
 const MARKS: (&str, &str) = (
-    "<!-- time held against what programs counted: HOLDUP_BLESS=1 cargo test --test answers held -->\n",
+    "<!-- time held against what programs counted: HOLDUP_BLESS=1 cargo test --test answers \
+     held -->\n",
     "<!-- end of time held -->",
 );

@@ -36,8 +36,8 @@ fn is_published(name: &str, made: &Value) {
     let published = std::fs::read_to_string(&path).unwrap();
     assert!(
         published == made,
-        "docs/schema/{name} is not what the types say; HOLDUP_BLESS=1 cargo test --test program schema \
-         writes it"
+        "docs/schema/{name} is not what the types say; HOLDUP_BLESS=1 cargo test --test program \
+         schema writes it"
     );
 }
 

@@ -250,8 +250,8 @@ pub fn write_rules(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# The rules\n")?;
     writeln!(
         out,
-        "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test answers rules \
-            -->\n"
+        "<!-- Generated from crates/diagnose/src/rules: HOLDUP_BLESS=1 cargo test --test answers \
+            rules -->\n"
     )?;
     writeln!(
         out,

@@ -2,8 +2,8 @@
 //!
 //! perf prints a work item under the name its function has on the machine perf runs on, holdup
 //! under the function's address: so perf's rows are recognised by CPU and the time of their longest
-//! run, and must then be, to the last digit, what [`crate::oracle::raw`] makes of that item's events; the
-//! items of a function must add up to holdup's row.
+//! run, and must then be, to the last digit, what [`crate::oracle::raw`] makes of that item's
+//! events; the items of a function must add up to holdup's row.
 
 use crate::oracle::corpus::{Recording, perf_recordings};
 use crate::oracle::perf::{self, KworkRow};

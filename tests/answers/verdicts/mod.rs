@@ -10,7 +10,8 @@
 //! * One half of a trace, or a trace in which one event in ten is missing, keeps its verdict or is
 //!   less sure, and says why. (The same trace in another form: tests/answers/equivalence.rs.)
 //!
-//! `docs/verdicts.md` shows the figures; `HOLDUP_BLESS=1 cargo test --test answers verdicts` writes it.
+//! `docs/verdicts.md` shows the figures; `HOLDUP_BLESS=1 cargo test --test answers verdicts` writes
+//! it.
 
 mod labels;
 mod real;

@@ -93,8 +93,8 @@ fn junit_fails_only_what_regressed() {
     }
 }
 
-/// JSON by the schema of the types is tested where that is, in `tests/program/schema.rs`; here that all of
-/// it is JSON, and names its verb.
+/// JSON by the schema of the types is tested where that is, in `tests/program/schema.rs`; here that
+/// all of it is JSON, and names its verb.
 #[test]
 fn json_names_its_verb() {
     for comparison in others::everything() {
