@@ -246,7 +246,7 @@ fn nothing_more_can_be_written() {
     let folder = tempfile::tempdir().unwrap();
     // Blocks of 512 bytes; without the trap the kernel kills who writes more.
     let mut sh = Command::new("sh");
-    sh.args(["-c", "trap '' XFSZ; ulimit -f 32; exec \"$0\" --exact limited"]);
+    sh.args(["-c", "trap '' XFSZ; ulimit -f 32; exec \"$0\" --exact built::limited"]);
     let out = sh.arg(std::env::current_exe().unwrap()).env(FOLDER, folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(folder.path().join("passed").exists(), "{said}");
