@@ -3,5 +3,6 @@
 mod damage;
 mod decoder;
 mod forms;
+mod message;
 mod packets;
 mod samples;

@@ -1,34 +1,9 @@
 //! What packets say beside the events: clocks, losses, machines, threads, the recorder's words.
 
+use crate::message::{M, m};
 use holdup_perfetto::{Perfetto, open_stream};
 use holdup_trace::{Event, QualityCode, ReadError, Reader, TaskState, What, merge};
-use prost::encoding::{WireType, encode_key, encode_varint};
 use std::path::Path;
-
-/// A message, field by field.
-#[derive(Default, Clone)]
-struct M(Vec<u8>);
-
-impl M {
-    fn int(mut self, number: u32, value: u64) -> M {
-        encode_key(number, WireType::Varint, &mut self.0);
-        encode_varint(value, &mut self.0);
-        self
-    }
-    fn bytes(mut self, number: u32, value: impl AsRef<[u8]>) -> M {
-        encode_key(number, WireType::LengthDelimited, &mut self.0);
-        encode_varint(value.as_ref().len() as u64, &mut self.0);
-        self.0.extend_from_slice(value.as_ref());
-        self
-    }
-    fn with(self, number: u32, message: M) -> M {
-        self.bytes(number, message.0)
-    }
-}
-
-fn m() -> M {
-    M::default()
-}
 
 /// A bundle of CPU 0 with a switch from thread `prev`, in `state`, at each time.
 fn bundle(times: &[u64], prev: u64, state: u64) -> M {

@@ -1,36 +1,11 @@
 //! Samples of `linux.perf`: their chains, times, weights and losses.
 
+use crate::message::{M, m};
 use holdup_perfetto::{Perfetto, open_stream};
 use holdup_trace::{Batch, Cpu, Event, Pid, QualityCode, Reader, Tid, What, merge};
 use proptest::prelude::*;
-use prost::encoding::{WireType, encode_key, encode_varint};
 use std::ops::ControlFlow;
 use std::path::Path;
-
-/// A message, field by field.
-#[derive(Default, Clone)]
-struct M(Vec<u8>);
-
-impl M {
-    fn int(mut self, number: u32, value: u64) -> M {
-        encode_key(number, WireType::Varint, &mut self.0);
-        encode_varint(value, &mut self.0);
-        self
-    }
-    fn bytes(mut self, number: u32, value: impl AsRef<[u8]>) -> M {
-        encode_key(number, WireType::LengthDelimited, &mut self.0);
-        encode_varint(value.as_ref().len() as u64, &mut self.0);
-        self.0.extend_from_slice(value.as_ref());
-        self
-    }
-    fn with(self, number: u32, message: M) -> M {
-        self.bytes(number, message.0)
-    }
-}
-
-fn m() -> M {
-    M::default()
-}
 
 /// A packet of a writer.
 fn of(writer: u64) -> M {
