@@ -1,6 +1,6 @@
 //! What people type by habit, and what their terminals and shells make of the answer.
 
-use crate::support::{holdup, recording, run, stdout};
+use crate::support::{commands_unfolded, holdup, recording, run, stdout};
 use holdup_testkit::needs;
 use std::fs;
 
@@ -27,7 +27,7 @@ fn next_commands_quote_paths_with_blanks() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a b.data");
     fs::copy(trace(), &path).unwrap();
-    let said = stdout(&["diagnose", path.to_str().unwrap()]);
+    let said = commands_unfolded(&stdout(&["diagnose", path.to_str().unwrap()]));
     assert!(said.contains(&format!(" '{}'\n", path.display())), "{said}");
 }
 
@@ -59,7 +59,7 @@ fn a_recording_that_is_gone_is_in_no_command() {
     let out = run(&["run", "--", "sleep", "0.1"]);
     let said = String::from_utf8(out.stdout).unwrap() + &String::from_utf8_lossy(&out.stderr);
     assert!(!said.contains(std::env::temp_dir().to_str().unwrap()), "{said}");
-    let said = said.replace(" \\\n    ", " ");
+    let said = commands_unfolded(&said);
     assert!(said.contains("holdup run -o perf.data -- sleep 0.1"), "{said}");
 }
 

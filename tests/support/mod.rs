@@ -48,6 +48,12 @@ pub(crate) fn stdout(args: &[&str]) -> String {
     String::from_utf8(out.stdout).expect("UTF-8")
 }
 
+/// The text with each printed command on one line: where a command is folded depends on the
+/// length of the paths in it, and so on where the checkout lies.
+pub(crate) fn commands_unfolded(text: &str) -> String {
+    text.replace(" \\\n    ", " ")
+}
+
 /// What stands in a document, such as `docs/models.md`, between the two marks must be `made`;
 /// `HOLDUP_BLESS=1` writes it.
 #[track_caller]
