@@ -41,6 +41,8 @@ impl Sleeper {
 /// An object that threads waited for.
 #[derive(Clone, Debug)]
 pub struct Blamed {
+    /// What it is made of: the words of a condition variable, the objects of one lock.
+    pub objects: Vec<Object>,
     /// Its row in the table of waits.
     pub row: WaitsRow,
     /// What it is.
@@ -133,7 +135,8 @@ impl Attribution<'_> {
                 calls.sort_by(|a, b| (Reverse(a.1), &a.0).cmp(&(Reverse(b.1), &b.0)));
                 let holders_in_all = o.holders_in_all.max(o.row.holders.len() as u64);
                 let names = vec![in_words(o.row.kind, o.row.usage, &o.row.object)];
-                let blamed = Blamed {
+                Some(Blamed {
+                    objects: o.objects,
                     row: o.row,
                     kind: judged.kind,
                     rule: judged.rule,
@@ -145,8 +148,7 @@ impl Attribution<'_> {
                     in_all,
                     others: 0,
                     names,
-                };
-                Some((o.objects, blamed))
+                })
             })
             .collect();
         rings::join(a, objects, &self.people)

@@ -17,7 +17,7 @@ use crate::blamed::{Blamed, Sleeper};
 use crate::graph::components;
 use crate::object::WaitRule;
 use crate::table::{Holder, absorb};
-use holdup_passes::{Analysis, ByThread, HoldSum, Object, ObjectKind, PairSum, Slot, role};
+use holdup_passes::{Analysis, ByThread, HoldSum, ObjectKind, PairSum, Slot, role};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,11 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 type Likeness = (ObjectKind, Option<&'static str>, WaitRule, Vec<u8>);
 
 /// Put those together that are one.
-pub(crate) fn join(
-    analysis: &Analysis,
-    objects: Vec<(Vec<Object>, Blamed)>,
-    people: &People,
-) -> Vec<Blamed> {
+pub(crate) fn join(analysis: &Analysis, objects: Vec<Blamed>, people: &People) -> Vec<Blamed> {
     let program = |s: Slot| role(analysis.comm(analysis.thread(s)).as_bytes()).to_vec();
     let like = |b: &Blamed| -> Option<Likeness> {
         let longest = b.sleepers.first()?;
@@ -38,7 +34,7 @@ pub(crate) fn join(
     };
     let mut lonely: BTreeMap<Likeness, Vec<usize>> = BTreeMap::new();
     let mut tried: BTreeMap<Likeness, Vec<usize>> = BTreeMap::new();
-    for (i, (_, b)) in objects.iter().enumerate() {
+    for (i, b) in objects.iter().enumerate() {
         let Some(like) = like(b) else { continue };
         if is_tried(b) {
             tried.entry(like).or_default().push(i);
@@ -58,26 +54,23 @@ pub(crate) fn join(
             set_of[i] = Some(n);
         }
     }
-    let mut joined: Vec<Option<(Vec<Object>, Blamed)>> = vec![None; sets.len()];
+    let mut joined: Vec<Option<Blamed>> = vec![None; sets.len()];
     let mut sleepers: Vec<Vec<Sleeper>> = vec![Vec::new(); sets.len()];
     let mut out = Vec::new();
-    for ((all, b), set) in objects.into_iter().zip(set_of) {
+    for (b, set) in objects.into_iter().zip(set_of) {
         match set {
             None => out.push(b),
             Some(n) => {
                 sleepers[n].extend(&b.sleepers);
                 match &mut joined[n] {
-                    None => joined[n] = Some((all, b)),
-                    Some((objects, sum)) => {
-                        objects.extend(all);
-                        add(sum, b);
-                    }
+                    None => joined[n] = Some(b),
+                    Some(sum) => add(sum, b),
                 }
             }
         }
     }
     let joined = joined.into_iter().zip(sleepers).filter_map(|(set, by)| Some((set?, by)));
-    out.extend(joined.map(|((objects, mut b), by)| {
+    out.extend(joined.map(|(mut b, by)| {
         b.sleepers = Sleeper::added_up(by);
         if b.others > 0 {
             b.row.waiters = b.sleepers.len() as u64;
@@ -85,9 +78,8 @@ pub(crate) fn join(
         if is_tried(&b) {
             name_holders(&mut b, analysis, &people.held_by, &program);
         } else {
-            let wakers =
-                objects.iter().filter_map(|o| people.ended_by.get(o)).flat_map(BTreeMap::keys);
-            let wakers = wakers.collect::<BTreeSet<_>>().len();
+            let wakers = b.objects.iter().filter_map(|o| people.ended_by.get(o));
+            let wakers = wakers.flat_map(BTreeMap::keys).collect::<BTreeSet<_>>().len();
             b.holders_in_all = wakers.max(b.row.holders.len()) as u64;
         }
         b
@@ -107,12 +99,8 @@ fn is_tried(b: &Blamed) -> bool {
 }
 
 /// Among objects with one waiter each: those whose waiters let each other go on.
-fn rings(
-    alike: &[usize],
-    objects: &[(Vec<Object>, Blamed)],
-    ended_by: &ByThread<PairSum>,
-) -> Vec<Vec<usize>> {
-    let waiter = |i: usize| objects[i].1.sleepers[0].slot;
+fn rings(alike: &[usize], objects: &[Blamed], ended_by: &ByThread<PairSum>) -> Vec<Vec<usize>> {
+    let waiter = |i: usize| objects[i].sleepers[0].slot;
     let mut of: BTreeMap<Slot, Vec<usize>> = BTreeMap::new();
     for (place, &i) in alike.iter().enumerate() {
         of.entry(waiter(i)).or_default().push(place);
@@ -120,7 +108,7 @@ fn rings(
     let next: Vec<Vec<usize>> = alike
         .iter()
         .map(|&i| {
-            let wakers = objects[i].0.iter().filter_map(|o| ended_by.get(o));
+            let wakers = objects[i].objects.iter().filter_map(|o| ended_by.get(o));
             let wakers = wakers.flat_map(BTreeMap::keys).filter(|&&w| w != waiter(i));
             wakers.filter_map(|w| of.get(w)).flatten().copied().collect()
         })
@@ -145,6 +133,7 @@ fn add(sum: &mut Blamed, b: Blamed) {
     }
     // Held one beside the other: the sum is not how long the lock that they are was held.
     sum.in_all = None;
+    sum.objects.extend(b.objects);
     sum.others += b.others + 1;
     sum.names.extend(b.names);
     let pid = sum.row.pid.filter(|_| sum.row.pid == b.row.pid);

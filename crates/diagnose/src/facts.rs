@@ -1,7 +1,7 @@
 //! The figures that rules look at, drawn once from the tables.
 
 use crate::phases::Judged;
-use crate::report::{Culprit, Evidence};
+use crate::report::{Class, Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
 use crate::worth::Replays;
@@ -10,7 +10,7 @@ use holdup_attribution::limits::{ENOUGH, MATTERS, NAMED};
 use holdup_attribution::{
     Attribution, Blamed, Check, Leaf, Threshold, Thresholds, Total, is_recorder,
 };
-use holdup_passes::{Analysis, Cause, Slot, Thread, WaitRow};
+use holdup_passes::{Analysis, Cause, Object, Slot, Thread, WaitRow};
 use holdup_profile::KnowsCode;
 use holdup_trace::{Capabilities, Nanos, TraceInfo};
 use std::cell::OnceCell;
@@ -137,6 +137,15 @@ impl<'a> Facts<'a> {
         } else {
             Replays::of_judged(judged, &self.judged.thresholds)
         };
+    }
+
+    /// What the work would be done sooner without, by a replay: the objects of a class that gain
+    /// what matters.
+    pub(crate) fn worth_removing(&self, class: Class) -> Option<&[Object]> {
+        let replays = self.replays.as_ref()?.as_ref().ok()?;
+        let replay = replays.of_class(class)?;
+        (replay.worth.low >= self.matters() && !replay.objects.is_empty())
+            .then_some(&replay.objects)
     }
 
     /// What threads waited for, with the people around it; drawn when first asked for.

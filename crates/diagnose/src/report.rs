@@ -329,6 +329,8 @@ pub struct Culprit {
     pub holders_in_all: Option<u64>,
     /// How many waited, of whom `waiters` has those that count most; `null` where nobody is known.
     pub waiters_in_all: Option<u64>,
+    /// Time that all of them waited for it, in sum; `null` where nobody is known.
+    pub waited_ns: Option<u64>,
     /// The code of those who wait for it, end the waits, or run; `null` where no call chains tell.
     pub code: Option<Around>,
     /// What it does to the others, for those who put it into words.

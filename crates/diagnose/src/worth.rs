@@ -15,6 +15,7 @@
 use crate::phases::Judged;
 use crate::report::Class;
 use holdup_attribution::{Attribution, Thresholds};
+use holdup_passes::Object;
 use holdup_replay::{
     Depth, Estimate, Estimates, Member, Program, doubts, estimate, off_pct, words,
 };
@@ -106,7 +107,10 @@ impl Worth {
         }
     }
 
-    fn replayed(program: &Program, unchanged_ns: u64, of: &Estimate) -> Worth {
+    /// Of a replay that misses the trace by `off_pct` when nothing is changed: the low end is lower
+    /// by that.
+    fn replayed(program: &Program, (unchanged_ns, off_pct): (u64, f64), of: &Estimate) -> Worth {
+        let missed = 1.0 + off_pct.abs() / 100.0;
         Worth {
             basis: match (of.is_bound, of.by_chains) {
                 (true, _) => Basis::Bound,
@@ -114,7 +118,7 @@ impl Worth {
                 _ => Basis::Replayed,
             },
             times: rounded(of.worth),
-            low: rounded(of.low),
+            low: rounded((of.low / missed).max(of.low.min(1.0))),
             high: rounded(of.high),
             change: Some(words::shown(program, &of.change)),
             fix: Some(words::fixes(program, &of.change)),
@@ -134,6 +138,8 @@ pub(crate) struct Replay {
     pub(crate) worth: Worth,
     /// The threads that are changed, if it is threads.
     pub(crate) tids: Vec<u32>,
+    /// The objects that nobody waits for any more, if it is objects.
+    pub(crate) objects: Vec<Object>,
     /// What is changed, in words: threads, or what they wait for.
     subjects: String,
 }
@@ -171,19 +177,28 @@ impl Replays {
         let analysis = judged.analysis;
         let program = Program::new(analysis).map_err(|e| e.to_string())?;
         let Estimates { unchanged, rows } = estimate(&program, judged, Depth::Resources);
-        if let Some(doubt) = doubts(analysis, off_pct(&program, &unchanged)).into_iter().next() {
+        let off_pct = off_pct(&program, &unchanged);
+        if let Some(doubt) = doubts(analysis, off_pct).into_iter().next() {
             return Err(doubt);
         }
         let mut by_class: Vec<(Class, Replay)> = Vec::new();
         for row in &rows {
             let Some(class) = Class::of(row.resource) else { continue };
-            let worth = Worth::replayed(&program, unchanged.wall_ns, row);
+            let worth = Worth::replayed(&program, (unchanged.wall_ns, off_pct), row);
             let tids = row.members.iter().filter_map(|m| match m {
                 Member::Thread(i) => Some(program.threads.get(*i)?.tid),
                 Member::Object(_) => None,
             });
-            let subjects = words::subjects(&program, &row.change);
-            let replay = Replay { worth, tids: tids.collect(), subjects };
+            let objects = row.members.iter().filter_map(|m| match m {
+                Member::Object(id) => Some(&program.objects.get(id.0 as usize)?.of),
+                Member::Thread(_) => None,
+            });
+            let replay = Replay {
+                worth,
+                tids: tids.collect(),
+                objects: objects.flatten().copied().collect(),
+                subjects: words::subjects(&program, &row.change),
+            };
             match by_class.iter_mut().find(|(c, _)| *c == class) {
                 Some((_, best)) if best.worth.low >= replay.worth.low => {}
                 Some((_, best)) => *best = replay,

@@ -15,6 +15,7 @@
 
 use crate::change::{Change, LockChange};
 use crate::program::{ObjectId, Op, Program};
+use holdup_passes::ObjectKind;
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
 
@@ -61,9 +62,14 @@ impl Gone {
     }
 }
 
-/// The sleeps of a program, in order of their ends.
+/// The sleeps of a program.
 #[derive(Clone, Debug)]
-pub(crate) struct Waits(Vec<Wait>);
+pub(crate) struct Waits {
+    /// In order of their ends.
+    all: Vec<Wait>,
+    /// Of each thread: those in `epoll_wait`. An event loop sleeps there with nothing in hand.
+    in_loops: Vec<Gone>,
+}
 
 impl Waits {
     pub(crate) fn of(program: &Program) -> Waits {
@@ -107,12 +113,20 @@ impl Waits {
             }
         }
         waits.sort_unstable_by_key(|w| (w.to, w.from, w.thread));
-        Waits(waits)
+        let mut in_loops = vec![Gone::default(); program.threads.len()];
+        for w in &waits {
+            let object = program.objects.get(w.object.0 as usize);
+            if object.is_some_and(|o| o.kind == ObjectKind::Epoll) {
+                in_loops[w.thread as usize].add(w.from, w.to, w.to - w.from);
+            }
+        }
+        Waits { all: waits, in_loops }
     }
 
     /// The waiting for each of these, and how much of it ended as a lock is handed on: who ended it
     /// had been let go itself, and nobody else had let anybody go since. Workers without work
-    /// sleep and are woken alike, but whoever has something to hand out wakes them.
+    /// sleep and are woken alike, but whoever has something to hand out wakes them. What passed
+    /// until that one left its event loop was time without work: so sleep the threads of Go.
     pub(crate) fn handed_on(
         &self,
         is_one: impl Fn(ObjectId) -> bool,
@@ -122,7 +136,7 @@ impl Waits {
         // The latest that let another go, and the latest of all others.
         let (mut latest, mut other): (Option<(u32, Nanos)>, Option<Nanos>) = (None, None);
         let mut by: FxHashMap<ObjectId, Handed> = FxHashMap::default();
-        for wait in self.0.iter().filter(|w| is_one(w.object)) {
+        for wait in self.all.iter().filter(|w| is_one(w.object)) {
             let ns = wait.to - wait.from;
             by.entry(wait.object).or_default().all += ns;
             let Some(waker) = wait.waker else { continue };
@@ -131,7 +145,8 @@ impl Waits {
                 _ => other,
             };
             if since.get(&waker).is_some_and(|&since| others.is_none_or(|at| at <= since)) {
-                by.entry(wait.object).or_default().handed += ns;
+                let idle = self.in_loops[waker as usize].within(wait.from, wait.to);
+                by.entry(wait.object).or_default().handed += ns - idle;
             }
             if let Some((who, at)) = latest
                 && who != waker
@@ -185,7 +200,7 @@ pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Opti
     }
     runs.sort_unstable();
     let mut runs = runs.into_iter().peekable();
-    for wait in &waits.0 {
+    for wait in &waits.all {
         while let Some((to, from, thread, ns)) = runs.next_if(|run| run.0 <= wait.to) {
             gone[thread as usize].add(from, to, ns);
         }
@@ -217,6 +232,7 @@ pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::ReplayObject;
     use crate::tests::{LOCK, program};
 
     const OTHER: ObjectId = ObjectId::NONE;
@@ -265,5 +281,28 @@ mod tests {
         );
         pool.times = vec![10, 20, 30, 0, 11, 0];
         assert_eq!(handed(&pool).handed, 0);
+    }
+
+    /// Two threads of a runtime wake each other as work comes in. Whoever waits for it meanwhile
+    /// sleeps in `epoll_wait` and has no lock in hand.
+    #[test]
+    fn what_passes_until_an_event_loop_wakes_is_no_waiting_for_a_lock() {
+        const LOOP: ObjectId = ObjectId(1);
+        let wait = |number| Op::Wait { number, object: LOCK, delay: 0 };
+        let wake = |thread, number| Op::Wake { thread, number };
+        let of = |object| {
+            let mut p = program(
+                2,
+                &[
+                    vec![Op::Sleep(90, object), wake(1, 1), wait(2)],
+                    vec![wait(1), Op::Sleep(90, object), wake(0, 2)],
+                ],
+            );
+            p.objects.push(ReplayObject { kind: ObjectKind::Epoll, ..p.objects[0].clone() });
+            p.times = vec![0, 100, 110, 0, 100, 200];
+            Waits::of(&p).handed_on(|id| id == LOCK)[&LOCK]
+        };
+        assert_eq!(of(OTHER), Handed { all: 190, handed: 90 });
+        assert_eq!(of(LOOP), Handed { all: 190, handed: 10 });
     }
 }

@@ -59,6 +59,7 @@ fn waited_for(facts: &Facts<'_>, sleepers: &[Sleeper], culprit: Culprit) -> Culp
     Culprit {
         waiters: sleepers.iter().take(PEOPLE).map(person).collect(),
         waiters_in_all: (!sleepers.is_empty()).then_some(sleepers.len() as u64),
+        waited_ns: (all > 0).then_some(all),
         ..culprit
     }
 }

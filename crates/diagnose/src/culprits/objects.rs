@@ -3,22 +3,28 @@
 
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
-use crate::report::{Culprit, Person, Role};
+use crate::report::{Class, Culprit, Person, Role};
 use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow};
-use holdup_passes::ObjectKind;
+use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// The objects that threads take turns at, by the idle CPU time at the leaf `asleep`; or else the
-/// calls that threads waited in, where system calls were recorded. What is burnt in such calls
+/// The objects that threads take turns at: those without which the work would be done sooner, the
+/// longest waited for first, where a replay tells; else by the idle CPU time at the leaf `asleep`;
+/// or else the calls that threads waited in, where system calls were recorded. What is burnt in such calls
 /// (`awake`) is laid to the object where there is just one. What those wait for who yield instead
 /// of sleeping is known by their program only.
 pub(crate) fn turns(
     facts: &Facts<'_>,
+    class: Class,
     (asleep, awake): (Leaf, Leaf),
     by_call: &[(String, Nanos)],
     spinning: &[&Spinning],
 ) -> Vec<Culprit> {
+    let priced = facts.worth_removing(class).map(|objects| among(facts, objects, asleep));
+    if let Some(culprits) = priced.filter(|culprits| !culprits.is_empty()) {
+        return culprits;
+    }
     let mut objects = at_leaf(facts, asleep);
     if let [only] = &mut objects[..] {
         only.ns += facts.leaf(awake);
@@ -68,6 +74,23 @@ pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
         (size(a), a.row.kind, &a.row.object).cmp(&(size(b), b.row.kind, &b.row.object))
     });
     objects.into_iter().take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+}
+
+/// The first few of these objects, the longest waited for first, and no more than make up most of
+/// the waiting.
+fn among(facts: &Facts<'_>, objects: &[Object], leaf: Leaf) -> Vec<Culprit> {
+    let is_one = |o: &&Blamed| o.objects.iter().any(|object| objects.contains(object));
+    let mut found: Vec<&Blamed> = facts.objects().iter().filter(is_one).collect();
+    found.sort_by_key(|o| (Reverse(o.row.wait_total_ns), o.row.kind, o.row.object.clone()));
+    let all: Nanos = found.iter().map(|o| o.row.wait_total_ns).sum();
+    let mut named = 0;
+    let rest = |o: &&Blamed| {
+        let is_part = named * 10 < all * 9;
+        named += o.row.wait_total_ns;
+        is_part
+    };
+    let most = found.into_iter().take(CULPRITS).take_while(rest);
+    most.map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
 }
 
 /// The process of the last thread with this id.

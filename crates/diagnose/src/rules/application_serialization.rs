@@ -106,7 +106,10 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
     let spinning = of.spinning(facts);
     let (waited, by_call) = facts.waiting_for(of.cause);
-    let culprits = culprits::turns(facts, (of.asleep, of.awake), &by_call, &spinning);
+    let leaves = (of.asleep, of.awake);
+    let culprits = culprits::turns(facts, rule.class, leaves, &by_call, &spinning);
+    // A lock that is held over a sleep costs hardly any CPU time, and all of the others' time.
+    let priced = facts.worth_removing(rule.class).and(culprits.first()).and_then(|c| c.waited_ns);
     let at = match culprits.first() {
         _ if facts.analysis.outside() == Outside::Unknown => {
             format!("in {}, at what is not known without raw_syscalls events", of.at)
@@ -128,17 +131,23 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
                 of.advice[1].to_owned(),
             ],
         },
-        Some(_) => Told {
+        None if priced.is_none() => Told::plain("nobody-waits", of.nobody),
+        _ => Told {
             story: "turns",
-            summary: format!(
-                "threads take turns {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
-                in_cpus(facts, idle + cpu + spun),
-                facts.analysis.cpus,
-                in_cpus(facts, idle),
-            ),
+            summary: match priced {
+                Some(waited) => format!(
+                    "threads take turns {at}: on average {:.1} of them wait for it",
+                    in_cpus(facts, waited),
+                ),
+                None => format!(
+                    "threads take turns {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",
+                    in_cpus(facts, idle + cpu + spun),
+                    facts.analysis.cpus,
+                    in_cpus(facts, idle),
+                ),
+            },
             advice: of.advice.map(str::to_owned).to_vec(),
         },
-        None => Told::plain("nobody-waits", of.nobody),
     };
     let mut f = finding(facts, rule, told);
     let (wakers, most) = facts.wakers(of.cause);

@@ -93,8 +93,7 @@ limits! {
                  hundredths per CPU";
     WELL_MET = "replay.exact_pct", 2.0, "% of the time of the work",
         kind: Soundness,
-        meaning: "as exact as a replay is: one that misses the trace by more is not believed, what \
-                  gains less is no gain, and threads that have less of all CPU time together are \
-                  not the work",
+        meaning: "as exact as a replay is: what gains less is no gain, and threads that have less \
+                  of all CPU time together are not the work",
         source: "a choice: replays of one trace with other ties differ by less";
 }

@@ -37,7 +37,7 @@ impl Waits {
         pieces.clear();
         let follows = f.by_application() && (cause.is_turns() || cause == Cause::KernelLock);
         if let (Some(w), true) = (end.waker, follows) {
-            let lock = self.things[object.0 as usize].is_lock();
+            let lock = self.is_lock(object);
             // A waker that never waited itself has no trail.
             let trail = self.threads.get(w).into_iter().flat_map(|w| w.trail.iter().rev());
             for s in trail {

@@ -12,7 +12,7 @@ impl Analysis {
         let machine = &self.engine.waits;
         let mut held: BTreeMap<Slot, Nanos> = BTreeMap::new();
         for (&(object, slot), h) in &machine.holds {
-            if machine.things[machine.find(object).0 as usize].is_lock() {
+            if machine.is_lock(machine.find(object)) {
                 *held.entry(slot).or_default() += h.hold_ns;
             }
         }

@@ -117,7 +117,7 @@ impl Analysis {
             object,
             kind: thing.kind,
             usage,
-            is_lock: thing.is_lock(),
+            is_lock: waits.is_lock(object),
             is_shared: thing.is_shared(),
             private: matches!(waits.keys[object.0 as usize], Key::Futex { shared: false, .. }),
             first: thing.first,

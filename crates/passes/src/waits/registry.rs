@@ -124,9 +124,14 @@ impl Waits {
         self.things[object.0 as usize].turns > 1
     }
 
-    /// One thread at a time has it.
+    /// One thread at a time has it, and gives it back itself. A semaphore is a lock, too, where
+    /// those who wait for it are mostly let go by others who do: Python's locks are semaphores.
     pub(crate) fn is_lock(&self, object: Object) -> bool {
-        self.things[object.0 as usize].is_lock()
+        let thing = &self.things[object.0 as usize];
+        thing.is_lock()
+            || thing.kind == ObjectKind::Futex
+                && thing.turns * 2 > thing.spans.count
+                && self.usage(object) == FutexUse::Semaphore
     }
 
     /// Whether a thread can end a wait for the object. Nobody reaches the private futexes of

@@ -192,7 +192,7 @@ impl Waits {
                 pair.wait_ns += span;
                 pair.span_ns += now - last;
             }
-            let is_lock = self.things[object.0 as usize].is_lock();
+            let is_lock = self.is_lock(object);
             let detail = self.detail;
             self.waiter(slot).idle_before = cause.is_idle().then_some(object);
             match cause {

@@ -191,6 +191,42 @@ fn semaphores_taken_and_given_back_by_the_same_thread_are_locks() {
     assert_eq!(Attribution::from(&a).ledger.ns(Leaf::KernelServices), 33);
 }
 
+/// Python's locks are semaphores. Whoever has one may sleep with it in hand, which holds up those
+/// who wait for it; who posts a semaphore now and then has nothing in hand meanwhile.
+#[test]
+fn a_semaphore_that_its_waiters_hand_on_is_a_lock_and_one_that_is_posted_is_none() {
+    let round = |trace: TraceBuilder, t: u64, giver: (u16, u32), taker: (u16, u32)| {
+        trace
+            .sys_enter_with(t + 10, taker.0, taker.1, FUTEX, &[0x1000, WAIT_BITSET, 0])
+            .switch(t + 20, taker.0, taker.1, 0, "S")
+            .sys_enter_with(t + 30, giver.0, giver.1, NANOSLEEP, &[0])
+            .switch(t + 40, giver.0, giver.1, 0, "S")
+            .irq(t + 890, t + 905, giver.0, 0, 9)
+            .waking(t + 900, giver.0, 0, giver.1)
+            .switch(t + 906, giver.0, 0, giver.1, "R")
+            .sys_exit(t + 907, giver.0, giver.1, NANOSLEEP, 0)
+            .sys_enter_with(t + 910, giver.0, giver.1, FUTEX, &[0x1000, WAKE, 1])
+            .waking(t + 911, giver.0, giver.1, taker.1)
+            .sys_exit(t + 912, giver.0, giver.1, FUTEX, 1)
+            .switch(t + 915, taker.0, 0, taker.1, "R")
+            .sys_exit(t + 916, taker.0, taker.1, FUTEX, 0)
+    };
+    let (a, b) = ((0, 7), (1, 8));
+    let (mut lock, mut posted) = (two(), two());
+    for n in 0..16u64 {
+        let (giver, taker) = if n % 2 == 0 { (a, b) } else { (b, a) };
+        lock = round(lock, n * 1000, giver, taker);
+        posted = round(posted, n * 1000, a, b);
+    }
+    let (lock, posted) = (run(&lock.build()), run(&posted.build()));
+    let (of_lock, of_posted) = (first(&lock), first(&posted));
+    assert_eq!((of_lock.usage, of_lock.rule), (Some("semaphore"), "lock-turns"));
+    assert_eq!((of_posted.usage, of_posted.rule), (Some("semaphore"), "idle-no-work"));
+    // The first eight waits tell what it is.
+    let idle = |a: &Analysis| Attribution::from(a).ledger.ns(Leaf::ThreadSync);
+    assert!(idle(&lock) > 8_000 && idle(&posted) < 1_000, "{} {}", idle(&lock), idle(&posted));
+}
+
 #[test]
 fn barriers_are_imbalance_and_workers_without_work_are_idle() {
     let mut barrier = two();

@@ -23,7 +23,13 @@ pub(crate) fn culprit(c: &Culprit) -> String {
     };
     let one = c.waiters_in_all == Some(1);
     let (s, es) = if one { ("s", "es") } else { ("", "") };
-    let costs = if c.ns == 0 { String::new() } else { format!(", which costs {time} of CPU time") };
+    let mut costs = String::new();
+    if let Some(ns) = c.waited_ns {
+        costs.push_str(&format!(", waiting {} in sum", duration(ns)));
+    }
+    if c.ns > 0 {
+        costs.push_str(&format!(", which costs {time} of CPU time"));
+    }
     let does = match c.role {
         Role::Costs if c.ns == 0 => return subject,
         Role::Costs => time,
