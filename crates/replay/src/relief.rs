@@ -123,10 +123,15 @@ impl Waits {
         Waits { all: waits, in_loops }
     }
 
+    /// What passed of a wait until the thread that ended it left its event loop: it had no work to
+    /// hand on, nor a lock. So sleep the threads of Go.
+    fn without_work(&self, wait: &Wait, waker: u32) -> Nanos {
+        self.in_loops[waker as usize].within(wait.from, wait.to)
+    }
+
     /// The waiting for each of these, and how much of it ended as a lock is handed on: who ended it
     /// had been let go itself, and nobody else had let anybody go since. Workers without work
-    /// sleep and are woken alike, but whoever has something to hand out wakes them. What passed
-    /// until that one left its event loop was time without work: so sleep the threads of Go.
+    /// sleep and are woken alike, but whoever has something to hand out wakes them.
     pub(crate) fn handed_on(
         &self,
         is_one: impl Fn(ObjectId) -> bool,
@@ -145,8 +150,7 @@ impl Waits {
                 _ => other,
             };
             if since.get(&waker).is_some_and(|&since| others.is_none_or(|at| at <= since)) {
-                let idle = self.in_loops[waker as usize].within(wait.from, wait.to);
-                by.entry(wait.object).or_default().handed += ns - idle;
+                by.entry(wait.object).or_default().handed += ns;
             }
             if let Some((who, at)) = latest
                 && who != waker
@@ -206,7 +210,8 @@ pub(crate) fn left(program: &Program, waits: &Waits, changes: &[Change]) -> Opti
         }
         let all = wait.to - wait.from;
         let ns = match wait.waker {
-            _ if is_freed(wait.object) => all,
+            Some(waker) if is_freed(wait.object) => all - waits.without_work(wait, waker),
+            None if is_freed(wait.object) => all,
             Some(waker) => gone[waker as usize].within(wait.from, wait.to),
             None => 0,
         };
@@ -287,22 +292,19 @@ mod tests {
     /// sleeps in `epoll_wait` and has no lock in hand.
     #[test]
     fn what_passes_until_an_event_loop_wakes_is_no_waiting_for_a_lock() {
-        const LOOP: ObjectId = ObjectId(1);
-        let wait = |number| Op::Wait { number, object: LOCK, delay: 0 };
-        let wake = |thread, number| Op::Wake { thread, number };
-        let of = |object| {
+        let left_if_it_sleeps_for = |object| {
             let mut p = program(
                 2,
                 &[
-                    vec![Op::Sleep(90, object), wake(1, 1), wait(2)],
-                    vec![wait(1), Op::Sleep(90, object), wake(0, 2)],
+                    vec![Op::Sleep(90, object), Op::Wake { thread: 1, number: 1 }, Op::Run(10)],
+                    vec![Op::Wait { number: 1, object: LOCK, delay: 0 }, Op::Run(100)],
                 ],
             );
             p.objects.push(ReplayObject { kind: ObjectKind::Epoll, ..p.objects[0].clone() });
-            p.times = vec![0, 100, 110, 0, 100, 200];
-            Waits::of(&p).handed_on(|id| id == LOCK)[&LOCK]
+            p.times = vec![0, 100, 100, 0, 100];
+            without_lock(&p)
         };
-        assert_eq!(of(OTHER), Handed { all: 190, handed: 90 });
-        assert_eq!(of(LOOP), Handed { all: 190, handed: 10 });
+        let (lock, event_loop) = (left_if_it_sleeps_for(OTHER), left_if_it_sleeps_for(ObjectId(1)));
+        assert!(lock < 0.2 && event_loop > 0.8, "{lock} {event_loop}");
     }
 }

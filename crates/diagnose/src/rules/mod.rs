@@ -211,14 +211,19 @@ fn weight(facts: &Facts<'_>, leaves: &[Part]) -> Check {
     // Time without work for more threads is wanted by a finding that says there should be.
     let spare = [Leaf::Serial.path()];
     let claimed: Nanos = leaves.iter().filter(|p| spare.contains(&p.path)).map(|p| p.ns).sum();
-    let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
-    let idle: Nanos = leaves.iter().filter(idle).map(|p| p.ns).sum();
+    let idle = idle_ns(leaves);
     let wanted = facts.wanted() + claimed;
     // While a CPU was taken away nobody burnt anything on it: that time is left out. Sleepers
     // waited on: what is idle for them is a part of all.
     let burning = wanted.saturating_sub(facts.leaf(Leaf::Stolen));
     let of = |ns: Nanos, whole: Nanos| ns as f64 * 100.0 / whole.max(1) as f64;
     facts.at_least(of(idle, wanted) + of(lost - idle, burning), &MATTERS)
+}
+
+/// CPU time in which CPUs idled.
+fn idle_ns(leaves: &[Part]) -> Nanos {
+    let idle = |p: &&Part| p.path.starts_with(Total::Idle.path());
+    leaves.iter().filter(idle).map(|p| p.ns).sum()
 }
 
 /// The cost of a finding, held against what matters.
@@ -273,8 +278,9 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         return;
     }
     if !gains && f.class != Class::CpuOverload {
-        // Where the replay has it matter, but not for certain, the low end lies between the two.
-        if replay.worth.times >= facts.matters() && f.ruled_out.is_none() {
+        // Where one of the two has it matter and the other not, the low end lies between them. A
+        // replay does not know what CPU time calls burn because of others.
+        if f.ruled_out.is_none() && idle_ns(&f.leaves) * 2 >= f.lost_cpu_ns {
             f.worth.low = (f.demand * replay.worth.low).sqrt();
             if f.worth.low < facts.matters() {
                 f.worth = replay.worth.clone();
