@@ -11,9 +11,9 @@ use std::cmp::Reverse;
 
 /// The objects that threads take turns at: those without which the work would be done sooner, the
 /// longest waited for first, where a replay tells; else by the idle CPU time at the leaf `asleep`;
-/// or else the calls that threads waited in, where system calls were recorded. What is burnt in such calls
-/// (`awake`) is laid to the object where there is just one. What those wait for who yield instead
-/// of sleeping is known by their program only.
+/// or else the calls that threads waited in, where system calls were recorded. What is burnt in
+/// such calls (`awake`) is laid to the object where there is just one. What those wait for who
+/// yield instead of sleeping is known by their program only.
 pub(crate) fn turns(
     facts: &Facts<'_>,
     class: Class,
