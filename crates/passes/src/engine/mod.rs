@@ -43,7 +43,7 @@ use crate::judge::{Judge, Outside};
 use crate::lanes::{Follow, Lane};
 use crate::limits::NAMED;
 use crate::locks::Locks;
-use crate::options::Options;
+use crate::options::{Detail, Options};
 use crate::programs::Programs;
 use crate::spaces::Spaces;
 use crate::stolen::Ticks;
@@ -196,6 +196,7 @@ impl Engine {
             recorded,
         };
         engine.blame.start_at(start, grid);
+        engine.threads.keep_known(options.detail >= Detail::Intervals);
         let ticks = |e: &EventDesc| e.short_name() == "local_timer_entry";
         if info.events.iter().any(|e| e.presence > Presence::Described && ticks(e)) {
             engine.ticks.tick();
