@@ -155,6 +155,8 @@ impl Analysis {
     /// What the readers found wrong adds to what the passes did.
     pub fn absorb(&mut self, readers: &Quality) {
         self.quality.absorb(readers);
+        // What was lost before the part is no loss of the part's.
+        self.quality.take_back(QualityCode::LostEvents, self.engine.lost_before());
         // Two counts of the same losses.
         self.lost_events = (self.quality.count(QualityCode::LostEvents))
             .max(self.quality.count(QualityCode::LostSamples));

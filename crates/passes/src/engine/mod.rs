@@ -128,6 +128,9 @@ pub(crate) struct Engine {
     /// Single facts, where somebody asks for them.
     pub(crate) facts: Option<Facts>,
     lost: bool,
+    /// How many, and how many of them before the part analysed.
+    lost_events: u64,
+    lost_before: u64,
 }
 
 impl Engine {
@@ -193,6 +196,8 @@ impl Engine {
             others: vec![0; info.events.len()],
             facts: None,
             lost: false,
+            lost_events: 0,
+            lost_before: 0,
             recorded,
         };
         engine.blame.start_at(start, grid);
@@ -208,6 +213,11 @@ impl Engine {
             }
         }
         engine
+    }
+
+    /// Events lost before the part analysed.
+    pub(crate) fn lost_before(&self) -> u64 {
+        self.lost_before
     }
 
     /// Draw lanes of these.
@@ -384,8 +394,9 @@ impl Engine {
                 }
             }
             What::TaskEnd { tid, .. } => self.task_end(now, cpu, tid),
-            What::Lost { .. } => {
+            What::Lost { count } => {
                 self.lost = true;
+                self.lost_events = self.lost_events.saturating_add(count);
                 // Who ran meanwhile is not known.
                 self.counters.forget_readings();
             }
