@@ -215,9 +215,9 @@ impl Engine {
         engine
     }
 
-    /// Events lost before the part analysed.
-    pub(crate) fn lost_before(&self) -> u64 {
-        self.lost_before
+    /// Events lost, and how many of them before the part analysed.
+    pub(crate) fn lost(&self) -> (u64, u64) {
+        (self.lost_events, self.lost_before)
     }
 
     /// Draw lanes of these.
