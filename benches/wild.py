@@ -5,7 +5,8 @@
 
 Meant for files that others recorded, of which nobody knows what is in them. Each verb has a limit
 of time and memory. Events are counted by perf script, trace-cmd report and babeltrace2 too, where
-these are installed and read the file. Traces are told apart by how the answers differ, worst first:
+these are installed and read the file, and here in text and Perfetto. Traces are told apart by how
+the answers differ, worst first:
 
     panic     a verb panicked, or died of a signal
     limit     a verb took more time or memory than it may
@@ -41,6 +42,10 @@ VERBS = [
 CLASSES = ["panic", "limit", "failed", "count", "ledger", "refused", "right"]
 MAGIC = [b"PERFILE2", b"2ELIFREP", b"\x17\x08\x44tracing"]
 TEXT = re.compile(rb"# tracer:|\s\d+\.\d{6,9}: +[\w:*-]+:")
+# A line of an event: something, a time, a number perhaps, a name.
+LINE = re.compile(rb"(?!#)\s*\S.*?\s\d+\.\d{4,9}: +(?:\d+ +)?[^\s:]")
+# These show lines of traces, in comments and documents.
+SCRIPTS = (".pl", ".awk", ".py", ".ipynb", ".md")
 
 
 def traces(folder):
@@ -57,7 +62,7 @@ def traces(folder):
                 continue
         for name in sorted(files):
             path = os.path.join(at, name)
-            if os.path.islink(path) or name.startswith("."):
+            if os.path.islink(path) or name.startswith(".") or name.endswith(SCRIPTS):
                 continue
             with open(path, "rb") as f:
                 head = f.read(65536)
@@ -124,7 +129,60 @@ def peer(path, form):
         return lines_that(["trace-cmd", "report", "-N", "-i", path], event.match)
     if form.startswith("CTF") and shutil.which("babeltrace2"):
         return by_stream(path)
+    if form.endswith(("text", "html")):
+        with open(path, "rb") as f:
+            # In old pages the lines stand in a string.
+            lines = f.read().replace(b"\\n\\", b"").split(b"\n")
+        return sum(1 for line in lines if LINE.match(line))
+    if form.startswith("Perfetto"):
+        return by_packets(path)
     return None
+
+
+def fields(message):
+    """Number and content of each field of a protobuf message, where it is bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return value
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == 2:
+            size = varint()
+            yield key >> 3, message[at:at + size]
+            at += size
+        elif key & 7 == 0:
+            varint()
+        else:
+            at += {1: 8, 5: 4}[key & 7]
+
+
+def by_packets(path):
+    """Events of ftrace in the packets of a Perfetto trace; nothing where they are packed."""
+    with open(path, "rb") as f:
+        data = f.read()
+    count = 0
+    try:
+        for packet in (p for n, p in fields(data) if n == 1):
+            for number, bundle in fields(packet):
+                # Compressed packets, and switches by the column.
+                if number == 50:
+                    return None
+                if number == 1:
+                    parts = [n for n, _ in fields(bundle)]
+                    if 4 in parts:
+                        return None
+                    count += parts.count(2)
+    except (IndexError, KeyError):
+        return None
+    return count
 
 
 def by_records(path):

@@ -277,11 +277,16 @@ fn path(args: &PathArgs) -> Result<()> {
         |reader, a, config| {
             config.must_match(a)?;
             let tid_or_all = tid.map_or_else(|| "path".to_owned(), |tid| format!("--tid {tid}"));
-            let mut path = match (Attribution::from(a).path(tid), tid) {
-                (Ok(path), _) => path,
+            let lacking = missing("path", &reader.info().capabilities);
+            let chosen = tid.is_some() || config.chooses_threads();
+            let mut path = match Attribution::from(a).path(tid) {
+                Ok(path) => path,
                 // What was recorded lacks the events, which the table says.
-                (Err(NoPath::NoThread), None) if !config.chooses_threads() => Path::default(),
-                (Err(why), _) => return Err(usage(format!("{tid_or_all}: {}", no_path(&why)))),
+                Err(NoPath::NoThread | NoPath::Still(_)) if lacking.is_some() && !chosen => {
+                    Path::default()
+                }
+                Err(NoPath::NoThread) if !chosen => Path::default(),
+                Err(why) => return Err(usage(format!("{tid_or_all}: {}", no_path(&why)))),
             };
             let code = code::of_all(reader, a, &args.symbols)?;
             for row in &mut path.rows {
@@ -297,7 +302,7 @@ fn path(args: &PathArgs) -> Result<()> {
                 table.sort(keys)?;
             }
             table.entries = config.entries(args.table.entries.entries, ENTRIES);
-            table.missing = missing("path", &reader.info().capabilities);
+            table.missing = lacking;
             let head = PathHead { tid: path.tid, comm: path.comm, total_ns: path.total_ns };
             Ok(Body::Path(Box::new(PathBody { head, table })))
         },

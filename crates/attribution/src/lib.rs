@@ -53,7 +53,7 @@ pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};
 pub use object::{JudgedObject, WaitRule};
-pub use path::{NoPath, Path, PathRow, Piece};
+pub use path::{NoPath, Path, PathRow, Piece, PieceState};
 pub use phases::{Part, Phase, phases};
 pub use resource::Resource;
 pub use section::Section;

@@ -11,10 +11,13 @@
 //! add up to that life. A wait of T from s to e that W ended is replaced by what W did from s to e,
 //! and so on; what no thread ended stays a wait. The moments another thread fills are charged to
 //! the object of the innermost wait they stand in for.
+//!
+//! Of a thread that came to be after s, the doings until then are those of its parent. What the
+//! trace does not say is unknown, not running.
 
 use crate::{Attribution, is_recorder};
-use holdup_passes::{Interval, Object, Slot, Thread, percent};
-use holdup_trace::Nanos;
+use holdup_passes::{Analysis, Interval, Object, Slot, Thread, percent};
+use holdup_trace::{Nanos, Tid};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -22,7 +25,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathRow {
-    /// `run` (running, or ready to) or `wait` (asleep, and no thread ended it).
+    /// `run` (running, or ready to), `wait` (asleep, and no thread ended it) or `unknown` (the
+    /// trace does not say).
     pub state: &'static str,
     /// Thread.
     pub tid: u32,
@@ -84,17 +88,39 @@ pub struct Piece {
     pub from: Nanos,
     /// When it ends.
     pub to: Nanos,
-    /// The thread ran or was ready to; else it slept, and no thread ended that.
-    pub runs: bool,
+    /// What the thread did.
+    pub state: PieceState,
     /// The object that the path went through to get there.
     pub through: Option<Object>,
+}
+
+/// What a thread did in a piece of a critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PieceState {
+    /// It ran or was ready to.
+    Run,
+    /// It slept, and no thread ended that.
+    Wait,
+    /// The trace does not say.
+    Unknown,
+}
+
+impl PieceState {
+    /// As tables have it.
+    pub fn id(self) -> &'static str {
+        match self {
+            PieceState::Run => "run",
+            PieceState::Wait => "wait",
+            PieceState::Unknown => "unknown",
+        }
+    }
 }
 
 /// Chains longer than this end in the last thread's waits.
 const DEPTH: usize = 48;
 
-/// Whose time, whether running, and through which object.
-type Part = (Slot, bool, Option<Object>);
+/// Whose time, doing what, and through which object.
+type Part = (Slot, PieceState, Option<Object>);
 
 /// A span of time to explain.
 struct Task {
@@ -114,11 +140,11 @@ impl Attribution<'_> {
     pub fn path(&self, tid: Option<u32>) -> Result<Path, NoPath> {
         let a = self.analysis;
         let (slot, t) = match tid {
-            // A number used twice: the thread that lived longer.
+            // A number used twice: the thread that did more, or lived longer.
             Some(tid) => a
                 .all_threads()
                 .filter(|(_, t)| t.tid.0 == tid)
-                .max_by_key(|(s, t)| (a.life_ns(t), *s))
+                .max_by_key(|(s, t)| (self.effort(*s, t), a.life_ns(t), *s))
                 .ok_or(NoPath::NoThread)?,
             None => {
                 let slot = self.path_of().ok_or(NoPath::NoThread)?;
@@ -135,19 +161,19 @@ impl Attribution<'_> {
         let mut parts: BTreeMap<Part, (u64, Nanos, Nanos)> = BTreeMap::new();
         self.pieces(slot, &mut |piece| {
             let ns = piece.to - piece.from;
-            let p = parts.entry((piece.slot, piece.runs, piece.through)).or_default();
+            let p = parts.entry((piece.slot, piece.state, piece.through)).or_default();
             *p = (p.0 + 1, p.1 + ns, p.2.max(ns));
         });
         let total_ns = to.saturating_sub(from);
         let names = self.object_names();
         let mut rows: Vec<PathRow> = parts
             .into_iter()
-            .map(|((slot, runs, through), (pieces, ns, max_ns))| {
+            .map(|((slot, state, through), (pieces, ns, max_ns))| {
                 let t = a.thread(slot);
                 let (kind, usage, object) =
                     through.and_then(|o| names.get(&o).cloned()).unwrap_or_default();
                 PathRow {
-                    state: if runs { "run" } else { "wait" },
+                    state: state.id(),
                     tid: t.tid.0,
                     pid: a.pid(t),
                     comm: a.comm(t),
@@ -197,27 +223,24 @@ impl Attribution<'_> {
     pub fn pieces(&self, slot: Slot, take: &mut dyn FnMut(Piece)) {
         let (a, t) = (self.analysis, self.analysis.thread(slot));
         let (from, to) = (t.born.max(a.start), t.died.unwrap_or(a.end));
-        let mut add =
-            |slot: Slot, runs: bool, through: Option<Object>, (from, to): (Nanos, Nanos)| {
-                if to > from {
-                    take(Piece { slot, from, to, runs, through });
-                }
-            };
+        let parents = Parents::of(a);
         let mut work = vec![Task { slot, from, to, through: None, depth: 0 }];
-        while let Some(task) = work.pop() {
+        while let Some(mut task) = work.pop() {
+            self.before_birth(&mut task, &parents, &mut work, take);
             let all = a.sleeps(task.slot);
             let mut at = task.from;
             let first = all.partition_point(|i| i.to <= task.from);
             for i in all[first..].iter().take_while(|i| i.from < task.to) {
                 let Interval { from, to, waker, object } = *i;
                 let (from, to) = (from.max(task.from), to.min(task.to));
-                add(task.slot, true, task.through, (at, from));
+                self.awake(&task, (at, from), take);
                 at = at.max(to);
                 let object = a.final_object(object);
                 // Woken later than the span ends: the waker's doings until then are not known to
                 // matter.
                 if waker == Slot::IDLE || task.depth >= DEPTH || a.thread(waker).is_kthread() {
-                    add(task.slot, false, Some(object), (from, to));
+                    let (slot, state) = (task.slot, PieceState::Wait);
+                    give(Piece { slot, from, to, state, through: Some(object) }, take);
                 } else {
                     work.push(Task {
                         slot: waker,
@@ -228,7 +251,70 @@ impl Attribution<'_> {
                     });
                 }
             }
-            add(task.slot, true, task.through, (at, task.to));
+            self.awake(&task, (at, task.to), take);
         }
+    }
+
+    /// Who did not exist yet at the beginning of `task` did nothing: its parent did.
+    fn before_birth(
+        &self,
+        task: &mut Task,
+        parents: &Parents,
+        work: &mut Vec<Task>,
+        take: &mut dyn FnMut(Piece),
+    ) {
+        let a = self.analysis;
+        let born = a.thread(task.slot).born.min(task.to);
+        if born <= task.from {
+            return;
+        }
+        let Task { slot, from, through, depth, .. } = *task;
+        match parents.get(a, slot).filter(|&p| depth < DEPTH && !a.thread(p).is_kthread()) {
+            Some(slot) => work.push(Task { slot, from, to: born, through, depth: depth + 1 }),
+            None => give(Piece { slot, from, to: born, state: PieceState::Unknown, through }, take),
+        }
+        task.from = born;
+    }
+
+    /// What a thread did in a span in which it did not sleep, as far as is known.
+    fn awake(&self, task: &Task, (from, to): (Nanos, Nanos), take: &mut dyn FnMut(Piece)) {
+        let (slot, through) = (task.slot, task.through);
+        let mut add = |state, from, to| give(Piece { slot, from, to, state, through }, take);
+        let known = self.analysis.known(slot);
+        let mut at = from;
+        let first = known.partition_point(|k| k.1 <= from);
+        for &(begin, end) in known[first..].iter().take_while(|k| k.0 < to) {
+            let (begin, end) = (begin.max(from), end.min(to));
+            add(PieceState::Unknown, at, begin);
+            add(PieceState::Run, begin, end);
+            at = end;
+        }
+        add(PieceState::Unknown, at, to);
+    }
+}
+
+fn give(piece: Piece, take: &mut dyn FnMut(Piece)) {
+    if piece.to > piece.from {
+        take(piece);
+    }
+}
+
+/// The threads that have a number, in the order of their births.
+struct Parents(BTreeMap<Tid, Vec<Slot>>);
+
+impl Parents {
+    fn of(a: &Analysis) -> Parents {
+        let mut slots: BTreeMap<Tid, Vec<Slot>> = BTreeMap::new();
+        for (slot, t) in a.all_threads() {
+            slots.entry(t.tid).or_default().push(slot);
+        }
+        Parents(slots)
+    }
+
+    /// Who made a thread: the latest to have its parent's number before it came to be.
+    fn get(&self, a: &Analysis, child: Slot) -> Option<Slot> {
+        let t = a.thread(child);
+        let slots = self.0.get(&t.parent?)?;
+        slots.iter().rev().copied().find(|&s| s != child && a.thread(s).born <= t.born)
     }
 }

@@ -239,7 +239,10 @@ impl Attribution<'_> {
         leaders: &BTreeMap<u32, Slot>,
     ) -> (Option<u32>, String) {
         let a = self.analysis;
-        let pids: BTreeSet<Option<u32>> = who.keys().map(|&s| a.pid(a.thread(s))).collect();
+        // Where nobody waits, whoever did first stands for its process alone.
+        let met = first.filter(|_| who.is_empty());
+        let met = met.iter().chain(who.keys());
+        let pids: BTreeSet<Option<u32>> = met.map(|&s| a.pid(a.thread(s))).collect();
         let longest = who
             .iter()
             .max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s)))
@@ -248,7 +251,7 @@ impl Attribution<'_> {
         let pid = if pids.len() == 1 { pids.into_iter().next().flatten() } else { None };
         let leader = pid.and_then(|p| leaders.get(&p));
         let comm = match (leader, longest) {
-            (Some(&leader), _) if who.len() > 1 => a.comm(a.thread(leader)),
+            (Some(&leader), _) if who.len() != 1 => a.comm(a.thread(leader)),
             (_, Some(s)) => a.comm(a.thread(s)),
             _ => String::new(),
         };

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub(crate) type Place = (Nanos, Cpu);
 
 /// So many uses of one futex are kept of each operation: who uses it, and for what, shows then.
-const USES: usize = 8;
+const USES: usize = 32;
 /// Places kept of one call: its entry, its return, and a sleep with all that belongs to it.
 const CALL: usize = 16;
 /// Tries that failed and naps are kept: two of each.

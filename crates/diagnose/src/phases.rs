@@ -173,7 +173,7 @@ pub fn read_to_replay(
     let left_out_ns = found.iter().filter(|p| !is_work(p)).map(Phase::wall_ns).sum();
     Ok(match judged {
         Some(mut analysis) => {
-            analysis.absorb(&quality);
+            analysis.absorb(&quality, reader.quality());
             let whole = Some(whole);
             Judged { analysis, phases: rows, left_out_ns, whole, window: replayed }
         }

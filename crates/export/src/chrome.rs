@@ -18,7 +18,7 @@ use crate::explain::{Explain, Who, cause};
 use crate::part::PartFile;
 use crate::rows::Word;
 use crate::spill::{Slice, Spill};
-use holdup_attribution::{Attribution, JUDGE};
+use holdup_attribution::{Attribution, JUDGE, PieceState};
 use holdup_passes::{Fact, RunEnd, each_fact};
 use holdup_trace::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -231,14 +231,18 @@ impl<'a> Chrome<'a> {
             let who = self.explain.who(piece.slot);
             let what = piece.through.map(|object| self.explain.what(object));
             let pool = &mut self.explain.pool;
-            let state = if piece.runs { "runs" } else { "waits" };
+            let (state, runs) = match piece.state {
+                PieceState::Run => ("runs", 1),
+                PieceState::Wait => ("waits", 0),
+                PieceState::Unknown => ("is not known to run or wait", NONE),
+            };
             let mut name = format!("{} {} {state}", pool.text(who.comm), who.tid);
             if let Some(what) = what {
                 let kind = pool.text(what.usage.unwrap_or(what.kind));
                 name = format!("{name}: {kind} {}", pool.text(what.name));
             }
             let name = pool.word(&name);
-            let args = [who.tid, piece.runs.into(), NONE];
+            let args = [who.tid, runs, NONE];
             done = self.slice((piece.from, piece.to), track, name, PATH, args);
         });
         done
@@ -380,7 +384,10 @@ impl Json<'_> {
             CALL => format!("\"ret\":{},\"cpu\":{c}", long.cast_signed()),
             LOCK => format!("\"address\":\"{long:#x}\""),
             IRQ => format!("\"kind\":{}", self.word(a)?),
-            PATH => format!("\"tid\":{a},\"runs\":{}", b == 1),
+            PATH => {
+                let runs = if b == NONE { "null" } else { ["false", "true"][b as usize & 1] };
+                format!("\"tid\":{a},\"runs\":{runs}")
+            }
             PHASE => format!("\"leading_leaf\":{},\"phase\":{b}", self.word(a)?),
             _ => String::new(),
         };

@@ -74,8 +74,8 @@ pub fn sniff(head: &[u8]) -> Option<Dialect> {
             break;
         }
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        if line.contains(&0) {
-            // No text begins so, but a part of a damaged one.
+        if line.contains(&0) && !is_part {
+            // No text begins so, but a part of a damaged one, whose only event may be damaged.
             is_binary |= flagged + plain + perf == 0;
             bad += 1;
             continue;
@@ -231,6 +231,7 @@ mod tests {
         assert_eq!(kind(&format!("{note}{damaged}{line}")), Some(DialectKind::Report));
         assert_eq!(kind(&format!("{damaged}{note}{line}")), Some(DialectKind::Report));
         assert_eq!(kind(&format!("{damaged}{line}")), None);
+        assert_eq!(kind(&format!("{note}{damaged}")), Some(DialectKind::Report));
     }
 
     #[test]

@@ -152,9 +152,17 @@ impl Analysis {
         self.reasons_seen() || self.outside() != Outside::Unknown
     }
 
-    /// What the readers found wrong adds to what the passes did.
-    pub fn absorb(&mut self, readers: &Quality) {
+    /// What the readers found wrong, of it `of_file` at once, adds to what the passes did.
+    pub fn absorb(&mut self, readers: &Quality, of_file: &Quality) {
         self.quality.absorb(readers);
+        // What was lost before the part, or behind it, is no loss of the part's.
+        let (seen, before) = self.engine.lost();
+        let read = [readers, of_file].map(|q| q.count(QualityCode::LostEvents));
+        let behind = match self.options.selection.to {
+            Some(_) => read[0].saturating_sub(read[1]).saturating_sub(seen),
+            None => 0,
+        };
+        self.quality.take_back(QualityCode::LostEvents, before + behind);
         // Two counts of the same losses.
         self.lost_events = (self.quality.count(QualityCode::LostEvents))
             .max(self.quality.count(QualityCode::LostSamples));

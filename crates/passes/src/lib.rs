@@ -168,7 +168,7 @@ fn read(
     engine.finish(part.end, &cpu_list);
     let (start, end) = (part.start, part.end);
     let mut analysis = Analysis::new(engine, reader, options, (start, end), cpu_list);
-    analysis.absorb(&quality);
+    analysis.absorb(&quality, reader.quality());
     Ok(analysis)
 }
 
@@ -323,7 +323,7 @@ pub fn analyze_with(
         Some(whole) => whole,
         None => return Ok((analyze(reader, options, judge)?, Vec::new())),
     };
-    whole.absorb(&quality);
+    whole.absorb(&quality, reader.quality());
     Ok((whole, found.collect()))
 }
 

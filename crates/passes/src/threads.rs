@@ -137,6 +137,8 @@ pub struct Thread {
 
     /// A picture of what it does, if it is followed.
     pub(crate) lane: Option<Box<Lane>>,
+    /// The spans that a sum has, in order, if they are kept.
+    pub(crate) known: Option<Box<Vec<(Nanos, Nanos)>>>,
     /// Of the times ready: behind another thread that had the CPU, not for an idle CPU to wake up.
     pub queued_ns: Nanos,
     /// Of it: behind the thread that had woken it, and went to sleep then: its CPU was handed over.
@@ -245,6 +247,7 @@ impl Thread {
             stays: 0,
             stays_ns: 0,
             lane: None,
+            known: None,
             latency: Latency::default(),
             living: Living::default(),
             yields: None,
@@ -299,8 +302,21 @@ impl Thread {
             State::Blocked | State::Waking => self.blocked_ns += span,
             State::Unseen | State::New | State::Lost | State::Dead => {}
         }
+        if self.known.is_some() {
+            self.was_known(state, from, to);
+        }
         if let Some(lane) = &mut self.lane {
             lane.was(state, from, to);
+        }
+    }
+
+    #[cold]
+    fn was_known(&mut self, state: State, from: Nanos, to: Nanos) {
+        let nothing = matches!(state, State::Unseen | State::New | State::Lost | State::Dead);
+        let Some(known) = self.known.as_mut().filter(|_| to > from && !nothing) else { return };
+        match known.last_mut() {
+            Some(last) if from <= last.1 => last.1 = last.1.max(to),
+            _ => known.push((from, to)),
         }
     }
 
@@ -331,6 +347,9 @@ impl Thread {
         if let Some(lane) = &mut self.lane {
             lane.restart(now);
         }
+        if let Some(known) = &mut self.known {
+            known.clear();
+        }
     }
 }
 
@@ -351,6 +370,8 @@ pub(crate) struct Threads {
     far: FxHashMap<u32, u32>,
     /// Who gets a lane.
     follow: Follow,
+    /// The spans that the sums have are kept.
+    keeps_known: bool,
     /// Of threads that have ended, for the next that begin.
     spare: Vec<Living>,
 }
@@ -364,6 +385,7 @@ impl Default for Threads {
             pages: Vec::new(),
             far: FxHashMap::default(),
             follow: Follow::default(),
+            keeps_known: false,
             spare: Vec::new(),
         };
         t.map(Tid::IDLE, 0);
@@ -400,12 +422,18 @@ impl Threads {
     pub(crate) fn insert(&mut self, mut thread: Thread) -> Slot {
         let slot = self.threads.len() as u32;
         thread.living = self.spare.pop().unwrap_or_default();
+        thread.known = self.keeps_known.then(Box::default);
         self.map(thread.tid, slot);
         self.threads.push(thread);
         if !self.follow.threads.is_empty() {
             self[Slot(slot)].lane = self.follow.of_thread(Slot(slot));
         }
         Slot(slot)
+    }
+
+    /// Of those that come from now on, keep the spans that the sums have.
+    pub(crate) fn keep_known(&mut self, keeps: bool) {
+        self.keeps_known = keeps;
     }
 
     /// From now on some have lanes.

@@ -2,8 +2,8 @@
 
 use holdup_trace::{
     ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Frame,
-    Mapping, NameId, Nanos, Pid, Presence, Quality, Reader, Reading, Result, Run, RunDecoder,
-    StackRef, Task, TaskState, Tid, TraceInfo, What,
+    Mapping, NameId, Nanos, Pid, Presence, Quality, QualityCode, Reader, Reading, Result, Run,
+    RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -201,6 +201,11 @@ impl TraceBuilder {
     pub fn switch_record(self, ts: Nanos, cpu: u16, tid: u32, out: bool) -> Self {
         let what = What::ContextSwitch { out, preempt: false, other: Tid::UNKNOWN };
         self.push_as(ts, cpu, tid, EventId::SIDEBAND, what)
+    }
+
+    /// So many events of `cpu` were lost before now.
+    pub fn lost(self, ts: Nanos, cpu: u16, count: u64) -> Self {
+        self.push_as(ts, cpu, 0, EventId::SIDEBAND, What::Lost { count })
     }
 
     /// PERF_RECORD_EXIT of `tid`.
@@ -409,9 +414,15 @@ impl TraceBuilder {
         self.info.capabilities = Capabilities::of(&self.info.events, beside);
         self.info.span = self.events.first().zip(self.events.last()).map(|(a, b)| (a.0.ts, b.0.ts));
         let runs = self.events.first().map(|e| Run { first_ts: e.0.ts }).into_iter().collect();
+        let mut quality = Quality::default();
+        for (e, _) in &self.events {
+            if let What::Lost { count } = e.what {
+                quality.add(QualityCode::LostEvents, count);
+            }
+        }
         MemTrace {
             info: self.info,
-            quality: Quality::default(),
+            quality,
             runs,
             events: self.events,
             frames: self.frames,

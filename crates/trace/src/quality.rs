@@ -315,6 +315,16 @@ impl Quality {
         self.0.get(&code).copied().unwrap_or(0)
     }
 
+    /// Take back `n` of `code`.
+    pub fn take_back(&mut self, code: QualityCode, n: u64) {
+        if let Some(c) = self.0.get_mut(&code) {
+            *c = c.saturating_sub(n);
+            if *c == 0 {
+                self.0.remove(&code);
+            }
+        }
+    }
+
     /// Add all of `other`.
     pub fn absorb(&mut self, other: &Quality) {
         for (&code, &n) in &other.0 {

@@ -183,8 +183,9 @@ impl Parts {
         found.iter().for_each(|f| total.absorb(f));
         // Losses marked on pages are counted when these are decoded. The kernel's own counters
         // may know of more: of those after the last page, and of events dropped from a full
-        // buffer, which leave no mark.
-        if whole && total.lost_unknown == 0 {
+        // buffer, which leave no mark. The part of a time has the counters of the whole.
+        let part = meta.options.cut.as_ref().is_some_and(|cut| cut.time.is_some());
+        if whole && !part && total.lost_unknown == 0 {
             quality.add(QualityCode::LostEvents, meta.options.overrun.saturating_sub(total.lost));
         }
 

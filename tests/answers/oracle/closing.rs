@@ -3,7 +3,7 @@
 
 use crate::oracle::corpus::{self, Recording};
 use crate::oracle::tally::Tally;
-use holdup_attribution::{Attribution, Leaf, Total, WaitsBy};
+use holdup_attribution::{Attribution, Leaf, PathRow, Total, WaitsBy};
 use holdup_passes::{Analysis, Bin, Cause, CpuRow, Detail, Group, Options, Program, Slot, WaitSum};
 use holdup_trace::QualityCode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -273,7 +273,7 @@ fn the_figure_of_waits_and_the_ledger_agree() {
 }
 
 /// What `switches` prints as time on a CPU is none that the ledger has as idle, and the parts of a
-/// critical path are all of it.
+/// critical path are all of it: running is in it only what is neither asleep nor unknown.
 #[test]
 fn the_figures_of_switches_and_path_and_the_ledger_agree() {
     let mut tally = Tally::new("switches, path = ledger");
@@ -295,6 +295,14 @@ fn the_figures_of_switches_and_path_and_the_ledger_agree() {
         let parts: u64 = path.rows.iter().map(|r| r.total_ns).sum();
         tally.check(parts == path.total_ns, || {
             format!("{}: parts of {parts} ns, a path of {}", file.name, path.total_ns)
+        });
+        let Some((slot, t)) = judged.path_of().map(|slot| (slot, a.thread(slot))) else { continue };
+        let own = |r: &&PathRow| (r.tid, r.state, r.kind) == (t.tid.0, "run", "");
+        let ran: u64 = path.rows.iter().filter(own).map(|r| r.total_ns).sum();
+        let asleep: u64 = a.sleeps(slot).iter().map(|i| i.to - i.from).sum();
+        let known = t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns;
+        tally.check(ran + asleep <= known, || {
+            format!("{}: ran {ran}, asleep {asleep}, of {known} ns known", file.name)
         });
     }
     tally.finish();

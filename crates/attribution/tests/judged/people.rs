@@ -1,6 +1,6 @@
 //! Who is the work, and who is beside it; what a thread's critical path goes through.
 
-use crate::scene::{MS, busy, ends, machine, measured, waits};
+use crate::scene::{GETPPID, MS, busy, ends, machine, measured, runs, waits};
 use holdup_attribution::{Attribution, WaitsBy};
 use holdup_testkit::MemTrace;
 
@@ -48,6 +48,53 @@ fn a_path_goes_through_who_ended_the_wait() {
     assert_eq!(runs, [(8, "run"), (7, "run")], "{path:?}");
     assert!(path.rows[1].total_ns.abs_diff(20 * MS) < 100, "{path:?}");
     assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns);
+}
+
+/// 7 makes 10 at 15 ms, which is first seen at 20 ms and ends at 30 ms what 8 waits for.
+fn by_who_came_to_be() -> MemTrace {
+    let trace = machine(4)
+        .records("sched", "sched_wakeup_new")
+        .task(7, 7, None, "w0")
+        .task(8, 7, None, "w1");
+    let trace = runs(runs(trace, 0, 7), 1, 8)
+        .makes(15 * MS, 0, 7, 10)
+        .switch(20 * MS, 3, 0, 10, "R")
+        .sys_enter(20 * MS + 1, 3, 10, GETPPID)
+        .sys_exit(20 * MS + 2, 3, 10, GETPPID, 7);
+    let trace = waits(trace, (10 * MS, 20 * MS), 8, 10, 0x1000);
+    ends(trace.switch(40 * MS, 3, 10, 0, "S"), 2, 50 * MS)
+}
+
+#[test]
+fn a_path_has_as_running_only_what_ran() {
+    let analysis = measured(&by_who_came_to_be());
+    let path = Attribution::from(&analysis).path(Some(8)).unwrap();
+    let of = |tid, state| {
+        path.rows.iter().filter(|r| (r.tid, r.state) == (tid, state)).map(|r| r.total_ns).sum()
+    };
+    let near = |ns: u64, ms: u64| assert!(ns.abs_diff(ms * MS) < 100, "{path:#?}");
+    near(of(8, "run"), 30);
+    // Until 10 came to be, who made it is what 8 waited for.
+    near(of(7, "run"), 5);
+    near(of(10, "unknown"), 5);
+    near(of(10, "run"), 10);
+    assert_eq!(path.rows.iter().map(|r| r.total_ns).sum::<u64>(), path.total_ns);
+}
+
+/// The parts of a recording of some tasks name threads that had the number before.
+#[test]
+fn of_two_threads_with_a_number_the_path_is_of_the_one_that_did_something() {
+    let trace = machine(2).task(7, 7, None, "w0").task(9, 7, None, "before");
+    let trace = runs(trace, 0, 7).fork(30 * MS, 0, 7, 9).switch(31 * MS, 1, 0, 9, "R").switch(
+        40 * MS,
+        1,
+        9,
+        0,
+        "S",
+    );
+    let analysis = measured(&ends(trace, 1, 50 * MS));
+    let path = Attribution::from(&analysis).path(Some(9)).unwrap();
+    assert!(path.rows.iter().any(|r| r.state == "run"), "{path:?}");
 }
 
 #[test]

@@ -56,6 +56,7 @@ impl Engine {
         self.ticks.restart();
         self.quality = Quality::default();
         self.laws.clear();
+        self.lost_before = self.lost_events;
         self.events = 0;
         self.delays = Histogram::default();
         self.others.fill(0);

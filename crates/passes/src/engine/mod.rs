@@ -43,7 +43,7 @@ use crate::judge::{Judge, Outside};
 use crate::lanes::{Follow, Lane};
 use crate::limits::NAMED;
 use crate::locks::Locks;
-use crate::options::Options;
+use crate::options::{Detail, Options};
 use crate::programs::Programs;
 use crate::spaces::Spaces;
 use crate::stolen::Ticks;
@@ -128,6 +128,9 @@ pub(crate) struct Engine {
     /// Single facts, where somebody asks for them.
     pub(crate) facts: Option<Facts>,
     lost: bool,
+    /// How many, and how many of them before the part analysed.
+    lost_events: u64,
+    lost_before: u64,
 }
 
 impl Engine {
@@ -193,9 +196,12 @@ impl Engine {
             others: vec![0; info.events.len()],
             facts: None,
             lost: false,
+            lost_events: 0,
+            lost_before: 0,
             recorded,
         };
         engine.blame.start_at(start, grid);
+        engine.threads.keep_known(options.detail >= Detail::Intervals);
         let ticks = |e: &EventDesc| e.short_name() == "local_timer_entry";
         if info.events.iter().any(|e| e.presence > Presence::Described && ticks(e)) {
             engine.ticks.tick();
@@ -207,6 +213,11 @@ impl Engine {
             }
         }
         engine
+    }
+
+    /// Events lost, and how many of them before the part analysed.
+    pub(crate) fn lost(&self) -> (u64, u64) {
+        (self.lost_events, self.lost_before)
     }
 
     /// Draw lanes of these.
@@ -383,8 +394,9 @@ impl Engine {
                 }
             }
             What::TaskEnd { tid, .. } => self.task_end(now, cpu, tid),
-            What::Lost { .. } => {
+            What::Lost { count } => {
                 self.lost = true;
+                self.lost_events = self.lost_events.saturating_add(count);
                 // Who ran meanwhile is not known.
                 self.counters.forget_readings();
             }

@@ -234,6 +234,12 @@ impl Analysis {
         self.engine.waits.intervals(slot)
     }
 
+    /// The spans of which the trace says what a thread did, in order; needs
+    /// [`crate::Detail::Intervals`].
+    pub fn known(&self, slot: Slot) -> &[(Nanos, Nanos)] {
+        self.thread(slot).known.as_deref().map_or(&[], |list| list)
+    }
+
     /// A thread's time asleep for something outside, or for nothing known
     /// ([`crate::Cause::is_idle`]).
     pub fn idle_wait_ns(&self, slot: Slot) -> Nanos {

@@ -515,3 +515,20 @@ fn a_switch_that_does_not_say_who_leaves_begins_the_time_of_who_comes() {
     assert_eq!((cpu.unaccounted_ns, cpu.idle_ns, cpu.wall_ns), (40, 0, 100));
     assert_eq!(cpu.switches, 2);
 }
+
+#[test]
+fn what_was_lost_before_the_part_is_no_loss_of_the_part() {
+    let trace = TraceBuilder::new(1)
+        .switch(100, 0, 0, 7, "R")
+        .lost(120, 0, 5)
+        .switch(140, 0, 7, 0, "S")
+        .switch(170, 0, 0, 7, "R")
+        .lost(180, 0, 3)
+        .switch(200, 0, 7, 0, "S")
+        .build();
+    let of = |from| {
+        let part = Options::from(Selection { from, ..Selection::default() });
+        analyze(&trace, &part).unwrap().lost_events
+    };
+    assert_eq!((of(None), of(Some(150))), (8, 3));
+}

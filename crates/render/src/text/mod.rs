@@ -130,13 +130,11 @@ pub fn write(report: &Report, options: &TextOptions, out: &mut dyn Write) -> io:
         Body::Guide(walk) => guide::write(walk, trace, &page, options, out),
         Body::Path(path) => {
             page.separate(out)?;
-            let of = format!(
-                "Path of {} ({}), {}:",
-                escape(&path.head.comm),
-                path.head.tid,
-                units::duration(path.head.total_ns)
-            );
-            writeln!(out, "{of} its own doings, and while it slept those of whom it waited for")?;
+            if path.table.missing.is_none() {
+                let (head, how) = (&path.head, "and while it slept those of whom it waited for");
+                let (comm, length) = (escape(&head.comm), units::duration(head.total_ns));
+                writeln!(out, "Path of {comm} ({}), {length}: its own doings, {how}", head.tid)?;
+            }
             write_table(&path.table, &page, options, out)
         }
         Body::Predict(predict) => {
