@@ -191,3 +191,36 @@ fn kernel_text(origins: &[Origin], names: &Names) -> Option<Mapping> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_trace::{Cpu, EventId, Frame as Address};
+
+    /// Numbers and lengths of these chains, the first address of which is the kernel's.
+    fn met(context: &mut Context, chains: &[[u64; 2]]) -> Vec<(u32, usize)> {
+        let mut batch = Batch::new();
+        let (pid, tid, comm) = (Pid(1), Tid(1), NameId::NONE);
+        let (cpu, id, what) = (Cpu(0), EventId(0), What::Other);
+        let event = Event { ts: 0, tid, pid, comm, cpu, id, what };
+        let number = |chain: &[u64; 2]| {
+            let [address, caller] = *chain;
+            let frames = [(address, true), (caller, false)];
+            let frames = frames.map(|(address, kernel)| Address { address, kernel });
+            let stack = batch.push_stack(frames);
+            let (_, id) = context.chain(&event, &batch, stack);
+            (id.0, context.code(pid, id).count())
+        };
+        chains.iter().map(number).collect()
+    }
+
+    #[test]
+    fn without_callers_a_chain_is_the_address_sampled() {
+        let chains = [[8, 1], [8, 2], [9, 1], [8, 1]];
+        let info = TraceInfo::new("trace".into(), "test");
+        assert_eq!(met(&mut Context::new(&info), &chains), [(0, 2), (1, 2), (2, 2), (0, 2)]);
+        let mut innermost = Context::new(&info);
+        innermost.keep_innermost();
+        assert_eq!(met(&mut innermost, &chains), [(0, 1), (0, 1), (1, 1), (0, 1)]);
+    }
+}
