@@ -38,6 +38,9 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<u8> {
     if args.folded || args.pprof.is_some() || args.firefox.is_some() {
         return chains(args, config, &*reader, &options, collector, places);
     }
+    if args.tree.is_none() && by != By::Children {
+        collector = collector.without_callers();
+    }
     let see = &mut |events: &[_], batch: &_| collector.events(events, batch);
     let analysis = analyze_beside(&*reader, &options, see)?;
     let profile = collector.finish();

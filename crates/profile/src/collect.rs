@@ -107,6 +107,14 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// Only where the code was that was sampled counts, not how it came there: for tables without
+    /// callers, which need not tell chains apart.
+    #[must_use]
+    pub fn without_callers(mut self) -> Collector<'a> {
+        self.context.keep_innermost();
+        self
+    }
+
     /// The next events of the trace, in order.
     pub fn events(&mut self, events: &[Event], batch: &Batch) {
         for e in events {

@@ -16,6 +16,8 @@ pub(crate) struct Context {
     comms: FxHashMap<Tid, NameId>,
     pids: FxHashMap<Tid, Pid>,
     scratch: Vec<Frame>,
+    /// Of each chain only the first frame counts.
+    innermost: bool,
     /// Chains as they were recorded, behind what they were recorded in: most come again and again,
     /// and need no look at what is mapped.
     met: FxHashMap<Rc<[u64]>, ChainId>,
@@ -34,9 +36,15 @@ impl Context {
             comms: info.tasks.iter().map(|t| (t.tid, t.comm)).collect(),
             pids: info.tasks.iter().map(|t| (t.tid, t.pid)).collect(),
             scratch: Vec::new(),
+            innermost: false,
             met: FxHashMap::default(),
             recorded: Vec::new(),
         }
+    }
+
+    /// From now on a chain is its first frame.
+    pub(crate) fn keep_innermost(&mut self) {
+        self.innermost = true;
     }
 
     /// Learn from an event.
@@ -71,11 +79,16 @@ impl Context {
             Pid::UNKNOWN => self.pids.get(&e.tid).copied().unwrap_or(Pid::UNKNOWN),
             pid => pid,
         };
-        let (names, in_kernel) = (batch.frame_names(stack), stack.in_kernel());
+        let (mut addresses, mut names) = (batch.stack(stack), batch.frame_names(stack));
+        if self.innermost {
+            addresses = &addresses[..addresses.len().min(1)];
+            names = &names[..names.len().min(1)];
+        }
+        let in_kernel = stack.in_kernel().min(addresses.len());
         self.recorded.clear();
         self.recorded.extend(self.memory.version(pid));
         self.recorded.push(in_kernel as u64);
-        self.recorded.extend_from_slice(batch.stack(stack));
+        self.recorded.extend_from_slice(addresses);
         let named = |name: &FrameName| u64::from(name.dso.0) << 32 | u64::from(name.function.0);
         self.recorded.extend(names.iter().map(named));
         if let Some(&known) = self.met.get(&self.recorded[..]) {
@@ -83,7 +96,7 @@ impl Context {
         }
         self.scratch.clear();
         let memory = &mut self.memory;
-        let frames = batch.stack(stack).iter().enumerate().map(|(i, &address)| {
+        let frames = addresses.iter().enumerate().map(|(i, &address)| {
             let kernel = i < in_kernel;
             let frame = match names.get(i) {
                 Some(&name) => memory.told(name, address, kernel),
@@ -177,4 +190,37 @@ fn kernel_text(origins: &[Origin], names: &Names) -> Option<Mapping> {
         Origin::Mapped(m) if m.kernel && names.get(m.file).starts_with("[kernel") => Some(*m),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_trace::{Cpu, EventId, Frame as Address};
+
+    /// Numbers and lengths of these chains, the first address of which is the kernel's.
+    fn met(context: &mut Context, chains: &[[u64; 2]]) -> Vec<(u32, usize)> {
+        let mut batch = Batch::new();
+        let (pid, tid, comm) = (Pid(1), Tid(1), NameId::NONE);
+        let (cpu, id, what) = (Cpu(0), EventId(0), What::Other);
+        let event = Event { ts: 0, tid, pid, comm, cpu, id, what };
+        let number = |chain: &[u64; 2]| {
+            let [address, caller] = *chain;
+            let frames = [(address, true), (caller, false)];
+            let frames = frames.map(|(address, kernel)| Address { address, kernel });
+            let stack = batch.push_stack(frames);
+            let (_, id) = context.chain(&event, &batch, stack);
+            (id.0, context.code(pid, id).count())
+        };
+        chains.iter().map(number).collect()
+    }
+
+    #[test]
+    fn without_callers_a_chain_is_the_address_sampled() {
+        let chains = [[8, 1], [8, 2], [9, 1], [8, 1]];
+        let info = TraceInfo::new("trace".into(), "test");
+        assert_eq!(met(&mut Context::new(&info), &chains), [(0, 2), (1, 2), (2, 2), (0, 2)]);
+        let mut innermost = Context::new(&info);
+        innermost.keep_innermost();
+        assert_eq!(met(&mut innermost, &chains), [(0, 1), (0, 1), (1, 1), (0, 1)]);
+    }
 }

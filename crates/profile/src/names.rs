@@ -55,23 +55,20 @@ pub(crate) struct Functions<'a, 'i> {
     pub(crate) all: Vec<Function>,
     ids: FxHashMap<Function, FunctionId>,
     sites: FxHashMap<(Pid, Frame), Rc<[Site]>>,
-    /// By the number of what a frame is of: whether a name there depends on the process.
+    owners: Owners,
+}
+
+/// Which names depend on the process that runs the code.
+pub(crate) struct Owners {
+    /// By the number of what a frame is of: whether a name there does.
     of_process: Vec<bool>,
 }
 
-impl<'a, 'i> Functions<'a, 'i> {
-    pub(crate) fn new(profile: &'a Profile, symbols: &'a mut Symbols<'i>) -> Functions<'a, 'i> {
+impl Owners {
+    pub(crate) fn new(profile: &Profile, symbols: &Symbols<'_>) -> Owners {
         let mappings = profile.code.origins().iter().map(Origin::mapping);
         let depends = |m: Option<&Mapping>| m.is_some_and(|m| symbols.depends_on_process(m));
-        let of_process = mappings.map(depends).collect();
-        Functions {
-            profile,
-            symbols,
-            all: Vec::new(),
-            ids: FxHashMap::default(),
-            sites: FxHashMap::default(),
-            of_process,
-        }
+        Owners { of_process: mappings.map(depends).collect() }
     }
 
     /// The process that makes a difference to a frame's names.
@@ -80,6 +77,25 @@ impl<'a, 'i> Functions<'a, 'i> {
             Some(true) => pid,
             _ => Pid::UNKNOWN,
         }
+    }
+}
+
+impl<'a, 'i> Functions<'a, 'i> {
+    pub(crate) fn new(profile: &'a Profile, symbols: &'a mut Symbols<'i>) -> Functions<'a, 'i> {
+        let owners = Owners::new(profile, symbols);
+        Functions {
+            profile,
+            symbols,
+            all: Vec::new(),
+            ids: FxHashMap::default(),
+            sites: FxHashMap::default(),
+            owners,
+        }
+    }
+
+    /// The process that makes a difference to a frame's names.
+    pub(crate) fn owner(&self, pid: Pid, frame: &Frame) -> Pid {
+        self.owners.owner(pid, frame)
     }
 
     /// The functions that have a frame's address: what was inlined first, the function itself last.

@@ -3,6 +3,7 @@
 use crate::chains::Frame;
 use crate::children::children;
 use crate::collect::{Profile, Sampled, Sum};
+use crate::names::Owners;
 use holdup_passes::{Analysis, Filter, Group, percent};
 use holdup_symbols::{Source, Symbols};
 use holdup_trace::{Cpu, NameId, Pid, Tid};
@@ -151,8 +152,9 @@ pub fn rows(
     }
     // By hash: names begin alike, which makes it slow to compare them.
     let mut rows: FxHashMap<Key, (Sum, u64)> = FxHashMap::default();
+    let owners = Owners::new(profile, symbols);
     for ((pid, tid, comm, cpu, frame), sum) in profile.sampled(filter) {
-        let code = frame.map(|frame| profile.code.code(pid, &frame));
+        let code = frame.map(|frame| profile.code.code(owners.owner(pid, &frame), &frame));
         let key = key((pid, tid, cpu), &comm, by, |line| {
             let Some(code) = &code else { return Default::default() };
             let named = symbols.name(code);

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Where the instructions of a reading go: how many an event takes at each station of its road.
+
+    benches/instructions.py [--top N] [VERB]        VERB is summary unless it is given
+
+Times depend on what else the machine does; instructions do not. Two parts of one recording, of which
+one is three times as long, are read under valgrind. What one has more than the other is what the
+events take: start and output are in both. Needs valgrind and the recording of benches/compare.sh.
+
+    BENCH_FILE  the recording (target/bench/messaging.perf.data)
+    HOLDUP      a built holdup, with line tables (target/release/holdup)
+"""
+
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+SHORT, LONG = "40%,45%", "40%,55%"
+
+# The station of a function, by what its name has; the first that fits.
+STATIONS = [
+    ("index", r"perfdata::(walk|index)"),
+    ("decode", r"holdup_(perfdata|tracepoint)|merge::decode|holdup_trace::names"),
+    # The loop over events has the engine inlined, and the name of one of these closures.
+    ("passes", r"holdup_passes|thread::scoped::scope|merge::drive"),
+    ("order", r"holdup_trace::merge"),
+    ("judge", r"holdup_(attribution|diagnose|model|replay)"),
+    ("render", r"holdup_render"),
+    ("else", r""),
+]
+
+
+def own_instructions(path):
+    """Instructions of each function without those of what it calls."""
+    names, own, function, of_call = {}, collections.Counter(), None, False
+    for line in open(path, encoding="utf-8", errors="replace"):
+        if named := re.match(r"c?fn=\((\d+)\)(?: (.*))?", line):
+            if named[2]:
+                names[named[1]] = named[2]
+            if line.startswith("fn="):
+                function = names[named[1]]
+        elif line.startswith("calls="):
+            of_call = True
+        elif line[0] in "0123456789+-*":
+            if not of_call and function:
+                own[function] += int(line.split()[1])
+            of_call = False
+    return own
+
+
+def main():
+    args = sys.argv[1:]
+    top = int(args.pop(args.index("--top") + 1)) if "--top" in args else 0
+    args = [a for a in args if a != "--top"]
+    verb = args[0] if args else "summary"
+    holdup = os.environ.get("HOLDUP", "target/release/holdup")
+    trace = os.environ.get("BENCH_FILE", "target/bench/messaging.perf.data")
+    counts, events = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for part in SHORT, LONG:
+            cut, out = f"{folder}/cut.perf.data", f"{folder}/out"
+            told = subprocess.run([holdup, "cut", "--time", part, "-o", cut, trace], check=True,
+                                  capture_output=True, text=True)
+            events.append(int(re.search(r"(\d+) events", told.stdout + told.stderr)[1]))
+            subprocess.run(["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", holdup,
+                            verb, cut], stdout=subprocess.DEVNULL, check=False)
+            counts.append(own_instructions(out))
+            os.remove(cut)
+    more = events[1] - events[0]
+    an_event = {f: (n - counts[0][f]) / more for f, n in counts[1].items()}
+    stations = collections.Counter()
+    for function, n in an_event.items():
+        stations[next(s for s, fits in STATIONS if re.search(fits, function))] += n
+    print(f"holdup {verb}: instructions an event, of {more} events")
+    for station, _ in STATIONS:
+        print(f"{stations[station]:10.1f}  {station}")
+    print(f"{sum(an_event.values()):10.1f}  all")
+    for function, n in sorted(an_event.items(), key=lambda f: -f[1])[:top]:
+        print(f"{n:10.1f}    {function}")
+
+
+if __name__ == "__main__":
+    main()
