@@ -138,6 +138,7 @@ pub struct Thread {
     /// A picture of what it does, if it is followed.
     pub(crate) lane: Option<Box<Lane>>,
     /// The spans that a sum has, in order, if they are kept.
+    #[expect(clippy::box_collection, reason = "16 bytes less in each of very many threads")]
     pub(crate) known: Option<Box<Vec<(Nanos, Nanos)>>>,
     /// Of the times ready: behind another thread that had the CPU, not for an idle CPU to wake up.
     pub queued_ns: Nanos,
