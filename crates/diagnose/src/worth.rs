@@ -17,9 +17,10 @@ use crate::report::Class;
 use holdup_attribution::{Attribution, Thresholds};
 use holdup_passes::Object;
 use holdup_replay::{
-    Depth, Estimate, Estimates, Member, Program, doubts, estimate, off_pct, words,
+    Depth, Estimate, Estimates, Member, Program, ReplayObject, doubts, estimate, off_pct, words,
 };
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::path::Path;
 
 /// Recordings of up to so many bytes are replayed unasked. The steps of a larger one take more
@@ -138,7 +139,7 @@ pub(crate) struct Replay {
     pub(crate) worth: Worth,
     /// The threads that are changed, if it is threads.
     pub(crate) tids: Vec<u32>,
-    /// The objects that nobody waits for any more, if it is objects.
+    /// The objects that nobody waits for any more, if it is objects; what holds most work up first.
     pub(crate) objects: Vec<Object>,
     /// What is changed, in words: threads, or what they wait for.
     subjects: String,
@@ -190,13 +191,15 @@ impl Replays {
                 Member::Object(_) => None,
             });
             let objects = row.members.iter().filter_map(|m| match m {
-                Member::Object(id) => Some(&program.objects.get(id.0 as usize)?.of),
+                Member::Object(id) => program.objects.get(id.0 as usize),
                 Member::Thread(_) => None,
             });
+            let mut objects: Vec<&ReplayObject> = objects.collect();
+            objects.sort_by_key(|o| Reverse(o.work_held_up));
             let replay = Replay {
                 worth,
                 tids: tids.collect(),
-                objects: objects.flatten().copied().collect(),
+                objects: objects.into_iter().flat_map(|o| o.of.clone()).collect(),
                 subjects: words::subjects(&program, &row.change),
             };
             match by_class.iter_mut().find(|(c, _)| *c == class) {

@@ -136,6 +136,9 @@ pub struct ReplayObject {
     pub waits: u64,
     /// Their time in the trace.
     pub wait_ns: Nanos,
+    /// The same, that of each thread times its CPU time: a thread without work holds nothing up by
+    /// waiting, however long.
+    pub work_held_up: u128,
     /// Time that threads had it in the trace, as far as known.
     pub hold_ns: Nanos,
     /// The waits are for a device.

@@ -66,6 +66,7 @@ pub(crate) fn program(cpus: u32, threads: &[Vec<Op>]) -> Program {
         is_fought_for: false,
         waits: 1,
         wait_ns: 1,
+        work_held_up: 1,
         hold_ns: 1,
         is_device: false,
         is_kernel_lock: false,

@@ -29,11 +29,11 @@ pub fn subjects(program: &Program, changes: &[Change]) -> String {
     listed(by_waiting(program, changes).into_iter().map(|c| subject(program, c)).collect())
 }
 
-/// What is waited for longest comes first: where not all are named, that one is meant. All else
-/// keeps its order.
+/// What holds most work up comes first: where not all are named, that one is meant. All else keeps
+/// its order.
 fn by_waiting<'a>(program: &Program, changes: &'a [Change]) -> Vec<&'a Change> {
     let waited = |change: &Change| match change {
-        Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.wait_ns),
+        Change::Lock(id, _) => program.objects.get(id.0 as usize).map_or(0, |o| o.work_held_up),
         _ => 0,
     };
     let mut all: Vec<&Change> = changes.iter().collect();

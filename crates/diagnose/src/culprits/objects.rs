@@ -9,8 +9,8 @@ use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
 
-/// The objects that threads take turns at: those without which the work would be done sooner, the
-/// longest waited for first, where a replay tells; else by the idle CPU time at the leaf `asleep`;
+/// The objects that threads take turns at: those without which the work would be done sooner, what
+/// holds most of it up first, where a replay tells; else by the idle CPU time at the leaf `asleep`;
 /// or else the calls that threads waited in, where system calls were recorded. What is burnt in
 /// such calls (`awake`) is laid to the object where there is just one. What those wait for who
 /// yield instead of sleeping is known by their program only.
@@ -76,21 +76,17 @@ pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
     objects.into_iter().take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
 }
 
-/// The first few of these objects, the longest waited for first, and no more than make up most of
-/// the waiting.
+/// The first few of these objects, in their order, that cost anything by themselves.
 fn among(facts: &Facts<'_>, objects: &[Object], leaf: Leaf) -> Vec<Culprit> {
-    let is_one = |o: &&Blamed| o.objects.iter().any(|object| objects.contains(object));
-    let mut found: Vec<&Blamed> = facts.objects().iter().filter(is_one).collect();
-    found.sort_by_key(|o| (Reverse(o.row.wait_total_ns), o.row.kind, o.row.object.clone()));
-    let all: Nanos = found.iter().map(|o| o.row.wait_total_ns).sum();
-    let mut named = 0;
-    let rest = |o: &&Blamed| {
-        let is_part = named * 10 < all * 9;
-        named += o.row.wait_total_ns;
-        is_part
-    };
-    let most = found.into_iter().take(CULPRITS).take_while(rest);
-    most.map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+    let place = |o: &&Blamed| objects.iter().position(|object| o.objects.contains(object));
+    let mut found: Vec<(usize, &Blamed)> = facts
+        .objects()
+        .iter()
+        .filter(|o| o.rule.is_harmful())
+        .filter_map(|o| Some((place(&o)?, o)))
+        .collect();
+    found.sort_by_key(|of| of.0);
+    found.into_iter().take(CULPRITS).map(|(_, o)| culprit(facts, o, o.idle_ns(leaf))).collect()
 }
 
 /// The process of the last thread with this id.

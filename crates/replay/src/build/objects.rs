@@ -31,6 +31,14 @@ impl Builder<'_> {
         // A condition variable of glibc sleeps on two words in turn: they are one object, named
         // after the word that was waited for longer, as in the table of waits.
         let mut words: FxHashMap<(u32, u64), (ObjectId, Nanos)> = FxHashMap::default();
+        let waited = self.analysis.waited_by();
+        let held_up = |object: &Object| -> u128 {
+            let by = waited.get(object).into_iter().flatten();
+            by.map(|(&slot, pair)| {
+                u128::from(pair.wait_ns) * u128::from(self.analysis.thread(slot).running_ns)
+            })
+            .sum()
+        };
         for (&object, o) in &self.stats {
             if o.waits == 0 && !o.is_lock || object == Object::OTHER {
                 continue;
@@ -40,6 +48,7 @@ impl Builder<'_> {
                 known.of.push(object);
                 known.waits += o.waits;
                 known.wait_ns += o.wait_ns;
+                known.work_held_up += held_up(&object);
                 if o.wait_ns > *longest {
                     *longest = o.wait_ns;
                     known.name = name_of(self.analysis, object, o);
@@ -61,6 +70,7 @@ impl Builder<'_> {
                 is_fought_for: is_fought_for(o),
                 waits: o.waits,
                 wait_ns: o.wait_ns,
+                work_held_up: held_up(&object),
                 hold_ns: 0,
                 is_device,
                 is_kernel_lock: o.lock_ns * 2 > o.wait_ns
@@ -96,6 +106,7 @@ impl Builder<'_> {
                     is_fought_for: false,
                     waits: 0,
                     wait_ns: 0,
+                    work_held_up: 0,
                     hold_ns: 0,
                     is_device: false,
                     is_kernel_lock: true,
