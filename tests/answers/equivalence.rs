@@ -19,12 +19,13 @@
 //!
 //! And in all of them: the same verdict.
 
+use crate::by_key::{self, Tables, json};
 use holdup_attribution::{Attribution, analyze};
 use holdup_passes::{Analysis, Group, Options, Selection};
 use holdup_testkit::{Generic, Packing, PerfettoForm, perfetto};
 use holdup_trace::{Batch, Event, EventId, Reader, merge};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -61,27 +62,16 @@ fn open(scenario: &str, form: &str) -> Box<dyn Reader> {
     holdup_open::open(&path).unwrap()
 }
 
-/// Rows by table and key.
-type Tables = BTreeMap<(&'static str, String), Value>;
-
 fn tables(a: &Analysis) -> Tables {
     let mut tables = Tables::new();
-    let mut add = |table: &'static str, keys: &[&str], rows: Vec<Value>| {
-        for row in rows {
-            let key: Vec<String> = keys.iter().map(|k| row[*k].to_string()).collect();
-            // Interrupts are numbered; work items are known by the address or name of a function.
-            tables.insert((table, key.join(" ")), row);
-        }
-    };
-    fn json<R: serde::Serialize>(rows: Vec<R>) -> Vec<Value> {
-        rows.iter().map(|r| serde_json::to_value(r).unwrap()).collect()
-    }
+    let mut add = |table, keys: &[&str], rows| by_key::add(&mut tables, table, keys, rows);
     add("syscalls", &["name"], json(a.syscalls(Group::System)));
     add("syscalls by thread", &["comm", "tid", "name"], json(a.syscalls(Group::Thread)));
     add("procs", &["comm", "tid"], json(a.procs(Group::Thread)));
     add("cpus", &["cpu"], json(a.cpu_rows()));
     add("switches", &["comm", "tid"], json(a.switches()));
     add("ledger", &["path"], json(Attribution::from(a).ledger.nodes()));
+    // Interrupts are numbered; work items are known by the address or name of a function.
     let irqs = json(a.irqs(true)).into_iter().filter(|r| r["kind"] != "workqueue").collect();
     add("irqs", &["kind", "id", "cpu"], irqs);
     tables

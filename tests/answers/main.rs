@@ -5,6 +5,7 @@
 mod support;
 
 mod blocked;
+mod by_key;
 mod code;
 mod culprits;
 mod dark_calls;

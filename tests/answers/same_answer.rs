@@ -13,6 +13,7 @@
 //! * [`comm_of_worker`]: kworkers change their names as they work, and perf script prints names
 //!   from its own table of threads: threads are compared by id.
 
+use crate::by_key::{self, Tables, json};
 use holdup_attribution::{Attribution, analyze};
 use holdup_diagnose::diagnose;
 use holdup_passes::{Group, Options};
@@ -155,21 +156,10 @@ fn a_trace_dat_that_explains_system_calls_has_none() {
     assert!(!rt_app.is_kthread(), "it made no call because none was recorded");
 }
 
-/// Rows by table and key.
-type Tables = BTreeMap<(&'static str, String), Value>;
-
 fn tables(reader: &dyn Reader) -> (Tables, Value) {
     let a = analyze(reader, &Options::default()).unwrap();
     let mut tables = Tables::new();
-    let mut add = |table: &'static str, keys: &[&str], rows: Vec<Value>| {
-        for row in rows {
-            let key: Vec<String> = keys.iter().map(|k| row[*k].to_string()).collect();
-            tables.insert((table, key.join(" ")), row);
-        }
-    };
-    fn json<R: serde::Serialize>(rows: Vec<R>) -> Vec<Value> {
-        rows.iter().map(|r| serde_json::to_value(r).unwrap()).collect()
-    }
+    let mut add = |table, keys: &[&str], rows| by_key::add(&mut tables, table, keys, rows);
     add("syscalls", &["name"], json(a.syscalls(Group::System)));
     add("procs", &["tid"], json(a.procs(Group::Thread)));
     add("cpus", &["cpu"], json(a.cpu_rows()));
