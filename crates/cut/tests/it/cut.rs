@@ -1,15 +1,12 @@
 //! A cut has the events of its part, all of them and in order, whatever else it has.
 
+use crate::fixture;
 use holdup_cut::cut;
 use holdup_testkit::{Packing, PerfettoForm, TraceBuilder, perfetto};
 use holdup_trace::{Cpu, Cut, Event, EventId, NameId, Nanos, Reader, What, merge};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
 
 /// One of each format that is cut, small ones.
 const FIXTURES: [&str; 7] = [

@@ -1,5 +1,6 @@
 //! A cut without names has none of them in its bytes, and the figures of the whole.
 
+use crate::fixture;
 use holdup_cut::cut;
 use holdup_testkit::{Generic, Packing, PerfettoForm, perfetto};
 use holdup_trace::{Batch, Cpu, Cut, Event, EventId, NameId, Nanos, Reader, What, merge};
@@ -28,10 +29,6 @@ const FIXTURES: [&str; 16] = [
     "equivalence/lttng_thr_mutex_c4/lttng.tar.gz",
     "equivalence/lttng_ser_semop_c4/lttng.tar.gz",
 ];
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
-}
 
 /// All of the trace without names, and the folder it lies in.
 fn nameless(path: &Path) -> (TempDir, PathBuf) {
