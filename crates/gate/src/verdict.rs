@@ -3,11 +3,12 @@
 use crate::judge::{Compared, Doubt, Finding, Judged, Number, Sides, judge};
 use crate::metric::{Metric, Table};
 use crate::policy::{Judgement, Policy, PolicyError, Waiver};
+use crate::rounds;
 use crate::run::Run;
 use crate::sample;
 use crate::setting::{Aspect, first_difference};
 use crate::stats::discovery;
-use crate::stats::spread::median;
+use crate::stats::spread::{self, median};
 use crate::why::{self, Reason};
 use crate::work::Work;
 
@@ -55,6 +56,9 @@ pub struct Verdict {
     pub inform: Vec<Judged>,
     /// Why the comparison cannot be trusted.
     pub problems: Vec<Problem>,
+    /// The work scales worse and takes no longer for it: it got faster on few CPUs alone. The change
+    /// of the time on the CPUs whose efficiency decides, as a ratio.
+    pub no_slower: Option<f64>,
     /// What makes the regression pass.
     pub waived: Option<Waiver>,
     /// Waivers that are over.
@@ -114,6 +118,10 @@ pub fn decide(
     if !problems.is_empty() {
         outcome = Outcome::Inconclusive;
     }
+    let no_slower = no_slower(&primary, sides, work).filter(|_| outcome == Outcome::Regressed);
+    if no_slower.is_some() {
+        outcome = Outcome::Pass;
+    }
     let name = primary.limit.metric.to_string();
     let (valid, expired): (Vec<&Waiver>, Vec<&Waiver>) =
         policy.waivers.iter().filter(|w| w.metric == name).partition(|w| w.until_day >= today);
@@ -129,6 +137,7 @@ pub fn decide(
         primary,
         inform,
         problems,
+        no_slower,
         waived,
         expired: expired.into_iter().cloned().collect(),
         set_aside,
@@ -138,6 +147,17 @@ pub fn decide(
         runs: (sides.a.len(), sides.b.len()),
         paired: sides.paired,
     })
+}
+
+/// What became of the time on the CPUs whose efficiency fell, if it did not grow by what matters:
+/// who makes the work faster on one CPU alone makes nobody wait. A hard limit is none of that.
+fn no_slower(primary: &Judged, sides: Sides<'_>, work: &Work) -> Option<f64> {
+    let Metric::Number { figure, per } = rounds::time_of(&primary.limit.metric)? else {
+        return None;
+    };
+    let of = |runs| median(&sample::values(runs, &figure, per, work).ok()?);
+    let change = spread::ratio(of(sides.a)?, of(sides.b)?)? - 1.0;
+    (primary.finding == Finding::Worse && change < primary.limit.relative).then_some(change)
 }
 
 /// The runs of both sides that others left alone, and the names of the rest: whether a run counts
@@ -250,6 +270,9 @@ fn unknown(metric: &Metric, sides: Sides<'_>) -> String {
     keys.sort_by_key(|key| (strsim::levenshtein(key, &figure.key), *key));
     keys.dedup();
     let near: Vec<String> = keys.iter().take(5).map(|k| format!("\"{k}\"")).collect();
+    if figure.table == Table::Scaling && keys.is_empty() {
+        return format!("{metric} is of recordings on several numbers of CPUs: gate --scaling");
+    }
     format!(
         "unknown metric '{metric}': no run has a row \"{}\" of {}; the nearest are {}",
         figure.key,
