@@ -138,7 +138,7 @@ class Side:
 
     def metrics(self, source):
         """A file for `diagnose --metrics`."""
-        system = self.system if self.system is not None else self.busy - (self.user or 0)
+        system = self.system if self.system is not None else max(0.0, self.busy - (self.user or 0))
         user = min(self.user or 0.0, 100.0 - system)
         idle = max(0.0, 100 - system - user - (self.wait or 0))
         sar = {"pct_usr": user, "pct_sys": system, "pct_wio": self.wait or 0.0, "pct_idle": idle}
@@ -214,8 +214,8 @@ def answer(holdup, commit, text, folder):
         if lock and b > a:
             grown.append(((b - a) * 1e-9, lock[1], a * 1e-9, b * 1e-9))
     grown.sort(reverse=True)
-    # A growth below a hundredth of the busy time is no answer.
-    least = max(s.busy for s in sides) / 100 * cpus / 100
+    # As in a gate: a change counts from 3 % on, here of the busy time.
+    least = 0.03 * max(s.busy for s in sides) / 100 * cpus
     top = grown[0] if grown and grown[0][0] >= least else None
     return verdict, top, sides, grown
 

@@ -41,6 +41,9 @@ pub struct TraceInfo {
     /// CPUs that existed when recording, where the file says so. CPUs with events but missing
     /// here count too.
     pub cpus_online: Option<u32>,
+    /// The CPUs that were recorded, where the file says so: fewer than were online if somebody
+    /// chose them (`perf record -C`).
+    pub cpus_recorded: Option<Vec<Cpu>>,
     /// Recorded machine's architecture as `uname -m` spells it (`x86_64`, `aarch64`, `armv7l`).
     pub arch: Option<String>,
     /// Host name.
@@ -84,6 +87,7 @@ impl TraceInfo {
             cut: None,
             recorded_ns: None,
             cpus_online: None,
+            cpus_recorded: None,
             arch: None,
             hostname: None,
             os_release: None,
