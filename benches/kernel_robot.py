@@ -246,14 +246,14 @@ def main():
             title = re.sub(r"\s+", " ", title[1]) if title else subject
             verdict, top, _, grown = answer(args.holdup, commit, text, folder)
             bench = subject.split(f"{commit}:")[1].strip().removesuffix(" regression")
-            words = f"{top[1]} {top[2]:.1f} to {top[3]:.1f}" if top else "none"
+            words = f"`{top[1]}` {top[2]:.1f} to {top[3]:.1f}" if top else "none"
             mark = ""
             if commit in truth:
                 kind, pattern, remark = truth[commit]
                 ok = bool(top and re.search(pattern, top[1])) if kind == "lock" else top is None
                 right[kind][0] += ok
                 right[kind][1] += 1
-                mark = ("right" if ok else "**wrong**") + (f": {remark}" if remark and not ok else "")
+                mark = "right" if ok else f"**wrong**: {remark}" if remark else "**wrong**"
             print(f"| {commit} | {bench} | {title} | {words} | {verdict} | {mark} |")
             if args.keep:
                 print(f"    {[(round(g[0], 2), g[1]) for g in grown[:4]]}")
