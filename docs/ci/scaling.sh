@@ -26,7 +26,7 @@ for i in $(seq -w 1 "$rounds"); do
             "$here/record.sh" "$b" bash -c "$after"
             "$here/record.sh" "$a" bash -c "$before"
         fi
-        files+=("$a" "$b")
+        files+=("$n=$a" "$n=$b")
     done
 done
 exec holdup gate "$@" --scaling --pair "${files[@]}"
