@@ -135,13 +135,19 @@ pub fn policy(numbers: &[u32]) -> Policy {
     policy
 }
 
-/// How long the work took on the CPUs whose efficiency this is, as a metric. `None` of any other.
-pub(crate) fn time_of(metric: &Metric) -> Option<Metric> {
+/// How long the work took on the fewest CPUs, and on those whose efficiency this is, as metrics.
+/// `None` of any other metric.
+pub(crate) fn times_of(metric: &Metric, round: &Run) -> Option<(Metric, Metric)> {
     let Metric::Number { figure, .. } = metric else { return None };
     let [efficiency, time] = Table::Scaling.measures() else { return None };
-    let is = figure.table == Table::Scaling && figure.measure == *efficiency;
-    is.then(|| Metric::Number {
-        figure: Figure { measure: *time, ..figure.clone() },
+    if figure.table != Table::Scaling || figure.measure != *efficiency {
+        return None;
+    }
+    let of_time = round.figures.iter().filter(|(f, _)| f.table == Table::Scaling);
+    let numbers = of_time.filter_map(|(f, _)| f.key.parse::<u32>().ok());
+    let metric = |key: String| Metric::Number {
+        figure: Figure { table: Table::Scaling, key, measure: *time },
         per: Per::Recording,
-    })
+    };
+    Some((metric(numbers.min()?.to_string()), metric(figure.key.clone())))
 }

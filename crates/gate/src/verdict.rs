@@ -2,13 +2,13 @@
 
 use crate::judge::{Compared, Doubt, Finding, Judged, Number, Sides, judge};
 use crate::metric::{Metric, Table};
-use crate::policy::{Judgement, Policy, PolicyError, Waiver};
+use crate::policy::{Hard, Judgement, Limit, Policy, PolicyError, Waiver, Worse};
 use crate::rounds;
 use crate::run::Run;
 use crate::sample;
 use crate::setting::{Aspect, first_difference};
 use crate::stats::discovery;
-use crate::stats::spread::{self, median};
+use crate::stats::spread::median;
 use crate::why::{self, Reason};
 use crate::work::Work;
 
@@ -56,7 +56,7 @@ pub struct Verdict {
     pub inform: Vec<Judged>,
     /// Why the comparison cannot be trusted.
     pub problems: Vec<Problem>,
-    /// The work scales worse and takes no longer for it: it got faster on few CPUs alone. The change
+    /// The work scales worse and takes no longer for it: it got faster on the fewest CPUs alone. The change
     /// of the time on the CPUs whose efficiency decides, as a ratio.
     pub no_slower: Option<f64>,
     /// What makes the regression pass.
@@ -118,7 +118,8 @@ pub fn decide(
     if !problems.is_empty() {
         outcome = Outcome::Inconclusive;
     }
-    let no_slower = no_slower(&primary, sides, work).filter(|_| outcome == Outcome::Regressed);
+    let no_slower =
+        no_slower(&primary, sides, work, judgement).filter(|_| outcome == Outcome::Regressed);
     if no_slower.is_some() {
         outcome = Outcome::Pass;
     }
@@ -149,15 +150,27 @@ pub fn decide(
     })
 }
 
-/// What became of the time on the CPUs whose efficiency fell, if it did not grow by what matters:
-/// who makes the work faster on one CPU alone makes nobody wait. A hard limit is none of that.
-fn no_slower(primary: &Judged, sides: Sides<'_>, work: &Work) -> Option<f64> {
-    let Metric::Number { figure, per } = rounds::time_of(&primary.limit.metric)? else {
-        return None;
+/// What became of the time on the CPUs whose efficiency fell, if the work got faster on the fewest
+/// and did not get slower there, by the tests and limits of the efficiency: who makes the work faster
+/// on one CPU alone makes nobody wait. A hard limit is none of that.
+fn no_slower(
+    primary: &Judged,
+    sides: Sides<'_>,
+    work: &Work,
+    judgement: &Judgement,
+) -> Option<f64> {
+    let (fewest, here) = rounds::times_of(&primary.limit.metric, sides.a.first()?)?;
+    let time = |metric| {
+        let limit =
+            Limit { worse: Worse::Higher, metric, hard: Hard::default(), ..primary.limit.clone() };
+        judge(&limit, sides, work, judgement)
     };
-    let of = |runs| median(&sample::values(runs, &figure, per, work).ok()?);
-    let change = spread::ratio(of(sides.a)?, of(sides.b)?)? - 1.0;
-    (primary.finding == Finding::Worse && change < primary.limit.relative).then_some(change)
+    let (fewest, here) = (time(fewest), time(here));
+    let harmless = primary.finding == Finding::Worse
+        && fewest.finding == Finding::Better
+        && here.finding != Finding::Worse;
+    let Compared::Number(here) = here.compared else { return None };
+    here.change.filter(|_| harmless)
 }
 
 /// The runs of both sides that others left alone, and the names of the rest: whether a run counts

@@ -112,7 +112,10 @@ impl Workload {
             sets.push((slower, rounds(numbered, &work)?));
         }
         let clock = Metric::parse("scaling.2.time").map_err(|e| e.to_string())?;
-        Ok(Workload { sets, scaling: rounds::policy(&numbers), clock: Policy::of(clock) })
+        // What informs decides nothing, and takes time.
+        let alone = |policy: Policy| Policy { inform: Vec::new(), ..policy };
+        let scaling = alone(rounds::policy(&numbers));
+        Ok(Workload { sets, scaling, clock: alone(Policy::of(clock)) })
     }
 
     fn rounds(&self, slower: u32) -> &[Run] {

@@ -16,7 +16,7 @@ use experiment::{DOCUMENT, QUESTIONS, WORKLOADS, Workload, heading, row};
 use std::process::ExitCode;
 
 /// Comparisons of each question; ten times as many where every alarm is false.
-const TIMES: usize = 1000;
+const TIMES: usize = 200;
 
 fn main() -> ExitCode {
     match table() {

@@ -33,7 +33,9 @@ fn what_scales_as_before_seldom_regresses() {
 fn worse_scaling_is_caught_by_ten_pairs() {
     let pairs = |q: &Question| !q.every_alarm_is_false() && q.design == Design::Pairs(10);
     for (question, answer) in answers(pairs, 40) {
-        assert!(answer.scaling.regressed >= 38, "{question:?}: {answer:?}");
+        // Rounds that others disturbed are set aside, and then ten pairs may be too few.
+        let found = answer.scaling;
+        assert!(found.regressed >= 36 && found.pass == 0, "{question:?}: {answer:?}");
     }
 }
 
