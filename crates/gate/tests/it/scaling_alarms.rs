@@ -9,7 +9,7 @@ mod draw;
 mod experiment;
 
 use draw::Design;
-use experiment::{Answer, DOCUMENT, QUESTIONS, Question, WORKLOADS, Workload, heading, row};
+use experiment::{After, Answer, DOCUMENT, QUESTIONS, Question, WORKLOADS, Workload, heading, row};
 
 fn answers(wanted: impl Fn(&Question) -> bool, times: usize) -> Vec<(Question, Answer)> {
     let mut all = Vec::new();
@@ -29,13 +29,15 @@ fn what_scales_as_before_seldom_regresses() {
     }
 }
 
+/// Rounds that others disturbed are set aside, and then ten pairs may be too few to say: never that
+/// nothing changed.
 #[test]
-fn worse_scaling_is_caught_by_ten_pairs() {
+fn worse_scaling_is_caught_by_ten_pairs_and_never_passes() {
     let pairs = |q: &Question| !q.every_alarm_is_false() && q.design == Design::Pairs(10);
     for (question, answer) in answers(pairs, 40) {
-        // Rounds that others disturbed are set aside, and then ten pairs may be too few.
         let found = answer.scaling;
-        assert!(found.regressed >= 36 && found.pass == 0, "{question:?}: {answer:?}");
+        let least = if question.after == After::Worse(25) { 36 } else { 28 };
+        assert!(found.regressed >= least && found.pass == 0, "{question:?}: {answer:?}");
     }
 }
 
