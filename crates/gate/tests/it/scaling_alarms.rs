@@ -1,13 +1,11 @@
 //! The experiment of `docs/ci.md` on gates on scaling: fewer comparisons of it are asked again, and
 //! the document has a line for each.
 
-#[path = "../../examples/false_alarms/draw.rs"]
-#[allow(dead_code, reason = "this experiment has no runs in a row")]
-mod draw;
 #[path = "../../examples/scaling_alarms/experiment.rs"]
 #[allow(dead_code, reason = "the program writes the document")]
 mod experiment;
 
+use super::false_alarms::draw;
 use draw::Design;
 use experiment::{After, Answer, DOCUMENT, QUESTIONS, Question, WORKLOADS, Workload, heading, row};
 
