@@ -233,21 +233,14 @@ impl fmt::Display for Metric {
 }
 
 /// Why a text is no metric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown metric '{}': {why}", text.escape_default())]
 pub struct UnknownMetric {
     /// The text.
     pub text: String,
     /// What is wrong, and what there is instead.
     pub why: String,
 }
-
-impl fmt::Display for UnknownMetric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown metric '{}': {}", self.text.escape_default(), self.why)
-    }
-}
-
-impl std::error::Error for UnknownMetric {}
 
 /// The text cut at its table, key and column.
 fn cut(text: &str) -> Result<(&str, String, &str), String> {

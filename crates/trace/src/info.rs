@@ -1,5 +1,6 @@
 //! What a file is and what it can prove.
 
+use crate::descriptors::Descriptors;
 use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Presence, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ pub struct TraceInfo {
     pub symbols: SymbolTable,
     /// Which builds of mapped files the recorder met; that of the kernel is `[kernel.kallsyms]`.
     pub built: Vec<Built>,
+    /// What the recorder saw of descriptors.
+    pub descriptors: Descriptors,
     /// All names of this trace.
     pub names: Arc<Names>,
     /// Further facts worth showing in `info`, in order: (label, value).
@@ -100,6 +103,7 @@ impl TraceInfo {
             tasks: Vec::new(),
             symbols: SymbolTable::default(),
             built: Vec::new(),
+            descriptors: Descriptors::default(),
             names: Names::new(),
             extra: Vec::new(),
         }
