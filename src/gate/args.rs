@@ -110,8 +110,8 @@ pub(crate) struct GateArgs {
         conflicts_with_all = ["baseline", "traces", "self_test"]
     )]
     pub(crate) pair: Vec<PathBuf>,
-    /// Judge how the work scales: recordings of it on 1, 2, 4 ... CPUs, each as often; write N=TRACE
-    /// where N threads did it on the same CPUs
+    /// Judge how the work scales: recordings of it on 1, 2, 4 ... CPUs, each as often; write
+    /// N=TRACE where N threads did it on the same CPUs
     #[arg(long)]
     pub(crate) scaling: bool,
     /// Show that the gate can fail: judge the baseline against itself, as it is and slowed

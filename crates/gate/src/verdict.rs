@@ -56,8 +56,8 @@ pub struct Verdict {
     pub inform: Vec<Judged>,
     /// Why the comparison cannot be trusted.
     pub problems: Vec<Problem>,
-    /// The work scales worse and takes no longer for it: it got faster on the fewest CPUs alone. The change
-    /// of the time on the CPUs whose efficiency decides, as a ratio.
+    /// The work scales worse and takes no longer for it: it got faster on the fewest CPUs
+    /// alone. The change of the time on the CPUs whose efficiency decides, as a ratio.
     pub no_slower: Option<f64>,
     /// What makes the regression pass.
     pub waived: Option<Waiver>,
@@ -151,8 +151,8 @@ pub fn decide(
 }
 
 /// What became of the time on the CPUs whose efficiency fell, if the work got faster on the fewest
-/// and did not get slower there, by the tests and limits of the efficiency: who makes the work faster
-/// on one CPU alone makes nobody wait. A hard limit is none of that.
+/// and did not get slower there, by the tests and limits of the efficiency: who makes the work
+/// faster on one CPU alone makes nobody wait. A hard limit is none of that.
 fn no_slower(
     primary: &Judged,
     sides: Sides<'_>,

@@ -15,7 +15,8 @@ const ONE: Work = Work::Units(1.0);
 fn recording(name: &str, cpus: u32, ms: f64) -> (u32, Run) {
     let text = format!(
         r#"{{"schema": "holdup-baseline/1",
-             "settings": [{{"host": "h", "kernel": "k", "arch": "a", "cpus": {cpus}, "events": []}}],
+             "settings": [{{"host": "h", "kernel": "k", "arch": "a", "cpus": {cpus},
+                            "events": []}}],
              "runs": [{{"name": "{name}", "wall_ns": {}, "events": 100, "lost_events": 0,
                         "others": {{"ns": 0, "work_known": true, "programs": []}},
                         "verdict": {{"class": "healthy", "confidence": 0.9}}, "setting": 0}}],

@@ -83,8 +83,8 @@ fn a_loss_of_hardware_trace_is_no_loss_of_events() {
     assert_eq!(quality.count(QualityCode::AuxErrors), 2);
 }
 
-/// `perf record -C 0,5`: of the machine's CPUs only these were recorded. Large machines need several
-/// records.
+/// `perf record -C 0,5`: of the machine's CPUs only these were recorded. Large machines need
+/// several records.
 #[test]
 fn recorded_cpus_are_those_of_the_index() {
     let recorded = |records: &[&[(u64, u64)]]| {
