@@ -48,7 +48,9 @@ impl Machine<'_> {
                 if let Some(begun) = &mut self.begun {
                     begun.insert(number);
                     if let Some(server) = self.awaiting.remove(&number) {
+                        // Who is woken may take this CPU: the wait is a step of its own.
                         self.wake(server, 0);
+                        return true;
                     }
                 }
                 let over = self.ended.contains(number)

@@ -44,6 +44,35 @@ fn a_thread_that_is_split_takes_its_work_along() {
     assert_eq!((found.wall_ns >= 15_000_000, found.bounded), (true, None), "{found:?}");
 }
 
+/// A part that waits for its client to ask takes the client's CPU when it does, before the client
+/// sleeps: the part was lost then, and with it what its client waited for.
+#[test]
+fn a_part_that_takes_the_cpu_of_who_asks_is_not_lost() {
+    let (mut server, mut server_at) = (Vec::new(), Vec::new());
+    let (mut asks, mut asks_at) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for number in 0..200 {
+        let client = number as usize % 2;
+        // The server has slept for three milliseconds when a client asks.
+        let at = 5_100_000 * u64::from(number);
+        let sleep = Op::Wait { number: 200 + number, object: LOCK, delay: 0 };
+        let answer = Op::Wake { thread: number % 2 + 1, number };
+        server.extend([Op::Run(100_000), sleep, Op::Run(2_000_000), answer]);
+        server_at.extend([0, 100_000, 3_100_000, 5_100_000].map(|ns| at + ns));
+        let wait = Op::Wait { number, object: LOCK, delay: 0 };
+        let ask = Op::Wake { thread: 0, number: 200 + number };
+        asks[client].extend([Op::Run(600_000), ask, wait]);
+        asks_at[client].extend([2_500_000, 3_100_000, 3_100_000].map(|ns| at + ns));
+    }
+    let [first, second] = asks;
+    let mut p = program(2, &[server, first, second]);
+    p.numbers = 400;
+    p.times = [server_at, asks_at.concat()].concat();
+    let split = freely(&p, &[Change::Split(0, 2)]);
+    assert_eq!(split.forced, 0);
+    assert_eq!(split.run_ns, [420_000_000, 60_000_000, 60_000_000]);
+    assert!((270_000_000..300_000_000).contains(&split.wall_ns), "{}", split.wall_ns);
+}
+
 /// Of what comes from outside nobody knows that it would come earlier.
 #[test]
 fn who_sleeps_for_others_outside_gains_nothing_by_being_two() {
