@@ -10,7 +10,8 @@ use crate::progress;
 use crate::variables;
 use crate::window::Window;
 use anyhow::Result;
-use holdup_attribution::{Thresholds, analyze, phases};
+use holdup_attribution::Thresholds;
+use holdup_diagnose::phases;
 use holdup_passes::{Analysis, Filter, Options, Selection, Variables};
 use holdup_render::{Format, TextOptions};
 use holdup_trace::{Cpu, Nanos, Reader};
@@ -79,8 +80,8 @@ impl Config {
 
     /// First and last time of a phase.
     fn phase_of(&self, reader: &dyn Reader, number: usize) -> Result<(Nanos, Nanos)> {
-        let whole = analyze(reader, &self.selection.clone().within(reader.info()).into())?;
-        let phases = phases(&whole, &Thresholds::default());
+        let all = Options::from(self.selection.clone().within(reader.info()));
+        let (phases, _) = phases::find(reader, &all, &Thresholds::default())?;
         match number.checked_sub(1).and_then(|i| phases.get(i)) {
             Some(phase) => Ok((phase.start, phase.end)),
             None => Err(usage(format!(

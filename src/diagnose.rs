@@ -64,7 +64,7 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     let reader = holdup_open::open(&config.trace)?;
     let page = matches!(config.format, Format::Html);
     let detail = if page { report::DETAIL } else { Detail::Sums };
-    let (judged, why_not) = replay::read(&config, &*reader, &thresholds, args.gain, detail)?;
+    let (judged, why_not) = replay::read(&config, &*reader, &thresholds, args.gain, detail, page)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
     let beside =
         Beside { baseline: baseline.as_ref(), measured, code: code.as_ref().map(|c| c as _) };
@@ -73,8 +73,8 @@ fn of_trace(args: &DiagnoseArgs, measured: &[Measured], thresholds: Thresholds) 
     config.lead_on(&mut diagnosis.next);
     let verdict = diagnosis.verdict.class;
     let mut head = TraceHead::new(reader.info(), &judged.analysis);
-    if let Some(whole) = &judged.whole {
-        head = head.of_part(whole);
+    if let Some(wall_ns) = judged.part_of_ns {
+        head = head.of_part(wall_ns);
     }
     if let Some(again) = &args.unkept {
         // No command may name a file that is gone when it is typed.

@@ -7,8 +7,8 @@ use crate::diagnose::thresholds;
 use crate::exit::{self, usage};
 use crate::progress;
 use anyhow::Result;
-use holdup_attribution::{Attribution, phases as found_phases};
-use holdup_diagnose::phases::{self, PhaseRow};
+use holdup_attribution::Attribution;
+use holdup_diagnose::phases::{self, PhaseRow, Wanted};
 use holdup_diagnose::{Beside, diagnose_beside};
 use holdup_export::{Choice, PATH, Request, TableFormat, definitions};
 use holdup_passes::Detail;
@@ -34,14 +34,14 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     let mut options = config.options(&*reader)?;
     options.detail = if form.needs_sleeps() { Detail::Intervals } else { Detail::Edges };
 
-    let judged = phases::read(&*reader, &options, &limits)?;
+    let judged = phases::read(&*reader, &options, &limits, Wanted { replay: None, whole: true })?;
     config.must_match(judged.whole())?;
     let diagnosis = diagnose_beside(reader.info(), &judged, Beside::default(), limits.clone());
     let all = judged.whole.as_ref().unwrap_or(&judged.analysis);
     let mut rows = judged.phases.clone();
     if rows.is_empty() {
-        rows = PhaseRow::of(&found_phases(all, &limits));
         // The verdict on the trace is that on its only phase.
+        rows = PhaseRow::of(&phases::find(&*reader, &options, &limits)?.0);
         rows.iter_mut().for_each(|row| row.class = Some(diagnosis.verdict.class));
     } else {
         phases::judge_each(&*reader, all, &mut rows, &limits)?;

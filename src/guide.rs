@@ -41,7 +41,8 @@ pub(crate) fn run(args: &GuideArgs) -> Result<u8> {
         }
     };
     let reader = holdup_open::open(&config.trace)?;
-    let (judged, why_not) = replay::read(&config, &*reader, &limits, args.gain, Detail::Sums)?;
+    let (judged, why_not) =
+        replay::read(&config, &*reader, &limits, args.gain, Detail::Sums, false)?;
     let code = code::of(&*reader, &judged, &args.symbols)?;
     let beside = Beside { code: code.as_ref().map(|c| c as _), ..Beside::default() };
     let mut walk = walk_judged(reader.info(), &judged, beside, limits);

@@ -1,6 +1,7 @@
 //! How much of a recording is replayed for what mending its hold-up would gain.
 
 use crate::config::Config;
+use holdup_diagnose::phases::Wanted;
 use holdup_diagnose::{Thresholds, phases, replayed_part};
 use holdup_passes::{Detail, Options};
 use holdup_trace::Reader;
@@ -18,18 +19,23 @@ fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static
 }
 
 /// Read a trace for a verdict and for what mending would gain; and if there will be no such figure,
-/// why. `detail` is what else is wanted of it. Whoever has `asked` has all of it replayed.
+/// why. `detail` is what else is wanted of it, and
+/// `whole` whether all is to be analysed where a part is judged. Whoever has `asked` has all of it replayed.
 pub(crate) fn read(
     config: &Config,
     reader: &dyn Reader,
     thresholds: &Thresholds,
     asked: bool,
     detail: Detail,
+    whole: bool,
 ) -> anyhow::Result<(phases::Judged, Option<String>)> {
     let mut options = config.judged_options(reader)?;
     options.detail = options.detail.max(detail);
     let part = part(config, &options, asked);
-    let judged = phases::read_to_replay(reader, &options, thresholds, part.ok())?;
+    // Code is looked for around the waits of all.
+    let whole = whole || reader.info().capabilities.stacks;
+    let wanted = Wanted { replay: part.ok(), whole };
+    let judged = phases::read(reader, &options, thresholds, wanted)?;
     config.must_match(judged.whole())?;
     Ok((judged, part.err().map(str::to_owned)))
 }

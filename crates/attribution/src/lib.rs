@@ -54,7 +54,7 @@ pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};
 pub use object::{JudgedObject, WaitRule};
 pub use path::{NoPath, Path, PathRow, Piece, PieceState};
-pub use phases::{Part, Phase, phases};
+pub use phases::{Part, Phase, phases, phases_by_switches};
 pub use resource::Resource;
 pub use section::Section;
 pub use server::Server;
@@ -66,7 +66,7 @@ use holdup_passes::{
     Analysis, ByThread, Follow, Group, HoldSum, Object, Options, PairSum, See, Slot, SyscallRow,
     Window,
 };
-use holdup_trace::{Quality, Reader, Result};
+use holdup_trace::{Cpu, Quality, Reader, Result};
 use std::collections::BTreeMap;
 
 /// Read the whole trace once, with the judge of this crate.
@@ -89,16 +89,17 @@ pub fn analyze_beside(
     holdup_passes::analyze_beside(reader, options, &JUDGE, see)
 }
 
-/// Read the trace once and analyse windows of it beside; see [`holdup_passes::analyze_with`].
+/// Read the trace once and analyse windows of it; see [`holdup_passes::analyze_parts`].
 ///
 /// # Errors
-/// Those of [`holdup_passes::analyze_with`].
-pub fn analyze_with(
+/// Those of [`holdup_passes::analyze_parts`].
+pub fn analyze_parts(
     reader: &dyn Reader,
     options: &Options,
+    cpus: &[Cpu],
     windows: &[Window],
-) -> Result<(Analysis, Vec<Analysis>)> {
-    holdup_passes::analyze_with(reader, options, &JUDGE, windows)
+) -> Result<(Vec<Analysis>, Quality)> {
+    holdup_passes::analyze_parts(reader, options, &JUDGE, cpus, windows)
 }
 
 /// Read windows of the trace once more; see [`holdup_passes::analyze_windows`].

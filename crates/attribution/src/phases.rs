@@ -210,11 +210,23 @@ fn differ(change_pct: f64, limits: &Thresholds) -> bool {
 
 /// The phases of what was analysed, in order; one if nothing changes, none if there is nothing.
 pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
+    of(analysis, limits).0
+}
+
+/// The same where nothing but switches was analysed, which do not tell what threads wait for. `None`
+/// where that decides: nearly idle time at an end of the trace, too long to be left out unseen.
+pub fn phases_by_switches(analysis: &Analysis, limits: &Thresholds) -> Option<Vec<Phase>> {
+    let (phases, waits_decide) = of(analysis, limits);
+    (!waits_decide).then_some(phases)
+}
+
+/// The phases, and whether one was left out because nobody waits in it.
+fn of(analysis: &Analysis, limits: &Thresholds) -> (Vec<Phase>, bool) {
     let bins = analysis.bins();
     let cpus = analysis.cpus as u64;
     let capacity: Vec<Nanos> = bins.iter().map(|b| (b.end - b.start) * cpus).collect();
     if capacity.iter().all(|&ns| ns == 0) {
-        return Vec::new();
+        return (Vec::new(), false);
     }
     let programs = programs(analysis);
     let rows: Vec<Vec<Nanos>> = (bins.iter().enumerate())
@@ -225,8 +237,11 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
     sums.merge(&mut ends, limits);
     let pieces: Vec<Piece> = (0..ends.len()).map(|i| piece(&ends, i)).collect();
     let recorder: Vec<bool> = programs.iter().map(|p| p.recorder).collect();
-    let work = Work { sums: &sums, pieces: &pieces, recorder: &recorder, limits }.find();
-    pieces
+    let judge = Work { sums: &sums, pieces: &pieces, recorder: &recorder, limits };
+    let work = judge.find();
+    let mut left_out = (0..pieces.len()).filter(|i| !work.contains(i));
+    let waits_decide = left_out.any(|i| judge.is_long(i));
+    let phases = pieces
         .iter()
         .enumerate()
         .map(|(i, &(from, to))| {
@@ -257,7 +272,8 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
                 leading,
             }
         })
-        .collect()
+        .collect();
+    (phases, waits_decide)
 }
 
 /// Start-up and tail of `phases` take enough of the trace to matter, so that the work alone is to
@@ -363,7 +379,11 @@ impl Work<'_> {
         let waiting = share(&|leaf| {
             leaf.is_in(crate::Total::Idle) && !matches!(leaf, Leaf::NoWork | Leaf::Scheduler)
         });
-        let long = self.part_pct(to - from) > 2.0 * self.limits.get(&MATTERS);
-        !long || waiting <= quiet && busy <= quiet
+        !self.is_long(piece) || waiting <= quiet && busy <= quiet
+    }
+
+    fn is_long(&self, piece: usize) -> bool {
+        let (from, to) = self.pieces[piece];
+        self.part_pct(to - from) > 2.0 * self.limits.get(&MATTERS)
     }
 }

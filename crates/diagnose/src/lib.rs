@@ -95,7 +95,7 @@ pub fn diagnose_beside(
     let mut work = diagnosis.phases.iter_mut().filter(|row| row.work);
     match (work.next(), work.next()) {
         // The verdict on the work is that on its only phase.
-        (Some(row), None) if judged.whole.is_some() => row.judged(class, &diagnosis.ledger),
+        (Some(row), None) if judged.part_of_ns.is_some() => row.judged(class, &diagnosis.ledger),
         (Some(_), Some(_)) => {
             let trace = shell_word(&info.path.to_string_lossy());
             diagnosis.next.push(format!("holdup phases {trace}"));

@@ -1,17 +1,19 @@
 //! The phases of a trace, each judged, and which part of the trace the verdict is about.
 //!
-//! One reading finds the phases. The verdict is that of the work: if start-up and tail take enough
-//! of the trace to matter, a second reading is of what lies between them. `holdup phases` judges
-//! every phase on its own.
+//! A first look at switches alone finds the phases. The verdict is that of the work: if start-up
+//! and tail take enough of the trace to matter, what lies between them is judged. `holdup phases`
+//! judges every phase on its own. Whatever is wanted of the judged part and of all, its events are
+//! read once.
 
 use crate::Facts;
 use crate::report::Class;
 use holdup_attribution::phases::edges_matter;
 use holdup_attribution::{
-    Ledger, Part, Phase, Thresholds, analyze, analyze_windows, analyze_with, phases,
+    Ledger, Part, Phase, Thresholds, analyze, analyze_parts, analyze_windows, phases,
+    phases_by_switches,
 };
 use holdup_passes::{Analysis, Detail, Options, Window};
-use holdup_trace::{Nanos, Reader, Result};
+use holdup_trace::{Cpu, Nanos, Reader, Result, Switches};
 use serde::Serialize;
 
 /// A phase as `holdup phases` prints it.
@@ -74,7 +76,7 @@ impl PhaseRow {
     }
 }
 
-/// A trace, read as often as its phases need.
+/// A trace, read for its verdict.
 pub struct Judged {
     /// The part that the verdict is about: everything, or the work alone.
     pub analysis: Analysis,
@@ -82,26 +84,38 @@ pub struct Judged {
     pub phases: Vec<PhaseRow>,
     /// Time of the phases left out.
     pub left_out_ns: Nanos,
-    /// All that was read, where `analysis` is of a part.
+    /// Time of all that was read, where `analysis` is of a part.
+    pub part_of_ns: Option<Nanos>,
+    /// All that was read, where `analysis` is of a part and somebody wants all.
     pub whole: Option<Analysis>,
     /// Of a recording too large to replay whole: the part to replay.
     pub window: Option<Analysis>,
 }
 
+/// What is wanted beside the verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Which part of what is judged to replay: 1 is all, see [`crate::replayed_part`].
+    pub replay: Option<f64>,
+    /// An analysis of all that is read.
+    pub whole: bool,
+}
+
 impl Judged {
     /// Nothing is left out.
     pub fn of_all(analysis: Analysis, phases: Vec<PhaseRow>) -> Judged {
-        Judged { analysis, phases, left_out_ns: 0, whole: None, window: None }
+        let (part_of_ns, whole, window) = (None, None, None);
+        Judged { analysis, phases, left_out_ns: 0, part_of_ns, whole, window }
     }
 
-    /// All that was read.
+    /// All that was read; what is judged, where nobody wanted all.
     pub fn whole(&self) -> &Analysis {
         self.whole.as_ref().unwrap_or(&self.analysis)
     }
 
-    /// What is replayed: the window, or all that was read.
+    /// What is replayed: the window, or what is judged.
     pub fn replayed(&self) -> &Analysis {
-        self.window.as_ref().unwrap_or(self.whole())
+        self.window.as_ref().unwrap_or(&self.analysis)
     }
 
     /// Hold figures against other limits from now on.
@@ -113,72 +127,91 @@ impl Judged {
     }
 }
 
-/// Read the trace; once more if the work alone is to be judged. A part of the trace that was asked
-/// for by its times is judged whole.
+/// The phases of what `options` select, and the CPUs that show. Mostly a look at switches tells
+/// them; where it depends on what threads wait for, all events are read.
 ///
 /// # Errors
-/// Those of [`analyze_with`].
-pub fn read(reader: &dyn Reader, options: &Options, thresholds: &Thresholds) -> Result<Judged> {
-    read_to_replay(reader, options, thresholds, None)
-}
-
-/// The same with what a replay needs: of all (`part` is 1), of a window, or nothing. See
-/// [`crate::replayed_part`].
-///
-/// # Errors
-/// Those of [`analyze_with`].
-pub fn read_to_replay(
+/// Those of [`analyze`].
+pub fn find(
     reader: &dyn Reader,
     options: &Options,
     thresholds: &Thresholds,
-    part: Option<f64>,
-) -> Result<Judged> {
-    let detail = options.detail;
-    let all = part.is_some_and(|part| part >= 1.0);
-    let options = &Options {
+) -> Result<(Vec<Phase>, Vec<Cpu>)> {
+    let options = Options {
         limits: thresholds.clone(),
-        detail: if all { Detail::Steps } else { detail },
-        ..options.clone()
+        selection: options.selection.clone(),
+        ..Options::default()
     };
-    let part = part.filter(|&part| part < 1.0);
-    let window = part.map(|part| middle(options.selection.span(reader.info()), part));
-    let (whole, mut windows) = analyze_with(reader, options, window.as_slice())?;
-    let (window, mut replayed) = (window.as_ref(), windows.pop());
-    let found = phases(&whole, thresholds);
-    let rows = PhaseRow::of(&found);
+    let looked = analyze(&Switches::of(reader), &options)?;
+    if let Some(phases) = phases_by_switches(&looked, thresholds) {
+        return Ok((phases, looked.cpu_list().to_vec()));
+    }
+    let read = analyze(reader, &options)?;
+    Ok((phases(&read, thresholds), read.cpu_list().to_vec()))
+}
+
+/// Read what the verdict is about, and what is wanted beside it. A part of the trace that was asked
+/// for by its times is judged whole.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn read(
+    reader: &dyn Reader,
+    options: &Options,
+    thresholds: &Thresholds,
+    wanted: Wanted,
+) -> Result<Judged> {
+    let options = &Options { limits: thresholds.clone(), ..options.clone() };
     // Phases are the machine's: where threads were chosen, all of the time is theirs.
-    if rows.len() < 2 || options.work.chooses_threads() {
-        return Ok(Judged { window: replayed, ..Judged::of_all(whole, Vec::new()) });
-    }
-    let asked = options.selection.from.is_some() || options.selection.to.is_some();
-    let is_work = |p: &Phase| p.part == Part::Work;
-    let work = found.iter().position(is_work).zip(found.iter().rposition(is_work));
-    let Some((first, last)) = work.filter(|_| edges_matter(&found, thresholds) && !asked) else {
-        return Ok(Judged { window: replayed, ..Judged::of_all(whole, rows) });
+    let (found, cpus) = match options.work.chooses_threads() {
+        true => (Vec::new(), Vec::new()),
+        false => find(reader, options, thresholds)?,
     };
-    let (start, end) = (found[first].start, found[last].end);
-    let closed = last + 1 == found.len();
-    let mut windows = vec![Window { from: start, to: end, closed, detail }];
-    if let (Some(part), Some(window)) = (part, window)
-        && (window.from < start || window.to > end)
-    {
-        let part = part * whole.wall_ns() as f64 / (end - start).max(1) as f64;
-        windows.push(middle((start, end), part));
+    let asked = options.selection.from.is_some() || options.selection.to.is_some();
+    let all = Window::all(options.selection.span(reader.info()), options.detail);
+    let work = work(&found).filter(|_| edges_matter(&found, thresholds) && !asked);
+    let mut judged = work.unwrap_or(all);
+    judged.detail = match wanted.replay {
+        Some(part) if part >= 1.0 => Detail::Steps,
+        _ => options.detail,
+    };
+    let mut windows = vec![judged];
+    if let Some(part) = wanted.replay.filter(|&part| part < 1.0) {
+        let wall = (judged.to - judged.from).max(1);
+        let part = part * (all.to - all.from) as f64 / wall as f64;
+        windows.push(middle((judged.from, judged.to), part));
     }
-    let mut judged = None;
-    let quality = analyze_windows(reader, &whole, &windows, &mut |number, part| match number {
-        0 => judged = Some(part),
-        _ => replayed = Some(part),
-    })?;
-    let left_out_ns = found.iter().filter(|p| !is_work(p)).map(Phase::wall_ns).sum();
-    Ok(match judged {
-        Some(mut analysis) => {
-            analysis.absorb(&quality, reader.quality());
-            let whole = Some(whole);
-            Judged { analysis, phases: rows, left_out_ns, whole, window: replayed }
-        }
-        None => Judged { window: replayed, ..Judged::of_all(whole, rows) },
+    if work.is_some() && wanted.whole {
+        windows.push(all);
+    }
+    let (parts, quality) = analyze_parts(reader, options, &cpus, &windows)?;
+    let mut parts = parts.into_iter();
+    let Some(mut analysis) = parts.next() else {
+        return Ok(Judged::of_all(analyze(reader, options)?, Vec::new()));
+    };
+    analysis.absorb(&quality, reader.quality());
+    let window = (windows.get(1).filter(|w| w.detail == Detail::Steps)).and_then(|_| parts.next());
+    let mut whole = parts.next();
+    if let Some(whole) = &mut whole {
+        whole.absorb(&quality, reader.quality());
+    }
+    let left_out = found.iter().filter(|p| work.is_some() && p.part != Part::Work);
+    Ok(Judged {
+        analysis,
+        left_out_ns: left_out.map(Phase::wall_ns).sum(),
+        phases: if found.len() < 2 { Vec::new() } else { PhaseRow::of(&found) },
+        part_of_ns: work.map(|_| all.to - all.from),
+        whole,
+        window,
     })
+}
+
+/// What lies between start-up and tail.
+fn work(found: &[Phase]) -> Option<Window> {
+    let is_work = |p: &Phase| p.part == Part::Work;
+    let (first, last) = (found.iter().position(is_work)?, found.iter().rposition(is_work)?);
+    let closed = last + 1 == found.len();
+    Some(Window { from: found[first].start, to: found[last].end, closed, detail: Detail::Sums })
 }
 
 /// `part` of what lies between two times, from its middle, to replay it: who works all the time
@@ -200,8 +233,8 @@ pub fn judged_phases(
     thresholds: &Thresholds,
 ) -> Result<(Analysis, Vec<PhaseRow>)> {
     let options = &Options { limits: thresholds.clone(), ..options.clone() };
+    let mut rows = PhaseRow::of(&find(reader, options, thresholds)?.0);
     let whole = analyze(reader, options)?;
-    let mut rows = PhaseRow::of(&phases(&whole, thresholds));
     judge_each(reader, &whole, &mut rows, thresholds)?;
     Ok((whole, rows))
 }

@@ -4,7 +4,7 @@
 //! `cargo run --release -p holdup-export --example long_trace -- TRACE TIMES DIR|FILE.json`
 
 use holdup_attribution::{Attribution, Thresholds};
-use holdup_diagnose::phases::{self, PhaseRow};
+use holdup_diagnose::phases::{self, PhaseRow, Wanted};
 use holdup_diagnose::{Beside, diagnose_beside};
 use holdup_export::{Choice, Request, TableFormat};
 use holdup_passes::{Detail, Options};
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let detail = if json { Detail::Intervals } else { Detail::Edges };
     let options = Options { detail, ..Options::default() };
     let limits = Thresholds::default();
-    let judged = phases::read(&reader, &options, &limits)?;
+    let judged = phases::read(&reader, &options, &limits, Wanted { replay: None, whole: true })?;
     println!("read in {:.1?}, {} MB", begun.elapsed(), peak()?);
     let info = &one.info().clone();
     let diagnosis = diagnose_beside(info, &judged, Beside::default(), limits.clone());

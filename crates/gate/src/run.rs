@@ -4,7 +4,8 @@ use crate::figures::{self, Figures};
 use crate::metric::Table;
 use crate::why::{self, Object};
 use holdup_attribution::{Attribution, is_recorder};
-use holdup_diagnose::{Class, PhaseRow, Thresholds, diagnose_judged, phases};
+use holdup_diagnose::phases::{self, Wanted};
+use holdup_diagnose::{Class, PhaseRow, Thresholds, diagnose_judged};
 use holdup_passes::{Analysis, Options, Selection};
 use holdup_trace::{EventDesc, Presence, QualityCode, Reader, Result, TraceInfo};
 use serde::{Deserialize, Serialize};
@@ -121,11 +122,12 @@ impl Run {
     /// Read a trace and measure it, and replay `part` of it ([`holdup_diagnose::replayed_part`]).
     ///
     /// # Errors
-    /// Those of [`phases::read_to_replay`].
+    /// Those of [`phases::read`].
     pub fn measure(reader: &dyn Reader, part: Option<f64>) -> Result<Run> {
         let selection = Selection::default().within(reader.info());
         let options = Options { selection, ..Options::default() };
-        let judged = phases::read_to_replay(reader, &options, &Thresholds::default(), part)?;
+        let wanted = Wanted { replay: part, whole: true };
+        let judged = phases::read(reader, &options, &Thresholds::default(), wanted)?;
         let info = reader.info();
         let diagnosis = diagnose_judged(info, &judged, None, Thresholds::default());
         let verdict = &diagnosis.verdict;

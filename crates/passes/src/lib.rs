@@ -299,32 +299,22 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Read the trace once, and analyse all that `options` select of it, and each of `windows`.
+/// Read the trace once and analyse each of `windows`, in their order. Its CPUs are those of `cpus`,
+/// and what shows up to a window's end. What the readers found wrong is the second result.
 ///
 /// # Errors
 /// Those of [`analyze`].
-pub fn analyze_with(
+pub fn analyze_parts(
     reader: &dyn Reader,
     options: &Options,
     judge: &Judge,
+    cpus: &[Cpu],
     windows: &[Window],
-) -> Result<(Analysis, Vec<Analysis>)> {
-    if windows.is_empty() {
-        return Ok((analyze(reader, options, judge)?, Vec::new()));
-    }
-    let part = Part::of(reader.info(), &options.selection);
-    let all = Window { from: part.start, to: part.end, closed: true, detail: options.detail };
-    let windows: Vec<Window> = std::iter::once(all).chain(windows.iter().copied()).collect();
+) -> Result<(Vec<Analysis>, Quality)> {
     let mut found: Vec<Option<Analysis>> = windows.iter().map(|_| None).collect();
     let done = &mut |number: usize, analysis| found[number] = Some(analysis);
-    let quality = windows::read(reader, (options, judge), None, &windows, done)?;
-    let mut found = found.into_iter().flatten();
-    let mut whole = match found.next() {
-        Some(whole) => whole,
-        None => return Ok((analyze(reader, options, judge)?, Vec::new())),
-    };
-    whole.absorb(&quality, reader.quality());
-    Ok((whole, found.collect()))
+    let quality = windows::read(reader, (options, judge), cpus, windows, done)?;
+    Ok((found.into_iter().flatten().collect(), quality))
 }
 
 /// Read a trace once more and analyse each of `windows`, with the CPUs and options of `whole`:
@@ -342,8 +332,7 @@ pub fn analyze_windows(
     windows: &[Window],
     done: &mut dyn FnMut(usize, Analysis),
 ) -> Result<Quality> {
-    let cpus = Some(&whole.cpu_list[..]);
-    windows::read(reader, (&whole.options, judge), cpus, windows, done)
+    windows::read(reader, (&whole.options, judge), &whole.cpu_list, windows, done)
 }
 
 /// CPUs of the ledger: those with events, those that threads were sent to, and as many as the file

@@ -32,6 +32,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// All between two times, and so much about waits.
+    pub fn all((from, to): (Nanos, Nanos), detail: Detail) -> Window {
+        Window { from, to, closed: true, detail }
+    }
+
     /// The first time whose events do not belong to it.
     fn behind(&self) -> Nanos {
         self.to.saturating_add(self.closed as Nanos)
@@ -49,8 +54,8 @@ struct Running {
 struct Windows<'a> {
     reader: &'a dyn Reader,
     options: &'a Options,
-    /// The CPUs of the machine, where they are known already.
-    cpus: Option<&'a [Cpu]>,
+    /// CPUs of the machine that are known already.
+    cpus: &'a [Cpu],
     /// Those that have not begun, the first of them last.
     coming: Vec<(usize, Window)>,
     running: Vec<Running>,
@@ -64,7 +69,7 @@ impl<'a> Windows<'a> {
     fn new(
         reader: &'a dyn Reader,
         (options, judge): (&'a Options, &Judge),
-        cpus: Option<&'a [Cpu]>,
+        cpus: &'a [Cpu],
         windows: &[Window],
         done: &'a mut dyn FnMut(usize, Analysis),
     ) -> Windows<'a> {
@@ -74,7 +79,10 @@ impl<'a> Windows<'a> {
         let last = windows.iter().map(|w| w.to).max().unwrap_or(first);
         let mut coming: Vec<(usize, Window)> = windows.iter().copied().enumerate().collect();
         coming.sort_by_key(|&(number, w)| std::cmp::Reverse((w.from, number)));
-        let plain = Options { detail: Detail::Sums, ..options.clone() };
+        // Of threads that have ended more is kept where single waits are.
+        let single = windows.iter().any(|w| w.detail >= Detail::Intervals);
+        let detail = if single { Detail::Intervals } else { Detail::Sums };
+        let plain = Options { detail, ..options.clone() };
         let carrier = Some(Engine::new(info, symbols, (first, last), &plain, *judge));
         let mut all =
             Windows { reader, options, cpus, coming, running: Vec::new(), carrier, last, done };
@@ -122,8 +130,10 @@ impl<'a> Windows<'a> {
     }
 
     fn finish(&mut self, number: usize, window: Window, mut engine: Engine) {
-        let own = || cpu_list(&engine, self.reader.info(), &self.options.selection);
-        let cpus = self.cpus.map_or_else(own, <[Cpu]>::to_vec);
+        let mut cpus = cpu_list(&engine, self.reader.info(), &self.options.selection);
+        cpus.extend(self.cpus);
+        cpus.sort();
+        cpus.dedup();
         engine.finish(window.to, &cpus);
         let options = Options { detail: window.detail, ..self.options.clone() };
         let span = (window.from, window.to);
@@ -171,7 +181,7 @@ fn take(engine: &mut Engine, events: &[Event], batch: &Batch, only: Option<&[Cpu
 pub(crate) fn read(
     reader: &dyn Reader,
     how: (&Options, &Judge),
-    cpus: Option<&[Cpu]>,
+    cpus: &[Cpu],
     windows: &[Window],
     done: &mut dyn FnMut(usize, Analysis),
 ) -> Result<Quality> {

@@ -15,6 +15,8 @@ pub(crate) struct Decoder<'a> {
     names: LocalNames,
     /// Time of the latest event, which those that do not say theirs share.
     pub(crate) last: u64,
+    /// Samples of all other events are left out.
+    only_switches: bool,
 }
 
 fn cpu(n: u32) -> Cpu {
@@ -52,8 +54,8 @@ fn frames<E: Endian>(chain: &[u8]) -> impl Iterator<Item = Frame> + '_ {
 }
 
 impl<'a> Decoder<'a> {
-    pub(crate) fn new(schema: &'a Schema, names: LocalNames) -> Decoder<'a> {
-        Decoder { schema, names, last: 0 }
+    pub(crate) fn new(schema: &'a Schema, names: LocalNames, only_switches: bool) -> Decoder<'a> {
+        Decoder { schema, names, last: 0, only_switches }
     }
 
     pub(crate) fn into_names(self) -> LocalNames {
@@ -77,6 +79,9 @@ impl<'a> Decoder<'a> {
             batch.quality.add(QualityCode::BadRecords, 1);
             return;
         };
+        if self.only_switches && !matches!(d.class, Class::Tracepoint(Plan::Switch { .. })) {
+            return;
+        }
         let l = &d.layout;
         // System calls are most of most traces.
         if let (true, Class::Tracepoint(plan), Some(head)) =

@@ -35,6 +35,19 @@ impl PerfData {
         quality.absorb(&index.quality);
         PerfData { info, quality, order, content, runs: index.runs, spans: index.spans }
     }
+
+    fn decoder_of(&self, run: usize, only_switches: bool) -> Box<dyn RunDecoder + '_> {
+        let nothing = (Span { start: 0, end: 0, unsorted: false }, 0);
+        let (span, first) =
+            self.spans.get(run).zip(self.runs.get(run)).map_or(nothing, |(s, r)| (*s, r.first_ts));
+        let content = &self.content;
+        match self.order {
+            Order::Little => {
+                Box::new(RunReader::<Little>::new(content, span, first, only_switches))
+            }
+            Order::Big => Box::new(RunReader::<Big>::new(content, span, first, only_switches)),
+        }
+    }
 }
 
 /// Index with the byte order as a type.
@@ -82,12 +95,10 @@ impl Reader for PerfData {
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        let nothing = (Span { start: 0, end: 0, unsorted: false }, 0);
-        let (span, first_ts) =
-            self.spans.get(run).zip(self.runs.get(run)).map_or(nothing, |(s, r)| (*s, r.first_ts));
-        match self.order {
-            Order::Little => Box::new(RunReader::<Little>::new(&self.content, span, first_ts)),
-            Order::Big => Box::new(RunReader::<Big>::new(&self.content, span, first_ts)),
-        }
+        self.decoder_of(run, false)
+    }
+
+    fn decoder_of_switches(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        self.decoder_of(run, true)
     }
 }

@@ -76,9 +76,15 @@ pub(crate) struct RunReader<'a, E> {
 }
 
 impl<'a, E: Endian> RunReader<'a, E> {
-    pub(crate) fn new(content: &'a Content, span: Span, first_ts: u64) -> Self {
+    /// Of all events, or of switches and what is known beside the events.
+    pub(crate) fn new(
+        content: &'a Content,
+        span: Span,
+        first_ts: u64,
+        only_switches: bool,
+    ) -> Self {
         let scratch = content.scratch();
-        let mut decoder = Decoder::new(&content.schema, scratch.names);
+        let mut decoder = Decoder::new(&content.schema, scratch.names, only_switches);
         decoder.last = first_ts;
         let mut window = scratch.window;
         window.clear();

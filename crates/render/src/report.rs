@@ -38,9 +38,9 @@ pub struct TraceHead {
     pub lost_events: u64,
     /// Name of the clock, if the file says.
     pub clock: Option<String>,
-    /// Of a part that was judged alone: wall time and events of all that was read.
+    /// Of a part that was judged alone: wall time of the trace.
     #[serde(skip)]
-    pub part_of: Option<(u64, u64)>,
+    pub part_of: Option<u64>,
     /// What the figures above rest on.
     #[serde(skip)]
     pub known: Known,
@@ -81,10 +81,10 @@ impl TraceHead {
         }
     }
 
-    /// The same of a part of `whole` that was judged alone.
+    /// The same of a part of a longer time that was judged alone.
     #[must_use]
-    pub fn of_part(self, whole: &Analysis) -> TraceHead {
-        TraceHead { part_of: Some((whole.wall_ns(), whole.events)), ..self }
+    pub fn of_part(self, wall_ns: u64) -> TraceHead {
+        TraceHead { part_of: Some(wall_ns), ..self }
     }
 
     /// What a look at tables and samples tells.

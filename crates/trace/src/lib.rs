@@ -33,6 +33,7 @@ mod recorded;
 mod shell;
 mod state;
 mod state_table;
+mod switches;
 
 pub use batch::{ArgsRef, Batch, Frame, FrameName, MappingRef, Reading, ReadingsRef, StackRef};
 pub use calls::Calls;
@@ -54,3 +55,4 @@ pub use recorded::{Beside, Presence, Recorded};
 pub use shell::shell_word;
 pub use state::TaskState;
 pub use state_table::StateTable;
+pub use switches::Switches;

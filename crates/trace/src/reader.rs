@@ -37,6 +37,12 @@ pub trait Reader: Send + Sync {
 
     /// A decoder for run number `run` (an index into [`Reader::runs`]).
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_>;
+
+    /// A decoder of the same run for who asks about switches only ([`crate::Switches`]): it may
+    /// leave out any other event, where that saves time.
+    fn decoder_of_switches(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        self.decoder(run)
+    }
 }
 
 /// Decodes one run, block by block.

@@ -86,14 +86,16 @@ fn replayed() -> Options {
 /// The verdict on a recording as it is.
 fn verdict_on(path: &Path) -> Verdict {
     let reader = open(path);
-    let judged = phases::read(&*reader, &replayed(), &Thresholds::default()).expect("readable");
+    let judged = phases::read(&*reader, &replayed(), &Thresholds::default(), Wanted::default())
+        .expect("readable");
     diagnose_judged(reader.info(), &judged, None, Thresholds::default()).verdict
 }
 
 fn judge(of: Labelled) -> Outcome {
     let baseline = of.baseline.as_deref().map(|path| read(&*open(path), &Options::default()));
     let verdict = |reader: &dyn Reader, options: &Options| {
-        let judged = phases::read(reader, options, &Thresholds::default()).expect("readable");
+        let judged = phases::read(reader, options, &Thresholds::default(), Wanted::default())
+            .expect("readable");
         diagnose_judged(reader.info(), &judged, baseline.as_ref(), Thresholds::default()).verdict
     };
     let reader = open(&of.path);

@@ -165,7 +165,9 @@ fn without_chains_there_is_nothing_and_the_report_says_how_to_get_them() {
         builder = thread(builder, me, other, 1_000_000 * (turn + 1));
     }
     let trace = builder.build();
-    let judged = phases::read(&trace, &Options::default(), &Thresholds::default()).unwrap();
+    let judged =
+        phases::read(&trace, &Options::default(), &Thresholds::default(), Wanted::default())
+            .unwrap();
     let judged = diagnose_beside(trace.info(), &judged, Beside::default(), Thresholds::default());
     let finding = judged.findings.iter().find(|f| f.rule == "thread-serialization").unwrap();
     assert_eq!(finding.ruled_out, None, "{finding:?}");

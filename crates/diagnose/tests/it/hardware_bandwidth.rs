@@ -260,7 +260,9 @@ fn run(cpus: f64, cycles_per_instruction: f64) -> Measured {
 }
 
 fn judge_measured(trace: &MemTrace, measured: &[Measured]) -> (Diagnosis, Finding) {
-    let judged = phases::read(trace, &Options::default(), &Thresholds::default()).unwrap();
+    let judged =
+        phases::read(trace, &Options::default(), &Thresholds::default(), Wanted::default())
+            .unwrap();
     let beside = Beside { measured, ..Beside::default() };
     let d = diagnose_beside(trace.info(), &judged, beside, Thresholds::default());
     let f = d.findings.iter().find(|f| f.class == Class::HardwareBandwidth).unwrap().clone();

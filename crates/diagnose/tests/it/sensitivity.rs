@@ -12,7 +12,7 @@ use holdup_attribution::limits::{ALONE, MATTERS, NAMED};
 use holdup_attribution::{
     Attribution, Ledger, Neighbours, Threshold, Thresholds, analyze, phases as cut, who_works,
 };
-use holdup_diagnose::phases::{Judged, read as read_phases};
+use holdup_diagnose::phases::{Judged, Wanted, read as read_phases};
 use holdup_diagnose::{Replays, Verdict, diagnose_again, registry};
 use holdup_passes::{Analysis, Detail, Options};
 use holdup_testkit::{in_parallel, needs};
@@ -85,7 +85,8 @@ impl Recording<'_> {
         let whole = self.judged.whole();
         let measures = moved == NAMED.key;
         if measures || cut(whole, limits) != cut(whole, &Thresholds::default()) {
-            let judged = read_phases(self.reader, &replayed(), limits).expect("readable");
+            let judged =
+                read_phases(self.reader, &replayed(), limits, Wanted::default()).expect("readable");
             let replays = Replays::of_judged(&judged, limits);
             return diagnose_again(info, &judged, baseline, limits.clone(), replays).verdict;
         }
@@ -105,7 +106,7 @@ fn moved(of: Labelled) -> Moved {
     let baseline =
         baseline.map(|path| analyze(&*open(path), &Options::default()).expect("readable"));
     let limits = Thresholds::default();
-    let judged = read_phases(&*reader, &replayed(), &limits).expect("readable");
+    let judged = read_phases(&*reader, &replayed(), &limits, Wanted::default()).expect("readable");
     let replays = Replays::of_judged(&judged, &limits);
     let key = Recording::key(&judged, &limits);
     let mut recording = Recording { reader: &*reader, baseline, judged, key, replays };

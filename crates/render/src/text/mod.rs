@@ -202,13 +202,12 @@ fn head_line(trace: &TraceHead) -> String {
         n => units::count(n.into(), "CPU", "CPUs"),
     };
     let (wall, events) = (units::duration(trace.wall_ns), trace.events);
-    let read = match trace.part_of {
-        None => format!("{wall}, {}", units::count(events, "event", "events")),
-        Some((of_wall, of_events)) => {
-            format!("judged {wall} of {}, {events} of {of_events} events", units::duration(of_wall))
-        }
+    let time = match trace.part_of {
+        None => wall,
+        Some(of_wall) => format!("judged {wall} of {}", units::duration(of_wall)),
     };
-    format!("{} ({}): {cpus}, {read}, {lost}", escape(&trace.path), escape(&trace.format),)
+    let events = units::count(events, "event", "events");
+    format!("{} ({}): {cpus}, {time}, {events}, {lost}", escape(&trace.path), escape(&trace.format),)
 }
 
 /// What a look at a file of `size` bytes tells: `585.5 MB, 5.188 s, events and losses n/a (…)`.
