@@ -5,7 +5,8 @@ use crate::oracle::changes;
 use crate::oracle::corpus;
 
 use holdup_attribution::{Attribution, Leaf, Thresholds, analyze};
-use holdup_diagnose::{Verdict, diagnose_judged, phases};
+use holdup_diagnose::phases::{self, Wanted};
+use holdup_diagnose::{Verdict, diagnose_judged};
 use holdup_passes::{Group, ObjectKind, Options};
 use holdup_syscalls::Preset;
 use holdup_testkit::{ChosenCalls, needs};
@@ -21,8 +22,8 @@ const CHANGE: &[&str] = &[];
 const SAME_PCT: usize = 97;
 
 fn verdict(reader: &dyn Reader) -> Verdict {
-    let all = Some(1.0);
-    let judged = phases::read_to_replay(reader, &Options::default(), &Thresholds::default(), all)
+    let all = Wanted { replay: Some(1.0), whole: false };
+    let judged = phases::read(reader, &Options::default(), &Thresholds::default(), all)
         .expect("as readable as before");
     diagnose_judged(reader.info(), &judged, None, Thresholds::default()).verdict
 }

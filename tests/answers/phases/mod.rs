@@ -4,7 +4,7 @@ mod windows;
 
 use crate::support::{recording, run, stdout};
 use holdup_attribution::{Thresholds, analyze};
-use holdup_diagnose::phases::{judged_phases, read};
+use holdup_diagnose::phases::{Wanted, judged_phases, read};
 use holdup_diagnose::{Class, diagnose, diagnose_judged};
 use holdup_passes::{Options, Selection};
 use holdup_testkit::{corpus, needs};
@@ -127,7 +127,8 @@ fn the_whole_has_the_verdict_of_its_work() {
     let (mut same, mut other) = (0, Vec::new());
     for (name, reader) in recordings() {
         let limits = Thresholds::default();
-        let judged = read(&*reader, &Options::default(), &limits).expect("readable");
+        let (options, wanted) = (Options::default(), Wanted::default());
+        let judged = read(&*reader, &options, &limits, wanted).expect("readable");
         let work = diagnose_judged(reader.info(), &judged, None, limits).verdict.class;
         let whole = class_of(&*reader, Selection::default());
         if work == whole {

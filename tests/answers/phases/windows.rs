@@ -3,7 +3,7 @@
 use crate::support::recording;
 use holdup_attribution::{Attribution, JUDGE};
 use holdup_passes::{Analysis, Detail, Group, LockBy, Options, Selection, Window};
-use holdup_passes::{analyze, analyze_windows, analyze_with};
+use holdup_passes::{analyze, analyze_parts, analyze_windows};
 use holdup_trace::{Batch, Quality, Reader, Result, Run, RunDecoder, TraceInfo};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -45,10 +45,10 @@ fn windows_of_one_reading_equal_the_same_parts_read_alone() {
     for name in ["imb_server_c4", "native_steps", "ser_flock_c4", "neighbour_c4"] {
         let reader = open(name);
         let windows = windows(&*reader);
-        let (whole, parts) =
-            analyze_with(&*reader, &Options::default(), &JUDGE, &windows).expect("readable");
-        let alone = analyze(&*reader, &Options::default(), &JUDGE).expect("readable");
-        assert!(figures(&whole) == figures(&alone), "{name}, all of it");
+        let options = Options::default();
+        let (parts, _) =
+            analyze_parts(&*reader, &options, &JUDGE, &[], &windows).expect("readable");
+        let whole = analyze(&*reader, &options, &JUDGE).expect("readable");
         assert_eq!(parts.len(), windows.len());
         let mut ended = Vec::new();
         let mut again: Vec<Option<Analysis>> = windows.iter().map(|_| None).collect();
@@ -76,10 +76,10 @@ fn a_window_keeps_its_own_detail() {
     let third = (end - start) / 3;
     let window =
         Window { from: start + third, to: end - third, closed: true, detail: Detail::Steps };
-    let (whole, parts) =
-        analyze_with(&*reader, &Options::default(), &JUDGE, &[window]).expect("readable");
+    let (parts, _) =
+        analyze_parts(&*reader, &Options::default(), &JUDGE, &[], &[window]).expect("readable");
     let part = &parts[0];
-    assert!(!whole.keeps_steps() && part.keeps_steps());
+    assert!(part.keeps_steps());
     let alone = selected(&*reader, &window);
     let mut steps = 0;
     for (slot, thread) in part.all_threads() {
@@ -131,6 +131,6 @@ impl RunDecoder for Through<'_> {
 fn any_number_of_windows_takes_one_reading() {
     let reader = Counted { reader: open("imb_server_c4"), opened: AtomicUsize::new(0) };
     let windows = windows(&reader);
-    analyze_with(&reader, &Options::default(), &JUDGE, &windows).expect("readable");
+    analyze_parts(&reader, &Options::default(), &JUDGE, &[], &windows).expect("readable");
     assert_eq!(reader.opened.into_inner(), reader.reader.runs().len());
 }

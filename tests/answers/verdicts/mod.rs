@@ -18,7 +18,8 @@ mod real;
 pub(crate) mod thinned;
 
 use holdup_attribution::{Thresholds, analyze};
-use holdup_diagnose::{Class, Verdict, diagnose_judged, phases};
+use holdup_diagnose::phases::{self, Wanted};
+use holdup_diagnose::{Class, Verdict, diagnose_judged};
 use holdup_passes::{Analysis, Detail, Options, Selection};
 use holdup_testkit::{in_parallel, needs};
 use holdup_trace::Reader;

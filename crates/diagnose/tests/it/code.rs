@@ -2,7 +2,8 @@
 //! places have the names of files, not of functions.
 
 use holdup_attribution::{Attribution, JUDGE, analyze};
-use holdup_diagnose::{Beside, Thresholds, diagnose_beside, phases};
+use holdup_diagnose::phases::{self, Wanted};
+use holdup_diagnose::{Beside, Thresholds, diagnose_beside};
 use holdup_passes::Options;
 use holdup_profile::{Around, KnowsCode, Spot, code};
 use holdup_testkit::{MemTrace, TraceBuilder};

@@ -2,8 +2,9 @@
 //! looks like it and is not.
 
 use holdup_attribution::analyze;
+use holdup_diagnose::phases::{self, Wanted};
 use holdup_diagnose::{
-    Beside, Class, Diagnosis, Finding, Measured, Thresholds, diagnose, diagnose_beside, phases,
+    Beside, Class, Diagnosis, Finding, Measured, Thresholds, diagnose, diagnose_beside,
 };
 use holdup_passes::{Analysis, Options};
 use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
