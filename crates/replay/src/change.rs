@@ -224,7 +224,13 @@ impl<'a> View<'a> {
             for at in t.from as usize..t.to as usize {
                 match program.ops[at] {
                     Op::Run(_) | Op::Spin(..) => since = since.or(Some(program.times[at])),
-                    Op::Wake { number, .. } => began.extend(since.take().map(|at| (number, at))),
+                    Op::Wake { thread, number } => {
+                        let since = since.take();
+                        // A time-out or a stranger on top of it asked for nothing.
+                        if program.threads[thread as usize].may_ask() {
+                            began.extend(since.map(|at| (number, at)));
+                        }
+                    }
                     Op::Wait { .. } => since = None,
                     op if arrives(program, op) => since = None,
                     _ => {}

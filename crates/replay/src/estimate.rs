@@ -93,6 +93,7 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         .filter_map(|((together, of), made)| Some(row(unchanged, floors, together, of, made.ok()?)))
         .collect();
     let gains = 1.0 + judged.thresholds.get(&WELL_MET) / 100.0;
+    divide_within(program, unchanged, floors, gains, &mut rows);
     see_again(program, unchanged, floors, gains, &mut rows);
     for row in &mut rows {
         let of = all.iter().filter(|one| one.resource == row.resource);
@@ -105,6 +106,40 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         Reverse(a.together).cmp(&Reverse(b.together)).then(b.worth.total_cmp(&a.worth))
     });
     Estimates { unchanged: unchanged.clone(), rows }
+}
+
+/// A thread that needs what it did before for what it does next gains nothing by another beside it:
+/// its work has to be divided itself, and no replay knows how. What that gains at most is told.
+fn divide_within(
+    program: &Program,
+    unchanged: &Prediction,
+    floors: Floors,
+    gains: f64,
+    rows: &mut [Estimate],
+) {
+    let depends = |row: &Estimate| match (row.change.as_slice(), row.members.as_slice()) {
+        (&[Change::Split(thread, parts)], [Member::Thread(_)]) if row.worth <= gains => {
+            let is_of_program = !program.threads[thread].is_kthread;
+            is_of_program.then(|| vec![Change::Speed(thread, f64::from(parts))])
+        }
+        _ => None,
+    };
+    let (rows, sets): (Vec<&mut Estimate>, Vec<Vec<Change>>) =
+        rows.iter_mut().filter_map(|row| depends(row).map(|set| (row, set))).unzip();
+    let found = predict_all(program, &sets, Seeds::ONE);
+    for ((seen, change), made) in rows.into_iter().zip(sets).zip(found) {
+        let Ok(made) = made else { continue };
+        let of = Scarce {
+            resource: seen.resource,
+            members: seen.members.clone(),
+            change,
+            weight: 0,
+            is_thread: true,
+            is_bound: true,
+            chained: Vec::new(),
+        };
+        *seen = row(unchanged, floors, seen.together, of, made);
+    }
 }
 
 /// What gains anything is replayed once more for its band.

@@ -1,6 +1,7 @@
 //! What the threads of a trace did, as programs that a simulated machine can run.
 
 use crate::predict::Prediction;
+use holdup_attribution::is_recorder;
 use holdup_passes::{FutexUse, Object, ObjectKind, Slot};
 use holdup_trace::Nanos;
 use std::sync::OnceLock;
@@ -196,6 +197,14 @@ pub(crate) struct Free {
     /// The part of the CPU time that idled then; and beside them.
     pub(crate) idle: f64,
     pub(crate) idle_beside: f64,
+}
+
+impl ThreadProgram {
+    /// Whether it waits for what the work does: it is no thread of the kernel's, no recorder, and
+    /// not known to be no part of the work.
+    pub(crate) fn may_ask(&self) -> bool {
+        !self.is_neighbour && !self.is_kthread && !is_recorder(&self.comm)
+    }
 }
 
 impl Program {

@@ -366,18 +366,19 @@ impl Finder<'_> {
             };
             if t.is_softirq {
                 irqs.push(Member::Thread(i));
+            } else if !self.is_busy(t, limits) {
+                continue;
             } else if t.is_kthread {
                 found.push(one(Resource::Driver, Change::Split(i, parts), false));
-            } else if t.works {
+            } else if t.works && !t.at_barriers {
                 // A stage that others need the results of is made faster by more threads too.
                 let resource = match self.serves(i) {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
-                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS)) && !t.at_barriers {
+                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS)) {
                     found.push(one(resource, Change::Split(i, parts), false));
-                } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, limits.get(&ALONE))
-                {
+                } else if p.cpus > 1 && is_part(t.run_ns, all, limits.get(&ALONE)) {
                     let faster = Change::Speed(i, f64::from(p.cpus));
                     found.push(one(Resource::Parallelism, faster, true));
                 }
@@ -396,6 +397,14 @@ impl Finder<'_> {
             });
         }
         found
+    }
+
+    /// Whether a thread has work nearly all the time: who idles for part of it is not what the
+    /// others wait for, whatever the order of the traced requests makes of it.
+    fn is_busy(&self, of: &crate::ThreadProgram, limits: &Thresholds) -> bool {
+        let t = self.analysis.thread(of.slot);
+        let busy_ns = of.run_ns + t.woken_ns + t.preempted_ns;
+        is_part(busy_ns, self.program.traced_wall_ns, limits.get(&ALONE))
     }
 
     /// Whether most of what a thread ends of others' waits had been asked for before it began: a

@@ -1,5 +1,6 @@
 //! What must hold of every replay.
 
+mod divided;
 mod laws;
 mod queues;
 

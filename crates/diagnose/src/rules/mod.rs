@@ -22,8 +22,8 @@ use crate::code;
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
-use crate::worth::Worth;
-use holdup_attribution::limits::{MATTERS, REGISTRY, SERVER_BUSY};
+use crate::worth::{Basis, Worth};
+use holdup_attribution::limits::{MATTERS, REGISTRY};
 use holdup_attribution::{Check, Leaf, Threshold, Total};
 use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
@@ -291,17 +291,14 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     }
     // The judged part may have other threads than all of the trace.
     let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| longest(facts, tid)).collect();
-    let is_busy = |&slot: &Slot| {
-        let t = facts.thread(slot);
-        let busy = (t.running_ns + t.woken_ns + t.preempted_ns) as f64 * 100.0;
-        facts.at_least(busy / facts.wall.max(1) as f64, &SERVER_BUSY).holds()
-    };
-    // Who is idle for half of the time is not what the others wait for, whatever the order of the
-    // traced requests makes of it.
-    if !replay.tids.is_empty() && !threads.iter().any(is_busy) {
-        return;
-    }
     f.worth = replay.worth.clone();
+    if f.story == "server" && f.worth.basis == Basis::Bound {
+        f.advice = vec![
+            "divide the work of that thread itself: a second one beside it gains nothing, as each \
+             piece of its work needs the one before"
+                .to_owned(),
+        ];
+    }
     // Threads queue, and more CPUs would not have the work done sooner: it is no overload.
     if !gains {
         let times = replay.worth.times;

@@ -119,7 +119,10 @@ fn gain(f: &Finding) -> String {
             duration(after),
             duration(before),
         ),
-        _ => format!("Worth up to {:.2}x, by the CPU time that it costs", w.times),
+        _ => match &w.fix {
+            Some(fix) => format!("Worth up to {:.2}x, by {fix}", w.times),
+            None => format!("Worth up to {:.2}x, by the CPU time that it costs", w.times),
+        },
     }
 }
 

@@ -50,8 +50,7 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
         t.is_neighbour = known.work_known && !known.work.contains(&pid(t));
     }
     // Who is no part of it waits for nothing that is.
-    let counts: Vec<bool> =
-        threads.iter().map(|t| !t.is_neighbour && !t.is_kthread && !is_recorder(&t.comm)).collect();
+    let counts: Vec<bool> = threads.iter().map(ThreadProgram::may_ask).collect();
     for t in threads {
         let ends = t.ends.iter().filter(|of| counts[of.0 as usize]);
         t.ends_ns = ends.map(|of| of.1).sum();
