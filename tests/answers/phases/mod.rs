@@ -44,13 +44,13 @@ fn a_uniform_recording_is_one_phase_and_shows_no_strip() {
     }
 }
 
-/// The clients start one after the other for a fifth of the recording.
+/// The processes start one after the other for a part of the recording.
 #[test]
 fn start_up_that_matters_is_named_and_left_out() {
-    let found = parts("imb_server_c4");
+    let found = parts("ser_retry_c2");
     let of: Vec<&str> = found.iter().map(|p| p.0.as_str()).collect();
     assert_eq!(of, ["start-up", "work"]);
-    let trace = recording("imb_server_c4");
+    let trace = recording("ser_retry_c2");
     let trace = trace.to_str().unwrap();
     let d = json(&["diagnose", "-j", trace]);
     assert_eq!(d["phases"][1]["class"], d["verdict"]["class"]);
