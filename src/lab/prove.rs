@@ -68,7 +68,11 @@ pub(super) fn run(args: &ProveArgs) -> Result<u8> {
         Format::Json => write_json(out, &rows, &dark),
         _ => write_text(out, &rows, &dark),
     })?;
-    Ok(if rows.iter().any(Tried::wrong) { exit::FAILED } else { exit::OK })
+    Ok(match (rows.iter().any(Tried::wrong), rows.iter().any(Tried::open)) {
+        (true, _) => exit::FAILED,
+        (false, true) => exit::INCONCLUSIVE,
+        (false, false) => exit::OK,
+    })
 }
 
 /// Whether the host allows recordings; if so, what keeps it from counting.
@@ -165,7 +169,7 @@ fn cells(row: &Tried) -> Vec<String> {
         |verdict: &Verdict| format!("{}{}", verdict.class, mark(row.mended_right != Some(false)));
     vec![
         row.name.to_owned(),
-        format!("{}{}", row.verdict.class, mark(row.right)),
+        format!("{}{}", row.verdict.class, mark(row.right != Some(false))),
         format!("{:.2}", row.verdict.confidence),
         culprit.to_owned(),
         if row.verdict.class == HEALTHY { String::new() } else { range(row.verdict.predicted) },
@@ -173,6 +177,14 @@ fn cells(row: &Tried) -> Vec<String> {
         row.mended.as_ref().map_or(String::new(), mended),
         format!("{:.0} %", row.cost_pct),
     ]
+}
+
+/// How many are right, wrong and open.
+fn score(verdicts: &[Option<bool>]) -> String {
+    let number = |what| verdicts.iter().filter(|verdict| **verdict == what).count();
+    let (right, wrong, open) = (number(Some(true)), number(Some(false)), number(None));
+    let open = if open > 0 { format!(", {open} open") } else { String::new() };
+    format!("{right} right, {wrong} wrong{open}")
 }
 
 fn write_text(out: &mut dyn Write, rows: &[Tried], dark: &[Dark]) -> io::Result<()> {
@@ -200,18 +212,11 @@ fn write_text(out: &mut dyn Write, rows: &[Tried], dark: &[Dark]) -> io::Result<
             None => writeln!(out, "{}", rest.next().unwrap_or_default())?,
         }
     }
-    let wrong = rows.iter().filter(|row| !row.right).count();
-    let twins = rows.iter().filter_map(|row| row.mended_right).collect::<Vec<_>>();
-    let wrong_twins = twins.iter().filter(|right| !**right).count();
-    writeln!(
-        out,
-        "\n{} of {} verdicts are right, and {} of {} on mended twins.",
-        rows.len() - wrong,
-        rows.len(),
-        twins.len() - wrong_twins,
-        twins.len()
-    )?;
-    for row in rows.iter().filter(|row| !row.right) {
+    let verdicts: Vec<_> = rows.iter().map(|row| row.right).collect();
+    let twins: Vec<_> =
+        rows.iter().filter(|row| row.mended.is_some()).map(|row| row.mended_right).collect();
+    writeln!(out, "\nVerdicts: {}; on mended twins: {}.", score(&verdicts), score(&twins))?;
+    for row in rows.iter().filter(|row| row.right == Some(false)) {
         let right = row.right_classes.join(" or ");
         writeln!(out, "  {}: right is {right}", row.name)?;
     }

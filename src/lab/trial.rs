@@ -20,6 +20,9 @@ pub(super) const MATTERS: f64 = 1.15;
 /// A gain up to which nothing did.
 pub(super) const NOTHING: f64 = 1.05;
 
+/// The class of a verdict that decides nothing: the machine was busy with other programs.
+const UNDECIDED: &str = "not-enough-evidence";
+
 /// What to try, and how long.
 pub(super) struct Trial<'a> {
     pub(super) workload: &'static Workload,
@@ -70,6 +73,13 @@ pub(super) struct Verdict {
     pub(super) events: u64,
 }
 
+impl Verdict {
+    /// Whether it is one of these classes; `None` of one that decides nothing.
+    fn is_one_of(&self, right: &[&str]) -> Option<bool> {
+        (self.class != UNDECIDED).then(|| right.contains(&self.class.as_str()))
+    }
+}
+
 /// How a trial went.
 #[derive(Debug, Serialize)]
 pub(super) struct Tried {
@@ -84,7 +94,8 @@ pub(super) struct Tried {
     pub(super) verdict: Verdict,
     /// Classes that are right, by what the twin gained.
     pub(super) right_classes: Vec<&'static str>,
-    pub(super) right: bool,
+    /// `None` where the machine was too busy with other programs to judge.
+    pub(super) right: Option<bool>,
     pub(super) culprit: Option<Named>,
     /// The verdict on the mended twin, and whether that is right.
     pub(super) mended: Option<Verdict>,
@@ -97,7 +108,12 @@ pub(super) struct Tried {
 impl Tried {
     /// Whether anything about it is wrong.
     pub(super) fn wrong(&self) -> bool {
-        !self.right || self.mended_right == Some(false)
+        self.right == Some(false) || self.mended_right == Some(false)
+    }
+
+    /// Whether a verdict could not be reached.
+    pub(super) fn open(&self) -> bool {
+        self.right.is_none() || (self.mended.is_some() && self.mended_right.is_none())
     }
 }
 
@@ -129,8 +145,9 @@ impl Trial<'_> {
             let least = pairs.iter().copied().fold(f64::INFINITY, f64::min);
             (least, pairs.iter().copied().fold(0.0, f64::max))
         };
-        let right = right_classes.iter().any(|class| *class == verdict.class);
-        let named = right && verdict.class != HEALTHY && !recorded.culprits.is_empty();
+        let right = verdict.is_one_of(&right_classes);
+        let named =
+            right == Some(true) && verdict.class != HEALTHY && !recorded.culprits.is_empty();
         Ok(Tried {
             name: self.workload.name,
             settings: recorded.settings,
@@ -141,7 +158,7 @@ impl Trial<'_> {
             culprit: named.then(|| place(&recorded.culprits, &verdict.culprits)),
             right_classes,
             verdict,
-            mended_right: mended.as_ref().map(|verdict| verdict.class == HEALTHY),
+            mended_right: mended.as_ref().and_then(|verdict| verdict.is_one_of(&[HEALTHY])),
             mended,
             cost_pct: 100.0 * (1.0 - recorded.rate / median(&ill).max(1e-9)),
             took_s: begun.elapsed().as_secs_f64(),

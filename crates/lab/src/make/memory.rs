@@ -12,8 +12,9 @@ pub(crate) fn bandwidth(site: &Site) -> Result<Made, Error> {
     const UNIT: usize = (1 << 20) / 8;
     let elements = usize::try_from(site.get("size") / 24).unwrap_or(0).clamp(1024, 1 << 30);
     let worker = |i: usize| {
+        // Written before the run begins.
+        let (mut a, b, c) = (vec![0.5; elements], vec![1.0; elements], vec![2.0; elements]);
         Worker::new(format!("stream-{i}"), move |clock, tally| {
-            let (mut a, b, c) = (vec![0.0; elements], vec![1.0; elements], vec![2.0; elements]);
             let mut at = 0;
             while !clock.over() {
                 let mut left = UNIT;
