@@ -6,14 +6,21 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Read a byte from the standard input; false at its end.
-fn take(fd: impl AsFd) -> io::Result<bool> {
-    Ok(rustix::io::read(fd, &mut [0])? > 0)
+/// A token.
+const TOKEN: &[u8] = b"t";
+/// A piece of work: so large that a pipe holds sixteen, as pipes have 64 KiB. It is written in one
+/// go, as `PIPE_BUF` is as large.
+const PIECE: &[u8] = &[0; 4096];
+
+/// Read what is handed on from the standard input; false at its end.
+fn take(fd: impl AsFd, what: &[u8]) -> io::Result<bool> {
+    let mut room = [0; PIECE.len()];
+    Ok(rustix::io::read(fd, &mut room[..what.len()])? > 0)
 }
 
-/// Write a byte to the standard output; false where nobody reads it any more.
-fn pass(fd: impl AsFd) -> io::Result<bool> {
-    match rustix::io::write(fd, b"t") {
+/// Hand it on to the standard output; false where nobody reads it any more.
+fn pass(fd: impl AsFd, what: &[u8]) -> io::Result<bool> {
+    match rustix::io::write(fd, what) {
         Ok(_) => Ok(true),
         Err(rustix::io::Errno::PIPE) => Ok(false),
         Err(e) => Err(e.into()),
@@ -37,7 +44,13 @@ pub(crate) fn token_worker(site: &Site, index: usize) -> Result<Worker, Error> {
     let turn = (site.get("think"), site.get("hold"));
     Ok(Worker::new(format!("token-{index}"), move |clock, tally| {
         let (input, output) = (io::stdin(), io::stdout());
-        turns(clock, tally, turn, || take(&input).map(|_| ()), || pass(&output).map(|_| ()))
+        turns(
+            clock,
+            tally,
+            turn,
+            || take(&input, TOKEN).map(|_| ()),
+            || pass(&output, TOKEN).map(|_| ()),
+        )
     }))
 }
 
@@ -61,10 +74,10 @@ pub(crate) fn ring_worker(site: &Site, index: usize) -> Result<Worker, Error> {
     Ok(Worker::new(format!("ring-{index}"), move |clock, tally| {
         let (input, output) = (io::stdin(), io::stdout());
         // Who stops passes the token on, so that the next one can stop.
-        while clock.wait(tally, || take(&input))? {
+        while clock.wait(tally, || take(&input, TOKEN))? {
             clock.hold(hold, tally);
             tally.units += 1;
-            if !pass(&output)? || clock.over() {
+            if !pass(&output, TOKEN)? || clock.over() {
                 break;
             }
         }
@@ -85,7 +98,7 @@ pub(crate) fn pipeline(site: &Site) -> Result<Made, Error> {
     Ok(Made::processes(spots, vec![culprit(&["thread", &slowest])]))
 }
 
-/// A byte in a pipe is a piece of work. Only so many are under way that a run can end.
+/// A stage waits for a piece, works, and waits until the next stage has room for it.
 pub(crate) fn stage(site: &Site, index: usize) -> Result<Worker, Error> {
     let last = site.workers() - 1;
     let (work, skew) = (site.get("work"), site.get("skew"));
@@ -102,11 +115,11 @@ pub(crate) fn stage(site: &Site, index: usize) -> Result<Worker, Error> {
     Ok(Worker::new(format!("stage-{index}"), move |clock, tally| {
         let (input, output) = (io::stdin(), io::stdout());
         while !clock.over() {
-            if index > 0 && !clock.wait(tally, || take(&input))? {
+            if index > 0 && !clock.wait(tally, || take(&input, PIECE))? {
                 break;
             }
             clock.hold(work, tally);
-            if index < last && !clock.wait(tally, || pass(&output))? {
+            if index < last && !clock.wait(tally, || pass(&output, PIECE))? {
                 break;
             }
             tally.units += u64::from(index == last);
