@@ -6,7 +6,7 @@ use super::args::OfWorkload;
 use super::{record_words, this_program, truth_of};
 use crate::exit::{InputError, bad_input};
 use anyhow::Result;
-use holdup_lab::{HEALTHY, Workload};
+use holdup_lab::{HEALTHY, Workload, halves};
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -171,7 +171,12 @@ impl Trial<'_> {
     }
 
     fn of(&self, mended: bool, duration: &str) -> OfWorkload {
-        let mut set = self.set.clone();
+        // What mends it counts before what makes it strong.
+        let mends = |set: &&String| {
+            mended
+                && self.workload.mend.iter().any(|(key, _)| halves(set).is_ok_and(|h| h.0 == *key))
+        };
+        let mut set: Vec<String> = self.set.iter().filter(|set| !mends(set)).cloned().collect();
         set.push(format!("duration={duration}"));
         OfWorkload { name: self.workload.name.to_owned(), set, mended }
     }
