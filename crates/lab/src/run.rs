@@ -22,8 +22,6 @@ use thiserror::Error;
 
 /// So long all processes may take until they are there.
 const MUSTER: Duration = Duration::from_secs(20);
-/// So much longer than asked for a run may take before it counts as stuck.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why a run failed.
 #[derive(Debug, Error)]
@@ -289,17 +287,18 @@ fn of_processes(order: &Order, site: &Site, spots: Vec<Spot>) -> Result<Vec<Tall
     for line in &mut lines {
         line.write_all(b"g").tried("the start")?;
     }
+    // As a shell waits, not asleep on a socket: who conducts is no part of what is shown. What a
+    // worker says has room in its socket.
+    for child in &mut herd.0 {
+        child.wait().tried("the end of a worker")?;
+    }
     let mut tallies = Vec::new();
     for mut line in lines {
         let mut text = String::new();
-        line.set_read_timeout(Some(site.lasts() + PATIENCE)).tried("the end")?;
         line.read_to_string(&mut text).tried("what a worker counted")?;
         let told: Told = serde_json::from_str(&text)
             .map_err(|_| Error::Worker(format!("a worker of {}", order.workload.name)))?;
         tallies.push(told);
-    }
-    for child in &mut herd.0 {
-        child.wait().tried("the end of a worker")?;
     }
     tallies.sort_by_key(|told| told.0);
     tallies.into_iter().map(|(_, told)| told.map_err(Error::Impossible)).collect()

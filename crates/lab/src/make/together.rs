@@ -2,41 +2,43 @@
 
 use super::{address, culprit};
 use crate::run::{Error, Made, Site, Worker};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
-/// Work of thread `i` of `n` in a round: before all others, and with them.
+/// Work of a thread in a round: before all others, and with them.
 type Round = (u64, u64);
 
+/// Threads whose rounds have the work that `of` says of thread `i` of `n`.
 fn rounds(site: &Site, role: &str, of: impl Fn(usize, usize) -> Round) -> Result<Made, Error> {
     let n = site.workers();
     let meet = Arc::new(Barrier::new(n));
     let culprits =
         vec![culprit(&["thread", &format!("{role}-0")]), culprit(&["barrier", &address(&*meet)])];
-    // Nobody may stay away from the last meeting: the first thread alone looks at the clock.
-    let last = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // Nobody may stay away from a meeting: the first thread alone looks at the clock, and says
+    // before a meeting that the next round is the last, so that all know when they part.
+    let last = Arc::new(AtomicU64::new(u64::MAX));
+    let prepares = of(0, n).0 > 0;
     let worker = |i: usize| {
         let (meet, last, (alone, work)) = (meet.clone(), last.clone(), of(i, n));
-        let preparation = of(0, n).0 > 0;
         Worker::new(format!("{role}-{i}"), move |clock, tally| {
-            use std::sync::atomic::Ordering::SeqCst;
-            loop {
+            for round in 0.. {
                 if i == 0 {
                     clock.hold(alone, tally);
-                    last.store(clock.over(), SeqCst);
+                    if clock.over() && last.load(Ordering::SeqCst) == u64::MAX {
+                        last.store(round + 1, Ordering::SeqCst);
+                    }
                 }
-                if preparation {
+                if prepares {
                     clock.wait(tally, || meet.wait());
                 }
                 clock.think(work, tally);
-                // What the first thread says must be read before it can say something else.
-                clock.wait(tally, || meet.wait());
-                let over = last.load(SeqCst);
                 clock.wait(tally, || meet.wait());
                 tally.units += u64::from(i == 0);
-                if over {
-                    return Ok(());
+                if round >= last.load(Ordering::SeqCst) {
+                    break;
                 }
             }
+            Ok(())
         })
     };
     Ok(Made::threads((0..n).map(worker).collect(), culprits))
