@@ -5,6 +5,7 @@ mod support;
 
 mod files;
 mod flight;
+mod lab;
 mod outcomes;
 mod perf;
 mod survives;
