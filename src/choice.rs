@@ -5,6 +5,7 @@ use crate::exit::usage;
 use anyhow::Result;
 use holdup_attribution::NoPath;
 use holdup_passes::{Analysis, Filter};
+use holdup_trace::shell_word;
 use std::collections::BTreeMap;
 
 /// What shows threads.
@@ -67,7 +68,22 @@ pub(crate) fn must_match(filter: &Filter, analysis: &Analysis) -> Result<()> {
     Err(usage(format!("{options}: no thread of the trace fits{near}; {busiest}")))
 }
 
-/// A choice as it is typed.
+/// Whether a verb's answer can be about chosen threads. Recorders can choose too, but what holds
+/// threads up may be anything on the machine.
+pub(crate) fn takes(verb: &str) -> bool {
+    const MACHINES: [&str; 9] =
+        ["irqs", "cpus", "info", "ledger", "phases", "predict", "whatif", "record", "run"];
+    !MACHINES.contains(&verb)
+}
+
+/// A choice as it is typed, quoted as a shell wants it.
+pub(crate) fn words(filter: &Filter) -> String {
+    let quoted = Filter { comms: vec![shell_word(&filter.comms.join(","))], ..filter.clone() };
+    let filter = if filter.comms.is_empty() { filter } else { &quoted };
+    options(filter).iter().map(|option| format!(" {option}")).collect()
+}
+
+/// A choice as it was typed.
 pub(crate) fn options(filter: &Filter) -> Vec<String> {
     let numbers = |name: &str, list: &[u32]| {
         let list: Vec<String> = list.iter().map(u32::to_string).collect();

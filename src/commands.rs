@@ -9,6 +9,7 @@ use crate::code;
 use crate::config::Config;
 use crate::exit::{self, usage};
 use crate::profile::args::SymbolArgs;
+use crate::unit::Ends;
 use anyhow::Result;
 use holdup_attribution::{
     Attribution, LatencyBy, NoPath, Path, Thresholds, WaitsBy, analyze, in_words, latencies,
@@ -232,8 +233,16 @@ fn latency(args: &LatencyArgs) -> Result<()> {
         LatencyByName::Process => LatencyBy::Process,
         LatencyByName::Thread => LatencyBy::Thread,
     };
-    let build =
-        |reader: &dyn Reader, a: &Analysis| Ok(schema::latency(&latencies(reader, a, by)?, by));
+    let unit = args.unit.as_deref().map(Ends::parse).transpose()?;
+    let build = |reader: &dyn Reader, a: &Analysis| {
+        let rows = match &unit {
+            None => latencies(reader, a, by, None)?,
+            Some(unit) => {
+                unit.with(reader.info(), a, |unit| latencies(reader, a, by, Some(unit)))??
+            }
+        };
+        Ok(schema::latency(&rows, by))
+    };
     let empty = schema::latency(&[], by);
     table_with("latency", (&args.table, &args.symbols), Detail::Sums, empty, build)
 }

@@ -106,17 +106,12 @@ impl Config {
         self.filter.chooses_threads()
     }
 
-    /// The choice of threads as it is typed.
-    pub(crate) fn choice(&self) -> Vec<String> {
-        choice::options(&self.filter)
-    }
-
     /// Have commands choose the same threads, as far as they are of verbs that can.
     pub(crate) fn lead_on(&self, commands: &mut [String]) {
-        let choice: String = self.choice().iter().map(|option| format!(" {option}")).collect();
+        let choice = choice::words(&self.filter);
         for command in commands {
             let verb = command.strip_prefix("holdup ").and_then(|rest| rest.split(' ').next());
-            if let Some(verb) = verb.filter(|v| !matches!(*v, "irqs" | "cpus" | "info")) {
+            if let Some(verb) = verb.filter(|v| choice::takes(v)) {
                 let at = "holdup ".len() + verb.len();
                 command.insert_str(at, &choice);
             }

@@ -1,6 +1,10 @@
 //! Exit codes: part of the outward contract.
 
+use holdup_export::ExportError;
+use holdup_fleet::FleetError;
 use holdup_host::Obstacle;
+use holdup_render::UnknownKey;
+use holdup_trace::ReadError;
 use std::path::Path;
 
 macro_rules! codes {
@@ -31,6 +35,9 @@ codes! {
          what is wrong, and where or what to do";
     /// The trace cannot show what was asked.
     INCONCLUSIVE = 4: "not enough evidence to decide", "not enough evidence to decide";
+    /// An error that no code stands for: nobody thought of it.
+    DEFECT = 5: "a defect of holdup", "a defect of holdup, worth a report; the message says what \
+         went wrong";
 }
 
 /// All in one sentence, for the help.
@@ -42,62 +49,41 @@ pub(crate) fn list() -> String {
     )
 }
 
-/// An error of the user's, not of the trace's.
-#[derive(Debug)]
-pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Why there is no answer, where holdup itself found it out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The command line is wrong, or the output cannot be written.
+    #[error("{0}")]
+    Usage(String),
+    /// A file that is read by holdup itself is wrong, such as a baseline.
+    #[error("{0}")]
+    Input(String),
+    /// The host does not allow what was asked for.
+    #[error("{0}")]
+    Denied(Obstacle),
+    /// The trace does not hold what it takes to answer.
+    #[error("{0}")]
+    Unanswerable(String),
 }
 
-impl std::error::Error for UsageError {}
+impl Failure {
+    fn code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => USAGE,
+            Failure::Input(_) | Failure::Denied(_) => INPUT,
+            Failure::Unanswerable(_) => INCONCLUSIVE,
+        }
+    }
+}
 
 /// A usage error with this message.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    UsageError(message.into()).into()
+    Failure::Usage(message.into()).into()
 }
-
-/// An input that is read by holdup itself and is wrong, such as a baseline file.
-#[derive(Debug)]
-pub(crate) struct InputError(pub(crate) String);
-
-impl std::fmt::Display for InputError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for InputError {}
-
-/// The host does not allow what was asked for.
-#[derive(Debug)]
-pub(crate) struct Denied(pub(crate) Obstacle);
-
-impl std::fmt::Display for Denied {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for Denied {}
-
-/// The trace does not hold what it takes to answer.
-#[derive(Debug)]
-pub(crate) struct Unanswerable(pub(crate) String);
-
-impl std::fmt::Display for Unanswerable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unanswerable {}
 
 /// An error about an input file.
 pub(crate) fn bad_input(path: &Path, why: impl std::fmt::Display) -> anyhow::Error {
-    InputError(format!("{}: {why}", path.display())).into()
+    Failure::Input(format!("{}: {why}", path.display())).into()
 }
 
 /// A file that cannot be written.
@@ -107,20 +93,25 @@ pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> anyhow::Error {
 
 /// The exit code an error stands for.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {
-    let broken_pipe = |e: &std::io::Error| e.kind() == std::io::ErrorKind::BrokenPipe;
-    if let Some(holdup_export::ExportError::Trace(_)) = error.downcast_ref() {
-        return INPUT;
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return failure.code();
     }
-    if error.downcast_ref::<std::io::Error>().is_some_and(broken_pipe) {
-        OK
-    } else if error.is::<holdup_trace::ReadError>()
-        || error.is::<InputError>()
-        || error.is::<Denied>()
-    {
-        INPUT
-    } else if error.is::<Unanswerable>() {
-        INCONCLUSIVE
-    } else {
-        USAGE
+    if let Some(error) = error.downcast_ref::<ExportError>() {
+        return match error {
+            ExportError::Trace(_) => INPUT,
+            ExportError::Write { .. } => USAGE,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<FleetError>() {
+        return match error {
+            FleetError::Output { .. } | FleetError::Busy(_) => USAGE,
+        };
+    }
+    match error.downcast_ref::<std::io::Error>().map(std::io::Error::kind) {
+        Some(std::io::ErrorKind::BrokenPipe) => OK,
+        Some(_) => USAGE,
+        None if error.is::<ReadError>() => INPUT,
+        None if error.is::<UnknownKey>() => USAGE,
+        None => DEFECT,
     }
 }

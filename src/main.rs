@@ -30,6 +30,7 @@ mod record;
 mod replay;
 mod report;
 mod rules;
+mod unit;
 mod units;
 mod variables;
 mod whatif;
@@ -58,9 +59,11 @@ fn main() -> ExitCode {
                 let message =
                     if code == exit::INPUT { error.to_string() } else { format!("{error:#}") };
                 // The way out of an obstacle stands on lines of its own.
-                let lines: Vec<_> = match error.is::<exit::Denied>() {
-                    true => message.lines().map(holdup_render::escape).collect(),
-                    false => vec![holdup_render::escape(&message)],
+                let lines: Vec<_> = match error.downcast_ref() {
+                    Some(exit::Failure::Denied(_)) => {
+                        message.lines().map(holdup_render::escape).collect()
+                    }
+                    _ => vec![holdup_render::escape(&message)],
                 };
                 let _ = writeln!(std::io::stderr(), "holdup: {}", lines.join("\n"));
             }

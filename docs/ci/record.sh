@@ -3,12 +3,19 @@
 #
 #   record.sh FILE COMMAND [ARGUMENT...]
 #
+# With CPUS=0-3 in the environment the program runs on these CPUs alone, and only they are recorded.
+#
 # exec: this shell becomes perf, so that $$ is perf's own number. perf writes what it records;
 # without the filter each of those writes would be recorded and written again.
 set -euo pipefail
 file=$1
 shift
-exec perf record -q -a -m 4M -o "$file" \
+where=(-a)
+if [ -n "${CPUS:-}" ]; then
+    where=(-C "$CPUS")
+    set -- taskset -c "$CPUS" "$@"
+fi
+exec perf record -q "${where[@]}" -m 4M -o "$file" \
     -e sched:sched_switch,sched:sched_waking,sched:sched_wakeup,sched:sched_wakeup_new \
     -e sched:sched_process_fork,sched:sched_process_exec,sched:sched_process_exit \
     -e sched:sched_migrate_task,sched:sched_stat_runtime \

@@ -140,7 +140,8 @@ pub(crate) enum Command {
     Switches(SwitchesArgs),
     /// How long threads run, wait for a CPU and sleep at a time: percentiles, by what for
     #[command(after_help = "Example: holdup latency --comm redis-server perf.data\n\
-            \x20        holdup latency --by thread -p 4711 -s p99_ns perf.data")]
+            \x20        holdup latency --by thread -p 4711 -s p99_ns perf.data\n\
+            \x20        holdup latency --comm oned --unit syscall:epoll_wait perf.data")]
     Latency(LatencyArgs),
     /// Interrupts, softirqs and kernel work
     #[command(after_help = "Example: holdup irqs --by total perf.data")]

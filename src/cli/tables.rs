@@ -235,6 +235,10 @@ pub(crate) struct LatencyArgs {
     /// Whose times to put together
     #[arg(long, value_enum, value_name = "GROUP", default_value_t = LatencyByName::Command)]
     pub(crate) by: LatencyByName,
+    /// What ends a unit of work: syscall:NAME or event:SYSTEM:NAME, as with diff and gate. Also
+    /// shown is how long units take, and how much of each thing a unit takes
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) unit: Option<String>,
     #[command(flatten)]
     pub(crate) symbols: SymbolArgs,
 }

@@ -110,6 +110,10 @@ pub(crate) struct GateArgs {
         conflicts_with_all = ["baseline", "traces", "self_test"]
     )]
     pub(crate) pair: Vec<PathBuf>,
+    /// Judge how the work scales: recordings of it on 1, 2, 4 ... CPUs, each as often; write
+    /// N=TRACE where N threads did it on the same CPUs
+    #[arg(long)]
+    pub(crate) scaling: bool,
     /// Show that the gate can fail: judge the baseline against itself, as it is and slowed
     #[arg(long, conflicts_with = "traces")]
     pub(crate) self_test: bool,
@@ -119,7 +123,8 @@ pub(crate) struct GateArgs {
     /// What to fail on: a TOML file
     #[arg(long, value_name = "FILE", help_heading = "Comparison")]
     pub(crate) policy: Option<PathBuf>,
-    /// The metric that decides, by default limits [default: contention.wait_per_work or _per_s]
+    /// The metric that decides, by default limits [default: contention.wait_per_work or _per_s;
+    /// with --scaling the efficiency on most CPUs]
     #[arg(long, value_name = "METRIC", conflicts_with = "policy", help_heading = "Comparison")]
     pub(crate) metric: Option<String>,
     #[command(flatten)]

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &BaselineArgs) -> Result<u8> {
     if args.redact {
         baseline.redact();
     }
-    baseline.alike(&load::allowed(&args.compare)).map_err(exit::InputError)?;
+    baseline.alike(&load::allowed(&args.compare)).map_err(exit::Failure::Input)?;
     let path = args.form.output.as_ref().or(args.add.as_ref());
     let text = baseline.text();
     match path.filter(|p| p.as_os_str() != "-") {

@@ -2,6 +2,7 @@
 
 use super::args::GateArgs;
 use super::load;
+use super::rounds::{self, Side};
 use super::sinks::Sinks;
 use crate::exit::{self, usage};
 use crate::progress;
@@ -22,17 +23,18 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
         return Err(usage("--pair: an even number of traces is wanted, A1 B1 A2 B2 ..."));
     }
     // A baseline that cannot be used shows before minutes of reading.
-    let mut before = args.baseline.as_deref().map(load::baseline).transpose()?.unwrap_or_default();
+    let before = args.baseline.as_deref().map(load::baseline).transpose()?.unwrap_or_default();
     progress::start(args.output.quiet);
-    let (pair_a, pair_b): (Vec<_>, Vec<_>) = args.pair.chunks(2).map(|p| (&p[0], &p[1])).unzip();
-    if !args.pair.is_empty() {
-        before = each(&pair_a)?;
-    }
-    let mut after = match args.pair.is_empty() {
-        true => load::all(&args.traces)?,
-        false => each(&pair_b)?,
+    let mut sides = match args.pair.is_empty() {
+        true => (Side::from(before), rounds::read(&args.traces, args)?),
+        false => {
+            let pairs = args.pair.chunks(2).map(|p| (p[0].clone(), p[1].clone()));
+            let (a, b): (Vec<_>, Vec<_>) = pairs.unzip();
+            (rounds::read_each(&a, args)?, rounds::read_each(&b, args)?)
+        }
     };
     progress::end();
+    let (before, after) = (&mut sides.0.read, &mut sides.1.read);
     let paired = before.runs.iter().zip(&after.runs).filter(|_| !args.pair.is_empty());
     if let Some((a, b)) = { paired }.find(|(a, b)| a.is_same_recording(b)) {
         return Err(usage(format!(
@@ -50,12 +52,23 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
         (None, Some(work)) => work.clone(),
         _ => load::work(&args.compare, kept.as_deref())?,
     };
-    if !asked {
+    let work = match work {
+        // A recording of a round is the work.
+        Work::Unknown if args.scaling => Work::Units(1.0),
+        work => work,
+    };
+    if args.scaling {
+        let scaling = rounds::fold(&mut sides.0, &mut sides.1, &work, args)?;
+        if !asked {
+            policy = scaling;
+        }
+    } else if !asked {
         policy.primary.metric = Policy::default_metric(&work);
         policy.inform.retain(|l| l.metric != policy.primary.metric);
     }
+    let (before, after) = (&sides.0.read, &sides.1.read);
     if args.self_test {
-        return try_itself(args, &before, &policy, &work, sinks);
+        return try_itself(args, before, &policy, &work, sinks);
     }
     let sides = Sides { a: &before.runs, b: &after.runs, paired: !args.pair.is_empty() };
     let allowed = load::allowed(&args.compare);
@@ -74,16 +87,6 @@ pub(crate) fn run(args: &GateArgs) -> Result<u8> {
         verdict,
     })?;
     Ok(code)
-}
-
-/// One run of each: pairs must stay pairs.
-fn each(paths: &[&std::path::PathBuf]) -> Result<Baseline> {
-    let paths: Vec<_> = paths.iter().map(|p| (*p).clone()).collect();
-    let runs = load::all(&paths)?;
-    if runs.runs.len() != paths.len() {
-        return Err(usage("--pair: each of the traces must be one recording"));
-    }
-    Ok(runs)
 }
 
 /// The policy, and whether it says which metric decides.

@@ -6,5 +6,6 @@ pub(crate) mod diff;
 pub(crate) mod history;
 pub(crate) mod judge;
 mod load;
+mod rounds;
 pub(crate) mod scale;
 mod sinks;

@@ -4,6 +4,7 @@
 //! All are opened before the first trace is read: a wrong path must not cost minutes.
 
 use super::args::GateArgs;
+use super::rounds;
 use crate::cli::{ColorName, OutputArgs};
 use crate::config;
 use crate::exit::{unwritable, usage};
@@ -55,12 +56,7 @@ pub(super) struct Sinks {
 impl Sinks {
     /// Open all of them.
     pub(super) fn open(args: &GateArgs) -> Result<Sinks> {
-        let inputs: Vec<&Path> = (args.traces.iter())
-            .chain(&args.pair)
-            .chain(&args.baseline)
-            .chain(&args.policy)
-            .map(PathBuf::as_path)
-            .collect();
+        let inputs: Vec<&Path> = rounds::inputs(args).chain(args.policy.as_deref()).collect();
         let asked: [(&Option<PathBuf>, Form); 3] = [
             (&args.junit, junit::write),
             (&args.sarif, sarif::write),

@@ -5,7 +5,7 @@ use super::words::Words;
 use super::{ENTRIES, examples, prompt};
 use crate::cli::{ExportArgs, ExportFormat, SelectArgs, TraceArg};
 use crate::config::{self, default_trace, entries};
-use crate::exit::{self, InputError, usage};
+use crate::exit::{self, Failure, usage};
 use crate::output::Output;
 use crate::progress;
 use anyhow::{Context, Result};
@@ -60,7 +60,7 @@ fn silence_panics() {
 /// A query that is wrong is a mistake of the user's, a file that is wrong is not.
 fn told(error: Error) -> anyhow::Error {
     match error {
-        Error::Input(message) => InputError(message).into(),
+        Error::Input(message) => Failure::Input(message).into(),
         Error::Sql { .. } => usage(format!("query: {error}")),
     }
 }

@@ -4,7 +4,7 @@ pub(crate) mod args;
 pub(crate) mod run;
 mod told;
 
-use crate::exit::{self, Denied, usage};
+use crate::exit::{self, Failure, usage};
 use anyhow::Result;
 use args::{RecordArgs, WhatArgs};
 use holdup_host::{Attempt, Host, Root, Tried, empty_call, no_tracefs, refused};
@@ -257,7 +257,7 @@ fn finish(
 fn error(error: Error) -> anyhow::Error {
     let host = || Host::look(&Root::host());
     match &error {
-        Error::NoTracefs(why) => Denied(no_tracefs(&host(), why)).into(),
+        Error::NoTracefs(why) => Failure::Denied(no_tracefs(&host(), why)).into(),
         Error::Open(OpenError::Event { name, error }) => denied(&Attempt::Open(name), error),
         Error::Open(OpenError::Ring { size, error }) => {
             denied(&Attempt::Buffer(*size as u64), error)
@@ -270,5 +270,5 @@ fn error(error: Error) -> anyhow::Error {
 fn denied(attempt: &Attempt<'_>, error: &io::Error) -> anyhow::Error {
     let host = Host::look(&Root::host());
     let tried = Tried { call: Some(empty_call()), ..Tried::default() };
-    Denied(refused(&host, &tried, attempt, error.raw_os_error().unwrap_or(0))).into()
+    Failure::Denied(refused(&host, &tried, attempt, error.raw_os_error().unwrap_or(0))).into()
 }

@@ -1,7 +1,7 @@
 //! Which object, thread or system call of the trace a word of the command line means.
 
 use super::args::Asked;
-use crate::exit::{Unanswerable, usage};
+use crate::exit::{Failure, usage};
 use anyhow::{Error, Result};
 use holdup_passes::{Analysis, Group, LockBy};
 use holdup_replay::{Change, ObjectId, Program};
@@ -115,7 +115,7 @@ impl<'a> Chooser<'a> {
         if rows.is_empty() {
             let why =
                 "--syscall: no system calls were recorded in this trace (raw_syscalls:sys_enter)";
-            return Err(Unanswerable(why.to_owned()).into());
+            return Err(Failure::Unanswerable(why.to_owned()).into());
         }
         if !rows.iter().any(|row| row.name == name) {
             let mut time: HashMap<&str, u64> = HashMap::new();

@@ -7,7 +7,7 @@ mod words;
 use crate::cli::SelectArgs;
 use crate::commands;
 use crate::config::Config;
-use crate::exit::{self, Unanswerable, usage};
+use crate::exit::{self, Failure, usage};
 use anyhow::Result;
 use args::WhatifArgs;
 use choose::Chooser;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &WhatifArgs) -> Result<u8> {
     options.detail = Detail::Steps;
     let analysis = analyze(&*reader, &options)?;
     let program = Program::new(&analysis)
-        .map_err(|e| Unanswerable(format!("{}: {e}", config.trace.display())))?;
+        .map_err(|e| Failure::Unanswerable(format!("{}: {e}", config.trace.display())))?;
 
     let ranks = cpus.is_empty() && asked.is_empty();
     let answer = if ranks {
@@ -88,6 +88,7 @@ fn ranked(program: &Program, judged: &Attribution<'_>) -> Answer {
     let mut rows = vec![row(program, &[], unchanged, unchanged)];
     rows.extend(fixes.iter().map(|fix| WhatifRow {
         kind: fix.resource.word(),
+        fix: replay::words::fixes(program, &fix.change),
         ..row(program, &fix.change, &fix.prediction, unchanged)
     }));
     let conclusions = words::conclusions(program, &fixes, &rows[1..]);
@@ -184,6 +185,10 @@ fn row(
     };
     WhatifRow {
         change: shown(program, changes),
+        fix: match changes {
+            [] => "nothing".to_owned(),
+            _ => replay::words::each(program, changes),
+        },
         kind: kind(program, changes),
         wall_ns: found.wall_ns,
         wall_low_ns: found.wall_low_ns,

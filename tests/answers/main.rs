@@ -6,6 +6,7 @@ mod support;
 
 mod blocked;
 mod by_key;
+mod chosen;
 mod code;
 mod culprits;
 mod dark_calls;

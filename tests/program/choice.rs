@@ -21,6 +21,11 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&stdout(&[args, &["-j", &trace()]].concat())).unwrap()
 }
 
+/// The same where the answer may be that there is too little evidence.
+fn json_of(args: &[&str]) -> Value {
+    serde_json::from_slice(&run(&[args, &["-j", &trace()]].concat()).stdout).unwrap()
+}
+
 /// The name of the program that ran longest.
 fn busiest() -> String {
     let rows = json(&["procs", "--by", "command", "-s", "combined_ns"]);
@@ -78,6 +83,27 @@ fn a_verdict_about_chosen_threads_leaves_the_ledger_alone() {
     assert!(chosen["names"][0].as_str().unwrap().starts_with(&name), "{chosen}");
     let next = of_one["next"].to_string();
     assert!(next.contains(&format!("--comm {name}")), "{next}");
+}
+
+/// `record` has no `--comm`, and a pattern is the shell's if nobody quotes it.
+#[test]
+fn commands_that_lead_on_can_be_typed() {
+    let name = busiest();
+    let pattern = format!("{}*", &name[..1]);
+    let next = json(&["diagnose", "--comm", &pattern])["next"].as_array().unwrap().clone();
+    assert!(next.iter().any(|c| c.as_str().unwrap().contains(&format!("--comm '{pattern}'"))));
+    for command in next.iter().map(|c| c.as_str().unwrap()) {
+        let verb = command.split(' ').nth(1).unwrap();
+        let machine = ["record", "run", "whatif", "ledger", "phases", "info", "irqs"];
+        assert!(!command.contains("--comm") || !machine.contains(&verb), "{command}");
+    }
+    // Whose threads did nothing: there is nothing to judge, and the machine is recorded again.
+    let rows = json(&["procs", "-n", "0"]);
+    let still = rows["rows"].as_array().unwrap().iter().find(|r| r["combined_ns"] == 0);
+    if let Some(tid) = still.map(|r| r["tid"].to_string()) {
+        let next = json_of(&["diagnose", "--tid", &tid])["next"].to_string();
+        assert!(next.contains("holdup record ") && !next.contains("record --tid"), "{next}");
+    }
 }
 
 #[test]

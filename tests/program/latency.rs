@@ -1,6 +1,6 @@
 //! `holdup latency`: every time is in one row, and its percentiles lie where they must.
 
-use crate::support::{recording, stdout};
+use crate::support::{recording, run, stdout};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -57,6 +57,50 @@ fn percentiles_are_ordered_and_parts_are_of_the_whole() {
         assert!(parts.values().all(|sum| (sum - 100.0).abs() < 0.01), "{by}: {parts:?}");
         let totals: Vec<u64> = rows.iter().map(|row| n(row, "total_ns")).collect();
         assert!(totals.is_sorted_by(|a, b| a >= b), "{by}: what takes most time comes first");
+    }
+}
+
+#[test]
+fn units_of_work_are_from_one_event_of_a_thread_to_its_next() {
+    let trace = recording("imb_server_c4");
+    let trace = trace.to_str().unwrap();
+    let of = |unit: &str| {
+        let args = ["latency", "--by", "thread", "--comm", "client-1", "--unit", unit];
+        rows(&[&args[..], &["-j", "-n", "0", trace]].concat())
+    };
+    let calls = rows(&["syscalls", "--by", "thread", "--comm", "client-1", "-j", "-n", "0", trace]);
+    let semop = calls.iter().find(|row| row["name"] == "semtimedop").unwrap();
+    for unit in ["syscall:semtimedop", "event:raw_syscalls:sys_enter"] {
+        let rows = of(unit);
+        let row = rows.iter().find(|row| row["kind"] == "unit").unwrap();
+        let others = || rows.iter().filter(|row| row["kind"] != "unit");
+        // The mean of units is what each takes.
+        assert!(n(row, "max_ns") <= n(row, "total_ns") && n(row, "count") > 100, "{row}");
+        assert_eq!(n(row, "per_unit_ns"), n(row, "total_ns") / n(row, "count"));
+        for other in others() {
+            assert_eq!(n(other, "per_unit_ns"), n(other, "total_ns") / n(row, "count"), "{other}");
+        }
+        if unit.starts_with("syscall:") {
+            // The first ends none, and one that was under way at the end of the trace has no row.
+            let (units, calls) = (n(row, "count"), n(semop, "count"));
+            assert!(units == calls || units + 1 == calls, "{units} {calls}");
+        }
+    }
+    assert!(rows(&["latency", "-j", trace]).iter().all(|row| row["per_unit_ns"].is_null()));
+}
+
+#[test]
+fn a_unit_that_is_not_in_the_trace_is_refused_with_what_is() {
+    let trace = recording("imb_server_c4");
+    for (unit, says) in [
+        ("syscall:nosuch", "which holds "),
+        ("event:a:b", "which holds "),
+        ("7", "write syscall:NAME or event:SYSTEM:NAME"),
+    ] {
+        let out = run(&["latency", "--unit", unit, trace.to_str().unwrap()]);
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(said.contains(says) && said.starts_with("holdup: --unit: "), "{said}");
     }
 }
 

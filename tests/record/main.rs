@@ -6,6 +6,7 @@ mod support;
 mod files;
 mod flight;
 mod lab;
+mod names;
 mod outcomes;
 mod perf;
 mod survives;

@@ -1,8 +1,11 @@
-//! How long threads run, wait for a CPU and sleep at a time: percentiles, by what they slept for.
+//! How long threads run, wait for a CPU and sleep at a time: percentiles, by what they slept for;
+//! and how long a unit of work takes them, where somebody says which event ends one.
 
 use crate::{Attribution, JUDGE, is_recorder};
-use holdup_passes::{Analysis, Fact, FutexUse, Histogram, Object, Slot, each_fact, percent};
-use holdup_trace::{Nanos, Reader, Result};
+use holdup_passes::{
+    Analysis, Fact, FutexUse, Histogram, Object, Slot, each_fact, each_fact_beside, percent,
+};
+use holdup_trace::{Batch, Event, Nanos, Reader, Result, Tid};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -31,11 +34,13 @@ pub struct LatencyRow {
     pub tid: Option<u32>,
     /// How many threads.
     pub threads: u64,
-    /// `running`, `ready` (waiting for a CPU), or the kind of what they slept for.
+    /// `running`, `ready` (waiting for a CPU), or the kind of what they slept for; `unit` is the
+    /// time from one unit of work to the next of the same thread.
     pub kind: &'static str,
     /// What a futex is used for; `null` for all else.
     pub usage: Option<&'static str>,
-    /// Of what they slept for, that which took most of the time; `null` if they did not sleep.
+    /// Of what they slept for, that which took most of the time; what ends a unit of work; `null`
+    /// if they did not sleep.
     pub object: Option<String>,
     /// Of how many that is one.
     pub objects: Option<u64>,
@@ -53,7 +58,21 @@ pub struct LatencyRow {
     pub p99_ns: Option<u64>,
     /// The longest.
     pub max_ns: u64,
+    /// `total_ns` for each unit of work of these threads; `null` where they did none, or where
+    /// nobody said what one is.
+    pub per_unit_ns: Option<u64>,
 }
+
+/// What ends a unit of work.
+pub struct Unit<'a> {
+    /// What it is called.
+    pub name: String,
+    /// Whether an event ends one.
+    pub ends: &'a dyn Fn(&Event) -> bool,
+}
+
+/// The kind of the rows of units.
+const UNIT: What = ("unit", None);
 
 /// Who: a name, and as far as the grouping goes a process and a thread.
 type Who = (String, Option<u32>, Option<u32>);
@@ -92,12 +111,17 @@ impl Times {
 ///
 /// # Errors
 /// Whatever makes the rest of the trace unreadable.
-pub fn latencies(reader: &dyn Reader, whole: &Analysis, by: LatencyBy) -> Result<Vec<LatencyRow>> {
+pub fn latencies(
+    reader: &dyn Reader,
+    whole: &Analysis,
+    by: LatencyBy,
+    unit: Option<&Unit<'_>>,
+) -> Result<Vec<LatencyRow>> {
     let groups = groups(whole, by);
     let objects = Attribution::from(whole).objects;
     let what = |object: Object| -> What {
         match objects.get(&object) {
-            Some(o) => (o.kind.name(), o.stats.usage.map(FutexUse::name)),
+            Some(o) => (whole.kind_name(object, o.kind), o.stats.usage.map(FutexUse::name)),
             None => ("other", None),
         }
     };
@@ -107,7 +131,7 @@ pub fn latencies(reader: &dyn Reader, whole: &Analysis, by: LatencyBy) -> Result
             times.entry((group, what)).or_default().add(ns, object);
         }
     };
-    each_fact(reader, whole, &JUDGE, &mut |fact: &Fact| {
+    let mut take = |fact: &Fact| {
         match fact {
             Fact::Run(run) => {
                 add(run.slot, ("running", None), run.end - run.start, None);
@@ -122,8 +146,52 @@ pub fn latencies(reader: &dyn Reader, whole: &Analysis, by: LatencyBy) -> Result
             _ => {}
         }
         ControlFlow::Continue(())
-    })?;
-    Ok(groups.rows(whole, times))
+    };
+    let Some(unit) = unit else {
+        each_fact(reader, whole, &JUDGE, &mut take)?;
+        return Ok(groups.rows(whole, times, None));
+    };
+    let mut units = Units::new(whole, &groups);
+    let mut see = |events: &[Event], _: &Batch| {
+        events.iter().filter(|e| (unit.ends)(e)).for_each(|e| units.ends(e));
+    };
+    each_fact_beside(reader, whole, &JUDGE, &mut see, &mut take)?;
+    for (group, of) in units.times {
+        times.insert((group, UNIT), of);
+    }
+    Ok(groups.rows(whole, times, Some(&unit.name)))
+}
+
+/// Times from one unit of work to the next, thread by thread.
+struct Units {
+    from: Nanos,
+    of: BTreeMap<Tid, usize>,
+    last: BTreeMap<Tid, Nanos>,
+    times: BTreeMap<usize, Times>,
+}
+
+impl Units {
+    fn new(whole: &Analysis, groups: &Groups) -> Units {
+        // Of several threads that had a number one after the other, the one that ran longest.
+        let mut longest: BTreeMap<Tid, (Nanos, usize)> = BTreeMap::new();
+        for (slot, t) in whole.threads() {
+            let Some(&group) = groups.of.get(&slot) else { continue };
+            let known = longest.entry(t.tid).or_insert((t.running_ns, group));
+            *known = (*known).max((t.running_ns, group));
+        }
+        let of = longest.into_iter().map(|(tid, (_, group))| (tid, group)).collect();
+        Units { from: whole.start, of, last: BTreeMap::new(), times: BTreeMap::new() }
+    }
+
+    fn ends(&mut self, event: &Event) {
+        let Some(&group) = self.of.get(&event.tid) else { return };
+        if event.ts < self.from {
+            return;
+        }
+        if let Some(before) = self.last.insert(event.tid, event.ts) {
+            self.times.entry(group).or_default().add(event.ts.saturating_sub(before), None);
+        }
+    }
 }
 
 /// Threads by what they are put together to.
@@ -169,11 +237,22 @@ fn groups(whole: &Analysis, by: LatencyBy) -> Groups {
 }
 
 impl Groups {
-    fn rows(&self, whole: &Analysis, times: BTreeMap<(usize, What), Times>) -> Vec<LatencyRow> {
+    fn rows(
+        &self,
+        whole: &Analysis,
+        times: BTreeMap<(usize, What), Times>,
+        unit: Option<&str>,
+    ) -> Vec<LatencyRow> {
+        // Units are made of the rest.
         let mut all: BTreeMap<usize, Nanos> = BTreeMap::new();
-        for ((group, _), t) in &times {
+        for ((group, _), t) in times.iter().filter(|((_, what), _)| *what != UNIT) {
             *all.entry(*group).or_default() += t.total;
         }
+        let units: BTreeMap<usize, u64> = times
+            .iter()
+            .filter(|((_, what), _)| *what == UNIT)
+            .map(|((group, _), t)| (*group, t.count))
+            .collect();
         let row = |((group, (kind, usage)), t): ((usize, What), Times)| {
             let (comm, pid, tid) = self.who[group].clone();
             let most = t.of.iter().max_by_key(|(object, ns)| (**ns, Reverse(**object)));
@@ -184,7 +263,10 @@ impl Groups {
                 threads: self.threads[group],
                 kind,
                 usage,
-                object: most.map(|(&object, _)| whole.object_name(object)),
+                object: match (kind, usage) == UNIT {
+                    true => unit.map(str::to_owned),
+                    false => most.map(|(&object, _)| whole.object_name(object)),
+                },
                 objects: most.map(|_| t.of.len() as u64),
                 count: t.count,
                 total_ns: t.total,
@@ -193,6 +275,7 @@ impl Groups {
                 p90_ns: t.percentile(90),
                 p99_ns: t.percentile(99),
                 max_ns: t.max,
+                per_unit_ns: units.get(&group).and_then(|&n| t.total.checked_div(n)),
             }
         };
         let mut rows: Vec<LatencyRow> = times.into_iter().map(row).collect();

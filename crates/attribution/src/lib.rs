@@ -48,7 +48,7 @@ pub use holdup_passes::limits::{
     self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, NAMED, SERVER_BUSY, SERVER_ENDS,
     Setting, Threshold, ThresholdError, Thresholds,
 };
-pub use latency::{LatencyBy, LatencyRow, latencies};
+pub use latency::{LatencyBy, LatencyRow, Unit, latencies};
 pub use leaf::{Leaf, Total};
 pub use ledger::{Ledger, LedgerNode};
 pub use neighbours::{Neighbours, is_recorder, neighbours as who_works};

@@ -154,7 +154,7 @@ impl Attribution<'_> {
             };
             let (pid, comm) = self.owner(who, stats.first, &leaders);
             let row = WaitsRow {
-                kind: o.kind.name(),
+                kind: a.kind_name(stats.object, o.kind),
                 usage: stats.usage.map(FutexUse::name),
                 object: a.object_name(stats.object),
                 objects: None,
@@ -307,7 +307,7 @@ impl Attribution<'_> {
                     _ => object.rule_if_ended_by(top, self.server),
                 };
                 Some(WaitsRow {
-                    kind: kind.name(),
+                    kind: a.kind_name(most, kind),
                     usage: usage.map(FutexUse::name),
                     object: a.object_name(most),
                     objects: Some(r.objects.len() as u64),
@@ -339,7 +339,8 @@ impl Attribution<'_> {
     pub(crate) fn object_names(&self) -> BTreeMap<Object, ObjectWords> {
         let words = |o: &JudgedObject| {
             let name = self.analysis.object_name(o.stats.object);
-            (o.kind.name(), o.stats.usage.map(FutexUse::name), name)
+            let kind = self.analysis.kind_name(o.stats.object, o.kind);
+            (kind, o.stats.usage.map(FutexUse::name), name)
         };
         self.objects.iter().map(|(&object, o)| (object, words(o))).collect()
     }
@@ -353,7 +354,12 @@ fn share_of(laid: Nanos, own: Nanos, all: Nanos) -> Nanos {
 
 /// An object in words: its kind, or what a futex is used for, and its name.
 pub fn in_words(kind: &str, usage: Option<&str>, name: &str) -> String {
-    format!("{} {name}", usage.unwrap_or(kind))
+    let kind = usage.unwrap_or(kind);
+    // No word twice: a descriptor of unknown kind, and a call that is called as its kind.
+    match name == kind || kind == "fd" && name.starts_with("fd ") {
+        true => name.to_owned(),
+        false => format!("{kind} {name}"),
+    }
 }
 
 /// Harmful ones first, those that cost most first.

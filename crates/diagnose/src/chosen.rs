@@ -9,11 +9,12 @@ use crate::facts::Facts;
 use crate::report::{Class, Finding, Neighbour};
 use crate::rules::NOT_JUDGED;
 use crate::worth::Worth;
+use holdup_attribution::Holder;
 use holdup_attribution::limits::NAMED;
-use holdup_passes::{Slot, percent};
+use holdup_passes::{Analysis, ByThread, Object, PairSum, Slot, Thread, percent};
 use holdup_trace::Nanos;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Waits that are shown.
 const WAITS: usize = 5;
@@ -92,9 +93,10 @@ impl Chosen {
                 object: o.names.first().cloned().unwrap_or_default(),
                 ns: o.sleepers.iter().map(|s| s.wait_ns).sum(),
                 rule: o.row.rule,
-                by: o.row.holders.iter().take(PROGRAMS).map(|h| h.comm.clone()).collect(),
+                by: by(&o.row.holders),
             })
-            .filter(|w| w.ns > 0)
+            // Less than 0.05 % is shown as nothing.
+            .filter(|w| w.ns > 0 && w.ns >= chosen.life_ns / 2000)
             .collect();
         waits.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.object.cmp(&b.object)));
         waits.truncate(WAITS);
@@ -186,6 +188,12 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
     let Some(replay) = replays.of_class(f.class) else {
         return out(f, "the chosen threads wait for nothing of it".to_owned());
     };
+    if !replay.concerns {
+        return out(
+            f,
+            "the chosen threads wait for nothing of it, nor does who they wait for".into(),
+        );
+    }
     f.worth = replay.worth.clone();
     if replay.worth.low < facts.matters() {
         f.is_too_little = true;
@@ -211,11 +219,96 @@ pub(crate) fn judge(facts: &Facts<'_>, mut f: Finding) -> Finding {
                 f.advice.insert(0, keep.to_owned());
             }
             let beside = beside.map_or_else(String::new, |beside| format!("; {beside}"));
-            format!("{who} wait for a CPU{beside}")
+            format!("{who}: {}{beside}", queued(facts))
         }
         _ => format!("of {}: {}", chosen_words(facts).0, replay.summary()),
     };
     f
+}
+
+/// The chosen threads, whom they wait for, whom those wait for and so on.
+pub(crate) struct Concerned<'a> {
+    analysis: &'a Analysis,
+    waited: ByThread<PairSum>,
+    people: BTreeSet<Slot>,
+}
+
+impl<'a> Concerned<'a> {
+    /// `None` where nobody was chosen.
+    pub(crate) fn of(a: &'a Analysis) -> Option<Concerned<'a>> {
+        if !a.has_chosen_work() {
+            return None;
+        }
+        let (waited, ended) = (a.waited_by(), a.ended_by());
+        let mut people: BTreeSet<Slot> = a.chosen().map(|(slot, _)| slot).collect();
+        loop {
+            let before = people.len();
+            for (object, enders) in &ended {
+                if waited.get(object).is_some_and(|of| of.keys().any(|s| people.contains(s))) {
+                    people.extend(enders.keys().filter(|&&s| !a.thread(s).is_kthread()));
+                }
+            }
+            if people.len() == before {
+                return Some(Concerned { analysis: a, waited, people });
+            }
+        }
+    }
+
+    /// Whether these threads, or waiting for these objects, are the chosen threads' affair. A lock
+    /// of strangers takes CPU time from them at most.
+    pub(crate) fn are_met(&self, tids: &[u32], objects: &[Object]) -> bool {
+        let waits = |o| {
+            self.waited.get(o).is_some_and(|of| of.keys().any(|slot| self.people.contains(slot)))
+        };
+        tids.is_empty() && objects.is_empty()
+            || objects.iter().any(waits)
+            || self.people.iter().any(|&s| tids.contains(&self.analysis.thread(s).tid.0))
+    }
+}
+
+/// How the chosen threads lack CPUs: themselves, or who they wait for.
+fn queued(facts: &Facts<'_>) -> String {
+    let a = facts.analysis;
+    let ready = |threads: &mut dyn Iterator<Item = &Thread>| {
+        let (ns, life) = threads
+            .fold((0, 0), |(ns, life), t| (ns + t.woken_ns + t.preempted_ns, life + a.life_ns(t)));
+        percent(ns, life)
+    };
+    let own = ready(&mut a.chosen().map(|(_, t)| t));
+    let (mut waits, mut all): (BTreeMap<u32, Nanos>, Nanos) = (BTreeMap::new(), 0);
+    for o in facts.objects() {
+        let slept: Nanos = o.sleepers.iter().map(|s| s.wait_ns).sum();
+        all += slept;
+        if let Some(h) = o.row.holders.first() {
+            *waits.entry(h.tid).or_default() += (slept as f64 * h.pct_explained / 100.0) as Nanos;
+        }
+    }
+    // Who ends some of the waits may have been there by chance, under an interrupt.
+    let servers = waits.into_iter().max_by_key(|&(_, ns)| ns);
+    let server = servers
+        .filter(|&(_, ns)| ns > all / 2)
+        .and_then(|(tid, _)| crate::rules::longest(facts, tid))
+        .filter(|&slot| !a.is_chosen(a.thread(slot)))
+        .map(|slot| (a.comm(a.thread(slot)), ready(&mut std::iter::once(a.thread(slot)))));
+    match server {
+        Some((name, pct)) if pct > own => format!(
+            "ready without a CPU for {own:.0} % of the time, and {name}, which they wait for, for \
+             {pct:.0} %"
+        ),
+        _ => format!("ready without a CPU for {own:.0} % of the time"),
+    }
+}
+
+/// Those who had something or ended the waits for it, by name.
+fn by(holders: &[Holder]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for h in holders {
+        if !names.contains(&h.comm) {
+            names.push(h.comm.clone());
+        }
+    }
+    names.truncate(PROGRAMS);
+    names
 }
 
 /// Who was chosen, and who else was on the CPUs.
@@ -240,5 +333,66 @@ pub(crate) fn no_evidence(facts: &Facts<'_>) -> Option<String> {
              replayed: --gain does that with any"
                 .to_owned(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holdup_attribution::analyze;
+    use holdup_passes::{Filter, Options};
+    use holdup_testkit::{MemTrace, TraceBuilder};
+
+    const FUTEX: u32 = 202;
+    const WAIT: u64 = 128;
+    const WAKE: u64 = 129;
+
+    /// A client that waits for its server, a server that waits for a mutex that a helper has, and
+    /// two strangers at a mutex of their own.
+    fn trace() -> MemTrace {
+        let waits = |b: TraceBuilder, at: u64, cpu: u16, (who, by): (u32, u32), word: u64| {
+            b.sys_enter_with(at, cpu, who, FUTEX, &[word, WAIT, 2])
+                .switch(at + 10, cpu, who, by, "S")
+                .sys_enter_with(at + 500, cpu, by, FUTEX, &[word, WAKE, 1])
+                .waking(at + 510, cpu, by, who)
+                .wakeup(at + 510, cpu, by, who)
+                .sys_exit(at + 520, cpu, by, FUTEX, 1)
+                .switch(at + 900, cpu, by, who, "R")
+                .sys_exit(at + 910, cpu, who, FUTEX, 0)
+        };
+        let mut b = TraceBuilder::new(2)
+            .task(10, 10, Some(1), "client")
+            .task(11, 10, Some(1), "server")
+            .task(12, 10, Some(1), "helper")
+            .task(30, 30, Some(1), "stranger")
+            .task(31, 30, Some(1), "stranger")
+            .switch(0, 0, 0, 10, "R")
+            .switch(0, 1, 0, 30, "R");
+        b = waits(b, 1_000, 0, (10, 11), 0x1000);
+        b = b.switch(2_000, 0, 10, 11, "R");
+        b = waits(b, 3_000, 0, (11, 12), 0x2000);
+        b = waits(b, 1_000, 1, (30, 31), 0x3000);
+        b.switch(6_000, 0, 11, 0, "S").switch(6_000, 1, 30, 0, "S").build()
+    }
+
+    #[test]
+    fn chosen_threads_are_concerned_by_whom_they_wait_for_and_not_by_strangers() {
+        let trace = trace();
+        let met = |comm: &str| {
+            let work = Filter { comms: vec![comm.to_owned()], ..Filter::default() };
+            let a = analyze(&trace, &Options { work, ..Options::default() }).unwrap();
+            let object = |word: &str| {
+                let found = a.objects().find(|o| a.object_name(o.object) == word);
+                found.expect("somebody waits for it").object
+            };
+            let concerned = Concerned::of(&a).expect("somebody was chosen");
+            let of = |word| concerned.are_met(&[], &[object(word)]);
+            [of("0x1000"), of("0x2000"), of("0x3000"), concerned.are_met(&[12], &[])]
+        };
+        assert_eq!(met("client"), [true, true, false, true]);
+        assert_eq!(met("server"), [false, true, false, true]);
+        assert_eq!(met("stranger"), [false, false, true, false]);
+        let all = analyze(&trace, &Options::default()).unwrap();
+        assert!(Concerned::of(&all).is_none());
     }
 }

@@ -150,6 +150,14 @@ pub struct Verdict {
     pub steps: Vec<Step>,
 }
 
+impl Verdict {
+    /// What lowers the confidence, without what the summary says already.
+    pub fn unsaid_reservations(&self) -> impl Iterator<Item = &str> {
+        let unsaid = |r: &&str| !self.summary.starts_with(*r);
+        self.reservations.iter().map(String::as_str).filter(unsaid)
+    }
+}
+
 /// Programs that are not the work: the recorder, and where it is known what the work is, whatever
 /// has no relation to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -12,6 +12,7 @@
 //! A loss of CPU time is not the price: a lock that is held over a sleep costs hardly any CPU time
 //! and makes the work four times as long. So where the trace can be replayed, the replay counts.
 
+use crate::chosen::Concerned;
 use crate::phases::Judged;
 use crate::report::Class;
 use holdup_attribution::{Attribution, Thresholds};
@@ -141,6 +142,8 @@ pub(crate) struct Replay {
     pub(crate) tids: Vec<u32>,
     /// The objects that nobody waits for any more, if it is objects; what holds most work up first.
     pub(crate) objects: Vec<Object>,
+    /// Where threads were chosen: it is about them, or about whom they wait for.
+    pub(crate) concerns: bool,
     /// What is changed, in words: threads, or what they wait for.
     subjects: String,
 }
@@ -182,6 +185,7 @@ impl Replays {
         if let Some(doubt) = doubts(analysis, off_pct).into_iter().next() {
             return Err(doubt);
         }
+        let concerned = Concerned::of(analysis);
         let mut by_class: Vec<(Class, Replay)> = Vec::new();
         for row in &rows {
             let Some(class) = Class::of(row.resource) else { continue };
@@ -196,10 +200,13 @@ impl Replays {
             });
             let mut objects: Vec<&ReplayObject> = objects.collect();
             objects.sort_by_key(|o| Reverse(o.work_held_up));
+            let tids: Vec<u32> = tids.collect();
+            let objects: Vec<Object> = objects.into_iter().flat_map(|o| o.of.clone()).collect();
             let replay = Replay {
                 worth,
-                tids: tids.collect(),
-                objects: objects.into_iter().flat_map(|o| o.of.clone()).collect(),
+                concerns: concerned.as_ref().is_none_or(|of| of.are_met(&tids, &objects)),
+                tids,
+                objects,
                 subjects: words::subjects(&program, &row.change),
             };
             match by_class.iter_mut().find(|(c, _)| *c == class) {

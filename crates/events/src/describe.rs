@@ -3,7 +3,7 @@
 use crate::Tracker;
 use crate::names::{Spelled, Threads, Word};
 use crate::put::Out;
-use holdup_syscalls::{Arch, errno_name};
+use holdup_syscalls::{Arch, arguments, errno_name};
 use holdup_trace::{
     Batch, Cpu, Event, EventId, NameId, StatKind, Tid, TraceInfo, What, softirq_name,
 };
@@ -190,7 +190,8 @@ impl<'a> Describe<'a> {
             What::SysEnter { nr, args } => {
                 self.call_name(out, e, nr);
                 out.push(b'(');
-                for (i, &arg) in batch.args(args).into_iter().flatten().enumerate() {
+                let takes = self.call(e, nr).map_or(usize::MAX, |name| arguments(name.as_str()));
+                for (i, &arg) in batch.args(args).into_iter().flatten().take(takes).enumerate() {
                     if i > 0 {
                         out.str(", ");
                     }

@@ -18,6 +18,10 @@ pub(crate) struct Word {
 }
 
 impl Word {
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text).unwrap_or("")
+    }
+
     pub(crate) fn new(text: &str) -> Word {
         let mut head = [0; 32];
         for (to, from) in head.iter_mut().zip(text.bytes()) {

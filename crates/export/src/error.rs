@@ -5,34 +5,17 @@ use std::io;
 use std::path::PathBuf;
 
 /// Why there is no export.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The trace cannot be read.
-    Trace(ReadError),
+    #[error(transparent)]
+    Trace(#[from] ReadError),
     /// A file or folder cannot be written.
+    #[error("{}: cannot be written: {error}", path.display())]
     Write {
         /// Which.
         path: PathBuf,
         /// Why.
         error: io::Error,
     },
-}
-
-impl std::fmt::Display for ExportError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ExportError::Trace(error) => error.fmt(f),
-            ExportError::Write { path, error } => {
-                write!(f, "{}: cannot be written: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for ExportError {}
-
-impl From<ReadError> for ExportError {
-    fn from(error: ReadError) -> ExportError {
-        ExportError::Trace(error)
-    }
 }

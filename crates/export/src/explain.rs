@@ -131,7 +131,7 @@ impl<'a> Explain<'a> {
         let what = match self.judged.objects.get(&object) {
             Some(o) => What {
                 id: object.0,
-                kind: self.pool.word(o.kind.name()),
+                kind: self.pool.word(self.analysis.kind_name(object, o.kind)),
                 usage: o.stats.usage.map(|u: FutexUse| self.pool.word(u.name())),
                 name,
                 harmful: o.rule.is_harmful(),

@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why there is no fleet.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// A file or folder of the output cannot be read or written.
+    #[error("{}: cannot be written: {error}", path.display())]
     Output {
         /// Which.
         path: PathBuf,
@@ -15,6 +16,7 @@ pub enum FleetError {
         error: io::Error,
     },
     /// Another run writes there.
+    #[error("{}: another holdup fleet is writing there", .0.display())]
     Busy(PathBuf),
 }
 
@@ -25,21 +27,6 @@ impl FleetError {
         move |error| FleetError::Output { path, error }
     }
 }
-
-impl std::fmt::Display for FleetError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FleetError::Output { path, error } => {
-                write!(f, "{}: cannot be written: {error}", path.display())
-            }
-            FleetError::Busy(path) => {
-                write!(f, "{}: another holdup fleet is writing there", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for FleetError {}
 
 impl From<ExportError> for FleetError {
     fn from(error: ExportError) -> FleetError {

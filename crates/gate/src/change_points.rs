@@ -28,9 +28,13 @@
 //!   and goes back is then not found. Here the stretch that differs best may prove it, too.
 //! * It stops at the first best point that is not significant. Here the other parts are still
 //!   searched.
+//! * It takes the values for independent of each other. Here what follows from one another counts
+//!   for less: if a slow drift of the machine makes neighbours alike, a hundred values say no more
+//!   of a level than some ten, and what the drift does is no change ([`autocorrelation`]).
 //! * When it removes a point it does not measure the point before it again, which may then be
 //!   removed for a size that it no longer has. A drift vanishes in that way.
 
+use crate::stats::autocorrelation;
 use crate::stats::distributions::student_two_sided;
 use crate::stats::spread::{deviation, mean, sorted};
 
@@ -65,7 +69,8 @@ pub struct ChangePoint {
     pub before: f64,
     /// The mean from here to the next change point (or the end).
     pub after: f64,
-    /// How likely means so different are if nothing changed: 0 to 1.
+    /// How likely means so different are if nothing changed, with the series' autocorrelation: 0 to
+    /// 1.
     pub p: f64,
 }
 
@@ -88,8 +93,14 @@ impl ChangePoint {
 /// The change points of the series, in order. Empty for fewer than 4 values, for a constant series,
 /// and for options that nothing can meet.
 pub fn change_points(series: &[f64], options: &Options) -> Vec<ChangePoint> {
-    let weak = split(series, options.window.clamp(4, 500), weak_p(options.max_p));
-    merge(series, weak, options)
+    let test = Test { values_for_one: values_for_one(series) };
+    let weak = split(series, options.window.clamp(4, 500), weak_p(options.max_p), test);
+    merge(series, weak, options, test)
+}
+
+/// How many values of the series say as much as an independent one.
+fn values_for_one(series: &[f64]) -> f64 {
+    autocorrelation::values_for_one(autocorrelation::beyond_chance(series))
 }
 
 /// The p-value of the first step, as in Otava: ten times as large, but still a p-value.
@@ -98,12 +109,12 @@ fn weak_p(p: f64) -> f64 {
 }
 
 /// The indices of the points that might be change points, in order.
-fn split(series: &[f64], window: usize, max_p: f64) -> Vec<usize> {
+fn split(series: &[f64], window: usize, max_p: f64, test: Test) -> Vec<usize> {
     let mut found = Vec::new();
     let mut start = 0;
     while start < series.len() {
         let end = series.len().min(start + window);
-        let points = divide(&series[start..end], max_p);
+        let points = divide(&series[start..end], max_p, test);
         // The next window begins at the last point found, where the level of now began.
         let last = points.iter().max().map_or(0, |p| start + p);
         found.extend(points.into_iter().map(|p| start + p));
@@ -115,14 +126,14 @@ fn split(series: &[f64], window: usize, max_p: f64) -> Vec<usize> {
 }
 
 /// The points that divide this window into parts of different level.
-fn divide(window: &[f64], max_p: f64) -> Vec<usize> {
+fn divide(window: &[f64], max_p: f64, test: Test) -> Vec<usize> {
     let mut found = Vec::new();
     let mut parts = vec![(0, window.len())];
     while let Some((from, to)) = parts.pop() {
         let Some((at, end)) = Energy::of(&window[from..to]).best() else { continue };
         let (at, end) = (from + at, from + end);
         // A level that lasts for a while only differs little from the whole rest.
-        let differs = |to| t_test(&window[from..at], &window[at..to]) <= max_p;
+        let differs = |to| test.p(&window[from..at], &window[at..to]) <= max_p;
         if differs(to) || differs(end) {
             found.push(at);
             parts.extend([(from, at), (at, to)]);
@@ -202,49 +213,72 @@ impl Side {
         Some(Side { mean, squares, count: (to - from) as f64 })
     }
 
-    /// The variance of the mean.
+    /// The variance of a value.
     fn variance(&self) -> f64 {
-        self.squares / (self.count * (self.count - 1.0))
+        self.squares / (self.count - 1.0)
     }
 }
 
-/// The two-sided p-value of the difference between two means, trimmed by a tenth. The larger of
-/// two: the test of Yuen and Dixon ("The approximate behaviour and performance of the two-sample
-/// trimmed t", 1973; Student's where nothing is trimmed) pools the variances and fails if they
-/// differ. That of Yuen ("The two-sample trimmed t for unequal population variances", 1974;
-/// Welch's) does not, and is misled by a short part whose few values happen to lie close together.
-fn t_test(a: &[f64], b: &[f64]) -> f64 {
-    let (Some(a), Some(b)) = (Side::of(a), Side::of(b)) else { return 1.0 };
-    let difference = b.mean - a.mean;
-    if difference == 0.0 {
-        return 1.0;
+/// The test of two parts of one series.
+#[derive(Clone, Copy)]
+struct Test {
+    /// How many values say as much as one that depends on no other: 1 or more.
+    values_for_one: f64,
+}
+
+impl Test {
+    /// The two-sided p-value of the difference between two means, trimmed by a tenth. The larger of
+    /// two: the test of Yuen and Dixon ("The approximate behaviour and performance of the
+    /// two-sample trimmed t", 1973; Student's where nothing is trimmed) pools the variances and
+    /// fails if they differ. That of Yuen ("The two-sample trimmed t for unequal population
+    /// variances", 1974; Welch's) does not, and is misled by a short part whose few values happen
+    /// to lie close together.
+    fn p(self, a: &[f64], b: &[f64]) -> f64 {
+        let (Some(a), Some(b)) = (Side::of(a), Side::of(b)) else { return 1.0 };
+        let difference = b.mean - a.mean;
+        if difference == 0.0 {
+            return 1.0;
+        }
+        let (n, m) = (self.independent(&a), self.independent(&b));
+        let variance = (a.squares + b.squares) / (a.count + b.count - 2.0);
+        let pooled = variance * (1.0 / n + 1.0 / m);
+        let pooled = student_two_sided(difference / pooled.sqrt(), (n + m - 2.0).max(1.0));
+        let (v_a, v_b) = (a.variance() / n, b.variance() / m);
+        // Below 2 values a side has hardly a degree of freedom.
+        let (f_a, f_b) = ((n - 1.0).max(0.5), (m - 1.0).max(0.5));
+        let freedom = (v_a + v_b).powi(2) / (v_a * v_a / f_a + v_b * v_b / f_b);
+        // Both sides constant: the difference is beyond chance, whatever the degrees of freedom.
+        if !freedom.is_finite() {
+            return pooled;
+        }
+        pooled.max(student_two_sided(difference / (v_a + v_b).sqrt(), freedom.max(1.0)))
     }
-    let freedom = a.count + b.count - 2.0;
-    let pooled = (a.squares + b.squares) / freedom * (1.0 / a.count + 1.0 / b.count);
-    let pooled = student_two_sided(difference / pooled.sqrt(), freedom);
-    let (v_a, v_b) = (a.variance(), b.variance());
-    let freedom = (v_a + v_b).powi(2) / (v_a * v_a / (a.count - 1.0) + v_b * v_b / (b.count - 1.0));
-    // Both sides constant: the difference is beyond chance, whatever the degrees of freedom.
-    if !freedom.is_finite() {
-        return pooled;
+
+    /// As how many independent values a side counts.
+    fn independent(self, side: &Side) -> f64 {
+        (side.count / self.values_for_one).max(1.5)
     }
-    pooled.max(student_two_sided(difference / (v_a + v_b).sqrt(), freedom))
 }
 
 /// The change point at the place `at` of the sorted indices, between its neighbours.
-fn measured(series: &[f64], indices: &[usize], at: usize) -> ChangePoint {
+fn measured(series: &[f64], indices: &[usize], at: usize, test: Test) -> ChangePoint {
     let from = if at == 0 { 0 } else { indices[at - 1] };
     let to = indices.get(at + 1).copied().unwrap_or(series.len());
     let index = indices[at];
     let (a, b) = (&series[from..index], &series[index..to]);
     let level = |part| mean(part).unwrap_or(0.0);
-    ChangePoint { index, before: level(a), after: level(b), p: t_test(a, b) }
+    ChangePoint { index, before: level(a), after: level(b), p: test.p(a, b) }
 }
 
 /// Removes the weakest points until all that are left are strong enough.
-fn merge(series: &[f64], mut indices: Vec<usize>, options: &Options) -> Vec<ChangePoint> {
+fn merge(
+    series: &[f64],
+    mut indices: Vec<usize>,
+    options: &Options,
+    test: Test,
+) -> Vec<ChangePoint> {
     let mut points: Vec<ChangePoint> =
-        (0..indices.len()).map(|at| measured(series, &indices, at)).collect();
+        (0..indices.len()).map(|at| measured(series, &indices, at, test)).collect();
     // So asked, a limit that is no number lets nothing pass.
     let sure = |point: &ChangePoint| point.p <= options.max_p;
     let large = |point: &ChangePoint| point.size() >= options.least_change;
@@ -262,7 +296,7 @@ fn merge(series: &[f64], mut indices: Vec<usize>, options: &Options) -> Vec<Chan
         // Its neighbours now have longer sides.
         for at in [weakest.wrapping_sub(1), weakest] {
             if at < indices.len() {
-                points[at] = measured(series, &indices, at);
+                points[at] = measured(series, &indices, at, test);
             }
         }
     }

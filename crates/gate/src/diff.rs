@@ -50,7 +50,7 @@ impl Row {
     fn weight(&self) -> f64 {
         match self.figure.measure.kind {
             Kind::Time => self.change().map_or(0.0, f64::abs),
-            Kind::Count | Kind::Span => 0.0,
+            Kind::Count | Kind::Span | Kind::Part => 0.0,
         }
     }
 }
@@ -81,8 +81,8 @@ pub fn rows(sides: Sides<'_>, per: Per, work: &Work) -> Vec<Row> {
 
 fn row(sides: Sides<'_>, figure: &Figure, per: Per, work: &Work) -> Row {
     let per = match (figure.measure.kind, per) {
-        // A longest wait does not grow with the work.
-        (Kind::Span, _) => Per::Recording,
+        // A longest wait does not grow with the work, nor does a part.
+        (Kind::Span | Kind::Part, _) => Per::Recording,
         // Counts are no part of CPU time.
         (Kind::Count, Per::Capacity) => Per::Second,
         _ => per,

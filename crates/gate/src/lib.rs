@@ -12,7 +12,7 @@
 //! * [`policy`]: what a gate fails on;
 //! * [`judge`]: one metric of two sides; [`verdict`]: all of them, and the outcome;
 //! * [`diff`]: every figure of two sides; [`why`]: those that explain a regression;
-//! * [`scale`]: the same work on more and more CPUs;
+//! * [`scale`]: the same work on more and more CPUs; [`rounds`]: so that a gate compares it;
 //! * [`stats`]: tests, intervals and power: pure functions of numbers.
 
 pub mod baseline;
@@ -24,6 +24,7 @@ pub mod judge;
 pub mod metric;
 pub mod policy;
 mod redact;
+pub mod rounds;
 pub mod run;
 pub mod sample;
 pub mod scale;

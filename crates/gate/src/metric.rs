@@ -22,6 +22,8 @@ pub enum Kind {
     Count,
     /// A longest or typical span in nanoseconds: it does not grow with the work.
     Span,
+    /// A part of a whole, in billionths; as a metric in per cent. More of it is better.
+    Part,
 }
 
 /// A column of figures.
@@ -43,6 +45,10 @@ const fn count(name: &'static str) -> Measure {
 
 const fn span(name: &'static str) -> Measure {
     Measure { name, kind: Kind::Span }
+}
+
+const fn part(name: &'static str) -> Measure {
+    Measure { name, kind: Kind::Part }
 }
 
 macro_rules! tables {
@@ -114,6 +120,10 @@ tables! {
     Irqs = "irqs", true, "irqs": [time("total"), count("count"), span("max")];
     /// Events that mean something to the program alone: writes to trace_marker, probes.
     Events = "events", true, "": [count("count")];
+    /// The same work on several numbers of CPUs, or by several numbers of threads, which are the
+    /// keys: what of the added ones helped, and how long the work (or a unit of it) took. Rounds
+    /// have it ([`crate::rounds`]), no single recording.
+    Scaling = "scaling", true, "": [part("efficiency"), span("time")];
 }
 
 impl Table {
@@ -180,7 +190,10 @@ pub enum Metric {
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.row(f)?;
-        let ns = if self.measure.kind == Kind::Count { "" } else { "_ns" };
+        let ns = match self.measure.kind {
+            Kind::Count | Kind::Part => "",
+            Kind::Time | Kind::Span => "_ns",
+        };
         write!(f, ".{}{ns}", self.measure.name)
     }
 }
@@ -220,21 +233,14 @@ impl fmt::Display for Metric {
 }
 
 /// Why a text is no metric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown metric '{}': {why}", text.escape_default())]
 pub struct UnknownMetric {
     /// The text.
     pub text: String,
     /// What is wrong, and what there is instead.
     pub why: String,
 }
-
-impl fmt::Display for UnknownMetric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown metric '{}': {}", self.text.escape_default(), self.why)
-    }
-}
-
-impl std::error::Error for UnknownMetric {}
 
 /// The text cut at its table, key and column.
 fn cut(text: &str) -> Result<(&str, String, &str), String> {
@@ -310,12 +316,14 @@ impl Metric {
                 names.join(", ")
             )));
         };
-        if measure.kind == Kind::Span && per != Per::Recording {
-            return Err(unknown(format!(
-                "'{}' is a length of time that does not add up; write it without _{}",
-                measure.name,
-                per.suffix()
-            )));
+        let adds_up = match measure.kind {
+            Kind::Time | Kind::Count => None,
+            Kind::Span => Some("a length of time that does not add up"),
+            Kind::Part => Some("a part already"),
+        };
+        if let Some(what) = adds_up.filter(|_| per != Per::Recording) {
+            let (name, suffix) = (measure.name, per.suffix());
+            return Err(unknown(format!("'{name}' is {what}; write it without _{suffix}")));
         }
         if measure.kind == Kind::Count && per == Per::Capacity {
             return Err(unknown(format!("'{}' counts; it is no part of CPU time", measure.name)));
@@ -327,6 +335,7 @@ impl Metric {
     pub fn unit(&self) -> &'static str {
         let Metric::Number { figure, per } = self else { return "" };
         match (figure.measure.kind, per) {
+            (Kind::Part, _) => "%",
             (Kind::Count, Per::Recording) => "",
             (Kind::Count, Per::Second) => "/s",
             (Kind::Count, _) => "/unit",
@@ -344,8 +353,8 @@ impl Figure {
         let (name, key, rest) = cut(text).ok()?;
         let table = Table::named(name)?;
         let named = |m: &&Measure| match m.kind {
-            Kind::Count => m.name == rest,
-            _ => rest.strip_suffix("_ns") == Some(m.name),
+            Kind::Count | Kind::Part => m.name == rest,
+            Kind::Time | Kind::Span => rest.strip_suffix("_ns") == Some(m.name),
         };
         let measure = *table.measures().iter().find(named)?;
         (table.keyed() != key.is_empty()).then_some(Figure { table, key, measure })
@@ -368,13 +377,20 @@ mod tests {
             "ledger.idle.thread-sync.pct",
             "verdict.class",
             "events[\"ftrace:print\"].count",
+            "scaling.4.efficiency",
+            "scaling.4.time",
         ] {
             assert_eq!(Metric::parse(text).unwrap().to_string(), text);
         }
         // The first measure of a keyed table may be named or not.
         let named = Metric::parse("waits[\"mutex work\"].wait_per_work").unwrap();
         assert_eq!(named, Metric::parse("waits[\"mutex work\"].per_work").unwrap());
-        for figure in ["syscalls.futex.blocked_ns", "waits[\"a.b \\\" c\"].waits", "lock.wait_ns"] {
+        for figure in [
+            "scaling.4.efficiency",
+            "syscalls.futex.blocked_ns",
+            "waits[\"a.b \\\" c\"].waits",
+            "lock.wait_ns",
+        ] {
             assert_eq!(Figure::parse(figure).unwrap().to_string(), figure);
         }
     }
@@ -388,6 +404,7 @@ mod tests {
             ("runq.all.delay", "has no rows"),
             ("runq.delay_p98", "it has delay, delays, delay_p50"),
             ("runq.delay_p99_per_s", "does not add up"),
+            ("scaling.4.efficiency_per_s", "is a part already; write it without _per_s"),
             ("locks[\"a", "does not end"),
         ] {
             let error = Metric::parse(text).unwrap_err().to_string();

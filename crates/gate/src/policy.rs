@@ -170,8 +170,7 @@ struct HardFile {
 #[serde(deny_unknown_fields)]
 struct LimitFile {
     metric: String,
-    #[serde(default)]
-    worse: Worse,
+    worse: Option<Worse>,
     relative: Option<f64>,
     absolute: Option<Amount>,
     must_see: Option<f64>,
@@ -203,9 +202,14 @@ struct PolicyFile {
 impl Limit {
     /// A metric with the default limits: 3 %, and no change of 25 % passes unseen.
     pub fn of(metric: Metric) -> Limit {
+        let part = |m: &Figure| m.measure.kind == Kind::Part;
+        let worse = match &metric {
+            Metric::Number { figure, .. } if part(figure) => Worse::Lower,
+            _ => Worse::Higher,
+        };
         Limit {
             metric,
-            worse: Worse::Higher,
+            worse,
             relative: 0.03,
             absolute: 0.0,
             must_see: 0.25,
@@ -309,7 +313,7 @@ fn limit(file: LimitFile) -> Result<Limit, PolicyError> {
         max: file.hard.max.as_ref().map(amount).transpose()?,
     };
     Ok(Limit {
-        worse: file.worse,
+        worse: file.worse.unwrap_or(default.worse),
         relative,
         absolute: file.absolute.as_ref().map(amount).transpose()?.unwrap_or(0.0),
         // A limit wider than the default cannot ask to see less than it allows.
@@ -330,7 +334,7 @@ fn amount(metric: &Metric, amount: &Amount) -> Result<f64, PolicyError> {
     let (number, unit) = words.split_at(end);
     let time = match metric {
         Metric::Number { figure, per } => {
-            figure.measure.kind != Kind::Count && *per != Per::Capacity
+            matches!(figure.measure.kind, Kind::Time | Kind::Span) && *per != Per::Capacity
         }
         Metric::Class => false,
     };

@@ -52,6 +52,7 @@ pub fn value(run: &Run, figure: &Figure, per: Per, work: &Work) -> Result<f64, M
         None => 0.0,
     };
     match per {
+        Per::Recording if figure.measure.kind == Kind::Part => Ok(number * 1e-7),
         Per::Recording => Ok(number),
         Per::Second if run.wall_ns > 0 => Ok(number * 1e9 / run.wall_ns as f64),
         Per::Capacity if run.capacity_ns() > 0 => Ok(number * 100.0 / run.capacity_ns() as f64),
@@ -87,7 +88,7 @@ pub fn known<'a>(runs: impl IntoIterator<Item = &'a Run>, figure: &Figure) -> bo
 /// A number of a metric for people: times scaled, three digits that matter.
 pub fn words(metric: &Metric, value: f64) -> String {
     let Metric::Number { figure, per } = metric else { return String::new() };
-    if *per == Per::Capacity {
+    if *per == Per::Capacity || figure.measure.kind == Kind::Part {
         return format!("{} %", digits(value));
     }
     let tail = match per {

@@ -2,7 +2,8 @@
 
 use crate::judge::{Compared, Doubt, Finding, Judged, Number, Sides, judge};
 use crate::metric::{Metric, Table};
-use crate::policy::{Judgement, Policy, PolicyError, Waiver};
+use crate::policy::{Hard, Judgement, Limit, Policy, PolicyError, Waiver, Worse};
+use crate::rounds;
 use crate::run::Run;
 use crate::sample;
 use crate::setting::{Aspect, first_difference};
@@ -55,6 +56,9 @@ pub struct Verdict {
     pub inform: Vec<Judged>,
     /// Why the comparison cannot be trusted.
     pub problems: Vec<Problem>,
+    /// The work scales worse and takes no longer for it: it got faster on the fewest CPUs
+    /// alone. The change of the time on the CPUs whose efficiency decides, as a ratio.
+    pub no_slower: Option<f64>,
     /// What makes the regression pass.
     pub waived: Option<Waiver>,
     /// Waivers that are over.
@@ -114,6 +118,11 @@ pub fn decide(
     if !problems.is_empty() {
         outcome = Outcome::Inconclusive;
     }
+    let no_slower =
+        no_slower(&primary, sides, work, judgement).filter(|_| outcome == Outcome::Regressed);
+    if no_slower.is_some() {
+        outcome = Outcome::Pass;
+    }
     let name = primary.limit.metric.to_string();
     let (valid, expired): (Vec<&Waiver>, Vec<&Waiver>) =
         policy.waivers.iter().filter(|w| w.metric == name).partition(|w| w.until_day >= today);
@@ -129,6 +138,7 @@ pub fn decide(
         primary,
         inform,
         problems,
+        no_slower,
         waived,
         expired: expired.into_iter().cloned().collect(),
         set_aside,
@@ -138,6 +148,29 @@ pub fn decide(
         runs: (sides.a.len(), sides.b.len()),
         paired: sides.paired,
     })
+}
+
+/// What became of the time on the CPUs whose efficiency fell, if the work got faster on the fewest
+/// and did not get slower there, by the tests and limits of the efficiency: who makes the work
+/// faster on one CPU alone makes nobody wait. A hard limit is none of that.
+fn no_slower(
+    primary: &Judged,
+    sides: Sides<'_>,
+    work: &Work,
+    judgement: &Judgement,
+) -> Option<f64> {
+    let (fewest, here) = rounds::times_of(&primary.limit.metric, sides.a.first()?)?;
+    let time = |metric| {
+        let limit =
+            Limit { worse: Worse::Higher, metric, hard: Hard::default(), ..primary.limit.clone() };
+        judge(&limit, sides, work, judgement)
+    };
+    let (fewest, here) = (time(fewest), time(here));
+    let harmless = primary.finding == Finding::Worse
+        && fewest.finding == Finding::Better
+        && here.finding != Finding::Worse;
+    let Compared::Number(here) = here.compared else { return None };
+    here.change.filter(|_| harmless)
 }
 
 /// The runs of both sides that others left alone, and the names of the rest: whether a run counts
@@ -250,6 +283,9 @@ fn unknown(metric: &Metric, sides: Sides<'_>) -> String {
     keys.sort_by_key(|key| (strsim::levenshtein(key, &figure.key), *key));
     keys.dedup();
     let near: Vec<String> = keys.iter().take(5).map(|k| format!("\"{k}\"")).collect();
+    if figure.table == Table::Scaling && keys.is_empty() {
+        return format!("{metric} is of recordings on several numbers of CPUs: gate --scaling");
+    }
     format!(
         "unknown metric '{metric}': no run has a row \"{}\" of {}; the nearest are {}",
         figure.key,

@@ -19,7 +19,7 @@ use crate::timeline::{Bin, Program};
 use crate::waits::Object;
 use crate::yields::Yields;
 use holdup_counters::Mode;
-use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader};
+use holdup_trace::{Capabilities, Cpu, Nanos, Pid, Quality, QualityCode, Reader, Seen};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,6 +47,8 @@ pub struct Analysis {
     pub(crate) functions: BTreeMap<u64, String>,
     /// Names of the functions that threads slept in, by address.
     pub(crate) callers: BTreeMap<u64, String>,
+    /// What the recorder saw of the descriptors that threads waited at.
+    pub(crate) descriptors: BTreeMap<Object, Seen>,
     /// Names of the variables that threads waited at.
     pub(crate) variables: BTreeMap<Object, String>,
     /// Events that no state machine knows, by name (`ftrace:print`): those that came.
@@ -104,6 +106,7 @@ impl Analysis {
             .map(|(e, n)| (e.full_name(), *n))
             .collect();
         let callers = crate::waits::callers(&engine.waits, symbols);
+        let descriptors = crate::waits::descriptors(&engine.waits, info);
         let variables = options.variables.as_ref();
         let variables = variables.map(|v| crate::waits::variables(&engine.waits, info, v));
         Analysis {
@@ -119,6 +122,7 @@ impl Analysis {
             cpu_list,
             functions,
             callers,
+            descriptors,
             variables: variables.unwrap_or_default(),
             others,
             shown: None,

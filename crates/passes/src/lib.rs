@@ -164,7 +164,7 @@ fn read(
     }
     let done = &mut |_: &mut Engine| ControlFlow::Continue(());
     let quality = part.read::<false>(reader, options, &mut engine, see, done)?;
-    let cpu_list = cpu_list(&engine, reader.info().cpus_online, &options.selection);
+    let cpu_list = cpu_list(&engine, reader.info(), &options.selection);
     engine.finish(part.end, &cpu_list);
     let (start, end) = (part.start, part.end);
     let mut analysis = Analysis::new(engine, reader, options, (start, end), cpu_list);
@@ -347,10 +347,10 @@ pub fn analyze_windows(
 }
 
 /// CPUs of the ledger: those with events, those that threads were sent to, and as many as the file
-/// says were online.
-fn cpu_list(engine: &Engine, online: Option<u32>, select: &Selection) -> Vec<Cpu> {
+/// says were online; of these only those that were recorded, where somebody chose some.
+fn cpu_list(engine: &Engine, info: &TraceInfo, select: &Selection) -> Vec<Cpu> {
     // A CPU count beyond what a kernel can have is damage; believe the events then.
-    let online = online.filter(|&n| n <= cpus::MAX_CPUS as u32).unwrap_or(0);
+    let online = info.cpus_online.filter(|&n| n <= cpus::MAX_CPUS as u32).unwrap_or(0);
     let exists = |c: &cpus::CpuState| c.seen || c.met || c.is_target;
     let mut list: Vec<Cpu> =
         engine.cpus.iter().filter(|(_, c)| exists(c)).map(|(cpu, _)| cpu).collect();
@@ -364,6 +364,11 @@ fn cpu_list(engine: &Engine, online: Option<u32>, select: &Selection) -> Vec<Cpu
         }
     }
     list.sort();
+    if let Some(recorded) = &info.cpus_recorded {
+        let seen: Vec<Cpu> =
+            engine.cpus.iter().filter(|(_, c)| c.seen).map(|(cpu, _)| cpu).collect();
+        list.retain(|c| recorded.contains(c) || seen.contains(c));
+    }
     if let Some(only) = &select.cpus {
         list.retain(|c| only.contains(c));
     }

@@ -122,7 +122,7 @@ impl<'a> Windows<'a> {
     }
 
     fn finish(&mut self, number: usize, window: Window, mut engine: Engine) {
-        let own = || cpu_list(&engine, self.reader.info().cpus_online, &self.options.selection);
+        let own = || cpu_list(&engine, self.reader.info(), &self.options.selection);
         let cpus = self.cpus.map_or_else(own, <[Cpu]>::to_vec);
         engine.finish(window.to, &cpus);
         let options = Options { detail: window.detail, ..self.options.clone() };

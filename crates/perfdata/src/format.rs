@@ -129,6 +129,9 @@ pub mod feature {
     pub const DIR_FORMAT: u32 = 24;
     pub const COMPRESSED: u32 = 27;
     pub const CLOCK_DATA: u32 = 29;
+    /// What the recorder saw of descriptors, as text. perf, which has no section of this number,
+    /// skips it.
+    pub const DESCRIPTORS: u32 = 200;
 }
 
 /// What EVENT_UPDATE records tell: the event's name.

@@ -16,7 +16,7 @@ use crate::source::{Source, Spool};
 use crate::tracing_data::{self, TracingData};
 use crate::walk::TaskFact;
 use crate::{describe, mapped, record};
-use holdup_trace::{ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo, progress};
+use holdup_trace::{Cpu, ErrorKind, EventId, Quality, QualityCode, Result, TraceInfo, progress};
 use rustc_hash::FxHashSet;
 use std::fs::File;
 use std::io::Read;
@@ -368,11 +368,20 @@ impl Facts {
     fn id_index(&mut self, c: &mut Cursor<'_>) -> Option<()> {
         let n = c.u64()?;
         let mut all_threads = n > 0;
+        // One record has no room for all CPUs of a large machine.
+        let mut cpus = self.info.cpus_recorded.take().unwrap_or_default();
         for _ in 0..n {
-            c.bytes(24)?; // id, index, cpu
+            c.bytes(16)?; // id, index
+            let cpu = c.u64()?;
             all_threads &= c.u64()? == u64::MAX;
+            if let Ok(cpu) = u16::try_from(cpu).map(Cpu)
+                && !cpus.contains(&cpu)
+            {
+                cpus.push(cpu);
+            }
         }
         self.info.system_wide.get_or_insert(all_threads);
+        self.info.cpus_recorded = Some(cpus).filter(|cpus| all_threads && !cpus.is_empty());
         Some(())
     }
 

@@ -6,6 +6,7 @@
 //! most that is lost if the recorder is killed.
 
 use crate::course::{Course, Ended};
+use crate::descriptors::Looks;
 use crate::file::{Error, Writer, Written};
 use crate::poll::Poll;
 use crate::rotation::Next;
@@ -13,9 +14,10 @@ use crate::session::{OnCpu, Session};
 use crate::signals::Signals;
 use crate::urgent::Urgent;
 use crate::usage::cpu_time;
-use holdup_trace::Cpu;
+use holdup_trace::{Cpu, Nanos};
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, ScopedJoinHandle};
@@ -79,7 +81,7 @@ pub(crate) fn collect(
     let (own, others) = session.cpus.split_at(session.cpus.len().min(CPUS_A_THREAD));
     let stop = AtomicBool::new(false);
     let (tell, told) = mpsc::channel();
-    let (ended, took, gone, (earlier, files)) = thread::scope(|scope| {
+    let (ended, took, gone, (earlier, files, looks)) = thread::scope(|scope| {
         // Whatever happens, the others end.
         let _stop = Stop(&stop);
         let mut helpers = Vec::new();
@@ -93,8 +95,13 @@ pub(crate) fn collect(
             let named = thread::Builder::new().name("holdup".to_owned());
             helpers.push(named.spawn_scoped(scope, work).map_err(StartError::Events)?);
         }
+        let looks = match session.maps() {
+            true => Some(Lookers::begin(scope, tell.clone()).map_err(StartError::Events)?),
+            false => None,
+        };
         if in_first_pid_namespace() {
-            let tids = std::iter::once(own_tid()).chain(told.iter().take(helpers.len()));
+            let others = helpers.len() + usize::from(looks.is_some());
+            let tids = std::iter::once(own_tid()).chain(told.iter().take(others));
             // Not worth giving up for: the recorder is then in its own recording.
             let _ = session.leave_out(&tids.collect::<Vec<u32>>());
         }
@@ -105,16 +112,33 @@ pub(crate) fn collect(
         }
         let (gone, earlier) = (session.gone.clone(), Written::default());
         let file = Instant::now();
-        let mut watch =
-            Watch { session, own, output: &output, helpers, gone, next, files: 1, file, earlier };
+        let mut watch = Watch {
+            session,
+            own,
+            output: &output,
+            helpers,
+            gone,
+            next,
+            files: 1,
+            file,
+            earlier,
+            looks,
+        };
         let urgent = Urgent::begin();
         let ended = watch.until_ended(signals, &mut course);
         drop(urgent);
         let took = started.elapsed();
         let _ = session.stop();
-        Ok((ended, took, watch.gone, (watch.earlier, watch.files)))
+        let looks = watch.looks.map(Lookers::end);
+        Ok((ended, took, watch.gone, (watch.earlier, watch.files, looks)))
     })?;
     let ended = ended.and_then(|ended| round(session, &output).map(|()| ended));
+    if let Some(mut looks) = looks {
+        let mut writer = lock(&output);
+        // Who is still there.
+        looks.look(writer.latest());
+        writer.saw(looks.text());
+    }
     let writer = output.into_inner().unwrap_or_else(PoisonError::into_inner);
     let so_far = writer.written();
     let (written, ended) = match writer.finish() {
@@ -143,9 +167,20 @@ struct Watch<'a, 'scope, 'next> {
     file: Instant,
     /// What the files before it hold.
     earlier: Written,
+    /// Looks at descriptors, where they have names to give.
+    looks: Option<Lookers>,
 }
 
 impl Watch<'_, '_, '_> {
+    /// Look at descriptors now and then.
+    fn look(&mut self) {
+        let latest = lock(self.output).latest();
+        if let Some(looks) = &mut self.looks {
+            looks.ends(latest);
+            looks.begins(latest);
+        }
+    }
+
     /// Empty the rings when they fill, end rounds, and find out why the recording ends.
     fn until_ended(&mut self, signals: &Signals, course: &mut Course<'_>) -> Result<Ended, Error> {
         let files = self.own.iter().map(|on| on.owner().as_fd());
@@ -153,6 +188,7 @@ impl Watch<'_, '_, '_> {
         let deadline = course.deadline();
         let began = Instant::now();
         let (mut next_round, mut told) = (began + ROUND, 0);
+        self.look();
         loop {
             poll.wait(Some(deadline.map_or(next_round, |deadline| deadline.min(next_round))));
             if poll.readable(0) {
@@ -169,6 +205,7 @@ impl Watch<'_, '_, '_> {
             }
             if Instant::now() >= next_round {
                 self.end_round()?;
+                self.look();
                 self.change_files()?;
                 next_round = Instant::now() + ROUND;
                 let elapsed = began.elapsed();
@@ -192,7 +229,8 @@ impl Watch<'_, '_, '_> {
         };
         let fresh = (next.writer)()?;
         round(self.session, self.output)?;
-        let full = std::mem::replace(&mut *lock(self.output), fresh);
+        let mut full = std::mem::replace(&mut *lock(self.output), fresh);
+        full.saw(self.looks.as_mut().and_then(Lookers::text));
         self.files += 1;
         self.file = Instant::now();
         self.earlier = self.earlier.and(full.finish()?);
@@ -215,6 +253,69 @@ impl Watch<'_, '_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Looks at descriptors, and the thread that does: reading `/proc` takes time in which rings fill.
+struct Lookers {
+    /// What was seen, unless the thread has it.
+    here: Option<Looks>,
+    give: mpsc::Sender<(Looks, Nanos)>,
+    back: mpsc::Receiver<Looks>,
+}
+
+impl Lookers {
+    /// Start the thread, which tells its number.
+    fn begin<'scope>(
+        scope: &'scope thread::Scope<'scope, '_>,
+        tell: mpsc::Sender<u32>,
+    ) -> io::Result<Lookers> {
+        let (give, given) = mpsc::channel::<(Looks, Nanos)>();
+        let (send, back) = mpsc::channel();
+        let work = move || {
+            let _ = tell.send(own_tid());
+            for (mut looks, before) in given {
+                looks.look(before);
+                if send.send(looks).is_err() {
+                    break;
+                }
+            }
+        };
+        thread::Builder::new().name("holdup".to_owned()).spawn_scoped(scope, work)?;
+        Ok(Lookers { here: Some(Looks::new(Path::new("/proc"))), give, back })
+    }
+
+    /// Look if it is time, in the other thread.
+    fn begins(&mut self, before: Nanos) {
+        if let Some(looks) = self.here.take_if(|looks| looks.is_due()) {
+            let _ = self.give.send((looks, before));
+        }
+    }
+
+    /// Take back what was seen, if a look is over: it was at `after`.
+    fn ends(&mut self, after: Nanos) {
+        if let Ok(mut looks) = self.back.try_recv() {
+            looks.ends(after);
+            self.here = Some(looks);
+        }
+    }
+
+    fn wait(&mut self) {
+        if self.here.is_none() {
+            self.here = self.back.recv().ok();
+        }
+    }
+
+    /// What was seen so far.
+    fn text(&mut self) -> Option<String> {
+        self.wait();
+        self.here.as_ref()?.text()
+    }
+
+    /// No more of this; what was seen.
+    fn end(mut self) -> Looks {
+        self.wait();
+        self.here.unwrap_or_else(|| Looks::new(Path::new("/proc")))
     }
 }
 

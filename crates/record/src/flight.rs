@@ -3,6 +3,7 @@
 
 use crate::collect::{Collected, StartError, in_first_pid_namespace, online, own_tid};
 use crate::course::{Course, Ended};
+use crate::descriptors::Looks;
 use crate::file::{self, Writer};
 use crate::lock_wait::LockWait;
 use crate::poll::Poll;
@@ -12,6 +13,7 @@ use crate::trigger::{Fired, RunQueue, Trigger, load};
 use crate::usage::cpu_time;
 use perf_event_open_sys::bindings::PERF_RECORD_SAMPLE;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -97,6 +99,11 @@ pub(crate) fn keep(
     let _ = session.stop();
     let mut writer = writer().map_err(StartError::File)?;
     let ended = write(session, &mut writer);
+    if session.maps() {
+        let mut looks = Looks::new(Path::new("/proc"));
+        looks.look(writer.latest());
+        writer.saw(looks.text());
+    }
     let so_far = file::Written { tally: writer.tally(), bytes: writer.bytes() };
     let (written, failed) = match writer.finish() {
         Ok(written) => (written, None),

@@ -31,6 +31,7 @@ pub mod collect;
 pub mod counter;
 pub mod counters;
 pub mod course;
+pub mod descriptors;
 pub mod file;
 pub mod flight;
 mod lock_wait;

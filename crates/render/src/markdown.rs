@@ -10,7 +10,7 @@ use crate::text::{culprit, escape, glanced_words, quality_words, remark, strip};
 use holdup_attribution::Ledger;
 use holdup_diagnose::guide::Walk;
 use holdup_diagnose::rules::{ALL, Rule, shared_thresholds};
-use holdup_diagnose::{Diagnosis, Finding, Threshold};
+use holdup_diagnose::{Class, Diagnosis, Finding, Threshold};
 use holdup_trace::Severity;
 use std::io::{self, Write};
 
@@ -134,14 +134,12 @@ fn write_ledger(ledger: &Ledger, out: &mut dyn Write) -> io::Result<()> {
 
 fn write_diagnosis(d: &Diagnosis, trace: &TraceHead, out: &mut dyn Write) -> io::Result<()> {
     let v = &d.verdict;
-    writeln!(
-        out,
-        "**{}** (confidence {:.2}): {}\n",
-        v.class.id(),
-        v.confidence,
-        plain(&v.summary)
-    )?;
-    for r in &v.reservations {
+    let sure = match v.class {
+        Class::NotEnoughEvidence => String::new(),
+        _ => format!(" (confidence {:.2})", v.confidence),
+    };
+    writeln!(out, "**{}**{sure}: {}\n", v.class.id(), plain(&v.summary))?;
+    for r in v.unsaid_reservations() {
         writeln!(out, "* less sure because {}", plain(r))?;
     }
     if let Some(chosen) = &d.chosen {

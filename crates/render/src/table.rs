@@ -178,26 +178,14 @@ pub struct Table {
 }
 
 /// A sort key no column has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown sort key '{}'; the keys are: {}", key.escape_default(), known.join(", "))]
 pub struct UnknownKey {
     /// What was asked for.
     pub key: String,
     /// What there is.
     pub known: Vec<&'static str>,
 }
-
-impl std::fmt::Display for UnknownKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "unknown sort key '{}'; the keys are: {}",
-            self.key.escape_default(),
-            self.known.join(", ")
-        )
-    }
-}
-
-impl std::error::Error for UnknownKey {}
 
 impl Table {
     /// Index of the column `key`.

@@ -14,9 +14,8 @@ const LEAST_GAIN: f64 = 0.005;
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatifRow {
-    /// What is changed, in the words of the command line: `cpus 16`, `lock NAME=none`. `none` is
-    /// the replay of what was traced.
-    pub change: String,
+    /// What is changed, in words: `16 CPUs in place of 2`, `removing the waiting for NAME`.
+    pub fix: String,
     /// The resource that it frees: `cpus`, `placement`, `quota`, `device`, `lock`, `service`,
     /// `kernel-lock`, `driver`, `server`, `parallelism`, `hypervisor`; or else `syscall`, `several`
     /// changes, or `none`.
@@ -44,6 +43,9 @@ pub struct WhatifRow {
     pub waits: Option<u64>,
     /// Their time.
     pub wait_ns: Option<u64>,
+    /// What is changed, in the words of the command line: `cpus 16`, `lock NAME=none`. `none` is
+    /// the replay of what was traced.
+    pub change: String,
 }
 
 impl WhatifRow {

@@ -108,6 +108,7 @@ impl Program {
             ops: Vec::new(),
             times: Vec::new(),
             unchanged: std::sync::OnceLock::new(),
+            chosen: self.chosen,
             free_pct: self.free_pct,
             free: std::sync::OnceLock::new(),
             dealt: std::sync::OnceLock::new(),

@@ -71,10 +71,13 @@ pub fn predict(
     let mut view = View::new(done, changes)?;
     let free = unchanged_but_free(program);
     view.free = free.off_pct().abs() <= program.free_pct;
-    view.alone = view.free && program.has_neighbours();
+    // With enough CPUs the others take nothing from threads that somebody chose.
+    let more = |change: &Change| matches!(*change, Change::Cpus(n) if n > program.cpus);
+    let beside = program.chosen && changes.iter().any(more);
+    view.alone = view.free && program.has_neighbours() && !beside;
     let (mut prediction, idle) = replayed(&view, seeds);
     if view.free {
-        let by = free.missed(idle);
+        let by = if beside { free.missed_beside(idle) } else { free.missed(idle) };
         for ns in
             [&mut prediction.wall_ns, &mut prediction.wall_low_ns, &mut prediction.wall_high_ns]
         {
@@ -116,7 +119,13 @@ fn unchanged_but_free(program: &Program) -> Free {
     *program.free.get_or_init(|| {
         let (free, idle) = replayed(&View::free(program), Seeds::ONE);
         let traced_ns = unchanged(program).wall_ns;
-        let mut known = Free { traced_ns, free_ns: free.wall_ns, alone_ns: free.wall_ns, idle };
+        let mut known = Free {
+            traced_ns,
+            free_ns: free.wall_ns,
+            alone_ns: free.wall_ns,
+            idle,
+            idle_beside: idle,
+        };
         if program.has_neighbours() && known.off_pct().abs() <= program.free_pct {
             let view = View { alone: true, ..View::free(program) };
             let (alone, idle) = replayed(&view, Seeds::ONE);
@@ -153,6 +162,11 @@ impl Free {
     fn missed(self, idle: f64) -> f64 {
         let as_idle = if self.idle > 0.0 { (idle / self.idle).min(1.0) } else { 1.0 };
         (1.0 + self.off_by() * as_idle) * self.free_ns as f64 / self.alone_ns.max(1) as f64
+    }
+
+    /// The same where those who are no part of the work were replayed beside it.
+    fn missed_beside(self, idle: f64) -> f64 {
+        Free { alone_ns: self.free_ns, idle: self.idle_beside, ..self }.missed(idle)
     }
 
     /// How much longer the traced order takes, as a part of the time without it.

@@ -176,6 +176,8 @@ pub struct Program {
     pub(crate) unchanged: OnceLock<Prediction>,
     /// What being free of the order of the trace makes of the work, if nothing else is changed.
     pub(crate) free: OnceLock<Free>,
+    /// Somebody chose the threads that work, and all others are none of it.
+    pub(crate) chosen: bool,
     /// If that changes the time of the work by more, in per cent, the order of the trace is kept.
     pub(crate) free_pct: f64,
     /// The same work, dealt evenly over those who meet at barriers.
@@ -191,8 +193,9 @@ pub(crate) struct Free {
     pub(crate) free_ns: Nanos,
     /// And of those who are no part of the work.
     pub(crate) alone_ns: Nanos,
-    /// The part of the CPU time that idled then.
+    /// The part of the CPU time that idled then; and beside them.
     pub(crate) idle: f64,
+    pub(crate) idle_beside: f64,
 }
 
 impl Program {

@@ -87,7 +87,12 @@ impl Finder<'_> {
             .works()
             .map(|(_, t)| self.analysis.thread(t.slot))
             .fold(0, |all, t| all + t.woken_ns + t.preempted_ns);
-        let want = self.works().count().clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
+        // Chosen threads are done sooner by a CPU more only if the others have enough, too.
+        let want = match self.analysis.has_chosen_work() {
+            true => p.threads.iter().filter(|t| t.run_ns > 0 && !t.is_kthread).count(),
+            false => self.works().count(),
+        };
+        let want = want.clamp(p.cpus as usize + 1, 4 * p.cpus as usize) as u32;
         let more = Change::Cpus(want.min(crate::MAX_CPUS));
         let mut found = vec![one(Resource::Cpus, vec![more], ready)];
         let held_off = p.threads.iter().map(|t| t.held_off_ns).sum();

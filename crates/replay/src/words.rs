@@ -24,6 +24,11 @@ pub fn fixes(program: &Program, changes: &[Change]) -> String {
     listed(by_waiting(program, changes).into_iter().map(|c| fix(program, c)).collect())
 }
 
+/// The same of changes that somebody asked for: each of them is named.
+pub fn each(program: &Program, changes: &[Change]) -> String {
+    changes.iter().map(|change| fix(program, change)).collect::<Vec<_>>().join(", ")
+}
+
 /// The hold-ups that changes are about.
 pub fn subjects(program: &Program, changes: &[Change]) -> String {
     listed(by_waiting(program, changes).into_iter().map(|c| subject(program, c)).collect())
@@ -64,8 +69,15 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::NoQuota => "lifting the CPU quota".to_owned(),
         Change::Deal => "dealing the work evenly over the threads that meet at barriers".to_owned(),
         Change::Speed(_, times) => format!("making {name} {times} times as fast"),
-        Change::Lock(..) => format!("removing the waiting for {name}"),
-        Change::Calls { .. } => format!("doing without {name}"),
+        Change::Lock(_, LockChange::None) => format!("removing the waiting for {name}"),
+        Change::Lock(_, LockChange::Hold(by)) => format!("holding {name} {by} times as long"),
+        Change::Lock(_, LockChange::Split(n)) => format!("{n} locks in place of {name}"),
+        Change::Calls { .. } => {
+            match name.strip_prefix("syscall ").and_then(|of| of.rsplit_once('*')) {
+                Some((call, by)) => format!("{call} taking {by} times its CPU time"),
+                None => format!("doing without {name}"),
+            }
+        }
     }
 }
 

@@ -9,12 +9,14 @@
 //! Names are those `perf trace` prints, which are those of the kernel's system call tables.
 
 mod arch;
+mod arity;
 mod errno;
 mod kind;
 mod preset;
 mod table;
 
 pub use arch::Arch;
+pub use arity::arguments;
 pub use errno::{errno_name, restarts};
 pub use kind::{
     Direction, WaitKind, begets, changes_address_space, io_direction, is_message, is_semaphore,

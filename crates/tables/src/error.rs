@@ -12,12 +12,23 @@ pub struct Place {
     pub column: u64,
 }
 
+/// In front of a message.
+fn said(at: Option<Place>) -> String {
+    match at {
+        None => String::new(),
+        Some(Place { line: 1, column }) => format!("column {column}: "),
+        Some(Place { line, column }) => format!("line {line}, column {column}: "),
+    }
+}
+
 /// Why there is no answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read, or is no table.
+    #[error("{0}")]
     Input(String),
     /// The query is wrong, or asks for what is refused.
+    #[error("{}{message}", said(*at))]
     Sql {
         /// What is wrong, and the way out.
         message: String,
@@ -42,19 +53,3 @@ impl Error {
         Error::Sql { message: message.into(), at: place }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Input(message) | Error::Sql { message, at: None } => f.write_str(message),
-            Error::Sql { message, at: Some(Place { line: 1, column }) } => {
-                write!(f, "column {column}: {message}")
-            }
-            Error::Sql { message, at: Some(Place { line, column }) } => {
-                write!(f, "line {line}, column {column}: {message}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -1,9 +1,9 @@
 //! A trace in memory, written down event by event.
 
 use holdup_trace::{
-    ArgsRef, Batch, Beside, Capabilities, Cpu, Event, EventDesc, EventId, EventKind, Frame,
-    Mapping, NameId, Nanos, Pid, Presence, Quality, QualityCode, Reader, Reading, Result, Run,
-    RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
+    ArgsRef, Batch, Beside, Capabilities, Cpu, Descriptors, Event, EventDesc, EventId, EventKind,
+    Frame, Mapping, NameId, Nanos, Pid, Presence, Quality, QualityCode, Reader, Reading, Result,
+    Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -397,6 +397,12 @@ impl TraceBuilder {
         let mapped = What::Mapped { pid: Pid(pid), mapping: self.refs.push_mapping(mapping) };
         self.mappings.push(mapping);
         self.push_as(ts, 0, pid, EventId::SIDEBAND, mapped)
+    }
+
+    /// What the recorder saw of descriptors.
+    pub fn saw(mut self, descriptors: Descriptors) -> Self {
+        self.info.descriptors = descriptors;
+        self
     }
 
     fn stack(&mut self, chain: &[u64]) -> StackRef {

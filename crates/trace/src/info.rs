@@ -1,5 +1,6 @@
 //! What a file is and what it can prove.
 
+use crate::descriptors::Descriptors;
 use crate::{Built, Capabilities, Cpu, Cut, NameId, Names, Nanos, Pid, Presence, Tid};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +42,9 @@ pub struct TraceInfo {
     /// CPUs that existed when recording, where the file says so. CPUs with events but missing
     /// here count too.
     pub cpus_online: Option<u32>,
+    /// The CPUs that were recorded, where the file says so: fewer than were online if somebody
+    /// chose them (`perf record -C`).
+    pub cpus_recorded: Option<Vec<Cpu>>,
     /// Recorded machine's architecture as `uname -m` spells it (`x86_64`, `aarch64`, `armv7l`).
     pub arch: Option<String>,
     /// Host name.
@@ -65,6 +69,8 @@ pub struct TraceInfo {
     pub symbols: SymbolTable,
     /// Which builds of mapped files the recorder met; that of the kernel is `[kernel.kallsyms]`.
     pub built: Vec<Built>,
+    /// What the recorder saw of descriptors.
+    pub descriptors: Descriptors,
     /// All names of this trace.
     pub names: Arc<Names>,
     /// Further facts worth showing in `info`, in order: (label, value).
@@ -84,6 +90,7 @@ impl TraceInfo {
             cut: None,
             recorded_ns: None,
             cpus_online: None,
+            cpus_recorded: None,
             arch: None,
             hostname: None,
             os_release: None,
@@ -96,6 +103,7 @@ impl TraceInfo {
             tasks: Vec::new(),
             symbols: SymbolTable::default(),
             built: Vec::new(),
+            descriptors: Descriptors::default(),
             names: Names::new(),
             extra: Vec::new(),
         }

@@ -15,6 +15,7 @@
 mod batch;
 mod calls;
 mod cut;
+mod descriptors;
 mod error;
 mod event;
 mod glance;
@@ -36,6 +37,7 @@ mod state_table;
 pub use batch::{ArgsRef, Batch, Frame, FrameName, MappingRef, Reading, ReadingsRef, StackRef};
 pub use calls::Calls;
 pub use cut::Cut;
+pub use descriptors::{DescriptorKind, Descriptors, Seen};
 pub use error::{ErrorKind, ReadError, Result};
 pub use event::{Cpu, Event, EventId, Nanos, Pid, StatKind, Tid, What};
 pub use glance::Glance;

@@ -120,6 +120,8 @@ impl Project {
         for name in ["sudo", "cargo"] {
             program(&stand_in.join(name), "");
         }
+        // Whatever CPUs there are here.
+        program(&stand_in.join("taskset"), "shift 2\nexec \"$@\"\n");
         program(&stand_in.join("perf"), PERF);
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_holdup"), stand_in.join("holdup")).unwrap();
         let project = Project { folder };
@@ -132,7 +134,7 @@ impl Project {
         let makefile = project.path().join("work/Makefile");
         let changed = fs::read_to_string(&makefile).unwrap().replace("100", length);
         fs::write(makefile, changed).unwrap();
-        for name in ["record.sh", "pairs.sh"] {
+        for name in ["record.sh", "pairs.sh", "scaling.sh"] {
             let to = project.path().join("work/ci").join(name);
             fs::copy(root().join("docs/ci").join(name), to).unwrap();
         }

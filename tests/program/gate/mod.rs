@@ -4,4 +4,5 @@
 mod documents;
 mod outcomes;
 mod runs;
+mod scaling;
 mod wrong;

@@ -4,7 +4,7 @@
 use super::{CULPRITS, most_costly, syscall, waited_for};
 use crate::facts::Facts;
 use crate::report::{Class, Culprit, Person, Role};
-use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow};
+use holdup_attribution::{Blamed, Leaf, Sleeper, Spinning, WaitRule, WaitsRow, in_words};
 use holdup_passes::{Object, ObjectKind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
@@ -163,7 +163,7 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
         // Known by the call alone, where the descriptor is not.
         ObjectKind::Disk if object.starts_with("in ") => format!("disk {object}"),
         ObjectKind::Disk => format!("disk behind {object}"),
-        _ => format!("{} {object}", o.row.usage.unwrap_or(o.row.kind)),
+        _ => in_words(o.row.kind, o.row.usage, object),
     };
     match o.others {
         0 => format!("{what}{}", owner(&o.row)),
@@ -177,7 +177,9 @@ fn name(facts: &Facts<'_>, o: &Blamed) -> String {
 /// Whose it is, as far as the object's own name does not say.
 fn owner(row: &WaitsRow) -> String {
     match row.pid {
-        Some(_) if row.object.contains(" of pid ") => format!(" ({})", row.comm),
+        Some(pid) if row.object.ends_with(&format!(" of pid {pid}")) => format!(" ({})", row.comm),
+        // A descriptor of somebody else.
+        Some(_) if row.object.contains(" of pid ") => String::new(),
         Some(pid) => format!(" of {} ({pid})", row.comm),
         // Several processes use it: the name in the row is that of one of their threads.
         None => String::new(),

@@ -258,13 +258,16 @@ impl Counters {
 }
 
 /// Why a file of figures cannot be judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FiguresError {
     /// Neither TOML nor JSON of the documented form.
+    #[error("{}", .0.trim_end())]
     Syntax(String),
     /// A figure that cannot be.
+    #[error("{0}")]
     Value(String),
     /// Which case of several is meant?
+    #[error("{}", no_such_case(asked.as_deref(), known))]
     Case {
         /// What was asked for, if anything.
         asked: Option<String>,
@@ -273,25 +276,14 @@ pub enum FiguresError {
     },
 }
 
-impl std::fmt::Display for FiguresError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FiguresError::Syntax(why) => f.write_str(why.trim_end()),
-            FiguresError::Value(why) => f.write_str(why),
-            FiguresError::Case { asked: Some(asked), known } if known.is_empty() => {
-                write!(f, "no case '{asked}': the file holds only one")
-            }
-            FiguresError::Case { asked: Some(asked), known } => {
-                write!(f, "no case '{asked}'; there are: {}", known.join(", "))
-            }
-            FiguresError::Case { asked: None, known } => {
-                write!(f, "the file holds several cases; choose one of: {}", known.join(", "))
-            }
-        }
+/// Which cases there are instead of the one asked for.
+fn no_such_case(asked: Option<&str>, known: &[String]) -> String {
+    match asked {
+        Some(asked) if known.is_empty() => format!("no case '{asked}': the file holds only one"),
+        Some(asked) => format!("no case '{asked}'; there are: {}", known.join(", ")),
+        None => format!("the file holds several cases; choose one of: {}", known.join(", ")),
     }
 }
-
-impl std::error::Error for FiguresError {}
 
 impl Figures {
     /// Figures of nothing but runs of perf stat: the CPUs of the run that kept the most busy.

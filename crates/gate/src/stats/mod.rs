@@ -9,6 +9,7 @@
 //! All tests are one-sided and ask whether the second sample is the *larger*. Where a larger value
 //! is the better one, swap the samples.
 
+pub mod autocorrelation;
 pub mod bootstrap;
 pub mod discovery;
 pub mod distributions;

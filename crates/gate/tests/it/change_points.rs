@@ -118,6 +118,38 @@ fn noise_is_almost_never_a_change() {
     assert!(false_alarms.len() <= 1, "{false_alarms:?}");
 }
 
+/// A level that wanders: each value is half the one before and half new.
+fn wandering(seed: u64, levels: &[(f64, usize)]) -> Vec<f64> {
+    let mut g = Generator::new(seed);
+    let mut off = 0.0;
+    let level = |(level, times): &(f64, usize)| std::iter::repeat_n(*level, *times);
+    levels
+        .iter()
+        .flat_map(level)
+        .map(|l| {
+            off = 0.5 * off + g.normal();
+            l * (1.0 + 0.03 * off)
+        })
+        .collect()
+}
+
+/// A machine that is warm today and was warm yesterday is no change of the program. Taken for
+/// independent, these values are a change in a third of the cases.
+#[test]
+fn what_wanders_is_seldom_a_change() {
+    let false_alarms = (0..200).filter(|s| !found(&wandering(*s, &[(100.0, 200)])).is_empty());
+    let false_alarms = false_alarms.count();
+    assert!(false_alarms <= 36, "{false_alarms} of 200");
+}
+
+#[test]
+fn a_step_of_what_wanders_is_found() {
+    let step = |seed| wandering(seed, &[(100.0, 60), (125.0, 60)]);
+    let near = |series: Vec<f64>| found(&series).iter().any(|at| at.abs_diff(60) <= 2);
+    let seen = (0..200).filter(|s| near(step(*s))).count();
+    assert!(seen >= 190, "{seen} of 200");
+}
+
 #[test]
 fn a_step_of_three_times_the_spread_is_almost_always_found() {
     let step = |seed| noisy(seed, &[(100.0, 15), (115.0, 15)], 0.05);

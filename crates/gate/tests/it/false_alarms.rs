@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "the program writes it")]
 mod document;
 #[path = "../../examples/false_alarms/draw.rs"]
-mod draw;
+pub(crate) mod draw;
 #[path = "../../examples/false_alarms/experiment.rs"]
 #[allow(dead_code, reason = "the program prints them")]
 mod experiment;

@@ -3,4 +3,6 @@
 mod change_points;
 mod false_alarms;
 mod properties;
+mod rounds;
+mod scaling_alarms;
 mod scipy;

@@ -126,11 +126,13 @@ pub struct Thresholds {
 }
 
 /// Why a file of thresholds is not one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
     /// Not TOML.
+    #[error("no TOML: {}", .0.trim_end())]
     Syntax(String),
     /// No rule has such a threshold.
+    #[error("unknown threshold '{}'; there are: {}", key.escape_debug(), known.join(", "))]
     Unknown {
         /// What the file says.
         key: String,
@@ -138,6 +140,7 @@ pub enum ThresholdError {
         known: Vec<&'static str>,
     },
     /// Not a number, or below 0.
+    #[error("{}: '{}' is no number of 0 or more", key.escape_debug(), value.escape_debug())]
     Value {
         /// Whose.
         key: String,
@@ -145,32 +148,6 @@ pub enum ThresholdError {
         value: String,
     },
 }
-
-impl std::fmt::Display for ThresholdError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ThresholdError::Syntax(why) => write!(f, "no TOML: {}", why.trim_end()),
-            ThresholdError::Unknown { key, known } => {
-                write!(
-                    f,
-                    "unknown threshold '{}'; there are: {}",
-                    key.escape_debug(),
-                    known.join(", ")
-                )
-            }
-            ThresholdError::Value { key, value } => {
-                write!(
-                    f,
-                    "{}: '{}' is no number of 0 or more",
-                    key.escape_debug(),
-                    value.escape_debug()
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for ThresholdError {}
 
 impl Thresholds {
     /// From the text of a TOML file that may set those of the registry.

@@ -1,6 +1,7 @@
 //! Calls begin and return: which object they are about, and what they do to it.
 
 use super::class::{FcntlOp, Futex, FutexOp, LOCK_UN, fcntl, futex};
+use super::files::{Descriptor, Opened};
 use super::{Class, FutexUse, Key, Object, ObjectKind, Waits};
 use crate::threads::Slot;
 use holdup_trace::{Nanos, Pid};
@@ -81,7 +82,7 @@ impl Waits {
         match f.op {
             FutexOp::Wait | FutexOp::WaitBitset | FutexOp::LockPi => {
                 let (key, group) = self.futex_key(slot, pid, f.private, f.addr);
-                let object = self.intern(key, ObjectKind::Futex, group, None);
+                let object = self.intern(key, ObjectKind::Futex, group);
                 let ops = &mut self.thing(object).futex;
                 match f.op {
                     FutexOp::LockPi => ops.pi += 1,
@@ -121,7 +122,7 @@ impl Waits {
             }
             FutexOp::Requeue => {
                 let (key, group) = self.futex_key(slot, pid, f.private, f.addr2);
-                let to = self.intern(key, ObjectKind::Futex, group, None);
+                let to = self.intern(key, ObjectKind::Futex, group);
                 self.thing(to).futex.requeued_to += 1;
                 if let Some(from) = self.known_futex(slot, pid, &f, f.addr) {
                     self.thing(from).futex.requeued_from += 1;
@@ -155,7 +156,7 @@ impl Waits {
                 match f.op {
                     FutexOp::LockPi if ret == 0 => {
                         let (key, group) = self.futex_key(slot, pid, f.private, f.addr);
-                        let o = self.intern(key, ObjectKind::Futex, group, None);
+                        let o = self.intern(key, ObjectKind::Futex, group);
                         self.acquire(now, slot, o, true);
                         if slept {
                             self.thing(o).elapsed += now - start;
@@ -237,12 +238,19 @@ impl Waits {
                     self.acquire(now, slot, o, certain);
                 }
             }
-            _ => self.descriptor_call(slot, pid, class, &args, ret),
+            _ => self.descriptor_call(now, (slot, pid), class, &args, ret),
         }
         None
     }
 
-    fn descriptor_call(&mut self, slot: Slot, pid: Pid, class: Class, args: &[u64; 5], ret: i64) {
+    fn descriptor_call(
+        &mut self,
+        now: Nanos,
+        (slot, pid): (Slot, Pid),
+        class: Class,
+        args: &[u64; 5],
+        ret: i64,
+    ) {
         if ret < 0 {
             return;
         }
@@ -250,16 +258,31 @@ impl Waits {
         let files = &mut self.groups[group].files;
         let ids = &mut self.ids;
         match class {
-            Class::Open => files.open(ret, ObjectKind::File, ids),
-            Class::Socket | Class::Accept => files.open(ret, ObjectKind::Socket, ids),
-            Class::Eventfd => files.open(ret, ObjectKind::Eventfd, ids),
-            Class::Timerfd => files.open(ret, ObjectKind::Timerfd, ids),
-            Class::EpollCreate => files.open(ret, ObjectKind::Epoll, ids),
-            Class::MqOpen => files.open(ret, ObjectKind::Mqueue, ids),
+            Class::Open => files.open(now, ret, ObjectKind::File, ids),
+            Class::Socket | Class::Accept => files.open(now, ret, ObjectKind::Socket, ids),
+            Class::Eventfd => files.open(now, ret, ObjectKind::Eventfd, ids),
+            Class::Timerfd => files.open(now, ret, ObjectKind::Timerfd, ids),
+            Class::EpollCreate => files.open(now, ret, ObjectKind::Epoll, ids),
+            Class::MqOpen => files.open(now, ret, ObjectKind::Mqueue, ids),
             Class::Dup | Class::DupTo => files.dup(args[0], ret, ids),
-            Class::Close => files.close(args[0]),
+            Class::Close => {
+                let closed = files.close(args[0]);
+                self.closed(now, closed);
+            }
             Class::CloseRange => files.close_range(args[0], args[1]),
             _ => {}
+        }
+    }
+
+    /// From here on its number may be another descriptor's.
+    fn closed(&mut self, now: Nanos, descriptor: Option<Descriptor>) {
+        let Some(id) = descriptor.map(|d| d.id) else { return };
+        for lock in [false, true] {
+            if let Some(&object) = self.index.get(&Key::Descriptor { id, lock })
+                && let Some(opened) = &mut self.things[object.0 as usize].opened
+            {
+                opened.until = opened.until.min(now);
+            }
         }
     }
 
@@ -272,22 +295,23 @@ impl Waits {
         args: &[u64; 5],
     ) -> Option<Object> {
         let group = self.group(slot, pid);
-        let (key, kind, fd) = match class {
+        let (key, kind) = match class {
             Class::Futex | Class::Futex2Wait | Class::Futex2Wake => {
                 let f = futex(class, args);
                 let (key, _) = self.futex_key(slot, pid, f.private, f.addr);
-                (key, ObjectKind::Futex, None)
+                (key, ObjectKind::Futex)
             }
-            Class::Semop => (Key::Semaphore(args[0] as u32), ObjectKind::Semop, None),
+            Class::Semop => (Key::Semaphore(args[0] as u32), ObjectKind::Semop),
             Class::MsgReceive | Class::MsgSend => {
-                (Key::MessageQueue(args[0] as u32), ObjectKind::MessageQueue, None)
+                (Key::MessageQueue(args[0] as u32), ObjectKind::MessageQueue)
             }
             Class::Fcntl if fcntl(args[1]) != FcntlOp::Lock => return None,
             Class::Flock | Class::Fcntl => {
                 let d = self.groups[group as usize].files.get(args[0], &mut self.ids)?;
                 let kind =
                     if class == Class::Flock { ObjectKind::Flock } else { ObjectKind::PosixLock };
-                (Key::Descriptor { id: d.id, lock: true }, kind, Some(args[0] as u32))
+                let opened = Opened::of(pid, args[0], d);
+                return Some(self.intern_opened(d.id, true, kind, group, opened));
             }
             Class::Read
             | Class::Write
@@ -314,12 +338,8 @@ impl Waits {
                     (Class::Receive | Class::Send | Class::Connect, _) => ObjectKind::Socket,
                     (_, kind) => kind,
                 };
-                let object = self.intern(
-                    Key::Descriptor { id: d.id, lock: false },
-                    kind,
-                    group,
-                    Some(args[0] as u32),
-                );
+                let opened = Opened::of(pid, args[0], d);
+                let object = self.intern_opened(d.id, false, kind, group, opened);
                 let version = self.groups[group as usize].files.version();
                 self.waiter(slot).cached[place] =
                     Cached { fd: args[0], class, version, object: Some(object) };
@@ -327,6 +347,6 @@ impl Waits {
             }
             _ => return None,
         };
-        Some(self.intern(key, kind, group, fd))
+        Some(self.intern(key, kind, group))
     }
 }

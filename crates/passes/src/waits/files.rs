@@ -6,6 +6,7 @@
 //! does not say).
 
 use super::object::ObjectKind;
+use holdup_trace::{Nanos, Pid};
 use rustc_hash::FxHashMap;
 
 /// An open file description.
@@ -13,6 +14,27 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Descriptor {
     pub(crate) id: u32,
     pub(crate) kind: ObjectKind,
+    /// When a call made it; 0 where none in the trace did.
+    pub(crate) since: Nanos,
+}
+
+/// Where and how long a descriptor was the same thing, as far as the trace says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Opened {
+    /// The process it was first met in.
+    pub(crate) pid: Pid,
+    /// Its number there.
+    pub(crate) fd: u32,
+    /// When a call made it; 0 where none in the trace did.
+    pub(crate) since: Nanos,
+    /// When one closed it.
+    pub(crate) until: Nanos,
+}
+
+impl Opened {
+    pub(crate) fn of(pid: Pid, fd: u64, of: Descriptor) -> Opened {
+        Opened { pid, fd: fd as u32, since: of.since, until: Nanos::MAX }
+    }
 }
 
 /// The descriptors of one process.
@@ -46,10 +68,10 @@ impl Table {
     }
 
     /// A call made `fd`.
-    pub(crate) fn open(&mut self, fd: i64, kind: ObjectKind, ids: &mut Ids) {
+    pub(crate) fn open(&mut self, now: Nanos, fd: i64, kind: ObjectKind, ids: &mut Ids) {
         if (0..MAX_FD as i64).contains(&fd) && self.open.len() < MAX_OPEN {
             self.version = self.version.wrapping_add(1);
-            self.open.insert(fd as u32, Descriptor { id: ids.next(), kind });
+            self.open.insert(fd as u32, Descriptor { id: ids.next(), kind, since: now });
         }
     }
 
@@ -62,12 +84,13 @@ impl Table {
         }
     }
 
-    /// Gone.
-    pub(crate) fn close(&mut self, fd: u64) {
-        if fd < MAX_FD {
-            self.version = self.version.wrapping_add(1);
-            self.open.remove(&(fd as u32));
+    /// Gone: what it was.
+    pub(crate) fn close(&mut self, fd: u64) -> Option<Descriptor> {
+        if fd >= MAX_FD {
+            return None;
         }
+        self.version = self.version.wrapping_add(1);
+        self.open.remove(&(fd as u32))
     }
 
     /// All of a range.
@@ -91,7 +114,8 @@ impl Table {
             std::collections::hash_map::Entry::Occupied(e) => Some(*e.get()),
             std::collections::hash_map::Entry::Vacant(_) if full => None,
             std::collections::hash_map::Entry::Vacant(e) => {
-                Some(*e.insert(Descriptor { id: ids.next(), kind: ObjectKind::Descriptor }))
+                let kind = ObjectKind::Descriptor;
+                Some(*e.insert(Descriptor { id: ids.next(), kind, since: 0 }))
             }
         }
     }
@@ -104,15 +128,15 @@ mod tests {
     #[test]
     fn a_duplicate_is_the_same_description_and_a_reused_number_is_not() {
         let (mut t, mut ids) = (Table::default(), Ids::default());
-        t.open(3, ObjectKind::Socket, &mut ids);
+        t.open(5, 3, ObjectKind::Socket, &mut ids);
         t.dup(3, 7, &mut ids);
         let first = t.get(7, &mut ids).unwrap();
         assert_eq!((first.kind, t.get(3, &mut ids)), (ObjectKind::Socket, Some(first)));
-        t.close(3);
-        t.open(3, ObjectKind::File, &mut ids);
+        assert_eq!((t.close(3), first.since), (Some(first), 5));
+        t.open(9, 3, ObjectKind::File, &mut ids);
         assert_ne!(t.get(3, &mut ids).unwrap().id, first.id);
         assert_eq!(t.get(7, &mut ids), Some(first));
-        t.open(-2, ObjectKind::File, &mut ids);
+        t.open(9, -2, ObjectKind::File, &mut ids);
         assert_eq!(t.get(u64::MAX, &mut ids), None);
         t.close_range(4, u64::MAX);
         assert_eq!(t.get(7, &mut ids).unwrap().kind, ObjectKind::Descriptor);

@@ -48,7 +48,7 @@ pub(crate) use class::Class;
 pub(crate) use object::{Caller, Key, Thing};
 pub use object::{FutexUse, Object, ObjectKind};
 pub use objects::{ByThread, ObjectStats};
-pub(crate) use objects::{callers, variables};
+pub(crate) use objects::{callers, descriptors, variables};
 
 use crate::blame::{Cause, WaitSum};
 use crate::judge::{Outside, WaitEnd};

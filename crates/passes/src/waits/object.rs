@@ -1,5 +1,6 @@
 //! The things threads wait for.
 
+use super::files::Opened;
 use crate::hist::{Histogram, Octaves};
 use crate::threads::Slot;
 use holdup_trace::{Mapping, NameId, Nanos};
@@ -316,8 +317,8 @@ pub(crate) struct Thing {
     pub(crate) group: u32,
     /// The thread that first waited.
     pub(crate) first: Option<Slot>,
-    /// Descriptor number there.
-    pub(crate) fd: Option<u32>,
+    /// Of a descriptor: which.
+    pub(crate) opened: Option<Opened>,
     /// Of a futex: the code next below the word.
     pub(crate) code: Option<Box<Mapping>>,
     pub(crate) spans: Spans,
@@ -413,6 +414,7 @@ impl Thing {
             self.kind = o.kind;
         }
         self.first = self.first.or(o.first);
+        self.opened = self.opened.or(o.opened);
         self.spans.merge(&o.spans);
         self.idle_wait += o.idle_wait;
         self.followed_idle += o.followed_idle;
@@ -451,7 +453,8 @@ impl Thing {
             kind: self.kind,
             group: self.group,
             first: self.first,
-            fd: self.fd,
+            opened: self.opened,
+            code: self.code.take(),
             between: self.between,
             peer: self.peer,
             futex: self.futex.clone(),

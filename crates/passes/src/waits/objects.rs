@@ -8,7 +8,7 @@ use crate::blame::WaitSum;
 use crate::hist::{HistRow, Octaves};
 use crate::threads::Slot;
 use crate::variables::Variables;
-use holdup_trace::{Nanos, SymbolTable, TraceInfo};
+use holdup_trace::{Nanos, Pid, Seen, SymbolTable, TraceInfo};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -91,6 +91,26 @@ pub(crate) fn variables(
     waits.things.iter().enumerate().filter_map(of).collect()
 }
 
+/// What the descriptors that threads waited at were, by object, as far as the recorder saw it.
+pub(crate) fn descriptors(waits: &Waits, info: &TraceInfo) -> BTreeMap<Object, Seen> {
+    let of = |(i, thing): (usize, &Thing)| {
+        let Key::Descriptor { .. } = waits.keys[i] else { return None };
+        let o = thing.opened.filter(|_| thing.spans.count > 0)?;
+        Some((Object(i as u32), info.descriptors.get(o.pid, o.fd, o.since, o.until)?.clone()))
+    };
+    let mut all: BTreeMap<Object, Seen> = waits.things.iter().enumerate().filter_map(of).collect();
+    // Of one process several may lead to the same: then names tell none of them.
+    let mut alike: BTreeMap<(Pid, String), u32> = BTreeMap::new();
+    for s in all.values() {
+        *alike.entry((s.pid, s.name.clone())).or_default() += 1;
+    }
+    for s in all.values_mut().filter(|s| alike[&(s.pid, s.name.clone())] > 1 && !s.name.is_empty())
+    {
+        s.name = format!("{} (fd {} of pid {})", s.name, s.fd, s.pid.0);
+    }
+    all
+}
+
 impl Analysis {
     /// Every object, by its number; those that turned out to be one, once.
     pub fn objects(&self) -> impl Iterator<Item = ObjectStats> {
@@ -166,9 +186,7 @@ impl Analysis {
             },
             Key::Semaphore(id) => format!("semid {}", id as i32),
             Key::MessageQueue(id) => format!("msqid {}", id as i32),
-            Key::Descriptor { .. } => {
-                format!("fd {}{}", thing.fd.unwrap_or(0) as i32, of_process())
-            }
+            Key::Descriptor { .. } => self.descriptor_name(object, thing),
             Key::Call { nr: u32::MAX, .. } if self.capabilities.syscalls.chosen().is_some() => {
                 "a call that was not recorded".to_owned()
             }
@@ -185,6 +203,45 @@ impl Analysis {
             },
             Key::KernelLock { addr: 0, nr } => format!("in {}", self.call_name(nr)),
             Key::KernelLock { addr, .. } => format!("{addr:#x}"),
+        }
+    }
+
+    /// What a descriptor leads to, if that is known; else its number. Whose it is is said where
+    /// that is not who waits.
+    fn descriptor_name(&self, object: Object, thing: &Thing) -> String {
+        let Some(o) = thing.opened else { return "fd 0".to_owned() };
+        let first = thing.first.map(|slot| self.thread(slot));
+        let pid = match o.pid {
+            Pid::UNKNOWN => first.map(|t| self.pid(t).unwrap_or(t.tid.0)),
+            pid => Some(pid.0),
+        };
+        let whose = pid.map_or_else(String::new, |pid| format!(" of pid {pid}"));
+        let number = format!("fd {}{whose}", o.fd as i32);
+        match self.descriptors.get(&object) {
+            Some(seen) if !seen.name.is_empty() => {
+                let waits_itself = first.and_then(|t| self.pid(t)) == pid;
+                let told =
+                    waits_itself || seen.name.ends_with(')') && seen.name.contains(" of pid ");
+                if told { seen.name.clone() } else { format!("{} ({number})", seen.name) }
+            }
+            _ => number,
+        }
+    }
+
+    /// What the `kind` column calls an object of this kind: a descriptor is what the recorder saw
+    /// that it is, whatever calls make of it.
+    pub fn kind_name(&self, object: Object, kind: ObjectKind) -> &'static str {
+        match (kind, self.descriptors.get(&object)) {
+            (
+                ObjectKind::Descriptor
+                | ObjectKind::Pipe
+                | ObjectKind::Socket
+                | ObjectKind::File
+                | ObjectKind::Eventfd
+                | ObjectKind::Timerfd,
+                Some(seen),
+            ) => seen.kind.name(),
+            _ => kind.name(),
         }
     }
 

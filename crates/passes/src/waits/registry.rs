@@ -1,5 +1,6 @@
 //! Which objects there are, and what they turned out to be.
 
+use super::files::Opened;
 use super::{FutexUse, Key, Object, ObjectKind, Thing, Waits};
 use crate::threads::Slot;
 
@@ -19,13 +20,7 @@ impl Waits {
         &mut self.things[object.0 as usize]
     }
 
-    pub(super) fn intern(
-        &mut self,
-        key: Key,
-        kind: ObjectKind,
-        group: u32,
-        fd: Option<u32>,
-    ) -> Object {
+    pub(super) fn intern(&mut self, key: Key, kind: ObjectKind, group: u32) -> Object {
         if let Some(&o) = self.index.get(&key) {
             return self.find(o);
         }
@@ -38,9 +33,25 @@ impl Waits {
             Key::Futex { addr, .. } => self.groups[group as usize].images.below(addr).map(Box::new),
             _ => None,
         };
-        self.things.push(Thing { kind, group, fd, code, ..Thing::default() });
+        self.things.push(Thing { kind, group, code, ..Thing::default() });
         self.keys.push(key);
         self.parents.push(object);
+        object
+    }
+
+    /// What a descriptor leads to; or its lock, which is another thing to wait for.
+    pub(super) fn intern_opened(
+        &mut self,
+        id: u32,
+        lock: bool,
+        kind: ObjectKind,
+        group: u32,
+        opened: Opened,
+    ) -> Object {
+        let object = self.intern(Key::Descriptor { id, lock }, kind, group);
+        if object != Object::OTHER {
+            self.things[object.0 as usize].opened.get_or_insert(opened);
+        }
         object
     }
 

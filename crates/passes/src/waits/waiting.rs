@@ -29,17 +29,12 @@ impl Waits {
                     Key::KernelLock { addr: lock, nr: 0 },
                     ObjectKind::KernelLock,
                     group,
-                    None,
                 ),
                 true if self.outside == Outside::NoCall => {
-                    self.intern(Key::Fault { group }, ObjectKind::PageFault, group, None)
+                    self.intern(Key::Fault { group }, ObjectKind::PageFault, group)
                 }
-                true => {
-                    self.intern(Key::Blocked { group }, ObjectKind::Uninterruptible, group, None)
-                }
-                false => {
-                    self.intern(Key::Call { group, nr: u32::MAX }, ObjectKind::Other, group, None)
-                }
+                true => self.intern(Key::Blocked { group }, ObjectKind::Uninterruptible, group),
+                false => self.intern(Key::Call { group, nr: u32::MAX }, ObjectKind::Other, group),
             };
         };
         if t.contending > 0 {
@@ -47,7 +42,6 @@ impl Waits {
                 Key::KernelLock { addr: lock, nr: 0 },
                 ObjectKind::KernelLock,
                 group,
-                None,
             );
         }
         if let Some(lock) = self.naps_for(slot, kind) {
@@ -80,16 +74,11 @@ impl Waits {
             Some(WaitKind::Poll) => ObjectKind::Poll,
             Some(WaitKind::Signal) => ObjectKind::Signal,
             _ if t.uninterruptible => {
-                return self.intern(
-                    Key::KernelLock { addr: 0, nr },
-                    ObjectKind::KernelLock,
-                    group,
-                    None,
-                );
+                return self.intern(Key::KernelLock { addr: 0, nr }, ObjectKind::KernelLock, group);
             }
             _ => ObjectKind::Other,
         };
-        self.intern(Key::Call { group, nr }, sort, group, None)
+        self.intern(Key::Call { group, nr }, sort, group)
     }
 
     /// A thread goes to sleep.
@@ -131,7 +120,7 @@ impl Waits {
             BlockedFor::Lock => ObjectKind::KernelLock,
             BlockedFor::Other | BlockedFor::Unsaid => ObjectKind::Uninterruptible,
         };
-        let object = self.intern(Key::In { group, caller, io }, kind, group, None);
+        let object = self.intern(Key::In { group, caller, io }, kind, group);
         self.thing(wait.object).wait_ends(now);
         let thing = self.thing(object);
         thing.wait_begins(now);

@@ -85,8 +85,11 @@ fn rates_are_known_of_calls_that_are_all_chosen() {
 fn a_sleep_in_a_dark_call_is_no_page_fault_and_waits_for_what_its_waker_wrote_to() {
     let a = with(&["futex", "write"]);
     assert_eq!(a.outside(), Outside::DarkCall);
-    let kinds: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).map(|o| o.kind).collect();
+    let objects: Vec<_> = a.objects().filter(|o| o.wait_ns > 0).collect();
+    let kinds: Vec<_> = objects.iter().map(|o| o.kind).collect();
     assert_eq!(kinds, [ObjectKind::Pipe]);
+    // Nobody knows the reader's number; the writer's is the writer's, whoever waits.
+    assert_eq!(a.object_name(objects[0].object), "fd 7 of pid 42");
     let blind = with(&["write"]);
     assert_eq!(blind.outside(), Outside::Unknown, "it may have slept for a futex");
 }

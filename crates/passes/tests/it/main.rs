@@ -1,6 +1,7 @@
 //! Tests of `holdup-passes` from outside.
 
 mod dark_calls;
+mod descriptors;
 mod fights;
 mod figures;
 mod laws;

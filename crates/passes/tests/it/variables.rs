@@ -1,8 +1,8 @@
 //! Words that threads wait at have the names of variables, by the code below them.
 
-use crate::pair::{contended, two};
+use crate::pair::{WAIT, contended, contended_from, two};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
-use holdup_passes::{NamesVariables, Options, Variable, Variables};
+use holdup_passes::{NamesVariables, Options, Selection, Variable, Variables};
 use holdup_testkit::{MemTrace, TraceBuilder};
 use holdup_trace::{Pid, Tid, What};
 use std::sync::Arc;
@@ -52,6 +52,17 @@ fn without_somebody_who_knows_it_keeps_its_address() {
     let trace = ended(contended(mapped(two(), &[(7, 0x800, "/bin/a")])));
     let a = analyze(&trace, &Options::default()).unwrap();
     assert_eq!(Attribution::from(&a).waits(WaitsBy::Object)[0].object, "0x1000");
+}
+
+#[test]
+fn a_window_knows_what_was_met_before_it() {
+    let base = contended_from(200, contended(mapped(two(), &[(7, 0x800, "/bin/a")])), (WAIT, 2));
+    let trace = base.switch(300, 0, 7, 0, "S").switch(400, 1, 8, 0, "S").build();
+    let selection = Selection { from: Some(150), ..Selection::default() };
+    let variables = Some(Variables(Arc::new(OneVariable)));
+    let a = analyze(&trace, &Options { variables, selection, ..Options::default() }).unwrap();
+    let rows = Attribution::from(&a).waits(WaitsBy::Object);
+    assert_eq!((rows[0].waits, rows[0].object.as_str()), (1, "/bin/a+0x800"));
 }
 
 /// The record that says so comes first, then those of the new program's code, and only then the

@@ -1,7 +1,7 @@
 //! Sound files that look damaged: what perf reads without complaint is no damage here either.
 
 use crate::common::{Builder, Container, drain, open_bytes};
-use holdup_trace::QualityCode;
+use holdup_trace::{Cpu, QualityCode, Reader};
 
 fn some_switches(b: &mut Builder) {
     for i in 0..20 {
@@ -81,4 +81,32 @@ fn a_loss_of_hardware_trace_is_no_loss_of_events() {
     let (_, quality) = drain(&open_bytes(&b.build(Container::File)).unwrap());
     assert_eq!(quality.count(QualityCode::LostChunks), 0, "{quality:?}");
     assert_eq!(quality.count(QualityCode::AuxErrors), 2);
+}
+
+/// `perf record -C 0,5`: of the machine's CPUs only these were recorded. Large machines need
+/// several records.
+#[test]
+fn recorded_cpus_are_those_of_the_index() {
+    let recorded = |records: &[&[(u64, u64)]]| {
+        let mut b = Builder::new(false);
+        for entries in records {
+            let mut body = b.u64(entries.len() as u64).to_vec();
+            for (i, (cpu, tid)) in entries.iter().enumerate() {
+                for word in [100 + i as u64, i as u64, *cpu, *tid] {
+                    body.extend(b.u64(word));
+                }
+            }
+            b.push(69, 0, &body);
+        }
+        some_switches(&mut b);
+        open_bytes(&b.build(Container::Pipe)).unwrap().info().cpus_recorded.clone()
+    };
+    const ALL: u64 = u64::MAX;
+    let cpus = |list: &[u16]| Some(list.iter().copied().map(Cpu).collect::<Vec<_>>());
+    assert_eq!(recorded(&[&[(0, ALL), (5, ALL), (0, ALL)]]), cpus(&[0, 5]));
+    assert_eq!(recorded(&[&[(0, ALL)], &[(1, ALL)]]), cpus(&[0, 1]));
+    // Of a program alone, and where threads were recorded wherever they ran.
+    assert_eq!(recorded(&[&[(0, 7), (1, 7)]]), None);
+    assert_eq!(recorded(&[&[(ALL, ALL)]]), None);
+    assert_eq!(recorded(&[]), None);
 }

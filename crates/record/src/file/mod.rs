@@ -45,7 +45,7 @@
 mod build_ids;
 mod bytes;
 mod compress;
-mod host;
+pub(crate) mod host;
 mod pipe;
 mod running;
 mod sections;

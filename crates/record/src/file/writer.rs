@@ -25,6 +25,8 @@ pub struct Writer {
     /// What it was at the last whole round.
     whole: Tally,
     bytes: u64,
+    /// What was seen of descriptors meanwhile.
+    descriptors: Option<String>,
 }
 
 enum Output {
@@ -127,6 +129,7 @@ impl Writer {
             tally: Tally::default(),
             whole: Tally::default(),
             bytes: 0,
+            descriptors: None,
         };
         let compressor = description.compression.map(Compressor::new).transpose();
         writer.compressor = compressor.map_err(|why| writer.stop(why))?;
@@ -199,6 +202,11 @@ impl Writer {
         done.map_err(|why| self.stop(why))
     }
 
+    /// What was seen of descriptors, for the end of a file; a pipe has no place for it.
+    pub fn saw(&mut self, descriptors: Option<String>) {
+        self.descriptors = descriptors;
+    }
+
     /// End the recording. Everything must have been appended.
     ///
     /// # Errors
@@ -206,9 +214,16 @@ impl Writer {
     pub fn finish(mut self) -> Result<Written, Error> {
         self.round()?;
         if let Output::File(tables) = &mut self.output {
-            let table = tables.table();
             let end = self.bytes;
+            let seen = self.descriptors.take().map(|text| Bytes(text.into_bytes()));
+            if let Some(seen) = &seen {
+                // Behind the table, which perf looks for behind the data.
+                let at = end + (SECTION * (tables.sections.len() + 1)) as u64;
+                tables.sections.push((feature::DESCRIPTORS, at, seen.0.len() as u64));
+            }
+            let table = tables.table();
             self.append(&table.0)?;
+            self.append(&seen.unwrap_or_default().0)?;
             if let Output::File(tables) = &mut self.output {
                 tables.round = end;
                 let done = tables.write_header(Ended::Yes);
@@ -221,6 +236,11 @@ impl Writer {
     /// What is in the recording so far.
     pub fn tally(&self) -> Tally {
         self.tally
+    }
+
+    /// The time of the latest sample; 0 before there is one.
+    pub(crate) fn latest(&self) -> u64 {
+        self.tally.span.map_or(0, |(_, last)| last)
     }
 
     /// Bytes written so far.

@@ -160,6 +160,7 @@ fn logical(metric: &Metric) -> Value {
         Table::Irqs => "interrupt",
         Table::Events => "event",
         Table::Ledger => "leaf",
+        Table::Scaling => "number of CPUs",
         Table::Contention | Table::Lock | Table::Switches | Table::Runq => "table",
     };
     let name = if figure.key.is_empty() { figure.table.name() } else { &figure.key };

@@ -296,11 +296,16 @@ pub(super) fn headline(report: &GateReport) -> String {
         };
         return format!("these recordings do not compare: {}{more}", problem.words);
     }
-    match &verdict.waived {
-        Some(waiver) => {
+    match (&verdict.waived, verdict.no_slower) {
+        (Some(waiver), _) => {
             format!("{metric} {found}; borne until {}: {}", waiver.until, waiver.reason)
         }
-        None => format!("{metric} {found}"),
+        (None, Some(time)) => format!(
+            "{metric} {found}; but the work takes no longer there ({}): it got faster on fewer \
+             CPUs alone",
+            signed_pct(time * 100.0)
+        ),
+        (None, None) => format!("{metric} {found}"),
     }
 }
 
@@ -395,6 +400,7 @@ pub(super) fn what(metric: &Metric) -> String {
         Kind::Time => "time that adds up",
         Kind::Count => "things counted",
         Kind::Span => "a longest or typical span of time",
+        Kind::Part => "a part, in per cent, of which more is better",
     };
     let by = match per {
         Per::Recording => "of a whole recording",

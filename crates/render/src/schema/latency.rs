@@ -1,6 +1,6 @@
 //! `holdup latency`.
 
-use super::layout::{Layout, Show::*, block, field};
+use super::layout::{Layout, Show::*, When, block, field, only};
 use super::{DataOnly, Shape, Verb, columns, words};
 use crate::table::Table;
 use holdup_attribution::{LatencyBy, LatencyRow};
@@ -10,7 +10,7 @@ pub(crate) const VERB: Verb<LatencyRow> = Verb {
     columns: columns! { LatencyRow {
         comm Text, pid Id, tid Id, threads Count, kind Text, usage Text, object Text,
         objects Count, count Count, total_ns Ns, pct Percent, p50_ns Ns, p90_ns Ns, p99_ns Ns,
-        max_ns Ns,
+        max_ns Ns, per_unit_ns Ns,
     } },
     shapes: &[&BY_COMMAND, &BY_PROCESS, &BY_THREAD],
     data_only: DataOnly::These(&[]),
@@ -30,6 +30,7 @@ const LATENCY: &[Layout] = &[block(
         field("", "%", Key("pct"), 1),
         field("", "times", Key("count"), 2),
         field("", "total", Key("total_ns"), 0),
+        only(When::Known, field("", "a unit", Key("per_unit_ns"), 0)),
         field("each time", "p50", Key("p50_ns"), 0),
         field("each time", "p90", Key("p90_ns"), 5),
         field("each time", "p99", Key("p99_ns"), 0),

@@ -1,6 +1,6 @@
 //! `holdup whatif`.
 
-use super::layout::{Field, Show::*, block, field};
+use super::layout::{Field, Show::*, When, block, field, only};
 use super::{DataOnly, Shape, Verb, columns};
 use crate::table::{Cell, Line, Table};
 use crate::text::units::{count, duration};
@@ -9,9 +9,9 @@ use crate::whatif::{UNCHANGED, WhatifRow, gain_in_words};
 pub(crate) const VERB: Verb<WhatifRow> = Verb {
     name: "whatif",
     columns: columns! { WhatifRow {
-        change Text, kind Text, wall_ns Ns, wall_low_ns Ns, wall_high_ns Ns, gain Ratio,
+        fix Text, kind Text, wall_ns Ns, wall_low_ns Ns, wall_high_ns Ns, gain Ratio,
         beyond_chance Flag, throughput_pct Percent, throughput_low_pct Percent,
-        throughput_high_pct Percent, forced Count, waits Count, wait_ns Ns,
+        throughput_high_pct Percent, forced Count, waits Count, wait_ns Ns, change Text,
     } },
     shapes: &[&ASKED, &RANKED],
     // The shown band is that of the longest and the shortest replay.
@@ -34,7 +34,9 @@ const FIELDS: &[Field] = &[
     field("", "throughput", Words(BAND, throughput), 3),
     field("", "forced", Words(&["forced"], forced), 0),
     field("", "waiting in the trace", Words(&["waits", "wait_ns"], waiting), 2),
-    field("", "change", Key("change"), 0),
+    field("", "what is changed", Key("fix"), 0),
+    // What an option takes is no sentence.
+    only(When::Verbose, field("", "as an option", Key("change"), 0)),
 ];
 
 fn gain(l: Line<'_>) -> String {

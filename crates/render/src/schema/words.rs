@@ -2,6 +2,7 @@
 
 use crate::table::{Cell, Line};
 use crate::text::escape;
+use holdup_attribution::in_words;
 
 /// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
 pub(crate) fn lock(l: Line<'_>) -> String {
@@ -36,7 +37,7 @@ pub(super) fn object(l: Line<'_>) -> String {
         .filter(|&n| n > 1)
         .map(|n| format!(" and {} more", n - 1))
         .unwrap_or_default();
-    format!("{kind} {}{more}", escape(l.text("object"))).trim().to_owned()
+    format!("{}{more}", in_words(kind, None, &escape(l.text("object")))).trim().to_owned()
 }
 
 /// Holders shown in a line.

@@ -101,7 +101,7 @@ fn write_verdict(
         // What to do comes before how it is known.
         how(f).map_or(Ok(()), |how| wrapped(&how, "  ", "    ", width, out))?;
     }
-    for r in &d.verdict.reservations {
+    for r in d.verdict.unsaid_reservations() {
         wrapped(&format!("less sure because {r}"), "  ", "    ", width, out)?;
     }
     Ok(())
@@ -162,8 +162,12 @@ fn write_remarks(
     if let Some(n) =
         d.verdict.neighbours.as_ref().filter(|n| !n.programs.is_empty()).filter(about_all)
     {
-        let line = format!("not the work: {:.0} % of capacity ({})", n.pct, n.listed());
-        wrapped(&line, "  ", "    ", width, out)?;
+        let listed = n.listed();
+        // A reservation has said it.
+        if !d.verdict.reservations.iter().any(|r| r.contains(&listed)) {
+            let line = format!("not the work: {:.0} % of capacity ({listed})", n.pct);
+            wrapped(&line, "  ", "    ", width, out)?;
+        }
     }
     if let Some(source) = &d.source {
         wrapped(&format!("figures: {source}"), "  ", "    ", width, out)?;

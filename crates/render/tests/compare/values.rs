@@ -96,6 +96,7 @@ pub(crate) fn gate(outcome: Outcome, primary: Judged) -> GateReport {
             primary,
             inform,
             problems: Vec::new(),
+            no_slower: None,
             waived: None,
             expired: Vec::new(),
             set_aside: Vec::new(),

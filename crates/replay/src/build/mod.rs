@@ -141,6 +141,7 @@ impl Program {
             numbers: total,
             rounds: builder.rounds,
             unchanged: OnceLock::new(),
+            chosen: analysis.has_chosen_work(),
             free_pct: analysis.limit(&MATTERS),
             free: OnceLock::new(),
             dealt: OnceLock::new(),

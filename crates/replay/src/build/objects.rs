@@ -2,6 +2,7 @@
 
 use super::Builder;
 use crate::program::{ObjectId, Order, ReplayObject};
+use holdup_attribution::in_words;
 use holdup_passes::{Analysis, FutexUse, Object, ObjectKind, ObjectStats};
 use holdup_trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -142,10 +143,10 @@ impl Builder<'_> {
 
 /// What it is, which, and whose: a lock of the kernel is nobody's.
 fn name_of(analysis: &Analysis, object: Object, o: &ObjectStats) -> String {
-    let kind = o.usage.map_or(o.kind.name(), FutexUse::name);
+    let kind = o.usage.map_or(analysis.kind_name(object, o.kind), FutexUse::name);
     let of = o.first.filter(|_| o.kind != ObjectKind::KernelLock);
     let of = of.map(|slot| format!(" of {}", analysis.comm(analysis.thread(slot))));
-    format!("{kind} {}{}", analysis.object_name(object), of.unwrap_or_default())
+    in_words(kind, None, &analysis.object_name(object)) + &of.unwrap_or_default()
 }
 
 /// Whether those who come to wait for a mutex seldom sleep.

@@ -87,10 +87,31 @@ fn a_figure_that_breaks_a_law_says_which() {
     // Free of the order of the trace it takes 20 ms; what is missing is not taken out of more than
     // there is.
     let p = program(1, &[vec![Op::Run(10_000_000)], vec![Op::Run(10_000_000)]]);
-    let missed = crate::program::Free { traced_ns: 9, free_ns: 10, alone_ns: 10, idle: 0.0 };
+    let missed = crate::program::Free {
+        traced_ns: 9,
+        free_ns: 10,
+        alone_ns: 10,
+        idle: 0.0,
+        idle_beside: 0.0,
+    };
     let _ = p.free.set(missed);
     let found = predict(&p, &[Change::Lock(LOCK, LockChange::None)], Seeds::ONE).unwrap();
     assert_eq!((found.wall_ns, found.bounded), (20_000_000, Some(Bound::Cpus)));
+}
+
+/// Two threads share a CPU, one of which somebody chose: with a CPU for each it is done in half the
+/// time. Where all that is known is that the other is no part of the work, it takes what it took.
+#[test]
+fn more_cpus_free_chosen_threads_of_the_others() {
+    let mut p = program(1, &[vec![Op::Run(40_000_000)], vec![Op::Run(40_000_000)]]);
+    (p.threads[1].works, p.threads[1].is_neighbour) = (false, true);
+    let beside = wall(&p, &[]);
+    assert!(beside > 70_000_000, "{beside}");
+    assert!(wall(&p, &[Change::Cpus(2)]) > 60_000_000);
+    let mut p = program(1, &[vec![Op::Run(40_000_000)], vec![Op::Run(40_000_000)]]);
+    (p.threads[1].works, p.threads[1].is_neighbour, p.chosen) = (false, true, true);
+    let with_its_own = wall(&p, &[Change::Cpus(2)]);
+    assert!((40_000_000..41_000_000).contains(&with_its_own), "{with_its_own}");
 }
 
 /// One did six times as much as the others, and one nothing.

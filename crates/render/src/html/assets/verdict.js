@@ -30,7 +30,7 @@ function verdict() {
   const cost = of && of.lost_cpu_ns !== null && of.lost_cpu_ns > 0
     ? `costs ${duration(of.lost_cpu_ns)} of CPU time, ${percent(of.share)} of capacity` : null;
   const facts = [
-    `${Math.round(v.confidence * 100)} % sure`, cost,
+    v.class !== 'not-enough-evidence' && `${Math.round(v.confidence * 100)} % sure`, cost,
     v.runner_up && `then ${v.runner_up}`,
   ].filter(Boolean);
   const left = (REPORT.phases ?? []).filter((p) => !p.work);
@@ -43,10 +43,11 @@ function verdict() {
     el('div', { class: 'card verdict', 'data-class': v.class },
       el('p', { class: 'class', text: v.class }),
       el('p', { class: 'summary' }, name(v.summary, 2000)),
-      el('p', { class: 'dim', text: facts.join(' · ') }),
+      facts.length > 0 ? el('p', { class: 'dim', text: facts.join(' · ') }) : null,
       worth(of) && el('p', { class: 'gain', text: worth(of) }),
       part && el('p', { class: 'dim', text: part }),
-      v.reservations.map((r) => el('p', { class: 'warn', text: clean(r, 1000) })),
+      v.reservations.filter((r) => !v.summary.startsWith(r))
+        .map((r) => el('p', { class: 'warn', text: clean(r, 1000) })),
       (REPORT.code_remarks ?? []).map((r) =>
         el('p', { class: 'dim', text: 'names of code: ' + clean(r, 1000) })),
       el('details', {}, el('summary', { text: 'How sure, and why' }),
