@@ -7,7 +7,7 @@ mod random;
 mod trial;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{self, InputError, unwritable, usage};
+use crate::exit::{self, Failure, unwritable, usage};
 use crate::output::Output;
 use anyhow::Result;
 use args::{LabArgs, LabVerb, OfWorkload, RecordArgs, RunArgs, WorkerArgs};
@@ -59,7 +59,7 @@ fn this_program() -> Result<OsString> {
 }
 
 fn failed(error: lab::Error) -> anyhow::Error {
-    InputError(error.to_string()).into()
+    Failure::Input(error.to_string()).into()
 }
 
 fn run_one(args: &RunArgs) -> Result<u8> {

@@ -5,7 +5,7 @@ use super::named;
 use super::random;
 use super::trial::{Gain, Named, Trial, Tried, Verdict};
 use crate::config;
-use crate::exit::{self, Denied, unwritable, usage};
+use crate::exit::{self, Failure, unwritable, usage};
 use crate::output::Output;
 use crate::progress;
 use anyhow::Result;
@@ -80,7 +80,7 @@ fn allowed() -> Result<Option<Lack>> {
     let host = Host::look(&Root::host());
     let facts = facts(&host, &try_out(&host));
     if let Some(obstacle) = stopped(&facts) {
-        return Err(Denied(obstacle.clone()).into());
+        return Err(Failure::Denied(obstacle.clone()).into());
     }
     let fact = facts.iter().find(|fact| fact.name == "counters");
     let obstacle = fact.and_then(|fact| fact.state.obstacle());

@@ -4,7 +4,7 @@
 
 use super::args::OfWorkload;
 use super::{record_words, this_program, truth_of};
-use crate::exit::{InputError, bad_input};
+use crate::exit::{Failure, bad_input};
 use anyhow::Result;
 use holdup_lab::{HEALTHY, Workload, halves};
 use serde::Serialize;
@@ -226,13 +226,13 @@ fn this(words: &[OsString]) -> Result<Vec<u8>> {
         let said = String::from_utf8_lossy(&out.stderr);
         let said = said.trim().trim_start_matches("holdup: ");
         let typed: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        return Err(InputError(format!("holdup {}: {said}", typed.join(" "))).into());
+        return Err(Failure::Input(format!("holdup {}: {said}", typed.join(" "))).into());
     }
     Ok(out.stdout)
 }
 
 fn json(text: &[u8]) -> Result<Value> {
-    let wrong = |e| InputError(format!("an answer of this program is no JSON: {e}")).into();
+    let wrong = |e| Failure::Input(format!("an answer of this program is no JSON: {e}")).into();
     serde_json::from_slice(text).map_err(wrong)
 }
 
