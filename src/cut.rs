@@ -42,7 +42,8 @@ pub(crate) fn run(args: &CutArgs) -> Result<u8> {
     let written =
         holdup_cut::cut(&*reader, unpacked.path(), &cut, &args.output).map_err(|e| match e {
             holdup_cut::CutError::Trace(e) => anyhow::Error::from(named(e)),
-            other => usage(other.to_string()),
+            e @ holdup_cut::CutError::Unreadable { .. } => exit::bad_input(&config.trace, e),
+            e @ holdup_cut::CutError::Output { .. } => usage(e.to_string()),
         })?;
     progress::end();
     if !args.quiet {

@@ -12,7 +12,7 @@
 use crate::head::Place;
 use crate::keep::Keep;
 use crate::names::Names;
-use crate::{CutError, Written, tsdl};
+use crate::{CutError, Written, opens, tsdl};
 use holdup_ctf::{Counts, RawCtf, RawEvent, RawKind, RawPacket, Spot, open_raw};
 use holdup_trace::{ErrorKind, Nanos};
 use rustc_hash::FxHashSet;
@@ -47,6 +47,7 @@ pub(crate) fn write(input: &Path, keep: Keep, output: &Path) -> Result<Written, 
     }
     let Copy { mut keep, bytes, .. } = copy;
     keep.written.bytes = bytes;
+    opens(folder.path(), &keep.written)?;
     // Fails where a folder is that has something in it.
     fs::rename(folder.path(), output).map_err(failed)?;
     // Nothing is there any more that could be removed.

@@ -58,13 +58,21 @@ pub enum CutError {
         /// Why.
         error: io::Error,
     },
+    /// What was written does not open, so nothing was kept: records that the reader of the whole
+    /// passes over as damaged stand at the head of the cut.
+    #[error("nothing was cut, as the part does not open alone: {kind}")]
+    Unreadable {
+        /// What its reader says.
+        kind: ErrorKind,
+    },
 }
 
 /// Cut `cut` out of the trace `reader` reads, which lies in the file or folder `input`, in no
 /// wrapper, into `output`.
 ///
 /// # Errors
-/// The trace cannot be read, is of a format that cannot be cut, or `output` cannot be written.
+/// The trace cannot be read, is of a format that cannot be cut, or `output` cannot be written; the
+/// trace is damaged, and the part does not open alone.
 pub fn cut(
     reader: &dyn Reader,
     input: &Path,
@@ -116,6 +124,14 @@ fn keep(reader: &dyn Reader, cut: &Cut) -> Result<Keep, ReadError> {
     Ok(Keep::new(cut.clone(), head.places()))
 }
 
+/// Whether what was `written` at `path` opens: where the whole is damaged, a part need not.
+fn opens(path: &Path, written: &Written) -> Result<(), CutError> {
+    match holdup_open::open(path) {
+        Err(error) if written.inside > 0 => Err(CutError::Unreadable { kind: error.kind }),
+        _ => Ok(()),
+    }
+}
+
 /// Write with `write` into a new file beside `output`, which takes its place when all is written.
 fn into_file(
     output: &Path,
@@ -129,6 +145,7 @@ fn into_file(
     let mut written = write(&mut out)?;
     io::Write::flush(&mut out).map_err(failed)?;
     drop(out);
+    opens(file.path(), &written)?;
     written.bytes = file.as_file().metadata().map_err(failed)?.len();
     let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     file.as_file().set_permissions(readable).map_err(failed)?;

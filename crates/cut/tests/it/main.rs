@@ -1,6 +1,7 @@
 //! Tests of `holdup-cut` from outside.
 
 mod cut;
+mod damaged;
 mod nameless;
 
 use std::path::{Path, PathBuf};
