@@ -52,6 +52,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Export(args) => return crate::export::run(args),
         Command::Cut(args) => return crate::cut::run(args),
         Command::Fleet(args) => return crate::fleet::run(args),
+        Command::Lab(args) => return crate::lab::run(args),
         Command::Doctor(args) => return crate::doctor::run(args),
         Command::Completions(args) => return crate::man::completions(args.shell),
         Command::Man(args) => return crate::man::run(args.folder.as_deref()),

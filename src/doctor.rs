@@ -19,7 +19,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     let host = Host::look(&Root::host());
     let facts = facts(&host, &try_out(&host));
     output.write_with(|out| match &format {
-        Format::Text(options) => doctor::write_text(&facts, options, out),
+        Format::Text(options) => {
+            doctor::write_text(&facts, options, out)?;
+            if can_record(&facts) == Some(true) {
+                writeln!(
+                    out,
+                    "\nTo see whether verdicts are right on this host: holdup lab prove"
+                )?;
+            }
+            Ok(())
+        }
         _ => doctor::write_json(&facts, out),
     })?;
     Ok(if can_record(&facts) == Some(true) { exit::OK } else { exit::INPUT })

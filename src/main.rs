@@ -16,6 +16,7 @@ mod export;
 mod fleet;
 mod gate;
 mod guide;
+mod lab;
 mod locks;
 mod man;
 mod measured;

@@ -10,6 +10,7 @@ mod tables;
 use crate::exit;
 use crate::fleet::args::FleetArgs;
 use crate::gate::args::{BaselineArgs, DiffArgs, GateArgs, HistoryArgs, ScaleArgs};
+use crate::lab::args::LabArgs;
 use crate::profile::args::ProfileArgs;
 use crate::query::args::QueryArgs;
 use crate::record::args::{RecordArgs, RunArgs};
@@ -255,6 +256,12 @@ pub(crate) enum Command {
             Examples: holdup doctor\n          sudo holdup doctor -v"
     )]
     Doctor(DoctorArgs),
+    /// Trouble made on purpose: every class, on this machine, and whether the verdicts are right
+    #[command(after_help = "Examples: holdup lab list\n\
+            \x20         holdup lab run mutex --set hold=50us\n\
+            \x20         holdup lab record server && holdup diagnose server.data\n\
+            \x20         sudo holdup lab prove")]
+    Lab(LabArgs),
     /// A script that lets a shell complete verbs and options
     #[command(after_help = "Examples: holdup completions bash > \
             ~/.local/share/bash-completion/completions/holdup\n\

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cases;
 mod choice;
 mod cli;
 mod cli_events;
@@ -20,6 +21,7 @@ mod hist;
 mod html;
 mod html_in_chromium;
 mod info;
+mod lab;
 mod latency;
 mod limits;
 mod man;

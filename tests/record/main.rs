@@ -5,6 +5,7 @@ mod support;
 
 mod files;
 mod flight;
+mod lab;
 mod names;
 mod outcomes;
 mod perf;

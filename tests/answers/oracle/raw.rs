@@ -292,7 +292,11 @@ impl Walk {
             What::Switch { prev, next, .. } => self.switch(e, id(prev), id(next)),
             What::Migrate { tid, .. } => *self.raw.moved.entry(id(tid)).or_default() += 1,
             What::Waking { tid, .. } | What::Wakeup { tid, .. } | What::WakeupNew { tid, .. } => {
-                self.woken.entry(id(tid)).or_insert(e.ts);
+                // Who goes to sleep may be woken before the switch away: that began no stay.
+                let there = |c: &CpuNow| c.since.is_some_and(|(who, _)| who == id(tid));
+                if !self.cpus.values().any(there) {
+                    self.woken.entry(id(tid)).or_insert(e.ts);
+                }
             }
             What::IrqEntry { irq, .. } => self.enter(e, 'i', irq as u64),
             What::IrqExit { irq } => self.leave(e, 'i', irq as u64),

@@ -1,0 +1,21 @@
+//! The lab: programs that are held up by one thing on purpose, and count that themselves.
+//!
+//! A [`Workload`] of the one list [`WORKLOADS`] makes one class of trouble, as strongly as its
+//! [`Settings`] say, and has a twin whose settings mend it. [`run`] runs it, and returns what it
+//! [`Counted`]: a truth that a diagnosis of a recording can be held against. Nothing here knows
+//! recordings or verdicts.
+
+mod clock;
+mod count;
+mod make;
+mod needs;
+mod param;
+mod run;
+mod table;
+
+pub use clock::Pace;
+pub use count::{Counted, SCHEMA, Tally};
+pub use needs::{Lack, Need};
+pub use param::{Param, ParamError, Settings, Unit, halves};
+pub use run::{Error, Order, cpus, run, work};
+pub use table::{COMMON, HEALTHY, WORKLOADS, Workload};

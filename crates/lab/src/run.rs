@@ -1,0 +1,374 @@
+//! One run of a workload: starts its workers, lets all go at once, and gathers what they counted.
+//!
+//! Workers are threads of this process, or processes: this program once more, with words that tell
+//! it which worker it is. A process has what it shares with others on its standard input and
+//! output, and is told when to start over a socket, on which it also says what it counted.
+
+use crate::clock::{Clock, Pace};
+use crate::count::{Counted, SCHEMA, Tally, ns};
+use crate::param::Settings;
+use crate::table::Workload;
+use std::any::Any;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// So long all processes may take until they are there.
+const MUSTER: Duration = Duration::from_secs(20);
+
+/// Why a run failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The system refused something.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// This host cannot do what the workload needs.
+    #[error("{0}")]
+    Impossible(String),
+    /// A worker ended badly.
+    #[error("{0} ended before its time")]
+    Worker(String),
+}
+
+/// Says what was tried when the system refuses it.
+pub(crate) trait Tried<T> {
+    fn tried(self, what: impl Into<String>) -> Result<T, Error>;
+}
+
+impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
+    fn tried(self, what: impl Into<String>) -> Result<T, Error> {
+        self.map_err(|error| Error::System { what: what.into(), error: error.into() })
+    }
+}
+
+/// Where a run takes place: its settings, its folder, how fast this CPU is.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) settings: Settings,
+    pub(crate) folder: PathBuf,
+    pub(crate) pace: Pace,
+}
+
+impl Site {
+    pub(crate) fn get(&self, key: &str) -> u64 {
+        self.settings.get(key)
+    }
+
+    pub(crate) fn count(&self, key: &str) -> usize {
+        self.settings.count(key)
+    }
+
+    /// The number of workers.
+    pub(crate) fn workers(&self) -> usize {
+        self.count("workers")
+    }
+
+    pub(crate) fn lasts(&self) -> Duration {
+        Duration::from_nanos(self.get("duration"))
+    }
+}
+
+/// What a worker does from the start of a run to its end.
+pub(crate) type Work = Box<dyn FnOnce(&Clock, &mut Tally) -> io::Result<()> + Send>;
+
+/// A worker: its name, and what it does.
+pub(crate) struct Worker {
+    pub(crate) role: String,
+    pub(crate) work: Work,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        role: impl Into<String>,
+        work: impl FnOnce(&Clock, &mut Tally) -> io::Result<()> + Send + 'static,
+    ) -> Worker {
+        Worker { role: role.into(), work: Box::new(work) }
+    }
+}
+
+/// The place of a worker that is a process: what it finds on its standard input and output.
+#[derive(Debug, Default)]
+pub(crate) struct Spot {
+    pub(crate) input: Option<OwnedFd>,
+    pub(crate) output: Option<OwnedFd>,
+}
+
+/// Who works.
+pub(crate) enum Crew {
+    Threads(Vec<Worker>),
+    Processes(Vec<Spot>),
+}
+
+/// A workload that is ready to go.
+pub(crate) struct Made {
+    pub(crate) crew: Crew,
+    pub(crate) culprits: Vec<Vec<String>>,
+    /// What must stay until the end of the run.
+    pub(crate) keep: Option<Box<dyn Any>>,
+}
+
+impl Made {
+    pub(crate) fn threads(workers: Vec<Worker>, culprits: Vec<Vec<String>>) -> Made {
+        Made { crew: Crew::Threads(workers), culprits, keep: None }
+    }
+
+    pub(crate) fn processes(spots: Vec<Spot>, culprits: Vec<Vec<String>>) -> Made {
+        Made { crew: Crew::Processes(spots), culprits, keep: None }
+    }
+}
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The workload.
+    pub workload: &'static Workload,
+    /// As its mended twin.
+    pub mended: bool,
+    /// With these settings.
+    pub settings: Settings,
+    /// What starts a worker process: this program, and the words before those of [`work`].
+    pub program: Vec<OsString>,
+}
+
+/// Be a program of another name: that of the recorder stands for what a recording costs. The kernel
+/// keeps 15 bytes of it, and where it refuses nothing is lost but clarity.
+fn be_called(name: &str) {
+    let _ = std::fs::write("/proc/self/comm", name);
+}
+
+/// Run it. The calling process is called `lab` from then on.
+pub fn run(order: &Order) -> Result<Counted, Error> {
+    be_called("lab");
+    let base = folder()?;
+    let site = Site {
+        settings: order.settings.clone(),
+        folder: base.path().to_owned(),
+        pace: Pace::measure(),
+    };
+    let Made { crew, culprits, keep } = (order.workload.make)(&site)?;
+    let workers = match crew {
+        Crew::Threads(workers) => of_threads(&site, workers)?,
+        Crew::Processes(spots) => of_processes(order, &site, spots)?,
+    };
+    drop(keep);
+    let counted = Counted {
+        schema: SCHEMA,
+        name: order.workload.name,
+        makes: if order.mended { crate::table::HEALTHY } else { order.workload.class },
+        mended: order.mended,
+        settings: site.settings,
+        cpus: cpus(),
+        units: 0,
+        wall_ns: 0,
+        units_per_s: 0.0,
+        wait_ns: 0,
+        hold_ns: 0,
+        work_ns: 0,
+        run_ns: None,
+        queue_ns: None,
+        culprits: named(culprits, &workers),
+        workers,
+    };
+    Ok(counted.sum_up())
+}
+
+/// The CPUs that this process may use.
+pub fn cpus() -> u64 {
+    thread::available_parallelism().map_or(1, |n| n.get() as u64)
+}
+
+/// A folder of its own on a disk, if there is one that is not of memory.
+fn folder() -> Result<tempfile::TempDir, Error> {
+    let places = [std::env::temp_dir(), "/var/tmp".into(), ".".into()];
+    let place = places.iter().find(|place| crate::needs::on_disk(place)).unwrap_or(&places[0]);
+    tempfile::Builder::new()
+        .prefix("holdup-lab-")
+        .tempdir_in(place)
+        .tried(format!("a folder in {}", place.display()))
+}
+
+/// `PIDS` in a culprit's words stands for each process that worked.
+pub(crate) const PIDS: &str = "pid of a worker";
+
+fn named(culprits: Vec<Vec<String>>, workers: &[Tally]) -> Vec<Vec<String>> {
+    let mut all = Vec::new();
+    for words in culprits {
+        if !words.iter().any(|word| word == PIDS) {
+            all.push(words);
+            continue;
+        }
+        for worker in workers {
+            let pid = |word: &String| match word == PIDS {
+                true => format!("pid {}", worker.pid),
+                false => word.clone(),
+            };
+            all.push(words.iter().map(pid).collect());
+        }
+    }
+    all
+}
+
+/// Let one worker do its work, and count.
+fn at_work(clock: &Clock, worker: Worker) -> Result<Tally, Error> {
+    let mut tally = Tally { pid: std::process::id(), ..Tally::default() };
+    let begun = Instant::now();
+    let done = (worker.work)(clock, &mut tally);
+    tally.wall_ns = ns(begun.elapsed());
+    let helped = tally.clone();
+    tally.ask_kernel();
+    // Helpers have told their own times already.
+    if let (Some(run), Some(queue)) = (helped.run_ns, helped.queue_ns) {
+        tally.run_ns = tally.run_ns.map(|own| own + run);
+        tally.queue_ns = tally.queue_ns.map(|own| own + queue);
+    }
+    done.tried(format!("worker {}", worker.role))?;
+    tally.role = worker.role;
+    Ok(tally)
+}
+
+fn of_threads(site: &Site, workers: Vec<Worker>) -> Result<Vec<Tally>, Error> {
+    let start = Arc::new(Barrier::new(workers.len()));
+    let (pace, lasts) = (site.pace, site.lasts());
+    let mut running = Vec::new();
+    for worker in workers {
+        let (start, role) = (start.clone(), worker.role.clone());
+        let work = move || {
+            start.wait();
+            at_work(&Clock::start(pace, lasts), worker)
+        };
+        let thread = thread::Builder::new().name(role.clone()).spawn(work);
+        running.push((role, thread.tried("a thread cannot be started")?));
+    }
+    let end = |(role, thread): (String, thread::JoinHandle<_>)| {
+        thread.join().map_err(|_| Error::Worker(role))?
+    };
+    running.into_iter().map(end).collect()
+}
+
+/// Processes that are ended if the run fails before they are done.
+struct Herd(Vec<Child>);
+
+impl Drop for Herd {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // One that has ended by itself is not killed: it has been waited for.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The socket in a run's folder on which processes meet.
+fn socket(folder: &Path) -> PathBuf {
+    folder.join("start")
+}
+
+fn of_processes(order: &Order, site: &Site, spots: Vec<Spot>) -> Result<Vec<Tally>, Error> {
+    let listener = UnixListener::bind(socket(&site.folder)).tried("a socket for the start")?;
+    listener.set_nonblocking(true).tried("a socket for the start")?;
+    let mut herd = Herd(Vec::new());
+    let number = spots.len();
+    for (index, spot) in spots.into_iter().enumerate() {
+        herd.0.push(start(order, site, index, spot)?);
+    }
+    let mut lines = muster(&listener, &mut herd, number)?;
+    for line in &mut lines {
+        line.write_all(b"g").tried("the start")?;
+    }
+    // As a shell waits, not asleep on a socket: who conducts is no part of what is shown. What a
+    // worker says has room in its socket.
+    for child in &mut herd.0 {
+        child.wait().tried("the end of a worker")?;
+    }
+    let mut tallies = Vec::new();
+    for mut line in lines {
+        let mut text = String::new();
+        line.read_to_string(&mut text).tried("what a worker counted")?;
+        let told: Told = serde_json::from_str(&text)
+            .map_err(|_| Error::Worker(format!("a worker of {}", order.workload.name)))?;
+        tallies.push(told);
+    }
+    tallies.sort_by_key(|told| told.0);
+    tallies.into_iter().map(|(_, told)| told.map_err(Error::Impossible)).collect()
+}
+
+/// What a worker tells in the end: which it is, and what it counted, or what failed.
+type Told = (usize, Result<Tally, String>);
+
+fn start(order: &Order, site: &Site, index: usize, spot: Spot) -> Result<Child, Error> {
+    let mut words = order.program.iter();
+    let mut command = Command::new(words.next().map_or("holdup".as_ref(), |word| word.as_os_str()));
+    command.args(words).arg(order.workload.name).arg(index.to_string());
+    command.arg("--folder").arg(&site.folder).arg("--pace").arg(site.pace.0.to_string());
+    for word in site.settings.words() {
+        command.arg("--set").arg(word);
+    }
+    let stdio = |fd: Option<OwnedFd>| fd.map_or_else(Stdio::null, Stdio::from);
+    command.stdin(stdio(spot.input)).stdout(stdio(spot.output));
+    command.spawn().tried("a process cannot be started")
+}
+
+/// Wait until all processes are there.
+fn muster(
+    listener: &UnixListener,
+    herd: &mut Herd,
+    number: usize,
+) -> Result<Vec<UnixStream>, Error> {
+    let begun = Instant::now();
+    let mut lines = Vec::new();
+    while lines.len() < number {
+        match listener.accept() {
+            Ok((line, _)) => {
+                line.set_nonblocking(false).tried("a socket for the start")?;
+                lines.push(line);
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                let gone = herd.0.iter_mut().any(|child| !matches!(child.try_wait(), Ok(None)));
+                if gone || begun.elapsed() > MUSTER {
+                    return Err(Error::Worker("a process".to_owned()));
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+            Err(e) => return Err(e).tried("a socket for the start"),
+        }
+    }
+    Ok(lines)
+}
+
+/// Be the worker `index` of a run that another process conducts in `folder`.
+pub fn work(
+    workload: &'static Workload,
+    index: usize,
+    settings: Settings,
+    folder: &Path,
+    pace: Pace,
+) -> Result<(), Error> {
+    be_called("lab");
+    let site = Site { settings, folder: folder.to_owned(), pace };
+    let mut line = UnixStream::connect(socket(folder)).tried("the socket for the start")?;
+    let ready = (workload.worker)(&site, index);
+    if let Ok(worker) = &ready {
+        be_called(&worker.role);
+    }
+    line.read_exact(&mut [0]).tried("the start")?;
+    let clock = Clock::start(pace, site.lasts());
+    let counted = ready.and_then(|worker| at_work(&clock, worker)).map(|mut tally| {
+        tally.ask_about_process();
+        tally
+    });
+    let told: Told = (index, counted.map_err(|e| e.to_string()));
+    let text = serde_json::to_vec(&told).map_err(io::Error::from).tried("what was counted")?;
+    line.write_all(&text).tried("the end")
+}

@@ -1,0 +1,533 @@
+//! The one list of workloads: what each makes, what it can be told, what mends it.
+
+use crate::make::{
+    cpu, disk, driver, files, jobs, kernel, locks, memory, pipes, queues, serve, together,
+};
+use crate::needs::Need;
+use crate::param::{Param, ParamError, Settings, Unit};
+use crate::run::{Error, Made, Site, Worker};
+
+/// The class of what nothing holds up.
+pub const HEALTHY: &str = "healthy";
+
+/// The class of too much work for the CPUs.
+const OVERLOAD: &str = "cpu-overload";
+
+/// A program that makes one kind of trouble.
+#[derive(Debug)]
+pub struct Workload {
+    /// Its name.
+    pub name: &'static str,
+    /// The class of trouble, by its name in verdicts.
+    pub class: &'static str,
+    /// What it does, in a sentence without a full stop.
+    pub does: &'static str,
+    /// What can be set, beside [`COMMON`].
+    pub params: &'static [Param],
+    /// The settings that mend it; empty where it has no twin.
+    pub mend: &'static [(&'static str, &'static str)],
+    /// What mending it means, in words.
+    pub mends: &'static str,
+    /// A class that is as right for the twin as [`HEALTHY`] is, and why.
+    pub twin_also: Option<(&'static str, &'static str)>,
+    /// What it needs of a host.
+    pub needs: &'static [Need],
+    pub(crate) make: fn(&Site) -> Result<Made, Error>,
+    /// The worker of that number, where workers are processes.
+    pub(crate) worker: fn(&Site, usize) -> Result<Worker, Error>,
+}
+
+const fn time(key: &'static str, default: &'static str, means: &'static str) -> Param {
+    Param { key, unit: Unit::Time, default, means }
+}
+
+const fn count(key: &'static str, default: &'static str, means: &'static str) -> Param {
+    Param { key, unit: Unit::Count, default, means }
+}
+
+const fn percent(key: &'static str, default: &'static str, means: &'static str) -> Param {
+    Param { key, unit: Unit::Percent, default, means }
+}
+
+const fn size(key: &'static str, default: &'static str, means: &'static str) -> Param {
+    Param { key, unit: Unit::Size, default, means }
+}
+
+const HOLD: Param = time("hold", "300us", "work while the thing is held");
+const THINK: Param = time("think", "100us", "work between two times");
+const LOCKS: Param = count("locks", "1", "locks; workers are spread over them");
+const FILES: Param = count("files", "1", "files; workers are spread over them");
+const EVEN: Param = count("even", "0", "1: the same work, shared out evenly");
+const PROCESSES: Param = count("apart", "0", "1: each worker is a process of its own");
+
+/// What every workload can be told.
+pub const COMMON: &[Param] = &[
+    count("workers", "cpus", "threads or processes that work"),
+    time("duration", "1s", "how long it runs"),
+];
+
+/// A workload whose workers are never processes.
+fn no_process(site: &Site, _: usize) -> Result<Worker, Error> {
+    Err(Error::Impossible(format!("no processes work in {}", site.folder.display())))
+}
+
+/// All workloads, by class.
+pub static WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "server",
+        class: "workload-imbalance",
+        does: "clients send requests over sockets to one server, and wait for each answer",
+        params: &[
+            time("service", "200us", "work of the server for a request"),
+            time("think", "60us", "work of a client between two requests"),
+            count("servers", "1", "servers; clients are spread over them"),
+        ],
+        mend: &[("servers", "workers")],
+        mends: "a server for each client",
+        twin_also: Some((
+            OVERLOAD,
+            "a client and a server for each CPU are two processes for each",
+        )),
+        needs: &[Need::Cpus],
+        make: serve::make,
+        worker: serve::worker,
+    },
+    Workload {
+        name: "barrier",
+        class: "workload-imbalance",
+        does: "threads meet at a barrier after each round, and one has more to do than the others",
+        params: &[
+            time("work", "2ms", "work of a round"),
+            percent("skew", "200%", "so much more work of the first thread"),
+            EVEN,
+        ],
+        mend: &[("even", "1")],
+        mends: "the same work, shared out evenly",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: together::barrier,
+        worker: no_process,
+    },
+    Workload {
+        name: "serial",
+        class: "workload-imbalance",
+        does: "one thread prepares each round alone, while the others wait at a barrier",
+        params: &[
+            time("work", "2ms", "work of each thread in a round"),
+            time("serial", "3ms", "work of the first thread before it"),
+            EVEN,
+        ],
+        mend: &[("even", "1")],
+        mends: "the preparation shared out evenly",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: together::serial,
+        worker: no_process,
+    },
+    Workload {
+        name: "pipeline",
+        class: "workload-imbalance",
+        does: "processes hand pieces on through pipes, and the last has most work with each",
+        params: &[
+            time("work", "150us", "work with a piece"),
+            percent("skew", "300%", "so much more work of the last stage"),
+            EVEN,
+        ],
+        mend: &[("even", "1")],
+        mends: "the same work, shared out evenly among the stages",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: pipes::pipeline,
+        worker: pipes::stage,
+    },
+    Workload {
+        name: "affinity",
+        class: "workload-imbalance",
+        does: "threads compute, all bound to one CPU while the others are idle",
+        params: &[
+            time("work", "1ms", "a piece of work"),
+            count("bound", "1", "1: bound to one CPU"),
+        ],
+        mend: &[("bound", "0")],
+        mends: "threads free to run anywhere",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: cpu::affinity,
+        worker: no_process,
+    },
+    Workload {
+        name: "flock",
+        class: "application-serialization",
+        does: "processes take turns at a lock on a file (flock)",
+        params: &[HOLD, THINK, FILES],
+        mend: &[("files", "workers")],
+        mends: "a file for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: files::flock,
+        worker: files::flock_worker,
+    },
+    Workload {
+        name: "fcntl",
+        class: "application-serialization",
+        does: "processes take turns at a record lock on a file (fcntl)",
+        params: &[HOLD, THINK, FILES],
+        mend: &[("files", "workers")],
+        mends: "a file for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: files::fcntl,
+        worker: files::fcntl_worker,
+    },
+    Workload {
+        name: "semaphore",
+        class: "application-serialization",
+        does: "processes take turns at a semaphore of the kernel (eventfd)",
+        params: &[HOLD, THINK, count("permits", "1", "processes that may go on at once")],
+        mend: &[("permits", "workers")],
+        mends: "a permit for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: queues::semaphore,
+        worker: queues::semaphore_worker,
+    },
+    Workload {
+        name: "mqueue",
+        class: "application-serialization",
+        does: "processes take turns at the one message of a POSIX message queue",
+        params: &[HOLD, THINK, count("permits", "1", "messages in the queue")],
+        mend: &[("permits", "workers")],
+        mends: "a message for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: queues::mqueue,
+        worker: queues::mqueue_worker,
+    },
+    Workload {
+        name: "token",
+        class: "application-serialization",
+        does: "processes take turns at the one byte in a pipe",
+        params: &[HOLD, THINK, count("permits", "1", "bytes in the pipe")],
+        mend: &[("permits", "workers")],
+        mends: "a byte for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: pipes::token,
+        worker: pipes::token_worker,
+    },
+    Workload {
+        name: "ring",
+        class: "application-serialization",
+        does: "processes pass a token around in a ring of sockets, and who has it works",
+        params: &[HOLD, count("tokens", "1", "tokens in the ring")],
+        mend: &[("tokens", "workers")],
+        mends: "a token for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: pipes::ring,
+        worker: pipes::ring_worker,
+    },
+    Workload {
+        name: "mutex",
+        class: "thread-serialization",
+        does: "threads take turns at a mutex",
+        params: &[HOLD, THINK, LOCKS],
+        mend: &[("locks", "workers")],
+        mends: "a mutex for each thread",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: locks::mutex,
+        worker: no_process,
+    },
+    Workload {
+        name: "rwlock",
+        class: "thread-serialization",
+        does: "threads take turns at a lock for readers and writers, and most write",
+        params: &[HOLD, THINK, LOCKS, percent("writes", "80%", "times that a thread writes")],
+        mend: &[("locks", "workers")],
+        mends: "a lock for each thread",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: locks::rwlock,
+        worker: no_process,
+    },
+    Workload {
+        name: "condvar",
+        class: "thread-serialization",
+        does: "threads wait on a condition variable for one of a few permits",
+        params: &[HOLD, THINK, count("permits", "1", "threads that may go on at once")],
+        mend: &[("permits", "workers")],
+        mends: "a permit for each thread",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: locks::condvar,
+        worker: no_process,
+    },
+    Workload {
+        name: "mmap",
+        class: "kernel-lock-conflict",
+        does: "threads map and unmap memory of one address space",
+        params: &[
+            size("size", "48M", "memory mapped at a time; more than 32M is mapped by every libc"),
+            count("pages", "2", "pages of it that are written"),
+            time("think", "2us", "work between two times"),
+            PROCESSES,
+        ],
+        mend: &[("apart", "1")],
+        mends: "processes, each with an address space of its own",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: kernel::mmap,
+        worker: kernel::mmap_worker,
+    },
+    Workload {
+        name: "directory",
+        class: "kernel-lock-conflict",
+        does: "processes make and remove files in one directory",
+        params: &[time("think", "2us", "work between two times"), count("folders", "1", "folders")],
+        mend: &[("folders", "workers")],
+        mends: "a directory for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: kernel::directory,
+        worker: kernel::directory_worker,
+    },
+    Workload {
+        name: "file",
+        class: "kernel-lock-conflict",
+        does: "processes write into one file, whose inode lets one write at a time",
+        params: &[
+            size("size", "64k", "bytes of a write"),
+            time("think", "2us", "work between two writes"),
+            FILES,
+        ],
+        mend: &[("files", "workers")],
+        mends: "a file for each process",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: kernel::file,
+        worker: kernel::file_worker,
+    },
+    Workload {
+        name: "position",
+        class: "kernel-lock-conflict",
+        does: "threads read through one open file, whose position lets one read at a time",
+        params: &[
+            size("size", "64k", "bytes of a read"),
+            time("think", "2us", "work between two reads"),
+            count("opened", "1", "times the file is opened; threads are spread over them"),
+        ],
+        mend: &[("opened", "workers")],
+        mends: "an open file for each thread",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: kernel::position,
+        worker: no_process,
+    },
+    Workload {
+        name: "threads",
+        class: "kernel-lock-conflict",
+        does: "threads start and end threads, whose stacks are mapped in one address space",
+        params: &[
+            size("size", "48M", "stack of a thread; no libc keeps one so large"),
+            time("think", "2us", "work between two times"),
+            PROCESSES,
+        ],
+        mend: &[("apart", "1")],
+        mends: "processes, each with an address space of its own",
+        twin_also: None,
+        needs: &[Need::Cpus],
+        make: kernel::threads,
+        worker: kernel::threads_worker,
+    },
+    Workload {
+        name: "terminal",
+        class: "funneled-driver",
+        does: "processes write to terminals whose input one worker of the kernel handles on one CPU",
+        params: &[
+            size("size", "2k", "bytes of a write"),
+            time("think", "0", "work between two writes"),
+            count("funnel", "1", "1: the kernel's workers run on CPU 0 only"),
+        ],
+        mend: &[("funnel", "0")],
+        mends: "workers free to run anywhere",
+        twin_also: Some((OVERLOAD, "a writer, a reader and a worker for each CPU are three")),
+        needs: &[Need::Cpus, Need::Workers],
+        make: driver::terminal,
+        worker: driver::terminal_worker,
+    },
+    Workload {
+        name: "kernel-path",
+        class: "mp-up-overhead",
+        does: "processes make system calls that share nothing",
+        params: &[time("think", "1us", "work between two calls")],
+        mend: &[],
+        mends: "",
+        twin_also: None,
+        needs: &[Need::Uniprocessor],
+        make: cpu::kernel_path,
+        worker: cpu::kernel_path_worker,
+    },
+    Workload {
+        name: "bandwidth",
+        class: "hardware-bandwidth",
+        does: "threads stream through more memory than the caches hold",
+        params: &[size("size", "256M", "memory of each thread")],
+        mend: &[("size", "128k")],
+        mends: "memory that a cache holds",
+        twin_also: None,
+        needs: &[Need::Cpus, Need::Counters],
+        make: memory::bandwidth,
+        worker: no_process,
+    },
+    Workload {
+        name: "false-sharing",
+        class: "hardware-bandwidth",
+        does: "threads count in words of one cache line",
+        params: &[count("apart", "0", "1: each word in a cache line of its own")],
+        mend: &[("apart", "1")],
+        mends: "a cache line for each thread",
+        twin_also: None,
+        needs: &[Need::Cpus, Need::Counters],
+        make: memory::false_sharing,
+        worker: no_process,
+    },
+    Workload {
+        name: "disk",
+        class: "io-bound",
+        does: "processes write records, and wait until the disk has them",
+        params: &[
+            size("size", "4k", "bytes of a record"),
+            time("think", "100us", "work for a record"),
+            count("each", "1", "records after which a process waits for the disk"),
+        ],
+        mend: &[("each", "100")],
+        mends: "one wait for a hundred records",
+        twin_also: None,
+        needs: &[Need::Disk],
+        make: disk::make,
+        worker: disk::worker,
+    },
+    Workload {
+        name: "quota",
+        class: "cpu-quota",
+        does: "threads compute in a control group that may use less CPU time than they would",
+        params: &[
+            time("work", "1ms", "a piece of work"),
+            percent("share", "40%", "of all CPUs that the group may use; 0: no quota"),
+            time("period", "20ms", "over which the kernel counts"),
+        ],
+        mend: &[("share", "0")],
+        mends: "no quota",
+        twin_also: None,
+        needs: &[Need::Quota],
+        make: cpu::quota,
+        worker: no_process,
+    },
+    Workload {
+        name: "overload",
+        class: OVERLOAD,
+        does: "more threads compute than there are CPUs",
+        params: &[
+            time("work", "1ms", "a piece of work"),
+            count("each", "4", "so many threads for each of the workers"),
+        ],
+        mend: &[],
+        mends: "",
+        twin_also: None,
+        needs: &[],
+        make: cpu::overload,
+        worker: no_process,
+    },
+    Workload {
+        name: "compute",
+        class: HEALTHY,
+        does: "threads compute, each for itself",
+        params: &[time("work", "1ms", "a piece of work")],
+        mend: &[],
+        mends: "",
+        twin_also: None,
+        needs: &[],
+        make: cpu::compute,
+        worker: no_process,
+    },
+    Workload {
+        name: "naps",
+        class: HEALTHY,
+        does: "threads work a little, sleep, and work again, each for itself",
+        params: &[time("work", "300us", "work between two naps"), time("nap", "2ms", "a nap")],
+        mend: &[],
+        mends: "",
+        twin_also: None,
+        needs: &[],
+        make: cpu::naps,
+        worker: no_process,
+    },
+    Workload {
+        name: "jobs",
+        class: HEALTHY,
+        does: "parallel jobs at once, as PARbench makes them: rounds of computing, a barrier of \
+               the job's threads, and writing",
+        params: &[
+            count("threads", "1", "threads of a job"),
+            time("work", "500ms", "computing of a job, shared by its threads"),
+            time("round", "5ms", "computing of a job between two barriers"),
+            percent("io", "0", "of a job's rounds that end with a record for the disk"),
+            count("busy", "0", "1: threads wait at barriers without sleeping"),
+            count("bound", "0", "1: the threads of a job stay on one CPU"),
+            time("delay", "0", "so much later than the one before each job starts"),
+        ],
+        mend: &[],
+        mends: "",
+        twin_also: None,
+        needs: &[],
+        make: jobs::make,
+        worker: jobs::worker,
+    },
+];
+
+impl Workload {
+    /// The workload of this name.
+    pub fn named(name: &str) -> Option<&'static Workload> {
+        WORKLOADS.iter().find(|workload| workload.name == name)
+    }
+
+    /// Everything that it can be told.
+    pub fn all_params(&self) -> Vec<&'static Param> {
+        COMMON.iter().chain(self.params).collect()
+    }
+
+    /// Whether it has a twin without the trouble.
+    pub fn has_twin(&self) -> bool {
+        !self.mend.is_empty()
+    }
+
+    /// Its settings, with those of the mended twin if that is wanted, and `changes` on top.
+    pub fn settings<'a>(
+        &self,
+        mended: bool,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Settings, ParamError> {
+        let mend = if mended { self.mend } else { &[] };
+        let changes = mend.iter().copied().chain(changes);
+        Settings::new(self.name, &self.all_params(), changes, crate::cpus())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_workload_has_a_name_of_its_own_and_settings_that_are_understood() {
+        let names: BTreeSet<_> = WORKLOADS.iter().map(|w| w.name).collect();
+        assert_eq!(names.len(), WORKLOADS.len());
+        for workload in WORKLOADS {
+            let (ill, well) = (workload.settings(false, []), workload.settings(true, []));
+            let (ill, well) = (ill.unwrap(), well.unwrap());
+            assert_eq!(ill != well, workload.has_twin(), "{}", workload.name);
+            assert_eq!(workload.has_twin(), !workload.mends.is_empty(), "{}", workload.name);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `holdup lab list`.
+
+use crate::config;
+use crate::exit::{self, usage};
+use crate::output::Output;
+use anyhow::Result;
+use holdup_lab::{COMMON, Param, WORKLOADS, Workload};
+use holdup_render::Format;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+use super::args::ListArgs;
+
+/// Run it.
+pub(super) fn run(args: &ListArgs) -> Result<u8> {
+    let output = Output::open(args.output.output.as_deref(), &[])?;
+    match config::format(&args.output, &output)? {
+        Format::Text(_) => output.write_with(text)?,
+        Format::Json => output.write_with(|out| {
+            let rows: Vec<Value> = WORKLOADS.iter().map(row).collect();
+            let common: Vec<Value> = COMMON.iter().map(param).collect();
+            let all = json!({"schema": holdup_lab::SCHEMA, "common": common, "rows": rows});
+            serde_json::to_writer_pretty(&mut *out, &all)?;
+            writeln!(out)
+        })?,
+        _ => return Err(usage("lab list has the forms text and json")),
+    }
+    Ok(exit::OK)
+}
+
+fn text(out: &mut dyn Write) -> io::Result<()> {
+    let mut class = "";
+    for workload in WORKLOADS {
+        if workload.class != class {
+            let gap = if class.is_empty() { "" } else { "\n" };
+            class = workload.class;
+            writeln!(out, "{gap}{class}")?;
+        }
+        writeln!(out, "  {}: {}", workload.name, workload.does)?;
+        params(out, workload.params)?;
+        if workload.has_twin() {
+            writeln!(out, "      mended: {} ({})", mend(workload), workload.mends)?;
+        }
+    }
+    writeln!(out, "\nAll of them have")?;
+    params(out, COMMON)
+}
+
+/// The settings of the twin as they are typed.
+fn mend(workload: &Workload) -> String {
+    let words: Vec<_> = workload.mend.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    words.join(",")
+}
+
+fn params(out: &mut dyn Write, params: &[Param]) -> io::Result<()> {
+    let width = params.iter().map(|p| p.key.len() + p.default.len() + 1).max().unwrap_or(0);
+    for param in params {
+        let set = format!("{}={}", param.key, param.default);
+        writeln!(out, "      {set:width$}  {}", param.means)?;
+    }
+    Ok(())
+}
+
+fn param(param: &Param) -> Value {
+    json!({"key": param.key, "default": param.default, "means": param.means})
+}
+
+fn row(workload: &Workload) -> Value {
+    json!({
+        "name": workload.name,
+        "class": workload.class,
+        "does": workload.does,
+        "params": workload.params.iter().map(param).collect::<Vec<_>>(),
+        "mended": workload.has_twin().then(|| mend(workload)),
+        "mends": workload.has_twin().then_some(workload.mends),
+    })
+}

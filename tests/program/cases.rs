@@ -1,0 +1,94 @@
+//! `docs/cases`: what the commands of the lessons print. `HOLDUP_BLESS=1 cargo test --test program
+//! cases` writes it.
+//!
+//! A command that reads a fixture is run, and its output must be what stands below it. A command
+//! that runs or records something is one that holdup knows.
+
+use crate::support::{root, stdout};
+use std::fs;
+use std::path::PathBuf;
+
+/// A lesson that is longer is not read.
+const LINES: usize = 120;
+
+fn lessons() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("docs/cases")).unwrap();
+    let mut all: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    all.retain(|path| path.extension().is_some_and(|e| e == "md"));
+    all.sort();
+    all
+}
+
+/// What a command line such as `holdup waits FILE | head -12` prints.
+fn printed(line: &str) -> String {
+    let (command, head) = line.split_once(" | head -").unwrap_or((line, "1000"));
+    let words: Vec<&str> = command.split_whitespace().collect();
+    assert_eq!(words.first(), Some(&"holdup"), "{line}");
+    let text = stdout(&words[1..]);
+    let most: usize = head.parse().expect("a number of lines");
+    text.lines().take(most).map(|l| format!("{}\n", l.trim_end())).collect()
+}
+
+/// The text with what each command prints that reads a fixture.
+fn filled(text: &str) -> String {
+    let mut filled = String::new();
+    let mut lines = text.lines().peekable();
+    let mut in_block = false;
+    while let Some(line) = lines.next() {
+        filled += line;
+        filled += "\n";
+        if line.starts_with("```") {
+            in_block = line == "```console";
+        }
+        let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) else { continue };
+        if !command.contains("fixtures/lab/") || !command.starts_with("holdup ") {
+            continue;
+        }
+        while lines.peek().is_some_and(|l| !l.starts_with("```") && !l.starts_with("$ ")) {
+            lines.next();
+        }
+        filled += &printed(command);
+    }
+    filled
+}
+
+#[test]
+fn lessons_show_what_the_commands_print() {
+    let lessons = lessons();
+    assert!(lessons.len() >= 6, "{lessons:?}");
+    let mut commands = 0;
+    for path in lessons {
+        let old = fs::read_to_string(&path).unwrap();
+        let new = filled(&old);
+        commands += new.lines().filter(|l| l.starts_with("$ holdup")).count();
+        if std::env::var_os("HOLDUP_BLESS").is_some() {
+            fs::write(&path, &new).unwrap();
+        } else {
+            assert_eq!(old, new, "{}: HOLDUP_BLESS=1 writes it", path.display());
+        }
+    }
+    assert!(commands >= 6);
+}
+
+#[test]
+fn lessons_are_short() {
+    for path in lessons() {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines < LINES, "{}: {lines} lines", path.display());
+    }
+}
+
+#[test]
+fn the_lessons_are_listed_and_no_fixture_is_there_for_nothing() {
+    let all: String = lessons().iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let index = fs::read_to_string(root().join("docs/lab.md")).unwrap();
+    for path in lessons() {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(index.contains(&format!("(cases/{name})")), "docs/lab.md does not list {name}");
+    }
+    for entry in fs::read_dir(root().join("fixtures/lab")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        let used = name == "README.md" || all.contains(&format!("fixtures/lab/{name}"));
+        assert!(used, "no lesson shows fixtures/lab/{name}");
+    }
+}
