@@ -19,8 +19,8 @@ fn part(config: &Config, options: &Options, asked: bool) -> Result<f64, &'static
 }
 
 /// Read a trace for a verdict and for what mending would gain; and if there will be no such figure,
-/// why. `detail` is what else is wanted of it, and
-/// `whole` whether all is to be analysed where a part is judged. Whoever has `asked` has all of it replayed.
+/// why. `detail` is what else is wanted of it, and `whole` whether all is to be analysed where a
+/// part is judged. Whoever has `asked` has all of what is judged replayed.
 pub(crate) fn read(
     config: &Config,
     reader: &dyn Reader,

@@ -91,8 +91,8 @@ fn tables_of_a_cut_are_those_of_the_window() {
 
 #[test]
 fn tables_of_a_phase_and_of_cpus_are_those_of_the_whole() {
-    same("imb_server_c4/perf.data", &["--phase", "1"]);
-    same("imb_server_c4/perf.data", &["--phase", "2"]);
+    same("ser_retry_c2/perf.data", &["--phase", "1"]);
+    same("ser_retry_c2/perf.data", &["--phase", "2"]);
     same("imb_amdahl_c2/perf.data", &["--cpu", "1"]);
     same("thr_mutex_perfz_c8/perf.data", &["--cpu", "0-3", "--time", "20%,60%"]);
     same("tracedat-small/thr_mutex_tc6_c8.trace.dat.zst", &["--cpu", "2,5"]);
@@ -352,7 +352,7 @@ fn babeltrace_prints_the_same_of_the_part() {
 fn the_commands_of_the_document_are_true() {
     let text = std::fs::read_to_string(root().join("docs/cut.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(fixture("imb_server_c4/perf.data"), folder.path().join("perf.data")).unwrap();
+    std::fs::copy(fixture("ser_retry_c2/perf.data"), folder.path().join("perf.data")).unwrap();
     let block = text.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
     let mut ran = 0;
     for line in block.lines() {

@@ -213,8 +213,9 @@ pub fn phases(analysis: &Analysis, limits: &Thresholds) -> Vec<Phase> {
     of(analysis, limits).0
 }
 
-/// The same where nothing but switches was analysed, which do not tell what threads wait for. `None`
-/// where that decides: nearly idle time at an end of the trace, too long to be left out unseen.
+/// The same where nothing but switches was analysed, which do not tell what threads wait for.
+/// `None` where that decides: nearly idle time at an end of the trace, too long to be left out
+/// unseen.
 pub fn phases_by_switches(analysis: &Analysis, limits: &Thresholds) -> Option<Vec<Phase>> {
     let (phases, waits_decide) = of(analysis, limits);
     (!waits_decide).then_some(phases)

@@ -343,7 +343,8 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "terminal",
         class: "funneled-driver",
-        does: "processes write to terminals whose input one worker of the kernel handles on one CPU",
+        does: "processes write to terminals whose input one worker of the kernel handles on one \
+               CPU",
         params: &[
             size("size", "2k", "bytes of a write"),
             time("think", "0", "work between two writes"),

@@ -1,7 +1,8 @@
 //! Windows of a trace, analysed side by side in one reading, equal what each gives on its own.
 
 use crate::support::recording;
-use holdup_attribution::{Attribution, JUDGE};
+use holdup_attribution::{Attribution, JUDGE, Thresholds};
+use holdup_diagnose::phases::{self, Wanted};
 use holdup_passes::{Analysis, Detail, Group, LockBy, Options, Selection, Window};
 use holdup_passes::{analyze, analyze_parts, analyze_windows};
 use holdup_trace::{Batch, Quality, Reader, Result, Run, RunDecoder, TraceInfo};
@@ -98,6 +99,15 @@ fn a_window_keeps_its_own_detail() {
 struct Counted {
     reader: Box<dyn Reader>,
     opened: AtomicUsize,
+    /// For its switches alone.
+    looked_at: AtomicUsize,
+}
+
+impl Counted {
+    fn of(scenario: &str) -> Counted {
+        let (opened, looked_at) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Counted { reader: open(scenario), opened, looked_at }
+    }
 }
 
 impl Reader for Counted {
@@ -117,6 +127,10 @@ impl Reader for Counted {
         self.opened.fetch_add(1, Ordering::Relaxed);
         Box::new(Through(self.reader.decoder(run)))
     }
+    fn decoder_of_switches(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        self.looked_at.fetch_add(1, Ordering::Relaxed);
+        Box::new(Through(self.reader.decoder_of_switches(run)))
+    }
 }
 
 struct Through<'a>(Box<dyn RunDecoder + 'a>);
@@ -129,8 +143,22 @@ impl RunDecoder for Through<'_> {
 
 #[test]
 fn any_number_of_windows_takes_one_reading() {
-    let reader = Counted { reader: open("imb_server_c4"), opened: AtomicUsize::new(0) };
+    let reader = Counted::of("imb_server_c4");
     let windows = windows(&reader);
     analyze_parts(&reader, &Options::default(), &JUDGE, &[], &windows).expect("readable");
     assert_eq!(reader.opened.into_inner(), reader.reader.runs().len());
+}
+
+/// Where start-up is left out, and what is judged is replayed, and all is wanted too.
+#[test]
+fn a_verdict_takes_one_look_at_switches_and_one_reading() {
+    let reader = Counted::of("ser_retry_c2");
+    let wanted = Wanted { replay: Some(1.0), whole: true };
+    let judged = phases::read(&reader, &Options::default(), &Thresholds::default(), wanted)
+        .expect("readable");
+    assert!(judged.left_out_ns > 0 && judged.whole.is_some());
+    assert!(judged.replayed().keeps_steps());
+    let runs = reader.reader.runs().len();
+    assert_eq!(reader.looked_at.into_inner(), runs);
+    assert_eq!(reader.opened.into_inner(), runs);
 }

@@ -207,7 +207,8 @@ fn head_line(trace: &TraceHead) -> String {
         Some(of_wall) => format!("judged {wall} of {}", units::duration(of_wall)),
     };
     let events = units::count(events, "event", "events");
-    format!("{} ({}): {cpus}, {time}, {events}, {lost}", escape(&trace.path), escape(&trace.format),)
+    let (path, format) = (escape(&trace.path), escape(&trace.format));
+    format!("{path} ({format}): {cpus}, {time}, {events}, {lost}")
 }
 
 /// What a look at a file of `size` bytes tells: `585.5 MB, 5.188 s, events and losses n/a (…)`.
