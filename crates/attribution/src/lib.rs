@@ -45,8 +45,8 @@ pub use driver::{Driver, Funnel, Worker};
 pub use graph::{Edge, Graph, Node, Root};
 pub use held::HeldInAll;
 pub use holdup_passes::limits::{
-    self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, NAMED, SERVER_BUSY, SERVER_ENDS,
-    Setting, Threshold, ThresholdError, Thresholds,
+    self, ALONE, Check, Direction, ENOUGH, LimitKind, MATTERS, NAMED, SERVER_ENDS, Setting,
+    Threshold, ThresholdError, Thresholds,
 };
 pub use latency::{LatencyBy, LatencyRow, Unit, latencies};
 pub use leaf::{Leaf, Total};

@@ -1,7 +1,7 @@
 //! Whom threads wait for: one busy server, the last one at a barrier, or a partner.
 
 use crate::leaf::Leaf;
-use crate::limits::{ALONE, Check, SERVER_BUSY, SERVER_ENDS, Thresholds};
+use crate::limits::{ALONE, Check, SERVER_ENDS, Thresholds};
 use crate::{People, is_recorder};
 use holdup_passes::{
     Analysis, Cause, FutexUse, Object, ObjectKind, ObjectStats, Outside, PairSum, Slot, Thread,
@@ -99,7 +99,7 @@ pub(crate) fn server(
         let (busy_ns, life_ns) = (busy_ns(t), analysis.life_ns(t));
         Server { slot, at_barriers, busy_ns, life_ns, ended_wait_ns, all_wait_ns }
     };
-    let is_busy = |s: &Server| thresholds.at_least(s.busy_pct(), &SERVER_BUSY).holds();
+    let is_busy = |s: &Server| thresholds.at_least(s.busy_pct(), &ALONE).holds();
     let ends = |s: &Server| thresholds.at_least(s.ended_pct(), &SERVER_ENDS).holds();
     let most_of = |part: Nanos, whole: Nanos| part * 2 > whole;
     most(&ended)
@@ -154,7 +154,7 @@ impl Awaited<'_> {
     ) -> Awaited<'a> {
         let busy = |t: &Thread| {
             let pct = pct(busy_ns(t), analysis.life_ns(t));
-            thresholds.at_least(pct, &SERVER_BUSY).holds()
+            thresholds.at_least(pct, &ALONE).holds()
         };
         Awaited {
             analysis,

@@ -25,7 +25,7 @@ use super::{Fixtures, Rule, Told, cost, costing, in_cpus, lost};
 use crate::culprits;
 use crate::facts::Facts;
 use crate::report::{Class, Evidence, Finding, Part};
-use holdup_attribution::limits::{ALONE, MATTERS, SERVER_BUSY, SERVER_ENDS};
+use holdup_attribution::limits::{ALONE, MATTERS, SERVER_ENDS};
 use holdup_attribution::{Leaf, Server};
 use holdup_passes::{Slot, percent};
 use holdup_trace::Nanos;
@@ -36,7 +36,7 @@ pub(super) const RULE: Rule = Rule {
     check,
     file: include_str!("workload_imbalance.rs"),
     needs: &["switches"],
-    thresholds: &[MATTERS, ALONE, SERVER_BUSY, SERVER_ENDS],
+    thresholds: &[MATTERS, ALONE, SERVER_ENDS],
     fixtures: Fixtures {
         positive: "imb_server_c4/perf.data",
         negative: "ser_semop_perf_c8/perf.data",

@@ -40,13 +40,6 @@ limits! {
         kind: Significance,
         meaning: "a mean or a median over fewer says nothing",
         source: "of 20 values the median is off by a quarter of their spread";
-    SERVER_BUSY = "server.busy_pct", 60.0, "% of its life",
-        kind: Significance,
-        meaning: "running or ready for this part of it, a thread is busy enough to be a server \
-            that others wait for",
-        source: "the server of AIX case 4 ran 95 % of one CPU, one on a machine that was taken \
-            away from it now and then 65 %; a lock's holder among N equal workers runs about 100/N \
-            %";
     SERVER_ENDS = "server.ends_pct", 80.0, "% of the waiting time",
         kind: Significance,
         meaning: "all waiting for threads and services, of which the server must have ended this \
