@@ -44,6 +44,29 @@ fn a_thread_that_is_split_takes_its_work_along() {
     assert_eq!((found.wall_ns >= 15_000_000, found.bounded), (true, None), "{found:?}");
 }
 
+/// Each piece ends with the answer to a client who asks in the middle of it. Who was woken by the
+/// client's question took its CPU, which the client then gave to another: all stood still.
+#[test]
+fn a_part_that_takes_the_cpu_of_who_asks_keeps_it() {
+    const MS: Nanos = 1_000_000;
+    let (mut server, mut client, mut times) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
+    for i in 0..10 {
+        let (asks, answer) = (i, 32 + i);
+        let from = Nanos::from(i) * 5 * MS;
+        server.push(Op::Run(MS));
+        server.push(Op::Wait { number: asks, object: LOCK, delay: 0 });
+        server.extend([Op::Run(MS), Op::Wake { thread: 1, number: answer }]);
+        times[0].extend([from, from + MS, from + 4 * MS, from + 5 * MS]);
+        client.extend([Op::Run(10_000), Op::Wake { thread: 0, number: asks }]);
+        client.push(Op::Wait { number: answer, object: LOCK, delay: 0 });
+        times[1].extend([from + 2 * MS, from + 3 * MS, from + 3 * MS]);
+    }
+    let mut p = program(1, &[server, client]);
+    p.times = times.concat();
+    let ran = freely(&p, &[Change::Split(0, 2)]);
+    assert_eq!((ran.forced, ran.wall_ns), (0, 20 * MS + 100_000));
+}
+
 /// Of what comes from outside nobody knows that it would come earlier.
 #[test]
 fn who_sleeps_for_others_outside_gains_nothing_by_being_two() {
