@@ -374,7 +374,10 @@ impl Finder<'_> {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
-                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS)) && !t.at_barriers {
+                // Who is not at work most of the time is not what the others lack.
+                let has_the_work = is_part(t.run_ns, p.traced_wall_ns, limits.get(&ALONE));
+                let ends = is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS));
+                if has_the_work && ends && !t.at_barriers {
                     found.push(one(resource, Change::Split(i, parts), false));
                 } else if !t.at_barriers && p.cpus > 1 && is_part(t.run_ns, all, limits.get(&ALONE))
                 {
