@@ -8,7 +8,7 @@ use crate::slowdown::Source;
 use crate::too_little::too_little;
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};
-use holdup_passes::{Cause, Outside, percent};
+use holdup_passes::{Cause, ObjectKind, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
 
 /// Decide. `findings` are sorted: those that hold first, the most worth first.
@@ -126,8 +126,27 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     } else {
         what
     };
+    let what = match in_kernel(facts) {
+        Some(who) => format!("{what}; {who}, which no CPU ends"),
+        None => what,
+    };
     let nothing = near - 1.0 <= facts.limit(&WELL_MET) / 100.0;
     verdict(facts, Class::Healthy, if nothing { HEALTHY_RIGHT } else { HEALTHY_NEAR }, what, None)
+}
+
+/// Who sleeps most of the time where the kernel waits for no device and for no lock, such as a grace
+/// period or a driver's answer.
+fn in_kernel(facts: &Facts<'_>) -> Option<String> {
+    let a = facts.analysis;
+    let most = a
+        .objects()
+        .filter(|o| o.kind == ObjectKind::Uninterruptible && o.wait_ns * 2 >= facts.wall)
+        .max_by_key(|o| o.wait_ns)?;
+    let name = a.object_name(most.object);
+    let function = name.strip_prefix("in ")?.split([' ', '+']).next()?;
+    let comm = a.comm(a.thread(most.first?));
+    let part = percent(most.wait_ns.min(facts.wall), facts.wall);
+    Some(format!("{comm} sleeps in {function} of the kernel for {part:.0} % of the time"))
 }
 
 /// How often `healthy` was right where nothing that was tried gains more than a replay misses, and
@@ -446,6 +465,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::MpUpOverhead => &["syscalls"],
         Class::HardwareBandwidth => &["procs", "syscalls --by thread"],
         Class::CpuOverload | Class::CpuQuota => &["switches", "procs"],
+        Class::Healthy if facts.busy() * 2.0 < 100.0 => &["waits", "summary"],
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],
     };
