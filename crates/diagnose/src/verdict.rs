@@ -231,8 +231,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             neighbours(facts).listed()
         ));
     }
-    let causes = facts.judged.waits.iter().filter(|w| w.row.cause == Cause::Unknown);
-    let asleep = facts.pct(causes.map(|w| w.row.sum.share_ns()).sum());
+    let asleep = asleep_for_unknown(facts);
     if asleep >= facts.too_much() {
         return Some(format!(
             "threads sleep uninterruptibly while CPUs idle, for {asleep:.0} % of capacity, and \
@@ -265,6 +264,12 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         ));
     }
     None
+}
+
+/// Capacity that idles while threads sleep uninterruptibly and nothing tells what for, in per cent.
+fn asleep_for_unknown(facts: &Facts<'_>) -> f64 {
+    let causes = facts.judged.waits.iter().filter(|w| w.row.cause == Cause::Unknown);
+    facts.pct(causes.map(|w| w.row.sum.share_ns()).sum())
 }
 
 /// Events that are there and lack what is needed to use them: the most frequent lack.
@@ -485,6 +490,12 @@ fn mending(facts: &Facts<'_>, trace: &str) -> String {
     }
     if facts.judged.chosen.is_some() && facts.replays.is_none() {
         return format!("holdup diagnose --gain {trace}");
+    }
+    // The chain at the switch tells it, in a recording of chosen calls and where names of functions
+    // are shown: doctor says whether they are.
+    if lost == 0 && asleep_for_unknown(facts) >= facts.too_much() {
+        let chosen = facts.info.capabilities.syscalls.chosen().is_some();
+        return if chosen { "holdup doctor".to_owned() } else { again(facts.info, 0, false) };
     }
     again(facts.info, lost, too_little(facts).is_none())
 }

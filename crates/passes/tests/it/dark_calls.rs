@@ -129,7 +129,7 @@ fn sleeps_in_d(innermost: &[u64]) -> (ObjectKind, String, u64) {
     let kernel = [KERNEL, b"ffffffff81006000 T io_schedule\nffffffff81007000 T rcu_barrier\n"];
     let symbols = Some(Arc::new(SymbolTable::from_kallsyms(&kernel.concat())));
     let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
-    let object = a.objects().find(|o| o.wait_ns > 0).expect("it slept").clone();
+    let object = a.objects().find(|o| o.wait_ns > 0).expect("it slept");
     let ledger = holdup_attribution::Attribution::from(&a).ledger;
     (object.kind, a.object_name(object.object), ledger.ns(Leaf::Io))
 }
