@@ -150,7 +150,12 @@ fn named_trace(args: &TraceArg) -> Result<PathBuf> {
 /// perf's habit, and trace-cmd's.
 pub(crate) fn default_trace() -> Result<PathBuf> {
     ["perf.data", "trace.dat"].into_iter().map(PathBuf::from).find(|p| p.exists()).ok_or_else(
-        || usage("no TRACE given, and neither perf.data nor trace.dat is in the current directory"),
+        || {
+            usage(
+                "no TRACE given, and neither perf.data nor trace.dat is in the current directory; \
+                 holdup record makes one",
+            )
+        },
     )
 }
 

@@ -1,5 +1,6 @@
 //! `holdup events`: the one verb that writes as it reads.
 
+use crate::choice;
 use crate::cli::EventsArgs;
 use crate::commands::warn_of_losses;
 use crate::config::Config;
@@ -36,14 +37,17 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
     let done =
         config.output.stream(|out| Ok(stream(&*reader, &select, &form, chains.as_mut(), out)))?;
     crate::progress::end();
-    let quality = match (done, file) {
-        (Ok(quality), _) => quality,
+    let streamed = match (done, file) {
+        (Ok(streamed), _) => streamed,
         (Err(StreamError::Read(e)), _) => return Err(e.into()),
         (Err(StreamError::Write(e)), None) => return Err(e.into()),
         (Err(StreamError::Write(e)), Some(file)) => {
             return Err(e).with_context(|| format!("{file}: cannot be written"));
         }
     };
+    if streamed.written == 0 {
+        must_have_chosen(&select, args)?;
+    }
     if !config.quiet {
         for remark in chains.iter().flat_map(Backtraces::remarks) {
             eprintln!("holdup: names of code: {}", text::escape(&remark));
@@ -52,9 +56,19 @@ pub(crate) fn run(args: &EventsArgs) -> Result<u8> {
             eprintln!("holdup: no call chains were recorded (holdup record -g, perf record -g)");
         }
         // A stream of events has no place for them.
-        warn_of_losses(&reader.info().path.to_string_lossy(), &quality.entries());
+        warn_of_losses(&reader.info().path.to_string_lossy(), &streamed.quality.entries());
     }
     Ok(exit::OK)
+}
+
+/// Nothing was written: refuse a choice of threads if nothing else was chosen.
+fn must_have_chosen(select: &Select, args: &EventsArgs) -> Result<()> {
+    let chosen = choice::options(&choice::filter(&args.common.select));
+    if chosen.is_empty() || !select.is_of_threads_alone() {
+        return Ok(());
+    }
+    let options = chosen.join(" ");
+    Err(usage(format!("{options}: no event of the trace fits; holdup procs lists its threads")))
 }
 
 fn select(args: &EventsArgs, config: &Config, reader: &dyn Reader) -> Result<Select> {

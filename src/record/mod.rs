@@ -12,7 +12,7 @@ use holdup_record::child::Child;
 use holdup_record::closing;
 use holdup_record::collect::{Collected, StartError};
 use holdup_record::course::{Course, Ended};
-use holdup_record::file::Written;
+use holdup_record::file::{Name, Written};
 use holdup_record::flight::Flight;
 use holdup_record::recorder::{Error, Plan, Recorder};
 use holdup_record::rotation::Rotation;
@@ -145,7 +145,8 @@ impl Work<'_> {
     }
 
     fn say_next_step(&self, collected: &Collected, output: &Path) {
-        if self.next_step && collected.written.tally.samples > 0 {
+        let there = collected.written.name != Name::Unknown;
+        if self.next_step && there && collected.written.tally.samples > 0 {
             told::next_step(output);
         }
     }
@@ -178,13 +179,15 @@ fn record(recorder: &Recorder, signals: &Signals, work: &Work<'_>, output: &Path
         if let Ok(Ended::Size) = collected.ended {
             told::line("the recording ended because its file is as large as --max-size allows");
         }
-        told::collected(&collected, recorder.cpus(), work.shown.unwrap_or(output));
+        let is = collected.written.name.of(output);
+        told::taken(collected.written.name, output);
+        told::collected(&collected, recorder.cpus(), work.shown.unwrap_or(&is));
         if work.rotation.is_some() {
             let last = Rotation::path(output, collected.files);
             work.say(&format!("the last of {} files is {}", collected.files, last.display()));
             work.say_next_step(&collected, &last);
         } else {
-            work.say_next_step(&collected, output);
+            work.say_next_step(&collected, &is);
         }
     }
     finish(child, collected.ended, signals)

@@ -3,7 +3,7 @@
 use holdup_record::choice::Calls;
 use holdup_record::collect::Collected;
 use holdup_record::counters::When;
-use holdup_record::file::Written;
+use holdup_record::file::{Name, Written};
 use holdup_record::recorder::Recorder;
 use holdup_render::text::escape;
 use holdup_trace::shell_word;
@@ -55,6 +55,17 @@ pub(crate) fn collected(collected: &Collected, cpus: usize, output: &Path) {
         line(&format!("CPU {cpu} was taken offline; its events end there"));
     }
     what_and_cost(collected, cpus, output, collected.took);
+}
+
+/// Whether another recorder took the name `path`.
+pub(crate) fn taken(name: Name, path: &Path) {
+    let what = match name {
+        Name::Own => return,
+        Name::Old => format!("this one is {}", name.of(path).display()),
+        Name::Unknown => "this one is there no more".to_owned(),
+    };
+    let path = path.display();
+    line(&format!("{path} was taken by another recording, or moved, meanwhile: {what}"));
 }
 
 /// What a flight recorder kept of so many CPUs, and what it cost.

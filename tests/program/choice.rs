@@ -49,6 +49,19 @@ fn a_choice_that_fits_nothing_is_refused_with_what_there_is() {
     assert!(said.contains(&format!("nearest by name: {name}")), "{said}");
 }
 
+/// Events are printed as they are read: the head is out by then.
+#[test]
+fn events_of_no_thread_are_refused_unless_more_was_asked() {
+    let (trace, name) = (trace(), busiest());
+    let end = |args: &[&str]| run(&[&["events", "-q"], args, &[&trace]].concat());
+    let out = end(&["--comm", "nosuch*"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("--comm nosuch*: no event of the trace fits"), "{said}");
+    assert_eq!(end(&["--comm", &name]).status.code(), Some(0));
+    assert_eq!(end(&["--comm", "nosuch", "-C", "0"]).status.code(), Some(0));
+}
+
 #[test]
 fn verbs_about_the_machine_refuse_a_choice_of_threads() {
     for verb in ["ledger", "info", "phases", "irqs", "cpus", "predict"] {

@@ -1,7 +1,9 @@
 //! What stands in the file.
 
-use crate::{done, info, of, place, recorder};
+use crate::survives::send;
+use crate::{done, info, of, place, recorder, said, until};
 use holdup_testkit::needs;
+use std::process::Stdio;
 
 #[needs(tracepoints)]
 #[test]
@@ -25,6 +27,27 @@ fn a_file_that_was_there_is_kept() {
     let old = folder.path().join("perf.data.old");
     assert_eq!(std::fs::read_to_string(old).unwrap(), "precious");
     assert!(info(&file)["trace"]["events"].as_u64() > Some(0));
+}
+
+/// Both files are whole, and the first recorder says where its own is.
+#[needs(tracepoints)]
+#[test]
+fn of_two_recorders_of_one_file_the_first_has_the_old_name() {
+    let (folder, file) = place();
+    let mut first = recorder(&file);
+    first.args(["--preset", "sched", "--", "sleep", "600"]).stderr(Stdio::piped());
+    let first = first.spawn().unwrap();
+    until("the file", || file.metadata().is_ok_and(|meta| meta.len() > 4096));
+    let second = done(recorder(&file).args(["--preset", "sched", "--", "true"]));
+    send("INT", first.id());
+    let out = first.wait_with_output().unwrap();
+    let old = folder.path().join("perf.data.old");
+    assert!(said(&out).contains(&format!("this one is {}", old.display())), "{}", said(&out));
+    assert!(said(&out).contains(&format!("holdup diagnose {}", old.display())), "{}", said(&out));
+    assert!(!said(&second).contains("this one is"), "{}", said(&second));
+    for file in [&old, &file] {
+        assert!(info(file)["trace"]["events"].as_u64() > Some(0), "{}", file.display());
+    }
 }
 
 #[needs(tracepoints)]

@@ -2,9 +2,10 @@
 
 use crate::{done, holdup, info, of, place, recorder, said, until};
 use holdup_testkit::needs;
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[needs(tracepoints)]
 #[test]
@@ -118,4 +119,22 @@ fn ended_by(signal: &str, recorder: &mut Command, file: &Path) -> Output {
 /// Send a signal by its name.
 pub(crate) fn send(signal: &str, pid: u32) {
     done(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]));
+}
+
+/// The kernel takes seconds to close the events of all calls, and it is the recorder's child that
+/// waits for it.
+#[needs(tracepoints)]
+#[test]
+fn who_recorded_has_the_prompt_back_at_once() {
+    for round in 0..8 {
+        let (_folder, file) = place();
+        let mut child =
+            recorder(&file).args(["--", "true"]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut words = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        assert!(words.any(|line| line.contains("to see what it shows")));
+        let said = Instant::now();
+        assert!(child.wait().unwrap().success());
+        let took = said.elapsed();
+        assert!(took < Duration::from_millis(700), "round {round}: {took:?}");
+    }
 }

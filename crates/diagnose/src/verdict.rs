@@ -8,7 +8,7 @@ use crate::slowdown::Source;
 use crate::too_little::too_little;
 use holdup_attribution::limits::{ALONE, MATTERS, NAMED, WELL_MET};
 use holdup_attribution::{Leaf, Total};
-use holdup_passes::{Cause, Outside, percent};
+use holdup_passes::{Cause, ObjectKind, Outside, percent};
 use holdup_trace::{EventDesc, EventKind, Quality, QualityCode, shell_word};
 
 /// Decide. `findings` are sorted: those that hold first, the most worth first.
@@ -126,8 +126,27 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     } else {
         what
     };
+    let what = match in_kernel(facts) {
+        Some(who) => format!("{what}; {who}, which no CPU ends"),
+        None => what,
+    };
     let nothing = near - 1.0 <= facts.limit(&WELL_MET) / 100.0;
     verdict(facts, Class::Healthy, if nothing { HEALTHY_RIGHT } else { HEALTHY_NEAR }, what, None)
+}
+
+/// Who sleeps most of the time where the kernel waits for no device and for no lock, such as a grace
+/// period or a driver's answer.
+fn in_kernel(facts: &Facts<'_>) -> Option<String> {
+    let a = facts.analysis;
+    let most = a
+        .objects()
+        .filter(|o| o.kind == ObjectKind::Uninterruptible && o.wait_ns * 2 >= facts.wall)
+        .max_by_key(|o| o.wait_ns)?;
+    let name = a.object_name(most.object);
+    let function = name.strip_prefix("in ")?.split([' ', '+']).next()?;
+    let comm = a.comm(a.thread(most.first?));
+    let part = percent(most.wait_ns.min(facts.wall), facts.wall);
+    Some(format!("{comm} sleeps in {function} of the kernel for {part:.0} % of the time"))
 }
 
 /// How often `healthy` was right where nothing that was tried gains more than a replay misses, and
@@ -212,8 +231,7 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
             neighbours(facts).listed()
         ));
     }
-    let causes = facts.judged.waits.iter().filter(|w| w.row.cause == Cause::Unknown);
-    let asleep = facts.pct(causes.map(|w| w.row.sum.share_ns()).sum());
+    let asleep = asleep_for_unknown(facts);
     if asleep >= facts.too_much() {
         return Some(format!(
             "threads sleep uninterruptibly while CPUs idle, for {asleep:.0} % of capacity, and \
@@ -246,6 +264,12 @@ fn no_evidence(facts: &Facts<'_>, findings: &[Finding]) -> Option<String> {
         ));
     }
     None
+}
+
+/// Capacity that idles while threads sleep uninterruptibly and nothing tells what for, in per cent.
+fn asleep_for_unknown(facts: &Facts<'_>) -> f64 {
+    let causes = facts.judged.waits.iter().filter(|w| w.row.cause == Cause::Unknown);
+    facts.pct(causes.map(|w| w.row.sum.share_ns()).sum())
 }
 
 /// Events that are there and lack what is needed to use them: the most frequent lack.
@@ -446,6 +470,7 @@ pub(crate) fn next_commands(facts: &Facts<'_>, class: Class) -> Vec<String> {
         Class::MpUpOverhead => &["syscalls"],
         Class::HardwareBandwidth => &["procs", "syscalls --by thread"],
         Class::CpuOverload | Class::CpuQuota => &["switches", "procs"],
+        Class::Healthy if facts.busy() * 2.0 < 100.0 => &["waits", "summary"],
         Class::Healthy => &["summary"],
         Class::NotEnoughEvidence => &["info", "summary"],
     };
@@ -465,6 +490,12 @@ fn mending(facts: &Facts<'_>, trace: &str) -> String {
     }
     if facts.judged.chosen.is_some() && facts.replays.is_none() {
         return format!("holdup diagnose --gain {trace}");
+    }
+    // The chain at the switch tells it, in a recording of chosen calls and where names of functions
+    // are shown: doctor says whether they are.
+    if lost == 0 && asleep_for_unknown(facts) >= facts.too_much() {
+        let chosen = facts.info.capabilities.syscalls.chosen().is_some();
+        return if chosen { "holdup doctor".to_owned() } else { again(facts.info, 0, false) };
     }
     again(facts.info, lost, too_little(facts).is_none())
 }

@@ -53,11 +53,20 @@ pub enum StreamError {
     Write(io::Error),
 }
 
+/// What came of it.
+#[derive(Debug)]
+pub struct Streamed {
+    /// What went wrong while reading.
+    pub quality: Quality,
+    /// Events that were written.
+    pub written: u64,
+}
+
 /// Bytes collected before they are written.
 const BUFFER: usize = 256 << 10;
 
 /// Write every event of `reader` that `select` wants to `out`, with its call chain if `chains` are
-/// given; CSV has no place for them. Returns what went wrong while reading.
+/// given; CSV has no place for them.
 ///
 /// # Errors
 /// The trace cannot be read on, or the output cannot be written.
@@ -67,12 +76,12 @@ pub fn stream(
     form: &Form,
     mut chains: Option<&mut Backtraces<'_>>,
     out: &mut dyn Write,
-) -> Result<Quality, StreamError> {
+) -> Result<Streamed, StreamError> {
     let info = reader.info();
     let mut tracker = Tracker::new(info);
     let select = select.for_trace(info);
     let mut writer = Writer::new(info, form);
-    let mut left = select.entries();
+    let (mut left, mut count) = (select.entries(), 0);
     let mut buf = Out::new(BUFFER + (16 << 10));
     let mut failed = None;
     writer.head(&mut buf);
@@ -92,6 +101,7 @@ pub fn stream(
                 return ControlFlow::Break(());
             }
             left -= 1;
+            count += 1;
             let chain = chains.as_mut().map(|chains| chains.frames());
             writer.line(&mut buf, e, batch, context, &tracker, chain.as_deref());
             if buf.len() >= BUFFER {
@@ -112,5 +122,5 @@ pub fn stream(
     };
     let quality = quality?;
     written.map_err(StreamError::Write)?;
-    Ok(quality)
+    Ok(Streamed { quality, written: count })
 }

@@ -33,6 +33,12 @@ pub struct Select {
 }
 
 impl Select {
+    /// Whether all events of the threads are wanted, wherever and whenever.
+    pub fn is_of_threads_alone(&self) -> bool {
+        let Select { cpus, events, from, to, .. } = self;
+        cpus.is_none() && events.is_empty() && from.is_none() && to.is_none()
+    }
+
     /// With the patterns resolved against the events of a trace.
     pub(crate) fn for_trace<'a>(&'a self, info: &TraceInfo) -> Resolved<'a> {
         let wanted = |event| {

@@ -3,10 +3,11 @@
 //! For each tracepoint that nobody uses any more the kernel waits until no CPU can be inside of it,
 //! under one lock: 40 ms each, measured on Linux 6.18, eight seconds for all of a recording.
 //! Nobody shall wait so long for his prompt. So a child inherits the events and ends; it is the
-//! last to have them, and it is the child whose end takes so long. It does nothing, but it would
-//! be seen in a recording that begins meanwhile, as a program that the kernel keeps waiting. So the
-//! next recorder waits for it, with its own events open: tracepoints that somebody uses cost no
-//! waiting, so that the rest is closed at once if both record the same.
+//! last to have them, since it waits until the recorder has let them go, and it is the child whose
+//! end takes so long. It does nothing, but it would be seen in a recording that begins meanwhile, as
+//! a program that the kernel keeps waiting. So the next recorder waits for it, with its own events
+//! open: tracepoints that somebody uses cost no waiting, so that the rest is closed at once if both
+//! record the same.
 #![allow(unsafe_code, reason = "fork")]
 
 use crate::session::Session;
@@ -20,9 +21,12 @@ const NAME: &std::ffi::CStr = c"holdup-closing";
 
 /// Close the events without waiting for it. Must be called while this process has one thread.
 pub fn close(session: Session) {
+    // Who reads from the one end sees the other end closed. Without a pipe the child does not wait.
+    let mut pipe = [-1; 2];
     // SAFETY: there is one thread, so the child may do what it likes; it makes system calls only.
-    // The name's buffer has the 16 bytes that the kernel writes.
+    // The name's buffer has the 16 bytes that the kernel writes, the pipe's room for two numbers.
     unsafe {
+        libc::pipe2(pipe.as_mut_ptr(), libc::O_CLOEXEC);
         // The child has its name from the start: who looks for it then finds it.
         let mut own = [0u8; 16];
         libc::prctl(libc::PR_GET_NAME, own.as_mut_ptr());
@@ -36,12 +40,21 @@ pub fn close(session: Session) {
             for file in [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO] {
                 libc::close(file);
             }
+            // Whoever closes an event last waits for the kernel: that is not to be the parent.
+            libc::close(pipe[1]);
+            let mut nothing = [0u8; 1];
+            libc::read(pipe[0], nothing.as_mut_ptr().cast(), 1);
             // The kernel closes the files of who ends. The rings were not inherited.
             libc::_exit(0);
         }
     }
     // In the parent it takes no time: somebody else has the events. Without a child it does.
     drop(session);
+    // SAFETY: nobody else uses these numbers. They are -1 if there is no pipe.
+    unsafe {
+        libc::close(pipe[1]);
+        libc::close(pipe[0]);
+    }
 }
 
 /// The processes in which events of earlier recordings are still being closed.

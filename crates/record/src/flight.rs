@@ -104,7 +104,7 @@ pub(crate) fn keep(
         looks.look(writer.latest());
         writer.saw(looks.text());
     }
-    let so_far = file::Written { tally: writer.tally(), bytes: writer.bytes() };
+    let so_far = writer.written();
     let (written, failed) = match writer.finish() {
         Ok(written) => (written, None),
         Err(error) => (so_far, Some(error)),

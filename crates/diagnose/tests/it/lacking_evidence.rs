@@ -3,7 +3,7 @@
 use holdup_attribution::analyze;
 use holdup_diagnose::{Class, Verdict, diagnose};
 use holdup_passes::Options;
-use holdup_testkit::{MemTrace, TraceBuilder};
+use holdup_testkit::{ChosenCalls, MemTrace, TraceBuilder};
 use holdup_trace::{QualityCode, Reader};
 
 const MPROTECT: u32 = 10;
@@ -176,4 +176,28 @@ fn what_is_too_short_for_a_verdict_is_too_short_for_advice() {
     };
     assert_eq!(of(1200 * US), 0);
     assert!(of(800 * MS) > 0, "the same trace, long enough");
+}
+
+/// What is advised of a sleep in D of which nothing tells what for leads to another advice.
+#[test]
+fn no_two_recordings_are_advised_in_turn() {
+    const GETPPID: u32 = 110;
+    let mut b = TraceBuilder::new(2).task(7, 7, Some(1), "w").switch(0, 1, 0, 0, "R");
+    for i in 0..200 {
+        let at = i * 1_000_000;
+        b = b.switch(at, 0, 0, 7, "R").sys_enter(at + 10, 0, 7, GETPPID);
+        b = b.switch(at + 20, 0, 7, 0, "D").waking(at + 990_000, 1, 0, 7);
+        b = b.wakeup(at + 990_000, 1, 0, 7).sys_exit(at + 999_000, 0, 7, GETPPID, 1);
+    }
+    let all = b.build();
+    let of = |reader: &dyn Reader| {
+        let analysis = analyze(reader, &Options::default()).unwrap();
+        let d = diagnose(reader.info(), &analysis, None);
+        assert_eq!(d.verdict.class, Class::NotEnoughEvidence, "{}", d.verdict.summary);
+        assert!(d.verdict.summary.contains("sleep uninterruptibly"), "{}", d.verdict.summary);
+        d.next[0].clone()
+    };
+    assert_eq!(of(&all), "holdup record --duration 10s -o again.data");
+    let chosen = ChosenCalls::of(&all, ["futex"]).expect("it has all calls");
+    assert_eq!(of(&chosen), "holdup doctor");
 }

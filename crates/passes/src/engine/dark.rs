@@ -7,13 +7,19 @@
 //!
 //! Such a call has no beginning and no end, and is not counted. It only says what a sleep was for.
 //!
+//! The innermost function that is none of the scheduler's says what no signal may end: a disk
+//! ([`IO`]), a lock, or something else that has a name, as a grace period of RCU. It counts where
+//! the call alone does not tell, as if `sched_blocked_reason` had said so.
+//!
 //! [`What::Leaves`]: holdup_trace::What::Leaves
 
 use super::Engine;
-use crate::judge::Outside;
+use super::reasons::Reason;
+use crate::judge::{BlockedFor, Outside};
+use crate::locks::is_locking;
 use crate::threads::Slot;
-use crate::waits::Class;
-use holdup_syscalls::Arch;
+use crate::waits::{Caller, Class};
+use holdup_syscalls::{Arch, WaitKind};
 use holdup_trace::{Cpu, Nanos, SymbolTable};
 
 /// What the kernel calls the function in which the call NAME begins: as the entry that the table of
@@ -24,13 +30,44 @@ const ENTRIES: [&str; 6] =
 /// So many of the outermost functions may come before it: the entry from the program.
 const BEFORE: usize = 4;
 
-/// Where calls begin, and what was said last.
+/// Beginnings of names of functions that others call to sleep.
+const SCHEDULER: [&str; 6] =
+    ["__schedule", "schedule", "preempt_schedule", "wait_for_completion", "__wait_for_common", IO];
+
+/// And of those by which they say that a device has to answer.
+const IO: &str = "io_schedule";
+
+/// What a function is to who sleeps in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sleeps {
+    InScheduler,
+    ForDevice,
+    ForLock,
+}
+
+impl Sleeps {
+    fn of(name: &str) -> Option<Sleeps> {
+        if name.starts_with(IO) {
+            Some(Sleeps::ForDevice)
+        } else if SCHEDULER.iter().any(|begins| name.starts_with(begins)) {
+            Some(Sleeps::InScheduler)
+        } else {
+            is_locking(name).then_some(Sleeps::ForLock)
+        }
+    }
+}
+
+/// Where calls begin and where they sleep, and what was said last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DarkCalls {
     /// Functions, ascending by address: start, end, number of the call.
     entries: Vec<(u64, u64, u32)>,
+    /// The same of those that sleep.
+    sleeps: Vec<(u64, u64, Sleeps)>,
     /// Of the switch that comes: CPU, number of the call, first argument.
     said: Option<(Cpu, u32, u64)>,
+    /// What the thread sleeps for then, if no signal ends it.
+    reason: Option<(Cpu, Reason)>,
 }
 
 impl DarkCalls {
@@ -42,31 +79,68 @@ impl DarkCalls {
         }
         let mut functions = symbols.functions().peekable();
         while let Some((start, name)) = functions.next() {
-            let call = ENTRIES.iter().find_map(|entry| name.strip_prefix(entry));
-            let Some(nr) = call.and_then(|call| holdup_syscalls::entry_number(arch, call)) else {
-                continue;
-            };
             let end = functions.peek().map_or(start, |(next, _)| *next);
-            calls.entries.push((start, end, nr));
+            if let Some(sleeps) = Sleeps::of(name) {
+                calls.sleeps.push((start, end, sleeps));
+            }
+            let call = ENTRIES.iter().find_map(|entry| name.strip_prefix(entry));
+            if let Some(nr) = call.and_then(|call| holdup_syscalls::entry_number(arch, call)) {
+                calls.entries.push((start, end, nr));
+            }
         }
         calls
     }
 
     /// The call that the outermost functions of a chain are of.
     fn of(&self, chain: &[u64]) -> Option<u32> {
-        chain.iter().rev().take(BEFORE).find_map(|&address| {
-            let after = self.entries.partition_point(|&(start, ..)| start <= address);
-            let &(_, end, nr) = self.entries.get(after.checked_sub(1)?)?;
-            // A return address may be the end of its function.
-            (address <= end).then_some(nr)
-        })
+        chain.iter().rev().take(BEFORE).find_map(|&address| at(&self.entries, address))
     }
+
+    /// What the innermost functions of a chain sleep for.
+    fn reason(&self, chain: &[u64]) -> Option<Reason> {
+        let mut io_wait = false;
+        for &address in chain {
+            let lock = match at(&self.sleeps, address) {
+                Some(Sleeps::ForDevice) => {
+                    io_wait = true;
+                    continue;
+                }
+                Some(Sleeps::InScheduler) => continue,
+                Some(Sleeps::ForLock) => true,
+                None => false,
+            };
+            return Some(Reason { io_wait, caller: Caller::Address(address), lock });
+        }
+        None
+    }
+}
+
+/// What is known of the function at `address`.
+fn at<T: Copy>(functions: &[(u64, u64, T)], address: u64) -> Option<T> {
+    let after = functions.partition_point(|&(start, ..)| start <= address);
+    let &(_, end, known) = functions.get(after.checked_sub(1)?)?;
+    // A return address may be the end of its function.
+    (address <= end).then_some(known)
 }
 
 impl Engine {
     /// The thread that leaves `cpu` next does so there.
     pub(super) fn leaves_from(&mut self, cpu: Cpu, chain: &[u64], argument: u64) {
         self.dark.said = self.dark.of(chain).map(|nr| (cpu, nr, argument));
+        self.dark.reason = self.dark.reason(chain).map(|reason| (cpu, reason));
+    }
+
+    /// A thread goes to sleep in a call of this kind, and no signal ends that: for what was said
+    /// just now, where the call does not tell. Whether that is a device.
+    pub(super) fn sleeps_for(&mut self, cpu: Cpu, slot: Slot, kind: Option<WaitKind>) -> bool {
+        let untold =
+            matches!(kind, None | Some(WaitKind::Other | WaitKind::Socket | WaitKind::Memory));
+        let Some((on, reason)) = self.dark.reason.take().filter(|_| untold) else { return false };
+        if on != cpu || self.threads[slot].contending > 0 {
+            return false;
+        }
+        self.threads[slot].living.reason = Some(reason);
+        self.blocked_for(slot) == Some(BlockedFor::Io)
     }
 
     /// A thread goes to sleep: in the call that was said just now, if it is in no recorded one.
@@ -95,7 +169,7 @@ impl Engine {
 
     /// What was said of a switch that has come holds for no other.
     pub(super) fn dark_is_said(&mut self) {
-        self.dark.said = None;
+        (self.dark.said, self.dark.reason) = (None, None);
     }
 }
 
@@ -125,5 +199,29 @@ mod tests {
         // In a recording of all calls each says itself when it begins.
         let all = DarkCalls::new(Outside::NoCall, Arch::X86_64, &symbols);
         assert_eq!(all.of(&receive), None);
+    }
+
+    #[test]
+    fn the_innermost_function_that_is_not_the_schedulers_is_slept_in() {
+        let symbols = SymbolTable::from_kallsyms(
+            b"ffffffff81000000 T io_schedule\n\
+            ffffffff81001000 T folio_wait_bit\n\
+            ffffffff81002000 T synchronize_rcu\n\
+            ffffffff81003000 T rwsem_down_write_slowpath\n\
+            ffffffff81005000 T schedule\n\
+            ffffffff81006000 T __schedule\n\
+            ffffffff81007000 T schedule_timeout\n\
+            ffffffff81008000 T _etext\n",
+        );
+        let calls = DarkCalls::new(Outside::DarkCall, Arch::X86_64, &symbols);
+        let reason = |offsets: &[u64]| {
+            let chain: Vec<u64> = offsets.iter().map(|o| 0xffff_ffff_8100_0010 + o).collect();
+            calls.reason(&chain).map(|r| (r.io_wait, r.lock, r.caller))
+        };
+        let caller = |offset: u64| Caller::Address(0xffff_ffff_8100_0010 + offset);
+        assert_eq!(reason(&[0x6000, 0x5000, 0, 0x1000]), Some((true, false, caller(0x1000))));
+        assert_eq!(reason(&[0x6000, 0x5000, 0x7000, 0x2000]), Some((false, false, caller(0x2000))));
+        assert_eq!(reason(&[0x6000, 0x5000, 0x3000]), Some((false, true, caller(0x3000))));
+        assert_eq!(reason(&[0x6000, 0x5000]), None);
     }
 }

@@ -21,9 +21,9 @@ use holdup_trace::{NameId, Nanos, Tid};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reason {
     pub(crate) io_wait: bool,
-    caller: Caller,
+    pub(super) caller: Caller,
     /// The caller is a function that takes locks.
-    lock: bool,
+    pub(super) lock: bool,
 }
 
 /// A sleep that is over, of which the reason may still come.

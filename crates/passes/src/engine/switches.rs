@@ -193,7 +193,11 @@ impl Engine {
         self.sleeps_in_dark(now, cpu, slot);
         let t = &self.threads[slot];
         let kind = t.living.sleeps_in().map(|nr| self.wait_kind(nr));
-        let device = t.contending == 0 && is_for_device(kind, self.outside, None);
+        let mut device = t.contending == 0 && is_for_device(kind, self.outside, None);
+        if t.uninterruptible && !device && !self.reasons {
+            device = self.sleeps_for(cpu, slot, kind);
+        }
+        let t = &self.threads[slot];
         // Where the kernel tells what such sleeps were for, any may turn out to be for I/O.
         if t.uninterruptible && (device || self.reasons) {
             let t = &mut self.threads[slot];

@@ -109,6 +109,40 @@ fn a_switch_that_says_where_it_happens_names_the_dark_call_and_its_descriptor() 
     assert_eq!(calls, ["write"], "a dark call is named, not counted");
 }
 
+/// A thread sleeps in D, in a page fault or a dark call that is no read: what for, and the idle time
+/// for disks.
+fn sleeps_in_d(innermost: &[u64]) -> (ObjectKind, String, u64) {
+    let chain = [&[0xffff_ffff_8100_3010], innermost, &[ENTRY]].concat();
+    let trace = TraceBuilder::new(2)
+        .task(42, 42, Some(1), "worker")
+        .switch(0, 0, 0, 42, "R")
+        .sys_enter(10, 0, 42, WRITE)
+        .sys_exit(20, 0, 42, WRITE, 1)
+        .leaves(100, 0, 42, &chain, 5)
+        .switch(100, 0, 42, 0, "D")
+        .waking(600, 1, 0, 42)
+        .wakeup(600, 1, 0, 42)
+        .switch(600, 0, 0, 42, "R")
+        .switch(1000, 0, 42, 0, "S")
+        .build();
+    let chosen = ChosenCalls::of(&trace, ["futex", "write"].iter().copied()).unwrap();
+    let kernel = [KERNEL, b"ffffffff81006000 T io_schedule\nffffffff81007000 T rcu_barrier\n"];
+    let symbols = Some(Arc::new(SymbolTable::from_kallsyms(&kernel.concat())));
+    let a = analyze(&chosen, &Options { symbols, ..Options::default() }).expect("readable");
+    let object = a.objects().find(|o| o.wait_ns > 0).expect("it slept");
+    let ledger = holdup_attribution::Attribution::from(&a).ledger;
+    (object.kind, a.object_name(object.object), ledger.ns(Leaf::Io))
+}
+
+#[test]
+fn what_no_signal_ends_is_for_what_the_chain_says() {
+    let (kind, name, for_disks) = sleeps_in_d(&[0xffff_ffff_8100_7010]);
+    assert_eq!((kind, for_disks), (ObjectKind::Uninterruptible, 0));
+    assert!(name.contains("in rcu_barrier+0x10"), "{name}");
+    let (kind, _, for_disks) = sleeps_in_d(&[0xffff_ffff_8100_6010, 0xffff_ffff_8100_2010]);
+    assert_eq!((kind, for_disks), (ObjectKind::Disk, 500));
+}
+
 /// Thread 43 receives what 42 sends over the loopback, both in dark calls. An interrupt handler
 /// ends on 42's CPU at `irq`, before the softirq that wakes 43. Who ended the wait, then?
 fn waker_over_loopback(irq: u64) -> Option<u32> {

@@ -58,7 +58,7 @@ pub use running::{Running, Target};
 pub use symbols::Symbols;
 pub use tally::Tally;
 pub use tracing_data::TracingData;
-pub use writer::{Writer, Written};
+pub use writer::{Name, Writer, Written};
 
 use std::io;
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ use holdup_perfdata::trailer_size;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Writes a recording, record by record.
@@ -60,20 +60,64 @@ pub struct Written {
     pub tally: Tally,
     /// Bytes written, header and sections included.
     pub bytes: u64,
+    /// Under which name it is now.
+    pub name: Name,
+}
+
+/// What a file is called when the recording is over: another recorder may have wanted its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Name {
+    /// As it was asked for.
+    #[default]
+    Own,
+    /// With `.old` behind it.
+    Old,
+    /// Nobody knows; it may be gone.
+    Unknown,
+}
+
+impl Name {
+    /// Where a recording is that was to be `path`.
+    pub fn of(self, path: &Path) -> PathBuf {
+        if self == Name::Old { old(path) } else { path.to_owned() }
+    }
+}
+
+/// What a file becomes when its name is wanted.
+fn old(path: &Path) -> PathBuf {
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    old.into()
+}
+
+impl Tables {
+    /// Under which name the file is.
+    fn name(&self) -> Name {
+        let which = |m: std::fs::Metadata| (m.dev(), m.ino());
+        let Ok(this) = self.file.metadata().map(which) else { return Name::Own };
+        let is = |path: &Path| path.metadata().is_ok_and(|m| which(m) == this);
+        if is(&self.path) {
+            Name::Own
+        } else if is(&old(&self.path)) {
+            Name::Old
+        } else {
+            Name::Unknown
+        }
+    }
 }
 
 impl Written {
     /// What both are together.
     #[must_use]
     pub fn and(self, o: Written) -> Written {
-        Written { tally: self.tally.and(o.tally), bytes: self.bytes + o.bytes }
+        Written { tally: self.tally.and(o.tally), bytes: self.bytes + o.bytes, name: o.name }
     }
 }
 
 impl Writer {
     /// What was written so far.
     pub(crate) fn written(&self) -> Written {
-        Written { tally: self.tally, bytes: self.bytes }
+        Written { tally: self.tally, bytes: self.bytes, name: Name::Own }
     }
 
     /// Begin a file. One that is there already is kept, as perf does it: its name gets `.old`
@@ -89,9 +133,7 @@ impl Writer {
                 return Err(Error::NoFile { path: path.to_owned() });
             }
             Ok(m) if m.is_file() && m.len() > 0 => {
-                let mut old = path.as_os_str().to_owned();
-                old.push(".old");
-                std::fs::rename(path, old).map_err(uncreated)?;
+                std::fs::rename(path, old(path)).map_err(uncreated)?;
             }
             _ => {}
         }
@@ -230,7 +272,11 @@ impl Writer {
                 done.map_err(|why| self.stop(why))?;
             }
         }
-        Ok(Written { tally: self.tally, bytes: self.bytes })
+        let name = match &self.output {
+            Output::File(tables) => tables.name(),
+            Output::Pipe(_) | Output::Stopped => Name::Own,
+        };
+        Ok(Written { name, ..self.written() })
     }
 
     /// What is in the recording so far.

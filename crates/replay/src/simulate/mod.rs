@@ -262,6 +262,9 @@ impl<'a> Machine<'a> {
     /// Nothing will happen any more, and there is work left: all wait for each other, in an order
     /// that the trace did not have. Let the first go.
     fn force(&mut self) -> bool {
+        // Who has a CPU has an event, and nobody queues for one that idles.
+        let lost = |t: &Thread| matches!(t.state, State::Running | State::Ready);
+        debug_assert!(!self.threads.iter().any(lost), "a thread has lost its CPU");
         let stuck =
             |t: &Thread| matches!(t.state, State::Waiting(_) | State::Arrived | State::Locked(..));
         // Who would have made a thread did not get there: its work is to be done all the same.

@@ -1,6 +1,6 @@
 //! Threads that are split: each part takes the next piece of the work.
 
-use super::{Machine, State};
+use super::{Machine, State, What};
 use crate::bits::BitSet;
 use crate::change::arrives;
 use crate::program::Op;
@@ -128,11 +128,12 @@ impl Machine<'_> {
         }
     }
 
-    /// Parts that could not have a piece look once more.
+    /// Parts that could not have a piece look once more: not at once, as they may take the CPU that
+    /// this one is about to leave.
     fn pieces_go_on(&mut self, of: u32) {
         let idle = self.pieces.get_mut(&of).map(|p| std::mem::take(&mut p.idle));
         for part in idle.into_iter().flatten() {
-            self.wake(part, 0);
+            self.later(self.now, What::Wakes(part));
         }
     }
 }

@@ -47,10 +47,9 @@ impl Machine<'_> {
             Op::Wait { number, object, .. } => {
                 if let Some(begun) = &mut self.begun {
                     begun.insert(number);
+                    // Not at once: it may take the CPU that this thread is about to leave.
                     if let Some(server) = self.awaiting.remove(&number) {
-                        // Who is woken may take this CPU: the wait is a step of its own.
-                        self.wake(server, 0);
-                        return true;
+                        self.later(self.now, What::Wakes(server));
                     }
                 }
                 let over = self.ended.contains(number)
