@@ -95,6 +95,13 @@ pub(crate) enum Mode {
     Kthread,
 }
 
+/// A wake-up of a thread that still runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EarlyWake {
+    /// By whom, and whether nothing ran on top of it for sure; `None` by an interrupt.
+    pub(crate) waker: Option<(Slot, bool)>,
+}
+
 /// One thread.
 ///
 /// In the order of use: what each system call touches comes first and shares five cache lines, what
@@ -158,8 +165,9 @@ pub struct Thread {
     pub comm: NameId,
     /// Last CPU it ran on.
     pub(crate) last_cpu: Cpu,
-    /// It was woken while still running; the switch-out that follows does not mean sleep for long.
-    pub(crate) early_wake: bool,
+    /// It was woken while still running, as it was about to sleep; the switch-out that follows does
+    /// not mean sleep for long.
+    pub(crate) early_wake: Option<EarlyWake>,
     /// It left its CPU in state R, and the CPU went idle: a quota or a sibling kept it off, or
     /// does.
     pub(crate) throttle: Option<Box<Throttle>>,
@@ -222,7 +230,7 @@ impl Thread {
             since: born,
             mode: Mode::Unknown,
             last_cpu: Cpu::UNKNOWN,
-            early_wake: false,
+            early_wake: None,
             records: false,
             throttle: None,
             uninterruptible: false,

@@ -59,7 +59,7 @@ impl Engine {
             }
         }
         if let State::Running(_) = to {
-            t.early_wake = false;
+            t.early_wake = None;
         }
         t.state = to;
     }

@@ -267,7 +267,7 @@ impl Engine {
             State::Blocked => {
                 self.stop_waiting(now, slot, None, Ended::Unseen);
                 let t = &mut self.threads[slot];
-                if t.early_wake {
+                if t.early_wake.is_some() {
                     // Woken before it had left its CPU: it never slept.
                     t.was(State::Woken(Cpu::UNKNOWN), t.since, now);
                     t.since = now;

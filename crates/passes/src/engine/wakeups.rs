@@ -7,7 +7,7 @@ use crate::cpus::{Frame, Level};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
 use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker, is_for_device};
 use crate::lanes::SleptFor;
-use crate::threads::{Mode, Slot, State, Thread, role};
+use crate::threads::{EarlyWake, Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
 use holdup_trace::{Cpu, Event, NameId, Nanos, Pid, Tid};
@@ -35,6 +35,11 @@ impl Engine {
         let waker = self.waker(now, e, tid);
         let slot = self.find_or_add(tid);
         let waker = waker.filter(|&(w, _)| self.may_wake(w, slot));
+        let waker = match self.threads[slot].early_wake {
+            // The kernel ends it on that CPU, on top of whoever is there by now.
+            Some(EarlyWake { waker: Some(first) }) if !early => Some(first),
+            _ => waker,
+        };
         self.name(slot, comm);
         if self.threads[slot].state == State::Blocked {
             self.threads[slot].living.softirqd = self.softirqd(e.cpu);
@@ -148,7 +153,7 @@ impl Engine {
                 self.threads[slot].settle(now);
                 self.ready(now, slot, target);
             }
-            State::Running(_) => self.threads[slot].early_wake = true,
+            State::Running(_) => self.threads[slot].early_wake = Some(EarlyWake { waker }),
             State::Woken(_) | State::Preempted(_) | State::Dead => {}
         }
     }
@@ -304,7 +309,7 @@ impl Engine {
         let end = End {
             waker: waker.map(|w| w.0),
             direct: waker.is_some_and(|w| w.1),
-            early: self.threads[slot].early_wake,
+            early: self.threads[slot].early_wake.is_some(),
         };
         if let Some(w) = end.waker {
             if self.sleep(slot, wait.object).kind.is_some_and(WaitKind::is_event)

@@ -165,3 +165,27 @@ fn slices_are_measured_where_somebody_queued() {
         .switch(26 * MS, 0, 7, 0, "S"));
     assert_eq!(a.slice_ns(), Some(4 * MS));
 }
+
+/// A client asks while the server is about to sleep for it. The kernel ends that wake-up in an
+/// interrupt of the server's CPU, on top of a thread that has nothing to do with it: a replay had
+/// the server wait for that one.
+#[test]
+fn who_wakes_a_thread_before_it_has_left_its_cpu_ends_its_wait() {
+    let (read, write) = (0, 1);
+    let a = run(two()
+        .sys_enter(100, 1, 8, read)
+        .sys_enter(110, 0, 7, write)
+        .waking_to(120, 0, 7, 8, 1)
+        .switch(130, 1, 8, 9, "S")
+        .wakeup_to(140, 1, 9, 8, 1)
+        .sys_exit(150, 0, 7, write, 1)
+        .switch(160, 1, 9, 8, "S")
+        .sys_exit(170, 1, 8, read, 1)
+        .switch(400, 1, 8, 0, "S")
+        .switch(500, 0, 7, 0, "S"));
+    let wakes = |tid| {
+        did(&a, tid).iter().any(|d| matches!(d, Did::Wake { thread, .. } if *thread == slot(&a, 8)))
+    };
+    assert!(wakes(7), "{:?}", did(&a, 7));
+    assert!(!wakes(9), "{:?}", did(&a, 9));
+}
