@@ -46,14 +46,14 @@ fn every_workload_and_its_twin_runs_and_finishes_pieces_of_work() {
     }
 }
 
-/// What is held once at a time is held for no longer than the run takes; twins hold it side by
-/// side.
+/// What is held once at a time is held for no longer than the run takes, but for who loses its CPU
+/// between giving it back and looking at the clock; of two at once it would be twice as long.
 #[test]
 fn what_is_held_by_one_at_a_time_is_never_held_twice() {
     for name in ["mutex", "flock", "fcntl", "semaphore", "mqueue", "token", "ring", "condvar"] {
         let counted = counted(name, &["--set", "workers=3,hold=400us"]);
         let (held, wall) = (sum(&counted, "hold_ns"), sum(&counted, "wall_ns"));
-        assert!(held <= wall, "{name}: {held} of {wall}");
+        assert!(held * 2 <= wall * 3, "{name}: {held} of {wall}");
         assert!(sum(&counted, "wait_ns") > 0, "{name}");
     }
 }
