@@ -12,7 +12,8 @@ use holdup_map::IN_MEMORY;
 use holdup_syscalls::Arch;
 use holdup_trace::{
     Beside, Capabilities, Clock, Cpu, ErrorKind, EventDesc, EventKind, LocalNames, Names, Nanos,
-    Presence, Quality, QualityCode, Reader, Result, Run, RunDecoder, Tid, TraceInfo, progress,
+    Opened, Presence, Quality, QualityCode, Reader, Result, Run, RunDecoder, Tid, TraceInfo,
+    progress,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,9 +22,7 @@ use std::path::Path;
 ///
 /// One [`Run`] is one CPU, CPUs ascending.
 pub struct CtfTrace {
-    info: TraceInfo,
-    quality: Quality,
-    runs: Vec<Run>,
+    opened: Opened,
     lanes: Vec<LaneInfo>,
     store: Store,
 }
@@ -93,29 +92,21 @@ impl CtfTrace {
         info.capabilities = Capabilities::of(&events.descs, Beside::default());
         info.tasks = all.tasks;
         info.events = events.descs;
-        Ok(CtfTrace { info, quality, runs, lanes: infos, store })
+        Ok(CtfTrace { opened: Opened { info, quality, runs }, lanes: infos, store })
     }
 }
 
 impl Reader for CtfTrace {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        &self.quality
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        (&mut self.info, &mut self.quality)
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        let names = LocalNames::new(self.info.names.clone());
+        let names = LocalNames::new(self.info().names.clone());
         Box::new(Decoder::new(&self.store, &self.lanes[run], names))
     }
 }

@@ -14,7 +14,7 @@ use crate::sniff::{Dialect, DialectKind, sniff};
 use crate::source::Source;
 use crate::{html, preamble};
 use holdup_trace::{
-    Batch, Beside, Capabilities, Clock, ErrorKind, LocalNames, Names, Presence, Quality,
+    Batch, Beside, Capabilities, Clock, ErrorKind, LocalNames, Names, Opened, Presence, Quality,
     QualityCode, Reader, Result, Run, RunDecoder, SymbolTable, TraceInfo,
 };
 use std::fs::File;
@@ -103,8 +103,7 @@ enum Order {
 
 /// An opened text trace.
 pub struct TextTrace {
-    info: TraceInfo,
-    quality: Quality,
+    opened: Opened,
     dialect: Dialect,
     source: Source,
     syntax: Syntax,
@@ -112,7 +111,6 @@ pub struct TextTrace {
     events: Events,
     /// Events come with call chains.
     has_chains: bool,
-    runs: Vec<Run>,
     order: Order,
     event_count: u64,
 }
@@ -210,15 +208,13 @@ impl TextTrace {
         };
         let old_states = found.idle_letters == (true, false);
         Ok(TextTrace {
-            info,
-            quality,
+            opened: Opened { info, quality, runs },
             dialect,
             source,
             syntax,
             old_states,
             events,
             has_chains: found.frames,
-            runs,
             order,
             event_count: found.events,
         })
@@ -241,7 +237,7 @@ impl TextTrace {
     }
 
     pub(crate) fn names(&self) -> Arc<Names> {
-        self.info.names.clone()
+        self.info().names.clone()
     }
 
     #[inline]
@@ -272,20 +268,12 @@ impl TextTrace {
 }
 
 impl Reader for TextTrace {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        &self.quality
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        (&mut self.info, &mut self.quality)
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn is_slow_to_decode(&self) -> bool {

@@ -6,7 +6,7 @@ use crate::run::{Content, RunReader};
 use crate::schema::Schema;
 use crate::shown::shown;
 use crate::source::Source;
-use holdup_trace::{Quality, Reader, Run, RunDecoder, TraceInfo};
+use holdup_trace::{Opened, Quality, Reader, RunDecoder, TraceInfo};
 use holdup_tracepoint::{Big, Little};
 
 /// A perf.data file, opened and indexed. Decode it through [`Reader`].
@@ -16,11 +16,9 @@ use holdup_tracepoint::{Big, Little};
 /// the whole run of at most 256 KiB where short flushes were put together and are sorted in
 /// memory).
 pub struct PerfData {
-    info: TraceInfo,
-    quality: Quality,
+    opened: Opened,
     order: Order,
     content: Content,
-    runs: Vec<Run>,
     spans: Vec<Span>,
 }
 
@@ -33,13 +31,17 @@ impl PerfData {
         index: Index,
     ) -> PerfData {
         quality.absorb(&index.quality);
-        PerfData { info, quality, order, content, runs: index.runs, spans: index.spans }
+        let opened = Opened { info, quality, runs: index.runs };
+        PerfData { opened, order, content, spans: index.spans }
     }
 
     fn decoder_of(&self, run: usize, only_switches: bool) -> Box<dyn RunDecoder + '_> {
         let nothing = (Span { start: 0, end: 0, unsorted: false }, 0);
-        let (span, first) =
-            self.spans.get(run).zip(self.runs.get(run)).map_or(nothing, |(s, r)| (*s, r.first_ts));
+        let (span, first) = self
+            .spans
+            .get(run)
+            .zip(self.runs().get(run))
+            .map_or(nothing, |(s, r)| (*s, r.first_ts));
         let content = &self.content;
         match self.order {
             Order::Little => {
@@ -78,20 +80,12 @@ pub(crate) fn shown_in(
 }
 
 impl Reader for PerfData {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        &self.quality
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        (&mut self.info, &mut self.quality)
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {

@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::unpack::unpack;
 use holdup_map::Bytes;
 use holdup_trace::{
-    Beside, Capabilities, ErrorKind, Quality, QualityCode, Reader, Result, Run, RunDecoder,
+    Beside, Capabilities, ErrorKind, Opened, Quality, QualityCode, Reader, Result, Run, RunDecoder,
     StateTable, Task, TraceInfo, union,
 };
 use std::path::Path;
@@ -20,9 +20,7 @@ use std::path::Path;
 /// One [`Run`] is one CPU, or a part of it where its bundles do not follow each other in time. The
 /// last is that of the samples, if there are any.
 pub struct Perfetto {
-    info: TraceInfo,
-    quality: Quality,
-    runs: Vec<Run>,
+    opened: Opened,
     lined: Vec<Lined>,
     shared: Shared,
     /// Samples of all CPUs: the run behind those of the CPUs.
@@ -103,7 +101,7 @@ impl Perfetto {
         runs.extend(sampled.span().map(|(first_ts, _)| Run { first_ts }));
         let (symbols, names) = (survey.symbols, info.names.clone());
         let shared = Shared { source, table, symbols, names, states };
-        Ok(Perfetto { info, quality, runs, lined, shared, sampled })
+        Ok(Perfetto { opened: Opened { info, quality, runs }, lined, shared, sampled })
     }
 }
 
@@ -172,20 +170,12 @@ fn describe_samples(info: &mut TraceInfo, sampled: &Sampled, samples: &Samples) 
 }
 
 impl Reader for Perfetto {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        &self.quality
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        (&mut self.info, &mut self.quality)
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     /// Every number is a varint, and every event a message in a message.
@@ -197,7 +187,7 @@ impl Reader for Perfetto {
         if run >= self.lined.len() {
             return self.sampled.decoder();
         }
-        let first = self.runs[run].first_ts;
+        let first = self.runs()[run].first_ts;
         Box::new(Decoder::new(&self.shared, first, &self.lined[run].bundles))
     }
 }

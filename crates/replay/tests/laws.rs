@@ -26,8 +26,8 @@ struct Rows {
 fn of_file(path: &Path) -> Result<Rows, String> {
     let mut rows = Rows::default();
     let Ok(reader) = holdup_open::open(path) else { return Ok(rows) };
-    let fifth = Thinned(&*reader, Missing::Percent(20));
-    let unwoken = Thinned(&*reader, Missing::WakeUps);
+    let fifth = Thinned::of(&*reader, Missing::Percent(20));
+    let unwoken = Thinned::of(&*reader, Missing::WakeUps);
     let traces = [(&*reader, "whole"), (&fifth as &dyn Reader, "thinned"), (&unwoken, "unwoken")];
     for (trace, what) in traces {
         let of = of_trace(trace).map_err(|e| format!("{} {what}: {e}", path.display()))?;

@@ -2,8 +2,8 @@
 
 use holdup_trace::{
     ArgsRef, Batch, Beside, Capabilities, Cpu, Descriptors, Event, EventDesc, EventId, EventKind,
-    Frame, Mapping, NameId, Nanos, Pid, Presence, Quality, QualityCode, Reader, Reading, Result,
-    Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
+    Frame, Mapping, NameId, Nanos, Opened, Pid, Presence, Quality, QualityCode, Reader, Reading,
+    Result, Run, RunDecoder, StackRef, Task, TaskState, Tid, TraceInfo, What,
 };
 
 /// Collects events; times may come in any order.
@@ -21,9 +21,7 @@ pub struct TraceBuilder {
 
 /// The finished trace.
 pub struct MemTrace {
-    info: TraceInfo,
-    quality: Quality,
-    runs: Vec<Run>,
+    opened: Opened,
     events: Vec<(Event, Option<[u64; 6]>)>,
     frames: Vec<u64>,
     mappings: Vec<Mapping>,
@@ -427,9 +425,7 @@ impl TraceBuilder {
             }
         }
         MemTrace {
-            info: self.info,
-            quality,
-            runs,
+            opened: Opened { info: self.info, quality, runs },
             events: self.events,
             frames: self.frames,
             mappings: self.mappings,
@@ -439,17 +435,12 @@ impl TraceBuilder {
 }
 
 impl Reader for MemTrace {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
-    fn quality(&self) -> &Quality {
-        &self.quality
-    }
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        (&mut self.info, &mut self.quality)
-    }
-    fn runs(&self) -> &[Run] {
-        &self.runs
+
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
     fn decoder(&self, _: usize) -> Box<dyn RunDecoder + '_> {
         Box::new(All(Some(self)))

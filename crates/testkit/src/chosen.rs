@@ -2,8 +2,8 @@
 
 use holdup_syscalls::{Arch, entry_number};
 use holdup_trace::{
-    Batch, Beside, Capabilities, Event, EventDesc, EventId, EventKind, Presence, Quality, Reader,
-    Result, Run, RunDecoder, TraceInfo, What,
+    Beside, Capabilities, Event, EventDesc, EventId, EventKind, Opened, Presence, Reader,
+    RunDecoder, Sieve, What,
 };
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// when each left two events.
 pub struct ChosenCalls<'a> {
     reader: &'a dyn Reader,
-    info: TraceInfo,
+    opened: Opened,
     /// By the number of a chosen call: its events.
     ids: BTreeMap<u32, CallIds>,
 }
@@ -61,7 +61,8 @@ impl<'a> ChosenCalls<'a> {
             ids.insert(nr, CallIds { enter: event("enter"), exit: event("exit") });
         }
         info.capabilities = Capabilities::of(&info.events, beside);
-        Some(ChosenCalls { reader, info, ids })
+        let opened = Opened { info, ..reader.opened().clone() };
+        Some(ChosenCalls { reader, opened, ids })
     }
 
     /// Whether the event would have been recorded; a chosen call's gets that call's id.
@@ -78,20 +79,12 @@ impl<'a> ChosenCalls<'a> {
 }
 
 impl Reader for ChosenCalls<'_> {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        self.reader.quality()
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        unreachable!("only who opens a file amends what it says")
-    }
-
-    fn runs(&self) -> &[Run] {
-        self.reader.runs()
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn is_slow_to_decode(&self) -> bool {
@@ -99,16 +92,6 @@ impl Reader for ChosenCalls<'_> {
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        Box::new(Sieve(self.reader.decoder(run), self))
-    }
-}
-
-struct Sieve<'a>(Box<dyn RunDecoder + 'a>, &'a ChosenCalls<'a>);
-
-impl RunDecoder for Sieve<'_> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let more = self.0.fill(batch)?;
-        batch.events.retain_mut(|e| self.1.keeps(e));
-        Ok(more)
+        Box::new(Sieve(self.reader.decoder(run), |e: &mut Event| self.keeps(e)))
     }
 }

@@ -1,13 +1,12 @@
 //! A trace many times in a row: a long one, without a large file.
 
-use holdup_trace::{Batch, Nanos, Quality, Reader, Result, Run, RunDecoder, TraceInfo};
+use holdup_trace::{Batch, Nanos, Opened, Reader, Result, Run, RunDecoder};
 
 /// The events of a trace again and again, each time later. Its threads do the same once more; where
 /// one time ends and the next begins, what they do does not fit, as if events were missing.
 pub struct Repeated<'a> {
     reader: &'a dyn Reader,
-    info: TraceInfo,
-    runs: Vec<Run>,
+    opened: Opened,
     first: Nanos,
     period: Nanos,
 }
@@ -17,31 +16,23 @@ impl Repeated<'_> {
     pub fn new(reader: &dyn Reader, times: u64) -> Option<Repeated<'_>> {
         let (first, last) = reader.info().span?;
         let period = last - first + 1;
-        let mut info = reader.info().clone();
-        info.span = Some((first, last + period * times.saturating_sub(1)));
+        let mut opened = reader.opened().clone();
+        opened.info.span = Some((first, last + period * times.saturating_sub(1)));
         let run =
             |again: u64, run: &Run| Run { first_ts: run.first_ts.max(first) + again * period };
         let runs = (0..times).flat_map(|again| reader.runs().iter().map(move |r| run(again, r)));
-        let runs = runs.collect();
-        Some(Repeated { reader, info, runs, first, period })
+        opened.runs = runs.collect();
+        Some(Repeated { reader, opened, first, period })
     }
 }
 
 impl Reader for Repeated<'_> {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        self.reader.quality()
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        unreachable!("only who opens a file amends what it says")
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {

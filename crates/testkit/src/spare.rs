@@ -1,8 +1,8 @@
 //! A trace as if the machine had more CPUs, all idle.
 
 use holdup_trace::{
-    Batch, Cpu, Event, EventId, NameId, Pid, Quality, Reader, Result, Run, RunDecoder, TaskState,
-    Tid, TraceInfo, What,
+    Batch, Cpu, Event, EventId, NameId, Opened, Pid, Reader, Result, Run, RunDecoder, TaskState,
+    Tid, What,
 };
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// What held the work up on the smaller machine holds it up on this one.
 pub struct SpareCpus<'a> {
     reader: &'a dyn Reader,
-    runs: Vec<Run>,
+    opened: Opened,
     switch: EventId,
     new: Range<u16>,
 }
@@ -24,27 +24,19 @@ impl SpareCpus<'_> {
         let info = reader.info();
         let (first_ts, _) = info.span?;
         let switch = info.events.iter().position(|e| e.short_name() == "sched_switch")?;
-        let mut runs = reader.runs().to_vec();
-        runs.push(Run { first_ts });
-        Some(SpareCpus { reader, runs, switch: EventId(switch as u16), new: cpus..cpus * 2 })
+        let mut opened = reader.opened().clone();
+        opened.runs.push(Run { first_ts });
+        Some(SpareCpus { reader, opened, switch: EventId(switch as u16), new: cpus..cpus * 2 })
     }
 }
 
 impl Reader for SpareCpus<'_> {
-    fn info(&self) -> &TraceInfo {
-        self.reader.info()
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        self.reader.quality()
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        unreachable!("only who opens a file amends what it says")
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn is_slow_to_decode(&self) -> bool {
@@ -52,7 +44,7 @@ impl Reader for SpareCpus<'_> {
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        match run + 1 == self.runs.len() {
+        match run + 1 == self.runs().len() {
             false => self.reader.decoder(run),
             true => Box::new(Idle(self)),
         }
@@ -64,8 +56,8 @@ struct Idle<'a>(&'a SpareCpus<'a>);
 
 impl RunDecoder for Idle<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let SpareCpus { runs, switch, new, .. } = self.0;
-        let ts = runs.last().map_or(0, |run| run.first_ts);
+        let SpareCpus { opened, switch, new, .. } = self.0;
+        let ts = opened.runs.last().map_or(0, |run| run.first_ts);
         batch.events.extend(new.clone().map(|cpu| Event {
             ts,
             tid: Tid::IDLE,

@@ -50,7 +50,7 @@ pub use kind::{Capabilities, EventKind, softirq_name};
 pub use mapping::{BuildId, Built, Mapping};
 pub use names::{LocalNames, NameId, Names, fits};
 pub use quality::{Quality, QualityCode, QualityEntry, Severity};
-pub use reader::{Reader, Run, RunDecoder};
+pub use reader::{Opened, Reader, Run, RunDecoder, Sieve};
 pub use recorded::{Beside, Presence, Recorded};
 pub use shell::shell_word;
 pub use state::TaskState;

@@ -1,6 +1,6 @@
 //! What a format's reader must offer.
 
-use crate::{Batch, Nanos, Quality, Result, TraceInfo};
+use crate::{Batch, Event, Nanos, Quality, Result, TraceInfo};
 
 /// A part of a trace whose events are in time order.
 ///
@@ -13,20 +13,46 @@ pub struct Run {
     pub first_ts: Nanos,
 }
 
+/// What is known of a trace once it is open.
+#[derive(Clone)]
+pub struct Opened {
+    /// What the file is.
+    pub info: TraceInfo,
+    /// What went wrong while opening. Losses met while decoding come with the batches.
+    pub quality: Quality,
+    /// The runs, in file order.
+    pub runs: Vec<Run>,
+}
+
 /// An opened trace.
 pub trait Reader: Send + Sync {
+    /// What is known of it.
+    fn opened(&self) -> &Opened;
+
+    /// The same, to be added to: whoever opens a file of any format knows what it was wrapped in
+    /// and how it was recognised, the reader of the one format does not.
+    fn opened_mut(&mut self) -> &mut Opened;
+
     /// What the file is.
-    fn info(&self) -> &TraceInfo;
+    fn info(&self) -> &TraceInfo {
+        &self.opened().info
+    }
 
-    /// What went wrong while opening. Losses met while decoding come with the batches.
-    fn quality(&self) -> &Quality;
+    /// What went wrong while opening.
+    fn quality(&self) -> &Quality {
+        &self.opened().quality
+    }
 
-    /// What is known, and what went wrong, to be added to: whoever opens a file of any format knows
-    /// what it was wrapped in and how it was recognised, the reader of the one format does not.
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality);
+    /// What the file is and what went wrong, to be added to.
+    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
+        let opened = self.opened_mut();
+        (&mut opened.info, &mut opened.quality)
+    }
 
     /// The runs, in file order.
-    fn runs(&self) -> &[Run];
+    fn runs(&self) -> &[Run] {
+        &self.opened().runs
+    }
 
     /// Whether decoding takes longer than everything that comes after it, as with text. A hint for
     /// [`crate::merge::drive`], which then gives it every core; readers of binary formats need not
@@ -54,4 +80,15 @@ pub trait RunDecoder: Send {
     /// A damaged record is counted in `batch.quality` and skipped. An error ends the whole read:
     /// it is for what makes the rest meaningless (the disk fails).
     fn fill(&mut self, batch: &mut Batch) -> Result<bool>;
+}
+
+/// Hands on those events of another decoder that the second part keeps, which may change them.
+pub struct Sieve<'a, K>(pub Box<dyn RunDecoder + 'a>, pub K);
+
+impl<K: FnMut(&mut Event) -> bool + Send> RunDecoder for Sieve<'_, K> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        let more = self.0.fill(batch);
+        batch.events.retain_mut(&mut self.1);
+        more
+    }
 }

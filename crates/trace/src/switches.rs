@@ -2,15 +2,14 @@
 //! in a fraction of the time that all events take.
 
 use crate::{
-    Batch, Beside, Capabilities, EventKind, Presence, Quality, Reader, Result, Run, RunDecoder,
-    SymbolTable, TraceInfo, What,
+    Beside, Capabilities, Event, EventKind, Opened, Presence, Quality, Reader, RunDecoder, Sieve,
+    SymbolTable, What,
 };
 
 /// The switches of a trace.
 pub struct Switches<'a> {
     reader: &'a dyn Reader,
-    info: TraceInfo,
-    quality: Quality,
+    opened: Opened,
 }
 
 impl<'a> Switches<'a> {
@@ -25,25 +24,18 @@ impl<'a> Switches<'a> {
         }
         info.capabilities = Capabilities::of(&info.events, beside);
         info.symbols = SymbolTable::default();
-        Switches { reader, info, quality: Quality::default() }
+        let (quality, runs) = (Quality::default(), reader.runs().to_vec());
+        Switches { reader, opened: Opened { info, quality, runs } }
     }
 }
 
 impl Reader for Switches<'_> {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        &self.quality
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        (&mut self.info, &mut self.quality)
-    }
-
-    fn runs(&self) -> &[Run] {
-        self.reader.runs()
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn is_slow_to_decode(&self) -> bool {
@@ -51,24 +43,13 @@ impl Reader for Switches<'_> {
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        Box::new(Filter(self.reader.decoder_of_switches(run)))
+        Box::new(Sieve(self.reader.decoder_of_switches(run), tells_who_runs))
     }
 }
 
-/// Drops what a decoder brings along.
-struct Filter<'a>(Box<dyn RunDecoder + 'a>);
-
-impl RunDecoder for Filter<'_> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let more = self.0.fill(batch);
-        batch.events.retain(|e| tells_who_runs(&e.what));
-        more
-    }
-}
-
-fn tells_who_runs(what: &What) -> bool {
+fn tells_who_runs(event: &mut Event) -> bool {
     matches!(
-        what,
+        event.what,
         What::Switch { .. }
             | What::ContextSwitch { .. }
             | What::Comm { .. }

@@ -12,7 +12,7 @@ use crate::stacks::Recorders;
 use crate::time::TimeMap;
 use crate::{Content, LatencyText, v6, v7};
 use holdup_trace::{
-    Beside, Capabilities, Cpu, ErrorKind, Pid, Quality, QualityCode, Reader, Result, Run,
+    Beside, Capabilities, Cpu, ErrorKind, Opened, Pid, Quality, QualityCode, Reader, Result, Run,
     RunDecoder, SymbolTable, Task, Tid, TraceInfo, progress,
 };
 use holdup_tracepoint::{Abi, Big, Endian, Little};
@@ -25,9 +25,7 @@ use std::sync::Arc;
 /// one buffer, in the order top buffer first, CPUs ascending; so events with equal times come
 /// in the order `trace-cmd report` prints them.
 pub struct TraceDat {
-    info: TraceInfo,
-    quality: Quality,
-    runs: Vec<Run>,
+    opened: Opened,
     cpus: Vec<(Cpu, CpuData, TimeMap)>,
     shared: Shared,
     big: bool,
@@ -57,7 +55,7 @@ impl TraceDat {
 
     /// What is known beside the events.
     pub(crate) fn into_info(self) -> (TraceInfo, Quality) {
-        (self.info, self.quality)
+        (self.opened.info, self.opened.quality)
     }
 }
 
@@ -220,34 +218,26 @@ impl Parts {
             cpus.push((Cpu(u16::try_from(number).unwrap_or(u16::MAX)), data, time));
         }
         let shared = Shared { layout, table, names: info.names.clone() };
-        let dat = TraceDat { info, quality, runs, cpus, shared, big: meta.big };
+        let dat = TraceDat { opened: Opened { info, quality, runs }, cpus, shared, big: meta.big };
         Ok(Looked { dat, listed, total })
     }
 }
 
 impl Reader for TraceDat {
-    fn info(&self) -> &TraceInfo {
-        &self.info
+    fn opened(&self) -> &Opened {
+        &self.opened
     }
 
-    fn quality(&self) -> &Quality {
-        &self.quality
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        (&mut self.info, &mut self.quality)
-    }
-
-    fn runs(&self) -> &[Run] {
-        &self.runs
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         let (cpu, data, time) = &self.cpus[run];
         if self.big {
-            Box::new(Decoder::<Big>::new(&self.info.path, &self.shared, data, time, *cpu))
+            Box::new(Decoder::<Big>::new(&self.info().path, &self.shared, data, time, *cpu))
         } else {
-            Box::new(Decoder::<Little>::new(&self.info.path, &self.shared, data, time, *cpu))
+            Box::new(Decoder::<Little>::new(&self.info().path, &self.shared, data, time, *cpu))
         }
     }
 }

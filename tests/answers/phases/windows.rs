@@ -5,7 +5,7 @@ use holdup_attribution::{Attribution, JUDGE, Thresholds};
 use holdup_diagnose::phases::{self, Wanted};
 use holdup_passes::{Analysis, Detail, Group, LockBy, Options, Selection, Window};
 use holdup_passes::{analyze, analyze_parts, analyze_windows};
-use holdup_trace::{Batch, Quality, Reader, Result, Run, RunDecoder, TraceInfo};
+use holdup_trace::{Opened, Reader, RunDecoder};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn open(scenario: &str) -> Box<dyn Reader> {
@@ -98,46 +98,33 @@ fn a_window_keeps_its_own_detail() {
 /// Counts how often a run is opened.
 struct Counted {
     reader: Box<dyn Reader>,
-    opened: AtomicUsize,
+    read: AtomicUsize,
     /// For its switches alone.
     looked_at: AtomicUsize,
 }
 
 impl Counted {
     fn of(scenario: &str) -> Counted {
-        let (opened, looked_at) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Counted { reader: open(scenario), opened, looked_at }
+        let (read, looked_at) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Counted { reader: open(scenario), read, looked_at }
     }
 }
 
 impl Reader for Counted {
-    fn info(&self) -> &TraceInfo {
-        self.reader.info()
+    fn opened(&self) -> &Opened {
+        self.reader.opened()
     }
-    fn quality(&self) -> &Quality {
-        self.reader.quality()
-    }
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        self.reader.amend()
-    }
-    fn runs(&self) -> &[Run] {
-        self.reader.runs()
+
+    fn opened_mut(&mut self) -> &mut Opened {
+        self.reader.opened_mut()
     }
     fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        self.opened.fetch_add(1, Ordering::Relaxed);
-        Box::new(Through(self.reader.decoder(run)))
+        self.read.fetch_add(1, Ordering::Relaxed);
+        self.reader.decoder(run)
     }
     fn decoder_of_switches(&self, run: usize) -> Box<dyn RunDecoder + '_> {
         self.looked_at.fetch_add(1, Ordering::Relaxed);
-        Box::new(Through(self.reader.decoder_of_switches(run)))
-    }
-}
-
-struct Through<'a>(Box<dyn RunDecoder + 'a>);
-
-impl RunDecoder for Through<'_> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        self.0.fill(batch)
+        self.reader.decoder_of_switches(run)
     }
 }
 
@@ -146,7 +133,7 @@ fn any_number_of_windows_takes_one_reading() {
     let reader = Counted::of("imb_server_c4");
     let windows = windows(&reader);
     analyze_parts(&reader, &Options::default(), &JUDGE, &[], &windows).expect("readable");
-    assert_eq!(reader.opened.into_inner(), reader.reader.runs().len());
+    assert_eq!(reader.read.into_inner(), reader.reader.runs().len());
 }
 
 /// Where start-up is left out, and what is judged is replayed, and all is wanted too.
@@ -160,5 +147,5 @@ fn a_verdict_takes_one_look_at_switches_and_one_reading() {
     assert!(judged.replayed().keeps_steps());
     let runs = reader.reader.runs().len();
     assert_eq!(reader.looked_at.into_inner(), runs);
-    assert_eq!(reader.opened.into_inner(), runs);
+    assert_eq!(reader.read.into_inner(), runs);
 }

@@ -87,7 +87,7 @@ fn outcomes_of(file: &Recording) -> Vec<Outcome> {
     let mut out = vec![outcome(file, 0, &*reader, &whole)];
     for change in 1..CHANGES.len() {
         if let Some(missing) = missing(change, &whole) {
-            let reader = Thinned(&*reader, missing);
+            let reader = Thinned::of(&*reader, missing);
             let analysis = analyze(&reader, &options).expect("readable before");
             out.push(outcome(file, change, &reader, &analysis));
         }

@@ -113,7 +113,10 @@ fn judge(of: Labelled) -> Outcome {
         Change::SecondHalf,
         verdict(&*reader, &half(Selection { from: Some(middle), ..Selection::default() })),
     );
-    changed.insert(Change::Thinned, verdict(&Thinned(&*reader, Missing::Percent(10)), &replayed()));
+    changed.insert(
+        Change::Thinned,
+        verdict(&Thinned::of(&*reader, Missing::Percent(10)), &replayed()),
+    );
     Outcome { of, verdict: whole, changed }
 }
 

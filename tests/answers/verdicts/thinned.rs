@@ -1,8 +1,6 @@
 //! A trace from which events are missing without a word about it.
 
-use holdup_trace::{
-    Batch, Cpu, Event, EventId, Quality, Reader, Result, Run, RunDecoder, Tid, TraceInfo, What,
-};
+use holdup_trace::{Cpu, Event, EventId, Opened, Reader, RunDecoder, Sieve, Tid, What};
 
 /// What is missing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -37,36 +35,28 @@ impl Missing {
 }
 
 /// The trace without these events.
-pub(crate) struct Thinned<'a>(pub(crate) &'a dyn Reader, pub(crate) Missing);
+pub(crate) struct Thinned<'a> {
+    reader: &'a dyn Reader,
+    opened: Opened,
+    missing: Missing,
+}
 
-struct Sieve<'a>(Box<dyn RunDecoder + 'a>, Missing);
-
-impl Reader for Thinned<'_> {
-    fn info(&self) -> &TraceInfo {
-        self.0.info()
-    }
-
-    fn quality(&self) -> &Quality {
-        self.0.quality()
-    }
-
-    fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-        unreachable!("only who opens a file amends what it says")
-    }
-
-    fn runs(&self) -> &[Run] {
-        self.0.runs()
-    }
-
-    fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
-        Box::new(Sieve(self.0.decoder(run), self.1))
+impl<'a> Thinned<'a> {
+    pub(crate) fn of(reader: &'a dyn Reader, missing: Missing) -> Thinned<'a> {
+        Thinned { reader, opened: reader.opened().clone(), missing }
     }
 }
 
-impl RunDecoder for Sieve<'_> {
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        let more = self.0.fill(batch)?;
-        batch.events.retain(|e| !self.1.takes(e));
-        Ok(more)
+impl Reader for Thinned<'_> {
+    fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    fn opened_mut(&mut self) -> &mut Opened {
+        &mut self.opened
+    }
+
+    fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
+        Box::new(Sieve(self.reader.decoder(run), |e: &mut Event| !self.missing.takes(e)))
     }
 }

@@ -123,14 +123,13 @@ fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
 mod tests {
     use super::*;
     use crate::{
-        Cpu, EventId, NameId, Nanos, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo, What,
+        Cpu, EventId, NameId, Nanos, Opened, Pid, QualityCode, Run, RunDecoder, Tid, TraceInfo,
+        What,
     };
 
     /// Runs given as lists of times; the tid tells the run, the cpu the position in it.
     struct Fake {
-        info: TraceInfo,
-        quality: Quality,
-        runs: Vec<Run>,
+        opened: Opened,
         times: Vec<Vec<Nanos>>,
         /// Events per batch.
         step: usize,
@@ -142,28 +141,17 @@ mod tests {
                 .iter()
                 .map(|t| Run { first_ts: t.iter().copied().min().unwrap_or(5) })
                 .collect();
-            Fake {
-                info: TraceInfo::new("fake".into(), "fake"),
-                quality: Quality::default(),
-                runs,
-                times,
-                step,
-            }
+            let info = TraceInfo::new("fake".into(), "fake");
+            Fake { opened: Opened { info, quality: Quality::default(), runs }, times, step }
         }
     }
 
     impl Reader for Fake {
-        fn info(&self) -> &TraceInfo {
-            &self.info
+        fn opened(&self) -> &Opened {
+            &self.opened
         }
-        fn quality(&self) -> &Quality {
-            &self.quality
-        }
-        fn amend(&mut self) -> (&mut TraceInfo, &mut Quality) {
-            (&mut self.info, &mut self.quality)
-        }
-        fn runs(&self) -> &[Run] {
-            &self.runs
+        fn opened_mut(&mut self) -> &mut Opened {
+            &mut self.opened
         }
         fn decoder(&self, run: usize) -> Box<dyn RunDecoder + '_> {
             Box::new(FakeDecoder { run, at: 0, fake: self })
