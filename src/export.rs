@@ -8,7 +8,7 @@ use crate::exit::{self, usage};
 use crate::progress;
 use anyhow::Result;
 use holdup_attribution::Attribution;
-use holdup_diagnose::phases::{self, PhaseRow, Wanted};
+use holdup_diagnose::phases::{self, Wanted};
 use holdup_diagnose::{Beside, diagnose_beside};
 use holdup_export::{Choice, PATH, Request, TableFormat, definitions};
 use holdup_passes::Detail;
@@ -39,12 +39,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<u8> {
     let diagnosis = diagnose_beside(reader.info(), &judged, Beside::default(), limits.clone());
     let all = judged.whole.as_ref().unwrap_or(&judged.analysis);
     let mut rows = judged.phases.clone();
-    if rows.is_empty() {
+    match &mut rows[..] {
         // The verdict on the trace is that on its only phase.
-        rows = PhaseRow::of(&phases::find(&*reader, &options, &limits)?.0);
-        rows.iter_mut().for_each(|row| row.class = Some(diagnosis.verdict.class));
-    } else {
-        phases::judge_each(&*reader, all, &mut rows, &limits)?;
+        [row] => row.class = Some(diagnosis.verdict.class),
+        several => phases::judge_each(&*reader, &options, all.cpu_list(), several, &limits)?,
     }
     let request = Request {
         reader: &*reader,

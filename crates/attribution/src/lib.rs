@@ -102,17 +102,18 @@ pub fn analyze_parts(
     holdup_passes::analyze_parts(reader, options, &JUDGE, cpus, windows)
 }
 
-/// Read windows of the trace once more; see [`holdup_passes::analyze_windows`].
+/// The same, each handed out when it ends; see [`holdup_passes::analyze_windows`].
 ///
 /// # Errors
 /// Those of [`holdup_passes::analyze_windows`].
 pub fn analyze_windows(
     reader: &dyn Reader,
-    whole: &Analysis,
+    options: &Options,
+    cpus: &[Cpu],
     windows: &[Window],
     done: &mut dyn FnMut(usize, Analysis),
 ) -> Result<Quality> {
-    holdup_passes::analyze_windows(reader, whole, &JUDGE, windows, done)
+    holdup_passes::analyze_windows(reader, options, &JUDGE, cpus, windows, done)
 }
 
 /// Read the trace once more and draw lanes; see [`holdup_passes::follow`].

@@ -127,7 +127,7 @@ pub fn walk_judged(
     let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
     facts.replay(judged);
-    of(&facts, judged.phases.clone())
+    of(&facts, judged.several_phases().to_vec())
 }
 
 fn of(facts: &Facts<'_>, phases: Vec<PhaseRow>) -> Walk {

@@ -90,7 +90,7 @@ pub fn diagnose_beside(
     let mut facts = Facts::beside(info, &judged.analysis, beside, thresholds);
     facts.left_out_ns = judged.left_out_ns;
     facts.replay(judged);
-    let mut diagnosis = Diagnosis { phases: judged.phases.clone(), ..judge(&facts) };
+    let mut diagnosis = Diagnosis { phases: judged.several_phases().to_vec(), ..judge(&facts) };
     let class = diagnosis.verdict.class;
     let mut work = diagnosis.phases.iter_mut().filter(|row| row.work);
     match (work.next(), work.next()) {

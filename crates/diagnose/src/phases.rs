@@ -80,7 +80,7 @@ impl PhaseRow {
 pub struct Judged {
     /// The part that the verdict is about: everything, or the work alone.
     pub analysis: Analysis,
-    /// Its phases and those left out; empty where there is but one.
+    /// Its phases and those left out; empty where threads were chosen, of whom all time is.
     pub phases: Vec<PhaseRow>,
     /// Time of the phases left out.
     pub left_out_ns: Nanos,
@@ -116,6 +116,11 @@ impl Judged {
     /// What is replayed: the window, or what is judged.
     pub fn replayed(&self) -> &Analysis {
         self.window.as_ref().unwrap_or(&self.analysis)
+    }
+
+    /// Its phases, if they are several: one alone is no news.
+    pub fn several_phases(&self) -> &[PhaseRow] {
+        if self.phases.len() > 1 { &self.phases } else { &[] }
     }
 
     /// Hold figures against other limits from now on.
@@ -175,23 +180,20 @@ pub fn read(
         Some(part) if part >= 1.0 => Detail::Steps,
         _ => options.detail,
     };
-    let mut windows = vec![judged];
-    if let Some(part) = wanted.replay.filter(|&part| part < 1.0) {
+    let window = wanted.replay.filter(|&part| part < 1.0).map(|part| {
         let wall = (judged.to - judged.from).max(1);
-        let part = part * (all.to - all.from) as f64 / wall as f64;
-        windows.push(middle((judged.from, judged.to), part));
-    }
-    if work.is_some() && wanted.whole {
-        windows.push(all);
-    }
+        middle((judged.from, judged.to), part * (all.to - all.from) as f64 / wall as f64)
+    });
+    let whole = work.filter(|_| wanted.whole).map(|_| all);
+    let windows: Vec<Window> = [Some(judged), window, whole].into_iter().flatten().collect();
     let (parts, quality) = analyze_parts(reader, options, &cpus, &windows)?;
     let mut parts = parts.into_iter();
     let Some(mut analysis) = parts.next() else {
         return Ok(Judged::of_all(analyze(reader, options)?, Vec::new()));
     };
     analysis.absorb(&quality, reader.quality());
-    let window = (windows.get(1).filter(|w| w.detail == Detail::Steps)).and_then(|_| parts.next());
-    let mut whole = parts.next();
+    let window = window.and_then(|_| parts.next());
+    let mut whole = whole.and_then(|_| parts.next());
     if let Some(whole) = &mut whole {
         whole.absorb(&quality, reader.quality());
     }
@@ -199,7 +201,7 @@ pub fn read(
     Ok(Judged {
         analysis,
         left_out_ns: left_out.map(Phase::wall_ns).sum(),
-        phases: if found.len() < 2 { Vec::new() } else { PhaseRow::of(&found) },
+        phases: PhaseRow::of(&found),
         part_of_ns: work.map(|_| all.to - all.from),
         whole,
         window,
@@ -223,48 +225,67 @@ fn middle((start, end): (Nanos, Nanos), part: f64) -> Window {
     Window { from, to: from + ns.min(wall), closed: true, detail: Detail::Steps }
 }
 
-/// Every phase of what was asked for, each judged: the rows of `holdup phases`.
+/// Every phase of what was asked for, each judged: the rows of `holdup phases`, and all of it.
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// Those of [`analyze_windows`].
 pub fn judged_phases(
     reader: &dyn Reader,
     options: &Options,
     thresholds: &Thresholds,
 ) -> Result<(Analysis, Vec<PhaseRow>)> {
     let options = &Options { limits: thresholds.clone(), ..options.clone() };
-    let mut rows = PhaseRow::of(&find(reader, options, thresholds)?.0);
-    let whole = analyze(reader, options)?;
-    judge_each(reader, &whole, &mut rows, thresholds)?;
+    let (found, cpus) = find(reader, options, thresholds)?;
+    let mut rows = PhaseRow::of(&found);
+    if let [row] = &mut rows[..] {
+        let whole = analyze(reader, options)?;
+        row.judge(reader, &whole, thresholds);
+        return Ok((whole, rows));
+    }
+    let all = Window::all(options.selection.span(reader.info()), options.detail);
+    let windows: Vec<Window> = std::iter::once(all).chain(windows_of(&rows)).collect();
+    let mut whole = None;
+    let quality =
+        analyze_windows(reader, options, &cpus, &windows, &mut |number, part| match number
+            .checked_sub(1)
+            .and_then(|i| rows.get_mut(i))
+        {
+            Some(row) => row.judge(reader, &part, thresholds),
+            None => whole = Some(part),
+        })?;
+    let Some(mut whole) = whole else { return Ok((analyze(reader, options)?, rows)) };
+    whole.absorb(&quality, reader.quality());
     Ok((whole, rows))
 }
 
-/// Judge each phase of a trace. Where there are several, the trace is read once more.
+/// Judge each phase of a trace: it is read once more, with these CPUs.
 ///
 /// # Errors
 /// Those of [`analyze_windows`].
 pub fn judge_each(
     reader: &dyn Reader,
-    whole: &Analysis,
+    options: &Options,
+    cpus: &[Cpu],
     rows: &mut [PhaseRow],
     thresholds: &Thresholds,
 ) -> Result<()> {
-    if let [row] = rows {
-        row.judge(reader, whole, thresholds);
-        return Ok(());
-    }
-    let last = rows.len().saturating_sub(1);
-    let window = |(i, row): (usize, &PhaseRow)| Window {
-        from: row.start_ns,
-        to: row.end_ns,
-        closed: i == last,
-        detail: Detail::Sums,
-    };
-    let windows: Vec<Window> = rows.iter().enumerate().map(window).collect();
-    analyze_windows(reader, whole, &windows, &mut |number, part| {
+    let options = &Options { limits: thresholds.clone(), ..options.clone() };
+    let windows: Vec<Window> = windows_of(rows).collect();
+    analyze_windows(reader, options, cpus, &windows, &mut |number, part| {
         if let Some(row) = rows.get_mut(number) {
             row.judge(reader, &part, thresholds);
         }
     })?;
     Ok(())
+}
+
+/// Each phase as a part of the trace.
+fn windows_of(rows: &[PhaseRow]) -> impl Iterator<Item = Window> {
+    let last = rows.len().saturating_sub(1);
+    rows.iter().enumerate().map(move |(i, row)| Window {
+        from: row.start_ns,
+        to: row.end_ns,
+        closed: i == last,
+        detail: Detail::Sums,
+    })
 }

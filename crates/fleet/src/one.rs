@@ -133,7 +133,7 @@ fn judge(path: &Path, stamp: Stamp, settings: &Settings) -> Result<(Verdict, Dig
         info,
         judged: &Attribution::new(all, limits),
         diagnosis: &diagnosis,
-        phases: &judged.phases,
+        phases: judged.several_phases(),
         quality: &all.quality.entries(),
         bytes: Some(stamp.bytes),
         missing: &|_| None,

@@ -131,7 +131,7 @@ impl Run {
         let info = reader.info();
         let diagnosis = diagnose_judged(info, &judged, None, Thresholds::default());
         let verdict = &diagnosis.verdict;
-        let setup = serial_setup(&judged.phases);
+        let setup = serial_setup(judged.several_phases());
         // Figures are of all that was recorded: where phases begin differs from run to run.
         let mut whole = judged.whole.unwrap_or(judged.analysis);
         let Attribution { neighbours, ledger, .. } = Attribution::from(&whole);

@@ -106,7 +106,7 @@ pub use engine::Law;
 use facts::Facts;
 use holdup_trace::{Batch, Cpu, Event, EventId, Nanos, Quality, Reader, Result, TraceInfo, merge};
 use std::ops::ControlFlow;
-pub use windows::Window;
+pub use windows::{Window, analyze_windows};
 pub use yields::{Again, Yields};
 
 /// Read the whole trace once and answer everything.
@@ -299,8 +299,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Read the trace once and analyse each of `windows`, in their order. Its CPUs are those of `cpus`,
-/// and what shows up to a window's end. What the readers found wrong is the second result.
+/// Read the trace once and analyse each of `windows`, in their order. See [`analyze_windows`].
 ///
 /// # Errors
 /// Those of [`analyze`].
@@ -313,26 +312,8 @@ pub fn analyze_parts(
 ) -> Result<(Vec<Analysis>, Quality)> {
     let mut found: Vec<Option<Analysis>> = windows.iter().map(|_| None).collect();
     let done = &mut |number: usize, analysis| found[number] = Some(analysis);
-    let quality = windows::read(reader, (options, judge), cpus, windows, done)?;
+    let quality = analyze_windows(reader, options, judge, cpus, windows, done)?;
     Ok((found.into_iter().flatten().collect(), quality))
-}
-
-/// Read a trace once more and analyse each of `windows`, with the CPUs and options of `whole`:
-/// `done` gets the number of each and its analysis, in the order in which they end. What threads
-/// and CPUs were doing at the beginning of a window is known from what precedes it.
-///
-/// The windows carry what was found wrong within them; what the readers found is the result.
-///
-/// # Errors
-/// Those of [`analyze`].
-pub fn analyze_windows(
-    reader: &dyn Reader,
-    whole: &Analysis,
-    judge: &Judge,
-    windows: &[Window],
-    done: &mut dyn FnMut(usize, Analysis),
-) -> Result<Quality> {
-    windows::read(reader, (&whole.options, judge), &whole.cpu_list, windows, done)
 }
 
 /// CPUs of the ledger: those with events, those that threads were sent to, and as many as the file

@@ -175,12 +175,18 @@ fn take(engine: &mut Engine, events: &[Event], batch: &Batch, only: Option<&[Cpu
     }
 }
 
-/// Read the trace and analyse each of `windows`; `done` gets its number and the analysis, when it
-/// has ended. The windows carry what was found wrong within them; what the readers found is the
-/// result.
-pub(crate) fn read(
+/// Read the trace once and analyse each of `windows`: `done` gets the number of each and its
+/// analysis, in the order in which they end. Its CPUs are those of `cpus`, and what shows up to
+/// its end. What threads and CPUs were doing at its beginning is known from what precedes it.
+///
+/// The windows carry what was found wrong within them; what the readers found is the result.
+///
+/// # Errors
+/// Those of [`crate::analyze`].
+pub fn analyze_windows(
     reader: &dyn Reader,
-    how: (&Options, &Judge),
+    options: &Options,
+    judge: &Judge,
     cpus: &[Cpu],
     windows: &[Window],
     done: &mut dyn FnMut(usize, Analysis),
@@ -188,9 +194,9 @@ pub(crate) fn read(
     if windows.is_empty() {
         return Ok(reader.quality().clone());
     }
-    let mut all = Windows::new(reader, how, cpus, windows, done);
+    let mut all = Windows::new(reader, (options, judge), cpus, windows, done);
     let each = &mut |events: &[Event], batch: &Batch| all.events(events, batch);
-    let quality = merge::drive(reader, how.0.workers, each)?;
+    let quality = merge::drive(reader, options.workers, each)?;
     while let Some(border) = all.border() {
         all.cross(border);
     }

@@ -53,7 +53,8 @@ fn windows_of_one_reading_equal_the_same_parts_read_alone() {
         assert_eq!(parts.len(), windows.len());
         let mut ended = Vec::new();
         let mut again: Vec<Option<Analysis>> = windows.iter().map(|_| None).collect();
-        analyze_windows(&*reader, &whole, &JUDGE, &windows, &mut |number, part| {
+        let cpus = whole.cpu_list();
+        analyze_windows(&*reader, &options, &JUDGE, cpus, &windows, &mut |number, part| {
             ended.push(windows[number].to);
             again[number] = Some(part);
         })
