@@ -48,7 +48,7 @@ impl HeldInAll {
         }
         let alive = |slot: &Slot| {
             let t = a.thread(*slot);
-            let alive = t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns;
+            let alive = t.active_ns() + t.blocked_ns;
             alive.saturating_sub(a.idle_wait_ns(*slot)) as f64
         };
         let number = users.len() as f64;

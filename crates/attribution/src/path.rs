@@ -154,7 +154,7 @@ impl Attribution<'_> {
         if t.is_kthread() {
             return Err(NoPath::Kernel(a.comm(t)));
         }
-        if t.running_ns + t.woken_ns + t.preempted_ns == 0 && a.sleeps(slot).is_empty() {
+        if t.active_ns() == 0 && a.sleeps(slot).is_empty() {
             return Err(NoPath::Still(a.comm(t)));
         }
         let (from, to) = (t.born.max(a.start), t.died.unwrap_or(a.end));
@@ -214,7 +214,7 @@ impl Attribution<'_> {
         let sleeps = a.sleeps(slot);
         let asleep: Nanos = sleeps.iter().map(|i| i.to - i.from).sum();
         let waited: Nanos = sleeps.iter().filter(harmful).map(|i| i.to - i.from).sum();
-        let active = t.running_ns + t.woken_ns + t.preempted_ns;
+        let active = t.active_ns();
         active + waited.min(asleep.saturating_sub(a.idle_wait_ns(slot)))
     }
 

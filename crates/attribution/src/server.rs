@@ -44,10 +44,6 @@ fn pct(part: Nanos, whole: Nanos) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-fn busy_ns(t: &Thread) -> Nanos {
-    t.running_ns + t.woken_ns + t.preempted_ns
-}
-
 /// A wait for what another thread sends: through a pipe or socket. A service of the kernel in a
 /// dark call is one: those in which threads take turns are not left dark.
 fn is_stream(analysis: &Analysis, row: &WaitRow) -> bool {
@@ -96,7 +92,7 @@ pub(crate) fn server(
     let candidate = |(slot, ended_wait_ns): (Slot, Nanos), at_barriers: bool| {
         let t = analysis.thread(slot);
         let all_wait_ns = if at_barriers { all_at_barriers } else { all };
-        let (busy_ns, life_ns) = (busy_ns(t), analysis.life_ns(t));
+        let (busy_ns, life_ns) = (t.active_ns(), analysis.life_ns(t));
         Server { slot, at_barriers, busy_ns, life_ns, ended_wait_ns, all_wait_ns }
     };
     let is_busy = |s: &Server| thresholds.at_least(s.busy_pct(), &ALONE).holds();
@@ -153,7 +149,7 @@ impl Awaited<'_> {
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
         let busy = |t: &Thread| {
-            let pct = pct(busy_ns(t), analysis.life_ns(t));
+            let pct = pct(t.active_ns(), analysis.life_ns(t));
             thresholds.at_least(pct, &ALONE).holds()
         };
         Awaited {
@@ -216,7 +212,7 @@ fn partners(analysis: &Analysis, rows: &[WaitRow]) -> BTreeSet<Slot> {
             *streams.entry(w).or_default() += r.sum.wait_ns;
         }
     }
-    let of_two = |&(w, wait): &(Slot, Nanos)| wait * 2 <= busy_ns(analysis.thread(w)) * 3;
+    let of_two = |&(w, wait): &(Slot, Nanos)| wait * 2 <= analysis.thread(w).active_ns() * 3;
     streams.into_iter().filter(of_two).map(|s| s.0).collect()
 }
 

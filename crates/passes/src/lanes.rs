@@ -391,11 +391,8 @@ impl Analysis {
         busy.sort_by_key(|&(ns, cpu)| (std::cmp::Reverse(ns), cpu));
         let mut cpus: Vec<Cpu> = busy.into_iter().take(cpus).map(|b| b.1).collect();
         cpus.sort();
-        let mut active: Vec<(Nanos, Slot)> = self
-            .threads()
-            .map(|(slot, t)| (t.running_ns + t.woken_ns + t.preempted_ns, slot))
-            .filter(|t| t.0 > 0)
-            .collect();
+        let mut active: Vec<(Nanos, Slot)> =
+            self.threads().map(|(slot, t)| (t.active_ns(), slot)).filter(|t| t.0 > 0).collect();
         active.sort_by_key(|&(ns, slot)| (std::cmp::Reverse(ns), slot));
         let mut threads: Vec<Slot> = active.into_iter().take(threads).map(|a| a.1).collect();
         threads.sort();

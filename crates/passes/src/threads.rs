@@ -218,6 +218,11 @@ pub fn role(comm: &[u8]) -> &[u8] {
 }
 
 impl Thread {
+    /// Time that it had something to do: running, or ready for a CPU.
+    pub fn active_ns(&self) -> Nanos {
+        self.running_ns + self.woken_ns + self.preempted_ns
+    }
+
     pub(crate) fn new(tid: Tid, born: Nanos, state: State) -> Thread {
         Thread {
             tid,

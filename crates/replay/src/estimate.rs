@@ -90,7 +90,9 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
     let mut rows: Vec<Estimate> = tries
         .into_iter()
         .zip(found)
-        .filter_map(|((together, of), made)| Some(row(unchanged, floors, together, of, made.ok()?)))
+        .filter_map(|((together, of), made)| {
+            Some(Estimate::of(unchanged, floors, together, of, made.ok()?))
+        })
         .collect();
     let gains = 1.0 + judged.thresholds.get(&WELL_MET) / 100.0;
     divide_within(program, unchanged, floors, gains, &mut rows);
@@ -127,18 +129,10 @@ fn divide_within(
     let (rows, sets): (Vec<&mut Estimate>, Vec<Vec<Change>>) =
         rows.iter_mut().filter_map(|row| depends(row).map(|set| (row, set))).unzip();
     let found = predict_all(program, &sets, Seeds::ONE);
-    for ((seen, change), made) in rows.into_iter().zip(sets).zip(found) {
+    for ((row, change), made) in rows.into_iter().zip(sets).zip(found) {
         let Ok(made) = made else { continue };
-        let of = Scarce {
-            resource: seen.resource,
-            members: seen.members.clone(),
-            change,
-            weight: 0,
-            is_thread: true,
-            is_bound: true,
-            chained: Vec::new(),
-        };
-        *seen = row(unchanged, floors, seen.together, of, made);
+        (row.change, row.is_bound) = (change, true);
+        row.set(unchanged, floors, made);
     }
 }
 
@@ -156,17 +150,9 @@ fn see_again(
     let sets: Vec<Vec<Change>> = gain.iter().map(|row| row.change.clone()).collect();
     let again = predict_all(program, &sets, Seeds::of(program));
     for (seen, made) in gain.into_iter().zip(again) {
-        let Ok(made) = made else { continue };
-        let of = Scarce {
-            resource: seen.resource,
-            members: std::mem::take(&mut seen.members),
-            change: std::mem::take(&mut seen.change),
-            weight: 0,
-            is_thread: false,
-            is_bound: seen.is_bound,
-            chained: Vec::new(),
-        };
-        *seen = row(unchanged, floors, seen.together, of, made);
+        if let Ok(made) = made {
+            seen.set(unchanged, floors, made);
+        }
     }
 }
 
@@ -252,7 +238,7 @@ impl Floors {
         self.divided_ns.saturating_sub(less).max(work.longest_ns)
     }
 
-    fn below(self, of: &Scarce) -> Nanos {
+    fn below(self, of: &Estimate) -> Nanos {
         use Resource::{Parallelism, Placement, Server};
         let divided = matches!(of.resource, Parallelism | Placement | Server);
         let bound_ns = if of.is_bound { self.bound_ns } else { 0 };
@@ -260,32 +246,43 @@ impl Floors {
     }
 }
 
-fn row(
-    unchanged: &Prediction,
-    floors: Floors,
-    together: bool,
-    of: Scarce,
-    mut made: Prediction,
-) -> Estimate {
-    let floor = floors.below(&of);
-    for ns in [&mut made.wall_ns, &mut made.wall_low_ns, &mut made.wall_high_ns] {
-        *ns = (*ns).max(floor);
-        if of.is_bound {
-            *ns = (*ns).min(unchanged.wall_high_ns);
-        }
+impl Estimate {
+    fn of(
+        unchanged: &Prediction,
+        floors: Floors,
+        together: bool,
+        of: Scarce,
+        made: Prediction,
+    ) -> Estimate {
+        let mut row = Estimate {
+            resource: of.resource,
+            together,
+            members: of.members,
+            change: of.change,
+            prediction: made.clone(),
+            worth: 1.0,
+            low: 1.0,
+            high: 1.0,
+            is_bound: of.is_bound,
+            by_chains: false,
+        };
+        row.set(unchanged, floors, made);
+        row
     }
-    let worth = |ns: Nanos| unchanged.wall_ns as f64 / ns.max(1) as f64;
-    Estimate {
-        resource: of.resource,
-        together,
-        members: of.members,
-        change: of.change,
-        worth: worth(made.wall_ns),
-        low: worth(made.wall_high_ns),
-        high: worth(made.wall_low_ns),
-        is_bound: of.is_bound,
-        by_chains: false,
-        prediction: made,
+
+    /// Replayed, that was made of the work.
+    fn set(&mut self, unchanged: &Prediction, floors: Floors, mut made: Prediction) {
+        let floor = floors.below(self);
+        for ns in [&mut made.wall_ns, &mut made.wall_low_ns, &mut made.wall_high_ns] {
+            *ns = (*ns).max(floor);
+            if self.is_bound {
+                *ns = (*ns).min(unchanged.wall_high_ns);
+            }
+        }
+        let worth = |ns: Nanos| unchanged.wall_ns as f64 / ns.max(1) as f64;
+        self.worth = worth(made.wall_ns);
+        (self.low, self.high) = (worth(made.wall_high_ns), worth(made.wall_low_ns));
+        self.prediction = made;
     }
 }
 

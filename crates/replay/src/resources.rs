@@ -402,9 +402,8 @@ impl Finder<'_> {
     /// Whether a thread has work nearly all the time: who idles for part of it is not what the
     /// others wait for, whatever the order of the traced requests makes of it.
     fn is_busy(&self, of: &crate::ThreadProgram, limits: &Thresholds) -> bool {
-        let t = self.analysis.thread(of.slot);
-        let busy_ns = of.run_ns + t.woken_ns + t.preempted_ns;
-        is_part(busy_ns, self.program.traced_wall_ns, limits.get(&ALONE))
+        let active_ns = self.analysis.thread(of.slot).active_ns();
+        is_part(active_ns, self.program.traced_wall_ns, limits.get(&ALONE))
     }
 
     /// Whether most of what a thread ends of others' waits had been asked for before it began: a

@@ -402,11 +402,8 @@ impl Engine {
         ended: Ended,
     ) -> WaitEnd {
         let t = &self.threads[slot];
-        let activity = Activity::of(
-            t.running_ns + t.woken_ns + t.preempted_ns,
-            now.saturating_sub(t.born.max(self.start)),
-            self.rare_pct,
-        );
+        let activity =
+            Activity::of(t.active_ns(), now.saturating_sub(t.born.max(self.start)), self.rare_pct);
         let mut sleep = self.sleep(slot, object);
         if sleep.blocked_for.is_none() && self.is_silent(slot, ended) {
             sleep.blocked_for = Some(BlockedFor::Unsaid);

@@ -21,7 +21,7 @@ impl Analysis {
             .iter()
             .filter_map(|(slot, t)| {
                 let (idle, waited) = machine.thread_waits(slot);
-                let alive = t.running_ns + t.woken_ns + t.preempted_ns + t.blocked_ns;
+                let alive = t.active_ns() + t.blocked_ns;
                 let execution = alive.saturating_sub(idle);
                 let in_locks = match held.get(&slot) {
                     Some(&ns) => ns.min(execution),

@@ -119,10 +119,10 @@ fn gain(f: &Finding) -> String {
             duration(after),
             duration(before),
         ),
-        _ => match &w.fix {
-            Some(fix) => format!("Worth up to {:.2}x, by {fix}", w.times),
-            None => format!("Worth up to {:.2}x, by the CPU time that it costs", w.times),
-        },
+        _ => {
+            let by = w.fix.as_deref().unwrap_or("the CPU time that it costs");
+            format!("Worth up to {:.2}x, by {by}", w.times)
+        }
     }
 }
 
