@@ -134,8 +134,8 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
     verdict(facts, Class::Healthy, if nothing { HEALTHY_RIGHT } else { HEALTHY_NEAR }, what, None)
 }
 
-/// Who sleeps most of the time where the kernel waits for no device and for no lock, such as a grace
-/// period or a driver's answer.
+/// Who sleeps most of the time where the kernel waits for no device and for no lock, such as a
+/// grace period or a driver's answer.
 fn in_kernel(facts: &Facts<'_>) -> Option<String> {
     let a = facts.analysis;
     let most = a

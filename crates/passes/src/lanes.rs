@@ -59,7 +59,8 @@ doings! {
     /// Asleep: [`Cause::ThreadSync`].
     ThreadSync = "thread-sync", "waiting for a futex";
     /// Asleep: [`Cause::KernelService`].
-    KernelService = "kernel-service", "waiting for a semaphore, message queue, file lock, pipe or socket";
+    KernelService = "kernel-service",
+        "waiting for a semaphore, message queue, file lock, pipe or socket";
     /// Asleep: [`Cause::KernelLock`].
     KernelLock = "kernel-lock", "waiting for a lock of the kernel";
     /// Asleep: [`Cause::Io`].

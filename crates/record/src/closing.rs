@@ -4,10 +4,10 @@
 //! under one lock: 40 ms each, measured on Linux 6.18, eight seconds for all of a recording.
 //! Nobody shall wait so long for his prompt. So a child inherits the events and ends; it is the
 //! last to have them, since it waits until the recorder has let them go, and it is the child whose
-//! end takes so long. It does nothing, but it would be seen in a recording that begins meanwhile, as
-//! a program that the kernel keeps waiting. So the next recorder waits for it, with its own events
-//! open: tracepoints that somebody uses cost no waiting, so that the rest is closed at once if both
-//! record the same.
+//! end takes so long. It does nothing, but it would be seen in a recording that begins meanwhile,
+//! as a program that the kernel keeps waiting. So the next recorder waits for it, with its own
+//! events open: tracepoints that somebody uses cost no waiting, so that the rest is closed at once
+//! if both record the same.
 #![allow(unsafe_code, reason = "fork")]
 
 use crate::session::Session;

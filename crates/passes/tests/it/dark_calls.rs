@@ -109,8 +109,8 @@ fn a_switch_that_says_where_it_happens_names_the_dark_call_and_its_descriptor() 
     assert_eq!(calls, ["write"], "a dark call is named, not counted");
 }
 
-/// A thread sleeps in D, in a page fault or a dark call that is no read: what for, and the idle time
-/// for disks.
+/// A thread sleeps in D, in a page fault or a dark call that is no read: what for, and the idle
+/// time for disks.
 fn sleeps_in_d(innermost: &[u64]) -> (ObjectKind, String, u64) {
     let chain = [&[0xffff_ffff_8100_3010], innermost, &[ENTRY]].concat();
     let trace = TraceBuilder::new(2)
