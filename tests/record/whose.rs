@@ -26,6 +26,11 @@ fn a_recording_in_several_files_keeps_the_latest_and_loses_nothing() {
         let info = info(&folder.path().join(name));
         assert_eq!(info["trace"]["lost_events"], 0, "{name}");
         let at = |key: &str| info["trace"][key].as_u64().unwrap();
+        if at("events") == 0 {
+            // The work ended just as the last file began.
+            assert_eq!(name, last);
+            continue;
+        }
         assert!(at("start_ns") >= ends, "one follows the other: {info}");
         ends = at("end_ns");
     }

@@ -7,8 +7,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread that waits or is waited for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Node {
     /// Thread.
     pub tid: u32,
@@ -25,8 +24,7 @@ pub struct Node {
 }
 
 /// Waits of one thread for one object that one other thread ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Edge {
     /// Who waited.
     pub waiter: u32,
@@ -45,8 +43,7 @@ pub struct Edge {
 }
 
 /// Where chains of waits end.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Root {
     /// Leaf of the ledger, the last part of its path.
     pub cause: &'static str,
@@ -61,8 +58,7 @@ pub struct Root {
 }
 
 /// The blocking graph.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Graph {
     /// Threads, by id.
     pub nodes: Vec<Node>,

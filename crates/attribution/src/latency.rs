@@ -23,8 +23,7 @@ pub enum LatencyBy {
 }
 
 /// One thing that threads do or wait for, and how long it takes each time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LatencyRow {
     /// Their name.
     pub comm: String,

@@ -17,8 +17,7 @@ use holdup_trace::Nanos;
 use serde::Serialize;
 
 /// Where every CPU-second went. A leaf is `None` where the trace cannot tell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(into = "Rows")]
 pub struct Ledger {
     /// CPUs x wall time.
@@ -26,13 +25,12 @@ pub struct Ledger {
     /// What 100 % are.
     whole_ns: Nanos,
     // schemars knows arrays of up to 32.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<Option<Nanos>>"))]
+    #[schemars(with = "Vec<Option<Nanos>>")]
     ns: [Option<Nanos>; Leaf::ALL.len()],
 }
 
 /// One node of the capacity ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LedgerNode {
     /// `busy`, `busy/user`, `idle/thread-sync` …: a parent is the sum of its children.
     pub path: &'static str,
@@ -43,8 +41,7 @@ pub struct LedgerNode {
 }
 
 /// A ledger as JSON shows it.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Rows {
     /// CPUs x wall time.
     capacity_ns: u64,

@@ -22,8 +22,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One part of the critical path, over all its occurrences.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PathRow {
     /// `run` (running, or ready to), `wait` (asleep, and no thread ended it) or `unknown` (the
     /// trace does not say).
@@ -55,8 +54,7 @@ pub struct PathRow {
 }
 
 /// A critical path.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Path {
     /// Whose.
     pub tid: u32,

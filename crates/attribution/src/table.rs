@@ -21,8 +21,7 @@ pub enum WaitsBy {
 }
 
 /// A thread that had an object while others waited for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Holder {
     /// Thread.
     pub tid: u32,
@@ -37,8 +36,7 @@ pub struct Holder {
 }
 
 /// Waits for one object, one kind of objects, or by one thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct WaitsRow {
     /// `futex`, `semop`, `pipe`, `disk` …
     pub kind: &'static str,

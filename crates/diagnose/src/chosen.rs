@@ -24,8 +24,7 @@ const PROGRAMS: usize = 3;
 const OTHERS: usize = 5;
 
 /// What the chosen threads did with their time, and who else was on the CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Chosen {
     /// Who they are: names, with the process of each.
     pub names: Vec<String>,
@@ -46,8 +45,7 @@ pub struct Chosen {
 }
 
 /// What chosen threads slept for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ChosenWait {
     /// What it is, as `holdup waits` calls it.
     pub object: String,

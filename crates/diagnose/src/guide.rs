@@ -20,8 +20,7 @@ use holdup_trace::TraceInfo;
 use serde::{Serialize, Serializer};
 
 /// A walk and what it ends in.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Walk {
     /// Every question; the first is where the walk begins.
     pub questions: Vec<Question>,
@@ -31,8 +30,7 @@ pub struct Walk {
 }
 
 /// A fork.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Question {
     /// What branches name it by.
     pub id: &'static str,
@@ -49,8 +47,7 @@ pub struct Question {
 }
 
 /// A figure at a fork.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Figure {
     /// What.
     pub label: String,
@@ -61,8 +58,7 @@ pub struct Figure {
 }
 
 /// A way on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Branch {
     /// The answer that it stands for.
     pub answer: String,
@@ -73,8 +69,8 @@ pub struct Branch {
 }
 
 /// The end of a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String", inline))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, schemars::JsonSchema)]
+#[schemars(with = "String", inline)]
 pub enum To {
     /// Another question.
     Question(&'static str),

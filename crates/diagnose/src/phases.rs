@@ -17,8 +17,7 @@ use holdup_trace::{Cpu, Nanos, Reader, Result, Switches};
 use serde::Serialize;
 
 /// A phase as `holdup phases` prints it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PhaseRow {
     /// Its number, from 1: what `--phase` takes.
     pub phase: u32,

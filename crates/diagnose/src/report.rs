@@ -10,10 +10,9 @@ use serde::{Serialize, Serializer};
 macro_rules! classes {
     ($($(#[doc = $doc:literal])+ $name:ident = $id:literal,)+) => {
         /// What may be wrong with a multiprocessor system; ids are stable.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, schemars::JsonSchema)]
         pub enum Class {
-            $($(#[doc = $doc])+ #[cfg_attr(feature = "schema", schemars(rename = $id))] $name),+
+            $($(#[doc = $doc])+ #[schemars(rename = $id)] $name),+
         }
 
         impl Class {
@@ -94,8 +93,7 @@ impl Serialize for Class {
 }
 
 /// The answer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Diagnosis {
     /// The class, how sure, and the sentence.
     pub verdict: Verdict,
@@ -130,8 +128,7 @@ pub struct Diagnosis {
 }
 
 /// The class that explains most.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Verdict {
     /// Which.
     pub class: Class,
@@ -160,8 +157,7 @@ impl Verdict {
 
 /// Programs that are not the work: the recorder, and where it is known what the work is, whatever
 /// has no relation to it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Neighbours {
     /// CPU time of all of them.
     pub ns: u64,
@@ -182,8 +178,7 @@ impl Neighbours {
 }
 
 /// Programs of one name.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Neighbour {
     /// The name.
     pub comm: String,
@@ -194,8 +189,7 @@ pub struct Neighbour {
 }
 
 /// A factor of the confidence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Step {
     /// What it is for.
     pub what: String,
@@ -211,8 +205,7 @@ impl Step {
 }
 
 /// A suspicion, and what would prove it. It never is the verdict.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Lead {
     /// The class it points to.
     pub class: Class,
@@ -223,8 +216,7 @@ pub struct Lead {
 }
 
 /// A leaf of the ledger, or part of one, that a finding costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Part {
     /// The leaf's path.
     pub path: &'static str,
@@ -236,18 +228,17 @@ pub struct Part {
 
 /// What one rule found. A `share` that is no number is one that cannot be known: it and
 /// `lost_cpu_ns` are `null` in JSON.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, schemars::JsonSchema)]
 pub struct Finding {
     /// What it is about.
     pub class: Class,
     /// The rule's id.
     pub rule: &'static str,
     /// `lost_cpu_ns` as per cent of capacity; `null` where it cannot be known.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
+    #[schemars(with = "Option<f64>")]
     pub share: f64,
     /// CPU time lost to it, the sum of `leaves`; `null` where it cannot be known.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
+    #[schemars(with = "Option<u64>")]
     pub lost_cpu_ns: u64,
     /// The leaves of the ledger that make up the cost, whole or in part. None of a finding on
     /// published figures, which have no ledger of their own.
@@ -258,11 +249,11 @@ pub struct Finding {
     pub demand: f64,
     /// `lost_cpu_ns` as per cent of the CPU time that the work used or lacked: what decides whether
     /// the loss matters.
-    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[schemars(skip)]
     pub wanted_pct: f64,
     /// CPU time that threads lacked though no CPU was idle: what an overload is measured by. It
     /// costs no capacity.
-    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[schemars(skip)]
     pub lacked_ns: u64,
     /// Which of the rule's stories it is, by a stable id.
     pub story: &'static str,
@@ -273,7 +264,7 @@ pub struct Finding {
     /// The figures, each beside the threshold it is held against.
     pub evidence: Vec<Evidence>,
     /// It is ruled out for its size alone.
-    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[schemars(skip)]
     pub is_too_little: bool,
     /// Why it does not hold; `null` if it does.
     pub ruled_out: Option<String>,
@@ -310,8 +301,7 @@ impl Finding {
 }
 
 /// What holds things up: a thread, a lock, a file, a system call …
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Culprit {
     /// What it is: for what threads wait for, the `usage` or else the `kind` of its row in
     /// `waits` (`mutex`, `semop`, `pipe` …); else `thread`, `syscall`, `softirq` …
@@ -381,8 +371,7 @@ pub enum Role {
 }
 
 /// A thread's part in a [`Culprit`]: how long it held the object, or waited for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Person {
     /// Thread.
     pub tid: u32,
@@ -400,8 +389,7 @@ pub struct Person {
 }
 
 /// One figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Evidence {
     /// What was measured.
     pub metric: String,

@@ -57,8 +57,7 @@ fn size(path: &Path, left: &mut usize) -> Option<u64> {
 }
 
 /// How a [`Worth`] is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// The trace was replayed without the resource being scarce.
@@ -70,8 +69,7 @@ pub enum Basis {
 }
 
 /// How many times as fast the traced work is done without a resource being scarce.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Worth {
     /// How it is known.
     pub basis: Basis,

@@ -14,8 +14,8 @@ pub struct Fact {
 }
 
 /// How it stands with a thing, in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HostState"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "HostState")]
 #[serde(rename_all = "lowercase")]
 pub enum Word {
     /// It is as a recording wants it.

@@ -34,8 +34,7 @@ impl Costs {
 }
 
 /// One thing that helps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct WayOut {
     /// What to do, in words.
     pub what: String,

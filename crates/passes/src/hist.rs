@@ -271,8 +271,7 @@ impl Octaves {
 }
 
 /// How many spans of one object were about so long.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct HistRow {
     /// What the spans are: `wait` or `hold`.
     pub spans: &'static str,

@@ -35,8 +35,7 @@ pub enum Group {
 }
 
 /// One system call of the system, a process or a thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SyscallRow {
     /// Name of the thread or process; absent when grouped by system.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,13 +65,13 @@ pub struct SyscallRow {
     /// Of `total_ns`: asleep.
     pub blocked_ns: Option<u64>,
     /// Shortest call; `null` in output if none returned.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
+    #[schemars(with = "Option<u64>")]
     pub min_ns: u64,
     /// Mean, rounded down; `null` in output if none returned.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
+    #[schemars(with = "Option<u64>")]
     pub avg_ns: u64,
     /// Longest call; `null` in output if none returned.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
+    #[schemars(with = "Option<u64>")]
     pub max_ns: u64,
     /// Median, within 1/16.
     pub p50_ns: Option<u64>,
@@ -94,8 +93,7 @@ pub struct SyscallRow {
 }
 
 /// CPU use of a command, process or thread.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ProcRow {
     /// Name.
     pub comm: String,
@@ -148,8 +146,7 @@ pub struct ProcRow {
 }
 
 /// Where one CPU's time went. The parts add up to `wall_ns`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CpuRow {
     /// CPU number.
     pub cpu: u16,
@@ -182,8 +179,7 @@ pub struct CpuRow {
 }
 
 /// Scheduling of one thread, as `perf sched` reports it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SwitchRow {
     /// Name.
     pub comm: String,
@@ -221,8 +217,7 @@ pub struct SwitchRow {
 }
 
 /// One interrupt, softirq or work function on one CPU (or all).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct IrqRow {
     /// `irq`, `softirq` or `workqueue`.
     pub kind: &'static str,
@@ -258,8 +253,7 @@ pub struct Caller {
 }
 
 /// The first screen of sar: rates over the whole trace, for the system or one CPU.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SarRow {
     /// CPU; absent for the system.
     #[serde(skip_serializing_if = "Option::is_none")]

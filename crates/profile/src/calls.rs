@@ -12,8 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Calls of one kind that one function makes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CallRow {
     /// The innermost function that is the program's own, not of a library or runtime; `null` where
     /// the chain has none, or its file is not at hand.

@@ -25,8 +25,7 @@ const CALLS: usize = 256;
 const CHAINS: usize = 256;
 
 /// A place in the program's own code.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Spot {
     /// The innermost function that is the program's own, not of a library or runtime; `null` where
     /// the chain has none, or its file is not at hand.
@@ -66,8 +65,7 @@ impl Spot {
 }
 
 /// A system call of those who had something while others waited for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CallMeanwhile {
     /// The system call.
     pub call: String,
@@ -79,8 +77,7 @@ pub struct CallMeanwhile {
 
 /// The code around something that threads wait for, or of a thread that others wait for. Each list
 /// begins with what counts most, and is empty where no call chain tells.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Around {
     /// Where threads went to sleep for it, by time slept.
     pub waits: Vec<Spot>,

@@ -31,8 +31,7 @@ pub enum By {
 }
 
 /// Samples of one function, thread, process, file, line or CPU.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ProfileRow {
     /// Name of the thread when it was sampled.
     pub comm: Option<String>,

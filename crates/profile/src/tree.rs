@@ -21,8 +21,7 @@ pub enum Tree {
 }
 
 /// A function at its place in the tree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TreeRow {
     /// Levels above it: 0 is a thread's name, 1 a root.
     pub depth: u32,

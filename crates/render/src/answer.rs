@@ -157,8 +157,7 @@ fn words(rows: &[Vec<Value>]) -> Vec<Vec<String>> {
 }
 
 /// The JSON of an answer.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Envelope<'a> {
     /// Version of this format.
     schema: &'static str,
@@ -167,10 +166,7 @@ pub(crate) struct Envelope<'a> {
     /// The names of the columns, in order.
     columns: &'a [String],
     /// The rows: values by the names of the columns.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")
-    )]
+    #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]
     rows: Vec<Row<'a>>,
 }
 

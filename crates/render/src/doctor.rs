@@ -7,8 +7,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// The answer of `doctor` as JSON; it is about a host, not about a trace.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Doctor<'a> {
     /// Version of this format.
     schema: &'static str,
@@ -21,8 +20,8 @@ pub(crate) struct Doctor<'a> {
 }
 
 /// A thing that a recording depends on.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "HostFact"))]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "HostFact")]
 struct Row<'a> {
     /// Its name.
     name: &'static str,

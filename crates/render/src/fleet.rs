@@ -9,8 +9,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// How many traces, and what became of the files.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct FleetHead {
     /// Files that were found, and folders that are one trace.
     pub files: u64,
@@ -35,8 +34,8 @@ pub struct FleetHead {
 }
 
 /// A verdict.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FleetVerdict"))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "FleetVerdict")]
 pub struct VerdictRow {
     /// Its class.
     pub verdict: String,
@@ -57,8 +56,8 @@ pub struct VerdictRow {
 }
 
 /// Something that costs, by a name that is the same in all traces.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FleetCost"))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "FleetCost")]
 pub struct CostRow {
     /// What it is: of an object its kind and who waits, of a lock its type and class, of a system
     /// call its name.
@@ -83,8 +82,8 @@ pub struct CostRow {
 }
 
 /// A file that could not be read.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "FleetFailed"))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "FleetFailed")]
 pub struct FailedRow {
     /// Which.
     pub path: String,
@@ -110,8 +109,7 @@ pub struct FleetReport {
 }
 
 /// The answer of `fleet` as JSON; it is about many traces, not about one.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Fleet<V, C, F> {
     /// Version of this format.
     schema: &'static str,

@@ -6,8 +6,7 @@ use holdup_trace::{Capabilities, Glance, Presence, TraceInfo};
 use serde::Serialize;
 
 /// What `holdup info` tells.
-#[derive(Clone, Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Info {
     /// Whether the whole file was read. If not, this is what its tables and samples of it show,
     /// and null stands for what takes counting; `info --full` reads the rest.
@@ -63,8 +62,8 @@ pub struct Info {
 }
 
 /// A NUMA node.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "NumaNode"))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "NumaNode")]
 pub struct Node {
     /// Its number.
     pub node: u32,
@@ -73,8 +72,7 @@ pub struct Node {
 }
 
 /// Something a trace can prove or not.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Capability {
     /// Stable name.
     pub name: &'static str,
@@ -91,8 +89,7 @@ pub struct Capability {
 }
 
 /// A labelled fact.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Fact {
     /// What.
     pub label: String,

@@ -21,8 +21,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What every verb prints around its answer.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Envelope<'a, B> {
     /// Version of this format.
     schema: &'static str,
@@ -38,8 +37,7 @@ pub(crate) struct Envelope<'a, B> {
 
 /// What was read: a trace, whole or in samples, or a dump of counters, which has no times, CPUs
 /// and events.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Head<'a> {
     Trace(&'a TraceHead),
@@ -96,16 +94,14 @@ impl<'a> Head<'a> {
 }
 
 /// A table.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(inline))]
+#[derive(Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
 pub(crate) struct Rows<R> {
     rows: R,
 }
 
 /// The path of a thread.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct PathRows<'a, R> {
     /// Whose path it is.
     path: &'a PathHead,
@@ -113,8 +109,7 @@ pub(crate) struct PathRows<'a, R> {
 }
 
 /// A table, and what its rows rest on.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct NotedRows<'a, R> {
     /// What to know beside the rows.
     notes: &'a [String],
@@ -128,8 +123,7 @@ impl<'a> NotedRows<'a, JsonRows<'a>> {
 }
 
 /// What changes would make of the work.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct WhatifRows<'a, R> {
     #[serde(flatten)]
     head: &'a WhatifHead,
@@ -139,8 +133,7 @@ pub(crate) struct WhatifRows<'a, R> {
 /// One value under a name of its own.
 macro_rules! single {
     ($($name:ident { $key:ident: $type:ty })+) => {
-        $(#[derive(Serialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        $(#[derive(Serialize, schemars::JsonSchema)]
         pub(crate) struct $name<'a> {
             $key: &'a $type,
         })+
@@ -160,8 +153,7 @@ struct Summary<'a> {
 }
 
 /// The verdict with the way to it.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Guide<'a> {
     /// Every question; the first is where the walk begins.
     questions: &'a [Question],

@@ -13,7 +13,6 @@ pub mod fleet;
 pub mod html;
 mod info;
 pub mod json;
-#[cfg(feature = "schema")]
 pub mod json_schema;
 pub mod markdown;
 mod markup;

@@ -17,8 +17,7 @@ pub const SCHEMA: &str = "holdup/1";
 pub const FIGURES: &str = "figures";
 
 /// The trace as the envelope shows it.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct TraceHead {
     /// The file, `-` for standard input.
     pub path: String,
@@ -175,8 +174,7 @@ pub struct PathBody {
 }
 
 /// Whose path it is.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct PathHead {
     /// Thread.
     pub tid: u32,

@@ -11,8 +11,7 @@ pub const UNCHANGED: &str = "none";
 const LEAST_GAIN: f64 = 0.005;
 
 /// One change, and the replays with it.
-#[derive(Clone, Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WhatifRow {
     /// What is changed, in words: `16 CPUs in place of 2`, `removing the waiting for NAME`.
     pub fix: String,
@@ -70,8 +69,7 @@ pub(crate) fn gain_in_words(gain: Option<f64>, certain: bool) -> String {
 }
 
 /// What the rows are about, and how far to trust them.
-#[derive(Clone, Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct WhatifHead {
     /// Time of the work in the trace: from the first moment that one of its threads ran until all
     /// were done.

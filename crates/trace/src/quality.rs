@@ -4,8 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How much a [`QualityCode`] harms the answer.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Repaired or harmless; worth knowing.
@@ -288,8 +287,7 @@ impl QualityCode {
 pub struct Quality(BTreeMap<QualityCode, u64>);
 
 /// One row of the `quality` list in reports.
-#[derive(Clone, Debug, Serialize, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Serialize, PartialEq, schemars::JsonSchema)]
 pub struct QualityEntry {
     /// Stable name.
     pub code: &'static str,

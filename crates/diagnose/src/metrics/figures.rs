@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// A TOML or JSON file of what was measured of a system; see docs/metrics.md. Every key is
 /// optional: what was not measured is left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Figures {
     /// Its name in a file of several.
@@ -18,7 +17,7 @@ pub struct Figures {
     /// What was measured.
     pub title: Option<String>,
     /// Processors.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    #[schemars(range(min = 1))]
     pub cpus: Option<u32>,
     /// Length of the measurement.
     pub seconds: Option<f64>,
@@ -43,8 +42,7 @@ pub struct Figures {
 }
 
 /// sar's figures; keys as in holdup's own `sar` rows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sar {
     /// Application code, % of capacity.
@@ -84,10 +82,9 @@ pub struct Sar {
 }
 
 /// A row of a system call table (utld, `holdup syscalls`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
+#[schemars(extend("required" = ["name"]))]
 pub struct SystemCall {
     /// Its name.
     pub name: String,
@@ -106,10 +103,9 @@ pub struct SystemCall {
 }
 
 /// A row of a process table (utld, `holdup procs`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
+#[schemars(extend("required" = ["name"]))]
 pub struct Process {
     /// Its name.
     pub name: String,
@@ -132,10 +128,9 @@ pub struct Process {
 }
 
 /// A row of lockstat.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
+#[schemars(extend("required" = ["name"]))]
 pub struct LockStat {
     /// Subsystem.
     pub subsys: Option<String>,
@@ -154,8 +149,9 @@ pub struct LockStat {
 }
 
 /// Whose a measured lock is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
     /// The kernel's own.
@@ -168,10 +164,9 @@ pub enum Owner {
 }
 
 /// A lock with measured rate, hold and wait times, over all CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
+#[schemars(extend("required" = ["name"]))]
 pub struct Semaphore {
     /// Its name.
     pub name: String,
@@ -186,10 +181,9 @@ pub struct Semaphore {
 }
 
 /// Lock and waiting ratio of a command.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(feature = "schema", schemars(extend("required" = ["name"])))]
+#[schemars(extend("required" = ["name"]))]
 pub struct Command {
     /// Its name.
     pub name: String,
@@ -204,8 +198,9 @@ pub struct Command {
 }
 
 /// Which kernel a run was made with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
     /// Made for one processor.
@@ -216,13 +211,12 @@ pub enum Kernel {
 }
 
 /// The same work on some number of CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(feature = "schema", schemars(extend("required" = ["cpus", "seconds"])))]
+#[schemars(extend("required" = ["cpus", "seconds"]))]
 pub struct Run {
     /// Processors.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    #[schemars(range(min = 1))]
     pub cpus: u32,
     /// Kernel.
     pub kernel: Kernel,
@@ -235,13 +229,12 @@ pub struct Run {
 }
 
 /// What the processors' counters said about application code on some number of CPUs (`perf stat`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-#[cfg_attr(feature = "schema", schemars(extend("required" = ["cpus", "cycles", "instructions"])))]
+#[schemars(extend("required" = ["cpus", "cycles", "instructions"]))]
 pub struct Counters {
     /// Processors in use.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    #[schemars(range(min = 1))]
     pub cpus: u32,
     /// Cycles, in any unit.
     pub cycles: f64,
@@ -393,7 +386,6 @@ pub fn is_percent(key: &str) -> bool {
 }
 
 /// The JSON Schema of a file of figures.
-#[cfg(feature = "schema")]
 pub fn file_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     <Figures as schemars::JsonSchema>::json_schema(generator)
 }

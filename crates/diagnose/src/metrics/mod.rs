@@ -16,7 +16,6 @@ pub(crate) mod locks;
 mod machine;
 pub(crate) mod serialization;
 
-#[cfg(feature = "schema")]
 pub use figures::file_schema;
 pub use figures::{
     Command, Counters, Figures, FiguresError, Kernel, LockStat, Owner, Process, Run, Sar,

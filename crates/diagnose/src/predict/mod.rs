@@ -32,8 +32,7 @@ pub const MOST_CPUS: u32 = 8192;
 pub const MOST_THREADS: u32 = 16384;
 
 /// Where a demand comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// Said by the user.
@@ -59,8 +58,7 @@ impl Basis {
 }
 
 /// One lock, or all together, on one number of CPUs. `None` is what was not measured or given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PredictRow {
     /// The lock or wait object; `all` for all of them together.
     pub object: String,

@@ -48,8 +48,7 @@ pub struct Rule {
 }
 
 /// Recordings under `fixtures/` that show a rule at work.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Fixtures {
     /// Its class is the verdict.
     pub positive: &'static str,
@@ -73,8 +72,7 @@ impl Rule {
 }
 
 /// A manual page as JSON shows it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Page {
     /// Stable id.
     pub id: &'static str,

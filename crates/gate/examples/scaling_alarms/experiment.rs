@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// What `fixtures/gate/record_scaling.sh` records.
-pub(crate) const WORKLOADS: &[&str] = &["scaling", "beside"];
+pub(crate) const WORKLOADS: [&str; 2] = ["scaling", "beside"];
 
 /// What the second side is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

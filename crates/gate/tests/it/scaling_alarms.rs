@@ -9,15 +9,17 @@ use super::false_alarms::draw;
 use draw::Design;
 use experiment::{After, Answer, DOCUMENT, QUESTIONS, Question, WORKLOADS, Workload, heading, row};
 
-fn answers(wanted: impl Fn(&Question) -> bool, times: usize) -> Vec<(Question, Answer)> {
-    let mut all = Vec::new();
-    for name in WORKLOADS {
+/// What is asked of each workload, at once.
+fn answers(wanted: impl Fn(&Question) -> bool + Sync, times: usize) -> Vec<(Question, Answer)> {
+    let of = |name: &str| {
         let workload = Workload::load(name).unwrap();
-        for question in QUESTIONS.iter().filter(|q| wanted(q)) {
-            all.push((*question, workload.ask(*question, times).unwrap()));
-        }
-    }
-    all
+        let asked = QUESTIONS.iter().filter(|q| wanted(q));
+        asked.map(|q| (*q, workload.ask(*q, times).unwrap())).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let all = WORKLOADS.map(|name| scope.spawn(move || of(name)));
+        all.into_iter().flat_map(|one| one.join().unwrap()).collect()
+    })
 }
 
 #[test]

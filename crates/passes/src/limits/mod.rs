@@ -28,8 +28,7 @@ use std::collections::BTreeMap;
 
 /// The three kinds of limits. What is of none of them is no limit but a principle, and has no
 /// number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
     /// What is worth changing something for.
@@ -52,8 +51,7 @@ impl LimitKind {
 }
 
 /// A limit that a figure is held against.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[allow(clippy::manual_non_exhaustive, reason = "nor may the rest of this crate make one")]
 pub struct Threshold {
     /// `rule-id.name`; the part before the point is the table in the file. Some tables belong to no
@@ -106,8 +104,7 @@ impl Check {
 }
 
 /// A threshold that a file has set to something else than its default.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Setting {
     /// Which.
     pub key: &'static str,

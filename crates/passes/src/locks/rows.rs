@@ -45,8 +45,7 @@ const MANY: usize = 64;
 ///
 /// `None` means that the trace cannot say. Waits are counted when they begin; times are those of
 /// waits that ended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LockRow {
     /// Name of the thread; only by task.
     #[serde(skip_serializing_if = "Option::is_none")]

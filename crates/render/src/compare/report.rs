@@ -32,8 +32,7 @@ pub enum Comparison {
 }
 
 /// One side of a comparison: what its runs have in common.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SideHead {
     /// The baseline file, if the runs come from one.
     pub file: Option<String>,
@@ -144,8 +143,7 @@ pub struct BaselineReport {
 }
 
 /// A run of a baseline file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct BaselineRun {
     /// Its name.
     pub name: String,

@@ -215,7 +215,6 @@ impl<R> Verb<R> {
     }
 
     /// Whether some shape goes without `key`.
-    #[cfg(feature = "schema")]
     pub(crate) fn may_lack(&self, key: &str) -> bool {
         self.shapes.iter().any(|s| s.without.contains(&key))
     }

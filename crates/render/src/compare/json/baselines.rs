@@ -6,8 +6,7 @@ use holdup_diagnose::Class;
 use serde::Serialize;
 
 /// The course of a metric.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct History<'a> {
     /// The metric's name.
     metric: String,
@@ -20,8 +19,7 @@ pub(crate) struct History<'a> {
 }
 
 /// One baseline of the course.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct PointBody<'a> {
     /// The file.
     label: &'a str,
@@ -36,8 +34,7 @@ struct PointBody<'a> {
 }
 
 /// A place where the course changed for good.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct ChangeBody<'a> {
     /// The first baseline of the new level, counted from 0.
     index: usize,
@@ -84,8 +81,7 @@ impl<'a> History<'a> {
 }
 
 /// What a baseline file holds.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Baseline<'a> {
     /// The file.
     file: &'a str,
@@ -102,8 +98,7 @@ pub(crate) struct Baseline<'a> {
 }
 
 /// Where and how recordings were made.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct SettingBody<'a> {
     host: Option<&'a str>,
     kernel: Option<&'a str>,
@@ -114,8 +109,7 @@ struct SettingBody<'a> {
 }
 
 /// A metric of a baseline.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct BaselineMetricBody {
     /// Its name.
     metric: String,

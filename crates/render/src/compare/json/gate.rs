@@ -11,8 +11,7 @@ use holdup_gate::why::Reason;
 use serde::Serialize;
 
 /// A gate's verdict.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Gate<'a> {
     /// `pass`, `regressed` or `inconclusive`.
     outcome: &'static str,
@@ -49,8 +48,7 @@ impl<'a> Gate<'a> {
 }
 
 /// What a verdict rests on.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct VerdictBody<'a> {
     /// The metric that decides.
     primary: MetricBody<'a>,
@@ -100,8 +98,7 @@ impl<'a> VerdictBody<'a> {
 }
 
 /// A metric, judged.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct MetricBody<'a> {
     /// Its name, as a policy has it.
     metric: String,
@@ -123,8 +120,7 @@ struct MetricBody<'a> {
 }
 
 /// From where on a change counts.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Limits {
     /// A change counts from this many per cent on.
     relative_pct: f64,
@@ -139,8 +135,7 @@ struct Limits {
 }
 
 /// A number of both sides.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Numbers<'a> {
     /// Median before, in the metric's unit.
     a: f64,
@@ -171,8 +166,7 @@ struct Numbers<'a> {
 }
 
 /// What most runs are diagnosed as.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Classes {
     /// Before; null where the runs do not agree.
     a: Option<Class>,
@@ -241,8 +235,7 @@ impl<'a> Numbers<'a> {
 }
 
 /// A reason why a comparison cannot be trusted.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct ProblemBody<'a> {
     /// `settings`, `neighbours` or `lost-events`.
     code: &'static str,
@@ -259,8 +252,7 @@ impl<'a> ProblemBody<'a> {
 }
 
 /// A change that explains a regression.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct ReasonBody<'a> {
     #[serde(flatten)]
     row: DiffRow<'a>,
@@ -275,8 +267,7 @@ impl<'a> ReasonBody<'a> {
 }
 
 /// A regression that is known and borne for a time.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct WaiverBody<'a> {
     /// The metric.
     metric: &'a str,
@@ -293,8 +284,7 @@ impl<'a> WaiverBody<'a> {
 }
 
 /// How many runs were compared.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct RunsBody {
     /// Before.
     a: usize,
@@ -305,8 +295,7 @@ struct RunsBody {
 }
 
 /// When a comparison decides.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct JudgementBody {
     /// The largest p-value of a regression, one-sided.
     alpha: f64,
@@ -319,15 +308,13 @@ struct JudgementBody {
 }
 
 /// The gate, tried on its own baseline.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct SelfTest<'a> {
     self_test: SelfTestBody<'a>,
 }
 
 /// What the gate can see with a baseline like this.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct SelfTestBody<'a> {
     /// The gate can fail, and does not fail without a reason.
     passed: bool,
@@ -353,8 +340,7 @@ struct SelfTestBody<'a> {
 }
 
 /// What the gate said.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct TrialBody<'a> {
     /// `pass`, `regressed` or `inconclusive`.
     outcome: &'static str,
@@ -363,8 +349,7 @@ struct TrialBody<'a> {
 }
 
 /// A point of the power curve.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CurveRow {
     /// The change.
     change_pct: f64,

@@ -61,8 +61,7 @@ fn percent(ratio: Option<f64>) -> Option<f64> {
 }
 
 /// What the verbs that compare recordings print around their answer.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Envelope<B> {
     /// Version of this format.
     schema: &'static str,
@@ -73,8 +72,7 @@ pub(crate) struct Envelope<B> {
 }
 
 /// Every figure of two sides.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Diff<'a> {
     /// Before.
     a: &'a SideHead,
@@ -91,8 +89,7 @@ pub(crate) struct Diff<'a> {
 }
 
 /// What sums are divided by.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum PerName {
     Recording,
@@ -102,8 +99,7 @@ enum PerName {
 }
 
 /// A figure of both sides.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct DiffRow<'a> {
     /// The table.
     table: &'static str,

@@ -6,8 +6,7 @@ use holdup_gate::scale::{Call, Leaf, Row};
 use serde::Serialize;
 
 /// The same work on more and more CPUs.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Scale<'a> {
     /// What a unit of work is, as `--work` has it; null if a recording is the work.
     work: Option<String>,
@@ -22,8 +21,7 @@ pub(crate) struct Scale<'a> {
 }
 
 /// The work on one number of CPUs.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct ScaleRow {
     /// CPUs.
     cpus: u32,
@@ -49,8 +47,7 @@ struct ScaleRow {
 }
 
 /// The laws fitted to the rows. A coefficient is null where there are too few rows for it.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Fit {
     /// Serial fraction of Amdahl's law over all rows.
     serial_fraction: Option<f64>,
@@ -65,8 +62,7 @@ struct Fit {
 }
 
 /// Lowest and highest value of each coefficient.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct Intervals {
     /// Of `sigma`.
     sigma: Option<[f64; 2]>,
@@ -75,8 +71,7 @@ struct Intervals {
 }
 
 /// A leaf of the ledger beside the first row.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct LeafRow<'a> {
     /// CPUs.
     cpus: u32,
@@ -89,8 +84,7 @@ struct LeafRow<'a> {
 }
 
 /// The kernel's way through a system call beside the first row.
-#[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, schemars::JsonSchema)]
 struct CallRow<'a> {
     /// CPUs.
     cpus: u32,
