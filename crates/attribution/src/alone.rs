@@ -2,13 +2,14 @@
 //!
 //! Two signs show it: one thread ran for most of its life while hardly anything else did; or just
 //! one application thread was running or ready most of the time, whichever that was. Threads that
-//! wait their turn at an object say why one at a time has work: that is no lack of parallelism.
+//! wait their turn at an object say why one at a time has work: that is no lack of parallelism. Nor
+//! is it one if threads that nap most of the time seldom work at the same time.
 
 use crate::leaf::{Leaf, Total};
 use crate::ledger::Ledger;
 use crate::limits::{ALONE, Check, MATTERS, Thresholds};
 use crate::neighbours::{Neighbours, is_recorder};
-use holdup_passes::{Analysis, Slot};
+use holdup_passes::{Analysis, ObjectKind, Slot};
 use holdup_trace::Nanos;
 
 /// Who had work.
@@ -22,6 +23,43 @@ pub struct Alone {
     pub serial: Check,
     /// One thread at a time had work, and not because others waited for it.
     pub is_serial: bool,
+}
+
+/// For how much of the time with work just one of the threads that do the work would have it if
+/// each were active when it is by chance, in per cent. That is so of threads that mostly sleep
+/// until a time; others may be active because one ends the wait of the next.
+fn by_chance(analysis: &Analysis, neighbours: &Neighbours, thresholds: &Thresholds) -> f64 {
+    let wall = analysis.wall_ns().max(1) as f64;
+    let works = |slot: Slot| {
+        let t = analysis.thread(slot);
+        let program = neighbours.program.is_none_or(|pid| analysis.pid(t) == Some(pid));
+        program && !t.is_kthread() && !is_recorder(&analysis.comm(t))
+    };
+    let threads: Vec<Slot> = analysis.all_threads().map(|of| of.0).filter(|&s| works(s)).collect();
+    let waited = analysis.waited_by();
+    let timers = analysis.objects().filter(|o| o.kind == ObjectKind::Timer);
+    let naps = timers.filter_map(|o| waited.get(&o.object)).flatten();
+    let napped: Nanos = naps.filter(|of| works(*of.0)).map(|of| of.1.wait_ns).sum();
+    let slept: Nanos = threads.iter().map(|&slot| analysis.thread(slot).blocked_ns).sum();
+    if napped * 2 < slept {
+        return 0.0;
+    }
+    let active = threads.iter().map(|&slot| analysis.thread(slot).active_ns() as f64 / wall);
+    one_of(active.map(|part| part.min(1.0)), thresholds.get(&ALONE) / 100.0)
+}
+
+/// How probable it is that one of several is active, of the time in which any is, in per cent;
+/// `active` is the part of the time in which each is. One that is active for `mostly` of it and
+/// more is not by chance.
+fn one_of(active: impl Iterator<Item = f64>, mostly: f64) -> f64 {
+    let (mut none, mut one) = (1.0, 0.0);
+    for p in active {
+        if p >= mostly {
+            return 0.0;
+        }
+        (none, one) = (none * (1.0 - p), one * (1.0 - p) + none * p);
+    }
+    if none < 1.0 { one * 100.0 / (1.0 - none) } else { 0.0 }
 }
 
 impl Alone {
@@ -56,7 +94,10 @@ impl Alone {
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
         let in_turns = thresholds.at_least(turns, &MATTERS).holds();
-        Alone { longest, is_one, serial, is_serial: several && serial.holds() && !in_turns }
+        let beyond = serial.value - by_chance(analysis, neighbours, thresholds);
+        let is_serial =
+            several && serial.holds() && !in_turns && thresholds.at_least(beyond, &MATTERS).holds();
+        Alone { longest, is_one, serial, is_serial }
     }
 
     /// Idle time without any waiting thread is for lack of parallelism too, where one thread had
@@ -65,5 +106,28 @@ impl Alone {
         if self.is_one || self.is_serial && neighbours.programs.len() > 1 {
             ledger.give(Leaf::NoWork, Leaf::Serial, Nanos::MAX);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_of;
+
+    fn pct(active: &[f64]) -> f64 {
+        one_of(active.iter().copied(), 0.75).round()
+    }
+
+    #[test]
+    fn who_works_seldom_seldom_meets_another() {
+        assert_eq!(pct(&[0.19; 4]), 71.0);
+        assert_eq!(pct(&[0.5; 2]), 67.0);
+        assert_eq!(pct(&[0.01; 100]), 58.0);
+        assert_eq!(pct(&[0.01]), 100.0);
+        assert_eq!((pct(&[]), pct(&[0.0])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn who_works_nearly_always_is_not_alone_by_chance() {
+        assert_eq!(pct(&[0.8, 0.1]), 0.0);
     }
 }
