@@ -38,7 +38,8 @@ pub(crate) struct WhatifArgs {
     #[arg(long, value_name = "LIST", help_heading = "Changes")]
     pub(crate) cpus: Option<String>,
     /// A lock is held for half as long (hold*0.5), made four locks (split:4), or waited for by
-    /// nobody (none). OBJ is a name as this verb shows it, a part of one, or an address
+    /// nobody (none); or whoever has it never sleeps (awake), or always has a CPU (first). OBJ is
+    /// a name as this verb shows it, a part of one, or an address
     #[arg(long, value_name = "OBJ=CHANGE", help_heading = "Changes")]
     pub(crate) lock: Vec<String>,
     /// So many threads share the work of this one. TID is a number, or a name that one thread has
@@ -118,10 +119,13 @@ fn parts(text: &str) -> Option<u32> {
     text.trim().parse().ok().filter(|n| PARTS.contains(n))
 }
 
-/// `OBJ=hold*0.5`, `OBJ=split:4`, `OBJ=none`. A name may have `=` in it, a change has none.
+/// `OBJ=hold*0.5`, `OBJ=split:4`, `OBJ=awake`, `OBJ=first`, `OBJ=none`. A name may have `=` in it,
+/// a change has none.
 fn lock(text: &str) -> Result<Asked> {
     let change = |how: &str| match how.trim() {
         "none" => Some(LockChange::None),
+        "awake" => Some(LockChange::Awake),
+        "first" => Some(LockChange::First),
         how => match (how.strip_prefix("hold*"), how.strip_prefix("split:")) {
             (Some(by), _) => factor(by).map(LockChange::Hold),
             (_, Some(count)) => parts(count).map(LockChange::Split),
@@ -133,7 +137,7 @@ fn lock(text: &str) -> Result<Asked> {
         Some((name, how)) if !name.is_empty() => Ok(Asked::Lock { object: name.to_owned(), how }),
         _ => Err(usage(format!(
             "--lock: '{text}': write OBJ=hold*0.5 (a factor from {} to {}), OBJ=split:4 ({} to {} \
-             locks) or OBJ=none",
+             locks), OBJ=awake, OBJ=first or OBJ=none",
             FACTORS.start(),
             FACTORS.end(),
             PARTS.start(),

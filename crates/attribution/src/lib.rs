@@ -59,7 +59,7 @@ pub use resource::Resource;
 pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
-pub use table::{Holder, WaitsBy, WaitsRow, in_words};
+pub use table::{Holder, HolderTime, WaitsBy, WaitsRow, by_call, in_words};
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{

@@ -170,6 +170,12 @@ fn kind(stats: &ObjectStats) -> ObjectKind {
 }
 
 impl JudgedObject {
+    /// One thread at a time has it, and gives it back: it has holders, not threads that hand
+    /// something over.
+    pub(crate) fn is_held(&self) -> bool {
+        self.stats.is_lock && self.rule != WaitRule::OneServer
+    }
+
     /// Does waiting for it cost anything, and why; `top` ended most of it.
     pub(crate) fn rule_if_ended_by(
         &self,

@@ -3,10 +3,12 @@
 use crate::leaf::Leaf;
 use crate::object::{JudgedObject, WaitRule, top_waker};
 use crate::{Attribution, People};
-use holdup_passes::{FutexUse, HoldSum, Object, ObjectKind, PairSum, Slot, WaitSum, percent};
+use holdup_passes::{
+    Analysis, FutexUse, HoldSum, HolderDid, Object, ObjectKind, PairSum, Slot, WaitSum, percent,
+};
 use holdup_trace::Nanos;
 use serde::Serialize;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the table of waits is grouped by.
@@ -33,6 +35,21 @@ pub struct Holder {
     pub pct_explained: f64,
     /// More than half of `hold_ns` follows from wake-ups, not from calls that took the object.
     pub inferred: bool,
+}
+
+/// What holders of an object did with a part of the time in which others waited for it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct HolderTime {
+    /// What: `user`, `preempted`, `disk` …; docs/waits.md lists all.
+    pub did: &'static str,
+    /// The same in words.
+    pub title: &'static str,
+    /// The system call in which they did; `null` outside of calls.
+    pub call: Option<String>,
+    /// What they slept for; `null` of those who ran or were ready.
+    pub object: Option<String>,
+    /// How long.
+    pub ns: u64,
 }
 
 /// Waits for one object, one kind of objects, or by one thread.
@@ -75,6 +92,9 @@ pub struct WaitsRow {
     pub retries: u64,
     /// Who had it meanwhile, most important first.
     pub holders: Vec<Holder>,
+    /// What its holders did while others waited for it, longest first: the times add up to how long
+    /// they had it while it was wanted. Empty where nothing says who had it.
+    pub holders_did: Vec<HolderTime>,
     /// Part of the waiting time that falls into holds of known threads, in per cent.
     pub pct_explained: Option<f64>,
     /// The thread that ended most of the waiting time.
@@ -129,6 +149,7 @@ impl Attribution<'_> {
         let People { waited_by, ended_by, held_by } = &self.people;
         let (none, no_holds) = (BTreeMap::new(), BTreeMap::new());
         let leaders = self.leaders();
+        let did = a.holders_did();
         let mut rows = Vec::new();
         for o in self.objects.values() {
             let stats = &o.stats;
@@ -144,6 +165,9 @@ impl Attribution<'_> {
             let held = o.rule.is_harmful()
                 && !matches!(o.kind, ObjectKind::Disk | ObjectKind::PageFault)
                 && o.rule != WaitRule::IoDevice;
+            let by_holds = held && o.is_held();
+            let did = did.get(&stats.object).filter(|_| by_holds);
+            let holders_did = did.map_or_else(Vec::new, |did| holder_times(a, did));
             let (holders, holders_in_all, pct_explained) = if !held {
                 (Vec::new(), 0, None)
             } else {
@@ -169,6 +193,7 @@ impl Attribution<'_> {
                 wake_delay_ns: stats.wake_delay_ns,
                 retries: stats.retries,
                 holders,
+                holders_did,
                 pct_explained,
                 top_waker: o.top_waker.map(|(s, _)| a.thread(s).tid.0),
                 harmful: o.rule.is_harmful(),
@@ -189,7 +214,7 @@ impl Attribution<'_> {
         held_by: &BTreeMap<Slot, HoldSum>,
     ) -> (Vec<Holder>, u64, Option<f64>) {
         let total = o.stats.wait_ns;
-        let by_holds = o.stats.is_lock && !held_by.is_empty() && o.rule != WaitRule::OneServer;
+        let by_holds = o.is_held() && !held_by.is_empty();
         // hold, explained, inferred
         let mut list: Vec<(Slot, Nanos, Nanos, bool)> = if by_holds {
             held_by
@@ -200,7 +225,7 @@ impl Attribution<'_> {
             woken_by.iter().map(|(&s, p)| (s, p.span_ns, p.wait_ns, true)).collect()
         };
         list.retain(|h| h.1 > 0 || h.2 > 0);
-        list.sort_by_key(|&(s, hold, explained, _)| (std::cmp::Reverse((explained, hold)), s));
+        list.sort_by_key(|&(s, hold, explained, _)| (Reverse((explained, hold)), s));
         let explained: Nanos = list.iter().map(|h| h.2).sum();
         let holders = list
             .iter()
@@ -241,11 +266,8 @@ impl Attribution<'_> {
         let met = first.filter(|_| who.is_empty());
         let met = met.iter().chain(who.keys());
         let pids: BTreeSet<Option<u32>> = met.map(|&s| a.pid(a.thread(s))).collect();
-        let longest = who
-            .iter()
-            .max_by_key(|(s, p)| (p.wait_ns, std::cmp::Reverse(**s)))
-            .map(|(&s, _)| s)
-            .or(first);
+        let longest =
+            who.iter().max_by_key(|(s, p)| (p.wait_ns, Reverse(**s))).map(|(&s, _)| s).or(first);
         let pid = if pids.len() == 1 { pids.into_iter().next().flatten() } else { None };
         let leader = pid.and_then(|p| leaders.get(&p));
         let comm = match (leader, longest) {
@@ -292,11 +314,8 @@ impl Attribution<'_> {
         rows.into_iter()
             .filter_map(|((slot, kind, usage), r)| {
                 let t = a.thread(slot);
-                let most = r
-                    .objects
-                    .iter()
-                    .max_by_key(|(o, ns)| (**ns, std::cmp::Reverse(**o)))
-                    .map(|(&o, _)| o)?;
+                let most =
+                    r.objects.iter().max_by_key(|(o, ns)| (**ns, Reverse(**o))).map(|(&o, _)| o)?;
                 let top = top_waker(&r.wakers);
                 let object = self.objects.get(&most)?;
                 let rule = match object.rule {
@@ -368,6 +387,49 @@ pub(crate) fn by_cost(a: &WaitsRow, b: &WaitsRow) -> Ordering {
     cost(b).cmp(&cost(a)).then_with(|| name(a, b))
 }
 
+/// What all holders of one object did, added up.
+fn holder_times(a: &Analysis, did: &BTreeMap<Slot, Vec<(HolderDid, Nanos)>>) -> Vec<HolderTime> {
+    let mut sums: BTreeMap<HolderDid, Nanos> = BTreeMap::new();
+    for &(did, ns) in did.values().flatten() {
+        *sums.entry(did).or_default() += ns;
+    }
+    let time = |(did, ns): (HolderDid, Nanos)| HolderTime {
+        did: did.part.id(),
+        title: did.part.title(),
+        call: did.call.map(|nr| a.call_name(nr)),
+        object: did.object.filter(|&object| object != Object::OTHER).map(|o| a.object_name(o)),
+        ns,
+    };
+    let mut times: Vec<HolderTime> = sums.into_iter().map(time).collect();
+    times.sort_by_key(|time| Reverse(time.ns));
+    times
+}
+
+/// The same without telling objects apart: what, in which call, how long; longest first.
+pub fn by_call(times: &[HolderTime]) -> Vec<(&HolderTime, u64)> {
+    let mut sums: Vec<(&HolderTime, u64)> = Vec::new();
+    for time in times {
+        match sums.iter_mut().find(|(t, _)| (t.did, &t.call) == (time.did, &time.call)) {
+            Some((_, ns)) => *ns += time.ns,
+            None => sums.push((time, time.ns)),
+        }
+    }
+    sums.sort_by_key(|&(_, ns)| Reverse(ns));
+    sums
+}
+
+/// Add the times of `b` to those of `a`.
+pub(crate) fn add_times(a: &mut Vec<HolderTime>, b: Vec<HolderTime>) {
+    for time in b {
+        let key = |t: &HolderTime| (t.did, t.call.clone(), t.object.clone());
+        match a.iter_mut().find(|other| key(other) == key(&time)) {
+            Some(other) => other.ns += time.ns,
+            None => a.push(time),
+        }
+    }
+    a.sort_by_key(|time| Reverse(time.ns));
+}
+
 /// (kind, usage, name) of an object.
 pub(crate) type ObjectWords = (&'static str, Option<&'static str>, String);
 
@@ -429,6 +491,7 @@ pub(crate) fn absorb(a: &mut WaitsRow, mut b: WaitsRow) {
     }
     a.holders.sort_by(|x, y| y.pct_explained.total_cmp(&x.pct_explained).then(x.tid.cmp(&y.tid)));
     a.holders.truncate(HOLDERS);
+    add_times(&mut a.holders_did, b.holders_did);
     a.pct_explained = Some(round(
         weigh(a.pct_explained.unwrap_or(0.0), a.wait_total_ns)
             + weigh(b.pct_explained.unwrap_or(0.0), b.wait_total_ns),

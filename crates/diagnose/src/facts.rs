@@ -4,7 +4,7 @@ use crate::phases::Judged;
 use crate::report::{Class, Culprit, Evidence};
 use crate::rules::Overhead;
 use crate::slowdown::{Slowdown, slowdowns};
-use crate::worth::Replays;
+use crate::worth::{HolderWorth, Replays};
 use crate::{Beside, Measured};
 use holdup_attribution::limits::{ENOUGH, MATTERS, NAMED};
 use holdup_attribution::{
@@ -146,6 +146,13 @@ impl<'a> Facts<'a> {
         let replay = replays.of_class(class)?;
         (replay.worth.low >= self.matters() && !replay.objects.is_empty())
             .then_some(&replay.objects)
+    }
+
+    /// What the work gains if the holders of this lock lose no time, where that was replayed.
+    pub(crate) fn holders_worth(&self, objects: &[Object]) -> Vec<HolderWorth> {
+        let replays = self.replays.as_ref().and_then(|of| of.as_ref().ok());
+        let found = replays.into_iter().flat_map(Replays::of_holders);
+        found.filter(|of| objects.contains(&of.0)).flat_map(|of| of.1.clone()).collect()
     }
 
     /// What threads waited for, with the people around it; drawn when first asked for.

@@ -38,7 +38,7 @@ pub use report::{
     Step, Verdict,
 };
 pub use rules::thresholds as registry;
-pub use worth::{Basis, Replays, Worth, replayed_part};
+pub use worth::{Basis, HolderWorth, Replays, Worth, replayed_part};
 
 use holdup_passes::Analysis;
 use holdup_profile::KnowsCode;

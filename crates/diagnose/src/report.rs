@@ -2,8 +2,8 @@
 
 use crate::chosen::Chosen;
 use crate::phases::PhaseRow;
-use crate::worth::Worth;
-use holdup_attribution::{Check, Ledger, Resource, Setting, Threshold, Thresholds};
+use crate::worth::{HolderWorth, Worth};
+use holdup_attribution::{Check, HolderTime, Ledger, Resource, Setting, Threshold, Thresholds};
 use holdup_profile::Around;
 use serde::{Serialize, Serializer};
 
@@ -321,6 +321,13 @@ pub struct Culprit {
     /// Threads that had the object while others waited for it, longest holding first. Empty where
     /// the culprit is no object, or the trace does not show who had it.
     pub holders: Vec<Person>,
+    /// What the holders did while others waited, longest first: the times add up to how long they
+    /// had the object while it was wanted. Empty where the culprit is no lock, or the trace does
+    /// not show who had it.
+    pub holders_did: Vec<HolderTime>,
+    /// What the work gains if holders lose none of that time by sleeping, or for want of a CPU.
+    /// Empty where neither matters, or nothing was replayed.
+    pub holders_worth: Vec<HolderWorth>,
     /// Threads that waited for it, longest wait first. Empty where nobody is known to have waited.
     pub waiters: Vec<Person>,
     /// How many held it, of whom `holders` has those that count most; `null` where nobody is known.

@@ -16,9 +16,11 @@ use crate::chosen::Concerned;
 use crate::phases::Judged;
 use crate::report::Class;
 use holdup_attribution::{Attribution, Thresholds};
-use holdup_passes::Object;
+use holdup_passes::limits::MATTERS;
+use holdup_passes::{HolderDid, HolderPart, Object, percent};
 use holdup_replay::{
-    Depth, Estimate, Estimates, Member, Program, ReplayObject, doubts, estimate, off_pct, words,
+    Change, Depth, Estimate, Estimates, LockChange, Member, ObjectId, Program, ReplayObject, Seeds,
+    doubts, estimate, off_pct, predict, words,
 };
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -128,6 +130,54 @@ impl Worth {
     }
 }
 
+/// How many times as fast the traced work is done if holders of a lock no longer lose some of the
+/// time for which they have it.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct HolderWorth {
+    /// What is different, in the words of `holdup whatif`.
+    pub change: String,
+    /// The same of the holders, in plain words.
+    pub fix: &'static str,
+    /// Of the time in which others waited, holders lost so much to it, in per cent.
+    pub pct: f64,
+    /// How many times as fast.
+    pub times: f64,
+}
+
+impl HolderWorth {
+    /// Of a lock whose holders did this while others waited for it.
+    fn of(
+        program: &Program,
+        unchanged_ns: u64,
+        lock: ObjectId,
+        did: &[(HolderDid, u64)],
+        matters_pct: f64,
+    ) -> Vec<HolderWorth> {
+        let all: u64 = did.iter().map(|(_, ns)| ns).sum();
+        let pct = |lost: fn(HolderPart) -> bool| {
+            let lost = did.iter().filter(|(did, _)| lost(did.part)).map(|(_, ns)| ns).sum::<u64>();
+            percent(lost, all)
+        };
+        let tries = [
+            (LockChange::Awake, "without their sleep", pct(HolderPart::is_asleep)),
+            (LockChange::First, "never without a CPU", pct(HolderPart::is_without_cpu)),
+        ];
+        let matter = tries.into_iter().filter(|of| of.2 >= matters_pct);
+        matter
+            .filter_map(|(how, fix, pct)| {
+                let change = [Change::Lock(lock, how)];
+                let made = predict(program, &change, Seeds::ONE).ok()?;
+                Some(HolderWorth {
+                    change: words::shown(program, &change),
+                    fix,
+                    pct: rounded(pct),
+                    times: rounded(unchanged_ns as f64 / made.wall_ns.max(1) as f64),
+                })
+            })
+            .collect()
+    }
+}
+
 fn rounded(times: f64) -> f64 {
     (times * 1000.0).round() / 1000.0
 }
@@ -140,6 +190,8 @@ pub(crate) struct Replay {
     pub(crate) tids: Vec<u32>,
     /// The objects that nobody waits for any more, if it is objects; what holds most work up first.
     pub(crate) objects: Vec<Object>,
+    /// Of the lock that holds most work up: what the work gains if its holders lose no time.
+    pub(crate) holders: Option<(Object, Vec<HolderWorth>)>,
     /// Where threads were chosen: it is about them, or about whom they wait for.
     pub(crate) concerns: bool,
     /// What is changed, in words: threads, or what they wait for.
@@ -184,6 +236,18 @@ impl Replays {
             return Err(doubt);
         }
         let concerned = Concerned::of(analysis);
+        let did = analysis.holders_did();
+        let matters_pct = judged.thresholds.get(&MATTERS);
+        let matters = 100.0 / (100.0 - matters_pct);
+        let of_holders = |o: &ReplayObject| {
+            let &object = o.of.first()?;
+            let place = program.objects.iter().position(|other| std::ptr::eq(other, o))?;
+            let did: Vec<_> = did.get(&object)?.values().flatten().copied().collect();
+            let lock = ObjectId(place as u32);
+            let unchanged_ns = unchanged.wall_ns;
+            let worth = HolderWorth::of(&program, unchanged_ns, lock, &did, matters_pct);
+            (!worth.is_empty()).then_some((object, worth))
+        };
         let mut by_class: Vec<(Class, Replay)> = Vec::new();
         for row in &rows {
             let Some(class) = Class::of(row.resource) else { continue };
@@ -198,10 +262,15 @@ impl Replays {
             });
             let mut objects: Vec<&ReplayObject> = objects.collect();
             objects.sort_by_key(|o| Reverse(o.work_held_up));
+            let holders = match objects.first() {
+                Some(o) if o.is_lock && worth.low >= matters => of_holders(o),
+                _ => None,
+            };
             let tids: Vec<u32> = tids.collect();
             let objects: Vec<Object> = objects.into_iter().flat_map(|o| o.of.clone()).collect();
             let replay = Replay {
                 worth,
+                holders,
                 concerns: concerned.as_ref().is_none_or(|of| of.are_met(&tids, &objects)),
                 tids,
                 objects,
@@ -214,6 +283,11 @@ impl Replays {
             }
         }
         Ok(Replays { by_class })
+    }
+
+    /// What locks gain whose holders lose no time.
+    pub(crate) fn of_holders(&self) -> impl Iterator<Item = &(Object, Vec<HolderWorth>)> {
+        self.by_class.iter().filter_map(|(_, replay)| replay.holders.as_ref())
     }
 
     /// Of removing all of a class; `None` where nothing of it was found to remove.

@@ -252,6 +252,16 @@ impl Steps {
         (c.at, c.begun) = (now, true);
     }
 
+    /// `slot`, which was ready, was kept off the CPUs from one moment to another; how it got one
+    /// again may not be recorded.
+    pub(crate) fn held_off(&mut self, slot: Slot, since: Nanos, until: Nanos) {
+        let c = self.course(slot);
+        if c.begun && since >= c.at && until > since {
+            c.steps.push(Step { at: since, what: Did::HeldOff(until - since) });
+            c.at = until;
+        }
+    }
+
     /// `slot`, which had lost its CPU, turns out to have had one since `since`. Whoever had it
     /// before was not recorded.
     pub(crate) fn arrives(&mut self, since: Nanos, slot: Slot) {

@@ -29,6 +29,7 @@
 use crate::lanes::{Doing, Follow, Lane};
 use crate::latency::Latency;
 use crate::living::Living;
+use crate::past::Past;
 use crate::throttle::Throttle;
 use crate::yields::Yields;
 use holdup_trace::{Cpu, NameId, Nanos, Pid, Tid};
@@ -111,6 +112,8 @@ pub(crate) struct EarlyWake {
 pub struct Thread {
     /// What only a thread that lives needs.
     pub(crate) living: Living,
+    /// What it did, if it has had something that others wait for.
+    pub(crate) past: Option<Box<Past>>,
     /// How it yields, if it ever does.
     pub(crate) yields: Option<Box<Yields>>,
     /// Thread id.
@@ -261,6 +264,7 @@ impl Thread {
             stays: 0,
             stays_ns: 0,
             lane: None,
+            past: None,
             known: None,
             latency: Latency::default(),
             living: Living::default(),
@@ -318,6 +322,9 @@ impl Thread {
         }
         if self.known.is_some() {
             self.was_known(state, from, to);
+        }
+        if let Some(past) = &mut self.past {
+            past.was(state, from, to);
         }
         if let Some(lane) = &mut self.lane {
             lane.was(state, from, to);
@@ -474,6 +481,7 @@ impl Threads {
     pub(crate) fn retire(&mut self, slot: Slot) {
         let t = &mut self[slot];
         t.undecided.shrink_to_fit();
+        t.past = None;
         let spare = t.living.end();
         if !spare.is_over() && self.spare.len() < SPARE {
             self.spare.push(spare);

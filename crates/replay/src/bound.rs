@@ -105,7 +105,7 @@ fn limit(view: &View<'_>, changes: &[Change]) -> (f64, bool) {
             Change::NoQuota if view.program.threads.iter().all(|t| t.held_off_ns == 0) => {}
             Change::NoQuota
             | Change::Deal
-            | Change::Lock(_, LockChange::None)
+            | Change::Lock(_, LockChange::None | LockChange::Awake | LockChange::First)
             | Change::SpreadIrqs
             | Change::NoDevices
             | Change::AnyCpu => rest = f64::INFINITY,

@@ -42,6 +42,10 @@ pub enum LockChange {
     Hold(f64),
     /// It becomes so many locks, each taken equally often.
     Split(u32),
+    /// Whoever has it does not sleep: not for a device, a time, a client or another lock.
+    Awake,
+    /// Whoever has it has a CPU: it is not preempted, and no quota keeps it off.
+    First,
     /// Nobody waits for it any more.
     None,
 }
@@ -80,7 +84,7 @@ pub const FACTORS: RangeInclusive<f64> = 0.001..=1000.0;
 pub const PARTS: RangeInclusive<u32> = 2..=1024;
 
 /// How one lock behaves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Rule {
     /// As it did.
     Same,
@@ -90,6 +94,10 @@ pub(crate) enum Rule {
     Scaled(f64),
     /// One of so many, each taken equally often.
     Parts(u32),
+    /// Whoever has it does not sleep.
+    Awake,
+    /// Whoever has it has a CPU.
+    First,
 }
 
 impl Rule {
@@ -97,7 +105,7 @@ impl Rule {
     pub(crate) fn factor(self) -> f64 {
         match self {
             Rule::Scaled(by) => by,
-            Rule::Same | Rule::Gone | Rule::Parts(_) => 1.0,
+            Rule::Same | Rule::Gone | Rule::Parts(_) | Rule::Awake | Rule::First => 1.0,
         }
     }
 
@@ -106,7 +114,7 @@ impl Rule {
         match self {
             Rule::Gone => 0,
             Rule::Parts(count) => ns / Nanos::from(count),
-            Rule::Same | Rule::Scaled(_) => ns,
+            Rule::Same | Rule::Scaled(_) | Rule::Awake | Rule::First => ns,
         }
     }
 }
@@ -266,6 +274,8 @@ impl<'a> View<'a> {
                     }
                     LockChange::Hold(f) => Rule::Scaled(factor(f)?),
                     LockChange::Split(count) => Rule::Parts(parts(count)?),
+                    LockChange::Awake => Rule::Awake,
+                    LockChange::First => Rule::First,
                 };
                 self.rules[object.0 as usize] = rule;
                 if how == LockChange::None {

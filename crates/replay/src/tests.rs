@@ -1,6 +1,7 @@
 //! What must hold of every replay.
 
 mod divided;
+mod holders;
 mod laws;
 mod queues;
 

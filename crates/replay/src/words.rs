@@ -72,6 +72,8 @@ fn fix(program: &Program, change: &Change) -> String {
         Change::Lock(_, LockChange::None) => format!("removing the waiting for {name}"),
         Change::Lock(_, LockChange::Hold(by)) => format!("holding {name} {by} times as long"),
         Change::Lock(_, LockChange::Split(n)) => format!("{n} locks in place of {name}"),
+        Change::Lock(_, LockChange::Awake) => format!("never sleeping with {name}"),
+        Change::Lock(_, LockChange::First) => format!("a CPU for whoever has {name}"),
         Change::Calls { .. } => {
             match name.strip_prefix("syscall ").and_then(|of| of.rsplit_once('*')) {
                 Some((call, by)) => format!("{call} taking {by} times its CPU time"),
@@ -114,6 +116,8 @@ impl fmt::Display for Shown<'_> {
             Change::Cpus(n) => write!(f, "cpus {n}"),
             Change::Lock(o, LockChange::Hold(by)) => write!(f, "lock {}=hold*{by}", name(o)),
             Change::Lock(o, LockChange::Split(n)) => write!(f, "lock {}=split:{n}", name(o)),
+            Change::Lock(o, LockChange::Awake) => write!(f, "lock {}=awake", name(o)),
+            Change::Lock(o, LockChange::First) => write!(f, "lock {}=first", name(o)),
             Change::Lock(o, LockChange::None) => write!(f, "lock {}=none", name(o)),
             Change::Split(t, n) => {
                 write!(f, "server {} ({})=split:{n}", thread(t).tid, thread(t).comm)

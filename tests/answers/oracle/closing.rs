@@ -4,7 +4,9 @@
 use crate::oracle::corpus::{self, Recording};
 use crate::oracle::tally::Tally;
 use holdup_attribution::{Attribution, Leaf, PathRow, Total, WaitsBy};
-use holdup_passes::{Analysis, Bin, Cause, CpuRow, Detail, Group, Options, Program, Slot, WaitSum};
+use holdup_passes::{
+    Analysis, Bin, Cause, CpuRow, Detail, Group, HolderPart, Options, Program, Slot, WaitSum,
+};
 use holdup_trace::QualityCode;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -233,6 +235,31 @@ fn the_bins_of_the_timeline_add_up_to_the_whole() {
         must(&mut failures, wall == a.wall_ns(), || format!("bins of {wall} ns in all"));
         failures
     });
+}
+
+/// What holders did while others waited is no longer than they had the object, and hardly any of it
+/// is not known.
+#[test]
+fn what_holders_did_adds_up_to_their_holds() {
+    let known = std::cell::Cell::new((0, 0));
+    over_all_traces("holders did", |a, tally| {
+        let mut failures = Vec::new();
+        let held = a.held_by();
+        for (object, by) in a.holders_did() {
+            for (slot, did) in by {
+                let ns: u64 = did.iter().map(|(_, ns)| ns).sum();
+                let unknown = did.iter().filter(|(did, _)| did.part == HolderPart::Unknown);
+                let unknown: u64 = unknown.map(|(_, ns)| ns).sum();
+                known.set((known.get().0 + ns - unknown, known.get().1 + ns));
+                let hold = held.get(&object).and_then(|by| by.get(&slot)).map_or(0, |h| h.hold_ns);
+                tally.count("holders", 1);
+                must(&mut failures, ns <= hold, || format!("{object:?} {slot:?}: {ns} of {hold}"));
+            }
+        }
+        failures
+    });
+    let (known, all) = known.get();
+    assert!(known * 100 >= all * 90, "{known} of {all} ns are known");
 }
 
 /// Whatever the tables of waits print of idle time is the ledger's: never more than it lays to

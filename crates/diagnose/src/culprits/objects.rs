@@ -78,15 +78,23 @@ pub(super) fn at_leaf(facts: &Facts<'_>, leaf: Leaf) -> Vec<Culprit> {
 
 /// The first few of these objects, in their order, that cost anything by themselves.
 fn among(facts: &Facts<'_>, objects: &[Object], leaf: Leaf) -> Vec<Culprit> {
+    let found = in_order(facts, objects).into_iter().filter(|o| o.rule.is_harmful());
+    found.take(CULPRITS).map(|o| culprit(facts, o, o.idle_ns(leaf))).collect()
+}
+
+/// The first few of these objects, in their order, whatever the figures say of them: without them
+/// the work would be done sooner.
+pub(crate) fn freed(facts: &Facts<'_>, objects: &[Object]) -> Vec<Culprit> {
+    let found = in_order(facts, objects).into_iter().take(CULPRITS);
+    found.map(|o| culprit(facts, o, 0)).collect()
+}
+
+fn in_order<'a>(facts: &'a Facts<'_>, objects: &[Object]) -> Vec<&'a Blamed> {
     let place = |o: &&Blamed| objects.iter().position(|object| o.objects.contains(object));
-    let mut found: Vec<(usize, &Blamed)> = facts
-        .objects()
-        .iter()
-        .filter(|o| o.rule.is_harmful())
-        .filter_map(|o| Some((place(&o)?, o)))
-        .collect();
+    let all = facts.objects().iter();
+    let mut found: Vec<(usize, &Blamed)> = all.filter_map(|o| Some((place(&o)?, o))).collect();
     found.sort_by_key(|of| of.0);
-    found.into_iter().take(CULPRITS).map(|(_, o)| culprit(facts, o, o.idle_ns(leaf))).collect()
+    found.into_iter().map(|of| of.1).collect()
 }
 
 /// The process of the last thread with this id.
@@ -120,6 +128,8 @@ pub(super) fn culprit(facts: &Facts<'_>, o: &Blamed, ns: Nanos) -> Culprit {
         ns,
         holders_in_all: (!holders.is_empty()).then_some(o.holders_in_all),
         holders,
+        holders_did: row.holders_did.clone(),
+        holders_worth: facts.holders_worth(&o.objects),
         role: role(o),
         ..Culprit::default()
     };

@@ -97,8 +97,10 @@ impl Engine {
         if span >= SHORTEST {
             return None;
         }
+        let from = c.charged_to;
         c.charged_to += span;
         spend(c, t, before, span);
+        t.ran(from, now, before.into());
         Some(At { c, t, slot })
     }
 

@@ -5,6 +5,7 @@ use super::laws::Law;
 use crate::cpus::{CpuState, Level};
 use crate::judge::Ended;
 use crate::lanes::Doing;
+use crate::past::HolderPart;
 use crate::threads::{Mode, Slot, State, Thread, Threads, Undecided};
 use holdup_trace::{Cpu, Nanos, Pid, Tid};
 
@@ -270,7 +271,7 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
     if span == 0 {
         return;
     }
-    c.charged_to = now;
+    let from = std::mem::replace(&mut c.charged_to, now);
     let Some((_, slot)) = c.current else {
         c.unaccounted += span;
         return;
@@ -281,7 +282,9 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
             Level::Softirq => c.softirq += span,
         }
         if slot != Slot::IDLE {
-            threads[slot].irq_ns += span;
+            let t = &mut threads[slot];
+            t.irq_ns += span;
+            t.ran(from, now, HolderPart::Interrupted);
         }
         return;
     }
@@ -296,9 +299,14 @@ fn charge(c: &mut CpuState, cpu: Cpu, threads: &mut Threads, now: Nanos) {
             c.kernel += span;
             c.lock_spin += span;
             t.kernel_ns += span;
+            t.ran(from, now, HolderPart::Spinning);
         }
-        mode @ (Mode::User | Mode::Kernel | Mode::Kthread) => spend(c, t, mode, span),
+        mode @ (Mode::User | Mode::Kernel | Mode::Kthread) => {
+            spend(c, t, mode, span);
+            t.ran(from, now, mode.into());
+        }
         Mode::Unknown => {
+            t.ran(from, now, HolderPart::User);
             c.undecided += span;
             let bin = c.bin;
             match t.undecided.iter_mut().rev().find(|u| u.cpu == cpu && u.bin == bin) {

@@ -12,6 +12,7 @@
 //! * [`silence`]: CPUs that a hypervisor took away.
 //! * [`reasons`]: what the kernel says that uninterruptible sleeps were for.
 //! * [`throttled`]: threads that are ready and may not run.
+//! * [`holders`]: what those did that others waited for.
 //! * [`retire`]: what those that have ended no longer need.
 //! * [`irqs`]: interrupts and softirqs.
 //! * [`tasks`]: threads come, go, and get names.
@@ -21,6 +22,7 @@ mod bounds;
 mod calls;
 mod current;
 mod dark;
+mod holders;
 mod irqs;
 mod laws;
 mod queues;
@@ -244,6 +246,9 @@ impl Engine {
         }
         if e.comm != NameId::NONE {
             self.name_current(e);
+        }
+        if !self.waits.news.is_empty() {
+            self.holders_news(now);
         }
     }
 

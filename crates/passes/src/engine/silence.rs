@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::cpus::{Level, MAX_CPUS};
+use crate::past::HolderPart;
 use crate::stolen::{From, SHORTEST};
 use crate::threads::{Mode, Slot};
 use holdup_trace::{Event, Nanos};
@@ -59,6 +60,7 @@ impl Engine {
         }
         c.stolen.charge(from, ns);
         // It is no part of what the thread's code and its calls cost.
+        t.ran(since, since + ns, HolderPart::Stolen);
         let living = &mut *t.living;
         match (from, &mut living.call, &mut living.stretch) {
             (From::User, _, Some((user0, _))) => *user0 += ns,

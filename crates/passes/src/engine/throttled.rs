@@ -20,6 +20,9 @@ impl Engine {
             Box::new(crate::throttle::Throttle { ran_to, ..Default::default() })
         });
         throttle.off = Some((now, mark));
+        if let Some(past) = &mut t.past {
+            past.was(t.state, t.since, now);
+        }
         self.throttles.begins();
     }
 
@@ -37,6 +40,12 @@ impl Engine {
         let (ns, share) = (until.saturating_sub(since), integral - mark);
         let kept = share.min((ns as u128) << crate::blame::FRACTION);
         self.blame.not_throttled(share - kept);
+        if let Some(past) = &mut t.past {
+            past.throttled(since, until);
+        }
+        if let Some(steps) = &mut self.waits.steps {
+            steps.held_off(slot, since, until);
+        }
         if ns > 0 {
             throttle.spells += 1;
             throttle.ns += ns;

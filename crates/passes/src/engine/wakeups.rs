@@ -7,6 +7,7 @@ use crate::cpus::{Frame, Level};
 use crate::facts::{Fact, Slept, WakeEvent, Wakeup};
 use crate::judge::{Activity, BlockedFor, Ended, Outside, Sleep, WaitEnd, Waker, is_for_device};
 use crate::lanes::SleptFor;
+use crate::past::HolderDid;
 use crate::threads::{EarlyWake, Mode, Slot, State, Thread, role};
 use crate::waits::{End, Finished, Object};
 use holdup_syscalls::WaitKind;
@@ -287,6 +288,9 @@ impl Engine {
         if let Some(lane) = &mut t.lane {
             lane.slept = None;
         }
+        if let Some(past) = &mut t.past {
+            past.wakes();
+        }
         let Some(wait) = self.waits.take(slot) else {
             self.io_ends(now, slot, ended);
             // A thread of the kernel: what it waits for is nobody's wait.
@@ -365,6 +369,10 @@ impl Engine {
         let cause = (self.judge.cause)(&facts);
         if let Some(lane) = &mut self.threads[slot].lane {
             lane.told(SleptFor { cause, object: wait.object, waker: end.waker });
+        }
+        if let Some(past) = &mut self.threads[slot].past {
+            let kind = self.waits.kind_of(wait.object);
+            past.told(HolderDid::slept(cause, kind, wait.object, nr));
         }
         let finished = Finished { slot, wait, now: over_at, end, facts, cause, nr, g, counted };
         let waker = end.waker.map(|w| &self.threads[w]);

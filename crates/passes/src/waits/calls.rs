@@ -111,11 +111,12 @@ impl Waits {
                     self.thing(o).futex.wake_one += 1;
                 }
                 if let Some(o) = self.known_futex(slot, pid, &f, f.addr) {
-                    let ops = &mut self.thing(o).futex;
+                    let thing = self.thing(o);
                     if f.val >= i32::MAX as u32 {
-                        ops.wake_all += 1
+                        thing.futex.wake_all += 1;
+                        thing.gathered += u64::from(thing.waiting);
                     } else {
-                        ops.wake_one += 1
+                        thing.futex.wake_one += 1;
                     }
                     self.release(now, slot, o);
                 }

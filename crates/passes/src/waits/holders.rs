@@ -1,6 +1,7 @@
 //! Who has what others may wait for.
 
 use super::{HoldSum, Object, Waits};
+use crate::past::{HolderTimes, Holding};
 use crate::steps::Held;
 use crate::threads::Slot;
 use holdup_trace::Nanos;
@@ -47,6 +48,32 @@ impl Waits {
         if w.held.len() < MAX_HELD {
             w.held.push(Hold { object, since: now, integral, certain });
         }
+        if certain {
+            self.follow_holder(slot);
+        }
+    }
+
+    /// What this thread does from now on is kept.
+    fn follow_holder(&mut self, slot: Slot) {
+        if !std::mem::replace(&mut self.waiter(slot).followed, true) {
+            self.news.push(Holding::Has(slot));
+        }
+    }
+
+    /// A thread gives back what it has had since `since`, and others have waited for meanwhile.
+    fn gave_back(&mut self, now: Nanos, slot: Slot, object: Object, since: Nanos) {
+        self.follow_holder(slot);
+        let thing = self.thing(object);
+        let from = since.max(thing.waiting_since);
+        let to = if thing.waiting > 0 { now } else { thing.waiting_until.min(now) };
+        if from < to {
+            self.news.push(Holding::GaveBack { slot, object, from, to });
+        }
+    }
+
+    /// What this thread did while it had the object and others waited for it.
+    pub(crate) fn did_with(&mut self, object: Object, slot: Slot) -> &mut HolderTimes {
+        self.holders_did.entry((object, slot)).or_default()
     }
 
     /// A turn at the kernel's lock at `addr` ends: `holder` gives it back while others wait
@@ -60,6 +87,7 @@ impl Waits {
         let Some(holder) = holder else { return };
         thing.released = Some((now, holder));
         if waited > 0 {
+            self.gave_back(now, holder, object, since);
             let sum = self.holds.entry((object, holder)).or_default();
             sum.add(HoldSum {
                 holds: 1,
@@ -100,6 +128,9 @@ impl Waits {
         if let Some(steps) = &mut self.steps {
             let seen = held.is_some();
             steps.held(slot, Held { object, from: now.saturating_sub(hold_ns), to: now, seen });
+        }
+        if explained_ns > 0 {
+            self.gave_back(now, slot, object, now.saturating_sub(hold_ns));
         }
         let sum = self.holds.entry((object, slot)).or_default();
         sum.holds += 1;

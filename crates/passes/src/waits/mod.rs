@@ -53,6 +53,7 @@ pub(crate) use objects::{callers, descriptors, variables};
 use crate::blame::{Cause, WaitSum};
 use crate::judge::{Outside, WaitEnd};
 use crate::options::Detail;
+use crate::past::{HolderTimes, Holding};
 use crate::steps::Steps;
 use crate::threads::Slot;
 use crate::variables::Images;
@@ -191,6 +192,10 @@ pub(crate) struct Waits {
     /// What it means to sleep in no recorded call.
     outside: Outside,
     pieces: Vec<Segment>,
+    /// What the holders of each object did while others waited, where it is kept.
+    pub(crate) holders_did: FxHashMap<(Object, Slot), HolderTimes>,
+    /// What is new of who has what.
+    pub(crate) news: Vec<Holding>,
     /// What threads did, where that is asked for.
     pub(crate) steps: Option<Steps>,
 }
@@ -214,6 +219,8 @@ impl Waits {
             detail,
             outside,
             pieces: Vec::new(),
+            holders_did: FxHashMap::default(),
+            news: Vec::new(),
             steps: (detail >= Detail::Steps).then(Steps::default),
         }
     }
@@ -250,6 +257,7 @@ impl Waits {
             steps.restart(now);
         }
         self.holds.clear();
+        self.holders_did.clear();
         self.wakes.clear();
         self.waiters.clear();
         self.edges.clear();

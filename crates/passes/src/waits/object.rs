@@ -351,6 +351,8 @@ pub(crate) struct Thing {
     /// Threads waiting now, and the integral of their number.
     pub(crate) waiting: u32,
     pub(crate) waiting_since: Nanos,
+    /// When the last of them no longer was.
+    pub(crate) waiting_until: Nanos,
     pub(crate) integral: Nanos,
     pub(crate) integral_at: Nanos,
     /// Latest release known.
@@ -366,6 +368,10 @@ pub(crate) struct Thing {
     pub(crate) overlaps: u64,
     /// Of a futex: times that a thread came to wait, each counted once however often it slept.
     pub(crate) came: u64,
+    /// The most threads that waited at once.
+    pub(crate) most: u32,
+    /// Threads that waited when all were woken, added up.
+    pub(crate) gathered: u64,
 }
 
 impl Thing {
@@ -382,16 +388,31 @@ impl Thing {
             self.waiting_since = now;
         }
         self.waiting += 1;
+        self.most = self.most.max(self.waiting);
     }
 
     pub(crate) fn wait_ends(&mut self, now: Nanos) {
         self.advance(now);
         self.waiting = self.waiting.saturating_sub(1);
+        self.waiting_until = now;
     }
 
     /// Several threads had it at once, too often to be a mistake.
     pub(crate) fn is_shared(&self) -> bool {
         self.overlaps * 10 > self.acquired
+    }
+
+    /// All who ever wait for it wait each time that somebody wakes all of them, and that is one of
+    /// them: a barrier, whatever it is made of. Those of two could as well hand work to and fro.
+    pub(crate) fn is_barrier(&self) -> bool {
+        /// Rounds that chance does not make.
+        const ROUNDS: u64 = 8;
+        let rounds = self.futex.wake_all;
+        rounds >= ROUNDS
+            && self.futex.wake_one * 10 <= rounds
+            && self.most >= 2
+            && self.gathered * 10 >= u64::from(self.most) * rounds * 9
+            && self.turns * 2 > self.spans.count
     }
 
     /// One thread at a time has it, and gives it back itself.
@@ -440,11 +461,14 @@ impl Thing {
         self.advance(at);
         self.integral += o.integral + o.waiting as u64 * (at - o.integral_at);
         self.waiting += o.waiting;
+        self.waiting_until = self.waiting_until.max(o.waiting_until);
         self.last_release = self.last_release.max(o.last_release);
         self.holding += o.holding;
         self.acquired += o.acquired;
         self.overlaps += o.overlaps;
         self.came += o.came;
+        self.most = self.most.max(o.most);
+        self.gathered += o.gathered;
     }
 
     /// Forget the sums, keep the state.

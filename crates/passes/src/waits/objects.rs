@@ -6,6 +6,7 @@ use super::{
 use crate::analysis::Analysis;
 use crate::blame::WaitSum;
 use crate::hist::{HistRow, Octaves};
+use crate::past::{HolderDid, HolderTimes};
 use crate::threads::Slot;
 use crate::variables::Variables;
 use holdup_trace::{Nanos, Pid, Seen, SymbolTable, TraceInfo};
@@ -126,7 +127,10 @@ impl Analysis {
         let thing = &waits.things[object.0 as usize];
         let usage = (thing.kind == ObjectKind::Futex).then(|| waits.usage(object));
         let condvar = match waits.keys[object.0 as usize] {
-            Key::Futex { space, addr, .. } if usage == Some(FutexUse::Condvar) => {
+            Key::Futex { space, addr, .. }
+                if usage == Some(FutexUse::Condvar)
+                    || thing.futex.usage() == FutexUse::Condvar && thing.is_barrier() =>
+            {
                 let inner = thing.futex.usage() == FutexUse::Barrier;
                 let base = waits.condvar_of(object).filter(|_| inner);
                 Some((space, base.unwrap_or(addr & !7)))
@@ -258,6 +262,27 @@ impl Analysis {
     /// What each thread held of each object.
     pub fn held_by(&self) -> ByThread<HoldSum> {
         self.by_object(&self.engine.waits.holds, HoldSum::add)
+    }
+
+    /// What each thread did while it had each object and others waited for it, longest first.
+    pub fn holders_did(&self) -> ByThread<Vec<(HolderDid, Nanos)>> {
+        let mut all: BTreeMap<Object, BTreeMap<Slot, HolderTimes>> = BTreeMap::new();
+        for (&(object, slot), times) in &self.engine.waits.holders_did {
+            let of = all.entry(self.final_object(object)).or_default().entry(slot).or_default();
+            for (did, ns) in times.iter() {
+                let object = did.object.map(|object| self.final_object(object));
+                of.add(HolderDid { object, ..did }, ns);
+            }
+        }
+        let listed = |times: HolderTimes| {
+            let mut list: Vec<_> = times.iter().collect();
+            list.sort_by_key(|&(did, ns)| (std::cmp::Reverse(ns), did));
+            list
+        };
+        let of = |by: BTreeMap<Slot, HolderTimes>| {
+            by.into_iter().map(|(slot, times)| (slot, listed(times))).collect()
+        };
+        all.into_iter().map(|(object, by)| (object, of(by))).collect()
     }
 
     /// Pairs of a map of the machine, by the final numbers of the objects.

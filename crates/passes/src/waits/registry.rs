@@ -20,6 +20,11 @@ impl Waits {
         &mut self.things[object.0 as usize]
     }
 
+    /// What kind it is, as far as known.
+    pub(crate) fn kind_of(&self, object: Object) -> ObjectKind {
+        self.things[object.0 as usize].kind
+    }
+
     pub(super) fn intern(&mut self, key: Key, kind: ObjectKind, group: u32) -> Object {
         if let Some(&o) = self.index.get(&key) {
             return self.find(o);
@@ -97,6 +102,10 @@ impl Waits {
                 if usage == FutexUse::Barrier && self.condvar_of(object).is_some() =>
             {
                 FutexUse::Condvar
+            }
+            // Many a barrier is made of a condition variable.
+            Key::Futex { .. } if usage == FutexUse::Condvar && thing.is_barrier() => {
+                FutexUse::Barrier
             }
             _ => usage,
         }

@@ -29,6 +29,8 @@ pub(super) struct Waiter {
     /// What its last wait was for, if that was idle.
     pub(super) idle_before: Option<Object>,
     pub(super) tries: Tries,
+    /// What it does is kept.
+    pub(super) followed: bool,
 }
 
 impl Default for Waiter {
@@ -43,6 +45,7 @@ impl Default for Waiter {
             last: None,
             idle_before: None,
             tries: Tries::default(),
+            followed: false,
         }
     }
 }

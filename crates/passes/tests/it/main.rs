@@ -4,6 +4,7 @@ mod dark_calls;
 mod descriptors;
 mod fights;
 mod figures;
+mod holders;
 mod laws;
 mod locks;
 mod pair;

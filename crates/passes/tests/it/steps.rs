@@ -189,3 +189,19 @@ fn who_wakes_a_thread_before_it_has_left_its_cpu_ends_its_wait() {
     assert!(wakes(7), "{:?}", did(&a, 7));
     assert!(!wakes(9), "{:?}", did(&a, 9));
 }
+
+/// perf misses all events of the idle task of some CPUs: the thread is back when it shows.
+#[test]
+fn who_is_out_of_quota_is_held_off_even_where_its_return_is_not_recorded() {
+    const MS: u64 = 1_000_000;
+    let a = run(TraceBuilder::new(1)
+        .records("sched", "sched_wakeup")
+        .switch(0, 0, 0, 7, "R")
+        .sys_enter(MS, 0, 7, 39)
+        .sys_exit(2 * MS, 0, 7, 39, 7)
+        .switch(40 * MS, 0, 7, 0, "R")
+        .sys_enter(100 * MS, 0, 7, 39)
+        .sys_exit(101 * MS, 0, 7, 39, 7)
+        .switch(120 * MS, 0, 7, 0, "S"));
+    assert_eq!(did(&a, 7), [Did::Run(40 * MS), Did::HeldOff(60 * MS), Did::Run(20 * MS)]);
+}

@@ -480,6 +480,55 @@ fn a_word_that_happens_to_be_a_thread_id_elsewhere_is_no_join() {
     assert_eq!((waits(false), waits(true)), (Some("rwlock"), Some("join")));
 }
 
+/// Rust's `Barrier` and many others are condition variables: the last of four wakes all others. A
+/// fifth thread that wakes them makes it a pool of workers.
+#[test]
+fn a_barrier_that_is_made_of_a_condition_variable_is_one() {
+    let usage =
+        |stranger: bool| {
+            let mut t = TraceBuilder::new(5).records("sched", "sched_wakeup");
+            for cpu in 0..5u16 {
+                t = t.task(10 + u32::from(cpu), 10, None, "w").switch(
+                    0,
+                    cpu,
+                    0,
+                    10 + u32::from(cpu),
+                    "R",
+                );
+            }
+            for round in 0..10u64 {
+                let at = 1000 * (round + 1);
+                // Who comes last differs.
+                let last = if stranger { 4 } else { (round % 4) as u16 };
+                let others: Vec<u16> = (0..4).filter(|&cpu| cpu != last).collect();
+                for &cpu in &others {
+                    let tid = 10 + u32::from(cpu);
+                    let from = at + u64::from(cpu) * 10;
+                    t = t
+                        .sys_enter_with(from, cpu, tid, FUTEX, &[0x1000, WAIT_BITSET, round])
+                        .switch(from + 5, cpu, tid, 0, "S");
+                }
+                let tid = 10 + u32::from(last);
+                let all = [0x1000, WAKE, i32::MAX as u64];
+                t = t.sys_enter_with(at + 500, last, tid, FUTEX, &all);
+                for &cpu in &others {
+                    t = t.waking(at + 501 + u64::from(cpu), last, tid, 10 + u32::from(cpu));
+                }
+                t = t.sys_exit(at + 510, last, tid, FUTEX, others.len() as i64);
+                for &cpu in &others {
+                    let tid = 10 + u32::from(cpu);
+                    t = t.switch(at + 520 + u64::from(cpu), cpu, 0, tid, "R");
+                    t = t.sys_exit(at + 530 + u64::from(cpu), cpu, tid, FUTEX, 0);
+                }
+            }
+            let a = run(&t.build());
+            let row = first(&a);
+            (row.usage, row.rule)
+        };
+    assert_eq!(usage(false), (Some("barrier"), "barrier-imbalance"));
+    assert_eq!(usage(true).0, Some("condvar"));
+}
+
 /// A waiter that is woken has a mutex or a readers-writer lock until it wakes the next. Woken and
 /// found it taken once more, it has come once.
 #[test]

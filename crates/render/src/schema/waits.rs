@@ -3,7 +3,7 @@
 use super::layout::{Layout, Show::*, When::*, block, field, only};
 use super::{DataOnly, PLAIN, Shape, Verb, columns, words};
 use crate::table::{Cell, Table, ToCell};
-use holdup_attribution::{Edge, Holder, PathRow, WaitsBy, WaitsRow};
+use holdup_attribution::{Edge, Holder, HolderTime, PathRow, WaitsBy, WaitsRow};
 
 /// What names the thread or process of a row.
 const PROCESS: &[&str] = &["comm", "pid", "tid"];
@@ -13,7 +13,8 @@ pub(crate) const VERB: Verb<WaitsRow> = Verb {
     columns: columns! { WaitsRow {
         kind Text, usage Text, object Text, objects Count, pid Id, tid Id, comm Text, waits Count,
         waiters Count, wait_total_ns Ns, wait_avg_ns Ns, wait_p99_ns Ns, wait_max_ns Ns,
-        elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, pct_explained Percent,
+        elapsed_ns Ns, wake_delay_ns Ns, retries Count, holders List, holders_did List,
+        pct_explained Percent,
         top_waker Id, harmful Flag, rule Text, idle_blamed_ns Ns, pct_idle_blamed Percent,
         code Text,
     } },
@@ -28,6 +29,7 @@ const BY_KIND: Shape = Shape { without: &["tid", "code"], text: WAITS };
 const BY_THREAD: Shape = Shape {
     without: &[
         "holders",
+        "holders_did",
         "pct_explained",
         "wait_p99_ns",
         "wait_max_ns",
@@ -60,6 +62,7 @@ const WAITS: &[Layout] = &[block(
         field("", "object", Words(OBJECT, words::object), 0),
         field("", "process", Words(PROCESS, words::process), 0),
         field("", "held meanwhile by (~ inferred)", Words(&["holders"], words::holders), 0),
+        field("", "holders did", Words(&["holders_did"], words::holders_did), 4),
         only(Known, field("", "waited for in", Key("code"), 0)),
     ],
 )];
@@ -75,6 +78,22 @@ impl ToCell for Vec<Holder> {
                 ("hold_ns", hold_ns.to_cell()),
                 ("pct_explained", pct_explained.to_cell()),
                 ("inferred", inferred.to_cell()),
+            ]
+        };
+        Cell::List(self.iter().map(record).collect())
+    }
+}
+
+impl ToCell for Vec<HolderTime> {
+    fn to_cell(&self) -> Cell {
+        let record = |t: &HolderTime| {
+            let HolderTime { did, title, call, object, ns } = t;
+            vec![
+                ("did", did.to_cell()),
+                ("title", title.to_cell()),
+                ("call", call.to_cell()),
+                ("object", object.to_cell()),
+                ("ns", ns.to_cell()),
             ]
         };
         Cell::List(self.iter().map(record).collect())

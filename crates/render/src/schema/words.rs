@@ -3,6 +3,7 @@
 use crate::table::{Cell, Line};
 use crate::text::escape;
 use holdup_attribution::in_words;
+use std::cmp::Reverse;
 
 /// `&mm->mmap_lock ff1100007d898970`, or what is known of the two.
 pub(crate) fn lock(l: Line<'_>) -> String {
@@ -58,6 +59,28 @@ pub(super) fn holders(l: Line<'_>) -> String {
         words.push(format!("{} more", list.len() - HOLDERS));
     }
     words.join(", ")
+}
+
+/// `disk fsync 61 %, user 25 %`: what holders did while others waited, where it took a tenth.
+pub(super) fn holders_did(l: Line<'_>) -> String {
+    let Some(Cell::List(list)) = l.get("holders_did") else { return String::new() };
+    let mut sums: Vec<(String, u64)> = Vec::new();
+    for record in list {
+        let get = |key| record.iter().find(|(k, _)| *k == key).map(|(_, c)| c);
+        let word = |key| get(key).map_or("", Cell::text);
+        let what = format!("{} {}", word("did"), word("call")).trim_end().to_owned();
+        let ns = get("ns").and_then(Cell::int).unwrap_or(0);
+        match sums.iter_mut().find(|(other, _)| *other == what) {
+            Some((_, sum)) => *sum += ns,
+            None => sums.push((what, ns)),
+        }
+    }
+    sums.sort_by_key(|&(_, ns)| Reverse(ns));
+    let all: u64 = sums.iter().map(|(_, ns)| ns).sum();
+    let share = |ns: u64| ns as f64 * 100.0 / all as f64;
+    let shown = sums.into_iter().take(HOLDERS).filter(|&(_, ns)| share(ns) >= 10.0);
+    let one = |(what, ns): (String, u64)| format!("{} {:.0} %", escape(&what), share(ns));
+    shown.map(one).collect::<Vec<String>>().join(", ")
 }
 
 /// `futex`.

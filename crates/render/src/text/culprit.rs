@@ -2,10 +2,14 @@
 //! that costs, who had it meanwhile.
 
 use super::units::duration;
+use holdup_attribution::{HolderTime, by_call};
 use holdup_diagnose::{Culprit, Person, Role};
 
 /// Holders and waiters named in a sentence, at most; JSON has more of them.
 const NAMED: usize = 3;
+
+/// A smaller gain is not worth a sentence.
+const MENTIONED: f64 = 1.05;
 
 /// A culprit in a sentence: what it is, who waits and what that costs, who had it meanwhile.
 pub(crate) fn culprit(c: &Culprit) -> String {
@@ -68,6 +72,12 @@ pub(crate) fn culprit(c: &Culprit) -> String {
             format!("{pct} % {words} {}", who(h))
         };
         line.push_str(&format!("; {before}{}", list(&c.holders, c.holders_in_all, people)));
+        if let Some(told) = holders_did(&c.holders_did) {
+            line.push_str(&format!("; {told}"));
+        }
+        for worth in c.holders_worth.iter().filter(|worth| worth.times >= MENTIONED) {
+            line.push_str(&format!("; {} {:.2} times as fast", worth.fix, worth.times));
+        }
     } else if c.waiters.len() > 1 {
         let people = |(_, w): (usize, &Person)| format!("{} {}", who(w), duration(w.ns));
         line.push_str(&format!("; longest {}", list(&c.waiters, c.waiters_in_all, people)));
@@ -76,6 +86,20 @@ pub(crate) fn culprit(c: &Culprit) -> String {
         line.push_str(&format!("; {told}"));
     }
     line
+}
+
+/// `meanwhile its holders were 61 % waiting for a disk (fsync), 25 % in their own code`: the two
+/// largest parts, where they are a tenth.
+fn holders_did(times: &[HolderTime]) -> Option<String> {
+    let all: u64 = times.iter().map(|t| t.ns).sum();
+    let one = |(t, ns): (&HolderTime, u64)| {
+        let pct = ns as f64 * 100.0 / all as f64;
+        let call = t.call.as_ref().map_or(String::new(), |call| format!(" ({call})"));
+        format!("{pct:.0} % {}{call}", t.title)
+    };
+    let counts = |&(_, ns): &(&HolderTime, u64)| u128::from(ns) * 10 >= u128::from(all);
+    let words: Vec<String> = by_call(times).into_iter().take(2).filter(counts).map(one).collect();
+    (!words.is_empty()).then(|| format!("meanwhile its holders were {}", words.join(", ")))
 }
 
 fn who(p: &Person) -> String {
@@ -102,6 +126,7 @@ fn list(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdup_diagnose::HolderWorth;
 
     fn person(tid: u32, ns: u64, pct: f64, inferred: bool) -> Person {
         Person { tid, pid: Some(1), comm: format!("w-{tid}"), ns, pct: Some(pct), inferred }
@@ -128,6 +153,39 @@ mod tests {
             culprit(&mutex),
             "mutex 0x1000 of wl (1): 8 threads take turns, which costs 1.203 s of CPU time; by the \
              wake-ups, held 17 % of the waiting by w-2 (tid 2), 16 % by w-3 (tid 3), and 3 more"
+        );
+    }
+
+    #[test]
+    fn a_lock_says_what_its_holders_did_and_what_that_costs() {
+        let time = |title, call: Option<&str>, ns| HolderTime {
+            did: title,
+            title,
+            call: call.map(str::to_owned),
+            object: Some(format!("of {ns}")),
+            ns,
+        };
+        let worth = |fix, times| HolderWorth { change: String::new(), fix, pct: 30.0, times };
+        let lock = Culprit {
+            name: "mutex 0x1000 of wl (1)".to_owned(),
+            holders: vec![person(2, 9, 100.0, false)],
+            holders_in_all: Some(1),
+            holders_did: vec![
+                time("in their own code", None, 400),
+                time("waiting for a disk", Some("fsync"), 301),
+                time("waiting for a disk", Some("fsync"), 250),
+                time("preempted", None, 49),
+            ],
+            holders_worth: vec![worth("without their sleep", 1.4), worth("with a CPU", 1.01)],
+            waiters_in_all: Some(2),
+            role: Role::Turns,
+            ..Culprit::default()
+        };
+        assert_eq!(
+            culprit(&lock),
+            "mutex 0x1000 of wl (1): 2 threads take turns; held 100 % of the waiting by w-2 (tid \
+             2); meanwhile its holders were 55 % waiting for a disk (fsync), 40 % in their own \
+             code; without their sleep 1.40 times as fast"
         );
     }
 

@@ -18,7 +18,7 @@ impl Machine<'_> {
         let parts = match self.view.rules[object.0 as usize] {
             Rule::Gone => return true,
             Rule::Parts(count) => count,
-            Rule::Same | Rule::Scaled(_) => 1,
+            Rule::Same | Rule::Scaled(_) | Rule::Awake | Rule::First => 1,
         };
         let woken = self.threads[thread as usize].tries.take().filter(|t| t.0 == object);
         let part = woken.map_or_else(|| if parts > 1 { self.random(parts) } else { 0 }, |t| t.1);

@@ -50,6 +50,12 @@ impl Machine<'_> {
             }
         }
         let allowed = self.allowed(thread);
+        if self.idle == 0
+            && self.goes_first(thread)
+            && let Some(cpu) = self.cpu_of_another(allowed)
+        {
+            return self.preempt(thread, cpu);
+        }
         if let Some(cpu) = self.idle_cpu(allowed, last) {
             self.idle -= 1;
             self.idle_changed();
@@ -73,6 +79,16 @@ impl Machine<'_> {
         } else {
             self.cut_slices(allowed, cpu);
         }
+    }
+
+    /// The CPU of the thread that has run most, of those that do not go first.
+    fn cpu_of_another(&self, allowed: u64) -> Option<u32> {
+        let cpus = (0..self.cpus.len() as u32).filter(|&c| allowed >> (c % 64) & 1 == 1);
+        let others = cpus.filter(|&c| {
+            let thread = self.cpus[c as usize].thread;
+            thread != NOBODY && !self.goes_first(thread)
+        });
+        others.max_by_key(|&c| self.course_on(c))
     }
 
     /// A thread is ready, and queues for `cpu` alone until others have idled for `ns`.
@@ -172,7 +188,11 @@ impl Machine<'_> {
 
     /// Somebody who is ready is further behind than the thread on `cpu`.
     fn is_ahead(&self, cpu: u32) -> bool {
-        let t = &self.threads[self.cpus[cpu as usize].thread as usize];
+        let thread = self.cpus[cpu as usize].thread;
+        if self.goes_first(thread) {
+            return false;
+        }
+        let t = &self.threads[thread as usize];
         let mine = t.course;
         let odds = if t.left_for.is_some() { 0 } else { WAKE_UP_NS };
         let first = |queue: &Queue| queue.peek().is_some_and(|r| r.0.0.saturating_add(odds) < mine);
@@ -198,8 +218,12 @@ impl Machine<'_> {
         self.later(at, What::Cpu { cpu, turn });
     }
 
-    /// Whether somebody who is ready waits for `cpu`.
+    /// Whether somebody who is ready waits for `cpu`, and may have it.
     pub(super) fn is_contended(&self, cpu: u32) -> bool {
+        let thread = self.cpus[cpu as usize].thread;
+        if thread != NOBODY && self.goes_first(thread) {
+            return false;
+        }
         !self.ready.is_empty() || !self.ready_on[cpu as usize].is_empty()
     }
 

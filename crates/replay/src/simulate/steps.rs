@@ -38,7 +38,8 @@ impl Machine<'_> {
                 }
             }
             Op::Sleep(ns, object) => {
-                if !self.is_slept(thread, object) && !self.is_free_order(object) {
+                let slept = self.is_slept(thread, object) || self.holder_goes_on(thread, object);
+                if !slept && !self.is_free_order(object) {
                     self.threads[thread as usize].state = State::Asleep;
                     self.later(self.now.saturating_add(ns), What::Wakes(thread));
                     stays = false;
@@ -54,6 +55,7 @@ impl Machine<'_> {
                 }
                 let over = self.ended.contains(number)
                     || self.is_gone(object)
+                    || self.holder_goes_on(thread, object)
                     // Whom it was woken on top of is chance.
                     || self.view.free_devices && self.view.program.threads[of].is_softirq;
                 if !over && !self.is_free_order(object) && self.meets(object) {
@@ -74,7 +76,9 @@ impl Machine<'_> {
             Op::Beside(..) | Op::Preempts(_) => {}
             Op::LosesCpu(ns) => stays = self.loses_cpu(thread, ns),
             Op::Hold(lock) => {
-                if self.is_free_order(lock) && !self.takes(thread, lock) {
+                // Who has a lock with which it does not sleep waits for no other.
+                let waits = self.is_free_order(lock) && !self.has_with(thread, Rule::Awake);
+                if waits && !self.takes(thread, lock) {
                     return false;
                 }
                 self.hold(thread, lock);
@@ -207,22 +211,41 @@ impl Machine<'_> {
         }
     }
 
-    /// The thread has a lock: what it does with it takes longer or shorter if that was changed.
+    /// The thread has a lock: what it does with it is different if that was changed.
     fn hold(&mut self, thread: u32, lock: ObjectId) {
-        if let Rule::Scaled(f) = self.view.rules[lock.0 as usize] {
+        let rule = self.view.rules[lock.0 as usize];
+        if matches!(rule, Rule::Scaled(_) | Rule::Awake | Rule::First) {
             let t = &mut self.threads[thread as usize];
             t.held.push(lock);
-            t.holding *= f;
+            t.holding *= rule.factor();
         }
     }
 
     fn drop(&mut self, thread: u32, lock: ObjectId) {
         let t = &mut self.threads[thread as usize];
-        if let Rule::Scaled(f) = self.view.rules[lock.0 as usize]
-            && let Some(at) = t.held.iter().position(|&h| h == lock)
-        {
+        if let Some(at) = t.held.iter().position(|&h| h == lock) {
             t.held.swap_remove(at);
+            let f = self.view.rules[lock.0 as usize].factor();
             t.holding = if t.held.is_empty() { 1.0 } else { t.holding / f };
+        }
+    }
+
+    /// Whether the thread has a lock that this is the rule of.
+    fn has_with(&self, thread: u32, rule: Rule) -> bool {
+        let held = &self.threads[thread as usize].held;
+        held.iter().any(|lock| self.view.rules[lock.0 as usize] == rule)
+    }
+
+    /// Whether the thread has a lock with which it has a CPU whenever it can use one.
+    pub(super) fn goes_first(&self, thread: u32) -> bool {
+        self.has_with(thread, Rule::First)
+    }
+
+    /// Whether the thread has a lock with which it does not sleep for this.
+    fn holder_goes_on(&self, thread: u32, object: ObjectId) -> bool {
+        match object == ObjectId::QUOTA {
+            true => self.goes_first(thread),
+            false => self.has_with(thread, Rule::Awake),
         }
     }
 

@@ -204,6 +204,8 @@ fn any_change() -> impl Strategy<Value = Change> {
     prop_oneof![
         (1..9_u32).prop_map(Change::Cpus),
         Just(Change::Lock(LOCK, LockChange::None)),
+        Just(Change::Lock(LOCK, LockChange::Awake)),
+        Just(Change::Lock(LOCK, LockChange::First)),
         (0.1..3.0_f64).prop_map(|by| Change::Lock(LOCK, LockChange::Hold(by))),
         (2..5_u32).prop_map(|n| Change::Lock(LOCK, LockChange::Split(n))),
         (0..5_usize, 2..5_u32).prop_map(|(thread, n)| Change::Split(thread, n)),

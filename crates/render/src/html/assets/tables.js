@@ -19,6 +19,7 @@ function heading(key) {
 /** A list of records, such as holders: each with what names it first. */
 function listed(records) {
   return records.slice(0, 3).map((r) => {
+    if (r.did) return `${clean(`${r.did} ${r.call ?? ''}`.trim(), 40)} ${duration(r.ns)}`;
     const share = r.pct_explained ?? r.pct;
     const who = `${clean(r.comm ?? '', 40)} (${r.tid})`;
     return share === undefined || share === null ? who : `${who} ${percent(share)}`;

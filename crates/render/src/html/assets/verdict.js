@@ -134,6 +134,19 @@ function code(title, spots) {
     })));
 }
 
+/** What holders did while others waited, objects not told apart. */
+function holders(times) {
+  const all = (times ?? []).reduce((sum, t) => sum + t.ns, 0);
+  const sums = new Map();
+  for (const t of times ?? []) {
+    const what = t.call === null ? t.title : `${t.title} in ${t.call}`;
+    sums.set(what, (sums.get(what) ?? 0) + t.ns);
+  }
+  const spots = [...sums].filter(([, ns]) => ns * 100 >= all).sort((a, b) => b[1] - a[1])
+    .map(([what, ns]) => ({ function: what, line: null, dso: null, pct: ns * 100 / all }));
+  return code('holders, while others waited, were', spots.slice(0, 6));
+}
+
 /** Who holds and who waits for what costs most. */
 function objects() {
   const culprits = REPORT.findings.filter((f) => f.ruled_out === null)
@@ -155,10 +168,11 @@ function objects() {
         code('meanwhile its holders were in', c.code?.calls?.map((call) =>
           ({ function: call.call, line: null, dso: null, pct: call.pct }))),
         people('held by, or waits ended by', c.holders, c.holders_in_all),
+        holders(c.holders_did),
         people('waited for by', c.waiters, c.waiters_in_all))),
       rest.map((w) => el('div', { class: 'card', 'data-object': clean(w.object) },
         el('h3', {}, name(`${w.usage ?? w.kind} ${w.object}`)),
         el('p', { class: 'dim', text: `${count(w.waits, 'wait', 'waits')}, ` +
           `${duration(w.wait_total_ns)} by ${count(w.waiters, 'thread', 'threads')}` }),
-        people('held by, or waits ended by', w.holders, null)))));
+        people('held by, or waits ended by', w.holders, null), holders(w.holders_did)))));
 }
