@@ -357,11 +357,12 @@ pub fn work(
 ) -> Result<(), Error> {
     be_called("lab");
     let site = Site { settings, folder: folder.to_owned(), pace };
-    let mut line = UnixStream::connect(socket(folder)).tried("the socket for the start")?;
+    // Who has come is ready: all start as soon as the last has, and may need what the others made.
     let ready = (workload.worker)(&site, index);
     if let Ok(worker) = &ready {
         be_called(&worker.role);
     }
+    let mut line = UnixStream::connect(socket(folder)).tried("the socket for the start")?;
     line.read_exact(&mut [0]).tried("the start")?;
     let clock = Clock::start(pace, site.lasts());
     let counted = ready.and_then(|worker| at_work(&clock, worker)).map(|mut tally| {

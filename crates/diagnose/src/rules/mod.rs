@@ -21,7 +21,7 @@ use crate::chosen;
 use crate::code;
 use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Evidence, Finding, Part};
+use crate::report::{Class, Culprit, Evidence, Finding, Part};
 use crate::worth::{Basis, Worth};
 use holdup_attribution::limits::{MATTERS, REGISTRY};
 use holdup_attribution::{Check, Leaf, Threshold, Total};
@@ -303,12 +303,18 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
         let why = format!("replayed with more CPUs the work is only {times:.2} times as fast");
         return too_little(f, why);
     }
-    if f.ruled_out.take().is_some() && (!threads.is_empty() || f.culprits.is_empty()) {
+    let unnamed = f.culprits.iter().all(|c| c.kind == "syscall");
+    if f.ruled_out.take().is_some() && (!threads.is_empty() || unnamed) {
         // The figures do not name what the replay does.
         f.story = "replayed";
         f.summary = replay.summary();
-        f.culprits = threads.iter().map(|&slot| culprits::runs(facts, slot)).collect();
-        f.culprits.truncate(3);
+        let threads = threads.iter().map(|&slot| culprits::runs(facts, slot));
+        let mut named: Vec<Culprit> = threads.collect();
+        named.extend(culprits::freed(facts, &replay.objects));
+        named.truncate(3);
+        if !named.is_empty() {
+            f.culprits = named;
+        }
     }
 }
 
