@@ -94,9 +94,11 @@ impl Alone {
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
         let in_turns = thresholds.at_least(turns, &MATTERS).holds();
-        let beyond = serial.value - by_chance(analysis, neighbours, thresholds);
-        let is_serial =
-            several && serial.holds() && !in_turns && thresholds.at_least(beyond, &MATTERS).holds();
+        let more_than_chance = || {
+            let beyond = serial.value - by_chance(analysis, neighbours, thresholds);
+            thresholds.at_least(beyond, &MATTERS).holds()
+        };
+        let is_serial = several && serial.holds() && !in_turns && more_than_chance();
         Alone { longest, is_one, serial, is_serial }
     }
 
