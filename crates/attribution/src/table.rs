@@ -50,6 +50,9 @@ pub struct HolderTime {
     pub object: Option<String>,
     /// How long.
     pub ns: u64,
+    /// They ran, and so did what the lock is for.
+    #[serde(skip)]
+    pub runs: bool,
 }
 
 /// Waits for one object, one kind of objects, or by one thread.
@@ -399,6 +402,7 @@ fn holder_times(a: &Analysis, did: &BTreeMap<Slot, Vec<(HolderDid, Nanos)>>) -> 
         call: did.call.map(|nr| a.call_name(nr)),
         object: did.object.filter(|&object| object != Object::OTHER).map(|o| a.object_name(o)),
         ns,
+        runs: !did.part.is_asleep() && !did.part.is_without_cpu(),
     };
     let mut times: Vec<HolderTime> = sums.into_iter().map(time).collect();
     times.sort_by_key(|time| Reverse(time.ns));

@@ -42,10 +42,10 @@
 use super::{Fixtures, Rule, Told, cost, finding, in_cpus};
 use crate::culprits;
 use crate::facts::Facts;
-use crate::report::{Class, Evidence, Finding};
+use crate::report::{Class, Culprit, Evidence, Finding};
 use holdup_attribution::limits::MATTERS;
-use holdup_attribution::{Leaf, Spinning};
-use holdup_passes::{Cause, Outside};
+use holdup_attribution::{Leaf, Spinning, by_call};
+use holdup_passes::{Cause, Outside, percent};
 
 pub(super) const RULE: Rule = Rule {
     id: "application-serialization",
@@ -101,6 +101,17 @@ impl Turns {
     }
 }
 
+/// Why the holders were slow, where they did one thing other than running for most of the time in
+/// which others waited.
+fn slow_holders(lock: &Culprit) -> Option<String> {
+    let all: u64 = lock.holders_did.iter().map(|t| t.ns).sum();
+    let (most, ns) = by_call(&lock.holders_did).into_iter().next()?;
+    let call = most.call.as_ref().map_or(String::new(), |call| format!(" ({call})"));
+    let pct = percent(ns, all);
+    (!most.runs && ns * 2 > all)
+        .then(|| format!("; for {pct:.0} % of that its holders are {}{call}", most.title))
+}
+
 /// Threads take turns: those who sleep leave CPUs idle, and going to sleep and waking costs too.
 pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
     let (idle, cpu, spun) = (facts.leaf(of.asleep), facts.leaf(of.awake), facts.leaf(of.spins));
@@ -136,8 +147,9 @@ pub(super) fn turns(facts: &Facts<'_>, rule: &Rule, of: &Turns) -> Finding {
             story: "turns",
             summary: match priced {
                 Some(waited) => format!(
-                    "threads take turns {at}: on average {:.1} of them wait for it",
+                    "threads take turns {at}: on average {:.1} of them wait for it{}",
                     in_cpus(facts, waited),
+                    culprits.first().and_then(slow_holders).unwrap_or_default(),
                 ),
                 None => format!(
                     "threads take turns {at}: {:.1} of {} CPUs are lost to it, {:.1} of them idle",

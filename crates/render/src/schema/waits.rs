@@ -87,7 +87,7 @@ impl ToCell for Vec<Holder> {
 impl ToCell for Vec<HolderTime> {
     fn to_cell(&self) -> Cell {
         let record = |t: &HolderTime| {
-            let HolderTime { did, title, call, object, ns } = t;
+            let HolderTime { did, title, call, object, ns, runs: _ } = t;
             vec![
                 ("did", did.to_cell()),
                 ("title", title.to_cell()),

@@ -164,6 +164,7 @@ mod tests {
             call: call.map(str::to_owned),
             object: Some(format!("of {ns}")),
             ns,
+            runs: false,
         };
         let worth = |fix, times| HolderWorth { change: String::new(), fix, pct: 30.0, times };
         let lock = Culprit {
