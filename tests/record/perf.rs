@@ -112,8 +112,9 @@ fn a_recording_holds_what_perf_recorded_at_the_same_time() {
     assert!(!theirs.is_empty());
     for (cpu, theirs) in &theirs {
         let ours = &ours[cpu];
-        assert!(theirs.len() > 2 * MOMENT, "{cpu}: {} events of perf", theirs.len());
-        let theirs = &theirs[MOMENT..theirs.len() - MOMENT];
+        // A CPU that hardly does anything has few.
+        let moment = MOMENT.min(theirs.len() / 4);
+        let theirs = &theirs[moment..theirs.len() - moment];
         let what: Vec<&str> = ours.iter().map(|(_, what)| what.as_str()).collect();
         let wanted: Vec<&str> = theirs.iter().map(|(_, what)| what.as_str()).collect();
         let found = what.windows(wanted.len()).any(|part| part == wanted);
