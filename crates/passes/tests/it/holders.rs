@@ -2,7 +2,7 @@
 
 use crate::pair::{FUTEX, WAIT, WAKE, contended, two};
 use holdup_attribution::{Attribution, WaitsBy, analyze};
-use holdup_passes::Options;
+use holdup_passes::{HolderPart, Options};
 use holdup_testkit::TraceBuilder;
 
 const PREAD: u32 = 17;
@@ -145,4 +145,12 @@ fn what_was_before_a_holder_s_own_wait_is_not_its_hold() {
     let ns = |id| mutex.holders_did.iter().filter(|d| d.did == id).map(|d| d.ns).sum::<u64>();
     assert_eq!((ns("thread-sync"), ns("unknown")), (0, 25));
     assert_eq!(ns("user"), (100 - 70) + (150 - 104));
+}
+
+#[test]
+fn the_document_names_every_part() {
+    let document = include_str!("../../../../docs/waits.md");
+    for part in HolderPart::ALL {
+        assert!(document.contains(&format!("`{}`", part.id())), "{part:?}");
+    }
 }
