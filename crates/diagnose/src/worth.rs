@@ -236,13 +236,13 @@ impl Replays {
             return Err(doubt);
         }
         let concerned = Concerned::of(analysis);
-        let did = analysis.holders_did();
         let matters_pct = judged.thresholds.get(&MATTERS);
         let matters = 100.0 / (100.0 - matters_pct);
         let of_holders = |o: &ReplayObject| {
             let &object = o.of.first()?;
             let place = program.objects.iter().position(|other| std::ptr::eq(other, o))?;
-            let did: Vec<_> = did.get(&object)?.values().flatten().copied().collect();
+            let did = analysis.holders_did().remove(&object)?;
+            let did: Vec<_> = did.into_values().flatten().collect();
             let lock = ObjectId(place as u32);
             let unchanged_ns = unchanged.wall_ns;
             let worth = HolderWorth::of(&program, unchanged_ns, lock, &did, matters_pct);
