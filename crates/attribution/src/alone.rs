@@ -23,6 +23,8 @@ pub struct Alone {
     pub serial: Check,
     /// One thread at a time had work, and not because others waited for it.
     pub is_serial: bool,
+    /// Threads wait for their turns at something: if one works at a time, that is why.
+    pub in_turns: bool,
 }
 
 /// For how much of the time with work just one of the threads that do the work would have it if
@@ -88,9 +90,6 @@ impl Alone {
         // CPU; and what matters little beside a whole CPU does not either.
         let busy = ledger.total(Total::Busy).saturating_sub(neighbours.ns);
         let one_cpu = wall as f64 * (1.0 + thresholds.get(&MATTERS) / 100.0);
-        let is_one = several
-            && longest.is_some_and(|(_, running)| running.holds())
-            && busy as f64 <= one_cpu;
         let turns: Nanos = ledger.ns(Leaf::ThreadSync) + ledger.ns(Leaf::KernelServices);
         let turns = turns as f64 * 100.0 / ledger.wanted_ns().max(1) as f64;
         let in_turns = thresholds.at_least(turns, &MATTERS).holds();
@@ -98,8 +97,12 @@ impl Alone {
             let beyond = serial.value - by_chance(analysis, neighbours, thresholds);
             thresholds.at_least(beyond, &MATTERS).holds()
         };
+        let is_one = several
+            && longest.is_some_and(|(_, running)| running.holds())
+            && busy as f64 <= one_cpu
+            && !in_turns;
         let is_serial = several && serial.holds() && !in_turns && more_than_chance();
-        Alone { longest, is_one, serial, is_serial }
+        Alone { longest, is_one, serial, is_serial, in_turns }
     }
 
     /// Idle time without any waiting thread is for lack of parallelism too, where one thread had

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Analysis ──► Attribution ──┬─ waits      what each was for, and its leaf of the ledger
-//!  (measured)   (judged)      ├─ server     the one thread that most waiting is for
+//!  (measured)   (judged)      ├─ turns      who takes turns at what, and so serves nobody by it
+//!                             ├─ server     the one thread that most waiting is for
 //!                             ├─ objects    whether waiting for them costs anything, and why
 //!                             ├─ spinning   who waits without sleeping
 //!                             ├─ contended  what calls cost because others were in the kernel
@@ -36,6 +37,7 @@ pub mod section;
 pub mod server;
 pub mod spin;
 pub mod table;
+mod turns;
 pub mod wait;
 
 pub use alone::Alone;
@@ -60,6 +62,7 @@ pub use section::Section;
 pub use server::Server;
 pub use spin::Spinning;
 pub use table::{Holder, HolderTime, WaitsBy, WaitsRow, by_call, in_words};
+pub use turns::Turns;
 pub use wait::{JUDGE, Wait};
 
 use holdup_passes::{
@@ -134,6 +137,8 @@ pub struct Attribution<'a> {
     pub calls: Vec<SyscallRow>,
     /// Every wait that may explain idle CPUs, by cause, call, waker and object.
     pub waits: Vec<Wait>,
+    /// Who takes turns at what.
+    pub turns: Turns,
     /// The one thread that all wait for, if there is one.
     pub server: Option<Server>,
     /// Whether one thread at a time had work.
@@ -205,11 +210,12 @@ impl<'a> Attribution<'a> {
             (b.total_ns + b.pending_ns).cmp(&(a.total_ns + a.pending_ns)).then(a.nr.cmp(&b.nr))
         });
         let (rows, people) = (analysis.wait_rows(), People::of(analysis));
-        let server = server::server(analysis, &rows, thresholds);
+        let turns = Turns::of(analysis, &rows, &people, thresholds);
+        let server = server::server(analysis, &rows, &turns, thresholds);
         let neighbours = neighbours::of(analysis, &people, thresholds);
         let serial = server::serial(analysis, neighbours.program, thresholds);
         let mut waits = {
-            let around = (&people, &neighbours.work);
+            let around = (&people, &neighbours.work, &turns);
             wait::judge(analysis, rows, server, around, serial, thresholds)
         };
         let stretch = call::stretch(analysis, &calls, thresholds);
@@ -249,6 +255,7 @@ impl<'a> Attribution<'a> {
             thresholds: thresholds.clone(),
             calls,
             waits,
+            turns,
             server,
             stretch,
             people,

@@ -2,7 +2,7 @@
 
 use crate::leaf::Leaf;
 use crate::limits::{ALONE, Check, SERVER_ENDS, Thresholds};
-use crate::{People, is_recorder};
+use crate::{People, Turns, is_recorder};
 use holdup_passes::{
     Analysis, Cause, FutexUse, Object, ObjectKind, ObjectStats, Outside, PairSum, Slot, Thread,
     WaitRow,
@@ -66,6 +66,7 @@ fn barriers(analysis: &Analysis) -> BTreeSet<Object> {
 pub(crate) fn server(
     analysis: &Analysis,
     rows: &[WaitRow],
+    turns: &Turns,
     thresholds: &Thresholds,
 ) -> Option<Server> {
     let barriers = barriers(analysis);
@@ -73,14 +74,17 @@ pub(crate) fn server(
     let mut last: BTreeMap<Slot, Nanos> = BTreeMap::new();
     let (mut all, mut all_at_barriers) = (0, 0);
     for r in rows.iter().filter(|r| r.cause.is_turns()) {
-        let barrier = barriers.contains(&analysis.final_object(r.object));
+        let object = analysis.final_object(r.object);
+        let barrier = barriers.contains(&object);
         all += r.sum.wait_ns;
         all_at_barriers += if barrier { r.sum.wait_ns } else { 0 };
         // A thread of the kernel is a driver's; that is another matter.
         // The recorder's end is that of the recording.
         let may_serve = |t: &Thread| !t.is_kthread() && !is_recorder(&analysis.comm(t));
         if let Some(w) = r.waker.filter(|&w| may_serve(analysis.thread(w))) {
-            *ended.entry(w).or_default() += r.sum.wait_ns;
+            if barrier || !turns.takes(object, w) {
+                *ended.entry(w).or_default() += r.sum.wait_ns;
+            }
             if barrier {
                 *last.entry(w).or_default() += r.sum.wait_ns;
             }
@@ -144,7 +148,7 @@ impl Awaited<'_> {
         analysis: &'a Analysis,
         rows: &[WaitRow],
         server: Option<Server>,
-        (people, work): (&People, &BTreeSet<u32>),
+        (people, work, turns): (&People, &BTreeSet<u32>, &Turns),
         serial: Check,
         thresholds: &Thresholds,
     ) -> Awaited<'a> {
@@ -157,7 +161,7 @@ impl Awaited<'_> {
             server,
             barriers: barriers(analysis),
             partners: partners(analysis, rows),
-            between_two: between_two(people),
+            between_two: between_two(people, turns),
             one_way: one_way(people),
             busy: analysis.all_threads().filter(|t| busy(t.1)).map(|t| t.0).collect(),
             in_turn: if serial.holds() { Leaf::Serial } else { Leaf::NoWork },
@@ -244,11 +248,14 @@ fn one_way(people: &People) -> BTreeSet<Object> {
     people.ended_by.iter().filter_map(given).collect()
 }
 
-/// Objects between two threads, who wait for each other and for nobody else.
-fn between_two(people: &People) -> BTreeSet<Object> {
+/// Objects between two threads, who wait for each other and for nobody else. Where they take turns
+/// at one thing, one is in the other's way.
+fn between_two(people: &People, turns: &Turns) -> BTreeSet<Object> {
     let mut of: BTreeMap<Object, BTreeSet<Slot>> = BTreeMap::new();
     for (object, threads) in people.around() {
         of.entry(object).or_default().extend(threads);
     }
-    of.into_iter().filter(|o| o.1.len() <= 2).map(|o| o.0).collect()
+    let in_turn = |o: &Object, of: &BTreeSet<Slot>| of.iter().any(|&slot| turns.takes(*o, slot));
+    of.retain(|o, of| of.len() <= 2 && !in_turn(o, of));
+    of.into_keys().collect()
 }

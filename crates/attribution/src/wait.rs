@@ -3,7 +3,7 @@
 use crate::leaf::Leaf;
 use crate::limits::{Check, Thresholds};
 use crate::server::{Awaited, Server};
-use crate::{People, is_recorder};
+use crate::{People, Turns, is_recorder};
 use holdup_passes::{
     Analysis, BlockedFor, Cause, Ended, Judge, Object, Outside, Sleep, WaitEnd, WaitRow,
 };
@@ -145,11 +145,11 @@ pub(crate) fn judge(
     analysis: &Analysis,
     rows: Vec<WaitRow>,
     server: Option<Server>,
-    (people, work): (&People, &BTreeSet<u32>),
+    around: (&People, &BTreeSet<u32>, &Turns),
     serial: Check,
     thresholds: &Thresholds,
 ) -> Vec<Wait> {
-    let awaited = Awaited::new(analysis, &rows, server, (people, work), serial, thresholds);
+    let awaited = Awaited::new(analysis, &rows, server, around, serial, thresholds);
     let mut waits: Vec<Wait> =
         rows.into_iter().map(|row| Wait { leaf: awaited.leaf(&row), row }).collect();
     one_judgement(analysis, &mut waits);

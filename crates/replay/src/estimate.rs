@@ -1,16 +1,18 @@
 //! What each scarce resource is worth: how much sooner the work is done without it.
 
 use crate::bound::Work;
-use crate::change::{Change, View};
+use crate::change::{Change, LockChange, View};
 use crate::predict::{Prediction, Seeds, compared_with, predict_all};
 use crate::program::Program;
 use crate::relief::{self, Waits};
 use crate::resources::{Member, Scarce, resources};
 use holdup_attribution::{Attribution, Resource, Total};
+use holdup_passes::Object;
 use holdup_passes::limits::WELL_MET;
+use holdup_syscalls::{WaitKind, wait_kind};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many of one resource are tried alone, those that hold up most.
 const SINGLES: usize = 6;
@@ -101,7 +103,8 @@ pub fn estimate(program: &Program, judged: &Attribution<'_>, depth: Depth) -> Es
         let of = all.iter().filter(|one| one.resource == row.resource);
         let of = of.filter(|one| row.together || row.members.starts_with(&one.members));
         let changes: Vec<Change> = of.flat_map(|one| one.chained.clone()).collect();
-        follow_chains(program, &waits, unchanged, floors, &changes, row);
+        let chained = Chained::of(program, judged, changes);
+        follow_chains(program, &waits, unchanged, floors, &chained, row);
     }
     best_stand_for_all(&mut rows);
     rows.sort_by(|a, b| {
@@ -156,6 +159,53 @@ fn see_again(
     }
 }
 
+/// Objects that nobody waits for any more, by the chains of wake-ups.
+struct Chained {
+    changes: Vec<Change>,
+    /// Whether threads take turns at most of them. Words that threads wake each other through may hand
+    /// work on as well.
+    in_turns: bool,
+    /// Where they do: the CPU time of going to sleep and of waking, of each kind of call the part
+    /// that those objects have of the waits in it. Who finds a lock free is through in a fraction of
+    /// that time.
+    calls_ns: Nanos,
+}
+
+impl Chained {
+    fn of(program: &Program, judged: &Attribution<'_>, changes: Vec<Change>) -> Chained {
+        let objects = changes.iter().filter_map(|change| match change {
+            Change::Lock(id, LockChange::None) => program.objects.get(id.0 as usize),
+            _ => None,
+        });
+        let (mut all_ns, mut turns_ns) = (0, 0);
+        let mut freed: BTreeSet<Object> = BTreeSet::new();
+        for o in objects {
+            all_ns += o.wait_ns;
+            if o.of.iter().any(|&object| judged.turns.are_at(object)) {
+                turns_ns += o.wait_ns;
+                freed.extend(&o.of);
+            }
+        }
+        let in_turns = turns_ns * 2 > all_ns;
+        if !in_turns {
+            return Chained { changes, in_turns, calls_ns: 0 };
+        }
+        let mut by: BTreeMap<WaitKind, (u64, u64)> = BTreeMap::new();
+        for row in judged.waits.iter().map(|w| &w.row).filter(|row| row.cause.is_turns()) {
+            let Some(call) = row.call.as_deref() else { continue };
+            let (ours, all) = by.entry(wait_kind(call)).or_default();
+            *all += row.sum.waits;
+            let is_ours = freed.contains(&judged.analysis.final_object(row.object));
+            *ours += if is_ours { row.sum.waits } else { 0 };
+        }
+        let of = |(kind, (ours, all)): (WaitKind, (u64, u64))| {
+            let ns = u128::from(judged.analysis.in_turns_ns(|of| of == kind));
+            (ns * u128::from(ours) / u128::from(all.max(1))) as Nanos
+        };
+        Chained { changes, in_turns, calls_ns: by.into_iter().map(of).sum() }
+    }
+}
+
 /// Where nobody waits for a resource any more, the chains of wake-ups tell what each thread saves.
 /// A replay saves less where it keeps the order of the trace in which servers, clients and runtimes
 /// did what they did one after the other, as only one could ask.
@@ -164,15 +214,18 @@ fn follow_chains(
     waits: &Waits,
     unchanged: &Prediction,
     floors: Floors,
-    changes: &[Change],
+    of: &Chained,
     row: &mut Estimate,
 ) {
-    if changes.is_empty() {
+    if of.changes.is_empty() {
         return;
     }
-    let Some(left) = relief::left(program, waits, changes) else { return };
-    let Ok(view) = View::new(program, changes) else { return };
-    let floor = floors.with(Work::of(&view));
+    let Some(left) = relief::left(program, waits, &of.changes, of.in_turns.then_some(of.calls_ns))
+    else {
+        return;
+    };
+    let Ok(view) = View::new(program, &of.changes) else { return };
+    let floor = floors.with(Work::of(&view), of.calls_ns);
     let wall_ns = ((unchanged.wall_ns as f64 * left) as Nanos).max(floor).min(unchanged.wall_ns);
     if wall_ns >= row.prediction.wall_ns {
         return;
@@ -231,11 +284,11 @@ impl Floors {
         Floors { bound_ns: all_ns / cpus, divided_ns: divided as Nanos, all_ns, cpus }
     }
 
-    /// With this work left to do: CPUs do the rest of what they did too, and no thread runs twice
-    /// at once.
-    fn with(self, work: Work) -> Nanos {
-        let less = self.all_ns.saturating_sub(work.all_ns) / self.cpus;
-        self.divided_ns.saturating_sub(less).max(work.longest_ns)
+    /// With this work left to do, and without so much CPU time in calls: CPUs do the rest of what
+    /// they did too.
+    fn with(self, work: Work, calls_ns: Nanos) -> Nanos {
+        let less = (self.all_ns.saturating_sub(work.all_ns) + calls_ns) / self.cpus;
+        self.divided_ns.saturating_sub(less)
     }
 
     fn below(self, of: &Estimate) -> Nanos {

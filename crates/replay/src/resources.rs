@@ -50,7 +50,7 @@ pub(crate) fn resources(program: &Program, judged: &Attribution<'_>, waits: &Wai
     let mut found = finder.machine();
     found.extend(finder.locks());
     found.extend(finder.kernel(judged));
-    found.extend(finder.threads(&judged.thresholds));
+    found.extend(finder.threads(judged));
     // The work ends sooner by no more than all waiting for it.
     let gain = judged.thresholds.get(&WELL_MET);
     found.retain(|r| !r.change.is_empty() && is_part(r.weight, program.wall_ns, gain));
@@ -345,8 +345,9 @@ impl Finder<'_> {
     }
 
     /// Threads that do too much.
-    fn threads(&self, limits: &Thresholds) -> Vec<Scarce> {
-        let p = self.program;
+    fn threads(&self, judged: &Attribution<'_>) -> Vec<Scarce> {
+        let (p, limits) = (self.program, &judged.thresholds);
+        let alone = p.cpus > 1 && !judged.alone.in_turns;
         let mut found = Vec::new();
         let parts = p.cpus.clamp(*PARTS.start(), *PARTS.end());
         let mut irqs = Vec::new();
@@ -376,9 +377,10 @@ impl Finder<'_> {
                     true => Resource::Server,
                     false => Resource::Parallelism,
                 };
-                if is_part(t.ends_ns, p.traced_wall_ns, limits.get(&MATTERS)) {
+                let served_ns = t.ends_ns.saturating_sub(judged.turns.ended_ns(t.slot));
+                if is_part(served_ns, p.traced_wall_ns, limits.get(&MATTERS)) {
                     found.push(one(resource, Change::Split(i, parts), false));
-                } else if p.cpus > 1 && is_part(t.run_ns, all, limits.get(&ALONE)) {
+                } else if alone && is_part(t.run_ns, all, limits.get(&ALONE)) {
                     let faster = Change::Speed(i, f64::from(p.cpus));
                     found.push(one(Resource::Parallelism, faster, true));
                 }

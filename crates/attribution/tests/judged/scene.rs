@@ -5,6 +5,7 @@ use holdup_passes::{Analysis, Detail, Options, Slot};
 use holdup_testkit::{MemTrace, TraceBuilder};
 
 pub(crate) const READ: u32 = 0;
+pub(crate) const WRITE: u32 = 1;
 pub(crate) const YIELD: u32 = 24;
 pub(crate) const NANOSLEEP: u32 = 35;
 const GETPID: u32 = 39;

@@ -1,8 +1,9 @@
 //! Whom threads wait for, and whether one at a time has work.
 
-use crate::scene::{MS, busy, ends, machine, measured, runs, tid, waits};
+use crate::scene::{MS, READ, US, WRITE, busy, ends, machine, measured, runs, tid, waits};
 use holdup_attribution::{Attribution, Leaf};
 use holdup_passes::Analysis;
+use holdup_testkit::TraceBuilder;
 
 /// 8 and 9 wait in turn for one mutex, which `wakers` give them; 7 runs all the time.
 fn clients(wakers: [u32; 2]) -> Analysis {
@@ -62,4 +63,60 @@ fn two_threads_that_run_side_by_side_are_not() {
     let judged = Attribution::from(&analysis);
     assert!(!judged.alone.is_one && !judged.alone.is_serial, "{:?}", judged.alone);
     assert_eq!(judged.ledger.ns(Leaf::Serial), 0);
+}
+
+/// 7 runs nearly all the time. It lets 8 go on 30 times, and waits for the mutex, or for whatever
+/// the call is about, in every `seldom`th round itself.
+fn unfair(
+    call: impl Fn(TraceBuilder, (u64, u64), u32, u32) -> TraceBuilder,
+    seldom: u64,
+) -> Analysis {
+    let trace = (0..30).fold(busy(2), |trace, i| {
+        let at = i * 3 * MS + MS;
+        let trace = call(trace, (at, 2 * MS), 8, 7);
+        if i % seldom == 0 { call(trace, (at + 2 * MS + 100 * US, 100 * US), 7, 8) } else { trace }
+    });
+    measured(&ends(trace, 2, 100 * MS))
+}
+
+fn at_a_mutex(trace: TraceBuilder, when: (u64, u64), tid: u32, waker: u32) -> TraceBuilder {
+    waits(trace, when, tid, waker, 0x1000)
+}
+
+/// Of a pipe, with a byte in it as a token.
+fn at_a_pipe(trace: TraceBuilder, (at, ns): (u64, u64), tid: u32, waker: u32) -> TraceBuilder {
+    let (cpu, by) = ((tid - 7) as u16, (waker - 7) as u16);
+    trace
+        .sys_enter_with(at, cpu, tid, READ, &[3])
+        .switch(at + 10, cpu, tid, 0, "S")
+        .sys_enter_with(at + ns - 20, by, waker, WRITE, &[3])
+        .waking(at + ns - 10, by, waker, tid)
+        .sys_exit(at + ns - 5, by, waker, WRITE, 1)
+        .switch(at + ns, cpu, 0, tid, "R")
+        .sys_exit(at + ns + 10, cpu, tid, READ, 1)
+}
+
+#[test]
+fn who_has_a_lock_nearly_always_and_waits_for_it_too_is_no_server() {
+    let analysis = unfair(at_a_mutex, 10);
+    let judged = Attribution::from(&analysis);
+    assert_eq!(judged.server, None);
+    assert!(judged.ledger.ns(Leaf::ThreadSync) > 50 * MS, "{:?}", judged.ledger);
+    assert!(judged.alone.in_turns && !judged.alone.is_one, "{:?}", judged.alone);
+}
+
+#[test]
+fn who_reads_the_pipe_it_writes_to_takes_turns_at_a_token() {
+    let analysis = unfair(at_a_pipe, 3);
+    let judged = Attribution::from(&analysis);
+    assert_eq!(judged.server, None);
+    assert!(judged.ledger.ns(Leaf::KernelServices) > 50 * MS, "{:?}", judged.ledger);
+}
+
+#[test]
+fn who_only_writes_to_a_pipe_is_the_server() {
+    let analysis = unfair(at_a_pipe, u64::MAX);
+    let judged = Attribution::from(&analysis);
+    assert_eq!(judged.server.map(|s| tid(&analysis, s.slot)), Some(7));
+    assert!(judged.ledger.ns(Leaf::OneServer) > 50 * MS, "{:?}", judged.ledger);
 }

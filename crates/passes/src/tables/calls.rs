@@ -46,7 +46,7 @@ impl Analysis {
 
     /// CPU time in calls of these kinds that slept, or ended the sleep of another thread: the price
     /// of waiting for each other, apart from the waiting.
-    pub fn in_turns_ns(&self, kinds: fn(WaitKind) -> bool) -> Nanos {
+    pub fn in_turns_ns(&self, kinds: impl Fn(WaitKind) -> bool) -> Nanos {
         let of_kind = |nr: u32| kinds(holdup_syscalls::wait_kind(&self.call_name(nr)));
         let calls = self.calls().iter().filter(|(nr, _)| of_kind(**nr));
         calls.map(|(_, sum)| sum.stats.in_turns).sum()

@@ -1,7 +1,7 @@
 //! Which sleeps other threads ended, and who made whom.
 
 use super::Builder;
-use holdup_passes::{Did, Object, ObjectKind, Slot, Step};
+use holdup_passes::{Did, FutexUse, Object, ObjectKind, Slot, Step};
 use holdup_trace::Nanos;
 
 /// A sleep that a thread ended.
@@ -34,6 +34,13 @@ impl Builder<'_> {
             return None;
         }
         Some(Ended { sleeper, number, at: slept.at, ns, object })
+    }
+
+    /// Whether an object is the end of a thread or process. Whoever waits for it has nothing more to
+    /// ask.
+    pub(super) fn is_end(&self, object: Object) -> bool {
+        let known = self.objects.get(self.id(object).0 as usize);
+        known.is_some_and(|o| o.kind == ObjectKind::Child || o.usage == Some(FutexUse::Join))
     }
 
     /// Which sleeps were ended by threads, and which threads were made by others.

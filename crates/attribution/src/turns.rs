@@ -1,0 +1,88 @@
+//! Who takes turns at something with those whose waits it ends, and so serves nobody by that.
+
+use crate::People;
+use crate::limits::{MATTERS, Thresholds};
+use holdup_passes::{Analysis, Object, ObjectKind, Slot, WaitRow, percent};
+use holdup_trace::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether one such object is one thing. A set of semaphores, a queue with types of messages and a
+/// socket are not: a request waits in one part of it and the answer in another, and the trace does
+/// not tell the parts apart.
+fn is_one_thing(kind: ObjectKind) -> bool {
+    use ObjectKind::{Eventfd, Flock, Futex, Mqueue, Pipe, PosixLock};
+    matches!(kind, Futex | Flock | PosixLock | Eventfd | Mqueue | Pipe)
+}
+
+/// Objects that are waited for in one call, but for chance. Who reads from a pipe waits until there
+/// is something in it, who writes until there is room: they hand on, and take no turns.
+fn in_one_call(analysis: &Analysis, rows: &[WaitRow], thresholds: &Thresholds) -> BTreeSet<Object> {
+    let mut by: BTreeMap<Object, BTreeMap<u32, u64>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.cause.is_turns()) {
+        if let Some(nr) = row.nr {
+            let calls = by.entry(analysis.final_object(row.object)).or_default();
+            *calls.entry(nr).or_default() += row.sum.waits;
+        }
+    }
+    let one = |calls: &BTreeMap<u32, u64>| {
+        let (all, most) = (calls.values().sum(), calls.values().max().copied().unwrap_or(0));
+        !thresholds.at_least(percent(all - most, all), &MATTERS).holds()
+    };
+    by.into_iter().filter(|(_, calls)| one(calls)).map(|of| of.0).collect()
+}
+
+/// The waiting time of others that each thread ended at objects at which it takes turns with them.
+///
+/// Of two that take turns one may have the object nearly always: it is so fast that the other,
+/// just woken, finds it taken again. That looks like a busy server, and is none: what it does for
+/// itself keeps the other waiting.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    at: BTreeSet<(Object, Slot)>,
+    ended_ns: BTreeMap<Slot, Nanos>,
+}
+
+impl Turns {
+    pub(crate) fn of(
+        analysis: &Analysis,
+        rows: &[WaitRow],
+        people: &People,
+        thresholds: &Thresholds,
+    ) -> Turns {
+        let in_one_call = in_one_call(analysis, rows, thresholds);
+        let mut turns = Turns::default();
+        for o in analysis.objects().filter(|o| is_one_thing(o.kind)) {
+            let taken = o.is_lock || in_one_call.contains(&o.object);
+            if !taken {
+                continue;
+            }
+            for (slot, pair) in people.ended_by.get(&o.object).into_iter().flatten() {
+                let own = people.waited_by.get(&o.object).and_then(|by| by.get(slot));
+                let own = own.map_or(0, |pair| pair.waits);
+                // Who has a lock and waited for it before is one of those who want it, however seldom
+                // that was.
+                let often = || thresholds.at_least(percent(own, pair.waits), &MATTERS).holds();
+                if own > 0 && (o.is_lock || often()) {
+                    turns.at.insert((o.object, *slot));
+                    *turns.ended_ns.entry(*slot).or_default() += pair.wait_ns;
+                }
+            }
+        }
+        turns
+    }
+
+    /// Whether a thread takes turns at an object with those who wait for it.
+    pub fn takes(&self, object: Object, slot: Slot) -> bool {
+        self.at.contains(&(object, slot))
+    }
+
+    /// Whether threads take turns at an object.
+    pub fn are_at(&self, object: Object) -> bool {
+        self.at.range((object, Slot(0))..).next().is_some_and(|&(of, _)| of == object)
+    }
+
+    /// The waiting time of others that a thread ended so.
+    pub fn ended_ns(&self, slot: Slot) -> Nanos {
+        self.ended_ns.get(&slot).copied().unwrap_or(0)
+    }
+}
