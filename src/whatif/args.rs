@@ -28,6 +28,20 @@ pub(crate) enum AffinityChange {
     None,
 }
 
+/// Quotas can only be lifted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QuotaChange {
+    /// No control group runs out of CPU time
+    None,
+}
+
+/// Work can only be dealt evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkChange {
+    /// Threads that meet at barriers have as much to do, each
+    Even,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct WhatifArgs {
     #[command(flatten)]
@@ -60,11 +74,19 @@ pub(crate) struct WhatifArgs {
     /// No thread is bound to some of the CPUs
     #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
     pub(crate) affinity: Option<AffinityChange>,
+    /// No control group runs out of the CPU time that its quota allows
+    #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
+    pub(crate) quota: Option<QuotaChange>,
+    /// Threads that meet at barriers have as much to do, each
+    #[arg(long, value_enum, value_name = "CHANGE", help_heading = "Changes")]
+    pub(crate) work: Option<WorkChange>,
     /// What each fix alone is worth, the most first; without any change, this is what is done
     #[arg(
         long, help_heading = "Changes",
-        conflicts_with_all =
-            ["cpus", "lock", "server", "irq", "speed", "syscall", "devices", "affinity"]
+        conflicts_with_all = [
+            "cpus", "lock", "server", "irq", "speed", "syscall", "devices", "affinity", "quota",
+            "work"
+        ]
     )]
     pub(crate) rank: bool,
 }
@@ -79,6 +101,8 @@ pub(super) enum Asked {
     Calls { name: String, factor: f64 },
     NoDevices,
     AnyCpu,
+    NoQuota,
+    Deal,
 }
 
 impl WhatifArgs {
@@ -102,6 +126,8 @@ impl WhatifArgs {
         }
         changes.extend(self.devices.map(|DeviceChange::None| Asked::NoDevices));
         changes.extend(self.affinity.map(|AffinityChange::None| Asked::AnyCpu));
+        changes.extend(self.quota.map(|QuotaChange::None| Asked::NoQuota));
+        changes.extend(self.work.map(|WorkChange::Even| Asked::Deal));
         Ok(changes)
     }
 

@@ -38,6 +38,8 @@ impl<'a> Chooser<'a> {
             Asked::Calls { name, factor } => self.calls(name, *factor)?,
             Asked::NoDevices => Change::NoDevices,
             Asked::AnyCpu => Change::AnyCpu,
+            Asked::NoQuota => Change::NoQuota,
+            Asked::Deal => Change::Deal,
         })
     }
 

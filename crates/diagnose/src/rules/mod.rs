@@ -289,11 +289,7 @@ fn replayed(facts: &Facts<'_>, f: &mut Finding) {
     }
     // The judged part may have other threads than all of the trace.
     let threads: Vec<Slot> = replay.tids.iter().filter_map(|&tid| longest(facts, tid)).collect();
-    // A replay keeps the work of each thread as the quota left it, which may have stopped one more
-    // than the others. What it kept from all of them is the demand.
-    if f.class != Class::CpuQuota || f.demand < replay.worth.low {
-        f.worth = replay.worth.clone();
-    }
+    f.worth = replay.worth.clone();
     if f.story == "server" && f.worth.basis == Basis::Bound {
         f.advice = vec![
             "divide the work of that thread itself: a second one beside it gains nothing, as each \

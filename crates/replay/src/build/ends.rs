@@ -1,6 +1,7 @@
 //! Which sleeps other threads ended, and who made whom.
 
-use super::Builder;
+use super::{Builder, is_part};
+use holdup_passes::limits::NAMED;
 use holdup_passes::{Did, FutexUse, Object, ObjectKind, Slot, Step};
 use holdup_trace::Nanos;
 
@@ -30,10 +31,37 @@ impl Builder<'_> {
         let by_interrupt = known.is_some_and(|o| {
             o.kind == ObjectKind::Timer || o.is_device && !self.analysis.thread(waker).is_kthread()
         });
-        if by_interrupt {
+        if by_interrupt || self.only_answers(waker, slept.at, step.at) {
             return None;
         }
         Some(Ended { sleeper, number, at: slept.at, ns, object })
+    }
+
+    /// Whether a thread of the kernel slept for nearly all of this time. Then its work is not what was
+    /// waited for, but time that has to pass, such as until all CPUs were somewhere else (RCU): it
+    /// would pass as well had the wait begun sooner.
+    fn only_answers(&self, waker: Slot, from: Nanos, to: Nanos) -> bool {
+        let Some(slept) = self.kernel_slept.get(&waker) else { return false };
+        let until = |at: Nanos| {
+            let after = slept.partition_point(|&(from, ..)| from < at);
+            let last = after.checked_sub(1).map(|i| slept[i]);
+            last.map_or(0, |(from, ns, before)| before + (at - from).min(ns))
+        };
+        let nearly_all = 100.0 - self.analysis.limit(&NAMED);
+        is_part(until(to) - until(from), to.saturating_sub(from).max(1), nearly_all)
+    }
+
+    /// When threads of the kernel slept.
+    pub(super) fn find_kernel_sleeps(&mut self) {
+        for &(slot, _) in self.slots.iter().filter(|(_, t)| t.is_kthread()) {
+            let mut all = 0;
+            let sleeps = self.analysis.steps(slot).steps.iter().filter_map(|step| {
+                let Did::Sleep(ns, _) = step.what else { return None };
+                all += ns;
+                Some((step.at, ns, all - ns))
+            });
+            self.kernel_slept.insert(slot, sleeps.collect());
+        }
     }
 
     /// Whether an object is the end of a thread or process. Whoever waits for it has nothing more to

@@ -62,6 +62,8 @@ struct Builder<'a> {
     in_round: FxHashMap<(Slot, u32), u32>,
     /// How threads were passed over by idle CPUs.
     passed_over: FxHashMap<bound::Alike, bound::PassedOver>,
+    /// When threads of the kernel slept: since when, for how long, and how long before in all.
+    kernel_slept: FxHashMap<Slot, Vec<(Nanos, Nanos, Nanos)>>,
     /// Sleeps that a thread of the trace ended, by number.
     woken: BitSet,
     /// Threads that others made.
@@ -104,6 +106,7 @@ impl Program {
             taken: FxHashMap::default(),
             in_round: FxHashMap::default(),
             passed_over: FxHashMap::default(),
+            kernel_slept: FxHashMap::default(),
             woken: BitSet::new(total),
             spawned: FxHashSet::default(),
             rounds: Vec::new(),
@@ -115,6 +118,7 @@ impl Program {
         builder.name_objects();
         builder.name_spinlocks();
         builder.tell_apart();
+        builder.find_kernel_sleeps();
         builder.find_ends();
         builder.infer_holds();
         builder.find_taken();

@@ -101,10 +101,9 @@ impl Builder<'_> {
                     let Some(ended) = self.ended(slot, step) else { continue };
                     let object = self.id(ended.object).0 as usize;
                     drives |= self.objects.get(object).is_some_and(|o| o.is_device);
-                    if self.class(ended.object) == Class::Other {
-                        if !self.is_end(ended.object) {
-                            *ends.entry(self.numbers[&ended.sleeper]).or_default() += ended.ns;
-                        }
+                    let asked = self.class(ended.object) == Class::Other;
+                    if asked && !self.is_end(ended.object) {
+                        *ends.entry(self.numbers[&ended.sleeper]).or_default() += ended.ns;
                     }
                     if let Some(&round) = self.in_round.get(&(ended.sleeper, ended.number)) {
                         if in_round.replace(round) != Some(round) {
