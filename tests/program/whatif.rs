@@ -115,7 +115,11 @@ fn the_verdict_says_what_it_is_worth() {
             assert_eq!(worth["unchanged_ns"], rows(&asked)[0]["wall_ns"], "{trace}");
             assert!(stdout(&["diagnose", trace]).contains("replayed with a change"), "{trace}");
         } else {
-            assert!(stdout(&["diagnose", trace]).contains("Worth up to"), "{trace}");
+            assert_eq!(worth["basis"], "chains", "{trace}");
+            assert!(
+                stdout(&["diagnose", trace]).contains("estimated from who woke whom"),
+                "{trace}"
+            );
         }
     }
 }

@@ -234,7 +234,7 @@ pub(crate) fn left(
         }
         // Who does not sleep need not come back to a CPU either.
         let freed = is_freed(wait.object);
-        let to = if freed { wait.goes_on } else { wait.to };
+        let to = if freed && in_turns.is_some() { wait.goes_on } else { wait.to };
         for thread in wait.waker.into_iter().chain([wait.thread]).filter(|_| freed) {
             calls[thread as usize] += 1;
         }

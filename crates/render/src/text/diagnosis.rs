@@ -132,10 +132,7 @@ fn how(f: &Finding) -> Option<String> {
     let fix = w.fix.as_ref().filter(|_| w.unchanged_ns.is_some() && w.wall_ns.is_some())?;
     match w.basis {
         Basis::Replayed => Some(format!("replayed with a change: {fix}")),
-        Basis::Chains => Some(format!(
-            "by chains of wake-ups, {fix}: threads save what they waited for that, themselves and \
-             through others"
-        )),
+        Basis::Chains => Some(format!("estimated from who woke whom: {fix}")),
         _ => None,
     }
 }

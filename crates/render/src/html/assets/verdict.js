@@ -14,8 +14,8 @@ function worth(finding) {
   const range = digits(w.low, 2) === digits(w.high, 2) || none && w.high < 1.005 ? ''
     : ` (${digits(w.low, 2)} to ${digits(w.high, 2)})`;
   if (w.basis === 'chains') {
-    return `The work would be ${times}${range}, by chains of wake-ups: ${clean(w.fix, 300)}, ` +
-      'threads save what they waited for that, themselves and through others.';
+    return `The work would be ${times}${range}, estimated from who woke whom: ` +
+      `${clean(w.fix, 300)}.`;
   }
   if (w.basis !== 'replayed') {
     return none ? 'Without it the work would be no faster.'
