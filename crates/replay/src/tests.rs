@@ -4,6 +4,7 @@ mod divided;
 mod holders;
 mod laws;
 mod queues;
+mod works;
 
 use crate::change::{Change, LockChange, View};
 use crate::predict::{Seeds, predict};

@@ -7,6 +7,7 @@ use holdup_passes::Analysis;
 use holdup_passes::limits::{ALONE, WELL_MET};
 use holdup_trace::Nanos;
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of the threads that are neither the kernel's nor a recorder's, the busiest; of those that the
 /// recorder started, where it is known that they are the work.
@@ -35,15 +36,19 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
     let naps =
         |i: &usize| is_part(threads[*i].napped_ns, analysis.wall_ns(), analysis.limit(&ALONE));
     let awake: Vec<usize> = found.iter().copied().filter(|i| !naps(i)).collect();
-    let mut order = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
-    order.sort_by_key(|&i| Reverse(threads[i].run_ns));
-    let all = run_ns(&order);
-    let mut sum = 0;
-    for i in order {
-        if is_part(sum, all, 100.0 - analysis.limit(&WELL_MET)) {
-            break;
-        }
-        sum += threads[i].run_ns;
+    let counted = if run_ns(&awake) * 2 >= run_ns(&found) { awake } else { found };
+    let all = run_ns(&counted);
+    let nearly_all = |sum: Nanos| is_part(sum, all, 100.0 - analysis.limit(&WELL_MET));
+    // Busy programs first: one that makes thousands of threads does the work, although each of them
+    // runs for less than a player beside it.
+    let mut programs: BTreeMap<u32, Nanos> = BTreeMap::new();
+    for &i in &counted {
+        *programs.entry(pid(&threads[i])).or_default() += threads[i].run_ns;
+    }
+    let busy: BTreeSet<u32> = busiest(programs.into_iter().collect(), nearly_all).collect();
+    let of_busy = counted.into_iter().filter(|&i| busy.contains(&pid(&threads[i])));
+    let of_busy = of_busy.map(|i| (i, threads[i].run_ns)).collect();
+    for i in busiest(of_busy, nearly_all) {
         threads[i].works = true;
     }
     for t in threads.iter_mut().filter(|t| !t.is_kthread && !t.works) {
@@ -55,6 +60,21 @@ pub(super) fn mark_workers(analysis: &Analysis, threads: &mut [ThreadProgram]) {
         let ends = t.ends.iter().filter(|of| counts[of.0 as usize]);
         t.ends_ns = ends.map(|of| of.1).sum();
     }
+}
+
+/// Those that ran longest, until they have run for enough together.
+fn busiest<T>(
+    mut of: Vec<(T, Nanos)>,
+    is_enough: impl Fn(Nanos) -> bool,
+) -> impl Iterator<Item = T> {
+    of.sort_by_key(|one| Reverse(one.1));
+    let mut sum = 0;
+    let longest = of.into_iter().take_while(move |(_, run_ns)| {
+        let wanted = !is_enough(sum);
+        sum += run_ns;
+        wanted
+    });
+    longest.map(|(who, _)| who)
 }
 
 /// The step after which a thread has done its work.
