@@ -113,7 +113,14 @@ fn healthy(facts: &Facts<'_>, findings: &[Finding]) -> Verdict {
         format!("CPUs are {busy:.0} % busy because there is no more work")
     };
     let what = match &facts.replays {
-        Some(Ok(_)) => format!("{what}: no change that was tried gains more than {most:.0} %"),
+        Some(Ok(replays)) => {
+            // Threads that hardly ever lack a CPU are no overload, whatever more would gain.
+            let cpus = replays.of_class(Class::CpuOverload);
+            let cpus = cpus.filter(|of| of.worth.low >= facts.matters());
+            let but = cpus.map(|of| format!(", but for more CPUs ({:.2}x)", of.worth.times));
+            let but = but.unwrap_or_default();
+            format!("{what}: no change that was tried gains more than {most:.0} %{but}")
+        }
         _ => format!("{what}: nothing that was found costs enough to gain more than {most:.0} %"),
     };
     let order = facts.leaf(Leaf::Order);

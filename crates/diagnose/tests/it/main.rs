@@ -3,6 +3,7 @@
 mod code;
 mod hardware_bandwidth;
 mod lacking_evidence;
+mod more_cpus;
 mod observed_holders;
 mod published;
 mod sensitivity;
