@@ -20,7 +20,7 @@ impl Analysis {
                 irq_ns: (caps.irqs || c.irq > 0).then_some(c.irq),
                 softirq_ns: (caps.softirqs || c.softirq > 0).then_some(c.softirq),
                 idle_ns: c.idle,
-                iowait_ns: self.sees_devices().then_some(c.iowait),
+                iowait_ns: self.sees_iowait().then_some(c.iowait),
                 unaccounted_ns: c.unaccounted,
                 wall_ns: self.wall_ns(),
                 switches: c.switches,
@@ -67,8 +67,10 @@ impl Analysis {
                 pct_usr: (seen && caps.syscalls.chosen().is_none())
                     .then(|| percent(sum(&|r| r.user_ns.unwrap_or(0)), capacity)),
                 pct_sys: (seen && all).then(|| percent(sys, capacity)),
-                pct_wio: (seen && self.sees_devices()).then(|| percent(wio, capacity)),
-                pct_idle: seen.then(|| percent(sum(&|r| r.idle_ns) - wio, capacity)),
+                pct_wio: (seen && self.sees_iowait()).then(|| percent(wio, capacity)),
+                // Calls and wake-ups alone never show a CPU idle.
+                pct_idle: (seen && self.sees_switches())
+                    .then(|| percent(sum(&|r| r.idle_ns) - wio, capacity)),
                 pct_unaccounted: percent(sum(&|r| r.unaccounted_ns), capacity),
                 scall_per_s: rate(all, n.scalls),
                 sread_per_s: rate(reads, n.sreads),
@@ -92,6 +94,11 @@ impl Analysis {
             out.extend(rows.iter().map(|r| row(Some(r.cpu))));
         }
         out
+    }
+
+    /// CPUs are seen to idle, and threads to sleep for devices.
+    fn sees_iowait(&self) -> bool {
+        self.sees_switches() && self.sees_devices()
     }
 
     /// Every call of the recorded machine of this sort is recorded, if it is ever made.

@@ -65,3 +65,24 @@ fn without_a_cpu_in_any_event_no_cpu_is_silent_and_no_share_is_0() {
     assert_eq!((sar.pct_usr, sar.pct_wio, sar.pct_idle), (None, None, None));
     assert_eq!(sar.pct_unaccounted, 100.0);
 }
+
+/// A recording of system calls alone printed `%wio 0.00` and `%idle 0.00`.
+#[test]
+fn without_switches_nobody_knows_whether_a_cpu_idled() {
+    const READ: u32 = 0;
+    let calls = || {
+        TraceBuilder::new(1)
+            .only_these_events()
+            .sys_enter(0, 0, 7, READ)
+            .sys_exit(100, 0, 7, READ, 1)
+            .sys_enter(900, 0, 8, READ)
+            .sys_exit(1000, 0, 8, READ, 1)
+    };
+    let idle = |t: TraceBuilder| {
+        let a = run(&t.build());
+        (a.sar(false)[0].pct_idle, a.sar(false)[0].pct_wio, a.cpu_rows()[0].iowait_ns)
+    };
+    assert_eq!(idle(calls()), (None, None, None));
+    let with = calls().switch(1100, 0, 8, 0, "S").switch(2000, 0, 0, 8, "R");
+    assert_eq!(idle(with), (Some(45.0), Some(0.0), Some(0)));
+}
