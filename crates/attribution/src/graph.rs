@@ -150,7 +150,9 @@ impl Attribution<'_> {
         nodes.sort_by(|a, b| (a.tid, &a.comm).cmp(&(b.tid, &b.comm)));
         let idle = a.idle_ns();
         let mut roots: BTreeMap<(Leaf, Object), WaitSum> = BTreeMap::new();
-        for w in &self.waits {
+        // As in the tables nothing is laid to what there was no work for: the ledger may have that
+        // as serial.
+        for w in self.waits.iter().filter(|w| w.leaf != Leaf::NoWork) {
             let object = a.final_object(w.row.object);
             roots.entry((w.leaf, object)).or_default().add(&w.row.sum);
         }

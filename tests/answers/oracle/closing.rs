@@ -295,6 +295,16 @@ fn the_figure_of_waits_and_the_ledger_agree() {
             let laid: u64 = rows.iter().map(|r| r.idle_blamed_ns).sum();
             tally.check(laid <= has, || format!("{}: {by:?}: {laid} of {has} ns", file.name));
         }
+        // And what `waits --graph` calls root causes.
+        let roots = judged.graph().roots;
+        for leaf in Leaf::ALL.iter().copied().filter(|leaf| leaf.is_in(Total::Idle)) {
+            let of_leaf = roots.iter().filter(|root| root.cause == leaf.name());
+            let laid: u64 = of_leaf.map(|root| root.idle_blamed_ns).sum();
+            let ns = judged.ledger.ns(leaf) + judged.ledger.ns(Leaf::Driver);
+            tally.check(laid <= ns, || {
+                format!("{}: root causes {}: {laid} of {ns}", file.name, leaf.path())
+            });
+        }
     }
     tally.finish();
 }
