@@ -21,7 +21,9 @@ KINDS = [("the class made", "#1b7f4b"), ("healthy", "#3566c4"), ("another class"
 
 def kind(row):
     said = row["verdict"]["class"]
-    return 0 if said == row["makes"] else 1 if said == "healthy" else 3 if said == "not-enough-evidence" else 2
+    if said == row["makes"] or said != "healthy" and said in row["right_classes"]:
+        return 0
+    return 1 if said == "healthy" else 3 if said == "not-enough-evidence" else 2
 
 
 def along(value, least, most, start, length):

@@ -38,6 +38,9 @@ fn text(out: &mut dyn Write) -> io::Result<()> {
         }
         writeln!(out, "  {}: {}", workload.name, workload.does)?;
         params(out, workload.params)?;
+        if let Some((class, why)) = workload.also {
+            writeln!(out, "      as right: {class} ({why})")?;
+        }
         if workload.has_twin() {
             writeln!(out, "      mended: {} ({})", mend(workload), workload.mends)?;
         }
@@ -69,6 +72,7 @@ fn row(workload: &Workload) -> Value {
     json!({
         "name": workload.name,
         "class": workload.class,
+        "also": workload.also.map(|(class, _)| class),
         "does": workload.does,
         "params": workload.params.iter().map(param).collect::<Vec<_>>(),
         "mended": workload.has_twin().then(|| mend(workload)),

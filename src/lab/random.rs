@@ -100,7 +100,7 @@ pub(super) fn write_text(out: &mut dyn Write, rows: &[Tried]) -> io::Result<()> 
     for to in STEPS {
         let within = |row: &&Tried| row.gained.is_some_and(|gained| gained >= from && gained < to);
         let rows: Vec<_> = rows.iter().filter(within).collect();
-        let made = rows.iter().filter(|row| row.verdict.class == row.makes).count();
+        let made = rows.iter().filter(|row| row.is_found()).count();
         let healthy = rows.iter().filter(|row| row.verdict.class == HEALTHY).count();
         let name = match (from.is_finite(), to.is_finite()) {
             (false, _) => format!("below {}", times(to)),

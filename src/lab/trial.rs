@@ -80,6 +80,14 @@ impl Verdict {
     }
 }
 
+impl Tried {
+    /// The trouble is what the verdict says.
+    pub(super) fn is_found(&self) -> bool {
+        let said = self.verdict.class.as_str();
+        said == self.makes || said != HEALTHY && self.right_classes.contains(&said)
+    }
+}
+
 /// How a trial went.
 #[derive(Debug, Serialize)]
 pub(super) struct Tried {
@@ -143,7 +151,7 @@ impl Trial<'_> {
         let least = pairs.iter().copied().fold(f64::INFINITY, f64::min);
         let most = pairs.iter().copied().fold(0.0, f64::max);
         let gained_range = gained.map(|_| (least, most));
-        let right_classes = right_classes(self.workload.class, gained_range);
+        let right_classes = right_classes(self.workload, gained_range);
         let right = verdict.is_one_of(&right_classes);
         let named =
             right == Some(true) && verdict.class != HEALTHY && !recorded.culprits.is_empty();
@@ -206,10 +214,10 @@ impl Trial<'_> {
 
 /// The classes that are right where the mended twin gained so much, from the lowest to the highest
 /// of several pairs of runs. What is within the scatter of the limit may be called either.
-fn right_classes(makes: &'static str, gained: Option<(f64, f64)>) -> Vec<&'static str> {
-    let Some((low, high)) = gained else { return vec![makes] };
-    let mut right = Vec::new();
-    right.extend((high >= NOTHING).then_some(makes));
+fn right_classes(of: &Workload, gained: Option<(f64, f64)>) -> Vec<&'static str> {
+    let makes = std::iter::once(of.class).chain(of.also.map(|(class, _)| class));
+    let Some((low, high)) = gained else { return makes.collect() };
+    let mut right: Vec<&str> = makes.filter(|_| high >= NOTHING).collect();
     right.extend((low < MATTERS).then_some(HEALTHY));
     right
 }
@@ -300,14 +308,18 @@ pub(super) fn median(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdup_lab::WORKLOADS;
 
     #[test]
     fn what_is_right_follows_from_what_the_twin_gained() {
-        let right = |low, high| right_classes("io-bound", Some((low, high)));
+        let of = |name| WORKLOADS.iter().find(|w| w.name == name).unwrap();
+        let right = |low, high| right_classes(of("disk"), Some((low, high)));
         assert_eq!(right(1.4, 1.6), ["io-bound"]);
         assert_eq!(right(1.1, 1.3), ["io-bound", HEALTHY]);
         assert_eq!(right(0.9, 1.04), [HEALTHY]);
-        assert_eq!(right_classes("io-bound", None), ["io-bound"]);
+        assert_eq!(right_classes(of("disk"), None), ["io-bound"]);
+        let ring = ["application-serialization", "workload-imbalance"];
+        assert_eq!(right_classes(of("ring"), Some((1.4, 1.6))), ring);
     }
 
     #[test]

@@ -138,8 +138,9 @@ fn the_document_lists_the_workloads() {
             false => String::new(),
         };
         let settings = settings(w.params);
-        writeln!(text, "| `{}` | {} | {} | {settings} | {mended} |", w.name, w.class, w.does)
-            .unwrap();
+        let also = w.also.map_or(String::new(), |(class, why)| format!(", or {class}: {why}"));
+        let (name, class, does) = (w.name, w.class, w.does);
+        writeln!(text, "| `{name}` | {class}{also} | {does} | {settings} | {mended} |").unwrap();
     }
     writeln!(text, "\nAll have {}.", settings(COMMON)).unwrap();
     is_written("docs/lab.md", ("<!-- workloads -->\n", "<!-- end of workloads -->"), &text);

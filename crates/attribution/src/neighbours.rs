@@ -36,13 +36,14 @@ pub struct Neighbours {
 
 /// Whether a program of this name writes the recording.
 pub fn is_recorder(comm: &str) -> bool {
-    matches!(
-        comm,
-        // The second of holdup's is its child that closes its buffers.
-        "perf" | "trace-cmd" | "holdup" | "holdup-closing"
+    // Its child that closes the buffers is called holdup-closing; a binary may have a version.
+    comm.starts_with("holdup")
+        || matches!(
+            comm,
+            "perf" | "trace-cmd"
             // LTTng's and Perfetto's daemons.
             | "lttng-sessiond" | "lttng-consumerd" | "lttng-relayd" | "traced" | "traced_probes"
-    )
+        )
 }
 
 /// One program: a process, all of its threads.

@@ -52,7 +52,8 @@ impl Turns {
         let in_one_call = in_one_call(analysis, rows, thresholds);
         let mut turns = Turns::default();
         for o in analysis.objects().filter(|o| is_one_thing(o.kind)) {
-            let taken = o.is_lock || in_one_call.contains(&o.object);
+            // Who wakes all tells them something, and gives nothing to one of them.
+            let taken = o.is_lock || !o.wakes_all && in_one_call.contains(&o.object);
             if !taken {
                 continue;
             }

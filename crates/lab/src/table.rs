@@ -20,6 +20,8 @@ pub struct Workload {
     pub name: &'static str,
     /// The class of trouble, by its name in verdicts.
     pub class: &'static str,
+    /// A class that is as right, and why.
+    pub also: Option<(&'static str, &'static str)>,
     /// What it does, in a sentence without a full stop.
     pub does: &'static str,
     /// What can be set, beside [`COMMON`].
@@ -76,6 +78,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "server",
         class: "workload-imbalance",
+        also: None,
         does: "clients send requests over sockets to one server, and wait for each answer",
         params: &[
             time("service", "200us", "work of the server for a request"),
@@ -95,6 +98,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "barrier",
         class: "workload-imbalance",
+        also: None,
         does: "threads meet at a barrier after each round, and one has more to do than the others",
         params: &[
             time("work", "2ms", "work of a round"),
@@ -111,6 +115,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "serial",
         class: "workload-imbalance",
+        also: None,
         does: "one thread prepares each round alone, while the others wait at a barrier",
         params: &[
             time("work", "2ms", "work of each thread in a round"),
@@ -127,6 +132,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "pipeline",
         class: "workload-imbalance",
+        also: None,
         does: "processes hand pieces on through pipes, and the last has most work with each",
         params: &[
             time("work", "150us", "work with a piece"),
@@ -143,6 +149,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "affinity",
         class: "workload-imbalance",
+        also: None,
         does: "threads compute, all bound to one CPU while the others are idle",
         params: &[
             time("work", "1ms", "a piece of work"),
@@ -158,6 +165,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "flock",
         class: "application-serialization",
+        also: None,
         does: "processes take turns at a lock on a file (flock)",
         params: &[HOLD, THINK, FILES],
         mend: &[("files", "workers")],
@@ -170,6 +178,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "fcntl",
         class: "application-serialization",
+        also: None,
         does: "processes take turns at a record lock on a file (fcntl)",
         params: &[HOLD, THINK, FILES],
         mend: &[("files", "workers")],
@@ -182,6 +191,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "semaphore",
         class: "application-serialization",
+        also: None,
         does: "processes take turns at a semaphore of the kernel (eventfd)",
         params: &[HOLD, THINK, count("permits", "1", "processes that may go on at once")],
         mend: &[("permits", "workers")],
@@ -194,6 +204,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "mqueue",
         class: "application-serialization",
+        also: None,
         does: "processes take turns at the one message of a POSIX message queue",
         params: &[HOLD, THINK, count("permits", "1", "messages in the queue")],
         mend: &[("permits", "workers")],
@@ -206,6 +217,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "token",
         class: "application-serialization",
+        also: None,
         does: "processes take turns at the one byte in a pipe",
         params: &[HOLD, THINK, count("permits", "1", "bytes in the pipe")],
         mend: &[("permits", "workers")],
@@ -218,6 +230,10 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "ring",
         class: "application-serialization",
+        also: Some((
+            "workload-imbalance",
+            "one process at a time has work, and needs what the one before it did",
+        )),
         does: "processes pass a token around in a ring of sockets, and who has it works",
         params: &[HOLD, count("tokens", "1", "tokens in the ring")],
         mend: &[("tokens", "workers")],
@@ -230,6 +246,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "mutex",
         class: "thread-serialization",
+        also: None,
         does: "threads take turns at a mutex",
         params: &[HOLD, THINK, LOCKS],
         mend: &[("locks", "workers")],
@@ -242,6 +259,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "rwlock",
         class: "thread-serialization",
+        also: None,
         does: "threads take turns at a lock for readers and writers, and most write",
         params: &[HOLD, THINK, LOCKS, percent("writes", "80%", "times that a thread writes")],
         mend: &[("locks", "workers")],
@@ -254,6 +272,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "condvar",
         class: "thread-serialization",
+        also: None,
         does: "threads wait on a condition variable for one of a few permits",
         params: &[HOLD, THINK, count("permits", "1", "threads that may go on at once")],
         mend: &[("permits", "workers")],
@@ -266,6 +285,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "mmap",
         class: "kernel-lock-conflict",
+        also: None,
         does: "threads map and unmap memory of one address space",
         params: &[
             size("size", "48M", "memory mapped at a time; more than 32M is mapped by every libc"),
@@ -283,6 +303,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "directory",
         class: "kernel-lock-conflict",
+        also: None,
         does: "processes make and remove files in one directory",
         params: &[time("think", "2us", "work between two times"), count("folders", "1", "folders")],
         mend: &[("folders", "workers")],
@@ -295,6 +316,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "file",
         class: "kernel-lock-conflict",
+        also: None,
         does: "processes write into one file, whose inode lets one write at a time",
         params: &[
             size("size", "64k", "bytes of a write"),
@@ -311,6 +333,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "position",
         class: "kernel-lock-conflict",
+        also: None,
         does: "threads read through one open file, whose position lets one read at a time",
         params: &[
             size("size", "64k", "bytes of a read"),
@@ -327,6 +350,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "threads",
         class: "kernel-lock-conflict",
+        also: None,
         does: "threads start and end threads, whose stacks are mapped in one address space",
         params: &[
             size("size", "48M", "stack of a thread; no libc keeps one so large"),
@@ -343,6 +367,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "terminal",
         class: "funneled-driver",
+        also: None,
         does: "processes write to terminals whose input one worker of the kernel handles on one \
                CPU",
         params: &[
@@ -360,6 +385,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "kernel-path",
         class: "mp-up-overhead",
+        also: None,
         does: "processes make system calls that share nothing",
         params: &[time("think", "1us", "work between two calls")],
         mend: &[],
@@ -372,6 +398,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "bandwidth",
         class: "hardware-bandwidth",
+        also: None,
         does: "threads stream through more memory than the caches hold",
         params: &[size("size", "256M", "memory of each thread")],
         mend: &[("size", "128k")],
@@ -384,6 +411,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "false-sharing",
         class: "hardware-bandwidth",
+        also: None,
         does: "threads count in words of one cache line",
         params: &[count("apart", "0", "1: each word in a cache line of its own")],
         mend: &[("apart", "1")],
@@ -396,6 +424,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "disk",
         class: "io-bound",
+        also: None,
         does: "processes write records, and wait until the disk has them",
         params: &[
             size("size", "4k", "bytes of a record"),
@@ -412,6 +441,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "quota",
         class: "cpu-quota",
+        also: None,
         does: "threads compute in a control group that may use less CPU time than they would",
         params: &[
             time("work", "1ms", "a piece of work"),
@@ -428,6 +458,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "overload",
         class: OVERLOAD,
+        also: None,
         does: "more threads compute than there are CPUs",
         params: &[
             time("work", "1ms", "a piece of work"),
@@ -443,6 +474,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "compute",
         class: HEALTHY,
+        also: None,
         does: "threads compute, each for itself",
         params: &[time("work", "1ms", "a piece of work")],
         mend: &[],
@@ -455,6 +487,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "naps",
         class: HEALTHY,
+        also: None,
         does: "threads work a little, sleep, and work again, each for itself",
         params: &[time("work", "300us", "work between two naps"), time("nap", "2ms", "a nap")],
         mend: &[],
@@ -467,6 +500,7 @@ pub static WORKLOADS: &[Workload] = &[
     Workload {
         name: "jobs",
         class: HEALTHY,
+        also: None,
         does: "parallel jobs at once, as PARbench makes them: rounds of computing, a barrier of \
                the job's threads, and writing",
         params: &[

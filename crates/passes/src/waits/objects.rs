@@ -24,6 +24,8 @@ pub struct ObjectStats {
     pub usage: Option<FutexUse>,
     /// One thread at a time has it, and gives it back itself.
     pub is_lock: bool,
+    /// Of a futex: most calls that wake somebody wake all who wait.
+    pub wakes_all: bool,
     /// Several threads had it at once, as readers of a lock do.
     pub is_shared: bool,
     /// A futex of one process: no other can wait for it or end a wait.
@@ -142,6 +144,7 @@ impl Analysis {
             kind: thing.kind,
             usage,
             is_lock: waits.is_lock(object),
+            wakes_all: thing.futex.wake_all > thing.futex.wake_one,
             is_shared: thing.is_shared(),
             private: matches!(waits.keys[object.0 as usize], Key::Futex { shared: false, .. }),
             first: thing.first,
