@@ -2,7 +2,7 @@
 
 use crate::People;
 use crate::limits::{MATTERS, Thresholds};
-use holdup_passes::{Analysis, Object, ObjectKind, Slot, WaitRow, percent};
+use holdup_passes::{Analysis, Object, ObjectKind, PairSum, Slot, WaitRow, percent};
 use holdup_trace::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,16 +57,24 @@ impl Turns {
             if !taken {
                 continue;
             }
-            for (slot, pair) in people.ended_by.get(&o.object).into_iter().flatten() {
+            let Some(ended) = people.ended_by.get(&o.object) else { continue };
+            let takes = |(slot, pair): &(&Slot, &PairSum)| {
                 let own = people.waited_by.get(&o.object).and_then(|by| by.get(slot));
                 let own = own.map_or(0, |pair| pair.waits);
                 // Who has a lock and waited for it before is one of those who want it, however seldom
                 // that was.
                 let often = || thresholds.at_least(percent(own, pair.waits), &MATTERS).holds();
-                if own > 0 && (o.is_lock || often()) {
-                    turns.at.insert((o.object, *slot));
-                    *turns.ended_ns.entry(*slot).or_default() += pair.wait_ns;
-                }
+                own > 0 && (o.is_lock || often())
+            };
+            // Of a full pipe the writer ends some waits, and waits for most of the time itself.
+            let all: Nanos = ended.values().map(|pair| pair.wait_ns).sum();
+            let by_takers: Nanos = ended.iter().filter(takes).map(|of| of.1.wait_ns).sum();
+            if by_takers * 2 < all {
+                continue;
+            }
+            for (slot, pair) in ended.iter().filter(takes) {
+                turns.at.insert((o.object, *slot));
+                *turns.ended_ns.entry(*slot).or_default() += pair.wait_ns;
             }
         }
         turns

@@ -84,16 +84,27 @@ fn at_a_mutex(trace: TraceBuilder, when: (u64, u64), tid: u32, waker: u32) -> Tr
 }
 
 /// Of a pipe, with a byte in it as a token.
-fn at_a_pipe(trace: TraceBuilder, (at, ns): (u64, u64), tid: u32, waker: u32) -> TraceBuilder {
+fn at_a_pipe(trace: TraceBuilder, when: (u64, u64), tid: u32, waker: u32) -> TraceBuilder {
+    handed(trace, when, tid, waker, (READ, WRITE))
+}
+
+/// A thread sleeps in a call on a pipe until another makes a call on it.
+fn handed(
+    trace: TraceBuilder,
+    (at, ns): (u64, u64),
+    tid: u32,
+    waker: u32,
+    (sleeps, wakes): (u32, u32),
+) -> TraceBuilder {
     let (cpu, by) = ((tid - 7) as u16, (waker - 7) as u16);
     trace
-        .sys_enter_with(at, cpu, tid, READ, &[3])
+        .sys_enter_with(at, cpu, tid, sleeps, &[3])
         .switch(at + 10, cpu, tid, 0, "S")
-        .sys_enter_with(at + ns - 20, by, waker, WRITE, &[3])
+        .sys_enter_with(at + ns - 20, by, waker, wakes, &[3])
         .waking(at + ns - 10, by, waker, tid)
-        .sys_exit(at + ns - 5, by, waker, WRITE, 1)
+        .sys_exit(at + ns - 5, by, waker, wakes, 1)
         .switch(at + ns, cpu, 0, tid, "R")
-        .sys_exit(at + ns + 10, cpu, tid, READ, 1)
+        .sys_exit(at + ns + 10, cpu, tid, sleeps, 1)
 }
 
 #[test]
@@ -119,4 +130,21 @@ fn who_only_writes_to_a_pipe_is_the_server() {
     let judged = Attribution::from(&analysis);
     assert_eq!(judged.server.map(|s| tid(&analysis, s.slot)), Some(7));
     assert!(judged.ledger.ns(Leaf::OneServer) > 50 * MS, "{:?}", judged.ledger);
+}
+
+/// Of a pipe that is full nearly always: 8 waits until 7 has read, and 7 once in a while until 8
+/// has written.
+#[test]
+fn who_writes_to_a_full_pipe_waits_for_a_server_and_takes_no_turns() {
+    let analysis = unfair(
+        |trace, when, tid, waker| match tid {
+            8 => handed(trace, when, tid, waker, (WRITE, READ)),
+            _ => handed(trace, when, tid, waker, (READ, WRITE)),
+        },
+        15,
+    );
+    let judged = Attribution::from(&analysis);
+    assert_eq!(judged.server.map(|s| tid(&analysis, s.slot)), Some(7));
+    let pipe = analysis.objects().max_by_key(|o| o.wait_ns).unwrap();
+    assert!(!judged.turns.are_at(pipe.object));
 }
